@@ -1,0 +1,40 @@
+# Everything a fresh machine needs is Python >= 3.11, make and PyPI.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+STAMP := $(VENV)/.installed
+
+.PHONY: setup demo test test-slow lint bench clean
+
+setup: $(STAMP)
+
+# Installed again whenever pyproject.toml changes.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "epluribus needs Python >= 3.11; got $$($(PYTHON) --version). Set PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(RUN) -m pip install --quiet --editable ".[all]" --group dev
+	@touch $(STAMP)
+
+demo: $(STAMP)
+	$(RUN) -m epluribus demo
+
+test: lint
+	$(RUN) -m pytest -m "not slow and not bench"
+
+test-slow: $(STAMP)
+	$(RUN) -m pytest -m "slow"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(RUN) benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Every compiled function, and the only place that knows Numba exists."""

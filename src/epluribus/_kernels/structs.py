@@ -1,0 +1,50 @@
+"""The arrays that travel together between kernels."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Sample", "State", "Tables"]
+
+
+class Sample(NamedTuple):
+    """Posterior draws as the kernels see them."""
+
+    labels: NDArray[np.unsignedinteger]
+    """(n_items, n_draws) canonical labels, item-major: one item's labels are contiguous."""
+    weights: NDArray[np.float64]
+    """(n_draws,) weight of each draw."""
+
+
+class Tables(NamedTuple):
+    """What one more item adds to the sums of a loss, as a function of the count it joins.
+
+    For a linear loss the coefficients of f0 and the weights are multiplied in, so that costs are plain sums.
+    """
+
+    joint: NDArray[np.float64]
+    """(n_items + 1,) f1(n + 1) - f1(n), the change of the joint sum; the last entry is never used."""
+    size: NDArray[np.float64]
+    """(n_items + 1,) f2(n + 1) - f2(n), the change of the size sum; the last entry is never used."""
+    fold: NDArray[np.float64]
+    """(n_draws,) what multiplies `joint` in `State.gain`: the weights if f0 is linear, else ones."""
+    margin: float
+    """Bound on the rounding error of a cost summed in single precision."""
+    tolerance: float
+    """Costs closer than this are equal."""
+
+
+class State(NamedTuple):
+    """A partition under change, with the contingency tables of all draws."""
+
+    labels: NDArray[np.int64]
+    """(n_items,) labels 0..K-1 without gaps."""
+    sizes: NDArray[np.int64]
+    """(width,) cluster sizes; zero from K on."""
+    n_clusters: NDArray[np.int64]
+    """(1,) K."""
+    counts: NDArray[np.int32]
+    """(n_draws, groups, width): items of draw t in its group v and in cluster s; zero for s >= K."""
+    gain: NDArray[np.floating]
+    """(n_draws, groups, width): fold[t] * joint[counts[t, v, s]]; single precision if f0 is linear."""

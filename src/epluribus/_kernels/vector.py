@@ -1,0 +1,71 @@
+"""Adding rows of single-precision numbers, eight at a time.
+
+Plain loops that add into an array are not vectorised well: the compiler cannot know that the sum and the
+rows do not overlap. This one operation says so by loading whole vectors; it more than doubles the speed of
+the search.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+from numpy.typing import NDArray
+
+from epluribus._kernels._jit import JIT_ENABLED
+
+__all__ = ["LANES", "add_lanes"]
+
+LANES = 8
+"""Width of a vector: one AVX register, two of SSE or NEON. Rows are padded to a multiple of it."""
+
+
+def _add_lanes_plain(
+    total: NDArray[np.float32],  # OUT
+    at: int,
+    rows: NDArray[np.float32],
+    row0: int,
+    row1: int,
+    row2: int,
+    row3: int,
+) -> None:
+    """Add lanes at..at+LANES of the four rows that start at row0..row3 to `total`."""
+    lanes = slice(at, at + np.uint64(LANES))
+    total[lanes] += (rows[row0:][lanes] + rows[row1:][lanes]) + (
+        rows[row2:][lanes] + rows[row3:][lanes]
+    )
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _add_lanes_vector(
+    _typing: Any, total: Any, at: Any, rows: Any, row0: Any, row1: Any, row2: Any, row3: Any
+) -> Any:
+    """The same with explicit vector loads and one store."""
+    index = types.uint64
+    signature = types.void(total, index, rows, index, index, index, index)
+    vector = ir.VectorType(ir.FloatType(), LANES)
+
+    def load(builder: Any, pointer: Any) -> Any:
+        value = builder.load(builder.bitcast(pointer, vector.as_pointer()))
+        value.align = 4  # a row may start anywhere in memory
+        return value
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        first = make_array(sig.args[0])(context, builder, args[0]).data
+        data = make_array(sig.args[2])(context, builder, args[2]).data
+        offset = args[1]
+        r0, r1, r2, r3 = (
+            load(builder, builder.gep(data, [builder.add(r, offset)])) for r in args[3:]
+        )
+        four = builder.fadd(builder.fadd(r0, r1), builder.fadd(r2, r3))
+        target = builder.gep(first, [offset])
+        done = builder.fadd(load(builder, target), four)
+        builder.store(done, builder.bitcast(target, vector.as_pointer())).align = 4
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+add_lanes = _add_lanes_vector if JIT_ENABLED else _add_lanes_plain

@@ -1,0 +1,20 @@
+"""Names for the kinds of arguments users give."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from epluribus.draws import Draws
+    from epluribus.losses.base import Loss
+
+__all__ = ["DrawsLike", "IntArray", "LabelsLike", "LossLike", "RngLike"]
+
+IntArray: TypeAlias = NDArray[np.int64]
+LabelsLike: TypeAlias = Sequence[Any] | NDArray[Any]
+DrawsLike: TypeAlias = "Draws | NDArray[Any] | Sequence[Any] | str | Path | Any"
+LossLike: TypeAlias = "str | Loss"
+RngLike: TypeAlias = "int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None"

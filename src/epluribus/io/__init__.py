@@ -1,0 +1,1 @@
+"""Reading draws from what users have, and writing answers."""

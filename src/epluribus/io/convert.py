@@ -1,0 +1,130 @@
+"""From the objects users hold to a checked table of integer labels, one draw a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus._typing import IntArray
+
+__all__ = ["to_table"]
+
+_BLOCK_CELLS = 1 << 20
+
+Table = tuple["NDArray[Any]", "IntArray", "Sequence[Any] | None"]
+
+
+def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
+    """Integer labels (n_draws, n_items), the chain of each draw, and item names or None.
+
+    `z` may be an array, nested lists, a pandas or xarray object, an ArviZ object or a path.
+    """
+    names: Sequence[Any] | None = None
+    if isinstance(z, str | Path):
+        from epluribus.io.files import read_table
+
+        z, names = read_table(Path(z), var=var)
+    elif hasattr(z, "columns") and hasattr(z, "to_numpy"):  # a data frame: columns are items
+        names = [str(name) for name in z.columns]
+        z = z.to_numpy()
+    elif hasattr(z, "dims") or hasattr(z, "posterior") or hasattr(z, "groups"):
+        from epluribus.io.labelled import from_labelled
+
+        z, names = from_labelled(z, var)
+    array = _as_array(z, argument)
+    if array.ndim == 3:
+        n_chains, n_draws, n_items = array.shape
+        chain = np.repeat(np.arange(n_chains), n_draws)
+        array = array.reshape(n_chains * n_draws, n_items)
+    elif array.ndim == 2:
+        chain = np.zeros(len(array), dtype=np.int64)
+    else:
+        raise ValueError(
+            f"'{argument}' must have two dimensions (draws, items) or three (chains, draws, items); "
+            f"got {array.ndim}.{' For one partition, wrap it: [labels].' if array.ndim == 1 else ''}"
+        )
+    if array.shape[0] == 0:
+        raise ValueError(f"'{argument}' must have at least one draw; it has no rows.")
+    if array.shape[1] == 0:
+        raise ValueError(f"'{argument}' must have at least one item; it has no columns.")
+    return _as_integers(array, argument), chain, names
+
+
+def _as_array(z: Any, argument: str) -> NDArray[Any]:
+    """An array of any dtype; ragged rows are refused by name."""
+    if isinstance(z, list | tuple):
+        lengths = [np.size(row) for row in z]
+        for t, length in enumerate(lengths):
+            if length != lengths[0]:
+                raise ValueError(
+                    f"'{argument}' must have rows of one length; draw 0 has {lengths[0]} items and "
+                    f"draw {t} has {length}."
+                )
+    return np.asarray(z)
+
+
+def _as_integers(array: NDArray[Any], argument: str) -> NDArray[Any]:
+    """Labels as integers, without changing which of them are equal."""
+    kind = array.dtype.kind
+    if kind in "iub":
+        return array
+    if kind == "f":
+        return _from_floats(array, argument)
+    if kind in "US":
+        return np.unique(array, return_inverse=True)[1].reshape(array.shape)
+    if kind == "O":
+        return _from_objects(array, argument)
+    raise TypeError(
+        f"'{argument}' must hold labels (whole numbers or strings); got values of type {array.dtype}."
+    )
+
+
+def _from_floats(array: NDArray[Any], argument: str) -> NDArray[Any]:
+    """Whole numbers stored as floats (Stan, R, CSV). The array is checked and converted in blocks."""
+    step = max(1, _BLOCK_CELLS // array.shape[1])
+    low, high = 0.0, 0.0
+    for begin in range(0, len(array), step):
+        block = array[begin : begin + step]
+        bad = np.argwhere(~(np.isfinite(block) & (block == np.rint(block))))
+        if bad.size:
+            t, i = begin + int(bad[0, 0]), int(bad[0, 1])
+            value = array[t, i]
+            what = "a missing value" if np.isnan(value) else f"{value!s}, which is no whole number"
+            raise ValueError(
+                f"'{argument}' must hold whole labels; draw {t}, item {i} (counted from 0) has {what}."
+            )
+        low, high = min(low, float(block.min())), max(high, float(block.max()))
+    for dtype in (np.int8, np.int16, np.int32, np.int64):
+        info = np.iinfo(dtype)
+        if info.min <= low and high <= info.max:
+            return array.astype(dtype)
+    raise ValueError(f"'{argument}' has labels too large for integers: from {low:g} to {high:g}.")
+
+
+def _from_objects(array: NDArray[Any], argument: str) -> NDArray[Any]:
+    """Any hashable labels, numbered in order of appearance; missing ones are refused."""
+    codes: dict[Any, int] = {}
+    out = np.empty(array.shape, dtype=np.int64)
+    for (t, i), value in np.ndenumerate(array):
+        missing = value is None or value != value  # NaN and NaT differ from themselves
+        if missing or (isinstance(value, float | np.floating) and value != round(value)):
+            what = "a missing value" if missing else f"{value!r}, which is no whole number"
+            raise ValueError(
+                f"'{argument}' must hold whole labels or strings; draw {t}, item {i} (counted from 0) "
+                f"has {what}."
+            )
+        try:
+            out[t, i] = codes.setdefault(value, len(codes))
+        except TypeError:
+            raise TypeError(
+                f"'{argument}' must hold labels (whole numbers or strings); draw {t}, item {i} "
+                f"(counted from 0) has {value!r}."
+            ) from None
+    return out
