@@ -1,13 +1,13 @@
 """Posterior draws of cluster labels: checked, canonical, collapsed to distinct partitions with weights.
 
-Each draw is relabelled in order of first appearance (Strehl & Ghosh 2003, doi:10.1162/153244303321897735), so
-that two draws are the same partition exactly when their labels are equal. Equal draws are kept once, with the
-sum of their weights (section 5 of Rastelli & Friel 2018).
+Each draw is relabelled in order of first appearance (Strehl & Ghosh 2003,
+doi:10.1162/153244303321897735), so that two draws are the same partition exactly when their labels
+are equal. Equal draws are kept once, with the sum of their weights (section 5 of Rastelli & Friel
+2018).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -16,6 +16,8 @@ from epluribus._kernels.partitions import canonical_rows
 from epluribus._validate import check_count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
     from epluribus._typing import DrawsLike, IntArray, LabelsLike
@@ -32,10 +34,10 @@ class Draws:
     Parameters
     ----------
     z : array_like of shape (n_draws, n_items) or (n_chains, n_draws, n_items), or other
-        Cluster labels, one draw a row. Labels are names only: integers with gaps, negative numbers, whole
-        floats and strings are all fine, and may mean different clusters in different draws. Also accepted:
-        lists, a pandas DataFrame (columns are items), an xarray DataArray or Dataset, an ArviZ object, the path
-        of a file (csv, npy, npz), or another `Draws`.
+        Cluster labels, one draw a row. Labels are names only: integers with gaps, negative numbers,
+        whole floats and strings are all fine, and may mean different clusters in different draws.
+        Also accepted: lists, a pandas DataFrame (columns are items), an xarray DataArray or
+        Dataset, an ArviZ object, the path of a file (csv, npy, npz), or another `Draws`.
     weights : array_like of shape (n_draws,), optional
         Weight of each draw, for importance samples or ensembles. All 1 by default.
     burn : int, default 0
@@ -68,8 +70,9 @@ class Draws:
 
     Notes
     -----
-    Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them; memory while
-    reading stays below three times the stored labels, plus some 20 MB, besides the input itself.
+    Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them; memory
+    while reading stays below three times the stored labels, plus some 20 MB, besides the input
+    itself.
 
     Examples
     --------
@@ -95,7 +98,8 @@ class Draws:
         burn = check_count(burn, "burn", low=0)
         thin = check_count(thin, "thin", low=1)
         if isinstance(z, Draws):
-            source, chain, names = np.asarray(z), z.chains, z.items
+            source, chain = np.asarray(z), z.chains
+            names: Sequence[Any] | None = z.items
             if weights is None:
                 weights = z.draw_weights
         else:
@@ -124,9 +128,8 @@ class Draws:
         """Fill what follows from `_labels`, `index` and `draw_weights`."""
         self.n_distinct: int = self._labels.shape[1]
         self.n_chains: int = int(self.chains.max()) + 1
-        self.weights: NDArray[np.float64] = np.bincount(
-            self.index, weights=self.draw_weights, minlength=self.n_distinct
-        )
+        weights = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
+        self.weights: NDArray[np.float64] = weights.astype(np.float64)
 
     # --- access ---
 
@@ -134,6 +137,11 @@ class Draws:
     def distinct(self) -> NDArray[np.unsignedinteger[Any]]:
         """The distinct partitions, one a row (a read-only view)."""
         return self._labels.T
+
+    @property
+    def item_major(self) -> NDArray[np.unsignedinteger[Any]]:
+        """The same as stored, one item a row: what kernels read (read-only)."""
+        return self._labels
 
     @property
     def n_clusters(self) -> IntArray:
@@ -235,9 +243,7 @@ def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "l
 
     table, _, _ = to_table([labels], argument=argument)
     if n_items is not None and table.shape[1] != n_items:
-        raise ValueError(
-            f"'{argument}' must have {n_items} items, as the draws do; got {table.shape[1]}."
-        )
+        raise ValueError(f"'{argument}' must have {n_items} items; got {table.shape[1]}.")
     return _canonical(table)[0][0].astype(np.int64)
 
 
@@ -314,8 +320,8 @@ def _collapse(
 ) -> tuple[NDArray[np.unsignedinteger[Any]], IntArray, IntArray]:
     """Distinct partitions among the rows `keep`, item-major; the row of each draw; their clusters.
 
-    A first pass hashes the canonical rows, a second writes one row per hash and compares every row with
-    the one it is said to equal, so a collision of hashes costs memory, never correctness.
+    A first pass hashes the canonical rows, a second writes one row per hash and compares every row
+    with the one it is said to equal, so a collision of hashes costs memory, never correctness.
     """
     n_items = table.shape[1]
     step = max(1, _BLOCK_CELLS // n_items)
@@ -326,9 +332,9 @@ def _collapse(
     n_clusters = np.empty(len(keep), dtype=np.int64)
     for number, block in enumerate(blocks):
         rows, k = _canonical(table[block])
-        here = slice(number * step, number * step + len(block))
-        hashes[here] = rows.astype(np.uint64) @ multiplier
-        n_clusters[here] = k
+        span = slice(number * step, number * step + len(block))
+        hashes[span] = rows.astype(np.uint64) @ multiplier
+        n_clusters[span] = k
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     order = np.sort(first)  # rows that are the first of their hash, in order of appearance
     index = np.searchsorted(order, first[inverse])

@@ -22,7 +22,8 @@ def canonical_rows(
 ) -> None:
     """Relabel each row in order of first appearance (Strehl & Ghosh 2003).
 
-    `stamp[label]` holds the number of the last row in which the label was seen, so nothing is cleared.
+    `stamp[label]` holds the number of the last row in which the label was seen, so nothing is
+    cleared.
     """
     for t in range(rows.shape[0]):
         k = 0

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Sample", "State", "Tables"]
+__all__ = ["MergeTables", "MergeWork", "Sample", "State", "Tables"]
 
 
 class Sample(NamedTuple):
@@ -20,7 +20,8 @@ class Sample(NamedTuple):
 class Tables(NamedTuple):
     """What one more item adds to the sums of a loss, as a function of the count it joins.
 
-    For a linear loss the coefficients of f0 and the weights are multiplied in, so that costs are plain sums.
+    For a linear loss the coefficients of f0 and the weights are multiplied in, so that costs are
+    plain sums.
     """
 
     joint: NDArray[np.float64]
@@ -48,3 +49,38 @@ class State(NamedTuple):
     """(n_draws, groups, width): items of draw t in its group v and in cluster s; zero for s >= K."""
     gain: NDArray[np.floating]
     """(n_draws, groups, width): fold[t] * joint[counts[t, v, s]]; single precision if f0 is linear."""
+
+
+class MergeTables(NamedTuple):
+    """What the joining of clusters needs of the loss and the draws, unchanged while it runs."""
+
+    f1: NDArray[np.float64]
+    """(n_items + 1,) f1; for a linear loss times its coefficient."""
+    f2: NDArray[np.float64]
+    """(n_items + 1,) f2; for a linear loss times its coefficient and the sum of the weights."""
+    weights: NDArray[np.float64]
+    """(n_draws,)"""
+    group: NDArray[np.float64]
+    """(n_draws,) sums of f3."""
+    n_items: float
+
+
+class MergeWork(NamedTuple):
+    """Arrays that change while clusters are joined."""
+
+    joint: NDArray[np.float64]
+    """(n_draws,) joint sums."""
+    size_sum: NDArray[np.float64]
+    """(1,) size sum."""
+    partner: NDArray[np.int64]
+    """(K,) best partner of each cluster."""
+    best: NDArray[np.float64]
+    """(K,) change of the total loss if they are joined."""
+    fresh: NDArray[np.uint8]
+    """(K,) whether `partner` and `best` are as they would be computed now."""
+    change: NDArray[np.float64]
+    """(K,) a row of changes."""
+    joint_change: NDArray[np.float64]
+    """(K,) the same for the joint sum of one draw."""
+    size: NDArray[np.float64]
+    """(K,) the size sum after each merge."""

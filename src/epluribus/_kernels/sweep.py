@@ -1,15 +1,17 @@
 """One sweep of the greedy algorithm over the items: the kernel of the search.
 
-Putting item i into cluster s changes the joint sum of draw t by `joint[n_tvs]`, v = z_ti, and the size sum by
-`size[n_s]`. These differences are kept in `State.gain`, so that the cost of every cluster is a sum of rows.
+Putting item i into cluster s changes the joint sum of draw t by `joint[n_tvs]`, v = z_ti, and the
+size sum by `size[n_s]`. These differences are kept in `State.gain`, so that the cost of every
+cluster is a sum of rows.
 
-If f0 is linear, the cost of s is  size[n_s] + sum_t gain[t, v, s]  (coefficients and weights multiplied in):
-rows of single-precision numbers, added up in vectors. Clusters that are closer than rounding could tell
-apart are compared again in double precision, from the counts. Otherwise f0 is evaluated for each draw and
-cluster in double precision.
+If f0 is linear, the cost of s is  size[n_s] + sum_t gain[t, v, s]  (coefficients and weights
+multiplied in): rows of single-precision numbers, added up in vectors. Clusters that are closer than
+rounding could tell apart are compared again in double precision, from the counts. Otherwise f0 is
+evaluated for each draw and cluster in double precision.
 
-The order of clusters, which settles ties: an item stays unless a move lowers the loss; then the smallest
-label wins, and a new cluster comes last. A cluster left empty gives its label to the last cluster.
+The order of clusters, which settles ties: an item stays unless a move lowers the loss; then the
+smallest label wins, and a new cluster comes last. A cluster left empty gives its label to the last
+cluster.
 """
 
 from collections.abc import Callable
@@ -27,18 +29,23 @@ __all__ = [
     "BLOCK",
     "compile_row",
     "fill_gain",
+    "linear_allocate",
     "linear_costs",
+    "linear_own_cost",
     "linear_sweep",
+    "ratio_allocate",
     "ratio_costs",
     "ratio_sweep",
     "row_values",
     "state_joint",
+    "take",
 ]
 
 BLOCK = 128
 """Draws added up in single precision before the sum moves to double: bounds the rounding error."""
 
-# --- the state ---------------------------------------------------------------------------------------------
+# --- the state
+# ---------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -60,14 +67,19 @@ def state_joint(
     n_clusters: int,
     f1: NDArray[np.float64],
     joint: NDArray[np.float64],  # OUT
+    n_cells: NDArray[np.int64],  # OUT
 ) -> None:
-    """Sum of f1 over the contingency table of each draw."""
+    """Sum of f1 over the contingency table of each draw, and the number of cells in use."""
     for t in range(counts.shape[0]):
         total = 0.0
+        cells = 0
         for v in range(counts.shape[1]):
             for s in range(n_clusters):
-                total += f1[counts[t, v, s]]
+                n = counts[t, v, s]
+                total += f1[n]
+                cells += n > 0
         joint[t] = total
+        n_cells[t] = cells
 
 
 @kernel
@@ -78,7 +90,7 @@ def _set_count(state: State, tables: Tables, t: int, v: int, s: int, n: int) -> 
 
 
 @kernel
-def _take(sample: Sample, state: State, tables: Tables, i: int) -> None:
+def take(sample: Sample, state: State, i: int, tables: Tables) -> None:
     """Take item i out of its cluster."""
     s = state.labels[i]
     state.sizes[s] -= 1
@@ -88,7 +100,7 @@ def _take(sample: Sample, state: State, tables: Tables, i: int) -> None:
 
 
 @kernel
-def _put(sample: Sample, state: State, tables: Tables, i: int, s: int) -> None:
+def _put(sample: Sample, state: State, i: int, tables: Tables, s: int) -> None:
     """Put item i, taken out before, into cluster s; s = K opens a new cluster."""
     state.labels[i] = s
     state.sizes[s] += 1
@@ -129,30 +141,28 @@ def _n_targets(state: State, i: int, k_min: int, k_max: int) -> int:
     return k + 1 if k < k_max else k
 
 
-# --- linear f0 ---------------------------------------------------------------------------------------------
+# --- linear f0
+# ---------------------------------------------------------------------------------------------
 
 
 @kernel
 def linear_costs(
     sample: Sample,
     state: State,
-    tables: Tables,
     i: int,
+    tables: Tables,
     part: NDArray[np.float32],  # WORK (width,)
     cost: NDArray[np.float64],  # OUT (width,)
 ) -> None:
-    """Cost of having item i in each cluster, its own included, and in a new one (entry K)."""
-    one = np.uint64(1)
+    """Cost of adding item i to each cluster, and to a new one (entry K)."""
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    lanes = np.uint64(LANES)
     z = sample.labels[i]
     n_draws = np.uint64(z.shape[0])
     groups = np.uint64(state.gain.shape[1])
     width = np.uint64(state.gain.shape[2])
-    gain = state.gain.reshape(-1)
-    counts = state.counts.reshape(-1)
-    own = np.uint64(state.labels[i])
-    lanes = np.uint64(LANES)
     used = (np.uint64(state.n_clusters[0]) // lanes + one) * lanes  # K + 1, rounded up
-    own_cost = tables.size[state.sizes[own] - 1]
+    gain = state.gain.reshape(-1)
     for s in range(used):
         cost[s] = tables.size[state.sizes[s]]
     begin = np.uint64(0)
@@ -161,37 +171,43 @@ def linear_costs(
         for s in range(used):
             part[s] = 0.0
         t = begin
-        while t + np.uint64(4) <= end:
+        while t + three < end:
             row0 = (t * groups + np.uint64(z[t])) * width
             row1 = ((t + one) * groups + np.uint64(z[t + one])) * width
-            row2 = ((t + np.uint64(2)) * groups + np.uint64(z[t + np.uint64(2)])) * width
-            row3 = ((t + np.uint64(3)) * groups + np.uint64(z[t + np.uint64(3)])) * width
+            row2 = ((t + two) * groups + np.uint64(z[t + two])) * width
+            row3 = ((t + three) * groups + np.uint64(z[t + three])) * width
             at = np.uint64(0)
             while at < used:
                 add_lanes(part, at, gain, row0, row1, row2, row3)
                 at += lanes
-            # What the item adds to its own cluster is counted from the cluster without it.
-            own_cost += (
-                tables.fold[t] * tables.joint[counts[row0 + own] - 1]
-                + tables.fold[t + one] * tables.joint[counts[row1 + own] - 1]
-                + tables.fold[t + np.uint64(2)] * tables.joint[counts[row2 + own] - 1]
-                + tables.fold[t + np.uint64(3)] * tables.joint[counts[row3 + own] - 1]
-            )
             t += np.uint64(4)
         while t < end:
             row0 = (t * groups + np.uint64(z[t])) * width
             for s in range(used):
                 part[s] += gain[row0 + s]
-            own_cost += tables.fold[t] * tables.joint[counts[row0 + own] - 1]
             t += one
         for s in range(used):
             cost[s] += part[s]
         begin = end
-    cost[own] = own_cost
 
 
 @kernel
-def _linear_exact(sample: Sample, state: State, tables: Tables, i: int, s: int) -> float:
+def linear_own_cost(sample: Sample, state: State, i: int, tables: Tables) -> float:
+    """Cost of having item i where it is: what it adds to its cluster without it."""
+    z = sample.labels[i]
+    own = np.uint64(state.labels[i])
+    groups = np.uint64(state.counts.shape[1])
+    width = np.uint64(state.counts.shape[2])
+    counts = state.counts.reshape(-1)
+    total = tables.size[state.sizes[own] - 1]
+    for t in range(np.uint64(z.shape[0])):
+        n = counts[(t * groups + np.uint64(z[t])) * width + own]
+        total += tables.fold[t] * tables.joint[n - 1]
+    return total
+
+
+@kernel
+def _linear_exact(sample: Sample, state: State, i: int, tables: Tables, s: int) -> float:
     """Cost of having item i in cluster s, not its own, in double precision."""
     total = tables.size[state.sizes[s]]
     for t in range(sample.labels.shape[1]):
@@ -201,7 +217,7 @@ def _linear_exact(sample: Sample, state: State, tables: Tables, i: int, s: int) 
 
 @kernel
 def _linear_best(
-    sample: Sample, state: State, tables: Tables, i: int, n_targets: int, cost: NDArray[np.float64]
+    sample: Sample, state: State, i: int, tables: Tables, n_targets: int, cost: NDArray[np.float64]
 ) -> int:
     """The best cluster for item i; clusters too close to tell apart are compared exactly."""
     own = state.labels[i]
@@ -212,7 +228,7 @@ def _linear_best(
     best_cost = cost[own]
     for s in range(n_targets):
         if s != own and cost[s] <= low + tables.margin:
-            exact = _linear_exact(sample, state, tables, i, s)
+            exact = _linear_exact(sample, state, i, tables, s)
             if exact < best_cost - tables.tolerance:
                 best = s
                 best_cost = exact
@@ -244,19 +260,50 @@ def linear_sweep(
         n_targets = _n_targets(state, i, k_min, k_max)
         if n_targets == 0:
             continue
-        linear_costs(sample, state, tables, i, part, cost)
         own = state.labels[i]
-        best = _linear_best(sample, state, tables, i, n_targets, cost)
+        linear_costs(sample, state, i, tables, part, cost)
+        cost[own] = linear_own_cost(sample, state, i, tables)
+        best = _linear_best(sample, state, i, tables, n_targets, cost)
         if best != own:
-            _take(sample, state, tables, i)
-            _put(sample, state, tables, i, best)
+            take(sample, state, i, tables)
+            _put(sample, state, i, tables, best)
             if state.sizes[own] == 0:
                 _close(state, tables, own)
             n_moves[0] += 1
     return order.shape[0]
 
 
-# --- any f0 ------------------------------------------------------------------------------------------------
+@kernel
+def linear_allocate(
+    sample: Sample,
+    state: State,
+    tables: Tables,
+    order: NDArray[np.int64],
+    begin: int,
+    k_max: int,
+    part: NDArray[np.float32],  # WORK
+    cost: NDArray[np.float64],  # WORK
+) -> int:
+    """Put the unassigned items order[begin:] one by one into the best cluster; return where it ended.
+
+    It ends early when there is no room for one more cluster.
+    """
+    for position in range(begin, order.shape[0]):
+        k = state.n_clusters[0]
+        if k >= state.sizes.shape[0]:
+            return position
+        i = order[position]
+        linear_costs(sample, state, i, tables, part, cost)
+        best = 0
+        for s in range(1, k + 1 if k < k_max else k):
+            if cost[s] < cost[best]:
+                best = s
+        _put(sample, state, i, tables, best)
+    return order.shape[0]
+
+
+# --- any f0
+# ------------------------------------------------------------------------------------------------
 
 _ARRAY = types.Array(types.float64, 1, "C")
 _ROW = types.void(
@@ -267,15 +314,16 @@ _ROW = types.void(
 def compile_row(f0: Callable[..., float]) -> Any:
     """Compile  cost[s] += weight * f0(joint + gain[s], size[s], group, n_items)  for all s.
 
-    The result has one type whatever f0 is, so the kernels that call it are compiled once and cached.
+    The result has one type whatever f0 is, so the kernels that call it are compiled once and
+    cached.
     """
     f0_compiled = njit(error_model="numpy")(f0)
 
-    def row(gain, joint, size, group, n_items, weight, cost):  # type: ignore[no-untyped-def]  # noqa: ANN
+    def row(gain, joint, size, group, n_items, weight, cost):  # type: ignore[no-untyped-def]
         for s in range(cost.shape[0]):
             cost[s] += weight * f0_compiled(joint + gain[s], size[s], group, n_items)
 
-    returncfunc(_ROW, error_model="numpy")(row) if JIT_ENABLED else row
+    return cfunc(_ROW, error_model="numpy")(row) if JIT_ENABLED else row
 
 
 @kernel
@@ -299,8 +347,8 @@ def ratio_costs(
     row: Any,
     sample: Sample,
     state: State,
-    tables: Tables,
     i: int,
+    tables: Tables,
     joint: NDArray[np.float64],
     group: NDArray[np.float64],
     size_sum: float,
@@ -322,7 +370,7 @@ def ratio_costs(
 
 @kernel
 def _shift_joint(
-    sample: Sample, state: State, tables: Tables, i: int, sign: float, joint: NDArray[np.float64]
+    sample: Sample, state: State, i: int, tables: Tables, sign: float, joint: NDArray[np.float64]
 ) -> None:
     """Add (sign 1) or subtract (-1) from the joint sums what item i, now out, adds in its cluster."""
     s = state.labels[i]
@@ -357,20 +405,54 @@ def ratio_sweep(
         if n_targets == 0:
             continue
         own = state.labels[i]
-        _take(sample, state, tables, i)
-        _shift_joint(sample, state, tables, i, -1.0, joint)
+        take(sample, state, i, tables)
+        _shift_joint(sample, state, i, tables, -1.0, joint)
         size_sum[0] -= tables.size[state.sizes[own]]
-        ratio_costs(row, sample, state, tables, i, joint, group, size_sum[0], n_targets, size, cost)
+        ratio_costs(row, sample, state, i, tables, joint, group, size_sum[0], n_targets, size, cost)
         best = own
         for s in range(n_targets):
             if cost[s] < cost[best] - tables.tolerance:
                 best = s
         size_sum[0] += tables.size[state.sizes[best]]
         state.labels[i] = best
-        _shift_joint(sample, state, tables, i, 1.0, joint)
-        _put(sample, state, tables, i, best)
+        _shift_joint(sample, state, i, tables, 1.0, joint)
+        _put(sample, state, i, tables, best)
         if best != own:
             n_moves[0] += 1
             if state.sizes[own] == 0:
                 _close(state, tables, own)
+    return order.shape[0]
+
+
+@kernel
+def ratio_allocate(
+    row: Any,
+    sample: Sample,
+    state: State,
+    tables: Tables,
+    order: NDArray[np.int64],
+    begin: int,
+    k_max: int,
+    joint: NDArray[np.float64],  # kept up to date
+    group: NDArray[np.float64],
+    size_sum: NDArray[np.float64],  # (1,), kept up to date
+    size: NDArray[np.float64],  # WORK
+    cost: NDArray[np.float64],  # WORK
+) -> int:
+    """As `linear_allocate`, for any f0."""
+    for position in range(begin, order.shape[0]):
+        k = state.n_clusters[0]
+        if k >= state.sizes.shape[0]:
+            return position
+        i = order[position]
+        n_targets = k + 1 if k < k_max else k
+        ratio_costs(row, sample, state, i, tables, joint, group, size_sum[0], n_targets, size, cost)
+        best = 0
+        for s in range(1, n_targets):
+            if cost[s] < cost[best]:
+                best = s
+        size_sum[0] += tables.size[state.sizes[best]]
+        state.labels[i] = best
+        _shift_joint(sample, state, i, tables, 1.0, joint)
+        _put(sample, state, i, tables, best)
     return order.shape[0]

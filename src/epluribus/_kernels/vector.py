@@ -1,8 +1,8 @@
 """Adding rows of single-precision numbers, eight at a time.
 
-Plain loops that add into an array are not vectorised well: the compiler cannot know that the sum and the
-rows do not overlap. This one operation says so by loading whole vectors; it more than doubles the speed of
-the search.
+Plain loops that add into an array are not vectorised well: the compiler cannot know that the sum
+and the rows do not overlap. This one operation says so by loading whole vectors; it more than
+doubles the speed of the search.
 """
 
 from typing import Any
@@ -11,12 +11,14 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+from numba.np import arrayobj
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import JIT_ENABLED
 
 __all__ = ["LANES", "add_lanes"]
+
+_make_array: Any = arrayobj.make_array
 
 LANES = 8
 """Width of a vector: one AVX register, two of SSE or NEON. Rows are padded to a multiple of it."""
@@ -38,9 +40,9 @@ def _add_lanes_plain(
     )
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _add_lanes_vector(
-    _typing: Any, total: Any, at: Any, rows: Any, row0: Any, row1: Any, row2: Any, row3: Any
+    _typing: Any, total: Any, _at: Any, rows: Any, _row0: Any, _row1: Any, _row2: Any, _row3: Any
 ) -> Any:
     """The same with explicit vector loads and one store."""
     index = types.uint64
@@ -53,8 +55,8 @@ def _add_lanes_vector(
         return value
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        first = make_array(sig.args[0])(context, builder, args[0]).data
-        data = make_array(sig.args[2])(context, builder, args[2]).data
+        first = _make_array(sig.args[0])(context, builder, args[0]).data
+        data = _make_array(sig.args[2])(context, builder, args[2]).data
         offset = args[1]
         r0, r1, r2, r3 = (
             load(builder, builder.gep(data, [builder.add(r, offset)])) for r in args[3:]
@@ -68,4 +70,4 @@ def _add_lanes_vector(
     return signature, generate
 
 
-add_lanes = _add_lanes_vector if JIT_ENABLED else _add_lanes_plain
+add_lanes: Any = _add_lanes_vector if JIT_ENABLED else _add_lanes_plain

@@ -32,8 +32,8 @@ class CongressVotes:
 def load_congress_votes() -> CongressVotes:
     """Votes of 435 members of the 98th Congress on 16 issues.
 
-    The rows of `HouseVotes84` in the R package mlbench (Debian's r-cran-mlbench 2.1-3), which are those of the
-    UCI Machine Learning Repository, data set 105 (CC BY 4.0).
+    The rows of `HouseVotes84` in the R package mlbench (Debian's r-cran-mlbench 2.1-3), which are
+    those of the UCI Machine Learning Repository, data set 105 (CC BY 4.0).
 
     Returns
     -------
@@ -41,15 +41,16 @@ def load_congress_votes() -> CongressVotes:
 
     References
     ----------
-    Congressional Voting Records (1987). UCI Machine Learning Repository. doi:10.24432/C5C01P. Donor: J.
-    Schlimmer. Source: Congressional Quarterly Almanac, 98th Congress, 2nd session 1984, volume XL.
+    Congressional Voting Records (1987). UCI Machine Learning Repository. doi:10.24432/C5C01P.
+    Donor: J. Schlimmer. Source: Congressional Quarterly Almanac, 98th Congress, 2nd session 1984,
+    volume XL.
 
     Examples
     --------
     >>> from epluribus.datasets import load_congress_votes
     >>> house = load_congress_votes()
-    >>> house.yeas.sum(), (house.party == "democrat").sum()
-    (np.int64(3421), np.int64(267))
+    >>> int(house.yeas.sum()), int((house.party == "democrat").sum())
+    (3421, 267)
     """
     path = resources.files("epluribus.datasets").joinpath("data/congress_votes.csv")
     rows = [line.split(",") for line in path.read_text("utf-8").split()]
