@@ -1,0 +1,404 @@
+"""The front door of the search.
+
+`search="recombine"`, the default:
+
+1. a few starts, each swept twice over a random part of the draws (subset, starts); 2.
+recombination: the best, in turn with each of the others (recombine), on the same draws; 3. on all
+draws: the better of that and of the joined blocks on which all of them agree, swept until no
+   single item can be moved to lower the expected loss.
+
+`search="greedy"` is the paper's own procedure: Algorithm 1 from several starts, the best of them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from epluribus import losses
+from epluribus._parallel import Stopper, resolve_jobs, run_tasks
+from epluribus._progress import Progress, ProgressLike, make_progress
+from epluribus._validate import check_choice, check_count, make_rng
+from epluribus.draws import Draws, as_draws, as_labels
+from epluribus.estimate import Estimate
+from epluribus.search.compare import Comparison, compare_losses
+from epluribus.search.exact import best_of_all
+from epluribus.search.greedy import Run, descend
+from epluribus.search.objective import Objective
+from epluribus.search.recombine import common_blocks
+from epluribus.search.starts import STARTS, fit_clusters, make_start
+from epluribus.search.subset import subset_objective
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
+    from epluribus.losses.base import Loss
+
+__all__ = ["minimize"]
+
+SEARCHES = ("recombine", "greedy")
+
+_DEFAULT_STARTS = {
+    "recombine": ("draws", "draws", "sequential", "draws", "random", "noisy"),
+    "greedy": ("random", "noisy", "draws"),
+}
+_DEFAULT_N_STARTS = {"recombine": 4, "greedy": 9}
+_MORE_STARTS = 2
+"""Times as many for a loss whose f0 is not linear: the joining of blocks is less sure of its way."""
+_EXACT_ITEMS = 7
+"""Up to so many items all partitions (877) are tried: it takes milliseconds and proves the optimum."""
+_SWEEPS_BEFORE = 2
+"""Sweeps of a start before it is recombined: the first two bring nearly all that sweeps can bring."""
+
+
+@overload
+def minimize(
+    draws: DrawsLike,
+    loss: LossLike = ...,
+    *,
+    k: int | None = ...,
+    k_max: int | None = ...,
+    search: str = ...,
+    starts: str | Sequence[str] | LabelsLike | None = ...,
+    n_starts: int | None = ...,
+    n_jobs: int | None = ...,
+    rng: RngLike = ...,
+    progress: ProgressLike = ...,
+    time_limit: float | None = ...,
+) -> Estimate: ...
+@overload
+def minimize(
+    draws: DrawsLike,
+    loss: list[LossLike] | tuple[LossLike, ...],
+    *,
+    k: int | None = ...,
+    k_max: int | None = ...,
+    search: str = ...,
+    starts: str | Sequence[str] | LabelsLike | None = ...,
+    n_starts: int | None = ...,
+    n_jobs: int | None = ...,
+    rng: RngLike = ...,
+    progress: ProgressLike = ...,
+    time_limit: float | None = ...,
+) -> Comparison: ...
+def minimize(
+    draws: DrawsLike,
+    loss: LossLike | list[LossLike] | tuple[LossLike, ...] = "vi",
+    *,
+    k: int | None = None,
+    k_max: int | None = None,
+    search: str = "recombine",
+    starts: str | Sequence[str] | LabelsLike | None = None,
+    n_starts: int | None = None,
+    n_jobs: int | None = None,
+    rng: RngLike = None,
+    progress: ProgressLike = False,
+    time_limit: float | None = None,
+) -> Estimate | Comparison:
+    """Find the partition with the smallest expected posterior loss, number of clusters included.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample; anything `Draws` accepts.
+    loss : str, Loss, or a list of them, default "vi"
+        See `epluribus.losses.available`. With a list, one partition is found for each loss and all
+        are compared.
+    k : int, optional
+        Exact number of clusters.
+    k_max : int, optional
+        Largest number of clusters. No bound by default; it costs nothing.
+    search : {"recombine", "greedy"}, default "recombine"
+        "greedy" is the paper's procedure: Algorithm 1 from each start, the best of them.
+    starts : str, list of str, or labels, optional
+        Kinds of starts, taken in turn: "draws", "sequential", "random", "noisy"; or the labels of
+        one partition, or of several as rows. A start with too many or too few clusters is made to
+        fit.
+    n_starts : int, optional
+        Number of starts. By default 4, twice as many for a loss whose f0 is not linear; 9 for
+        "greedy"; all that are given for labels.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
+    rng : int, Generator or SeedSequence, optional
+        Source of randomness: the same gives the same answer.
+    progress : bool or callable, default False
+        True for a bar on a terminal, or a function ``(done, total, info)``.
+    time_limit : float, optional
+        Seconds after which the best partition so far is returned, marked ``converged=False``.
+        Ctrl-C does the same at any time.
+
+    Returns
+    -------
+    Estimate
+        Labels, expected loss, number of clusters, and the runs of the search; a `Comparison` if
+        `loss` is a list.
+
+    Notes
+    -----
+    With at most 7 items all partitions are tried, unless `search` is "greedy".
+
+    Time O(n_items n_draws K) for each sweep. Memory besides the draws: about 8 bytes (12 for a loss
+    whose f0 is not linear) per draw, cluster of a draw and cluster of the estimate.
+
+    References
+    ----------
+    Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
+    Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = epl.Draws([[0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [0, 0, 0, 1, 1]])
+    >>> best = epl.minimize(draws, loss="vi", rng=1)
+    >>> best.labels
+    array([0, 0, 0, 1, 1])
+    """
+    sample = as_draws(draws)
+    check_choice(search, SEARCHES, "search")
+    k_min, k_bound = _check_k(k, k_max, sample.n_items)
+    given = _check_starts(starts, search, sample.n_items)
+    count = None if n_starts is None else check_count(n_starts, "n_starts")
+    generator = make_rng(rng)
+    many = isinstance(loss, list | tuple)
+    chosen = [losses.get(one) for one in (loss if isinstance(loss, list | tuple) else [loss])]
+    if not chosen:
+        raise ValueError("'loss' must name at least one loss; the list is empty.")
+    solve = partial(
+        _solve,
+        sample,
+        kinds=given,
+        n_starts=count,
+        search=search,
+        k_min=k_min,
+        k_max=k_bound,
+        n_jobs=resolve_jobs(n_jobs),
+        stopper=Stopper(time_limit),
+        progress=progress,
+    )
+    # One seed for all losses: they share the draws searched first and the starts.
+    seed = generator.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
+    if not many:
+        return solve(chosen[0], seed=seed)
+    return compare_losses(sample, [solve(one, seed=seed) for one in chosen], k_min, k_bound, seed)
+
+
+def _check_k(k: int | None, k_max: int | None, n_items: int) -> tuple[int, int]:
+    """Smallest and largest number of clusters allowed."""
+    if k is not None:
+        if k_max is not None:
+            raise ValueError(
+                f"Give 'k' (exactly) or 'k_max' (at most), not both; got {k} and {k_max}."
+            )
+        k = check_count(k, "k")
+        if k > n_items:
+            raise ValueError(f"'k' must be at most the number of items, {n_items}; got {k}.")
+        return k, k
+    if k_max is None:
+        return 1, n_items
+    return 1, min(n_items, check_count(k_max, "k_max", way_out=" None means no bound."))
+
+
+def _check_starts(starts: Any, search: str, n_items: int) -> list[str] | list[IntArray]:
+    """Names of kinds of starts, or labels."""
+    if starts is None:
+        return list(_DEFAULT_STARTS[search])
+    if isinstance(starts, str):
+        return [check_choice(starts, STARTS, "starts")]
+    if len(starts) and all(isinstance(kind, str) and kind in STARTS for kind in starts):
+        return list(starts)
+    rows = starts if np.ndim(starts[0]) else [starts]
+    return [as_labels(row, n_items, argument="starts") for row in rows]
+
+
+def _plan(
+    kinds: list[str] | list[IntArray], n_starts: int | None, search: str, loss: Loss
+) -> list[str | IntArray]:
+    """The starts in turn, as many as asked for."""
+    if n_starts is None:
+        if not isinstance(kinds[0], str):
+            n_starts = len(kinds)
+        else:
+            n_starts = _DEFAULT_N_STARTS[search]
+            if search == "recombine" and not loss.linear:
+                n_starts *= _MORE_STARTS
+    return list(islice(cycle(kinds), n_starts))
+
+
+def _solve(
+    draws: Draws,
+    loss: Loss,
+    *,
+    kinds: list[str] | list[IntArray],
+    n_starts: int | None,
+    search: str,
+    k_min: int,
+    k_max: int,
+    n_jobs: int,
+    stopper: Stopper,
+    progress: ProgressLike,
+    seed: np.random.SeedSequence,
+) -> Estimate:
+    """The answer for one loss."""
+    began = time.perf_counter()
+    runs: list[Run] = []
+    plan = _plan(kinds, n_starts, search, loss)
+    bar = make_progress(progress, _n_steps(search, len(plan)), f"minimize {loss.name}")
+    if search == "recombine" and draws.n_items <= _EXACT_ITEMS:
+        labels, value = best_of_all(draws, loss, k_min, k_max)
+        converged = True
+    else:
+        job = _Job(draws, Objective.of(draws, loss), plan, k_min, k_max, n_jobs, stopper, bar, seed)
+        try:
+            # In a thread of its own, so that this one can wait for Ctrl-C.
+            task = job.recombine if search == "recombine" else job.greedy
+            [(runs, best)] = run_tasks([task], n_jobs=1, stopper=stopper)
+        finally:
+            bar.close()
+        labels, value = best.labels, best.expected_loss
+        converged = best.converged and not stopper.flag[0]
+    return Estimate(
+        labels=labels,
+        expected_loss=value,
+        loss=loss,
+        n_draws=draws.n_draws,
+        runs=tuple(runs),
+        converged=converged,
+        seconds=time.perf_counter() - began,
+        items=draws.items,
+        interrupted=stopper.interrupted,
+    )
+
+
+def _n_steps(search: str, n_starts: int) -> int:
+    """Steps of the progress bar: the starts, their recombination, the last run."""
+    return 2 * n_starts if search == "recombine" else n_starts
+
+
+class _Job:
+    """One search for one loss: what its phases share."""
+
+    def __init__(
+        self,
+        draws: Draws,
+        full: Objective,
+        plan: list[str | IntArray],
+        k_min: int,
+        k_max: int,
+        n_jobs: int,
+        stopper: Stopper,
+        bar: Progress,
+        seed: np.random.SeedSequence,
+    ) -> None:
+        self.draws, self.full, self.plan = draws, full, plan
+        self.k_min, self.k_max, self.n_jobs = k_min, k_max, n_jobs
+        self.stopper, self.bar = stopper, bar
+        first, last, *rest = seed.spawn(2 + len(plan))
+        self.subset_rng = np.random.default_rng(first)
+        self.final_rng = np.random.default_rng(last)
+        self.start_rngs = [np.random.default_rng(child) for child in rest]
+        self.best_so_far = np.inf
+
+    def greedy(self) -> tuple[list[Run], Run]:
+        """Algorithm 1 from every start."""
+        runs = self._run_starts(self.full, max_sweeps=None)
+        return runs, min(runs, key=_by_loss)
+
+    def recombine(self) -> tuple[list[Run], Run]:
+        """Starts on few draws, recombination, polish on all."""
+        sub = self._subset(self.subset_rng)
+        found = self._run_starts(None, max_sweeps=_SWEEPS_BEFORE)
+        # Each start has draws of its own; to be compared they are valued on the same ones.
+        pool = sorted(
+            [replace(run, expected_loss=sub.value_of(run.labels)) for run in found], key=_by_loss
+        )
+        best = pool[0]
+        for other in pool[1:]:
+            if self.stopper.stopped:
+                break
+            merged = self._merge(sub, [best, other])
+            best = min(best, self._descend(sub, merged, max_sweeps=1), key=_by_loss)
+            self._report(best)
+        final = self._polish([best.labels, self._merge(self.full, [best, *pool])])
+        self._report(final)
+        return [*pool, final], final
+
+    def _subset(self, rng: np.random.Generator) -> Objective:
+        return subset_objective(self.draws, self.full.loss, rng, self.full)
+
+    def _run_starts(self, objective: Objective | None, max_sweeps: int | None) -> list[Run]:
+        tasks: list[Callable[[], Run]] = [
+            partial(self._run_start, objective, kind, rng, max_sweeps)
+            for kind, rng in zip(self.plan, self.start_rngs, strict=True)
+        ]
+        return run_tasks(tasks, n_jobs=self.n_jobs, stopper=self.stopper, on_done=self._report)
+
+    def _run_start(
+        self,
+        objective: Objective | None,
+        kind: str | IntArray,
+        rng: np.random.Generator,
+        max_sweeps: int | None,
+    ) -> Run:
+        """One start, on the given objective, or on a subset of the draws of its own."""
+        if objective is None:
+            objective = self._subset(rng)
+        bounds = {"k_min": self.k_min, "k_max": self.k_max}
+        if isinstance(kind, str):
+            labels = make_start(kind, self.draws, objective, rng, **bounds)
+        else:
+            labels = fit_clusters(kind, objective, rng, **bounds)
+        return descend(
+            objective,
+            labels,
+            rng,
+            **bounds,
+            start=kind if isinstance(kind, str) else "given",
+            max_sweeps=max_sweeps,
+            stop=self.stopper.flag,
+        )
+
+    def _merge(self, objective: Objective, runs: list[Run]) -> IntArray:
+        """The blocks on which the runs agree, joined."""
+        blocks = common_blocks([run.labels for run in runs])
+        flag: NDArray[np.uint8] = self.stopper.flag
+        return objective.merge(blocks, k_min=self.k_min, k_max=self.k_max, stop=flag)
+
+    def _descend(self, objective: Objective, labels: IntArray, max_sweeps: int | None) -> Run:
+        return descend(
+            objective,
+            labels,
+            self.final_rng,
+            k_min=self.k_min,
+            k_max=self.k_max,
+            start="recombined",
+            max_sweeps=max_sweeps,
+            stop=self.stopper.flag,
+        )
+
+    def _polish(self, candidates: list[IntArray]) -> Run:
+        """From the best of the candidates to the end, on all draws."""
+        if not self.full.loss.linear:
+            # The most frequent draw is a candidate for a loss as rough as the 0-1 loss.
+            top = self.draws.distinct[int(self.draws.weights.argmax())].astype(np.int64)
+            if self.k_min <= int(top.max()) + 1 <= self.k_max:
+                candidates = [*candidates, top]
+        return self._descend(self.full, min(candidates, key=self.full.value_of), max_sweeps=None)
+
+    def _report(self, run: Run) -> None:
+        self.best_so_far = min(self.best_so_far, run.expected_loss)
+        try:
+            self.bar.step(loss=f"{self.best_so_far:.6g}", clusters=run.n_clusters)
+        except KeyboardInterrupt:  # raised by a progress function
+            self.stopper.interrupt()
+
+
+def _by_loss(run: Run) -> float:
+    return run.expected_loss

@@ -1,0 +1,132 @@
+"""Out of two partitions, one: the blocks on which they agree, joined greedily, then single items.
+
+Items that are together in two good partitions probably belong together; where the two differ, the
+blocks of their meet are few, so that joining them costs little. One such step usually reaches a
+loss that no restart of single-item moves reaches alone: clusters that sit together wrongly can part
+again.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from epluribus import losses
+from epluribus._validate import check_count, make_rng
+from epluribus.draws import as_draws, as_labels
+from epluribus.partition import meet
+from epluribus.search.greedy import Run, descend
+from epluribus.search.objective import Objective
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
+
+__all__ = ["common_blocks", "merge", "recombine"]
+
+_BLOCKS_PER_CLUSTER = 4
+_BLOCKS = 64
+"""Blocks kept: so many, and so many per cluster. Joining B blocks costs up to B squared."""
+
+
+def merge(
+    draws: DrawsLike, labels: LabelsLike, loss: LossLike = "vi", *, k_max: int | None = None
+) -> IntArray:
+    """Join clusters of a partition, the best pair first, while the expected loss falls.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    labels : array_like of shape (n_items,)
+        The partition.
+    loss : str or Loss, default "vi"
+        See `epluribus.losses.available`.
+    k_max : int, optional
+        Join on, at the smallest rise of the loss, until there are at most so many clusters.
+
+    Returns
+    -------
+    ndarray of shape (n_items,)
+        Canonical labels.
+
+    Examples
+    --------
+    >>> from epluribus.search import merge
+    >>> merge([[0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 1, 1]], [0, 1, 2, 3])
+    array([0, 0, 0, 1])
+    """
+    sample = as_draws(draws)
+    bound = None if k_max is None else check_count(k_max, "k_max")
+    objective = Objective.of(sample, losses.get(loss))
+    return objective.merge(as_labels(labels, sample.n_items), k_max=bound)
+
+
+def recombine(
+    draws: DrawsLike,
+    partitions: Sequence[LabelsLike],
+    loss: LossLike = "vi",
+    *,
+    k_max: int | None = None,
+    rng: RngLike = None,
+) -> Run:
+    """Join the blocks on which all given partitions agree, then move single items until none helps.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    partitions : sequence of array_like of shape (n_items,)
+        Two or more partitions.
+    loss : str or Loss, default "vi"
+        See `epluribus.losses.available`.
+    k_max : int, optional
+        Largest number of clusters.
+    rng : int, Generator or SeedSequence, optional
+        Source of the order of items.
+
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
+    >>> from epluribus.search import recombine
+    >>> draws = [[0, 0, 0, 1, 1], [0, 0, 0, 1, 1], [0, 1, 1, 2, 2]]
+    >>> recombine(draws, [[0, 0, 0, 0, 0], [0, 1, 1, 2, 2]], rng=1).labels
+    array([0, 0, 0, 1, 1])
+    """
+    sample = as_draws(draws)
+    if len(partitions) == 0:
+        raise ValueError("'partitions' must hold at least one partition; it is empty.")
+    bound = sample.n_items if k_max is None else check_count(k_max, "k_max")
+    objective = Objective.of(sample, losses.get(loss))
+    blocks = common_blocks([as_labels(labels, sample.n_items) for labels in partitions])
+    merged = objective.merge(blocks, k_max=bound)
+    return descend(objective, merged, make_rng(rng), k_max=bound, start="recombined")
+
+
+def common_blocks(partitions: Sequence[IntArray]) -> IntArray:
+    """The meet of canonical partitions, in not too many blocks.
+
+    Where there are too many, the smallest go back to the largest block of their cluster in the first
+    partition: a few items can still move one by one.
+    """
+    blocks = reduce(meet, partitions)
+    first = partitions[0]
+    limit = _BLOCKS + _BLOCKS_PER_CLUSTER * (int(first.max()) + 1)
+    sizes = np.bincount(blocks)
+    if len(sizes) <= limit:
+        return blocks
+    cluster = np.empty(len(sizes), dtype=np.int64)
+    cluster[blocks] = first
+    largest_first = np.argsort(-sizes, kind="stable")
+    _, at = np.unique(cluster[largest_first], return_index=True)
+    main = largest_first[at]  # the largest block of each cluster
+    kept = np.union1d(main, largest_first[:limit])
+    target = main[cluster]
+    target[kept] = kept
+    return as_labels(target[blocks])
