@@ -1,4 +1,4 @@
-"""Shared by all tests: where compiled kernels are cached, the hypothesis profile, one place for generators."""
+"""Shared by all tests: the cache of compiled kernels, the hypothesis profile, the data folder."""
 
 import hashlib
 import os

@@ -1,0 +1,234 @@
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+import epluribus as epl
+import oracles
+import strategies
+
+
+@given(strategies.draws())
+def test_canonical_and_collapsed(z):
+    draws = epl.Draws(z)
+    ref = [tuple(oracles.canonical(row)) for row in z.tolist()]
+    assert [tuple(row) for row in np.asarray(draws).tolist()] == ref
+    assert draws.n_distinct == len(set(ref))
+    assert [tuple(row) for row in draws.distinct.tolist()] == list(dict.fromkeys(ref))
+    assert draws.weights.tolist() == [ref.count(row) for row in dict.fromkeys(ref)]
+    assert draws.n_clusters.tolist() == [max(row) + 1 for row in ref]
+    assert [tuple(row) for row in draws] == ref
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda z: z,
+        lambda z: z.tolist(),
+        lambda z: tuple(map(tuple, z.tolist())),
+        lambda z: z.astype(float),
+        lambda z: z.astype(np.int8),
+        lambda z: z.astype(np.uint64),
+        lambda z: z * 10**15 - 7,
+        lambda z: -z,
+        lambda z: np.array([["abc"[x] for x in row] for row in z]),
+        lambda z: [["abc"[x] for x in row] for row in z],
+        lambda z: z.astype(object),
+        lambda z: np.asfortranarray(z),
+        lambda z: pd.DataFrame(z),
+        lambda z: xr.DataArray(z, dims=("draw", "item")),
+        lambda z: epl.Draws(z),
+    ],
+)
+def test_every_form_of_input_gives_the_same_draws(form):
+    z = np.array([[0, 0, 1, 2], [2, 1, 1, 1], [0, 0, 2, 1], [1, 1, 1, 1]])
+    draws = epl.Draws(form(z))
+    np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(z)))
+    assert (draws.n_draws, draws.n_items, draws.n_distinct) == (4, 4, 3)
+
+
+def test_labels_mean_different_clusters_in_different_draws():
+    assert epl.Draws([["a", "b"], ["b", "a"], ["x", "y"]]).n_distinct == 1
+
+
+def test_stored_item_major_in_the_smallest_type():
+    assert epl.Draws(np.zeros((3, 5), np.int64)).item_major.dtype == np.uint8
+    wide = epl.Draws(np.arange(300)[None])
+    assert wide.item_major.dtype == np.uint16
+    assert wide.item_major.shape == (300, 1)
+    assert not wide.item_major.flags.writeable
+
+
+def test_chains_are_remembered():
+    z = np.random.default_rng(0).integers(3, size=(4, 10, 6))
+    draws = epl.Draws(z)
+    assert (draws.n_chains, draws.n_draws) == (4, 40)
+    np.testing.assert_array_equal(np.asarray(draws.chain(2)), np.asarray(epl.Draws(z[2])))
+    named = epl.Draws(z.reshape(40, 6), chains=np.repeat(list("dbca"), 10))
+    assert named.n_chains == 4
+
+
+def test_burn_and_thin_within_each_chain():
+    z = np.random.default_rng(0).integers(3, size=(2, 10, 6))
+    ref = epl.Draws(z[:, 4::3])
+    for draws in (epl.Draws(z, burn=4, thin=3), epl.Draws(z).burn(4).thin(3)):
+        np.testing.assert_array_equal(np.asarray(draws), np.asarray(ref))
+        np.testing.assert_array_equal(draws.chains, ref.chains)
+        np.testing.assert_array_equal(draws.weights, ref.weights)
+        np.testing.assert_array_equal(draws.index, ref.index)
+
+
+def test_selection():
+    z = np.random.default_rng(0).integers(2, size=(10, 3))
+    draws = epl.Draws(z)
+    np.testing.assert_array_equal(np.asarray(draws[2:7:2]), np.asarray(epl.Draws(z[2:7:2])))
+    np.testing.assert_array_equal(draws[3], epl.partition.canonical(z[3]))
+    with pytest.raises(ValueError, match=r"No draws are left"):
+        draws[5:5]
+
+
+def test_item_names_are_carried():
+    frame = pd.DataFrame([[0, 1], [1, 1]], columns=["ann", "bob"])
+    assert epl.Draws(frame).items == ("ann", "bob")
+    array = xr.DataArray([[0, 1]], dims=("draw", "who"), coords={"who": ["ann", "bob"]})
+    assert epl.Draws(array).items == ("ann", "bob")
+    assert epl.Draws([[0, 1]], items=["x", "y"]).items == ("x", "y")
+    assert epl.minimize(frame, rng=1).items == ("ann", "bob")
+
+
+def test_xarray_dimensions_in_any_order():
+    z = np.random.default_rng(0).integers(3, size=(2, 5, 4))
+    array = xr.DataArray(z, dims=("chain", "draw", "item")).transpose("item", "draw", "chain")
+    draws = epl.Draws(array)
+    np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(z)))
+    assert draws.n_chains == 2
+
+
+def test_dataset_and_tree_find_the_labels():
+    z = np.random.default_rng(0).integers(3, size=(2, 5, 4))
+    data = xr.Dataset(
+        {
+            "z": (("chain", "draw", "item"), z),
+            "mu": (("chain", "draw", "k"), np.zeros((2, 5, 3))),
+            "k": (("chain", "draw"), np.ones((2, 5), int)),
+        }
+    )
+    ref = np.asarray(epl.Draws(z))
+    np.testing.assert_array_equal(np.asarray(epl.Draws(data)), ref)
+    tree = xr.DataTree.from_dict({"posterior": data})
+    np.testing.assert_array_equal(np.asarray(epl.Draws(tree)), ref)
+    both = data.assign(c=(("chain", "draw", "item"), z))
+    with pytest.raises(ValueError, match=r"'var' must name the variable that holds the labels"):
+        epl.Draws(both)
+    np.testing.assert_array_equal(np.asarray(epl.Draws(both, var="c")), ref)
+
+
+def test_prints_a_short_summary():
+    text = str(epl.Draws([[0, 0, 1], [1, 1, 2], [0, 1, 2]]))
+    assert text.splitlines()[0] == "3 draws of a partition of 3 items"
+    assert "distinct partitions  2" in text
+    assert "2 to 3" in text
+    assert repr(epl.Draws([[0]])) == "Draws(n_draws=1, n_items=1, n_distinct=1, n_chains=1)"
+
+
+@given(strategies.draws(), st.integers(0, 2**32 - 1))
+def test_weights_equal_repeats(z, seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 4, size=len(z))
+    weighted = epl.Draws(z, weights=counts)
+    repeated = epl.Draws(np.repeat(z, counts, axis=0))
+    np.testing.assert_allclose(weighted.weights, repeated.weights)
+    labels = rng.integers(3, size=z.shape[1])
+    for name in epl.losses.available():
+        assert epl.expected_loss(labels, weighted, name) == pytest.approx(
+            epl.expected_loss(labels, repeated, name), abs=1e-12
+        )
+
+
+GOOD = [[0, 1], [1, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("z", "options", "error", "message"),
+    [
+        ([], {}, ValueError, "'z' must have two dimensions"),
+        (np.empty((0, 3)), {}, ValueError, "'z' must have at least one draw; it has no rows"),
+        (np.empty((3, 0)), {}, ValueError, "'z' must have at least one item; it has no columns"),
+        ([0, 1, 2], {}, ValueError, r"got 1. For one partition, wrap it: \[labels\]"),
+        ([[0, 1], [0]], {}, ValueError, "draw 0 has 2 items and draw 1 has 1"),
+        ([[0, 1], [0, np.nan]], {}, ValueError, "draw 1, item 1 .* has a missing value"),
+        ([[0, None]], {}, ValueError, "draw 0, item 1 .* has a missing value"),
+        ([[0, 1], [0.5, 1]], {}, ValueError, "draw 1, item 0 .* 0.5, which is no whole number"),
+        ([[0, np.inf]], {}, ValueError, "draw 0, item 1 .* inf"),
+        ([[1j, 0]], {}, TypeError, "'z' must hold labels .* got values of type complex128"),
+        (
+            GOOD,
+            {"weights": [1, -1, 1]},
+            ValueError,
+            "'weights' must be finite and not negative; draw 1",
+        ),
+        (
+            GOOD,
+            {"weights": [1, 1]},
+            ValueError,
+            r"'weights' must have one entry per draw, shape \(3,\)",
+        ),
+        (GOOD, {"weights": [0, 0, 0]}, ValueError, "'weights' must have a positive sum"),
+        (GOOD, {"burn": 3}, ValueError, "'burn' must leave at least one draw; it is 3"),
+        (GOOD, {"burn": -1}, ValueError, "'burn' must be at least 0; got -1"),
+        (GOOD, {"thin": 0}, ValueError, "'thin' must be at least 1; got 0"),
+        (GOOD, {"thin": 1.5}, TypeError, "'thin' must be a whole number; got 1.5"),
+        (GOOD, {"items": ["a"]}, ValueError, "'items' must have 2 names, one per item; got 1"),
+        (GOOD, {"chains": [0]}, ValueError, "'chains' must have one entry per draw"),
+        ("nowhere.csv", {}, FileNotFoundError, "There is no file 'nowhere.csv'"),
+    ],
+)
+def test_bad_input_is_refused_in_words(z, options, error, message):
+    with pytest.raises(error, match=message):
+        epl.Draws(z, **options)
+
+
+def test_one_row_and_one_column_are_fine():
+    assert epl.minimize([[0, 0, 1]], rng=1).labels.tolist() == [0, 0, 1]
+    one = epl.minimize([[0], [3], [0]], rng=1)
+    assert one.labels.tolist() == [0]
+    assert one.expected_loss == 0.0
+
+
+@pytest.mark.slow
+def test_peak_memory_on_a_200_mb_sample(tmp_path):
+    """At most three times the stored labels, and some 20 MB, beside the input, which stays on disk."""
+    import subprocess
+    import sys
+
+    path = tmp_path / "z.npy"
+    z = np.lib.format.open_memmap(path, mode="w+", dtype=np.int32, shape=(5000, 10000))
+    rng = np.random.default_rng(0)
+    for begin in range(0, 5000, 500):
+        z[begin : begin + 500] = rng.integers(20, size=(500, 10000))
+    z.flush()
+    code = f"""
+import numpy as np, threading, time
+import epluribus as epl
+epl.Draws([[0, 1]])  # compiles
+def private():
+    text = open('/proc/self/status').read()
+    return int(text.split('RssAnon:')[1].split()[0]) * 1024
+peak, done = [0], []
+def watch():
+    while not done:
+        peak[0] = max(peak[0], private())
+        time.sleep(0.002)
+z = np.load({str(path)!r}, mmap_mode='r')
+before = private()
+thread = threading.Thread(target=watch); thread.start()
+draws = epl.Draws(z)
+done.append(1); thread.join()
+print((peak[0] - before) / draws.item_major.nbytes, draws.item_major.nbytes)
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ratio, stored = map(float, out.stdout.split())
+    assert stored == 50e6
+    assert ratio <= 3.0

@@ -1,0 +1,191 @@
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import (
+    adjusted_rand_score,
+    mutual_info_score,
+    normalized_mutual_info_score,
+    rand_score,
+)
+
+import epluribus as epl
+import oracles
+
+NAMES = epl.losses.available()
+METRICS = ("binder", "vi", "nvi", "id", "nid", "zero_one")
+BOUNDED = ("nvi", "nid", "zero_one")
+LINEAR = ("binder", "vi")
+
+
+def random_pairs(n_pairs=30, seed=0):
+    rng = np.random.default_rng(seed)
+    for _ in range(n_pairs):
+        n = rng.integers(1, 40)
+        yield (
+            rng.integers(rng.integers(1, n + 1), size=n),
+            rng.integers(rng.integers(1, n + 1), size=n),
+        )
+
+
+def test_tables_of_properties_cover_every_loss():
+    assert set(NAMES) == set(METRICS) | {"omari"}
+    assert {name for name in NAMES if epl.losses.get(name).metric} == set(METRICS)
+    assert {name for name in NAMES if epl.losses.get(name).linear} == set(LINEAR)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_against_the_definition(name):
+    for a, b in random_pairs():
+        assert epl.loss(a, b, name) == pytest.approx(
+            oracles.loss(name, a.tolist(), b.tolist()), abs=1e-10
+        )
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("cost", [0.3, 1.0, 1.7])
+def test_cost_weighs_the_two_errors(name, cost):
+    weighted = getattr(epl.losses, name)(cost=cost)
+    for a, b in random_pairs(10):
+        expected = oracles.loss(name, a.tolist(), b.tolist(), cost)
+        assert epl.loss(a, b, weighted) == pytest.approx(expected, abs=1e-9)
+
+
+def test_against_scikit_learn():
+    for a, b in random_pairs(seed=1):
+        if len(a) < 2:
+            continue
+        n = len(a)
+        ha, hb = (mutual_info_score(x, x) / math.log(2) for x in (a, b))
+        mutual = mutual_info_score(a, b) / math.log(2)
+        joint = ha + hb - mutual
+        assert epl.loss(a, b, "vi") == pytest.approx(ha + hb - 2 * mutual, abs=1e-10)
+        assert epl.loss(a, b, "nvi") == pytest.approx(
+            1 - mutual / joint if joint > 1e-12 else 0, abs=1e-10
+        )
+        if max(ha, hb) > 1e-12:
+            nmi = normalized_mutual_info_score(a, b, average_method="max")
+            assert epl.loss(a, b, "nid") == pytest.approx(1 - nmi, abs=1e-10)
+        assert epl.loss(a, b, "omari") == pytest.approx(1 - adjusted_rand_score(a, b), abs=1e-10)
+        binder = (1 - rand_score(a, b)) * n * (n - 1) / 2
+        assert epl.loss(a, b, "binder") == pytest.approx(binder, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 82, 1000])
+def test_equal_partitions_have_loss_exactly_zero(name, n):
+    rng = np.random.default_rng(n)
+    shuffled = rng.permutation(max(n, 5))
+    partitions = [np.zeros(n), np.arange(n), rng.integers(5, size=n), rng.integers(n, size=n)]
+    for labels in partitions:
+        relabelled = shuffled[labels.astype(int)]
+        assert epl.loss(labels, relabelled, name) == 0.0
+        assert epl.expected_loss(labels, [relabelled, labels], name) == 0.0
+
+
+@pytest.mark.parametrize("name", ["nvi", "nid", "omari"])
+def test_extremes_of_normalized_losses(name):
+    one, singles = [0] * 5, list(range(5))
+    assert epl.loss(one, one, name) == epl.loss(singles, singles, name) == 0.0
+    assert epl.loss(one, singles, name) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_symmetric(name):
+    for a, b in random_pairs(10):
+        assert epl.loss(a, b, name) == pytest.approx(epl.loss(b, a, name), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_triangle_inequality(name):
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        a, b, c = rng.integers(4, size=(3, 8))
+        assert epl.loss(a, c, name) <= epl.loss(a, b, name) + epl.loss(b, c, name) + 1e-12
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_bounded_by_one(name):
+    for a, b in random_pairs():
+        assert -1e-12 <= epl.loss(a, b, name) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_form_of_labels_gives_the_same_float(name):
+    a, b = [0, 0, 1, 2], [3, 1, 1, 3]
+    value = epl.loss(a, b, name)
+    assert type(value) is float
+    forms = [np.array(a), np.array(a, float), ["x", "x", "y", "z"], [-5, -5, 10**12, 0], tuple(a)]
+    for form in forms:
+        assert epl.loss(form, b, name) == value
+
+
+def xlogx(n):
+    return n * math.log2(n) if n else 0.0
+
+
+def vi_f0(joint, size, group, n_items):
+    return (size + group - 2 * joint) / n_items
+
+
+@pytest.mark.parametrize("linear", [True, False])
+def test_a_loss_of_ones_own_equal_to_vi_gives_the_same_answer(linear):
+    mine = epl.Loss(vi_f0, xlogx, xlogx, xlogx, name="mine", linear=linear)
+    rng = np.random.default_rng(5)
+    truth = rng.integers(4, size=30)
+    z = np.where(rng.random((50, 30)) < 0.7, truth, rng.integers(4, size=(50, 30)))
+    ref = epl.minimize(z, "vi", rng=1)
+    comp = epl.minimize(z, mine, rng=1)
+    assert comp.expected_loss == pytest.approx(ref.expected_loss, abs=1e-12)
+    np.testing.assert_array_equal(comp.labels, ref.labels)
+    start = rng.integers(6, size=30)
+    np.testing.assert_array_equal(
+        epl.greedy(z, start, mine, rng=2).labels, epl.greedy(z, start, "vi", rng=2).labels
+    )
+
+
+def test_said_linear_but_not():
+    crooked = epl.Loss(
+        lambda joint, size, group, n: (size + group - 2 * joint) ** 2,  # noqa: ARG005
+        xlogx, xlogx, xlogx, name="crooked", linear=True,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"'linear' must be False for the loss 'crooked'"):
+        epl.loss([0, 1], [0, 0], crooked)
+
+
+def test_f0_that_does_not_compile():
+    bad = epl.Loss(
+        lambda joint, size, group, n: sorted([str(joint)]).foo,  # noqa: ARG005
+        xlogx, xlogx, xlogx, name="bad",
+    )  # fmt: skip
+    with pytest.raises(TypeError, match=r"'f0' of the loss 'bad' could not be compiled"):
+        epl.loss([0, 1], [0, 0], bad)
+
+
+def test_functions_must_vanish_at_zero_and_be_finite():
+    with pytest.raises(ValueError, match=r"'f2' must be 0 at 0"):
+        epl.loss([0, 1], [0, 0], epl.Loss(vi_f0, xlogx, lambda n: n + 1.0, xlogx))
+    with pytest.raises(ValueError, match=r"'f1' must return finite numbers; f1\(2\) gave inf"):
+        epl.loss(
+            [0, 1], [0, 0], epl.Loss(vi_f0, lambda n: math.inf if n == 2 else 0.0, xlogx, xlogx)
+        )
+    with pytest.raises(TypeError, match=r"'f1' must be a function"):
+        epl.Loss(vi_f0, 3, xlogx, xlogx)
+
+
+def test_unknown_loss_suggests_the_nearest():
+    with pytest.raises(ValueError, match=r"'loss' must be one of .*got 'VIC'. Did you mean 'vi'\?"):
+        epl.loss([0], [0], "VIC")
+    with pytest.raises(TypeError, match=r"'loss' must be a name or a Loss; got 3"):
+        epl.loss([0], [0], 3)
+
+
+@pytest.mark.parametrize("cost", [0, 2, -1, "a"])
+def test_cost_out_of_range(cost):
+    with pytest.raises(ValueError, match=r"'cost' must be a number between 0 and 2"):
+        epl.losses.vi(cost=cost)
+
+
+def test_partitions_of_different_length():
+    with pytest.raises(ValueError, match=r"'b' must have 2 items; got 3"):
+        epl.loss([0, 1], [0, 1, 2])
