@@ -1,5 +1,4 @@
 import itertools
-
 import sys
 
 import numpy as np
