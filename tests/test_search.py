@@ -270,9 +270,10 @@ def test_interrupt_returns_the_best_so_far():
     assert len(best.labels) == 200
 
 
-def test_progress():
+@pytest.mark.parametrize("name", ["vi", "nvi"])
+def test_progress(name):
     seen = []
-    epl.minimize(sample(), progress=lambda *args: seen.append(args), rng=0, n_starts=3)
+    epl.minimize(sample(), name, progress=lambda *args: seen.append(args), rng=0, n_starts=3)
     assert [done for done, _, _ in seen] == list(range(1, seen[0][1] + 1))
     assert {"loss", "clusters"} <= set(seen[-1][2])
 
