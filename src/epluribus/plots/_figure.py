@@ -30,7 +30,7 @@ def get_axes(ax: Any, figsize: tuple[float, float] = (5.5, 3.6)) -> Any:
 
 
 def cluster_colors(k: int) -> list[Any]:
-    """k colors that can be told apart; beyond seven their lightness alternates."""
+    """Colors that can be told apart; beyond seven their lightness alternates."""
     if k <= len(_OKABE_ITO):
         return list(_OKABE_ITO[:k])
     import colorsys
