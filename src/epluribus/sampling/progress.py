@@ -1,0 +1,68 @@
+"""Progress of a sampling run: a bar on a terminal, a function of the user's, or nothing."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Silent", "make_progress"]
+
+
+class Silent:
+    """Does nothing; the others have the same methods."""
+
+    def show(self, done: int, info: dict[str, Any]) -> None:
+        """`done` steps are done."""
+
+    def close(self) -> None:
+        """The run has ended."""
+
+
+class _Bar(Silent):
+    """A tqdm bar on stderr, silent when that is not a terminal."""
+
+    def __init__(self, total: int) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(total=total, unit="step", unit_scale=True, disable=None, leave=False)
+
+    def show(self, done: int, info: dict[str, Any]) -> None:
+        """Move the bar on."""
+        self._bar.set_postfix(info, refresh=False)
+        self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._bar.close()
+
+
+class _Call(Silent):
+    """A function ``(done, total, info)``; if it fails, it is not called again and the run goes on."""
+
+    def __init__(self, function: Callable[[int, int, dict[str, Any]], Any], total: int) -> None:
+        self._function: Callable[[int, int, dict[str, Any]], Any] | None = function
+        self._total = total
+
+    def show(self, done: int, info: dict[str, Any]) -> None:
+        """Call the function."""
+        if self._function is None:
+            return
+        try:
+            self._function(done, self._total, info)
+        except Exception as error:  # noqa: BLE001 - whatever the user's function raises
+            self._function = None
+            warnings.warn(f"'progress' failed and is off now: {error!r}", stacklevel=2)
+
+
+def make_progress(progress: Any, total: int) -> Silent:
+    """The object behind the argument `progress`."""
+    if callable(progress):
+        return _Call(progress, total)
+    if not isinstance(progress, bool):
+        raise TypeError(
+            f"'progress' must be True, False or a function (done, total, info); got {progress!r}."
+        )
+    return _Bar(total) if progress else Silent()
