@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -88,10 +89,16 @@ class PartitionLaw(ABC):
         float
         """
         sizes = np.bincount(as_labels(labels))
-        table = self.tables(int(sizes.sum()))
+        table = _cached_tables(self, int(sizes.sum()))
         if sizes.size > table.slots:
             return -np.inf
         return float(table.log_weight[sizes.size] + table.log_size[sizes].sum())
+
+
+@lru_cache(maxsize=16)
+def _cached_tables(law: PartitionLaw, n_items: int) -> PriorTables:
+    """The tables of a law, which is immutable, for repeated look-ups."""
+    return law.tables(n_items)
 
 
 def _bounded(log_weight: NDArray[np.float64]) -> NDArray[np.float64]:
