@@ -1,4 +1,5 @@
-"""Slow, obvious twins of the models and priors: nothing here goes through the package's formulas or kernels."""
+"""Slow, obvious twins of the models and priors: nothing here goes through the package's formulas or
+kernels."""
 
 from itertools import product
 from math import exp, lgamma, log, perm
@@ -12,7 +13,7 @@ def partitions(n):
     """All partitions of n items, as restricted growth strings."""
     out = [[0]]
     for _ in range(n - 1):
-        out = [row + [g] for row in out for g in range(max(row) + 2)]
+        out = [[*row, g] for row in out for g in range(max(row) + 2)]
     return [tuple(row) for row in out]
 
 
@@ -25,7 +26,8 @@ def canonical(labels):
 
 
 def mixture_prior(n, a, p_of_k):
-    """Law on partitions of a finite mixture: every label vector of every k, counted one by one while they are few."""
+    """Law on partitions of a finite mixture: every label vector of every k, counted one by one
+    while they are few."""
     law = dict.fromkeys(partitions(n), 0.0)
     for k, p in p_of_k.items():
         if k**n <= 5000:
@@ -118,4 +120,3 @@ def normalized(log_weights):
 
 def log_or_minus_infinity(p):
     return log(p) if p > 0 else -np.inf
-

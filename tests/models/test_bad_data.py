@@ -7,29 +7,43 @@ from epluribus.models import CustomModel, GaussianMixture, LatentBlockModel, Sto
 from epluribus.sampling import sample
 
 BAD = [
-    (lambda: GaussianMixture([1.0, np.nan]), r"'y' must be finite; item 1 \(counted from 0\) is nan"),
+    (
+        lambda: GaussianMixture([1.0, np.nan]),
+        r"'y' must be finite; item 1 \(counted from 0\) is nan",
+    ),
     (lambda: GaussianMixture([[1.0, np.inf]]), "item 0, coordinate 1"),
     (lambda: GaussianMixture([]), r"'y' must have shape .*got shape \(0,\)"),
     (lambda: GaussianMixture(["a"]), "'y' must be numbers"),
     (lambda: GaussianMixture([1.0], tau=-1), "'tau' must be a finite number above 0; got -1"),
     (lambda: GaussianMixture([1.0], gamma=0), "'gamma' must be a finite number above 0"),
     (lambda: GaussianMixture([1.0], delta="x"), "'delta' must be a number; got 'x'"),
-    (lambda: GaussianMixture([1.0], mean=[1, 2]), "'mean' must be one finite number or one for each"),
+    (
+        lambda: GaussianMixture([1.0], mean=[1, 2]),
+        "'mean' must be one finite number or one for each",
+    ),
     (
         lambda: StochasticBlockModel([[0, 1], [0, 0]]),
-        r"'adjacency' must be symmetric for an undirected model; entry \(0, 1\) is 1 and entry "
-        r"\(1, 0\) is 0. Give directed=True",
+        r"must be symmetric for an undirected model; entry \(0, 1\) is 1 and .*Give directed=True",
     ),
     (
         lambda: StochasticBlockModel([[0, 2], [2, 0]]),
-        r"'adjacency' must hold only 0 and 1.*entry \(0, 1\) .*is 2. For weights, choose a threshold",
+        r"'adjacency' must hold only 0 and 1.*entry \(0, 1\) .*is 2. For weights, choose",
     ),
-    (lambda: StochasticBlockModel([[0, np.nan], [1, 0]]), "is nan. Decide what a missing entry means"),
+    (
+        lambda: StochasticBlockModel([[0, np.nan], [1, 0]]),
+        "is nan. Decide what a missing entry means",
+    ),
     (lambda: StochasticBlockModel([[1, 0], [0, 0]]), r"zero diagonal.*entry \(0, 0\)"),
-    (lambda: StochasticBlockModel(np.zeros((3, 4))), r"'adjacency' must be a square matrix.*\(3, 4\)"),
+    (
+        lambda: StochasticBlockModel(np.zeros((3, 4))),
+        r"'adjacency' must be a square matrix.*\(3, 4\)",
+    ),
     (lambda: StochasticBlockModel(np.zeros((0, 0))), "'adjacency' must have rows and columns"),
     (lambda: StochasticBlockModel([(0, 1), (2, 2), (1, 2)]), "no loops; edge 1 joins node 2"),
-    (lambda: StochasticBlockModel([(0, 1), (1, 0), (1, 2)]), r"each edge once.*\(0, 1\) is there 2"),
+    (
+        lambda: StochasticBlockModel([(0, 1), (1, 0), (1, 2)]),
+        r"each edge once.*\(0, 1\) is there 2",
+    ),
     (lambda: StochasticBlockModel([(0, 5)], n_nodes=3), "'n_nodes' must be at least 6.*got 3"),
     (lambda: StochasticBlockModel([(0, -1)], n_nodes=3), "node numbers 0, 1, 2, ...; got -1"),
     (lambda: StochasticBlockModel([(0, 0.5)], n_nodes=3), "node numbers 0, 1, 2"),
@@ -44,7 +58,10 @@ BAD = [
     (lambda: CustomModel(len, 0), "'n_items' must be at least 1"),
     (lambda: CustomModel(len, 3, prior="uniform"), "'prior' must be an object"),
     (lambda: GaussianMixture([1.0, 2.0]).log_marginal([0]), "'labels' must have 2 entries.*got 1"),
-    (lambda: LatentBlockModel([[0, 1]]).log_marginal([0]), "once for each of: rows, columns; got 1"),
+    (
+        lambda: LatentBlockModel([[0, 1]]).log_marginal([0]),
+        "once for each of: rows, columns; got 1",
+    ),
 ]
 
 
@@ -56,13 +73,17 @@ def test_messages(make, message):
 
 def test_a_function_that_returns_nan_is_named():
     model = CustomModel(lambda z: float("nan"), 3)
-    with pytest.raises(ValueError, match="'log_posterior' must return a number.*returned nan for labels"):
+    with pytest.raises(
+        ValueError, match=r"'log_posterior' must return a number.*returned nan for labels"
+    ):
         sample(model, n_draws=1, n_chains=1, rng=1)
 
 
 def test_a_start_that_the_function_forbids_is_named():
     model = CustomModel(lambda z: 0.0 if z.max() == 1 else -np.inf, 3)
-    with pytest.raises(ValueError, match="'start' must have a finite log posterior; that of chain 0"):
+    with pytest.raises(
+        ValueError, match="'start' must have a finite log posterior; that of chain 0"
+    ):
         sample(model, n_draws=1, n_chains=1, rng=1)
     trace = sample(model, n_draws=50, n_chains=1, start=[0, 0, 1], rng=1)
     assert set(trace.n_clusters.ravel()) == {2}

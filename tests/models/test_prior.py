@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
-from oracles_models import mixture_prior, partitions, restaurant_prior
 
 from epluribus.models import DirichletProcess, GaussianMixture, PartitionPrior, PitmanYor
+from oracles_models import mixture_prior, partitions, restaurant_prior
 
 ON_K = {
-    "uniform": {k: 1 / 4 for k in range(1, 5)},
+    "uniform": dict.fromkeys(range(1, 5), 1 / 4),
     "fixed": {4: 1.0},
-    "poisson": {k: np.exp(-np.log(np.expm1(1)) - np.log(np.arange(1.0, k + 1)).sum()) for k in range(1, 60)},
+    "poisson": {
+        k: np.exp(-np.log(np.expm1(1)) - np.log(np.arange(1.0, k + 1)).sum()) for k in range(1, 60)
+    },
     "geometric": {k: 0.5**k for k in range(1, 90)},
 }
 
@@ -58,7 +60,7 @@ def test_golden_value_of_the_paper_s_prior():
 @pytest.mark.parametrize("on_k", ["uniform", "poisson", "geometric"])
 def test_components_are_the_exact_law_of_k(on_k):
     # p(k | K) from the joint law of k and the partition, by the oracle.
-    p_of_k = {k: 1 / 6 for k in range(1, 7)} if on_k == "uniform" else ON_K[on_k]
+    p_of_k = dict.fromkeys(range(1, 7), 1 / 6) if on_k == "uniform" else ON_K[on_k]
     z = (0, 0, 1, 1, 2)
     joint = {k: mixture_prior(5, 0.8, {k: p})[z] for k, p in p_of_k.items()}
     total = sum(joint.values())

@@ -1,19 +1,20 @@
-"""Exact transition probabilities of the moves as they are coded: every random choice is followed every way.
+"""Exact transition probabilities of the moves as they are coded: every random choice is followed
+every way.
 
-The moves ask for randomness only through `epluribus._kernels.chance`. Here its functions are replaced by ones that
-replay a script of choices and multiply their probabilities; scripts are enumerated depth first.
-"""
+The moves ask for randomness only through `epluribus._kernels.chance`. Here its functions are
+replaced by ones that replay a script of choices and multiply their probabilities; scripts are
+enumerated depth first."""
 
 import math
 from contextlib import contextmanager
 from unittest import mock
 
 import numpy as np
-from oracles_models import canonical
 
 from epluribus._kernels import allocation, chance, gibbs, split_merge
 from epluribus._kernels.advance import log_target
 from epluribus.sampling.chain import make_partition
+from oracles_models import canonical
 
 
 class Paths:

@@ -1,9 +1,19 @@
 """Small models whose whole posterior can be enumerated, each with its oracle."""
 
-from itertools import product
+from itertools import pairwise, product
 from math import factorial
 
 import numpy as np
+
+from epluribus.models import (
+    CustomModel,
+    DirichletProcess,
+    GaussianMixture,
+    LatentBlockModel,
+    PartitionPrior,
+    PitmanYor,
+    StochasticBlockModel,
+)
 from oracles_models import (
     canonical,
     gaussian_log_marginal,
@@ -16,16 +26,6 @@ from oracles_models import (
     sbm_log_marginal,
 )
 
-from epluribus.models import (
-    CustomModel,
-    DirichletProcess,
-    GaussianMixture,
-    LatentBlockModel,
-    PartitionPrior,
-    PitmanYor,
-    StochasticBlockModel,
-)
-
 POISSON = {k: 1 / ((np.e - 1) * factorial(k)) for k in range(1, 40)}
 GEOMETRIC = {k: 0.5**k for k in range(1, 80)}
 
@@ -33,9 +33,13 @@ GEOMETRIC = {k: 0.5**k for k in range(1, 80)}
 def prior_law(name, n):
     """(object, enumerated law on partitions) of a named small prior."""
     if name == "uniform":
-        return PartitionPrior(0.7, "uniform", 6), mixture_prior(n, 0.7, {k: 1 / 6 for k in range(1, 7)})
+        return PartitionPrior(0.7, "uniform", 6), mixture_prior(
+            n, 0.7, dict.fromkeys(range(1, 7), 1 / 6)
+        )
     if name == "uniform 3":
-        return PartitionPrior(1.3, "uniform", 3), mixture_prior(n, 1.3, {k: 1 / 3 for k in (1, 2, 3)})
+        return PartitionPrior(1.3, "uniform", 3), mixture_prior(
+            n, 1.3, dict.fromkeys((1, 2, 3), 1 / 3)
+        )
     if name == "fixed 2":
         return PartitionPrior(0.9, "fixed", 2), mixture_prior(n, 0.9, {2: 1.0})
     if name == "geometric":
@@ -50,12 +54,8 @@ def prior_law(name, n):
 
 
 Y = [0.3, -0.4, 1.9, 2.2, -1.5, 0.9]
-A = np.array(
-    [[0, 1, 1, 0, 0], [1, 0, 1, 0, 1], [1, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 1, 0, 1, 0]]
-)
-D = np.array(
-    [[0, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 0, 0, 0, 0], [1, 0, 0, 0, 1], [0, 0, 0, 0, 0]]
-)
+A = np.array([[0, 1, 1, 0, 0], [1, 0, 1, 0, 1], [1, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 1, 0, 1, 0]])
+D = np.array([[0, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 0, 0, 0, 0], [1, 0, 0, 0, 1], [0, 0, 0, 0, 0]])
 X = np.array([[1, 1, 0], [1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 1]])
 
 
@@ -84,7 +84,7 @@ def make_case(kind, prior, n):
         log = {z: preference(np.array(z)) for z in partitions(n)}
     elif kind == "lbm":
         columns = PartitionPrior(0.5, "uniform", 3)
-        column_pmf = mixture_prior(3, 0.5, {k: 1 / 3 for k in (1, 2, 3)})
+        column_pmf = mixture_prior(3, 0.5, dict.fromkeys((1, 2, 3), 1 / 3))
         model = LatentBlockModel(X[:n], beta=(0.6, 0.9), prior=(law, columns))
         joint = {
             (r, c): lbm_log_marginal(X, r, c, 0.6, 0.9)
@@ -106,8 +106,6 @@ def frequencies(trace, posterior):
     rows, counts = np.unique(np.hstack(tables), axis=0, return_counts=True)
     visits = dict.fromkeys(posterior, 0)
     for row, count in zip(rows, counts, strict=True):
-        key = tuple(
-            canonical(row[a:b].tolist()) for a, b in zip(widths[:-1], widths[1:], strict=True)
-        )
+        key = tuple(canonical(row[a:b].tolist()) for a, b in pairwise(widths))
         visits[key] += int(count)
     return np.array(list(visits.values()))

@@ -1,12 +1,21 @@
-"""Every move on every model: exact transition matrices in detailed balance with the enumerated posterior."""
+"""Every move on every model: exact transition matrices in detailed balance with the enumerated
+posterior."""
 
 import numpy as np
 import pytest
-from sampler_cases import make_case
 from enumerate_paths import transition_matrix
+from sampler_cases import make_case
 
 KINDS = ["gaussian", "gaussian 2-d", "sbm", "directed sbm", "lbm", "custom"]
-PRIORS = ["uniform", "uniform 3", "fixed 2", "poisson", "geometric", "dirichlet process", "pitman-yor"]
+PRIORS = [
+    "uniform",
+    "uniform 3",
+    "fixed 2",
+    "poisson",
+    "geometric",
+    "dirichlet process",
+    "pitman-yor",
+]
 MOVES = ["gibbs", "split-merge", "allocation"]
 
 

@@ -1,9 +1,9 @@
 """A joint test of the Gaussian model and its sampler (Geweke 2004, doi:10.1198/016214504000001132).
 
-Data and partition are drawn jointly in two ways: partition from the prior, then data given it; and a chain that alternates
-moves of the partition given the data with fresh data given the partition. Both have the same law, whatever the
-sampler's mistakes in normalising; means of test functions are compared by z-scores at level 1e-4 in all (Bonferroni).
-"""
+Data and partition are drawn jointly in two ways: partition from the prior, then data given it; and
+a chain that alternates moves of the partition given the data with fresh data given the partition.
+Both have the same law, whatever the sampler's mistakes in normalising; means of test functions are
+compared by z-scores at level 1e-4 in all (Bonferroni)."""
 
 import numpy as np
 from scipy.stats import norm
@@ -59,7 +59,8 @@ def test_joint_law_is_kept():
     for t in range(len(walk)):
         z = chain.partitions[0].labels
         chain.states[0].values[:, 0] = draw_data(np.unique(z, return_inverse=True)[1], rng)
-        # New data: back to step 0, where everything is computed from the labels; half a cycle of moves.
+        # New data: back to step 0, where everything is computed from the labels; half a cycle of
+        # moves.
         chain.clock[:] = 0
         chain.clock[1] = t % 2
         settings[2] = 5

@@ -1,26 +1,39 @@
 """The one compiled loop of all samplers: moves in turn, draws kept, the best partition remembered.
 
-A chain has one partition, or two for the latent block model (rows and columns): models, partitions and records come
-as tuples with one entry a side. `schedule` lists the cycle of moves, one row (side, move, steps) each. One
-*step* is one Gibbs update of one item or one proposal of another move.
+A chain has one partition, or two for the latent block model (rows and columns): models, partitions
+and records come as tuples with one entry a side. `schedule` lists the cycle of moves, one row
+(side, move, steps) each. One *step* is one Gibbs update of one item or one proposal of another
+move.
 
-Running values collect rounding, so everything is recomputed from the labels every `REFRESH` steps, counted from the
-beginning of the chain: results do not depend on how the steps are cut into calls.
+Running values collect rounding, so everything is recomputed from the labels every `REFRESH` steps,
+counted from the beginning of the chain: results do not depend on how the steps are cut into calls.
 """
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from epluribus._kernels._jit import kernel
+from epluribus._kernels._jit import JIT_ENABLED, kernel
 from epluribus._kernels.allocation import allocation
 from epluribus._kernels.chain import log_prior, rebuild
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.gibbs import gibbs
 from epluribus._kernels.split_merge import split_merge
 
-__all__ = ["ALLOCATION", "GIBBS", "KINDS", "REFRESH", "SPLIT_MERGE", "advance", "log_target"]
+__all__ = [
+    "ALLOCATION",
+    "GIBBS",
+    "KINDS",
+    "REFRESH",
+    "SPLIT_MERGE",
+    "advance",
+    "advance_for",
+    "log_target",
+]
 
 GIBBS, SPLIT_MERGE, ALLOCATION = 0, 1, 2
 KINDS = ("gibbs", "split", "merge", "transfer", "absorption", "ejection")
@@ -74,11 +87,11 @@ def advance(
     settings: NDArray[np.int64],  # burn_in, thin, step to stop after
     stop: NDArray[np.int64],  # set to 1 from another thread to come back early
     rng: Any,
-    clock: NDArray[np.int64],  # OUT steps done, row of the schedule, steps of that row, draws in the records
+    clock: NDArray[np.int64],  # OUT steps done, row of `schedule`, steps of that row, draws kept
     running: NDArray[np.float64],  # OUT log target, the highest so far
     log_posterior: NDArray[np.float64],  # OUT of each draw in the records
 ) -> None:
-    """Run the chain on; come back when the step is reached, the records are full, or `stop` is set."""
+    """Run the chain until the step is reached, the records are full, or `stop` is set."""
     burn_in, thin, until = settings[0], settings[1], settings[2]
     while clock[0] < until and clock[3] < log_posterior.size and stop[0] == 0:
         if clock[0] % REFRESH == 0:
@@ -109,3 +122,25 @@ def advance(
             _keep(partitions, records, clock[3])
             log_posterior[clock[3]] = running[0]
             clock[3] += 1
+
+
+@lru_cache(maxsize=1)
+def _advance_uncached() -> Callable[..., None]:
+    """The loop compiled anew in this process, nothing kept on disk."""
+    compiled: Callable[..., None] = njit(nogil=True, error_model="numpy")(advance.py_func)
+    return compiled
+
+
+def advance_for(state: Any, *, compiled: bool) -> Callable[..., None]:
+    """The loop for a model's state: compiled if it can be, kept on disk if it is one of ours.
+
+    The index of the disk cache names the classes of all states it holds, and cannot be read where one of
+    them is missing: a class from a notebook would make it useless for every other process.
+    """
+    if not JIT_ENABLED:
+        return advance
+    if not compiled:
+        plain: Callable[..., None] = advance.py_func
+        return plain
+    ours = type(state).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return advance if ours else _advance_uncached()

@@ -1,4 +1,4 @@
-"""The allocation move of the paper's appendix. See `epluribus.sampling.allocation` for what was corrected."""
+"""The allocation move of the paper's appendix; `epluribus.sampling.allocation` has the ratios."""
 
 import math
 from typing import Any
@@ -26,7 +26,7 @@ def _log_choose(p: Any, n: int, r: int) -> float:
 
 @part
 def _log_proposal_ratio(p: Any, n_g: int, n_h: int, r: int) -> float:
-    """log Q for moving r of the n_g items of g to a cluster of n_h items, before the move."""
+    """Log of Q for moving r of the n_g items of g to a cluster of n_h items, before the move."""
     k = p.n_clusters[0]
     slots = p.sizes.size
     if n_h > 0 and r < n_g:  # transfer

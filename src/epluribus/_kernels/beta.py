@@ -2,7 +2,8 @@
 
     lB(e, n) = log B(e + b1, n - e + b2) - log B(b1, b2) = ones[e] + zeros[n - e] - cells[n]
 
-where ones[x] = lgamma(x + b1) - lgamma(b1), zeros the same with b2, cells with b1 + b2: so lB(0, 0) = 0 exactly.
+where ones[x] = lgamma(x + b1) - lgamma(b1), zeros the same with b2, cells with b1 + b2: so lB(0, 0)
+= 0 exactly.
 """
 
 import math

@@ -1,8 +1,8 @@
 """The partition a chain is at: taking items out, putting them in, counting the prior.
 
-Clusters have fixed numbers 0..slots-1. `order` is a permutation of them whose first K entries are in use, `place`
-its inverse: opening or closing a cluster is one swap, and the next new cluster is always `order[K]`. The law of
-the partition is given by two tables (see `epluribus.models.prior`):
+Clusters have fixed numbers 0..slots-1. `order` is a permutation of them whose first K entries are
+in use, `place` its inverse: opening or closing a cluster is one swap, and the next new cluster is
+always `order[K]`. The law of the partition is given by two tables (see `epluribus.models.prior`):
 
     log p(partition) = log_weight[K] + sum over clusters of log_size[n_g]
 """
@@ -68,7 +68,7 @@ def grow(p: Any, g: int) -> float:
 
 @part
 def take(m: Any, p: Any, i: int) -> float:
-    """Take item i out of its cluster, which closes if empty; its log predictive probability there."""
+    """Take item i out of its cluster, which closes if empty; its log predictive there."""
     g = p.labels[i]
     p.labels[i] = -1
     p.sizes[g] -= 1
@@ -87,7 +87,7 @@ def take(m: Any, p: Any, i: int) -> float:
 
 @part
 def put(m: Any, p: Any, i: int, g: int) -> float:
-    """Put the prepared item i into cluster g, opening it if it is `order[K]`; its log predictive probability."""
+    """Put the prepared item i into cluster g, opened if it is `order[K]`; its log predictive."""
     if p.place[g] == p.n_clusters[0]:
         p.n_clusters[0] += 1
     value = add(m, p, i, g)

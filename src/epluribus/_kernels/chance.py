@@ -1,7 +1,7 @@
 """The four ways in which a move asks for a random number.
 
-Every random choice of every move goes through here, so that a test can put an enumeration of all choices in
-their place and write down exact transition probabilities.
+Every random choice of every move goes through here, so that a test can put an enumeration of all
+choices in their place and write down exact transition probabilities.
 """
 
 import math

@@ -1,8 +1,9 @@
-"""Any function of the labels as a model: plain Python, one call of the function per partition looked at.
+"""Any function of the labels as a model, in plain Python.
 
-The moves need the log target of partitions of some of the items too. A function of all labels has none, so it
-is defined as 0 there: the chain rule then still gives the right value for all items, and every acceptance
-ratio stays exact; only the proposals of split-merge are made without looking at the data.
+The moves need the log target of partitions of some of the items too. A function of all labels has
+none, so it is defined as 0 there: the chain rule then still gives the right value for all items,
+and every acceptance ratio stays exact; only the proposals of split-merge are made without looking
+at the data.
 """
 
 from collections.abc import Callable

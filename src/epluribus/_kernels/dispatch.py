@@ -1,19 +1,20 @@
 """How every move works on every model: five functions, chosen by the class of the model's state.
 
-A model is a NamedTuple of arrays (its *state*) and five functions on it. S is the set of items assigned so far
-and p the partition of S:
+A model is a NamedTuple of arrays (its *state*) and five functions on it. S is the set of items
+assigned so far and p the partition of S:
 
     reset(m)               statistics of the empty set
     prepare(m, p, i)       i is unassigned: fill the scratch that `logpred` and `add` read
-    logpred(m, p, i, g)    log p(Y of S and i | i in g) - log p(Y of S | p); g in use, or the next new cluster
-    add(m, p, i, g)        update the statistics; returns the same difference. g is in use (perhaps empty)
-    remove(m, p, i, g)     the inverse; returns the same difference; leaves i prepared
+    logpred(m, p, i, g)    log p(Y of S and i | i in g) - log p(Y of S | p); g in use or next new
+    add(m, p, i, g)        update the statistics; the same difference. g is in use, perhaps empty
+    remove(m, p, i, g)     the inverse; the same difference; leaves i prepared
 
-`sizes` never counts i in these calls, and its label is -1 (`add` is called before it is counted, `remove` after).
+`sizes` never counts i in these calls, and its label is -1 (`add` is called before it is counted,
+`remove` after).
 
-The moves call the functions of this module. In compiled code Numba's `overload` replaces the call by the
-model's own function at compile time; in plain Python the same table is read at run time. Unlike closures over
-compiled functions, calls resolved this way are served from the disk cache.
+The moves call the functions of this module. In compiled code Numba's `overload` replaces the call
+by the model's own function at compile time; in plain Python the same table is read at run time.
+Unlike closures over compiled functions, calls resolved this way are served from the disk cache.
 """
 
 from collections.abc import Callable
@@ -24,9 +25,10 @@ from numba.extending import overload, register_jitable
 __all__ = ["add", "implement", "logpred", "part", "prepare", "remove", "reset", "routine"]
 
 part = register_jitable(error_model="numpy", forceinline=True)
-"""Decorator of a small part of a kernel: plain Python when Python calls it, compiled into the kernel that does.
+"""Decorator of a small part of a kernel: plain when Python calls it, compiled when a kernel does.
 
-Always inlined: a call would copy, and count the references of, every array of the state (3x slower in all)."""
+Always inlined: a call would copy, and count the references of, every array of the state (3x slower
+in all)."""
 
 routine = register_jitable(error_model="numpy")
 """The same for a longer part: compiled once and called, which keeps compilation short."""

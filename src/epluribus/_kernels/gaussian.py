@@ -97,6 +97,4 @@ def _remove(m: Any, p: Any, i: int, g: int) -> float:
     return before - after
 
 
-implement(
-    GaussianState, reset=_reset, prepare=_prepare, logpred=_logpred, add=_add, remove=_remove
-)
+implement(GaussianState, reset=_reset, prepare=_prepare, logpred=_logpred, add=_add, remove=_remove)

@@ -1,4 +1,4 @@
-"""Single-site collapsed Gibbs: one item drawn again given all others. See `epluribus.sampling.gibbs`."""
+"""Single-site collapsed Gibbs: one item drawn again; `epluribus.sampling.gibbs` has the weights."""
 
 from typing import Any
 

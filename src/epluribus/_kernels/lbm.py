@@ -1,8 +1,8 @@
 """Statistics of the latent block model: ones in every block of a row cluster and a column cluster.
 
-One state is one side's view: `item` is a row and the `other` side the columns, or the reverse. Both views hold
-the same `ones` and `cell` memory, one of them transposed; the arrays are strided on purpose, so that the two
-views have one type and are compiled once. See `epluribus.models.lbm`.
+One state is one side's view: `item` is a row and the `other` side the columns, or the reverse. Both
+views hold the same `ones` and `cell` memory, one of them transposed; the arrays are strided on
+purpose, so that the two views have one type and are compiled once. See `epluribus.models.lbm`.
 """
 
 from typing import Any, NamedTuple
@@ -66,7 +66,7 @@ def _logpred(m: Any, p: Any, i: int, g: int) -> float:
 
 @part
 def _change(m: Any, g: int, n_g: int, sign: int) -> float:
-    """Add or remove the prepared item; n_g is the size of g after that. The change of the log likelihood."""
+    """Add or remove the prepared item (n_g counts it or not); the log likelihood's change."""
     total = 0.0
     for s in range(m.other_n_clusters[0]):
         h = m.other_order[s]

@@ -1,8 +1,9 @@
 """Statistics of the stochastic block model: edges between every two clusters.
 
-Undirected: for clusters g and h there are e_gh edges among n_g n_h pairs, n_g (n_g - 1) / 2 if g = h. Directed: e_gh
-edges from g to h among n_g n_h ordered pairs, n_g (n_g - 1) if g = h. `cell` holds lB(e_gh, pairs) for every two
-clusters, 0 where one of them is empty. See `epluribus.models.sbm`.
+Undirected: for clusters g and h there are e_gh edges among n_g n_h pairs, n_g (n_g - 1) / 2 if g =
+h. Directed: e_gh edges from g to h among n_g n_h ordered pairs, n_g (n_g - 1) if g = h. `cell`
+holds lB(e_gh, pairs) for every two clusters, 0 where one of them is empty. See
+`epluribus.models.sbm`.
 """
 
 from typing import Any, NamedTuple
@@ -87,7 +88,7 @@ def _logpred_undirected(m: Any, p: Any, i: int, g: int) -> float:
 
 @part
 def _change_undirected(m: Any, p: Any, g: int, n_g: int, sign: int) -> float:
-    """Add or remove the prepared item; n_g is the size of g after that. The change of the log likelihood."""
+    """Add or remove the prepared item (n_g counts it or not); the log likelihood's change."""
     total = 0.0
     for s in range(p.n_clusters[0]):
         h = p.order[s]
@@ -147,7 +148,7 @@ def _set_cell(m: Any, g: int, h: int, e: int, pairs: int) -> float:
 
 @part
 def _change_directed(m: Any, p: Any, g: int, n_g: int, sign: int) -> float:
-    """Add or remove the prepared item; n_g is the size of g after that. The change of the log likelihood."""
+    """Add or remove the prepared item (n_g counts it or not); the log likelihood's change."""
     total = 0.0
     for s in range(p.n_clusters[0]):
         h = p.order[s]

@@ -1,4 +1,4 @@
-"""Split-merge by sequential allocation. See `epluribus.sampling.split_merge` for the acceptance ratios."""
+"""Split-merge by sequential allocation; `epluribus.sampling.split_merge` has the ratios."""
 
 import math
 from typing import Any
@@ -27,10 +27,10 @@ def split_merge(m: Any, p: Any, rng: Any, tally: Any) -> float:
 
 @routine
 def _allocate(m: Any, p: Any, rng: Any, n_rest: int, g: int, h: int, forced: bool) -> Any:
-    """Put `members` into g or h one after the other; log probability of the choices, log likelihood.
+    """Put `members` into g or h one by one; log probability of the choices, log likelihood.
 
-    Each goes to h with odds (prior x predictive of h) / (that of g), the counts as they stand; where `forced`,
-    it goes where `target` says and only the probability is counted.
+    Each goes to h with odds (prior x predictive of h) / (that of g), the counts as they stand;
+    where `forced`, it goes where `target` says and only the probability is counted.
     """
     log_q = 0.0
     log_likelihood = 0.0
@@ -103,7 +103,7 @@ def _merge(m: Any, p: Any, i: int, j: int, rng: Any, tally: Any) -> float:
     n_rest = 0
     for item in range(p.labels.size):
         here = p.labels[item]
-        if (here == g or here == h) and item != i and item != j:
+        if (here == g or here == h) and item != i and item != j:  # noqa: SIM109 - no tuples here
             p.members[n_rest] = item
             p.target[item] = here
             n_rest += 1

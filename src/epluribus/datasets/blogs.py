@@ -1,7 +1,7 @@
 """Links between 196 French political blogs, October 2006: fetched on first use, never on board.
 
-The network is `blog` of the R package mixer (GPL >= 2 as a whole, no separate licence for the data), so it is not
-distributed here.
+The network is `blog` of the R package mixer (GPL >= 2 as a whole, no separate licence for the
+data), so it is not distributed here.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["FrenchBlogs", "load_french_blogs"]
 
-_URL = (
-    "https://raw.githubusercontent.com/cran/mixer/c80c26b4a3052b496138debefdc2f50c055c6268/data/blog.rda"
-)
+_COMMIT = "c80c26b4a3052b496138debefdc2f50c055c6268"
+_URL = f"https://raw.githubusercontent.com/cran/mixer/{_COMMIT}/data/blog.rda"
 _SHA256 = "4b42341b3be8573ad7b842bcf158d1db1a0d95051cae185c49c7f93acb715679"
 _VARIABLE = "EPLURIBUS_DATA"
 
@@ -55,10 +56,11 @@ def load_french_blogs(data: str | Path | None = None) -> FrenchBlogs:
     Parameters
     ----------
     data : path, optional
-        A folder with `french_blogs_edges.csv` (columns i, j) and `french_blogs_nodes.csv` (columns id, party), or with
-        `blog.rda`; or that file itself. By default the folder named by the environment variable EPLURIBUS_DATA,
-        else `blog.rda` is fetched from the public CRAN mirror (7.5 kB, checked by its hash) and kept in the user's
-        cache folder. Fetching needs the extra `studies`: ``pip install "epluribus[studies]"``.
+        A folder with `french_blogs_edges.csv` (columns i, j) and `french_blogs_nodes.csv` (columns
+        id, party), or with `blog.rda`; or that file itself. By default the folder named by the
+        environment variable EPLURIBUS_DATA, else `blog.rda` is fetched from the public CRAN mirror
+        (7.5 kB, checked by its hash) and kept in the user's cache folder. Fetching needs the extra
+        `studies`: ``pip install "epluribus[studies]"``.
 
     Returns
     -------
@@ -66,8 +68,8 @@ def load_french_blogs(data: str | Path | None = None) -> FrenchBlogs:
 
     References
     ----------
-    Zanghi, H., Ambroise, C., Miele, V. (2008). Fast online graph clustering via Erdos-Renyi mixture. Pattern
-    Recognition 41, 3592-3599. doi:10.1016/j.patcog.2008.06.019
+    Zanghi, H., Ambroise, C., Miele, V. (2008). Fast online graph clustering via Erdos-Renyi
+    mixture. Pattern Recognition 41, 3592-3599. doi:10.1016/j.patcog.2008.06.019
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the posterior of a partition is, up to a constant: one file a model, and the priors on partitions."""
+"""What the posterior of a partition is, up to a constant: one file a model, and the priors."""
 
 from epluribus.models.base import Model
 from epluribus.models.custom import CustomModel

@@ -1,4 +1,4 @@
-"""What the two block models share: checked binary data, and the tables of the Beta-Bernoulli block."""
+"""What the block models share: checked binary data, tables of the Beta-Bernoulli block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["beta_tables", "binary_matrix", "check_beta", "log_blocks"]
 
 _TABLE_LIMIT = 1 << 20
-"""Entries of a table (8 MB): larger counts call lgamma, slower but without memory that grows as N^2."""
+"""Entries of a table (8 MB): larger counts call lgamma, slower but without memory that grows as
+N^2."""
 
 
 def check_beta(beta: Any) -> tuple[float, float]:

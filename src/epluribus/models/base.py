@@ -1,8 +1,9 @@
 """What a model is: checked data, priors on its partitions, and compiled statistics.
 
-A model has one *side*, the items it clusters, or two (the rows and the columns of a matrix). For each side it gives
-a name, a number of items and a prior; `states` makes the NamedTuples on which the moves work (one per side), and
-`statistics` names those of their arrays that change. docs/developer/new-model.md tells how to write one.
+A model has one *side*, the items it clusters, or two (the rows and the columns of a matrix). For
+each side it gives a name, a number of items and a prior; `states` makes the NamedTuples on which
+the moves work (one per side), and `statistics` names those of their arrays that change.
+docs/developer/new-model.md tells how to write one.
 """
 
 from __future__ import annotations
@@ -14,16 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._kernels.chain import Partition
 from epluribus.draws import as_labels
-from epluribus.models.prior import PartitionLaw, PriorTables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from epluribus._kernels.chain import Partition
     from epluribus._typing import IntArray, LabelsLike
+    from epluribus.models.prior import PartitionLaw, PriorTables
 
 __all__ = ["Model", "Side"]
 
@@ -150,5 +149,3 @@ class Model(ABC):
     def __repr__(self) -> str:
         size = ", ".join(f"{side.n_items} {side.name}" for side in self.sides)
         return f"{type(self).__name__}({size}, prior={self.sides[0].prior})"
-
-

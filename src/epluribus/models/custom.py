@@ -1,6 +1,7 @@
 """Any log posterior that is a function of the labels: slow, general (the paper's appendix).
 
-The moves are those of the compiled models, run as plain Python; each look at a partition is one call of the function.
+The moves are those of the compiled models, run as plain Python; each look at a partition is one
+call of the function.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ class CustomModel(Model):
     Parameters
     ----------
     log_posterior : callable
-        Takes labels of shape (n_items,), clusters numbered 0, 1, ... in order of first appearance, and returns the log
-        posterior up to a constant. Minus infinity forbids a partition. It must depend on the partition only.
+        Takes labels of shape (n_items,), clusters numbered 0, 1, ... in order of first appearance,
+        and returns the log posterior up to a constant. Minus infinity forbids a partition. It must
+        depend on the partition only.
     n_items : int
         Number of items.
     k_max : int, optional
@@ -40,8 +42,8 @@ class CustomModel(Model):
 
     Notes
     -----
-    A Gibbs update calls the function once per cluster: thousands of updates a second, where compiled models make
-    a million. docs/developer/new-model.md tells how to write a compiled model.
+    A Gibbs update calls the function once per cluster: thousands of updates a second, where
+    compiled models make a million. docs/developer/new-model.md tells how to write a compiled model.
 
     Examples
     --------
@@ -92,7 +94,7 @@ class CustomModel(Model):
     def _log_likelihood(self, *labels: IntArray) -> float:
         return self._evaluate(labels[0])
 
-    def states(self, partitions: Sequence[Partition]) -> tuple[CustomState]:
+    def states(self, partitions: Sequence[Partition]) -> tuple[CustomState]:  # noqa: ARG002
         """Fresh states, one per side."""
         return (CustomState(self._evaluate, np.zeros(1, np.int64), np.zeros(1), {}),)
 

@@ -1,21 +1,24 @@
 """Mixture of Gaussian distributions, means and variances integrated out.
 
-    y_i | z_i = g ~ N(mu_g, 1 / r_g),   mu_g | r_g ~ N(mean, 1 / (tau r_g)),   r_g ~ Gamma(shape gamma, rate delta)
+    y_i | z_i = g ~ N(mu_g, 1 / r_g),
+    mu_g | r_g ~ N(mean, 1 / (tau r_g)),    r_g ~ Gamma(shape gamma, rate delta)
 
 A cluster with n items, sum s and sum of squares q of y - mean has the log marginal likelihood
 
-    -(n/2) log(2 pi) + log(tau / (tau + n)) / 2 + gamma log delta - lgamma(gamma) + lgamma(gamma + n/2)
+    -(n/2) log(2 pi) + log(tau / (tau + n)) / 2 + gamma log delta
+    - lgamma(gamma) + lgamma(gamma + n/2)
     - (gamma + n/2) log( delta + (q - s^2 / (n + tau)) / 2 )
 
-Several coordinates are independent given the cluster, each with its own mean and variance (a diagonal covariance
-matrix): with one coordinate this is the paper's model exactly, it is proper for any number of coordinates, and one
-predictive costs O(coordinates), where a full normal-Wishart matrix costs their square and needs as many items as
-coordinates before it says anything. Rotate the data (principal components) if they are strongly correlated.
+Several coordinates are independent given the cluster, each with its own mean and variance (a
+diagonal covariance matrix): with one coordinate this is the paper's model exactly, it is proper for
+any number of coordinates, and one predictive costs O(coordinates), where a full normal-Wishart
+matrix costs their square and needs as many items as coordinates before it says anything. Rotate the
+data (principal components) if they are strongly correlated.
 
 References
 ----------
-Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. Statistics and Computing
-28, 1169-1186, section 6.1. doi:10.1007/s11222-017-9786-y
+Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
+Statistics and Computing 28, 1169-1186, section 6.1. doi:10.1007/s11222-017-9786-y
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ class GaussianMixture(Model):
     Parameters
     ----------
     y : array_like of shape (n_items,) or (n_items, n_dims)
-        The data, finite. They are used as they come: the prior is not free of scale, so choose the unit with care.
+        The data, finite. They are used as they come: the prior is not free of scale, so choose the
+        unit with care.
     alpha : float, default 4
         Concentration of the Dirichlet weights.
     tau : float, default 0.01
@@ -57,8 +61,8 @@ class GaussianMixture(Model):
     mean : float or array_like of shape (n_dims,), default 0
         Prior mean.
     prior : {'uniform', 'poisson', 'geometric', 'fixed'} or PartitionLaw, default 'uniform'
-        Prior on the number of components; see `PartitionPrior`. Or an object: `PartitionPrior`, `DirichletProcess`,
-        `PitmanYor`.
+        Prior on the number of components; see `PartitionPrior`. Or an object: `PartitionPrior`,
+        `DirichletProcess`, `PitmanYor`.
     k_max : int, default 50
         Largest number of clusters.
 
@@ -124,7 +128,7 @@ class GaussianMixture(Model):
             values=self.values,
             shape=self.gamma,
             rate=self.delta,
-            inverse=1.0 / (n + self.tau),
+            inverse=np.asarray(1.0 / (n + self.tau), dtype=np.float64),
             constant=self._constant(n),
             total=np.zeros((slots, self.values.shape[1])),
             square=np.zeros((slots, self.values.shape[1])),

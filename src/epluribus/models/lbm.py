@@ -1,19 +1,19 @@
-"""Latent block model of a binary matrix: rows and columns clustered together, probabilities integrated out.
+"""Latent block model of a binary matrix: rows and columns clustered together.
 
     y_ij | row i in g, column j in h ~ Bernoulli(theta_gh),    theta_gh ~ Beta(b1, b2)
 
-Rows and columns have independent partitions and priors (the paper writes one theta for both: a slip). With e_gh
-ones in the n_g m_h cells of a block
+The probabilities are integrated out. Rows and columns have independent partitions and priors (the
+paper writes one theta for both: a slip). With e_gh ones in the n_g m_h cells of a block
 
     log p(Y | rows, columns) = sum_{g,h} log B(e_gh + b1, n_g m_h - e_gh + b2) - log B(b1, b2)
 
 References
 ----------
-Wyse, J., Friel, N. (2012). Block clustering with collapsed latent block models. Statistics and Computing 22, 415-428.
-doi:10.1007/s11222-011-9233-4
+Wyse, J., Friel, N. (2012). Block clustering with collapsed latent block models. Statistics and
+Computing 22, 415-428. doi:10.1007/s11222-011-9233-4
 
-Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. Statistics and Computing
-28, 1169-1186, section 6.3. doi:10.1007/s11222-017-9786-y
+Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
+Statistics and Computing 28, 1169-1186, section 6.3. doi:10.1007/s11222-017-9786-y
 """
 
 from __future__ import annotations
@@ -97,8 +97,9 @@ class LatentBlockModel(Model):
     def states(self, partitions: Sequence[Partition]) -> tuple[LatentBlockState, LatentBlockState]:
         """Fresh states, one per side: two views of one table of counts."""
         rows, columns = partitions
-        shape = (rows.sizes.size, columns.sizes.size)
-        # Cut out of larger arrays: strided views have one type for the compiler, transposed or not.
+        shape = (max(rows.sizes.size, 2), max(columns.sizes.size, 2))
+        # Cut out of larger arrays: strided views have one type for the compiler, transposed or not
+        # (but a single row would be contiguous, hence the 2).
         ones = np.zeros((shape[0] + 1, shape[1] + 1), dtype=np.int64)[: shape[0], : shape[1]]
         cell = np.zeros((shape[0] + 1, shape[1] + 1))[: shape[0], : shape[1]]
         n_rows, n_columns = self._matrix.shape

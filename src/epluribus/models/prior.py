@@ -4,23 +4,24 @@ For a partition of N items into K clusters of sizes n_1..n_K
 
     log p(partition) = log_weight[K] + sum_g log_size[n_g]
 
-Mixtures of finite mixtures: k components, k ~ p(k), weights Dirichlet(a, ..., a). A vector of {1..k}^N has probability
-D(k) prod_g Gamma(n_g + a) / Gamma(a) with D(k) = Gamma(ka) / Gamma(ka + N), a partition has k! / (k - K)! such
-vectors, so
+Mixtures of finite mixtures: k components, k ~ p(k), weights Dirichlet(a, ..., a). A vector of
+{1..k}^N has probability D(k) prod_g Gamma(n_g + a) / Gamma(a) with D(k) = Gamma(ka) / Gamma(ka +
+N), a partition has k! / (k - K)! such vectors, so
 
     log_weight[K] = log sum_k p(k) k! / (k - K)! D(k),      log_size[n] = lgamma(n + a) - lgamma(a)
 
-Dirichlet process: log_size[n] = lgamma(n), log_weight[K] = K log theta + lgamma(theta) - lgamma(theta + N). Pitman-Yor
-process with discount d: log_size[n] = lgamma(n - d) - lgamma(1 - d), log_weight[K] = sum_{0<j<K} log(theta + j d) -
-lgamma(theta + N) + lgamma(theta + 1). All are normalised.
+Dirichlet process: log_size[n] = lgamma(n), log_weight[K] = K log theta + lgamma(theta) -
+lgamma(theta + N). Pitman-Yor process with discount d: log_size[n] = lgamma(n - d) - lgamma(1 - d),
+log_weight[K] = sum_{0<j<K} log(theta + j d) - lgamma(theta + N) + lgamma(theta + 1). All are
+normalised.
 
 References
 ----------
-Miller, J. W., Harrison, M. T. (2018). Mixture models with a prior on the number of components. JASA 113, 340-356.
-doi:10.1080/01621459.2016.1255636
+Miller, J. W., Harrison, M. T. (2018). Mixture models with a prior on the number of components. JASA
+113, 340-356. doi:10.1080/01621459.2016.1255636
 
-Pitman, J. (1995). Exchangeable and partially exchangeable random partitions. Probability Theory and Related
-Fields 102, 145-158. doi:10.1007/BF01213386
+Pitman, J. (1995). Exchangeable and partially exchangeable random partitions. Probability Theory and
+Related Fields 102, 145-158. doi:10.1007/BF01213386
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ __all__ = [
 
 _ON_K = ("uniform", "poisson", "geometric", "fixed")
 _TERMS = 400
-"""Components summed beyond N for an unbounded k: the terms of `poisson` and `geometric` fall at least as fast as
-2^-k once k exceeds a few times K, so that what is left out is below 1e-30 of the sum."""
+"""Components summed beyond N for an unbounded k: the terms of `poisson` and `geometric` fall at
+least as fast as 2^-k once k exceeds a few times K, so that what is left out is below 1e-30 of the
+sum."""
 
 
 class PriorTables(NamedTuple):
@@ -115,11 +117,11 @@ class PartitionPrior(PartitionLaw):
     concentration : float, default 0.5
         Parameter `a` of the symmetric Dirichlet distribution (the paper's alpha).
     on_k : {'uniform', 'poisson', 'geometric', 'fixed'}, default 'uniform'
-        Law of the number of components k, empty ones included: uniform on 1..k_max; Poisson(1) given k >= 1;
-        2^-k; or always k_max.
+        Law of the number of components k, empty ones included: uniform on 1..k_max; Poisson(1)
+        given k >= 1; 2^-k; or always k_max.
     k_max : int, default 50
-        Largest number of clusters (the paper's K_up). With 'poisson' and 'geometric' it bounds the clusters in
-        use, and the law is not renormalised.
+        Largest number of clusters (the paper's K_up). With 'poisson' and 'geometric' it bounds the
+        clusters in use, and the law is not renormalised.
 
     Examples
     --------
@@ -138,7 +140,9 @@ class PartitionPrior(PartitionLaw):
         check_choice(self.on_k, _ON_K, "on_k")
         check_count(self.k_max, "k_max")
 
-    def _terms(self, n_items: int, n_clusters: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _terms(
+        self, n_items: int, n_clusters: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Components k >= K and log of p(k) k! / (k - K)! D(k)."""
         a = self.concentration
         last = self.k_max if self.on_k in ("uniform", "fixed") else n_clusters + n_items + _TERMS
@@ -168,7 +172,7 @@ class PartitionPrior(PartitionLaw):
         >>> from epluribus.models import PartitionPrior
         >>> law = PartitionPrior(k_max=4).components(3, n_items=10)
         >>> {k: round(p, 3) for k, p in law.items()}
-        {3: 0.53, 4: 0.47}
+        {3: 0.426, 4: 0.574}
         """
         K = check_count(n_clusters, "n_clusters")
         N = check_count(n_items, "n_items")
@@ -282,4 +286,6 @@ def as_law(
         )
     check_choice(prior, _ON_K, "prior")
     concentration = default_alpha if alpha is None else check_positive(alpha, "alpha")
-    return PartitionPrior(concentration, prior, 50 if k_max is None else check_count(k_max, "k_max"))
+    return PartitionPrior(
+        concentration, prior, 50 if k_max is None else check_count(k_max, "k_max")
+    )

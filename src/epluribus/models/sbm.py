@@ -2,21 +2,22 @@
 
     y_ij | z_i = g, z_j = h ~ Bernoulli(theta_gh),    theta_gh ~ Beta(b1, b2)
 
-Undirected, no loops: with e_gh edges among n_g n_h pairs (n_g (n_g - 1) / 2 if g = h), each pair counted once,
+Undirected, no loops: with e_gh edges among n_g n_h pairs (n_g (n_g - 1) / 2 if g = h), each pair
+counted once,
 
     log p(Y | z) = sum_{g <= h} log B(e_gh + b1, pairs - e_gh + b2) - log B(b1, b2)
 
-(The paper's formula runs over all ordered pairs and so counts each pair twice: a slip.) Directed: the sum is over all
-ordered (g, h), with n_g (n_g - 1) pairs if g = h.
+(The paper's formula runs over all ordered pairs and so counts each pair twice: a slip.) Directed:
+the sum is over all ordered (g, h), with n_g (n_g - 1) pairs if g = h.
 
 References
 ----------
-McDaid, A. F., Murphy, T. B., Friel, N., Hurley, N. J. (2013). Improved Bayesian inference for the stochastic block
-model with application to large networks. Computational Statistics & Data Analysis 60, 12-31.
-doi:10.1016/j.csda.2012.10.021
+McDaid, A. F., Murphy, T. B., Friel, N., Hurley, N. J. (2013). Improved Bayesian inference for the
+stochastic block model with application to large networks. Computational Statistics & Data Analysis
+60, 12-31. doi:10.1016/j.csda.2012.10.021
 
-Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. Statistics and Computing
-28, 1169-1186, section 6.2. doi:10.1007/s11222-017-9786-y
+Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
+Statistics and Computing 28, 1169-1186, section 6.2. doi:10.1007/s11222-017-9786-y
 """
 
 from __future__ import annotations
@@ -49,12 +50,13 @@ class StochasticBlockModel(Model):
     Parameters
     ----------
     adjacency : array_like, sparse matrix, networkx graph or edge list
-        A square matrix of zeros and ones with a zero diagonal; or a networkx graph; or the edges, one row (i, j)
-        each, nodes counted from 0. An array with two columns is read as edges unless it is 2 x 2; with `n_nodes`,
-        any array is. Nodes without edges are fine, but an edge list alone does not show those at the end:
-        give `n_nodes`.
+        A square matrix of zeros and ones with a zero diagonal; or a networkx graph; or the edges,
+        one row (i, j) each, nodes counted from 0. An array with two columns is read as edges unless
+        it is 2 x 2; with `n_nodes`, any array is. Nodes without edges are fine, but an edge list
+        alone does not show those at the end: give `n_nodes`.
     directed : bool, optional
-        Whether an edge from i to j differs from one from j to i. By default what a networkx graph says, else false.
+        Whether an edge from i to j differs from one from j to i. By default what a networkx graph
+        says, else false.
     n_nodes : int, optional
         Number of nodes, for an edge list.
     beta : (float, float), default (0.5, 0.5)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import gammaln
 
-from epluribus._kernels.advance import KINDS, advance
+from epluribus._kernels.advance import KINDS, advance_for
 from epluribus._kernels.chain import Partition, Record
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Chain:
         )
         self.states = model.states(self.partitions)
         self._statistics = model.statistics
-        self._advance = advance if model.compiled else getattr(advance, "py_func", advance)
+        self._advance = advance_for(self.states[0], compiled=model.compiled)
         widest = max(own.size for own in labels)
         self._capacity = int(np.clip(_BUFFER_CELLS // widest, 1, 1024))
         self.records = tuple(

@@ -1,8 +1,8 @@
 """Saving a run and continuing it bit for bit.
 
-A checkpoint is one npz file: for each chain its state between two steps (labels, statistics, generator) and the draws
-kept so far. It is written beside and renamed, so that a file is whole or not there. Nothing in it is executed on
-reading (no pickles).
+A checkpoint is one npz file: for each chain its state between two steps (labels, statistics,
+generator) and the draws kept so far. It is written beside and renamed, so that a file is whole or
+not there. Nothing in it is executed on reading (no pickles).
 """
 
 from __future__ import annotations
@@ -55,9 +55,7 @@ def write_checkpoint(
         n = snapshot["n_kept"]
         numbers.append({"n_kept": n, "rng": snapshot["rng"]})
         arrays |= {f"chain{c}/{name}": array for name, array in snapshot["arrays"].items()}
-        arrays |= {
-            f"kept{c}/labels{side}": table[:n] for side, table in enumerate(chain.labels)
-        }
+        arrays |= {f"kept{c}/labels{side}": table[:n] for side, table in enumerate(chain.labels)}
         arrays[f"kept{c}/n_clusters"] = chain.n_clusters[:, :n]
         arrays[f"kept{c}/log_posterior"] = chain.log_posterior[:n]
     text = json.dumps({"format": FORMAT, **header, "chains": numbers}, default=_plain)
@@ -77,7 +75,9 @@ def read_checkpoint(
     """Header, the snapshot of each chain, and the draws each has kept."""
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"'resume' must be a file made by 'checkpoint'; {path} is not there.")
+        raise FileNotFoundError(
+            f"'resume' must be a file made by 'checkpoint'; {path} is not there."
+        )
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

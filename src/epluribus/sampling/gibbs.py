@@ -4,8 +4,9 @@ With item i taken out, K clusters of sizes n_g remain. It goes to cluster g with
 
     w(K) s(n_g + 1) / s(n_g) p(y_i | g),       to a new one with       w(K + 1) s(1) p(y_i | new)
 
-where log w and log s are the two tables of the prior (`epluribus.models.prior`) and p the predictive
-probabilities. At the bound of K there is no new one. Always accepted; the rate reported is that of items that moved.
+where log w and log s are the two tables of the prior (`epluribus.models.prior`) and p the
+predictive probabilities. At the bound of K there is no new one. Always accepted; the rate reported
+is that of items that moved.
 """
 
 from __future__ import annotations

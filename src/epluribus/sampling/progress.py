@@ -40,7 +40,7 @@ class _Bar(Silent):
 
 
 class _Call(Silent):
-    """A function ``(done, total, info)``; if it fails, it is not called again and the run goes on."""
+    """A function ``(done, total, info)``; if it fails, the run goes on without it."""
 
     def __init__(self, function: Callable[[int, int, dict[str, Any]], Any], total: int) -> None:
         self._function: Callable[[int, int, dict[str, Any]], Any] | None = function

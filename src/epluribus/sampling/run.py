@@ -1,8 +1,9 @@
 """Running chains: threads, burn-in and thinning, progress, checkpoints, interrupts.
 
-Threads take the chain that is furthest behind and run it for about a tenth of a second, so that all chains advance
-together whatever their number. The calling thread only waits: it moves the bar, writes checkpoints and hears
-Ctrl-C. Each chain has a generator of its own, spawned by its number, so that results do not depend on the threads.
+Threads take the chain that is furthest behind and run it for about a tenth of a second, so that all
+chains advance together whatever their number. The calling thread only waits: it moves the bar,
+writes checkpoints and hears Ctrl-C. Each chain has a generator of its own, spawned by its number,
+so that results do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def sample(
 ) -> Trace:
     """Draw partitions from the posterior of a model.
 
-    `burn_in` and `thin` count *steps*, as the paper does: a step is one Gibbs update of one item, or one proposal of
-    another move. A sweep over N items is N steps.
+    `burn_in` and `thin` count *steps*, as the paper does: a step is one Gibbs update of one item,
+    or one proposal of another move. A sweep over N items is N steps.
 
     Parameters
     ----------
@@ -69,18 +70,21 @@ def sample(
     n_draws : int, default 1000
         Draws kept of each chain.
     burn_in : int, optional
-        Steps before the first draw counts. By default a tenth of all steps, at least 100 cycles of moves.
+        Steps before the first draw counts. By default a tenth of all steps, at least 100 cycles of
+        moves.
     thin : int, optional
-        Steps from one draw to the next. By default one cycle of moves: a sweep and the proposals that go with it.
+        Steps from one draw to the next. By default one cycle of moves: a sweep and the proposals
+        that go with it.
     n_chains : int, default 2
         Independent chains.
     moves : {'default', 'appendix'} or sequence of Move, default 'default'
-        The cycle of moves. 'default' is one Gibbs sweep and 5 split-merge proposals (2 for each side of a latent block
-        model); 'appendix' the paper's allocation sampler alone; or any of `Gibbs`, `SplitMerge`, `Allocation`.
+        The cycle of moves. 'default' is one Gibbs sweep and 5 split-merge proposals (2 for each
+        side of a latent block model); 'appendix' the paper's allocation sampler alone; or any of
+        `Gibbs`, `SplitMerge`, `Allocation`.
     start : {'dispersed', 'one', 'many', 'random'} or labels, default 'dispersed'
-        Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' takes the first chain from
-        one cluster, the second from many, the others at random. Or labels for all chains, or one row a chain;
-        for rows and columns, two of these.
+        Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' takes
+        the first chain from one cluster, the second from many, the others at random. Or labels for
+        all chains, or one row a chain; for rows and columns, two of these.
     rng : int, Generator or None
         The same `rng` gives the same draws, whatever `n_jobs`.
     n_jobs : int, optional
@@ -92,7 +96,8 @@ def sample(
     checkpoint_every : float, default 60
         Seconds between two checkpoints.
     resume : path, optional
-        A checkpoint to continue, bit for bit. `burn_in`, `thin`, `n_chains` are those of the file; `n_draws` may be larger.
+        A checkpoint to continue, bit for bit. `burn_in`, `thin`, `n_chains` are those of the file;
+        `n_draws` may be larger.
 
     Returns
     -------

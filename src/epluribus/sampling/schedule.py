@@ -1,8 +1,8 @@
 """The cycle of moves a chain repeats.
 
-A *step*, the unit in which `burn_in` and `thin` count, is what the paper calls an iteration: one Gibbs update of one
-item, or one proposal of another move. Every move leaves the posterior invariant, so that a chain may be looked at
-after any step, in the middle of a sweep too.
+A *step*, the unit in which `burn_in` and `thin` count, is what the paper calls an iteration: one
+Gibbs update of one item, or one proposal of another move. Every move leaves the posterior
+invariant, so that a chain may be looked at after any step, in the middle of a sweep too.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ MovesLike = "str | Sequence[Move]"
 def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     """Rows (side, move, steps) of one cycle.
 
-    `default` is one Gibbs sweep and 5 split-merge proposals; for a model with two sides one sweep and 2 proposals for
-    each. `appendix` is the paper's sampler alone, as many allocation proposals as there are items.
+    `default` is one Gibbs sweep and 5 split-merge proposals; for a model with two sides one sweep
+    and 2 proposals for each. `appendix` is the paper's sampler alone, as many allocation proposals
+    as there are items.
     """
     # Imported here: the moves import their base class from this module.
     from epluribus.sampling.allocation import Allocation

@@ -59,8 +59,8 @@ def first_labels(
 ) -> IntArray:
     """Labels of the given kind.
 
-    `one`: one cluster; `many`: as many as the prior allows; `random`: uniform labels among a random number of
-    clusters; `dispersed`: the first chain `one`, the second `many`, the others `random`.
+    `one`: one cluster; `many`: as many as the prior allows; `random`: uniform labels among a random
+    number of clusters; `dispersed`: the first chain `one`, the second `many`, the others `random`.
     """
     kind = ("one", "many", "random")[min(chain, 2)] if start == "dispersed" else start
     if kind == "one":

@@ -1,4 +1,4 @@
-"""What a sampling run leaves: draws, log posterior, acceptance rates, the best partition, diagnostics."""
+"""What a sampling run leaves: draws, log posterior, rates, the best partition, diagnostics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ __all__ = ["Diagnostics", "Trace"]
 _RHAT_LIMIT = 1.01
 """Vehtari et al. (2021) ask for a split R-hat below this."""
 _APART = 0.1
-"""A pair of items whose co-clustering probability differs between chains by more than sampling explains."""
+"""A pair of items whose co-clustering probability differs between chains by more than sampling
+explains."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,13 @@ class Diagnostics:
     """How far the chains of a run can be trusted."""
 
     rhat: dict[str, float]
-    """Split R-hat of the log posterior and of the numbers of clusters; NaN with fewer than 4 draws a chain."""
+    """Split R-hat of the log posterior and of the numbers of clusters; NaN with fewer than 4 draws
+    a chain."""
     ess: dict[str, float]
     """Effective number of independent draws, all chains together."""
     disagreement: float
-    """Largest difference between two chains of the probability that two items share a cluster (over many pairs);
-    NaN with one chain."""
+    """Largest difference between two chains of the probability that two items share a cluster (over
+    many pairs); NaN with one chain."""
     problems: tuple[str, ...] = field(default=())
     """What is wrong, in plain words; empty if nothing is."""
 
@@ -48,12 +50,11 @@ class Diagnostics:
 
     def __str__(self) -> str:
         lines = [f"  {'':24}{'R-hat':>8}{'ESS':>10}"]
-        lines += [
-            f"  {name:24}{self.rhat[name]:8.3f}{self.ess[name]:10,.0f}" for name in self.rhat
-        ]
+        lines += [f"  {name:24}{self.rhat[name]:8.3f}{self.ess[name]:10,.0f}" for name in self.rhat]
         if not np.isnan(self.disagreement):
             lines.append(
-                f"  largest difference between chains of a co-clustering probability: {self.disagreement:.3f}"
+                "  largest difference between chains of a co-clustering probability: "
+                f"{self.disagreement:.3f}"
             )
         lines += [f"  ! {problem}" for problem in self.problems]
         return "\n".join(lines)
@@ -69,12 +70,13 @@ class Trace:
     draws: Draws
     """The draws, chains kept apart. For a model of rows and columns: the rows."""
     log_posterior: NDArray[np.float64]
-    """(n_chains, n_draws) log prior plus log marginal likelihood: the log posterior up to a constant."""
+    """(n_chains, n_draws) log prior plus log marginal likelihood: the log posterior up to a
+    constant."""
     n_clusters: IntArray
     """(n_chains, n_draws) clusters in use (empty components of a mixture are not counted)."""
     acceptance: dict[str, float]
-    """Accepted over proposed, by kind of move, burn-in included; for Gibbs the fraction of updates that moved
-    the item."""
+    """Accepted over proposed, by kind of move, burn-in included; for Gibbs the fraction of updates
+    that moved the item."""
     map_labels: IntArray
     """The partition of highest posterior seen, at any step of any chain: the paper's MAP."""
     map_log_posterior: float
@@ -143,14 +145,14 @@ class Trace:
         if self.column_draws is not None:
             columns = _table(self.column_draws, shape)
             data["column_labels"] = (("chain", "draw", "column"), columns)
-            data["column_n_clusters"] = (("chain", "draw"), self.column_n_clusters)
+            data["column_n_clusters"] = (("chain", "draw"), np.asarray(self.column_n_clusters))
         return xarray.Dataset(data, attrs={"acceptance": json.dumps(self.acceptance)})
 
     def save(self, path: str | Path) -> None:
         """Write an npz file, whole or not at all.
 
-        It holds `labels` (n_chains, n_draws, n_items), `log_posterior`, `n_clusters`, `map_labels`, and for rows and
-        columns `column_labels` and `column_map_labels`.
+        It holds `labels` (n_chains, n_draws, n_items), `log_posterior`, `n_clusters`, `map_labels`,
+        and for rows and columns `column_labels` and `column_map_labels`.
 
         Parameters
         ----------
@@ -184,8 +186,8 @@ class Trace:
     def __str__(self) -> str:
         settings = self.settings
         lines = [
-            f"{self.n_chains} chains of {self.n_draws:,} draws, {settings['thin']:,} steps apart after a burn-in "
-            f"of {settings['burn_in']:,} ({settings['seconds']:.1f} s)"
+            f"{self.n_chains} chains of {self.n_draws:,} draws, {settings['thin']:,} steps apart "
+            f"after a burn-in of {settings['burn_in']:,} ({settings['seconds']:.1f} s)"
             + (", interrupted" if self.interrupted else ""),
             f"  {settings['model']}",
             f"  clusters    {_distribution(self.n_clusters)}",
@@ -220,21 +222,21 @@ def _problems(
     bad = [f"{name} {value:.2f}" for name, value in hats.items() if value > _RHAT_LIMIT]
     if bad:
         out.append(
-            f"The chains disagree (R-hat above {_RHAT_LIMIT}: {', '.join(bad)}): they have not yet found the "
-            "same partitions. Take a longer burn-in and more draws."
+            f"The chains disagree (R-hat above {_RHAT_LIMIT}: {', '.join(bad)}): they have not yet "
+            "found the same partitions. Take a longer burn-in and more draws."
         )
-    # Twice the standard error of a difference of two probabilities near 1/2.
-    noise = 2 * np.sqrt(0.5 * n_chains / max(min(sizes.values()), 1.0))
-    if apart > max(_APART, noise):
+    # Four standard errors of a difference of two probabilities near 1/2: the largest of many pairs.
+    noise = 4 * np.sqrt(0.5 * n_chains / max(min(sizes.values()), 1.0))
+    if apart > (_APART if bad else max(_APART, noise)):
         out.append(
-            f"Two chains differ by {apart:.2f} in the probability that some two items share a cluster. Take a "
-            "longer burn-in and more draws."
+            f"Two chains differ by {apart:.2f} in the probability that some two items share a "
+            "cluster. Take a longer burn-in and more draws."
         )
     few = {name: value for name, value in sizes.items() if value < 100}
     if few and not bad:
         name, value = min(few.items(), key=lambda pair: pair[1])
         out.append(
-            f"The draws are worth only {value:.0f} independent ones ({name}). Take more draws, or a larger "
-            "'thin'."
+            f"The draws are worth only {value:.0f} independent ones ({name}). Take more draws, or "
+            "a larger 'thin'."
         )
     return tuple(out)
