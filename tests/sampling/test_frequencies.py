@@ -17,9 +17,9 @@ LEVEL = 1e-4
 # few per cent.
 SCHEDULES = {
     "gibbs": ([Gibbs()], 4),
-    "split-merge": ([SplitMerge(5)], 5),
-    "default": ("default", 4),
-    "appendix": ("appendix", 8),
+    "split-merge": ([SplitMerge(5)], 4),
+    "default": ("default", 3),
+    "appendix": ("appendix", 6),
 }
 
 
@@ -68,15 +68,18 @@ def test_without_data_visits_match_the_prior(prior):
     assert run(model, posterior, "default", 13) > LEVEL
 
 
+KINDS = ["gaussian", "gaussian 2-d", "sbm", "directed sbm", "lbm"]
+PRIORS = ["uniform", "poisson", "geometric", "dirichlet process", "pitman-yor"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("schedule", list(SCHEDULES))
-@pytest.mark.parametrize(
-    "prior", ["uniform", "poisson", "geometric", "dirichlet process", "pitman-yor"]
-)
-@pytest.mark.parametrize("kind", ["gaussian", "gaussian 2-d", "sbm", "directed sbm", "lbm"])
-def test_visits_match_for_every_model_prior_and_schedule(kind, prior, schedule):
+@pytest.mark.parametrize("kind", KINDS)
+def test_visits_match_on_more_items(kind, schedule):
+    # Each model meets four of the priors, each schedule all five; exact matrices cover the rest.
+    prior = PRIORS[(KINDS.index(kind) + list(SCHEDULES).index(schedule)) % len(PRIORS)]
     model, posterior = make_case(kind, prior, 6 if kind.startswith("gaussian") else 5)
-    assert run(model, posterior, schedule, 14, times=3) > LEVEL
+    assert run(model, posterior, schedule, 14, times=2) > LEVEL
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ def _log_proposal_ratio(p: Any, n_g: int, n_h: int, r: int) -> float:
     return math.log(back) + _log_choose(p, n_g, r)
 
 
-@routine
+@part
 def allocation(m: Any, p: Any, rng: Any, tally: Any) -> float:
     """Move some items of one cluster to another or a new one; the change of the log target."""
     k = p.n_clusters[0]

@@ -46,7 +46,7 @@ def _allocate(m: Any, p: Any, rng: Any, n_rest: int, g: int, h: int, forced: boo
     return log_q, log_likelihood
 
 
-@routine
+@part
 def _split(m: Any, p: Any, i: int, j: int, rng: Any, tally: Any) -> float:
     """Item j founds a new cluster, the other members of i's cluster choose between the two."""
     tally[1, 0] += 1
@@ -91,7 +91,7 @@ def _pour(m: Any, p: Any, n_rest: int, j: int, h: int, g: int) -> float:
     return change + put(m, p, j, g)
 
 
-@routine
+@part
 def _merge(m: Any, p: Any, i: int, j: int, rng: Any, tally: Any) -> float:
     """The cluster of j joins that of i; q is the probability that a split makes the present two."""
     tally[2, 0] += 1
