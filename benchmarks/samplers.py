@@ -2,9 +2,10 @@
 
     python benchmarks/samplers.py [gaussian] [sbm] [lbm] [--data FOLDER]
 
-For each: single-site Gibbs updates a second on one core, and four chains of the default schedule from
-dispersed starts (seconds, split R-hat, effective sample size, the law of K). The French blogs come from the
-folder given, from EPLURIBUS_DATA, or are fetched; without them the stochastic block model is left out.
+For each: single-site Gibbs updates a second on one core, and four chains of the default schedule
+from dispersed starts (seconds, split R-hat, effective sample size, the law of K). The French blogs
+come from the folder given, from EPLURIBUS_DATA, or are fetched; without them the stochastic block
+model is left out.
 """
 
 import argparse
@@ -73,7 +74,8 @@ def measure(name, data):
     rate = gibbs_rate(model, tuple(labels))
     print(f"  Gibbs updates a second, one core   {rate:12,.0f}   (asked for: {rate_aim:,.0f})")
     print(
-        f"  four chains, CPU seconds           {cpu:12.1f}   (about {seconds_aim}); by the clock {clock:.1f}"
+        f"  four chains, CPU seconds           {cpu:12.1f}   (about {seconds_aim}); by the clock "
+        f"{clock:.1f}"
     )
     print("  " + str(trace).replace("\n", "\n  "), flush=True)
 

@@ -1,6 +1,7 @@
 """Four dispersed chains on the paper's data: they agree, and K has the law of long reference runs.
 
-The probabilities are those of section 6 of the project's MODELS notes; 0.06 is more than four standard errors.
+The probabilities are those of section 6 of the project's MODELS notes; 0.06 is more than four
+standard errors.
 """
 
 import numpy as np

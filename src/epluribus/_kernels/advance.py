@@ -134,8 +134,8 @@ def _advance_uncached() -> Callable[..., None]:
 def advance_for(state: Any, *, compiled: bool) -> Callable[..., None]:
     """The loop for a model's state: compiled if it can be, kept on disk if it is one of ours.
 
-    The index of the disk cache names the classes of all states it holds, and cannot be read where one of
-    them is missing: a class from a notebook would make it useless for every other process.
+    The index of the disk cache names the classes of all states it holds, and cannot be read where
+    one of them is missing: a class from a notebook would make it useless for every other process.
     """
     if not JIT_ENABLED:
         return advance

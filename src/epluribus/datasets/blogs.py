@@ -91,7 +91,8 @@ def load_french_blogs(data: str | Path | None = None) -> FrenchBlogs:
     if (place / "blog.rda").is_file():
         return _from_rda(place / "blog.rda")
     raise FileNotFoundError(
-        f"'data' must be a folder with french_blogs_edges.csv and french_blogs_nodes.csv, or with blog.rda; "
+        "'data' must be a folder with french_blogs_edges.csv and french_blogs_nodes.csv, or "
+        "with blog.rda; "
         f"{place} has neither. Get {_URL} and give its folder."
     )
 
@@ -110,7 +111,8 @@ def _need(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         raise ImportError(
-            f"The French blogs need the package '{module}': pip install \"epluribus[studies]\". Or set "
+            f"The French blogs need the package '{module}': pip install \"epluribus[studies]\". "
+            "Or set "
             f"{_VARIABLE} to a folder with french_blogs_edges.csv and french_blogs_nodes.csv."
         ) from None
 
@@ -128,9 +130,11 @@ def _fetch() -> Path:
         )
     except Exception as error:
         raise ConnectionError(
-            f"The French blogs are not on board and could not be fetched ({type(error).__name__}: {error}). "
+            "The French blogs are not on board and could not be fetched "
+            f"({type(error).__name__}: {error}). "
             f"Fetch {_URL} (sha256 {_SHA256}) on a machine with access, then call "
-            f"load_french_blogs(data=FOLDER) or set {_VARIABLE}=FOLDER, FOLDER being where blog.rda is."
+            f"load_french_blogs(data=FOLDER) or set {_VARIABLE}=FOLDER, FOLDER being where "
+            "blog.rda is."
         ) from error
     return Path(path)
 
@@ -139,7 +143,8 @@ def _from_rda(path: Path) -> FrenchBlogs:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != _SHA256:
         raise ValueError(
-            f"'data' must be the blog.rda of mixer with sha256 {_SHA256}; {path} has {digest}. Get {_URL}."
+            f"'data' must be the blog.rda of mixer with sha256 {_SHA256}; {path} has {digest}. "
+            f"Get {_URL}."
         )
     blog = _need("rdata").read_rda(str(path))["blog"]
     links = np.asarray(blog["links"]) != 0

@@ -86,7 +86,8 @@ class CustomModel(Model):
         value = float(self._function(labels))
         if np.isnan(value) or value == np.inf:
             raise ValueError(
-                f"'log_posterior' must return a number or minus infinity; it returned {value} for labels "
+                f"'log_posterior' must return a number or minus infinity; it returned {value} "
+                "for labels "
                 f"{np.array2string(labels, threshold=20)}."
             )
         return value

@@ -152,14 +152,16 @@ def _check_values(y: ArrayLike) -> NDArray[np.float64]:
         values = values[:, None]
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(
-            f"'y' must have shape (n_items,) or (n_items, n_dims), neither 0; got shape {np.shape(y)}."
+            "'y' must have shape (n_items,) or (n_items, n_dims), neither 0; got shape "
+            f"{np.shape(y)}."
         )
     bad = np.argwhere(~np.isfinite(values))
     if bad.size:
         i, d = bad[0]
         where = f"item {i}" if values.shape[1] == 1 else f"item {i}, coordinate {d}"
         raise ValueError(
-            f"'y' must be finite; {where} (counted from 0) is {values[i, d]}. Leave such items out or "
+            f"'y' must be finite; {where} (counted from 0) is {values[i, d]}. Leave such items "
+            "out or "
             "impute them first."
         )
     return values
@@ -169,6 +171,7 @@ def _check_mean(mean: ArrayLike, n_dims: int) -> NDArray[np.float64]:
     values = np.asarray(mean, dtype=np.float64)
     if values.shape not in ((), (n_dims,)) or not np.isfinite(values).all():
         raise ValueError(
-            f"'mean' must be one finite number or one for each of the {n_dims} coordinates; got {mean!r}."
+            f"'mean' must be one finite number or one for each of the {n_dims} coordinates; got "
+            f"{mean!r}."
         )
     return np.broadcast_to(values, (n_dims,)).copy()

@@ -178,7 +178,8 @@ class PartitionPrior(PartitionLaw):
         N = check_count(n_items, "n_items")
         if min(self.k_max, N) < K:
             raise ValueError(
-                f"'n_clusters' must be at most {min(self.k_max, N)}, the largest number of clusters; got {K}."
+                f"'n_clusters' must be at most {min(self.k_max, N)}, the largest number of "
+                f"clusters; got {K}."
             )
         k, log_terms = self._terms(N, K)
         p = np.exp(log_terms - logsumexp(log_terms))
@@ -275,7 +276,8 @@ def as_law(
         given = [name for name, value in (("alpha", alpha), ("k_max", k_max)) if value is not None]
         if given:
             raise ValueError(
-                f"'{given[0]}' belongs to the named priors; 'prior' is a {type(prior).__name__}, which has "
+                f"'{given[0]}' belongs to the named priors; 'prior' is a {type(prior).__name__}, "
+                "which has "
                 "its own parameters: give it there."
             )
         return prior

@@ -38,8 +38,8 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
         Which model.
     path : str or Path
         The data: csv (commas, semicolons, tabs or blanks; a first line of names is skipped) or npy.
-        For 'gaussian' one item a line; for 'sbm' a square matrix, or edges in two columns; for 'lbm' a
-        matrix of zeros and ones.
+        For 'gaussian' one item a line; for 'sbm' a square matrix, or edges in two columns; for
+        'lbm' a matrix of zeros and ones.
     **options
         Arguments of the model.
 

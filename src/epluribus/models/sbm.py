@@ -170,7 +170,8 @@ def _as_adjacency(
     loops = np.flatnonzero(matrix.diagonal())
     if loops.size:
         raise ValueError(
-            f"'adjacency' must have a zero diagonal, the model has no loops; entry ({loops[0]}, {loops[0]}) "
+            f"'adjacency' must have a zero diagonal, the model has no loops; entry ({loops[0]}, "
+            f"{loops[0]}) "
             "is 1."
         )
     if not directed:
@@ -179,8 +180,10 @@ def _as_adjacency(
         if odd.nnz:
             i, j = int(odd.row[0]), int(odd.col[0])
             raise ValueError(
-                f"'adjacency' must be symmetric for an undirected model; entry ({i}, {j}) is {matrix[i, j]} "
-                f"and entry ({j}, {i}) is {matrix[j, i]}. Give directed=True, or make it symmetric: "
+                f"'adjacency' must be symmetric for an undirected model; entry ({i}, {j}) is "
+                f"{matrix[i, j]} "
+                f"and entry ({j}, {i}) is {matrix[j, i]}. Give directed=True, or make it "
+                "symmetric: "
                 "np.maximum(A, A.T)."
             )
     return matrix, directed
@@ -224,7 +227,8 @@ def _from_edges(edges: Any, directed: bool, n_nodes: int | None) -> sparse.csr_a
     loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if loops.size:
         raise ValueError(
-            f"'adjacency' must have no loops; edge {loops[0]} joins node {pairs[loops[0], 0]} to itself."
+            f"'adjacency' must have no loops; edge {loops[0]} joins node {pairs[loops[0], 0]} to "
+            "itself."
         )
     _refuse_repeats(pairs if directed else np.sort(pairs, axis=1))
     if not directed:
@@ -240,6 +244,8 @@ def _refuse_repeats(pairs: NDArray[np.int64]) -> None:
     if times.size and times.max() > 1:
         i, j = distinct[times.argmax()]
         raise ValueError(
-            f"'adjacency' must list each edge once, the model is for binary data; ({i}, {j}) is there "
-            f"{times.max()} times. Drop the repeats, or give directed=True if (i, j) and (j, i) differ."
+            f"'adjacency' must list each edge once, the model is for binary data; ({i}, {j}) is "
+            "there "
+            f"{times.max()} times. Drop the repeats, or give directed=True if (i, j) and (j, i) "
+            "differ."
         )

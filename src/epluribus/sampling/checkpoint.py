@@ -88,7 +88,8 @@ def read_checkpoint(
         ) from None
     if header.get("format") != FORMAT:
         raise ValueError(
-            f"'resume' must be a checkpoint of format {FORMAT}; {path} has {header.get('format')}. Run "
+            f"'resume' must be a checkpoint of format {FORMAT}; {path} has "
+            f"{header.get('format')}. Run "
             "again from the beginning."
         )
     snapshots, kept = [], []

@@ -200,7 +200,8 @@ def _begin(
         chains.append(Chain(model, labels, tables, schedule, numbers, child))
         if not model.compiled and not np.isfinite(model.log_posterior(*labels)):
             raise ValueError(
-                f"'start' must have a finite log posterior; that of chain {number} is minus infinity. Give "
+                f"'start' must have a finite log posterior; that of chain {number} is minus "
+                "infinity. Give "
                 "labels that the model allows."
             )
     return chains
@@ -212,7 +213,8 @@ def _continue(
     header, snapshots, kept = read_checkpoint(path)
     if header["model"] != model.fingerprint():
         raise ValueError(
-            "'resume' must be a checkpoint of this model; the data, a hyperparameter or the prior differ."
+            "'resume' must be a checkpoint of this model; the data, a hyperparameter or the "
+            "prior differ."
         )
     if header["schedule"] != schedule.tolist():
         raise ValueError("'moves' must be those of the checkpoint.")
@@ -220,7 +222,8 @@ def _continue(
     for name in ("burn_in", "thin", "n_chains"):
         if asked[name] is not None and asked[name] != settings[name]:
             raise ValueError(
-                f"'{name}' must be {settings[name]}, as in the checkpoint, or be left out; got {asked[name]}."
+                f"'{name}' must be {settings[name]}, as in the checkpoint, or be left out; got "
+                f"{asked[name]}."
             )
     if asked["n_draws"] is not None:
         most = max(snapshot["n_kept"] for snapshot in snapshots)

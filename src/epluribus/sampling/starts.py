@@ -40,7 +40,8 @@ def _tables(start: Any, side: Side, n_chains: int) -> list[IntArray]:
         table = np.broadcast_to(table, (n_chains, table.size))
     if table.shape != (n_chains, side.n_items):
         raise ValueError(
-            f"'start' must have {side.n_items} labels, one for each of the {side.name}, or one such row for "
+            f"'start' must have {side.n_items} labels, one for each of the {side.name}, or one "
+            "such row for "
             f"each of the {n_chains} chains; got shape {np.shape(start)}."
         )
     rows = [as_labels(row, argument="start") for row in table]
@@ -48,7 +49,8 @@ def _tables(start: Any, side: Side, n_chains: int) -> list[IntArray]:
     for number, row in enumerate(rows):
         if row.max() >= slots:
             raise ValueError(
-                f"'start' must have at most {slots} clusters, the bound of the prior; chain {number} has "
+                f"'start' must have at most {slots} clusters, the bound of the prior; chain "
+                f"{number} has "
                 f"{row.max() + 1}."
             )
     return rows
