@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from epluribus._typing import IntArray
     from epluribus.models.base import Model
 
-__all__ = ["Move", "MovesLike", "make_schedule"]
+__all__ = ["Move", "make_schedule"]
 
 
 class Move(ABC):
@@ -32,9 +32,6 @@ class Move(ABC):
     @abstractmethod
     def n_steps(self, n_items: int) -> int:
         """Steps in one cycle."""
-
-
-MovesLike = "str | Sequence[Move]"
 
 
 def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
