@@ -94,18 +94,18 @@ def test_interrupt_writes_the_best_so_far_and_exits_130(tmp_path):
 
 
 def test_import_is_light():
-    """Nothing heavy is imported, and a warm import takes well under a second."""
+    """Nothing heavy is imported, and a warm import takes little time."""
     code = (
-        "import sys, time; t = time.perf_counter(); import epluribus; "
+        "import sys, time; t = time.process_time(); import epluribus; "
         "heavy = {'matplotlib', 'pandas', 'sklearn', 'xarray', 'arviz', 'scipy.optimize', 'tqdm'};"
-        "print(time.perf_counter() - t, sorted(heavy & set(sys.modules)))"
+        "print(time.process_time() - t, sorted(heavy & set(sys.modules)))"
     )
     times = []
-    for _ in range(3):
+    for _ in range(4):
         out = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
         seconds, heavy = out.stdout.split(maxsplit=1)
         assert heavy.strip() == "[]"
         times.append(float(seconds))
-    assert min(times) < 1.0
+    assert min(times) < 0.6

@@ -298,7 +298,7 @@ class _Job:
         self.subset_rng = np.random.default_rng(first)
         self.final_rng = np.random.default_rng(last)
         self.start_rngs = [np.random.default_rng(child) for child in rest]
-        self.best_so_far = np.inf
+        self.best_so_far, self.n_done = np.inf, 0
 
     def greedy(self) -> tuple[list[Run], Run]:
         """Algorithm 1 from every start."""
@@ -423,7 +423,9 @@ class _Job:
     def _report(self, run: Run) -> None:
         self.best_so_far = min(self.best_so_far, run.expected_loss)
         try:
-            self.bar.step(loss=f"{self.best_so_far:.6g}", clusters=run.n_clusters)
+            self.n_done += 1
+            info = {"loss": f"{self.best_so_far:.6g}", "clusters": run.n_clusters}
+            self.bar.show(self.n_done, info)
         except KeyboardInterrupt:  # raised by a progress function
             self.stopper.interrupt()
 
