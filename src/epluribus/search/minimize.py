@@ -28,7 +28,7 @@ from epluribus.draws import Draws, as_draws, as_labels
 from epluribus.estimate import Estimate
 from epluribus.search.compare import Comparison, compare_losses
 from epluribus.search.exact import best_of_all
-from epluribus.search.greedy import Run, descend
+from epluribus.search.greedy import Run, Step, descend
 from epluribus.search.objective import Objective
 from epluribus.search.recombine import common_blocks
 from epluribus.search.starts import STARTS, fit_clusters, make_start
@@ -60,6 +60,8 @@ class _Start(NamedTuple):
 
     name: str
     labels: IntArray | None = None
+    base: IntArray | None = None
+    """What a noisy start disturbs."""
 
 
 _N_NEAR = 3
@@ -78,6 +80,7 @@ def minimize(
     search: str = ...,
     starts: str | Sequence[str] | LabelsLike | None = ...,
     n_starts: int | None = ...,
+    map_labels: LabelsLike | None = ...,
     n_jobs: int | None = ...,
     rng: RngLike = ...,
     progress: ProgressLike = ...,
@@ -93,6 +96,7 @@ def minimize(
     search: str = ...,
     starts: str | Sequence[str] | LabelsLike | None = ...,
     n_starts: int | None = ...,
+    map_labels: LabelsLike | None = ...,
     n_jobs: int | None = ...,
     rng: RngLike = ...,
     progress: ProgressLike = ...,
@@ -107,6 +111,7 @@ def minimize(
     search: str = "recombine",
     starts: str | Sequence[str] | LabelsLike | None = None,
     n_starts: int | None = None,
+    map_labels: LabelsLike | None = None,
     n_jobs: int | None = None,
     rng: RngLike = None,
     progress: ProgressLike = False,
@@ -133,6 +138,9 @@ def minimize(
         fit.
     n_starts : int, optional
         Number of starts: 6 by default, 9 for "greedy", all that are given for labels.
+    map_labels : array_like of shape (n_items,), optional
+        The partition that "noisy" starts disturb, such as the draw of highest posterior density. By
+        default the best of ten random draws.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     rng : int, Generator or SeedSequence, optional
@@ -173,6 +181,9 @@ def minimize(
     check_choice(search, SEARCHES, "search")
     k_min, k_bound = _check_k(k, k_max, sample.n_items)
     plan = _check_starts(starts, n_starts, search, sample.n_items)
+    if map_labels is not None:
+        noise = as_labels(map_labels, sample.n_items, argument="map_labels")
+        plan = [start._replace(base=noise) if start.name == "noisy" else start for start in plan]
     generator = make_rng(rng)
     many = isinstance(loss, list | tuple)
     chosen = [losses.get(one) for one in (loss if isinstance(loss, list | tuple) else [loss])]
@@ -324,9 +335,11 @@ class _Job:
             run = self._descend(sub, merged, max_sweeps=1 if linear else None)
             best = min(best, run, key=_by_loss)
             self._report(best)
-        candidates = [best.labels, self._merge(self.full, [best, *pool])]
-        if not linear:
-            candidates += [run.labels for run in pool]
+        candidates = [best.labels]
+        if not self.stopper.stopped:
+            candidates.append(self._merge(self.full, [best, *pool]))
+            if not linear:
+                candidates += [run.labels for run in pool]
         final = self._polish(candidates, n=1 if linear else 2)
         self._report(final)
         return [*pool, final], final
@@ -340,6 +353,7 @@ class _Job:
         near = [
             _Start(f"best for {loss.name}", self._linear_minimizer(loss))
             for loss in (losses.vi(), losses.binder())
+            if not self.stopper.stopped
         ]
         top = self.draws.distinct[int(self.draws.weights.argmax())].astype(np.int64)
         near.append(_Start("most frequent draw", top))
@@ -368,7 +382,9 @@ class _Job:
             objective = self._subset(rng)
         bounds = {"k_min": self.k_min, "k_max": self.k_max}
         if start.labels is None:
-            labels = make_start(start.name, self.draws, objective, rng, **bounds)
+            labels = make_start(
+                start.name, self.draws, objective, rng, **bounds, map_labels=start.base
+            )
         else:
             labels = fit_clusters(start.labels, objective, rng, **bounds)
         return descend(
@@ -401,6 +417,8 @@ class _Job:
 
     def _polish(self, candidates: list[IntArray], n: int) -> Run:
         """To the end, on all draws, from the best n candidates; the best of these."""
+        if self.stopper.stopped:
+            return _unswept(self.full, candidates[0])
         ranked = sorted(candidates, key=self.full.value_of)
         runs = [self._descend(self.full, labels, max_sweeps=None) for labels in ranked[:n]]
         return min(runs, key=_by_loss)
@@ -432,3 +450,9 @@ class _Job:
 
 def _by_loss(run: Run) -> float:
     return run.expected_loss
+
+
+def _unswept(objective: Objective, labels: IntArray) -> Run:
+    """A run that was stopped before it could sweep."""
+    value, k = objective.value_of(labels), int(labels.max()) + 1
+    return Run(labels, value, k, "recombined", (Step(value, k),), converged=False, seconds=0.0)
