@@ -172,9 +172,8 @@ def search_row(name: str, loss: str, known: float, n_seeds: int) -> str:
     tracemalloc.stop()
     objective = Objective.of(draws, epl.losses.get(loss))
     sweep = sweep_seconds(objective, best.labels, best.n_clusters)
-    # To the digits in which the best known losses are given.
-    digits = 0.5 * 10 ** -(6 if known < 100 else 4 if known < 1000 else 2 if known < 1e6 else 0)
-    hits = sum(value <= known + 2 * digits for value in values)
+    # Reached: to five decimals, or to seven digits of a large loss.
+    hits = sum(value <= known + max(5e-6, 1e-7 * known) for value in values)
     difference = [(value / known - 1) * 100 for value in (min(values), max(values))]
     allowed = 16 * draws.n_distinct * int(draws.n_clusters.max()) * best.n_clusters
     return (
@@ -242,6 +241,10 @@ def draw_growth(measured: dict[str, tuple[list[int], list[float], float]]) -> No
         ax.set_xlabel(what)
         ax.set_title(f"exponent {slope:.2f}", fontsize=10)
         ax.grid(alpha=0.3)
+    ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
+    low, high = axes[0].get_ylim()
+    axes[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes[0].set_ylim(low, high)
     axes[0].set_ylabel("CPU seconds")
     figure.savefig(HERE / "growth.png", dpi=120)
 
