@@ -1,6 +1,6 @@
 """epluribus: one optimal partition out of many posterior draws of cluster labels."""
 
-from epluribus import datasets, losses, partition, search
+from epluribus import datasets, losses, partition, search, uncertainty
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
@@ -23,4 +23,5 @@ __all__ = [
     "minimize",
     "partition",
     "search",
+    "uncertainty",
 ]

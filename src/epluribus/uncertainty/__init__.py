@@ -1,1 +1,5 @@
 """How sure an answer is."""
+
+from epluribus.uncertainty.psm import psm
+
+__all__ = ["psm"]

@@ -1,19 +1,22 @@
 """Whether chains agree, and how many independent draws they are worth.
 
-Split R-hat and effective sample size as in Gelman et al. (Bayesian Data Analysis, 3rd edition, sections 11.4-11.5) and
-Stan: each chain is cut in two; with W the mean variance within halves, B / n the variance of their means and n
-their length,
+Split R-hat and effective sample size as in Gelman et al. (Bayesian Data Analysis, 3rd edition,
+sections 11.4-11.5) and Stan: each chain is cut in two; with W the mean variance within halves, B /
+n the variance of their means and n their length,
 
-    R-hat^2 = ((n - 1) / n W + B / n) / W,      ESS = m n / tau,      tau = 1 + 2 sum of autocorrelations
+    R-hat^2 = ((n - 1) / n W + B / n) / W
+    ESS = m n / tau,    tau = 1 + 2 sum of autocorrelations
 
-where the autocorrelations are those of all halves together and the sum is cut by Geyer's initial monotone sequence.
+where the autocorrelations are those of all halves together and the sum is cut by Geyer's initial
+monotone sequence.
 
 References
 ----------
-Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). Rank-normalization, folding, and
-localization: an improved R-hat. Bayesian Analysis 16, 667-718. doi:10.1214/20-BA1221
+Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). Rank-normalization,
+folding, and localization: an improved R-hat. Bayesian Analysis 16, 667-718. doi:10.1214/20-BA1221
 
-Geyer, C. J. (1992). Practical Markov chain Monte Carlo. Statistical Science 7, 473-483. doi:10.1214/ss/1177011137
+Geyer, C. J. (1992). Practical Markov chain Monte Carlo. Statistical Science 7, 473-483.
+doi:10.1214/ss/1177011137
 """
 
 from __future__ import annotations
@@ -99,7 +102,8 @@ def ess(values: ArrayLike) -> float:
         return float(m * n)
     correlation = 1.0 - (within - covariance * n / (n - 1)) / variance
     correlation[0] = 1.0
-    # Sums of neighbours are positive and decreasing for a reversible chain: cut at the first that is not.
+    # Sums of neighbours are positive and decreasing for a reversible chain: cut at the first that
+    # is not.
     pairs = correlation[: n - n % 2].reshape(-1, 2).sum(axis=1)
     cut = np.flatnonzero(pairs < 0)
     pairs = np.minimum.accumulate(pairs[: cut[0]] if cut.size else pairs)
@@ -160,8 +164,8 @@ def coclustering_disagreement(draws: Draws, n_pairs: int = 5000) -> float:
     ----------
     draws : Draws
     n_pairs : int, default 5000
-        All pairs are compared if there are no more than this, else so many, spread evenly over the list of
-        all pairs.
+        All pairs are compared if there are no more than this, else so many, spread evenly over the
+        list of all pairs.
 
     Returns
     -------
