@@ -1,6 +1,7 @@
 """How sure an answer is."""
 
 from epluribus.uncertainty.ball import CredibleBall, credible_ball
+from epluribus.uncertainty.error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty.items import ClusterTable, ItemTable, clusters, items
 from epluribus.uncertainty.n_clusters import NClusters, n_clusters_posterior
 from epluribus.uncertainty.psm import psm
@@ -8,10 +9,14 @@ from epluribus.uncertainty.psm import psm
 __all__ = [
     "ClusterTable",
     "CredibleBall",
+    "Difference",
     "ItemTable",
+    "MonteCarloError",
     "NClusters",
     "clusters",
+    "compare",
     "credible_ball",
+    "error",
     "items",
     "n_clusters_posterior",
     "psm",
