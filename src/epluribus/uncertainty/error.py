@@ -257,16 +257,18 @@ def compare(
 
 def _mean(values: NDArray[np.float64], draws: Draws) -> _Mean:
     """Weighted mean of one number a draw, its standard error, effective sample size, R-hat."""
-    if np.ptp(values) <= _SAME * np.abs(values).max():
-        values = np.full_like(values, values[0])  # else rounding would pass for variance
+    shifted = values - values[0]
+    if np.abs(shifted).max() <= _SAME * np.abs(values).max():
+        shifted = np.zeros_like(values)  # else rounding would pass for variance
     weights = draws.draw_weights / draws.draw_weights.mean()
-    mean = float(values @ weights / weights.sum())
-    influence = weights * (values - mean)
+    shift = float(shifted @ weights / weights.sum())
+    influence = weights * (shifted - shift)
     table = _by_chain(influence, draws)
     # Chains are cut to the length of the shortest; each draw left out is worth as much as one kept.
-    size = ess(table) * draws.n_draws / table.size
+    size = float(ess(table) * draws.n_draws / table.size)
     spread = float(np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1)))
-    return _Mean(mean, float(spread / np.sqrt(size)), float(size), rhat(_by_chain(values, draws)))
+    mean, r = float(values[0] + shift), rhat(_by_chain(shifted, draws))
+    return _Mean(mean, spread / float(np.sqrt(size)), size, r)
 
 
 def _by_chain(values: NDArray[np.float64], draws: Draws) -> NDArray[np.float64]:

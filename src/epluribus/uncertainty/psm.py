@@ -152,15 +152,21 @@ class Rows:
 
 
 def map_rows(
-    draws: Draws, task: Callable[[Rows, int, int], Any], n_jobs: int, rows: int = _ROWS
+    draws: Draws,
+    task: Callable[[Rows, int, int], Any],
+    n_jobs: int,
+    stopper: Stopper | None = None,
 ) -> list[Any]:
-    """`task(rows, begin, end)` for each block of items, in threads; results in order."""
+    """`task(rows, begin, end)` for each block of items, in threads; results in order.
+
+    Blocks not begun when `stopper` says so are left out.
+    """
     source = Rows(draws)
     tasks: list[Callable[[], Any]] = [
-        partial(task, source, begin, min(begin + rows, draws.n_items))
-        for begin in range(0, draws.n_items, rows)
+        partial(task, source, begin, min(begin + _ROWS, draws.n_items))
+        for begin in range(0, draws.n_items, _ROWS)
     ]
-    return run_tasks(tasks, n_jobs=n_jobs, stopper=Stopper())
+    return run_tasks(tasks, n_jobs=n_jobs, stopper=stopper or Stopper())
 
 
 def _dense(draws: Draws, n_jobs: int) -> NDArray[np.float64]:
