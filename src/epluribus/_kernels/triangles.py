@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
 
-__all__ = ["pack_triangles", "worst_triangles"]
+__all__ = ["least_costs", "pack_triangles", "worst_triangles"]
 
 
 @kernel
@@ -63,3 +63,13 @@ def worst_triangles(
                     at = k
             violation[i, j] = most - x[i, j] - 1.0
             third[i, j] = at
+
+
+@kernel
+def least_costs(block: NDArray[np.float64], begin: int, cost: float) -> float:
+    """Sum over pairs j < i, rows i from `begin` on, of the cheaper of apart and together."""
+    total = 0.0
+    for i in range(block.shape[0]):
+        for j in range(begin + i):
+            total += min(cost * block[i, j], (2.0 - cost) * (1.0 - block[i, j]))
+    return total

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._kernels.triangles import pack_triangles, worst_triangles
+from epluribus._kernels.triangles import least_costs, pack_triangles, worst_triangles
 from epluribus.uncertainty.psm import Rows, map_rows, psm
 
 if TYPE_CHECKING:
@@ -77,11 +77,7 @@ def _pairwise(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> tuple
 
     def part(rows: Rows, begin: int, end: int) -> tuple[float, float]:
         block = rows(begin, end, end)
-        block[np.arange(end - begin), np.arange(begin, end)] = 0.0
-        upper = np.triu_indices(end - begin, 1)
-        block[upper[0], upper[1] + begin] = 0.0  # pairs of the block itself are there twice
-        least = np.minimum(cost * block, (2.0 - cost) * (1.0 - block))
-        return float(least.sum()), float(2.0 * block.size)
+        return least_costs(block, begin, cost), 2.0 * block.size
 
     parts = map_rows(draws, part, n_jobs, stopper)
     return sum(bound for bound, _ in parts), sum(size for _, size in parts)

@@ -165,12 +165,12 @@ def _lower_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> tup
     if cost is not None:
         return binder_bound(draws, cost, stopper, n_jobs), "linear programming"
     found = [_none(loss)]
-    cost = _cost(loss, draws.n_items, xlogx, joint=2.0 / draws.n_items)
-    if cost is not None:
-        found.append((item_bound(draws, cost, stopper, n_jobs), "Jensen's inequality"))
     if loss.metric:
         bound = triangle_bound(draws, loss, stopper, n_jobs)
         found.append((bound * (1 - _ROUNDING), "the triangle inequality between draws"))
+    cost = _cost(loss, draws.n_items, xlogx, joint=2.0 / draws.n_items)
+    if cost is not None and not stopper.stopped:
+        found.append((item_bound(draws, cost, stopper, n_jobs), "Jensen's inequality"))
     return max(found)
 
 
