@@ -22,7 +22,7 @@ demo: $(STAMP)
 	$(RUN) -m epluribus demo
 
 test: lint
-	$(RUN) -m pytest -m "not slow and not bench"
+	$(RUN) -m pytest -m "not slow and not bench" --numprocesses auto --dist worksteal
 
 test-slow: $(STAMP)
 	$(RUN) -m pytest -m "slow"

@@ -234,6 +234,23 @@ def test_every_kind_of_start(starts, search):
     assert names <= {*([starts] if isinstance(starts, str) else starts), "recombined"}
 
 
+def test_noisy_starts_disturb_the_given_map():
+    """With one draw and no sweeps left to make, the start is near the MAP and not near the draw."""
+    from epluribus.search.objective import Objective
+    from epluribus.search.starts import make_start
+
+    z = epl.Draws(np.zeros((1, 100), int))
+    truth = np.repeat(np.arange(4), 25)
+    objective = Objective.of(z, epl.losses.get("vi"))
+    rng = np.random.default_rng(0)
+    labels = make_start("noisy", z, objective, rng, k_min=1, k_max=100, map_labels=truth)
+    assert 0 < epl.loss(labels, truth, "vi") < epl.loss(labels, z[0], "vi")
+    best = epl.minimize(z, starts="noisy", map_labels=truth, search="greedy", n_starts=2, rng=0)
+    assert best.n_clusters == 1
+    with pytest.raises(ValueError, match=r"'map_labels' must have 100 items; got 2"):
+        epl.minimize(z, starts="noisy", map_labels=[0, 1])
+
+
 def test_given_starts():
     z = sample(9)
     one = epl.minimize(z, starts=z[0], search="greedy", rng=0)
@@ -270,9 +287,10 @@ def test_interrupt_returns_the_best_so_far():
     assert len(best.labels) == 200
 
 
-def test_progress():
+@pytest.mark.parametrize("name", ["vi", "nvi"])
+def test_progress(name):
     seen = []
-    epl.minimize(sample(), progress=lambda *args: seen.append(args), rng=0, n_starts=3)
+    epl.minimize(sample(), name, progress=lambda *args: seen.append(args), rng=0, n_starts=3)
     assert [done for done, _, _ in seen] == list(range(1, seen[0][1] + 1))
     assert {"loss", "clusters"} <= set(seen[-1][2])
 

@@ -16,11 +16,11 @@ ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any]"
 class Progress:
     """Does nothing; the others have the same methods."""
 
-    def step(self, **info: Any) -> None:
-        """One unit of work is done."""
+    def show(self, done: int, info: dict[str, Any]) -> None:
+        """`done` steps are done."""
 
     def close(self) -> None:
-        """All work is done."""
+        """The run has ended."""
 
 
 class _Bar(Progress):
@@ -29,30 +29,31 @@ class _Bar(Progress):
     def __init__(self, total: int, what: str) -> None:
         from tqdm import tqdm
 
-        self._bar = tqdm(total=total, desc=what, disable=None, leave=False)
+        self._bar = tqdm(total=total, desc=what, unit_scale=True, disable=None, leave=False)
 
-    def step(self, **info: Any) -> None:
+    def show(self, done: int, info: dict[str, Any]) -> None:
+        """Move the bar on."""
         self._bar.set_postfix(info, refresh=False)
-        self._bar.update(1)
+        self._bar.update(done - self._bar.n)
 
     def close(self) -> None:
+        """Remove the bar."""
         self._bar.close()
 
 
 class _Call(Progress):
-    """A function ``(done, total, info)``; if it fails, it is not called again and the run goes on."""
+    """A function ``(done, total, info)``; if it fails, the run goes on without it."""
 
     def __init__(self, function: Callable[[int, int, dict[str, Any]], Any], total: int) -> None:
         self._function: Callable[[int, int, dict[str, Any]], Any] | None = function
         self._total = total
-        self._done = 0
 
-    def step(self, **info: Any) -> None:
-        self._done += 1
+    def show(self, done: int, info: dict[str, Any]) -> None:
+        """Call the function."""
         if self._function is None:
             return
         try:
-            self._function(self._done, self._total, info)
+            self._function(done, self._total, info)
         except Exception as error:  # noqa: BLE001 - whatever the user's function raises
             self._function = None
             warnings.warn(f"'progress' failed and is off now: {error!r}", stacklevel=2)

@@ -40,7 +40,7 @@ def _joint_changes(
             cells = state.counts[t, v]
             for s in range(k):
                 m = cells[s]
-                if m > 0:
+                if m > 0 and s != a:
                     change[s] += weight * (f1[n + m] - f1[n] - f1[m])
 
 

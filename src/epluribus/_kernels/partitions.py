@@ -43,7 +43,7 @@ def count_tables(
     begin: int,
     end: int,
     labels: NDArray[np.int64],
-    counts: NDArray[np.int32],  # OUT (end - begin, groups, width), zero on entry
+    counts: NDArray[np.integer],  # OUT (end - begin, groups, width), zero on entry
 ) -> None:
     """Contingency tables between `labels` and the draws begin..end."""
     for i in range(draws.shape[0]):
@@ -58,7 +58,7 @@ def loss_sums(
     n_clusters: int,
     f1: NDArray[np.float64],
     f3: NDArray[np.float64],
-    table: NDArray[np.int32],  # WORK (block, groups, n_clusters)
+    table: NDArray[np.integer],  # WORK (block, groups, n_clusters)
     joint: NDArray[np.float64],  # OUT sum over cells of f1(n_gh)
     group: NDArray[np.float64],  # OUT sum over the draw's clusters of f3(n_h)
     equal: NDArray[np.bool_],  # OUT whether draw and labels are the same partition

@@ -5,7 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MergeTables", "MergeWork", "Sample", "State", "Tables"]
+__all__ = ["MergeTables", "MergeWork", "Sample", "State", "Tables", "count_dtype"]
+
+
+def count_dtype(n_items: int) -> type[np.integer]:
+    """Smallest type kernels use for counts of items."""
+    return np.uint16 if n_items <= np.iinfo(np.uint16).max else np.int32
 
 
 class Sample(NamedTuple):
@@ -45,7 +50,7 @@ class State(NamedTuple):
     """(width,) cluster sizes; zero from K on."""
     n_clusters: NDArray[np.int64]
     """(1,) K."""
-    counts: NDArray[np.int32]
+    counts: NDArray[np.integer]
     """(n_draws, groups, width): items of draw t in its group v and in cluster s; zero for s >= K."""
     gain: NDArray[np.floating]
     """(n_draws, groups, width): fold[t] * joint[counts[t, v, s]]; single precision if f0 is linear."""

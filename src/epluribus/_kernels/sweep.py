@@ -50,7 +50,7 @@ BLOCK = 128
 
 @kernel
 def fill_gain(
-    counts: NDArray[np.int32],
+    counts: NDArray[np.integer],
     tables: Tables,
     gain: NDArray[np.floating],  # OUT
 ) -> None:
@@ -63,7 +63,7 @@ def fill_gain(
 
 @kernel
 def state_joint(
-    counts: NDArray[np.int32],
+    counts: NDArray[np.integer],
     n_clusters: int,
     f1: NDArray[np.float64],
     joint: NDArray[np.float64],  # OUT

@@ -13,6 +13,7 @@ import numpy as np
 
 from epluribus import losses
 from epluribus._kernels.partitions import loss_sums
+from epluribus._kernels.structs import count_dtype
 from epluribus._kernels.sweep import row_values
 from epluribus.draws import Draws, as_draws, as_labels
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["expected_loss", "loss", "loss_values", "values_from_sums"]
 
 _TABLE_CELLS = 1 << 18
-"""Cells of the contingency tables held at a time: 1 MB, so that they stay in a cache."""
+"""Cells of the contingency tables held at a time: half a MB, so that they stay in a cache."""
 
 
 def loss(a: LabelsLike, b: LabelsLike, loss: LossLike = "vi") -> float:
@@ -114,7 +115,7 @@ def loss_values(
     groups = int(table.max()) + 1
     # Fewer than 16 draws at a time would waste most of each cache line read.
     block = min(n_draws, max(16, _TABLE_CELLS // (groups * n_clusters)))
-    work = np.empty((block, groups, n_clusters), dtype=np.int32)
+    work = np.empty((block, groups, n_clusters), dtype=count_dtype(n_items))
     joint, group = np.empty(n_draws), np.empty(n_draws)
     equal = np.empty(n_draws, dtype=np.bool_)
     loss_sums(table, labels, n_clusters, f1, f3, work, joint, group, equal)

@@ -16,7 +16,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from epluribus.draws import Draws, as_draws, as_labels
 from epluribus.estimate import Estimate
 from epluribus.search.compare import Comparison, compare_losses
 from epluribus.search.exact import best_of_all
-from epluribus.search.greedy import Run, descend
+from epluribus.search.greedy import Run, Step, descend
 from epluribus.search.objective import Objective
 from epluribus.search.recombine import common_blocks
 from epluribus.search.starts import STARTS, fit_clusters, make_start
@@ -47,14 +47,25 @@ __all__ = ["minimize"]
 SEARCHES = ("recombine", "greedy")
 
 _DEFAULT_STARTS = {
-    "recombine": ("draws", "draws", "sequential", "draws", "random", "noisy"),
+    "recombine": ("draws", "draws", "sequential", "draws", "draws", "draws", "random", "noisy"),
     "greedy": ("random", "noisy", "draws"),
 }
-_DEFAULT_N_STARTS = {"recombine": 4, "greedy": 9}
-_MORE_STARTS = 2
-"""Times as many for a loss whose f0 is not linear: the joining of blocks is less sure of its way."""
+_DEFAULT_N_STARTS = {"recombine": 6, "greedy": 9}
 _EXACT_ITEMS = 7
 """Up to so many items all partitions (877) are tried: it takes milliseconds and proves the optimum."""
+
+
+class _Start(NamedTuple):
+    """A planned start: a kind to be made, or labels."""
+
+    name: str
+    labels: IntArray | None = None
+    base: IntArray | None = None
+    """What a noisy start disturbs."""
+
+
+_N_NEAR = 3
+"""Starts added for a loss whose f0 is not linear."""
 _SWEEPS_BEFORE = 2
 """Sweeps of a start before it is recombined: the first two bring nearly all that sweeps can bring."""
 
@@ -69,6 +80,7 @@ def minimize(
     search: str = ...,
     starts: str | Sequence[str] | LabelsLike | None = ...,
     n_starts: int | None = ...,
+    map_labels: LabelsLike | None = ...,
     n_jobs: int | None = ...,
     rng: RngLike = ...,
     progress: ProgressLike = ...,
@@ -84,6 +96,7 @@ def minimize(
     search: str = ...,
     starts: str | Sequence[str] | LabelsLike | None = ...,
     n_starts: int | None = ...,
+    map_labels: LabelsLike | None = ...,
     n_jobs: int | None = ...,
     rng: RngLike = ...,
     progress: ProgressLike = ...,
@@ -98,6 +111,7 @@ def minimize(
     search: str = "recombine",
     starts: str | Sequence[str] | LabelsLike | None = None,
     n_starts: int | None = None,
+    map_labels: LabelsLike | None = None,
     n_jobs: int | None = None,
     rng: RngLike = None,
     progress: ProgressLike = False,
@@ -123,8 +137,10 @@ def minimize(
         one partition, or of several as rows. A start with too many or too few clusters is made to
         fit.
     n_starts : int, optional
-        Number of starts. By default 4, twice as many for a loss whose f0 is not linear; 9 for
-        "greedy"; all that are given for labels.
+        Number of starts: 6 by default, 9 for "greedy", all that are given for labels.
+    map_labels : array_like of shape (n_items,), optional
+        The partition that "noisy" starts disturb, such as the draw of highest posterior density. By
+        default the best of ten random draws.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     rng : int, Generator or SeedSequence, optional
@@ -164,8 +180,10 @@ def minimize(
     sample = as_draws(draws)
     check_choice(search, SEARCHES, "search")
     k_min, k_bound = _check_k(k, k_max, sample.n_items)
-    given = _check_starts(starts, search, sample.n_items)
-    count = None if n_starts is None else check_count(n_starts, "n_starts")
+    plan = _check_starts(starts, n_starts, search, sample.n_items)
+    if map_labels is not None:
+        noise = as_labels(map_labels, sample.n_items, argument="map_labels")
+        plan = [start._replace(base=noise) if start.name == "noisy" else start for start in plan]
     generator = make_rng(rng)
     many = isinstance(loss, list | tuple)
     chosen = [losses.get(one) for one in (loss if isinstance(loss, list | tuple) else [loss])]
@@ -174,8 +192,7 @@ def minimize(
     solve = partial(
         _solve,
         sample,
-        kinds=given,
-        n_starts=count,
+        plan=plan,
         search=search,
         k_min=k_min,
         k_max=k_bound,
@@ -206,38 +223,26 @@ def _check_k(k: int | None, k_max: int | None, n_items: int) -> tuple[int, int]:
     return 1, min(n_items, check_count(k_max, "k_max", way_out=" None means no bound."))
 
 
-def _check_starts(starts: Any, search: str, n_items: int) -> list[str] | list[IntArray]:
-    """Names of kinds of starts, or labels."""
-    if starts is None:
-        return list(_DEFAULT_STARTS[search])
-    if isinstance(starts, str):
-        return [check_choice(starts, STARTS, "starts")]
-    if len(starts) and all(isinstance(kind, str) and kind in STARTS for kind in starts):
-        return list(starts)
-    rows = starts if np.ndim(starts[0]) else [starts]
-    return [as_labels(row, n_items, argument="starts") for row in rows]
-
-
-def _plan(
-    kinds: list[str] | list[IntArray], n_starts: int | None, search: str, loss: Loss
-) -> list[str | IntArray]:
+def _check_starts(starts: Any, n_starts: int | None, search: str, n_items: int) -> list[_Start]:
     """The starts in turn, as many as asked for."""
-    if n_starts is None:
-        if not isinstance(kinds[0], str):
-            n_starts = len(kinds)
-        else:
-            n_starts = _DEFAULT_N_STARTS[search]
-            if search == "recombine" and not loss.linear:
-                n_starts *= _MORE_STARTS
-    return list(islice(cycle(kinds), n_starts))
+    count = None if n_starts is None else check_count(n_starts, "n_starts")
+    if starts is None:
+        starts = _DEFAULT_STARTS[search]
+    if isinstance(starts, str):
+        starts = [check_choice(starts, STARTS, "starts")]
+    if len(starts) and all(isinstance(kind, str) and kind in STARTS for kind in starts):
+        kinds = [_Start(kind) for kind in starts]
+        return list(islice(cycle(kinds), count or _DEFAULT_N_STARTS[search]))
+    rows = starts if np.ndim(starts[0]) else [starts]
+    given = [_Start("given", as_labels(row, n_items, argument="starts")) for row in rows]
+    return list(islice(cycle(given), count or len(given)))
 
 
 def _solve(
     draws: Draws,
     loss: Loss,
     *,
-    kinds: list[str] | list[IntArray],
-    n_starts: int | None,
+    plan: list[_Start],
     search: str,
     k_min: int,
     k_max: int,
@@ -249,8 +254,8 @@ def _solve(
     """The answer for one loss."""
     began = time.perf_counter()
     runs: list[Run] = []
-    plan = _plan(kinds, n_starts, search, loss)
-    bar = make_progress(progress, _n_steps(search, len(plan)), f"minimize {loss.name}")
+    n_starts = len(plan) + (0 if loss.linear else _N_NEAR)
+    bar = make_progress(progress, _n_steps(search, n_starts), f"minimize {loss.name}")
     if search == "recombine" and draws.n_items <= _EXACT_ITEMS:
         labels, value = best_of_all(draws, loss, k_min, k_max)
         converged = True
@@ -289,7 +294,7 @@ class _Job:
         self,
         draws: Draws,
         full: Objective,
-        plan: list[str | IntArray],
+        plan: list[_Start],
         k_min: int,
         k_max: int,
         n_jobs: int,
@@ -299,12 +304,12 @@ class _Job:
     ) -> None:
         self.draws, self.full, self.plan = draws, full, plan
         self.k_min, self.k_max, self.n_jobs = k_min, k_max, n_jobs
-        self.stopper, self.bar = stopper, bar
+        self.stopper, self.bar, self.seed = stopper, bar, seed
         first, last, *rest = seed.spawn(2 + len(plan))
         self.subset_rng = np.random.default_rng(first)
         self.final_rng = np.random.default_rng(last)
         self.start_rngs = [np.random.default_rng(child) for child in rest]
-        self.best_so_far = np.inf
+        self.best_so_far, self.n_done = np.inf, 0
 
     def greedy(self) -> tuple[list[Run], Run]:
         """Algorithm 1 from every start."""
@@ -313,8 +318,11 @@ class _Job:
 
     def recombine(self) -> tuple[list[Run], Run]:
         """Starts on few draws, recombination, polish on all."""
+        linear = self.full.loss.linear
+        if not linear:
+            self._add_near_starts()
         sub = self._subset(self.subset_rng)
-        found = self._run_starts(None, max_sweeps=_SWEEPS_BEFORE)
+        found = self._run_starts(None, max_sweeps=_SWEEPS_BEFORE if linear else None)
         # Each start has draws of its own; to be compared they are valued on the same ones.
         pool = sorted(
             [replace(run, expected_loss=sub.value_of(run.labels)) for run in found], key=_by_loss
@@ -324,26 +332,48 @@ class _Job:
             if self.stopper.stopped:
                 break
             merged = self._merge(sub, [best, other])
-            best = min(best, self._descend(sub, merged, max_sweeps=1), key=_by_loss)
+            run = self._descend(sub, merged, max_sweeps=1 if linear else None)
+            best = min(best, run, key=_by_loss)
             self._report(best)
-        final = self._polish([best.labels, self._merge(self.full, [best, *pool])])
+        candidates = [best.labels]
+        if not self.stopper.stopped:
+            candidates.append(self._merge(self.full, [best, *pool]))
+            if not linear:
+                candidates += [run.labels for run in pool]
+        final = self._polish(candidates, n=1 if linear else 2)
         self._report(final)
         return [*pool, final], final
+
+    def _add_near_starts(self) -> None:
+        """More starts for a loss whose f0 is not linear, where joining is less sure of its way.
+
+        The minimizers of the two linear losses cost little and are near those of all others; the most
+        frequent draw is there since a loss may be as rough as the 0-1 loss.
+        """
+        near = [
+            _Start(f"best for {loss.name}", self._linear_minimizer(loss))
+            for loss in (losses.vi(), losses.binder())
+            if not self.stopper.stopped
+        ]
+        top = self.draws.distinct[int(self.draws.weights.argmax())].astype(np.int64)
+        near.append(_Start("most frequent draw", top))
+        self.plan = [*self.plan, *near]
+        self.start_rngs += self.final_rng.spawn(len(near))
 
     def _subset(self, rng: np.random.Generator) -> Objective:
         return subset_objective(self.draws, self.full.loss, rng, self.full)
 
     def _run_starts(self, objective: Objective | None, max_sweeps: int | None) -> list[Run]:
         tasks: list[Callable[[], Run]] = [
-            partial(self._run_start, objective, kind, rng, max_sweeps)
-            for kind, rng in zip(self.plan, self.start_rngs, strict=True)
+            partial(self._run_start, objective, start, rng, max_sweeps)
+            for start, rng in zip(self.plan, self.start_rngs, strict=True)
         ]
         return run_tasks(tasks, n_jobs=self.n_jobs, stopper=self.stopper, on_done=self._report)
 
     def _run_start(
         self,
         objective: Objective | None,
-        kind: str | IntArray,
+        start: _Start,
         rng: np.random.Generator,
         max_sweeps: int | None,
     ) -> Run:
@@ -351,16 +381,18 @@ class _Job:
         if objective is None:
             objective = self._subset(rng)
         bounds = {"k_min": self.k_min, "k_max": self.k_max}
-        if isinstance(kind, str):
-            labels = make_start(kind, self.draws, objective, rng, **bounds)
+        if start.labels is None:
+            labels = make_start(
+                start.name, self.draws, objective, rng, **bounds, map_labels=start.base
+            )
         else:
-            labels = fit_clusters(kind, objective, rng, **bounds)
+            labels = fit_clusters(start.labels, objective, rng, **bounds)
         return descend(
             objective,
             labels,
             rng,
             **bounds,
-            start=kind if isinstance(kind, str) else "given",
+            start=start.name,
             max_sweeps=max_sweeps,
             stop=self.stopper.flag,
         )
@@ -383,22 +415,44 @@ class _Job:
             stop=self.stopper.flag,
         )
 
-    def _polish(self, candidates: list[IntArray]) -> Run:
-        """From the best of the candidates to the end, on all draws."""
-        if not self.full.loss.linear:
-            # The most frequent draw is a candidate for a loss as rough as the 0-1 loss.
-            top = self.draws.distinct[int(self.draws.weights.argmax())].astype(np.int64)
-            if self.k_min <= int(top.max()) + 1 <= self.k_max:
-                candidates = [*candidates, top]
-        return self._descend(self.full, min(candidates, key=self.full.value_of), max_sweeps=None)
+    def _polish(self, candidates: list[IntArray], n: int) -> Run:
+        """To the end, on all draws, from the best n candidates; the best of these."""
+        if self.stopper.stopped:
+            return _unswept(self.full, candidates[0])
+        ranked = sorted(candidates, key=self.full.value_of)
+        runs = [self._descend(self.full, labels, max_sweeps=None) for labels in ranked[:n]]
+        return min(runs, key=_by_loss)
+
+    def _linear_minimizer(self, loss: Loss) -> IntArray:
+        """What this search gives for another, linear, loss."""
+        other = _Job(
+            self.draws,
+            Objective.of(self.draws, loss),
+            list(self.plan),
+            self.k_min,
+            self.k_max,
+            self.n_jobs,
+            self.stopper,
+            Progress(),
+            self.seed,
+        )
+        return other.recombine()[1].labels
 
     def _report(self, run: Run) -> None:
         self.best_so_far = min(self.best_so_far, run.expected_loss)
         try:
-            self.bar.step(loss=f"{self.best_so_far:.6g}", clusters=run.n_clusters)
+            self.n_done += 1
+            info = {"loss": f"{self.best_so_far:.6g}", "clusters": run.n_clusters}
+            self.bar.show(self.n_done, info)
         except KeyboardInterrupt:  # raised by a progress function
             self.stopper.interrupt()
 
 
 def _by_loss(run: Run) -> float:
     return run.expected_loss
+
+
+def _unswept(objective: Objective, labels: IntArray) -> Run:
+    """A run that was stopped before it could sweep."""
+    value, k = objective.value_of(labels), int(labels.max()) + 1
+    return Run(labels, value, k, "recombined", (Step(value, k),), converged=False, seconds=0.0)

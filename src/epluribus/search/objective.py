@@ -8,7 +8,7 @@ import numpy as np
 
 from epluribus._kernels.merge import merge_clusters
 from epluribus._kernels.partitions import count_tables
-from epluribus._kernels.structs import MergeTables, MergeWork, Sample, State, Tables
+from epluribus._kernels.structs import MergeTables, MergeWork, Sample, State, Tables, count_dtype
 from epluribus._kernels.sweep import (
     BLOCK,
     fill_gain,
@@ -63,7 +63,7 @@ class Objective:
         self.sample = Sample(table, np.ascontiguousarray(weights, dtype=np.float64))
         self.total_weight = float(weights.sum())
         self.f1, self.f2, f3 = loss.tables(self.n_items)
-        sizes = np.zeros((self.n_draws, self.groups, 1), dtype=np.int32)
+        sizes = np.zeros((self.n_draws, self.groups, 1), dtype=count_dtype(self.n_items))
         count_tables(table, 0, self.n_draws, np.zeros(self.n_items, dtype=np.int64), sizes)
         self.group_sums = f3[sizes[:, :, 0]].sum(axis=1)
         self._n_groups = (sizes[:, :, 0] > 0).sum(axis=1)
@@ -106,14 +106,15 @@ class Objective:
         return state
 
     def _allocated(self, labels: IntArray, k: int, width: int) -> State:
-        """A state without counts, as wide as asked for, rounded up."""
-        width = -(-width // LANES) * LANES
+        """A state without counts, as wide as asked for; rounded up to whole vectors if f0 is linear."""
+        if self.loss.linear:
+            width = -(-width // LANES) * LANES
         shape = (self.n_draws, self.groups, width)
         return State(
             labels,
             np.zeros(width, dtype=np.int64),
             np.array([k], dtype=np.int64),
-            np.zeros(shape, dtype=np.int32),
+            np.zeros(shape, dtype=count_dtype(self.n_items)),
             np.empty(shape, dtype=np.float32 if self.loss.linear else np.float64),
         )
 
@@ -258,8 +259,15 @@ class Objective:
         stop: NDArray[np.uint8] = NEVER,
     ) -> IntArray:
         """Join clusters, the best pair first, while the loss falls or there are more than `k_max`."""
-        state = self.start(labels, room=0)
-        k = int(state.n_clusters[0])
+        k = int(labels.max()) + 1
+        state = State(
+            labels.astype(np.int64),
+            np.bincount(labels).astype(np.int64),
+            np.array([k], dtype=np.int64),
+            np.zeros((self.n_draws, self.groups, k), dtype=count_dtype(self.n_items)),
+            np.empty((0, 0, 0)),  # joining needs no gains
+        )
+        count_tables(self.sample.labels, 0, self.n_draws, state.labels, state.counts)
         joint, size = self.sums(state)
         f1, f2 = self.f1, self.f2
         if self.loss.linear:

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["common_blocks", "merge", "recombine"]
 
-_BLOCKS_PER_CLUSTER = 4
-_BLOCKS = 64
-"""Blocks kept: so many, and so many per cluster. Joining B blocks costs up to B squared."""
+_BLOCKS_PER_CLUSTER = 8
+_BLOCKS = 32
+"""Blocks kept: at most 8 for each cluster, which bounds the memory, and at most 32 and 4 for each cluster,
+which bounds the time: joining B blocks costs up to B squared."""
 
 
 def merge(
@@ -117,7 +118,8 @@ def common_blocks(partitions: Sequence[IntArray]) -> IntArray:
     """
     blocks = reduce(meet, partitions)
     first = partitions[0]
-    limit = _BLOCKS + _BLOCKS_PER_CLUSTER * (int(first.max()) + 1)
+    k = int(first.max()) + 1
+    limit = min(_BLOCKS_PER_CLUSTER * k, _BLOCKS + _BLOCKS_PER_CLUSTER * k // 2)
     sizes = np.bincount(blocks)
     if len(sizes) <= limit:
         return blocks

@@ -37,6 +37,7 @@ def make_start(
     *,
     k_min: int,
     k_max: int,
+    map_labels: IntArray | None = None,
 ) -> IntArray:
     """Labels of a start of the given kind with k_min to k_max clusters."""
     if kind == "draws":
@@ -46,7 +47,7 @@ def make_start(
     elif kind == "random":
         labels = _random(draws, rng, k_max)
     else:
-        labels = _noisy(draws, objective, rng)
+        labels = _noisy(draws, objective, rng, map_labels)
     return fit_clusters(labels, objective, rng, k_min=k_min, k_max=k_max)
 
 
@@ -84,9 +85,13 @@ def _random(draws: Draws, rng: np.random.Generator, k_max: int) -> IntArray:
     return as_labels(rng.integers(k, size=draws.n_items))
 
 
-def _noisy(draws: Draws, objective: Objective, rng: np.random.Generator) -> IntArray:
-    candidates = [_random_draw(draws, rng) for _ in range(10)]
-    labels = min(candidates, key=objective.value_of).copy()
+def _noisy(
+    draws: Draws, objective: Objective, rng: np.random.Generator, map_labels: IntArray | None
+) -> IntArray:
+    if map_labels is None:
+        candidates = [_random_draw(draws, rng) for _ in range(10)]
+        map_labels = min(candidates, key=objective.value_of)
+    labels = map_labels.copy()
     moved = rng.random(draws.n_items) < _NOISE
     labels[moved] = rng.integers(int(labels.max()) + 1, size=int(moved.sum()))
     return as_labels(labels)

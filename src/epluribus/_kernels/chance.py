@@ -1,0 +1,72 @@
+"""The four ways in which a move asks for a random number.
+
+Every random choice of every move goes through here, so that a test can put an enumeration of all
+choices in their place and write down exact transition probabilities.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._kernels.dispatch import part
+
+__all__ = ["accept", "log_logistic", "pick", "pick_weighted", "shuffle", "toss"]
+
+
+@part
+def pick(rng: Any, n: int) -> int:
+    """One of 0..n-1, each as likely."""
+    return int(rng.random() * n)
+
+
+@part
+def toss(rng: Any, probability: float) -> bool:
+    """True with the given probability."""
+    return bool(rng.random() < probability)
+
+
+@part
+def accept(rng: Any, log_ratio: float) -> bool:
+    """True with probability min(1, exp(log_ratio)); false if it is not a number."""
+    return bool(log_ratio >= 0.0 or rng.random() < math.exp(log_ratio))
+
+
+@part
+def pick_weighted(
+    rng: Any,
+    log_weights: NDArray[np.float64],
+    n: int,
+    cumulative: NDArray[np.float64],  # WORK
+) -> int:
+    """One of 0..n-1 with probability proportional to exp(log_weights)."""
+    top = log_weights[0]
+    for s in range(1, n):
+        if log_weights[s] > top:
+            top = log_weights[s]
+    total = 0.0
+    for s in range(n):
+        total += math.exp(log_weights[s] - top)
+        cumulative[s] = total
+    u = rng.random() * total
+    for s in range(n - 1):
+        if u < cumulative[s]:
+            return s
+    return n - 1
+
+
+@part
+def shuffle(rng: Any, items: NDArray[np.int64], n: int) -> None:
+    """Put the first n entries into a random order (Fisher and Yates)."""
+    for s in range(n - 1, 0, -1):
+        t = pick(rng, s + 1)
+        items[s], items[t] = items[t], items[s]
+
+
+@part
+def log_logistic(x: float) -> float:
+    """log(1 / (1 + exp(-x))), without overflow."""
+    if x > 0.0:
+        return -math.log1p(math.exp(-x))
+    return x - math.log1p(math.exp(x))

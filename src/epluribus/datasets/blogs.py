@@ -1,0 +1,152 @@
+"""Links between 196 French political blogs, October 2006: fetched on first use, never on board.
+
+The network is `blog` of the R package mixer (GPL >= 2 as a whole, no separate licence for the
+data), so it is not distributed here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["FrenchBlogs", "load_french_blogs"]
+
+_COMMIT = "c80c26b4a3052b496138debefdc2f50c055c6268"
+_URL = f"https://raw.githubusercontent.com/cran/mixer/{_COMMIT}/data/blog.rda"
+_SHA256 = "4b42341b3be8573ad7b842bcf158d1db1a0d95051cae185c49c7f93acb715679"
+_VARIABLE = "EPLURIBUS_DATA"
+
+
+@dataclass(frozen=True, repr=False)
+class FrenchBlogs:
+    """Links and parties of the blogs. The blogs' names are left out: many are persons' names."""
+
+    edges: NDArray[np.int64]
+    """(1432, 2) pairs i < j of linked blogs, counted from 0, sorted."""
+    party: NDArray[np.str_]
+    """(196,) party of each blog; 11 labels."""
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of blogs; two of them have no link."""
+        return len(self.party)
+
+    @property
+    def adjacency(self) -> NDArray[np.int64]:
+        """(196, 196) symmetric matrix of zeros and ones."""
+        matrix = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int64)
+        matrix[self.edges[:, 0], self.edges[:, 1]] = 1
+        return matrix + matrix.T
+
+    def __repr__(self) -> str:
+        return f"FrenchBlogs({self.n_nodes} blogs, {len(self.edges)} links)"
+
+
+def load_french_blogs(data: str | Path | None = None) -> FrenchBlogs:
+    """Links between 196 French political blogs, a snapshot of 14 October 2006.
+
+    Parameters
+    ----------
+    data : path, optional
+        A folder with `french_blogs_edges.csv` (columns i, j) and `french_blogs_nodes.csv` (columns
+        id, party), or with `blog.rda`; or that file itself. By default the folder named by the
+        environment variable EPLURIBUS_DATA, else `blog.rda` is fetched from the public CRAN mirror
+        (7.5 kB, checked by its hash) and kept in the user's cache folder. Fetching needs the extra
+        `studies`: ``pip install "epluribus[studies]"``.
+
+    Returns
+    -------
+    FrenchBlogs
+
+    References
+    ----------
+    Zanghi, H., Ambroise, C., Miele, V. (2008). Fast online graph clustering via Erdos-Renyi
+    mixture. Pattern Recognition 41, 3592-3599. doi:10.1016/j.patcog.2008.06.019
+
+    Examples
+    --------
+    >>> from epluribus.datasets import load_french_blogs
+    >>> blogs = load_french_blogs()  # doctest: +SKIP
+    >>> blogs.n_nodes, len(blogs.edges)  # doctest: +SKIP
+    (196, 1432)
+    """
+    if data is None and os.environ.get(_VARIABLE):
+        data = os.environ[_VARIABLE]
+    if data is None:
+        return _from_rda(_fetch())
+    place = Path(data)
+    if place.is_file():
+        return _from_rda(place)
+    edges, nodes = place / "french_blogs_edges.csv", place / "french_blogs_nodes.csv"
+    if edges.is_file() and nodes.is_file():
+        return _from_tables(edges, nodes)
+    if (place / "blog.rda").is_file():
+        return _from_rda(place / "blog.rda")
+    raise FileNotFoundError(
+        "'data' must be a folder with french_blogs_edges.csv and french_blogs_nodes.csv, or "
+        "with blog.rda; "
+        f"{place} has neither. Get {_URL} and give its folder."
+    )
+
+
+def _from_tables(edges: Path, nodes: Path) -> FrenchBlogs:
+    pairs = np.loadtxt(edges, delimiter=",", skiprows=1, dtype=np.int64)
+    rows = [line.split(",", 1) for line in nodes.read_text("utf-8").splitlines()[1:]]
+    return FrenchBlogs(edges=pairs, party=np.array([party for _, party in rows]))
+
+
+def _need(module: str) -> Any:
+    """A package of the extra `studies`, imported when used."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError(
+            f"The French blogs need the package '{module}': pip install \"epluribus[studies]\". "
+            "Or set "
+            f"{_VARIABLE} to a folder with french_blogs_edges.csv and french_blogs_nodes.csv."
+        ) from None
+
+
+def _fetch() -> Path:
+    """The path of blog.rda in the user's cache, fetched if it is not there."""
+    pooch = _need("pooch")
+    try:
+        path = pooch.retrieve(
+            url=_URL,
+            known_hash=f"sha256:{_SHA256}",
+            fname="mixer-blog.rda",
+            path=pooch.os_cache("epluribus"),
+            progressbar=False,
+        )
+    except Exception as error:
+        raise ConnectionError(
+            "The French blogs are not on board and could not be fetched "
+            f"({type(error).__name__}: {error}). "
+            f"Fetch {_URL} (sha256 {_SHA256}) on a machine with access, then call "
+            f"load_french_blogs(data=FOLDER) or set {_VARIABLE}=FOLDER, FOLDER being where "
+            "blog.rda is."
+        ) from error
+    return Path(path)
+
+
+def _from_rda(path: Path) -> FrenchBlogs:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    if digest != _SHA256:
+        raise ValueError(
+            f"'data' must be the blog.rda of mixer with sha256 {_SHA256}; {path} has {digest}. "
+            f"Get {_URL}."
+        )
+    blog = _need("rdata").read_rda(str(path))["blog"]
+    links = np.asarray(blog["links"]) != 0
+    party = np.array([str(name).strip() for name in np.asarray(blog["politicalParty"]).ravel()])
+    return FrenchBlogs(edges=np.argwhere(np.triu(links | links.T, 1)), party=party)

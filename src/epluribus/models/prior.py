@@ -1,0 +1,293 @@
+"""Laws on partitions, each given by two tables.
+
+For a partition of N items into K clusters of sizes n_1..n_K
+
+    log p(partition) = log_weight[K] + sum_g log_size[n_g]
+
+Mixtures of finite mixtures: k components, k ~ p(k), weights Dirichlet(a, ..., a). A vector of
+{1..k}^N has probability D(k) prod_g Gamma(n_g + a) / Gamma(a) with D(k) = Gamma(ka) / Gamma(ka +
+N), a partition has k! / (k - K)! such vectors, so
+
+    log_weight[K] = log sum_k p(k) k! / (k - K)! D(k),      log_size[n] = lgamma(n + a) - lgamma(a)
+
+Dirichlet process: log_size[n] = lgamma(n), log_weight[K] = K log theta + lgamma(theta) -
+lgamma(theta + N). Pitman-Yor process with discount d: log_size[n] = lgamma(n - d) - lgamma(1 - d),
+log_weight[K] = sum_{0<j<K} log(theta + j d) - lgamma(theta + N) + lgamma(theta + 1). All are
+normalised.
+
+References
+----------
+Miller, J. W., Harrison, M. T. (2018). Mixture models with a prior on the number of components. JASA
+113, 340-356. doi:10.1080/01621459.2016.1255636
+
+Pitman, J. (1995). Exchangeable and partially exchangeable random partitions. Probability Theory and
+Related Fields 102, 145-158. doi:10.1007/BF01213386
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from epluribus._validate import check_choice, check_count, check_positive
+from epluribus.draws import as_labels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._typing import LabelsLike
+
+__all__ = [
+    "DirichletProcess",
+    "FlatPrior",
+    "PartitionLaw",
+    "PartitionPrior",
+    "PitmanYor",
+    "PriorTables",
+]
+
+_ON_K = ("uniform", "poisson", "geometric", "fixed")
+_TERMS = 400
+"""Components summed beyond N for an unbounded k: the terms of `poisson` and `geometric` fall at
+least as fast as 2^-k once k exceeds a few times K, so that what is left out is below 1e-30 of the
+sum."""
+
+
+class PriorTables(NamedTuple):
+    """The two tables of a law on partitions of `n_items` items."""
+
+    log_weight: NDArray[np.float64]
+    """(slots + 2,) by the number of clusters; minus infinity at 0 and at slots + 1."""
+    log_size: NDArray[np.float64]
+    """(n_items + 1,) by the size of a cluster; 0 at 0."""
+
+    @property
+    def slots(self) -> int:
+        """The largest possible number of clusters."""
+        return self.log_weight.size - 2
+
+
+class PartitionLaw(ABC):
+    """What every prior on partitions provides."""
+
+    @abstractmethod
+    def tables(self, n_items: int) -> PriorTables:
+        """The two tables for `n_items` items."""
+
+    def log_pmf(self, labels: LabelsLike) -> float:
+        """Log probability of a partition.
+
+        Parameters
+        ----------
+        labels : array_like of shape (n_items,)
+
+        Returns
+        -------
+        float
+        """
+        sizes = np.bincount(as_labels(labels))
+        table = _cached_tables(self, int(sizes.sum()))
+        if sizes.size > table.slots:
+            return -np.inf
+        return float(table.log_weight[sizes.size] + table.log_size[sizes].sum())
+
+
+@lru_cache(maxsize=16)
+def _cached_tables(law: PartitionLaw, n_items: int) -> PriorTables:
+    """The tables of a law, which is immutable, for repeated look-ups."""
+    return law.tables(n_items)
+
+
+def _bounded(log_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of 1..slots clusters, closed by minus infinity at both ends."""
+    return np.concatenate([[-np.inf], log_weight, [-np.inf]])
+
+
+@dataclass(frozen=True)
+class PartitionPrior(PartitionLaw):
+    """A mixture of finite mixtures: Dirichlet weights on k components, and a law of k.
+
+    Parameters
+    ----------
+    concentration : float, default 0.5
+        Parameter `a` of the symmetric Dirichlet distribution (the paper's alpha).
+    on_k : {'uniform', 'poisson', 'geometric', 'fixed'}, default 'uniform'
+        Law of the number of components k, empty ones included: uniform on 1..k_max; Poisson(1)
+        given k >= 1; 2^-k; or always k_max.
+    k_max : int, default 50
+        Largest number of clusters (the paper's K_up). With 'poisson' and 'geometric' it bounds the
+        clusters in use, and the law is not renormalised.
+
+    Examples
+    --------
+    >>> from epluribus.models import PartitionPrior
+    >>> prior = PartitionPrior(concentration=1.0, on_k="fixed", k_max=2)
+    >>> float(np.exp(prior.log_pmf([0, 0])).round(6)), float(np.exp(prior.log_pmf([0, 1])).round(6))
+    (0.666667, 0.333333)
+    """
+
+    concentration: float = 0.5
+    on_k: str = "uniform"
+    k_max: int = 50
+
+    def __post_init__(self) -> None:
+        check_positive(self.concentration, "concentration")
+        check_choice(self.on_k, _ON_K, "on_k")
+        check_count(self.k_max, "k_max")
+
+    def _terms(
+        self, n_items: int, n_clusters: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Components k >= K and log of p(k) k! / (k - K)! D(k)."""
+        a = self.concentration
+        last = self.k_max if self.on_k in ("uniform", "fixed") else n_clusters + n_items + _TERMS
+        k = np.arange(last if self.on_k == "fixed" else n_clusters, last + 1)
+        log_p = {
+            "uniform": np.full(k.size, -np.log(self.k_max)),
+            "poisson": -gammaln(k + 1.0) - np.log(np.expm1(1.0)),
+            "geometric": -k * np.log(2.0),
+            "fixed": np.zeros(k.size),
+        }[self.on_k]
+        log_d = gammaln(k * a) - gammaln(k * a + n_items)
+        return k, log_p + gammaln(k + 1.0) - gammaln(k - n_clusters + 1.0) + log_d
+
+    def tables(self, n_items: int) -> PriorTables:
+        """The two tables for `n_items` items."""
+        slots = min(self.k_max, n_items)
+        log_weight = [float(logsumexp(self._terms(n_items, K)[1])) for K in range(1, slots + 1)]
+        sizes = np.arange(n_items + 1)
+        a = self.concentration
+        return PriorTables(_bounded(np.array(log_weight)), gammaln(sizes + a) - gammaln(a))
+
+    def components(self, n_clusters: int, n_items: int) -> dict[int, float]:
+        """Exact law of k, empty components included, given K clusters in use: p(k | K).
+
+        Examples
+        --------
+        >>> from epluribus.models import PartitionPrior
+        >>> law = PartitionPrior(k_max=4).components(3, n_items=10)
+        >>> {k: round(p, 3) for k, p in law.items()}
+        {3: 0.426, 4: 0.574}
+        """
+        K = check_count(n_clusters, "n_clusters")
+        N = check_count(n_items, "n_items")
+        if min(self.k_max, N) < K:
+            raise ValueError(
+                f"'n_clusters' must be at most {min(self.k_max, N)}, the largest number of "
+                f"clusters; got {K}."
+            )
+        k, log_terms = self._terms(N, K)
+        p = np.exp(log_terms - logsumexp(log_terms))
+        return {int(number): float(value) for number, value in zip(k, p, strict=True) if value > 0}
+
+
+@dataclass(frozen=True)
+class DirichletProcess(PartitionLaw):
+    """The Chinese restaurant process.
+
+    Parameters
+    ----------
+    concentration : float, default 1
+        Theta; the prior mean of the number of clusters grows as theta log N.
+
+    Examples
+    --------
+    >>> from epluribus.models import DirichletProcess
+    >>> round(float(np.exp(DirichletProcess(1.0).log_pmf([0, 0, 1]))), 6)
+    0.166667
+    """
+
+    concentration: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive(self.concentration, "concentration")
+
+    def tables(self, n_items: int) -> PriorTables:
+        """The two tables for `n_items` items."""
+        return PitmanYor(self.concentration, 0.0).tables(n_items)
+
+
+@dataclass(frozen=True)
+class PitmanYor(PartitionLaw):
+    """The two-parameter Chinese restaurant process; discount 0 is the Dirichlet process.
+
+    Parameters
+    ----------
+    concentration : float, default 1
+        Theta, above minus the discount.
+    discount : float, default 0.5
+        d, at least 0 and below 1.
+
+    Examples
+    --------
+    >>> from epluribus.models import PitmanYor
+    >>> round(float(np.exp(PitmanYor(1.0, 0.5).log_pmf([0, 1]))), 6)
+    0.75
+    """
+
+    concentration: float = 1.0
+    discount: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.discount < 1:
+            raise ValueError(f"'discount' must be at least 0 and below 1; got {self.discount!r}.")
+        if not (np.isfinite(self.concentration) and self.concentration > -self.discount):
+            raise ValueError(
+                f"'concentration' must be above minus the discount, {-self.discount}; "
+                f"got {self.concentration!r}."
+            )
+
+    def tables(self, n_items: int) -> PriorTables:
+        """The two tables for `n_items` items."""
+        theta, d = self.concentration, self.discount
+        j = np.arange(1, n_items)
+        # prod_{0<j<K} (theta + j d) / prod_{0<i<N} (theta + i)
+        log_weight = np.concatenate([[0.0], np.log(theta + j * d).cumsum()])
+        log_weight -= np.log(theta + j).sum()
+        sizes = np.arange(1, n_items + 1)
+        log_size = np.concatenate([[0.0], gammaln(sizes - d) - gammaln(1 - d)])
+        return PriorTables(_bounded(log_weight), log_size)
+
+
+@dataclass(frozen=True)
+class FlatPrior(PartitionLaw):
+    """The same weight, 1, for every partition into at most `k_max` clusters; not normalised.
+
+    For models whose function of the labels is the whole log posterior.
+    """
+
+    k_max: int
+
+    def tables(self, n_items: int) -> PriorTables:
+        """The two tables for `n_items` items."""
+        return PriorTables(_bounded(np.zeros(min(self.k_max, n_items))), np.zeros(n_items + 1))
+
+
+def as_law(
+    prior: str | PartitionLaw, alpha: float | None, k_max: int | None, default_alpha: float
+) -> PartitionLaw:
+    """The law behind the arguments `prior`, `alpha` and `k_max` of a model."""
+    if isinstance(prior, PartitionLaw):
+        given = [name for name, value in (("alpha", alpha), ("k_max", k_max)) if value is not None]
+        if given:
+            raise ValueError(
+                f"'{given[0]}' belongs to the named priors; 'prior' is a {type(prior).__name__}, "
+                "which has "
+                "its own parameters: give it there."
+            )
+        return prior
+    if not isinstance(prior, str):
+        raise TypeError(
+            "'prior' must be a name or an object such as PartitionPrior, DirichletProcess or "
+            f"PitmanYor; got {prior!r}."
+        )
+    check_choice(prior, _ON_K, "prior")
+    concentration = default_alpha if alpha is None else check_positive(alpha, "alpha")
+    return PartitionPrior(
+        concentration, prior, 50 if k_max is None else check_count(k_max, "k_max")
+    )

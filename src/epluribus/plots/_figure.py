@@ -1,0 +1,42 @@
+"""What all pictures share: matplotlib on demand, a fresh Axes, colors of clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["cluster_colors", "get_axes", "import_pyplot"]
+
+# Okabe & Ito (2008), told apart by all kinds of color vision; black is kept for lines.
+_OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
+
+
+def import_pyplot() -> Any:
+    """matplotlib.pyplot, or an error that names the extra."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError(
+            "Pictures need matplotlib, which is not installed. Install it with: "
+            'pip install "epluribus[plots]"'
+        ) from None
+    return plt
+
+
+def get_axes(ax: Any, figsize: tuple[float, float] = (5.5, 3.6)) -> Any:
+    """The given Axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    return import_pyplot().subplots(figsize=figsize, layout="constrained")[1]
+
+
+def cluster_colors(k: int) -> list[Any]:
+    """Colors that can be told apart; beyond seven their lightness alternates."""
+    if k <= len(_OKABE_ITO):
+        return list(_OKABE_ITO[:k])
+    import colorsys
+
+    # Hues by the golden angle, three levels of lightness in turn: neighbors in number differ most.
+    return [
+        colorsys.hls_to_rgb((0.58 + 0.381966 * i) % 1.0, (0.42, 0.62, 0.3)[i % 3], 0.65)
+        for i in range(k)
+    ]

@@ -1,0 +1,364 @@
+"""Running chains: threads, burn-in and thinning, progress, checkpoints, interrupts.
+
+Threads take the chain that is furthest behind and run it for about a tenth of a second, so that all
+chains advance together whatever their number. The calling thread only waits: it moves the bar,
+writes checkpoints and hears Ctrl-C. Each chain has a generator of its own, spawned by its number,
+so that results do not depend on the threads.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._kernels.advance import KINDS
+from epluribus._parallel import resolve_jobs
+from epluribus._progress import Progress, ProgressLike, make_progress
+from epluribus._validate import check_count, check_positive, make_rng
+from epluribus.draws import Draws, as_labels
+from epluribus.models.base import Model
+from epluribus.sampling.chain import Chain
+from epluribus.sampling.checkpoint import read_checkpoint, write_checkpoint
+from epluribus.sampling.schedule import Move, make_schedule
+from epluribus.sampling.starts import check_start, first_labels
+from epluribus.sampling.trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus._typing import IntArray, LabelsLike, RngLike
+
+__all__ = ["sample"]
+
+_WAIT_SECONDS = 0.1
+"""How often the calling thread looks around."""
+
+
+def sample(
+    model: Model,
+    *,
+    n_draws: int | None = None,
+    burn_in: int | None = None,
+    thin: int | None = None,
+    n_chains: int | None = None,
+    moves: str | Sequence[Move] = "default",
+    start: str | LabelsLike | tuple[LabelsLike, LabelsLike] = "dispersed",
+    rng: RngLike = None,
+    n_jobs: int | None = None,
+    progress: ProgressLike = False,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: float = 60.0,
+    resume: str | Path | None = None,
+) -> Trace:
+    """Draw partitions from the posterior of a model.
+
+    `burn_in` and `thin` count *steps*, as the paper does: a step is one Gibbs update of one item,
+    or one proposal of another move. A sweep over N items is N steps.
+
+    Parameters
+    ----------
+    model : Model
+        `GaussianMixture`, `StochasticBlockModel`, `LatentBlockModel`, `CustomModel`, or your own.
+    n_draws : int, default 1000
+        Draws kept of each chain.
+    burn_in : int, optional
+        Steps before the first draw counts. By default a tenth of all steps, at least 100 cycles of
+        moves.
+    thin : int, optional
+        Steps from one draw to the next. By default one cycle of moves: a sweep and the proposals
+        that go with it.
+    n_chains : int, default 2
+        Independent chains.
+    moves : {'default', 'appendix'} or sequence of Move, default 'default'
+        The cycle of moves. 'default' is one Gibbs sweep and 5 split-merge proposals (2 for each
+        side of a latent block model); 'appendix' the paper's allocation sampler alone; or any of
+        `Gibbs`, `SplitMerge`, `Allocation`.
+    start : {'dispersed', 'one', 'many', 'random'} or labels, default 'dispersed'
+        Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' takes
+        the first chain from one cluster, the second from many, the others at random. Or labels for
+        all chains, or one row a chain; for rows and columns, two of these.
+    rng : int, Generator or None
+        The same `rng` gives the same draws, whatever `n_jobs`.
+    n_jobs : int, optional
+        Threads; by default as many as there are cores, at most one a chain.
+    progress : bool or callable, default False
+        True for a bar (on a terminal), or a function ``(done, total, info)``.
+    checkpoint : path, optional
+        File in which the run is saved every `checkpoint_every` seconds and at its end.
+    checkpoint_every : float, default 60
+        Seconds between two checkpoints.
+    resume : path, optional
+        A checkpoint to continue, bit for bit. `burn_in`, `thin`, `n_chains` are those of the file;
+        `n_draws` may be larger.
+
+    Returns
+    -------
+    Trace
+        Ctrl-C ends the run early with the draws that are there, marked `interrupted`.
+
+    Examples
+    --------
+    >>> from epluribus.models import GaussianMixture
+    >>> from epluribus.sampling import sample
+    >>> model = GaussianMixture([0.1, -0.2, 0.0, 5.0, 5.3])
+    >>> trace = sample(model, n_draws=200, rng=1)
+    >>> trace
+    Trace(n_chains=2, n_draws=200, n_items=5)
+    >>> trace.map_labels
+    array([0, 0, 0, 1, 1])
+    """
+    if not isinstance(model, Model):
+        raise TypeError(f"'model' must be a model, such as GaussianMixture(y); got {model!r}.")
+    every = check_positive(checkpoint_every, "checkpoint_every")
+    asked = {"n_draws": n_draws, "burn_in": burn_in, "thin": thin, "n_chains": n_chains}
+    schedule = make_schedule(moves, model)
+    if resume is None:
+        settings = _fill_settings(asked, schedule)
+        chains = _begin(model, settings, schedule, start, rng)
+    else:
+        _refuse_with_resume(rng=rng, start=None if start == "dispersed" else start)
+        settings, chains = _continue(Path(resume), model, asked, schedule)
+    header = {"model": model.fingerprint(), "schedule": schedule.tolist(), **settings}
+    threads = min(resolve_jobs(n_jobs), len(chains))
+    bar = make_progress(progress, sum(chain.total for chain in chains), "sample")
+    save = None
+    if checkpoint is not None:
+        target = Path(checkpoint)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"'checkpoint' must be in a folder that exists; got {target}.")
+
+        def save(snapshots: list[dict[str, Any]]) -> None:
+            write_checkpoint(target, header, chains, snapshots)
+
+    begin = time.perf_counter()
+    run = _Run(chains, threads, bar, save, every)
+    interrupted = run.to_the_end()
+    if min(chain.n_kept for chain in chains) == 0:
+        raise KeyboardInterrupt("interrupted before the first draw was kept")
+    seconds = time.perf_counter() - begin
+    return _make_trace(model, chains, settings, seconds, interrupted)
+
+
+# --- arguments ---
+
+
+def _fill_settings(asked: dict[str, int | None], schedule: IntArray) -> dict[str, int]:
+    cycle = int(schedule[:, 2].sum())
+    n_draws = 1000 if asked["n_draws"] is None else check_count(asked["n_draws"], "n_draws")
+    n_chains = 2 if asked["n_chains"] is None else check_count(asked["n_chains"], "n_chains")
+    thin = cycle if asked["thin"] is None else check_count(asked["thin"], "thin")
+    if asked["burn_in"] is None:
+        burn_in = max(n_draws * thin // 10, 100 * cycle)
+    else:
+        burn_in = check_count(asked["burn_in"], "burn_in", low=0)
+    return {"n_draws": n_draws, "burn_in": burn_in, "thin": thin, "n_chains": n_chains}
+
+
+def _refuse_with_resume(**arguments: Any) -> None:
+    for name, value in arguments.items():
+        if value is not None:
+            raise ValueError(f"'{name}' must be left out with 'resume': the checkpoint has it.")
+
+
+# --- beginning and continuing ---
+
+
+def _begin(
+    model: Model, settings: dict[str, int], schedule: IntArray, start: Any, rng: RngLike
+) -> list[Chain]:
+    n_chains = settings["n_chains"]
+    begin = check_start(start, model, n_chains)
+    tables = tuple(side.tables for side in model.sides)
+    children = make_rng(rng).spawn(n_chains)
+    chains = []
+    for number, child in enumerate(children):
+        if isinstance(begin, str):
+            labels = tuple(
+                first_labels(begin, side, table.slots, number, child)
+                for side, table in zip(model.sides, tables, strict=True)
+            )
+        else:
+            labels = begin[number]
+        numbers = (settings["burn_in"], settings["thin"], settings["n_draws"])
+        chains.append(Chain(model, labels, tables, schedule, numbers, child))
+        if not model.compiled and not np.isfinite(model.log_posterior(*labels)):
+            raise ValueError(
+                f"'start' must have a finite log posterior; that of chain {number} is minus "
+                "infinity. Give "
+                "labels that the model allows."
+            )
+    return chains
+
+
+def _continue(
+    path: Path, model: Model, asked: dict[str, int | None], schedule: IntArray
+) -> tuple[dict[str, int], list[Chain]]:
+    header, snapshots, kept = read_checkpoint(path)
+    if header["model"] != model.fingerprint():
+        raise ValueError(
+            "'resume' must be a checkpoint of this model; the data, a hyperparameter or the "
+            "prior differ."
+        )
+    if header["schedule"] != schedule.tolist():
+        raise ValueError("'moves' must be those of the checkpoint.")
+    settings = {name: int(header[name]) for name in ("n_draws", "burn_in", "thin", "n_chains")}
+    for name in ("burn_in", "thin", "n_chains"):
+        if asked[name] is not None and asked[name] != settings[name]:
+            raise ValueError(
+                f"'{name}' must be {settings[name]}, as in the checkpoint, or be left out; got "
+                f"{asked[name]}."
+            )
+    if asked["n_draws"] is not None:
+        most = max(snapshot["n_kept"] for snapshot in snapshots)
+        settings["n_draws"] = check_count(
+            asked["n_draws"], "n_draws", low=most, way_out=" So many are in the checkpoint."
+        )
+    tables = tuple(side.tables for side in model.sides)
+    chains = []
+    for snapshot, draws in zip(snapshots, kept, strict=True):
+        labels = tuple(
+            np.zeros(side.n_items, dtype=np.int64) for side in model.sides
+        )  # overwritten by `restore`
+        numbers = (settings["burn_in"], settings["thin"], settings["n_draws"])
+        chain = Chain(model, labels, tables, schedule, numbers, _generator(snapshot["rng"]))
+        chain.restore(snapshot, draws)
+        chains.append(chain)
+    return settings, chains
+
+
+def _generator(state: dict[str, Any]) -> np.random.Generator:
+    """A generator of the kind whose state was saved."""
+    kind = getattr(np.random, str(state["bit_generator"]))
+    return np.random.Generator(kind())
+
+
+# --- running ---
+
+
+class _Run:
+    """Chains being run by threads."""
+
+    def __init__(
+        self,
+        chains: list[Chain],
+        n_threads: int,
+        bar: Progress,
+        save: Callable[[list[dict[str, Any]]], None] | None,
+        every: float,
+    ) -> None:
+        self.chains, self.n_threads, self.bar = chains, n_threads, bar
+        self.save, self.every = save, every
+        self.stop: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+        self.lock = threading.Lock()
+        self.waiting = [(c.done, number) for number, c in enumerate(chains) if not c.finished]
+        heapq.heapify(self.waiting)
+        self.snapshots = [chain.snapshot() for chain in chains] if save else []
+        self.taken = [time.perf_counter()] * len(chains)
+
+    def _work(self) -> None:
+        """One thread: the chain furthest behind, one block at a time."""
+        while self.stop[0] == 0:
+            with self.lock:
+                if not self.waiting:
+                    return
+                number = heapq.heappop(self.waiting)[1]
+            chain = self.chains[number]
+            chain.run_block(self.stop)
+            now = time.perf_counter()
+            if self.save is not None and now - self.taken[number] > self.every / 2:
+                self.snapshots[number] = chain.snapshot()
+                self.taken[number] = now
+            if not chain.finished:
+                with self.lock:
+                    heapq.heappush(self.waiting, (chain.done, number))
+
+    def to_the_end(self) -> bool:
+        """Run all chains; whether the run was interrupted."""
+        interrupted = False
+        with ThreadPoolExecutor(max_workers=self.n_threads) as pool:
+            threads = [pool.submit(self._work) for _ in range(self.n_threads)]
+            try:
+                self._look_after(threads)
+            except KeyboardInterrupt:
+                interrupted = True
+            finally:
+                self.stop[0] = 1
+                wait(threads)
+                self.bar.close()
+        for thread in threads:
+            thread.result()  # raises what the thread raised
+        if self.save is not None:
+            self.save([chain.snapshot() for chain in self.chains])
+        return interrupted and not all(chain.finished for chain in self.chains)
+
+    def _look_after(self, threads: list[Future[None]]) -> None:
+        """Wait, show progress, save now and then."""
+        saved = time.perf_counter()
+        pending: set[Future[None]] = set(threads)
+        while pending:
+            done, pending = wait(pending, timeout=_WAIT_SECONDS)
+            if any(thread.exception() is not None for thread in done):
+                return
+            rates = _rates(self.chains)
+            info = {name: f"{100 * rate:.2g}%" for name, rate in rates.items()}
+            self.bar.show(sum(chain.done for chain in self.chains), info)
+            if self.save is not None and time.perf_counter() - saved > self.every:
+                self.save(list(self.snapshots))
+                saved = time.perf_counter()
+
+
+# --- results ---
+
+
+def _rates(chains: Sequence[Chain]) -> dict[str, float]:
+    """Accepted over proposed by kind of move; with two sides their names are added."""
+    out = {}
+    names = ("rows", "columns")
+    n_sides = len(chains[0].records)
+    for side in range(n_sides):
+        tally = sum(chain.records[side].tally for chain in chains)
+        for kind, (proposed, accepted) in zip(KINDS, np.asarray(tally), strict=True):
+            if proposed:
+                name = kind if n_sides == 1 else f"{kind} {names[side]}"
+                out[name] = float(accepted / proposed)
+    return out
+
+
+def _make_trace(
+    model: Model, chains: list[Chain], settings: dict[str, int], seconds: float, interrupted: bool
+) -> Trace:
+    n = min(chain.n_kept for chain in chains)  # the same for all unless interrupted
+    number = np.repeat(np.arange(len(chains)), n)
+    draws = [
+        Draws(np.concatenate([chain.labels[side][:n] for chain in chains]), chains=number)
+        for side in range(len(model.sides))
+    ]
+    best = chains[int(np.argmax([chain.running[1] for chain in chains]))]
+    best_labels = [as_labels(record.best) for record in best.records]
+    two = len(model.sides) == 2
+    return Trace(
+        draws=draws[0],
+        log_posterior=np.array([chain.log_posterior[:n] for chain in chains]),
+        n_clusters=np.array([chain.n_clusters[0, :n] for chain in chains]),
+        acceptance=_rates(chains),
+        map_labels=best_labels[0],
+        map_log_posterior=model.log_posterior(*best_labels),
+        settings={
+            "model": repr(model),
+            **settings,
+            "seconds": seconds,
+            "steps": sum(chain.done for chain in chains),
+        },
+        column_draws=draws[1] if two else None,
+        column_n_clusters=np.array([c.n_clusters[1, :n] for c in chains]) if two else None,
+        column_map_labels=best_labels[1] if two else None,
+        interrupted=interrupted,
+    )

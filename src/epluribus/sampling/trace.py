@@ -1,0 +1,242 @@
+"""What a sampling run leaves: draws, log posterior, rates, the best partition, diagnostics."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus.uncertainty.chains import coclustering_disagreement, ess, rhat
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._typing import IntArray
+    from epluribus.draws import Draws
+
+__all__ = ["Diagnostics", "Trace"]
+
+_RHAT_LIMIT = 1.01
+"""Vehtari et al. (2021) ask for a split R-hat below this."""
+_APART = 0.1
+"""A pair of items whose co-clustering probability differs between chains by more than sampling
+explains."""
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How far the chains of a run can be trusted."""
+
+    rhat: dict[str, float]
+    """Split R-hat of the log posterior and of the numbers of clusters; NaN with fewer than 4 draws
+    a chain."""
+    ess: dict[str, float]
+    """Effective number of independent draws, all chains together."""
+    disagreement: float
+    """Largest difference between two chains of the probability that two items share a cluster (over
+    many pairs); NaN with one chain."""
+    problems: tuple[str, ...] = field(default=())
+    """What is wrong, in plain words; empty if nothing is."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found wrong."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        lines = [f"  {'':24}{'R-hat':>8}{'ESS':>10}"]
+        lines += [f"  {name:24}{self.rhat[name]:8.3f}{self.ess[name]:10,.0f}" for name in self.rhat]
+        if not np.isnan(self.disagreement):
+            lines.append(
+                "  largest difference between chains of a co-clustering probability: "
+                f"{self.disagreement:.3f}"
+            )
+        lines += [f"  ! {problem}" for problem in self.problems]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, repr=False)
+class Trace:
+    """The result of `sample`.
+
+    Every array of shape (n_chains, n_draws) is in the order of the draws.
+    """
+
+    draws: Draws
+    """The draws, chains kept apart. For a model of rows and columns: the rows."""
+    log_posterior: NDArray[np.float64]
+    """(n_chains, n_draws) log prior plus log marginal likelihood: the log posterior up to a
+    constant."""
+    n_clusters: IntArray
+    """(n_chains, n_draws) clusters in use (empty components of a mixture are not counted)."""
+    acceptance: dict[str, float]
+    """Accepted over proposed, by kind of move, burn-in included; for Gibbs the fraction of updates
+    that moved the item."""
+    map_labels: IntArray
+    """The partition of highest posterior seen, at any step of any chain: the paper's MAP."""
+    map_log_posterior: float
+    """Its log posterior."""
+    settings: dict[str, Any]
+    """Model, burn_in, thin, n_draws asked for, seconds, steps."""
+    column_draws: Draws | None = None
+    """The draws of the columns, for a model of rows and columns."""
+    column_n_clusters: IntArray | None = None
+    """(n_chains, n_draws) their clusters in use."""
+    column_map_labels: IntArray | None = None
+    """The columns of the partition of highest posterior."""
+    interrupted: bool = False
+    """Whether the run was stopped before the draws asked for were there."""
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return int(self.log_posterior.shape[0])
+
+    @property
+    def n_draws(self) -> int:
+        """Draws of each chain."""
+        return int(self.log_posterior.shape[1])
+
+    def diagnostics(self, *, warn: bool = True) -> Diagnostics:
+        """R-hat, effective sample sizes and agreement between chains.
+
+        Parameters
+        ----------
+        warn : bool, default True
+            Whether to warn, in plain words, when the chains cannot be trusted.
+
+        Returns
+        -------
+        Diagnostics
+        """
+        series = {"log posterior": self.log_posterior, "number of clusters": self.n_clusters}
+        if self.column_n_clusters is not None:
+            series["number of column clusters"] = self.column_n_clusters
+        hats = {name: rhat(values) for name, values in series.items()}
+        sizes = {name: ess(values) for name, values in series.items()}
+        apart = coclustering_disagreement(self.draws)
+        problems = _problems(hats, sizes, apart, self.n_chains)
+        if warn and problems:
+            warnings.warn(" ".join(problems), stacklevel=2)
+        return Diagnostics(hats, sizes, apart, problems)
+
+    def to_xarray(self) -> Any:
+        """An xarray Dataset with dimensions chain, draw and item; ArviZ reads it as a posterior.
+
+        Returns
+        -------
+        xarray.Dataset
+        """
+        try:
+            import xarray
+        except ImportError:
+            raise ImportError("'to_xarray' needs xarray: pip install xarray") from None
+        shape = (self.n_chains, self.n_draws)
+        data = {
+            "labels": (("chain", "draw", "item"), _table(self.draws, shape)),
+            "log_posterior": (("chain", "draw"), self.log_posterior),
+            "n_clusters": (("chain", "draw"), self.n_clusters),
+        }
+        if self.column_draws is not None:
+            columns = _table(self.column_draws, shape)
+            data["column_labels"] = (("chain", "draw", "column"), columns)
+            data["column_n_clusters"] = (("chain", "draw"), np.asarray(self.column_n_clusters))
+        return xarray.Dataset(data, attrs={"acceptance": json.dumps(self.acceptance)})
+
+    def save(self, path: str | Path) -> None:
+        """Write an npz file, whole or not at all.
+
+        It holds `labels` (n_chains, n_draws, n_items), `log_posterior`, `n_clusters`, `map_labels`,
+        and for rows and columns `column_labels` and `column_map_labels`.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        path = Path(path)
+        shape = (self.n_chains, self.n_draws)
+        arrays: dict[str, Any] = {
+            "labels": _table(self.draws, shape),
+            "log_posterior": self.log_posterior,
+            "n_clusters": self.n_clusters,
+            "map_labels": self.map_labels,
+        }
+        if self.column_draws is not None:
+            arrays["column_labels"] = _table(self.column_draws, shape)
+            arrays["column_map_labels"] = self.column_map_labels
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            with beside.open("wb") as stream:
+                np.savez_compressed(stream, **arrays)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def __repr__(self) -> str:
+        return (
+            f"Trace(n_chains={self.n_chains}, n_draws={self.n_draws}, n_items={self.draws.n_items}"
+            f"{', interrupted' if self.interrupted else ''})"
+        )
+
+    def __str__(self) -> str:
+        settings = self.settings
+        lines = [
+            f"{self.n_chains} chains of {self.n_draws:,} draws, {settings['thin']:,} steps apart "
+            f"after a burn-in of {settings['burn_in']:,} ({settings['seconds']:.1f} s)"
+            + (", interrupted" if self.interrupted else ""),
+            f"  {settings['model']}",
+            f"  clusters    {_distribution(self.n_clusters)}",
+        ]
+        if self.column_n_clusters is not None:
+            lines.append(f"  of columns  {_distribution(self.column_n_clusters)}")
+        rates = ", ".join(f"{name} {100 * rate:.2g} %" for name, rate in self.acceptance.items())
+        lines.append(f"  accepted    {rates}")
+        best = np.bincount(self.map_labels)
+        lines.append(
+            f"  best seen   log posterior {self.map_log_posterior:.3f}, {best.size} clusters"
+        )
+        return "\n".join([*lines, str(self.diagnostics(warn=False))])
+
+
+def _table(draws: Draws, shape: tuple[int, int]) -> NDArray[Any]:
+    return np.asarray(draws).reshape(*shape, draws.n_items)
+
+
+def _distribution(n_clusters: IntArray) -> str:
+    """The likeliest numbers of clusters, with their probabilities."""
+    p = np.bincount(n_clusters.ravel()) / n_clusters.size
+    likely = np.sort(np.argsort(-p, kind="stable")[: min(5, np.count_nonzero(p))])
+    return "  ".join(f"{k}: {p[k]:.2f}" for k in likely)
+
+
+def _problems(
+    hats: dict[str, float], sizes: dict[str, float], apart: float, n_chains: int
+) -> tuple[str, ...]:
+    """What is wrong, one sentence each."""
+    out = []
+    bad = [f"{name} {value:.2f}" for name, value in hats.items() if value > _RHAT_LIMIT]
+    if bad:
+        out.append(
+            f"The chains disagree (R-hat above {_RHAT_LIMIT}: {', '.join(bad)}): they have not yet "
+            "found the same partitions. Take a longer burn-in and more draws."
+        )
+    # Four standard errors of a difference of two probabilities near 1/2: the largest of many pairs.
+    noise = 4 * np.sqrt(0.5 * n_chains / max(min(sizes.values()), 1.0))
+    if apart > (_APART if bad else max(_APART, noise)):
+        out.append(
+            f"Two chains differ by {apart:.2f} in the probability that some two items share a "
+            "cluster. Take a longer burn-in and more draws."
+        )
+    few = {name: value for name, value in sizes.items() if value < 100}
+    if few and not bad:
+        name, value = min(few.items(), key=lambda pair: pair[1])
+        out.append(
+            f"The draws are worth only {value:.0f} independent ones ({name}). Take more draws, or "
+            "a larger 'thin'."
+        )
+    return tuple(out)

@@ -1,0 +1,119 @@
+"""Bad input gets an error that says what, where and the way out; odd input a right answer."""
+
+import numpy as np
+import pytest
+
+from epluribus.models import CustomModel, GaussianMixture, LatentBlockModel, StochasticBlockModel
+from epluribus.sampling import sample
+
+BAD = [
+    (
+        lambda: GaussianMixture([1.0, np.nan]),
+        r"'y' must be finite; item 1 \(counted from 0\) is nan",
+    ),
+    (lambda: GaussianMixture([[1.0, np.inf]]), "item 0, coordinate 1"),
+    (lambda: GaussianMixture([]), r"'y' must have shape .*got shape \(0,\)"),
+    (lambda: GaussianMixture(["a"]), "'y' must be numbers"),
+    (lambda: GaussianMixture([1.0], tau=-1), "'tau' must be a finite number above 0; got -1"),
+    (lambda: GaussianMixture([1.0], gamma=0), "'gamma' must be a finite number above 0"),
+    (lambda: GaussianMixture([1.0], delta="x"), "'delta' must be a number; got 'x'"),
+    (
+        lambda: GaussianMixture([1.0], mean=[1, 2]),
+        "'mean' must be one finite number or one for each",
+    ),
+    (
+        lambda: StochasticBlockModel([[0, 1], [0, 0]]),
+        r"must be symmetric for an undirected model; entry \(0, 1\) is 1 and .*Give directed=True",
+    ),
+    (
+        lambda: StochasticBlockModel([[0, 2], [2, 0]]),
+        r"'adjacency' must hold only 0 and 1.*entry \(0, 1\) .*is 2. For weights, choose",
+    ),
+    (
+        lambda: StochasticBlockModel([[0, np.nan], [1, 0]]),
+        "is nan. Decide what a missing entry means",
+    ),
+    (lambda: StochasticBlockModel([[1, 0], [0, 0]]), r"zero diagonal.*entry \(0, 0\)"),
+    (
+        lambda: StochasticBlockModel(np.zeros((3, 4))),
+        r"'adjacency' must be a square matrix.*\(3, 4\)",
+    ),
+    (lambda: StochasticBlockModel(np.zeros((0, 0))), "'adjacency' must have rows and columns"),
+    (lambda: StochasticBlockModel([(0, 1), (2, 2), (1, 2)]), "no loops; edge 1 joins node 2"),
+    (
+        lambda: StochasticBlockModel([(0, 1), (1, 0), (1, 2)]),
+        r"each edge once.*\(0, 1\) is there 2",
+    ),
+    (lambda: StochasticBlockModel([(0, 5)], n_nodes=3), "'n_nodes' must be at least 6.*got 3"),
+    (lambda: StochasticBlockModel([(0, -1)], n_nodes=3), "node numbers 0, 1, 2, ...; got -1"),
+    (lambda: StochasticBlockModel([(0, 0.5)], n_nodes=3), "node numbers 0, 1, 2"),
+    (lambda: StochasticBlockModel([(0, 1, 1)], n_nodes=3), r"two columns \(i, j\)"),
+    (lambda: StochasticBlockModel([[0]], beta=0.5), "'beta' must be two numbers"),
+    (lambda: StochasticBlockModel([[0]], beta=(0.5, 0)), "'beta' must be a finite number above 0"),
+    (lambda: LatentBlockModel([[0, 3]]), r"'matrix' must hold only 0 and 1.*entry \(0, 1\)"),
+    (lambda: LatentBlockModel([0, 1]), "'matrix' must have two dimensions; got 1"),
+    (lambda: LatentBlockModel([["a"]]), "'matrix' must be a matrix of zeros and ones"),
+    (lambda: LatentBlockModel([[0]], k_max=(1, 2, 3)), "'k_max' must be one value or two"),
+    (lambda: CustomModel(3, 4), "'log_posterior' must be a function of the labels; got 3"),
+    (lambda: CustomModel(len, 0), "'n_items' must be at least 1"),
+    (lambda: CustomModel(len, 3, prior="uniform"), "'prior' must be an object"),
+    (lambda: GaussianMixture([1.0, 2.0]).log_marginal([0]), "'labels' must have 2 entries.*got 1"),
+    (
+        lambda: LatentBlockModel([[0, 1]]).log_marginal([0]),
+        "once for each of: rows, columns; got 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), BAD)
+def test_messages(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+def test_a_function_that_returns_nan_is_named():
+    model = CustomModel(lambda z: float("nan"), 3)
+    with pytest.raises(
+        ValueError, match=r"'log_posterior' must return a number.*returned nan for labels"
+    ):
+        sample(model, n_draws=1, n_chains=1, rng=1)
+
+
+def test_a_start_that_the_function_forbids_is_named():
+    model = CustomModel(lambda z: 0.0 if z.max() == 1 else -np.inf, 3)
+    with pytest.raises(
+        ValueError, match="'start' must have a finite log posterior; that of chain 0"
+    ):
+        sample(model, n_draws=1, n_chains=1, rng=1)
+    trace = sample(model, n_draws=50, n_chains=1, start=[0, 0, 1], rng=1)
+    assert set(trace.n_clusters.ravel()) == {2}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianMixture([3.0]),
+        StochasticBlockModel([[0]]),
+        StochasticBlockModel([[0]], directed=True),
+        LatentBlockModel([[1]]),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("moves", ["default", "appendix"])
+def test_one_item_is_one_cluster(model, moves):
+    trace = sample(model, n_draws=20, moves=moves, rng=1)
+    assert (trace.n_clusters == 1).all()
+    np.testing.assert_allclose(trace.log_posterior, model.log_posterior(*[[0]] * len(model.sides)))
+
+
+def test_constant_data_and_isolated_nodes_are_fine():
+    trace = sample(GaussianMixture(np.full(10, 7.0)), n_draws=200, rng=1)
+    assert np.isfinite(trace.log_posterior).all()
+    assert np.bincount(trace.n_clusters.ravel()).argmax() == 1
+    lonely = StochasticBlockModel([(0, 1), (0, 2), (1, 2)], n_nodes=6)
+    trace = sample(lonely, n_draws=200, rng=1)
+    assert trace.draws.n_items == 6
+    empty = sample(StochasticBlockModel(np.zeros((4, 4))), n_draws=20, rng=1)
+    assert np.isfinite(empty.log_posterior).all()
+    flat = sample(LatentBlockModel(np.ones((4, 3))), n_draws=20, rng=1)
+    assert np.isfinite(flat.log_posterior).all()

@@ -1,0 +1,193 @@
+"""Log marginal likelihoods against slow twins and golden values."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import gamma as gamma_law
+from scipy.stats import norm
+
+from epluribus.datasets import load_congress_votes, load_galaxies
+from epluribus.models import CustomModel, GaussianMixture, LatentBlockModel, StochasticBlockModel
+from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
+from epluribus.sampling.chain import Chain
+from epluribus.sampling.schedule import make_schedule
+from oracles_models import gaussian_log_marginal, lbm_log_marginal, sbm_log_marginal
+
+# Golden values: SciPy, from the formulas of section 2 of the project's MODELS notes, to nine
+# decimals.
+
+
+def test_golden_galaxies():
+    model = GaussianMixture(load_galaxies() / 1000, alpha=4, tau=0.01, gamma=0.5, delta=0.5)
+    seven = np.repeat([0, 1, 2], [7, 72, 3])
+    np.testing.assert_allclose(model.log_marginal(np.zeros(82, int)), -248.344802930, atol=1e-8)
+    np.testing.assert_allclose(model.log_marginal(seven), -187.540804995, atol=1e-8)
+    np.testing.assert_allclose(model.log_marginal(np.arange(82)), -417.905684035, atol=1e-8)
+    np.testing.assert_allclose(model.log_prior(seven), -48.135476962, atol=1e-8)
+
+
+def test_golden_votes():
+    house = load_congress_votes()
+    one = np.zeros(435, int), np.zeros(16, int)
+    party = np.unique(house.party, return_inverse=True)[1], np.arange(16)
+    half, flat = LatentBlockModel(house.yeas), LatentBlockModel(house.yeas, beta=(1, 1))
+    np.testing.assert_allclose(half.log_marginal(*one), -4827.953836071, atol=1e-8)
+    np.testing.assert_allclose(half.log_marginal(*party), -3680.982992861, atol=1e-8)
+    np.testing.assert_allclose(flat.log_marginal(*one), -4827.502468914, atol=1e-8)
+    np.testing.assert_allclose(flat.log_marginal(*party), -3675.168995480, atol=1e-8)
+
+
+def test_golden_blogs(shared_data):
+    from epluribus.datasets import load_french_blogs
+
+    blogs = load_french_blogs(shared_data)
+    model = StochasticBlockModel(blogs.edges, n_nodes=blogs.n_nodes)
+    np.testing.assert_allclose(model.log_marginal(np.zeros(196, int)), -5092.620932262, atol=1e-8)
+    np.testing.assert_allclose(model.log_marginal(blogs.party), -3712.334941904, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_dims", [1, 3])
+def test_gaussian_matches_student_predictives(n_dims):
+    rng = np.random.default_rng(1)
+    y = rng.normal(5, 3, (9, n_dims))
+    labels = rng.integers(0, 3, 9)
+    mean = rng.normal(size=n_dims)
+    model = GaussianMixture(y, tau=0.2, gamma=1.5, delta=0.7, mean=mean)
+    expected = gaussian_log_marginal(y, labels, 0.2, 1.5, 0.7, mean)
+    np.testing.assert_allclose(model.log_marginal(labels), expected, rtol=1e-10)
+
+
+def test_gaussian_matches_a_sum_over_a_fine_grid():
+    y, tau, a, b = np.array([0.3, -0.8, 1.1]), 0.5, 1.2, 0.9
+    # mean and log precision on a grid; the integrand is smooth and vanishes at the ends
+    mean, log_r = np.linspace(-12, 12, 2001), np.linspace(-12, 4.5, 2001)
+    mu, r = mean[:, None], np.exp(log_r)[None, :]
+    density = norm.pdf(mu, 0, (tau * r) ** -0.5) * gamma_law.pdf(r, a, scale=1 / b) * r
+    for value in y:
+        density = density * norm.pdf(value, mu, r**-0.5)
+    expected = np.log(density.sum() * (mean[1] - mean[0]) * (log_r[1] - log_r[0]))
+    model = GaussianMixture(y, tau=tau, gamma=a, delta=b)
+    np.testing.assert_allclose(model.log_marginal([0, 0, 0]), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_sbm_matches_a_loop_over_pairs(directed):
+    rng = np.random.default_rng(2)
+    A = (rng.random((9, 9)) < 0.4).astype(int)
+    A = np.triu(A, 1) + (np.tril(A, -1) if directed else np.triu(A, 1).T)
+    model = StochasticBlockModel(A, directed=directed, beta=(0.4, 1.7))
+    for _ in range(5):
+        labels = rng.integers(0, 4, 9)
+        expected = sbm_log_marginal(A, labels, 0.4, 1.7, directed)
+        np.testing.assert_allclose(model.log_marginal(labels), expected, rtol=1e-10)
+
+
+def test_lbm_matches_a_loop_over_cells():
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 2, (7, 5))
+    model = LatentBlockModel(X, beta=(0.4, 1.7))
+    for _ in range(5):
+        rows, columns = rng.integers(0, 3, 7), rng.integers(0, 3, 5)
+        expected = lbm_log_marginal(X, rows, columns, 0.4, 1.7)
+        np.testing.assert_allclose(model.log_marginal(rows, columns), expected, rtol=1e-10)
+
+
+def medium_models():
+    rng = np.random.default_rng(4)
+    A = np.triu(rng.random((40, 40)) < 0.15, 1).astype(int)
+    D = (rng.random((30, 30)) < 0.2).astype(int)
+    np.fill_diagonal(D, 0)
+    far = np.concatenate([rng.normal(0, 1, 25), rng.normal(9, 2, 25)]) + 20_000
+    return {
+        "gaussian": GaussianMixture(far, tau=0.01, mean=19_000),
+        "gaussian 3-d": GaussianMixture(rng.normal(size=(30, 3)) * [1, 10, 0.1]),
+        "sbm": StochasticBlockModel(A + A.T),
+        "directed sbm": StochasticBlockModel(D, directed=True),
+        "lbm": LatentBlockModel(rng.integers(0, 2, (40, 12)), prior="poisson"),
+        "custom": CustomModel(lambda z: -0.1 * float(z.sum()), 8),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["gaussian", "gaussian 3-d", "sbm", "directed sbm", "lbm", "custom"]
+)
+def test_running_log_posterior_equals_the_one_from_scratch(name):
+    model = medium_models()[name]
+    schedule = make_schedule([Gibbs(), SplitMerge(20), Allocation(20)], model)
+    tables = tuple(side.tables for side in model.sides)
+    labels = tuple(
+        np.arange(s.n_items) % min(5, t.slots) for s, t in zip(model.sides, tables, strict=True)
+    )
+    chain = Chain(model, labels, tables, schedule, (0, 7, 10_000), np.random.default_rng(5))
+    stop = np.zeros(1, dtype=np.int64)
+    # Up to just before a refresh, where rounding has had the longest time to collect.
+    for until in (1, 500, 65_535) if model.compiled else (1, 300):
+        chain.run_until(until, stop)
+        fresh = model.log_posterior(*[p.labels for p in chain.partitions])
+        np.testing.assert_allclose(chain.running[0], fresh, rtol=0, atol=1e-8)
+    for t in range(0, chain.n_kept, max(1, chain.n_kept // 20)):
+        fresh = model.log_posterior(*[table[t] for table in chain.labels])
+        np.testing.assert_allclose(chain.log_posterior[t], fresh, rtol=0, atol=1e-8)
+    best = model.log_posterior(*[record.best for record in chain.records])
+    np.testing.assert_allclose(chain.running[1], best, rtol=0, atol=1e-8)
+    assert best >= chain.log_posterior[: chain.n_kept].max() - 1e-8
+
+
+def test_large_counts_beyond_the_tables_agree(monkeypatch):
+    from epluribus.models import _blocks
+
+    A = np.triu(np.random.default_rng(6).random((12, 12)) < 0.5, 1).astype(int)
+    model = StochasticBlockModel(A + A.T)
+    whole = sample(model, n_draws=50, n_chains=1, rng=1)
+    monkeypatch.setattr(_blocks, "_TABLE_LIMIT", 5)
+    cut = sample(model, n_draws=50, n_chains=1, rng=1)
+    assert np.array_equal(np.asarray(whole.draws), np.asarray(cut.draws))
+    np.testing.assert_allclose(whole.log_posterior, cut.log_posterior, atol=1e-9)
+
+
+def test_forms_of_a_network_are_one_model():
+    rng = np.random.default_rng(7)
+    upper = np.triu(rng.random((8, 8)) < 0.4, 1).astype(int)
+    A = upper + upper.T
+    edges = np.argwhere(upper)
+    forms = [
+        StochasticBlockModel(A),
+        StochasticBlockModel(A.tolist()),
+        StochasticBlockModel(A.astype(bool)),
+        StochasticBlockModel(A.astype(float)),
+        StochasticBlockModel(sparse.csr_array(A)),
+        StochasticBlockModel(sparse.coo_matrix(A)),
+        StochasticBlockModel(edges, n_nodes=8),
+        StochasticBlockModel(edges[:, ::-1].astype(float), n_nodes=8),
+        StochasticBlockModel([tuple(e) for e in edges.tolist()], n_nodes=8),
+    ]
+    assert len({model.fingerprint() for model in forms}) == 1
+    matrix = rng.integers(0, 2, (6, 4))
+    dense, thin = LatentBlockModel(matrix), LatentBlockModel(sparse.csc_matrix(matrix))
+    assert dense.fingerprint() == thin.fingerprint()
+
+
+def test_networkx_graphs():
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.Graph([("a", "b"), ("b", "c")])
+    graph.add_node("d")
+    model = StochasticBlockModel(graph)
+    assert (model.n_items, model.n_edges, model.directed) == (4, 2, False)
+    arrows = StochasticBlockModel(networkx.DiGraph([(0, 1), (1, 0)]))
+    assert (arrows.n_items, arrows.n_edges, arrows.directed) == (2, 2, True)
+    graph["a"]["b"]["weight"] = 2.5
+    with pytest.raises(ValueError, match=r"'adjacency' must have no weights.*has weight 2.5"):
+        StochasticBlockModel(graph)
+
+
+def test_a_graph_like_networkx_is_read_without_it():
+    class Graph:
+        nodes = ("a", "b", "c")
+
+        def is_directed(self):
+            return False
+
+        def edges(self, data=None, default=None):
+            return [("a", "b", 1)] if data else [("a", "b")]
+
+    assert StochasticBlockModel(Graph()).n_edges == 1

@@ -1,0 +1,97 @@
+"""Priors on partitions against enumeration."""
+
+import numpy as np
+import pytest
+
+from epluribus.models import DirichletProcess, GaussianMixture, PartitionPrior, PitmanYor
+from oracles_models import mixture_prior, partitions, restaurant_prior
+
+ON_K = {
+    "uniform": dict.fromkeys(range(1, 5), 1 / 4),
+    "fixed": {4: 1.0},
+    "poisson": {
+        k: np.exp(-np.log(np.expm1(1)) - np.log(np.arange(1.0, k + 1)).sum()) for k in range(1, 60)
+    },
+    "geometric": {k: 0.5**k for k in range(1, 90)},
+}
+
+
+@pytest.mark.parametrize("concentration", [0.5, 4.0])
+@pytest.mark.parametrize("on_k", ON_K)
+def test_mixtures_match_enumeration_over_label_vectors(on_k, concentration):
+    law = mixture_prior(5, concentration, ON_K[on_k])
+    k_max = 4 if on_k in ("uniform", "fixed") else 10
+    prior = PartitionPrior(concentration, on_k, k_max)
+    for z, p in law.items():
+        np.testing.assert_allclose(np.exp(prior.log_pmf(z)), p, rtol=1e-10, atol=1e-300)
+
+
+@pytest.mark.parametrize(("theta", "discount"), [(1.0, 0.0), (0.3, 0.0), (0.8, 0.4), (-0.2, 0.5)])
+def test_processes_match_sequential_seating(theta, discount):
+    prior = DirichletProcess(theta) if discount == 0 else PitmanYor(theta, discount)
+    for z, p in restaurant_prior(6, theta, discount).items():
+        np.testing.assert_allclose(np.exp(prior.log_pmf(z)), p, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        PartitionPrior(0.5, "uniform", 50),
+        PartitionPrior(4.0, "poisson", 50),
+        PartitionPrior(0.5, "geometric", 50),
+        PartitionPrior(1.0, "fixed", 20),
+        PartitionPrior(1.0, "uniform", 3),
+        DirichletProcess(2.0),
+        PitmanYor(0.5, 0.25),
+    ],
+    ids=repr,
+)
+def test_sums_to_one_over_all_partitions_of_seven_items(prior):
+    total = np.exp([prior.log_pmf(z) for z in partitions(7)]).sum()
+    np.testing.assert_allclose(total, 1.0, rtol=1e-12)
+
+
+def test_golden_value_of_the_paper_s_prior():
+    prior = PartitionPrior(4.0, "uniform", 50)
+    labels = np.repeat([0, 1, 2], [7, 72, 3])
+    np.testing.assert_allclose(prior.log_pmf(labels), -48.135476962, atol=1e-8)
+
+
+@pytest.mark.parametrize("on_k", ["uniform", "poisson", "geometric"])
+def test_components_are_the_exact_law_of_k(on_k):
+    # p(k | K) from the joint law of k and the partition, by the oracle.
+    p_of_k = dict.fromkeys(range(1, 7), 1 / 6) if on_k == "uniform" else ON_K[on_k]
+    z = (0, 0, 1, 1, 2)
+    joint = {k: mixture_prior(5, 0.8, {k: p})[z] for k, p in p_of_k.items()}
+    total = sum(joint.values())
+    law = PartitionPrior(0.8, on_k, 6).components(3, 5)
+    np.testing.assert_allclose(sum(law.values()), 1.0, rtol=1e-12)
+    for k in range(3, 7):
+        np.testing.assert_allclose(law[k], joint[k] / total, rtol=1e-9)
+    assert PartitionPrior(1.0, "fixed", 4).components(2, 9) == {4: 1.0}
+
+
+def test_more_clusters_than_allowed_have_probability_zero():
+    assert PartitionPrior(1.0, "fixed", 2).log_pmf([0, 1, 2]) == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PartitionPrior(0.0), "'concentration' must be a finite number above 0; got 0.0"),
+        (lambda: PartitionPrior(1.0, "poison"), "'on_k' must be one of .*Did you mean 'poisson'"),
+        (lambda: PartitionPrior(1.0, k_max=0), "'k_max' must be at least 1; got 0"),
+        (lambda: PitmanYor(1.0, 1.0), "'discount' must be at least 0 and below 1; got 1.0"),
+        (lambda: PitmanYor(-0.6, 0.5), "'concentration' must be above minus the discount, -0.5"),
+        (lambda: PartitionPrior(k_max=4).components(5, 10), "'n_clusters' must be at most 4"),
+        (
+            lambda: GaussianMixture([1.0], prior=DirichletProcess(), alpha=1),
+            "'alpha' belongs to the named priors; 'prior' is a DirichletProcess",
+        ),
+        (lambda: GaussianMixture([1.0], prior=3), "'prior' must be a name or an object"),
+        (lambda: GaussianMixture([1.0], prior="unifrom"), "Did you mean 'uniform'"),
+    ],
+)
+def test_bad_arguments(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()

@@ -1,0 +1,50 @@
+"""Models from files."""
+
+import numpy as np
+import pytest
+
+from epluribus.models import LatentBlockModel, StochasticBlockModel
+from epluribus.models.read import read_model, read_numbers
+
+
+def test_reads_tables_with_and_without_names(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,b\n1,2\n\n3;4\n")
+    assert read_numbers(path).tolist() == [[1, 2], [3, 4]]
+    path.write_text("1\n2\n")
+    assert read_numbers(path).tolist() == [1, 2]
+    np.save(tmp_path / "data.npy", np.arange(3))
+    assert read_numbers(tmp_path / "data.npy").tolist() == [0, 1, 2]
+
+
+def test_makes_each_model(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("i,j\n0,1\n1,2\n0,2\n")
+    graph = read_model("sbm", path, k_max=2)
+    assert isinstance(graph, StochasticBlockModel)
+    assert graph.n_edges == 3
+    assert graph.sides[0].tables.slots == 2
+    path.write_text("0 1\n1 0\n")
+    assert isinstance(read_model("lbm", path), LatentBlockModel)
+    assert read_model("gaussian", path).n_items == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1\nx\n", r"'path' must hold numbers; line 2 of .* is 'x'"),
+        ("1 2\n3\n", r"lines of one length; line 2 of .* has 1 numbers, those before have 2"),
+        ("velocity\n", "'path' must hold numbers; .* has none"),
+    ],
+)
+def test_bad_files(tmp_path, text, message):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_numbers(path)
+    with pytest.raises(FileNotFoundError, match="'path' must be a file"):
+        read_numbers(tmp_path / "none.csv")
+    with pytest.raises(
+        ValueError, match="'name' must be one of 'gaussian', 'sbm', 'lbm'; got 'gauss'"
+    ):
+        read_model("gauss", path)

@@ -1,0 +1,113 @@
+"""Exact transition probabilities of the moves as they are coded: every random choice is followed
+every way.
+
+The moves ask for randomness only through `epluribus._kernels.chance`. Here its functions are
+replaced by ones that replay a script of choices and multiply their probabilities; scripts are
+enumerated depth first."""
+
+import math
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+
+from epluribus._kernels import allocation, chance, gibbs, split_merge
+from epluribus._kernels.advance import log_target
+from epluribus.sampling.chain import make_partition
+from oracles_models import canonical
+
+
+class Paths:
+    """One run of the code per script; `advance` moves on to the next."""
+
+    def __init__(self):
+        self.script, self.depth, self.probability = [], 0, 1.0
+
+    def choose(self, probabilities):
+        options = [k for k, p in enumerate(probabilities) if p > 0]
+        if self.depth == len(self.script):
+            self.script.append((0, len(options)))
+        chosen = options[self.script[self.depth][0]]
+        self.depth += 1
+        self.probability *= probabilities[chosen]
+        return chosen
+
+    def begin(self):
+        self.depth, self.probability = 0, 1.0
+
+    def next_script(self):
+        while self.script:
+            chosen, n = self.script.pop()
+            if chosen + 1 < n:
+                self.script.append((chosen + 1, n))
+                return True
+        return False
+
+    # the functions of `chance`
+
+    def pick(self, rng, n):
+        return self.choose([1 / n] * int(n))
+
+    def toss(self, rng, probability):
+        return bool(self.choose([1 - probability, probability]))
+
+    def accept(self, rng, log_ratio):
+        assert not math.isnan(log_ratio)
+        p = math.exp(min(0.0, log_ratio))
+        return bool(self.choose([1 - p, p]))
+
+    def pick_weighted(self, rng, log_weights, n, cumulative):
+        weights = np.exp(log_weights[:n] - log_weights[:n].max())
+        return self.choose((weights / weights.sum()).tolist())
+
+
+@contextmanager
+def scripted(paths):
+    with (
+        mock.patch.object(chance, "pick", paths.pick),
+        mock.patch.object(gibbs, "pick_weighted", paths.pick_weighted),
+        mock.patch.multiple(split_merge, pick=paths.pick, toss=paths.toss, accept=paths.accept),
+        mock.patch.multiple(allocation, pick=paths.pick, toss=paths.toss, accept=paths.accept),
+    ):
+        yield
+
+
+def one_move(name, item, model, partition):
+    tally = np.zeros((6, 2), dtype=np.int64)
+    if name == "gibbs":
+        return gibbs.gibbs(model, partition, item, None, tally)
+    if name == "split-merge":
+        return split_merge.split_merge(model, partition, None, tally)
+    return allocation.allocation(model, partition, None, tally)
+
+
+def transition_matrix(model, posterior, move, side, item=0):
+    """P over the states of `posterior`; checks the running log target on the way."""
+    states = list(posterior)
+    number = {state: k for k, state in enumerate(states)}
+    log_pi = {s: math.log(p) if p > 0 else -math.inf for s, p in posterior.items()}
+    tables = [one.tables for one in model.sides]
+    P = np.zeros((len(states), len(states)))
+    for state in states:
+        if posterior[state] == 0:
+            P[number[state], number[state]] = 1.0
+            continue
+        paths = Paths()
+        with scripted(paths):
+            more = True
+            while more:
+                parts = tuple(
+                    make_partition(np.array(z), table)
+                    for z, table in zip(state, tables, strict=True)
+                )
+                compiled = model.states(parts)
+                before = log_target(compiled, parts)
+                paths.begin()
+                change = one_move(move, item, compiled[side], parts[side])
+                after = tuple(canonical(p.labels.tolist()) for p in parts)
+                P[number[state], number[after]] += paths.probability
+                assert change == np.float64(change)
+                np.testing.assert_allclose(change, log_pi[after] - log_pi[state], atol=1e-8)
+                np.testing.assert_allclose(log_target(compiled, parts), before + change, atol=1e-8)
+                more = paths.next_script()
+    return P

@@ -1,0 +1,62 @@
+"""Every move on every model: exact transition matrices in detailed balance with the enumerated
+posterior."""
+
+import numpy as np
+import pytest
+from enumerate_paths import transition_matrix
+from sampler_cases import make_case
+
+KINDS = ["gaussian", "gaussian 2-d", "sbm", "directed sbm", "lbm", "custom"]
+PRIORS = [
+    "uniform",
+    "uniform 3",
+    "fixed 2",
+    "poisson",
+    "geometric",
+    "dirichlet process",
+    "pitman-yor",
+]
+MOVES = ["gibbs", "split-merge", "allocation"]
+
+
+def check(model, posterior, move, side, tolerance):
+    P = transition_matrix(model, posterior, move, side)
+    pi = np.array(list(posterior.values()))
+    assert np.allclose(P.sum(axis=1), 1.0, atol=1e-12)
+    flow = pi[:, None] * P
+    assert np.abs(flow - flow.T).max() < tolerance
+    assert np.abs(pi @ P - pi).max() < tolerance
+    return P
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_moves_are_reversible_for_every_model(kind, move):
+    n = 3 if kind == "lbm" else 4
+    model, posterior = make_case(kind, "uniform", n)
+    for side in range(len(model.sides)):
+        check(model, posterior, move, side, 1e-14)
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("prior", PRIORS)
+def test_moves_are_reversible_for_every_prior(prior, move):
+    model, posterior = make_case("sbm", prior, 4)
+    check(model, posterior, move, 0, 1e-14)
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_allocation_and_split_merge_reach_every_partition(n):
+    model, posterior = make_case("gaussian", "uniform", n)
+    for move in ("split-merge", "allocation"):
+        P = check(model, posterior, move, 0, 1e-14)
+        reached = np.linalg.matrix_power((P > 0).astype(float), 8) > 0
+        assert reached.all()
+
+
+def test_allocation_leaves_and_enters_one_cluster_with_two_allowed():
+    model, posterior = make_case("gaussian", "fixed 2", 4)
+    P = check(model, posterior, "allocation", 0, 1e-14)
+    allowed = np.array(list(posterior.values())) > 0
+    eigenvalues = np.linalg.eigvals(P[np.ix_(allowed, allowed)])
+    assert np.sum(np.abs(eigenvalues) > 1 - 1e-9) == 1  # irreducible and aperiodic

@@ -1,0 +1,334 @@
+"""Running chains: reproducible, resumable, stoppable, and clear about what went wrong."""
+
+import _thread
+import copy
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from epluribus.models import CustomModel, GaussianMixture, LatentBlockModel, StochasticBlockModel
+from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
+from epluribus.sampling.checkpoint import read_checkpoint
+
+MODELS = {
+    "gaussian": GaussianMixture(np.r_[np.linspace(0, 2, 12), np.linspace(8, 9, 8)]),
+    "sbm": StochasticBlockModel(
+        [(i, j) for i in range(12) for j in range(i) if (i * j) % 5 == 1 or i - j == 1], n_nodes=14
+    ),
+    "directed sbm": StochasticBlockModel(
+        [(i, j) for i in range(9) for j in range(9) if i != j and (2 * i + j) % 4 == 0],
+        directed=True,
+        n_nodes=9,
+    ),
+    "lbm": LatentBlockModel([[(i * j) % 3 == 1 for j in range(7)] for i in range(15)]),
+    "custom": CustomModel(lambda z: -float(z.sum()), 5),
+}
+
+
+def same(a, b):
+    assert np.array_equal(np.asarray(a.draws), np.asarray(b.draws))
+    assert np.array_equal(a.draws.chains, b.draws.chains)
+    assert np.array_equal(a.log_posterior, b.log_posterior)  # bit for bit
+    assert np.array_equal(a.n_clusters, b.n_clusters)
+    assert np.array_equal(a.map_labels, b.map_labels)
+    assert a.acceptance == b.acceptance
+    if a.column_draws is not None:
+        assert np.array_equal(np.asarray(a.column_draws), np.asarray(b.column_draws))
+    return True
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_goes_through_every_move(name):
+    model = MODELS[name]
+    for moves in ("default", "appendix", [Gibbs(), SplitMerge(2), Allocation(3)]):
+        trace = sample(model, n_draws=30, moves=moves, rng=1, n_chains=3)
+        assert trace.log_posterior.shape == trace.n_clusters.shape == (3, 30)
+        assert trace.draws.n_chains == 3
+        assert len(trace.draws) == 90
+        assert np.array_equal(trace.draws.n_clusters, trace.n_clusters.ravel())
+        assert all(0 <= rate <= 1 for rate in trace.acceptance.values())
+        labels = [trace.map_labels]
+        if name == "lbm":
+            labels.append(trace.column_map_labels)
+            assert trace.column_draws.n_items == 7
+            assert np.array_equal(trace.column_draws.n_clusters, trace.column_n_clusters.ravel())
+        np.testing.assert_allclose(model.log_posterior(*labels), trace.map_log_posterior)
+        assert trace.map_log_posterior >= trace.log_posterior.max() - 1e-8
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_rng_gives_one_answer_for_any_number_of_threads(name):
+    runs = [sample(MODELS[name], n_draws=60, n_chains=3, rng=7, n_jobs=k) for k in (1, 2, 3)]
+    assert same(runs[0], runs[1])
+    assert same(runs[0], runs[2])
+    other = sample(MODELS[name], n_draws=60, n_chains=3, rng=8)
+    assert not np.array_equal(other.log_posterior, runs[0].log_posterior)
+
+
+def test_any_bit_generator_works_and_is_saved(tmp_path):
+    whole = sample(MODELS["gaussian"], n_draws=60, rng=np.random.Generator(np.random.Philox(3)))
+    rng = np.random.Generator(np.random.Philox(3))
+    sample(MODELS["gaussian"], n_draws=20, burn_in=2500, rng=rng, checkpoint=tmp_path / "a.npz")
+    resumed = sample(MODELS["gaussian"], n_draws=60, resume=tmp_path / "a.npz")
+    assert whole.settings["burn_in"] == 2500
+    assert same(whole, resumed)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_longer_run_continues_a_shorter_one_bit_for_bit(name, tmp_path):
+    model, path = MODELS[name], tmp_path / "run.npz"
+    options = {"burn_in": 333, "thin": 17, "rng": 5, "n_chains": 2}
+    n_draws = 60 if name == "custom" else 9000  # past two refreshes of the running sums
+    whole = sample(model, n_draws=n_draws, **options)
+    sample(model, n_draws=n_draws // 3, checkpoint=path, **options)
+    resumed = sample(model, n_draws=n_draws, resume=path)
+    assert same(whole, resumed)
+
+
+class Interrupt:
+    """A progress function that stops the run as Ctrl-C does, after some calls."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def __call__(self, done, total, info):
+        self.left -= 1
+        if self.left <= 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("name", ["gaussian", "lbm"])
+def test_an_interrupted_run_keeps_its_draws_and_resumes_bit_for_bit(name, tmp_path):
+    model, path = MODELS[name], tmp_path / "run.npz"
+    options = {"burn_in": 500, "thin": 40, "n_chains": 3, "rng": 9, "n_jobs": 2}
+    whole = sample(model, n_draws=15_000, **options)
+    part = sample(model, n_draws=15_000, checkpoint=path, progress=Interrupt(1), **options)
+    assert part.interrupted
+    assert "interrupted" in repr(part)
+    assert "interrupted" in str(part)
+    assert 0 < part.n_draws < 15_000
+    assert np.array_equal(part.log_posterior, whole.log_posterior[:, : part.n_draws])
+    resumed = sample(model, resume=path)
+    assert not resumed.interrupted
+    assert same(whole, resumed)
+
+
+def test_a_signal_from_outside_ends_the_run():
+    def slow(labels):
+        time.sleep(1e-4)
+        return 0.0
+
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    trace = sample(CustomModel(slow, 4), n_draws=10**6, burn_in=0, thin=1, rng=1)
+    assert trace.interrupted
+    assert 0 < trace.n_draws < 10**6
+
+
+def test_an_interrupt_before_the_first_draw_is_passed_on_and_saved(tmp_path):
+    path = tmp_path / "run.npz"
+    with pytest.raises(KeyboardInterrupt, match="before the first draw"):
+        sample(
+            MODELS["gaussian"],
+            n_draws=5,
+            burn_in=10**9,
+            rng=1,
+            progress=Interrupt(2),
+            checkpoint=path,
+        )
+    header, snapshots, _ = read_checkpoint(path)
+    assert header["burn_in"] == 10**9
+    assert all(snapshot["arrays"]["clock"][0] > 0 for snapshot in snapshots)
+
+
+def test_checkpoints_are_written_on_the_way(tmp_path):
+    path = tmp_path / "run.npz"
+    seen = []
+
+    def look(done, total, info):
+        if path.exists():
+            seen.append(sum(s["n_kept"] for s in read_checkpoint(path)[1]))
+
+    options = {"n_draws": 20_000, "thin": 40, "rng": 2}
+    sample(MODELS["gaussian"], checkpoint=path, checkpoint_every=0.05, progress=look, **options)
+    assert len(set(seen)) > 1
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_progress_is_called_and_never_ends_a_run(capsys):
+    calls = []
+    sample(MODELS["gaussian"], n_draws=10, rng=1, progress=lambda *args: calls.append(args))
+    done, total, info = calls[-1]
+    assert done == total == 2 * (100 * 25 + 10 * 25)
+    assert set(info) == {"gibbs", "split", "merge"}
+
+    def broken(done, total, info):
+        raise RuntimeError("no")
+
+    with pytest.warns(UserWarning, match="'progress' failed and is off now"):
+        sample(MODELS["gaussian"], n_draws=10, rng=1, progress=broken)
+    sample(MODELS["gaussian"], n_draws=10, rng=1, progress=True)
+    assert capsys.readouterr().err == ""  # not a terminal
+
+
+def test_starts():
+    model = MODELS["gaussian"]
+    first = {
+        "n_draws": 1,
+        "burn_in": 0,
+        "thin": 1,
+        "rng": 3,
+        "moves": [SplitMerge(1)],
+        "n_chains": 3,
+    }
+    k = sample(model, start="dispersed", **first).n_clusters[:, 0]
+    assert k[0] in (1, 2)
+    assert k[1] >= 19
+    assert (sample(model, start="one", **first).n_clusters <= 2).all()
+    assert (sample(model, start="many", **first).n_clusters >= 19).all()
+    labels = np.arange(20) % 4
+    same_start = sample(model, start=labels, **first)
+    rows = sample(model, start=np.tile(labels, (3, 1)), **first)
+    assert same(same_start, rows)
+    both = sample(MODELS["lbm"], start=(np.arange(15) % 2, np.zeros(7, int)), n_draws=2, rng=1)
+    assert both.n_draws == 2
+
+
+def test_defaults_are_a_cycle_apart():
+    trace = sample(MODELS["sbm"], n_draws=5, rng=1)
+    assert trace.settings["thin"] == 14 + 5
+    assert trace.settings["burn_in"] == 100 * 19
+    trace = sample(MODELS["lbm"], n_draws=2000, rng=1)
+    assert trace.settings["thin"] == 15 + 2 + 7 + 2
+    assert trace.settings["burn_in"] == 200 * 26
+
+
+def test_trace_goes_to_text_files_and_xarray(tmp_path):
+    trace = sample(MODELS["lbm"], n_draws=25, rng=1)
+    text = str(trace)
+    for part in ("2 chains of 25 draws", "of columns", "accepted", "best seen", "R-hat"):
+        assert part in text
+    assert repr(trace) == "Trace(n_chains=2, n_draws=25, n_items=15)"
+    data = trace.to_xarray()
+    assert data["labels"].dims == ("chain", "draw", "item")
+    assert data["labels"].shape == (2, 25, 15)
+    assert data["column_labels"].shape == (2, 25, 7)
+    assert np.array_equal(data["log_posterior"], trace.log_posterior)
+    trace.save(tmp_path / "draws.npz")
+    with np.load(tmp_path / "draws.npz") as file:
+        assert np.array_equal(file["labels"].reshape(50, 15), np.asarray(trace.draws))
+        assert np.array_equal(file["map_labels"], trace.map_labels)
+        assert file["column_labels"].shape == (2, 25, 7)
+
+
+def test_chains_that_disagree_are_named():
+    far = GaussianMixture(np.r_[np.zeros(15), np.full(15, 60.0)], tau=0.001)
+    stuck = sample(far, n_draws=100, burn_in=0, thin=1, moves=[Gibbs()], rng=1)
+    with pytest.warns(UserWarning, match="The chains disagree .*Take a longer burn-in"):
+        report = stuck.diagnostics()
+    assert not report.ok
+    assert "Two chains differ by" in " ".join(report.problems)
+    good = sample(MODELS["gaussian"], n_draws=2000, rng=1).diagnostics()
+    assert good.ok
+    assert max(good.rhat.values()) < 1.01
+    few = sample(MODELS["gaussian"], n_draws=90, rng=1, n_chains=1)
+    with pytest.warns(UserWarning, match="worth only .* independent ones"):
+        few.diagnostics()
+    assert np.isnan(few.diagnostics(warn=False).disagreement)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_draws": 0}, "'n_draws' must be at least 1; got 0"),
+        ({"burn_in": -1}, "'burn_in' must be at least 0; got -1"),
+        ({"thin": 0.5}, "'thin' must be a whole number; got 0.5"),
+        ({"n_chains": 0}, "'n_chains' must be at least 1"),
+        ({"n_jobs": 0}, "'n_jobs' must be at least 1; got 0. None means all cores"),
+        ({"moves": "gibs"}, "'moves' must be one of 'default', 'appendix'"),
+        ({"moves": []}, "'moves' must be 'default', 'appendix' or a sequence"),
+        ({"moves": [1]}, "'moves' must be 'default', 'appendix' or a sequence"),
+        ({"start": "far"}, "'start' must be one of 'dispersed'"),
+        ({"start": [0, 1]}, r"'start' must have 20 labels.*got shape \(2,\)"),
+        ({"start": np.zeros((5, 20))}, r"each of the 2 chains; got shape \(5, 20\)"),
+        ({"rng": -1}, "'rng' must be None, a non-negative integer"),
+        ({"progress": 1}, "'progress' must be True, False or a function"),
+        ({"checkpoint": "/no/such/folder/a.npz"}, "'checkpoint' must be in a folder that exists"),
+        ({"checkpoint_every": 0}, "'checkpoint_every' must be a finite number above 0"),
+        (
+            {"resume": "/no/such/file"},
+            "'resume' must be a file made by 'checkpoint'; .* is not there",
+        ),
+        ({"resume": "x", "rng": 1}, "'rng' must be left out with 'resume'"),
+        ({"resume": "x", "start": "one"}, "'start' must be left out with 'resume'"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=message):
+        sample(MODELS["gaussian"], **options)
+
+
+def test_bad_moves_models_and_starts():
+    with pytest.raises(TypeError, match="'model' must be a model, such as"):
+        sample([1, 2, 3])
+    for make in (lambda: Gibbs(0), lambda: SplitMerge(0), lambda: Allocation(0)):
+        with pytest.raises(ValueError, match="must be at least 1; got 0"):
+            make()
+    with pytest.raises(
+        TypeError, match="'start' must be a name or two sets of labels, of rows and columns"
+    ):
+        sample(MODELS["lbm"], start=np.zeros(15))
+    bounded = GaussianMixture(np.arange(6.0), k_max=2)
+    with pytest.raises(ValueError, match=r"'start' must have at most 2 clusters.*chain 0 has 3"):
+        sample(bounded, start=[0, 0, 1, 1, 2, 2])
+
+
+def test_bad_checkpoints(tmp_path):
+    model, path = MODELS["gaussian"], tmp_path / "run.npz"
+    sample(model, n_draws=10, thin=3, rng=1, checkpoint=path)
+    with pytest.raises(ValueError, match="checkpoint of this model; the data, a hyperparameter or"):
+        sample(GaussianMixture(np.arange(20.0)), resume=path)
+    with pytest.raises(ValueError, match=r"'thin' must be 3, as in the checkpoint.*got 4"):
+        sample(model, thin=4, resume=path)
+    with pytest.raises(ValueError, match="'n_draws' must be at least 10; got 5"):
+        sample(model, n_draws=5, resume=path)
+    with pytest.raises(ValueError, match="'moves' must be those of the checkpoint"):
+        sample(model, moves="appendix", resume=path)
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(ValueError, match="is not one"):
+        sample(model, resume=tmp_path / "text.npz")
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(arrays["header"].tobytes()) | {"format": 99}
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(tmp_path / "new.npz", **arrays)
+    with pytest.raises(ValueError, match=r"checkpoint of format 1; .* has 99"):
+        sample(model, resume=tmp_path / "new.npz")
+
+
+def test_an_error_in_a_thread_is_raised():
+    calls = []
+
+    def breaks_later(labels):
+        calls.append(1)
+        if len(calls) > 50:
+            raise ZeroDivisionError("in the model")
+        return 0.0
+
+    with pytest.raises(ZeroDivisionError, match="in the model"):
+        sample(CustomModel(breaks_later, 4), n_draws=100, rng=1)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "sbm", "directed sbm", "lbm"])
+def test_compiled_and_plain_python_make_the_same_draws(name):
+    model = MODELS[name]
+    moves = [Gibbs(), SplitMerge(3), Allocation(3)]
+    compiled = sample(model, n_draws=15, thin=20, burn_in=0, moves=moves, rng=4)
+    plain = copy.copy(model)
+    plain.compiled = False
+    python = sample(plain, n_draws=15, thin=20, burn_in=0, moves=moves, rng=4)
+    assert np.array_equal(np.asarray(compiled.draws), np.asarray(python.draws))
+    np.testing.assert_allclose(compiled.log_posterior, python.log_posterior, atol=1e-9)

@@ -1,0 +1,118 @@
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus.io.files import read_labels, write_estimate, write_whole
+
+Z = np.array([[1, 1, 2], [2, 3, 3], [1, 1, 1], [4, 4, 2]])
+REF = np.asarray(epl.Draws(Z))
+
+
+def check(path, **options):
+    draws = epl.Draws(path, **options)
+    np.testing.assert_array_equal(np.asarray(draws), REF)
+    return draws
+
+
+TEXTS = {
+    "comma": "1,1,2\n2,3,3\n1,1,1\n4,4,2\n",
+    "semicolon": "1;1;2\n2;3;3\n1;1;1\n4;4;2",
+    "tab": "1\t1\t2\r\n2\t3\t3\r\n1\t1\t1\r\n4\t4\t2\r\n",
+    "space": "1 1 2\n2  3 3\n 1 1 1\n4 4 2\n\n",
+    "floats": "1.0,1.0,2.0\n2,3,3\n1,1,1\n4,4,2\n",
+    "bom": "\ufeff1,1,2\n2,3,3\n1,1,1\n4,4,2\n",
+    "words": "a,a,b\nb,c,c\na,a,a\nd,d,b\n",
+}
+NAMED = {
+    "header": "x,y,z\n1,1,2\n2,3,3\n1,1,1\n4,4,2\n",
+    "R write.csv": '"","x","y","z"\n"1",1,1,2\n"2",2,3,3\n"3",1,1,1\n"4",4,4,2\n',
+    "R write.table": '"x" "y" "z"\n"1" 1 1 2\n"2" 2 3 3\n"3" 1 1 1\n"4" 4 4 2\n',
+    "header of words": "x,y,z\na,a,b\nb,c,c\na,a,a\nd,d,b\n",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_text(text, tmp_path):
+    path = tmp_path / "draws.csv"
+    path.write_bytes(text.encode())
+    assert check(path).items is None
+
+
+@pytest.mark.parametrize("text", NAMED.values(), ids=NAMED.keys())
+def test_text_with_names(text, tmp_path):
+    path = tmp_path / "draws.txt"
+    path.write_text(text)
+    assert check(str(path)).items == ("x", "y", "z")
+
+
+def test_gzip_npy_npz(tmp_path):
+    with gzip.open(tmp_path / "z.csv.gz", "wt") as stream:
+        stream.write(TEXTS["comma"])
+    check(tmp_path / "z.csv.gz")
+    np.save(tmp_path / "z.npy", Z)
+    check(tmp_path / "z.npy")
+    np.savez(tmp_path / "z.npz", z=Z, other=np.arange(3))
+    check(tmp_path / "z.npz")
+    np.savez(tmp_path / "two.npz", z=Z, c=Z * 0)
+    check(tmp_path / "two.npz", var="z")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.csv", b"", "The file .* is empty"),
+        ("ragged.csv", b"1,2\n1,2,3\n", "line 1 has 2 cells and line 2 has 3"),
+        ("missing.csv", b"1,2\n1,NA\n", r"missing value \('NA'\) in line 2, cell 2"),
+        ("half.csv", b"1,2\n1,1.5\n", "draw 1, item 1 .* 1.5, which is no whole number"),
+        ("draws.xlsx", b"PK", "must be one of csv, .* its name ends in '.xlsx'"),
+        ("broken.npy", b"junk", "could not be read as NumPy data"),
+    ],
+)
+def test_bad_files_are_refused_in_words(name, content, message, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        epl.Draws(path)
+
+
+def test_npz_without_or_with_several_tables(tmp_path):
+    np.savez(tmp_path / "two.npz", z=Z, c=Z)
+    with pytest.raises(ValueError, match=r"must hold one table of labels; it has \['z', 'c'\]"):
+        epl.Draws(tmp_path / "two.npz")
+    with pytest.raises(ValueError, match=r"'var' must be one of \['z', 'c'\]"):
+        epl.Draws(tmp_path / "two.npz", var="q")
+
+
+@pytest.mark.parametrize("ending", ["csv", "txt", "npy", "json"])
+def test_labels_out_and_in(ending, tmp_path):
+    best = epl.minimize(epl.Draws(Z, items=["x", "y", "z"]), rng=1)
+    path = tmp_path / f"labels.{ending}"
+    write_estimate(path, best)
+    if ending == "json":
+        data = json.loads(path.read_text())
+        assert data["labels"] == best.labels.tolist()
+        assert data["items"] == ["x", "y", "z"]
+    else:
+        assert [int(label) for label in read_labels(path)] == best.labels.tolist()
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(ValueError, match="must end in .csv, .txt, .npy or .json"):
+        write_estimate(tmp_path / "labels.xls", best)
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        write_estimate(tmp_path / "nowhere" / "labels.csv", best)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("old")
+
+    def fail(target):
+        target.write_text("half")
+        raise RuntimeError("disk full")
+
+    with pytest.raises(RuntimeError, match="disk full"):
+        write_whole(path, fail)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
