@@ -23,11 +23,13 @@ Mathematical Programming 45, 59-96. doi:10.1007/BF01589097
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epluribus._kernels.triangles import least_costs, pack_triangles, worst_triangles
+from epluribus._parallel import run_tasks
 from epluribus.uncertainty.psm import Rows, map_rows, psm
 
 if TYPE_CHECKING:
@@ -101,7 +103,9 @@ def _connected(components: list[NDArray[np.float64]], stopper: Stopper) -> float
     for number, price in enumerate(components):
         if stopper.stopped:
             break
-        packed[number] = pack_triangles(price.copy(), stopper.flag)
+        # In a thread, so that this one can watch the clock.
+        task = partial(pack_triangles, price.copy(), stopper.flag)
+        [packed[number]] = run_tasks([task], n_jobs=1, stopper=stopper)
         bounds[number] += packed[number]
     for number, price in enumerate(components):
         if stopper.stopped:
