@@ -1,0 +1,99 @@
+"""How the draws support the place of each item, and each cluster, of a partition."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._kernels._jit import kernel
+
+__all__ = ["Shares", "cluster_recovery", "item_support"]
+
+
+class Shares(NamedTuple):
+    """One item's part of a loss: scale[t] * (joint[n_gh] + size[n_g] + group[n_h])."""
+
+    joint: NDArray[np.float64]
+    size: NDArray[np.float64]
+    group: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    """(n_draws,)"""
+
+
+@kernel
+def _fill_table(
+    row: NDArray[np.unsignedinteger],
+    labels: NDArray[np.int64],
+    table: NDArray[np.int64],  # OUT (groups, n_clusters)
+    sizes: NDArray[np.int64],  # OUT (groups,)
+) -> None:
+    table[:] = 0
+    sizes[:] = 0
+    for i in range(len(row)):
+        table[row[i], labels[i]] += 1
+        sizes[row[i]] += 1
+
+
+@kernel
+def item_support(
+    rows: NDArray[np.unsignedinteger],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    begin: int,
+    end: int,
+    shares: Shares,
+    table: NDArray[np.int64],  # WORK (groups, n_clusters)
+    sizes: NDArray[np.int64],  # WORK (groups,)
+    together: NDArray[np.float64],  # OUT (end - begin, n_clusters), zero on entry
+    alone: NDArray[np.float64],  # OUT (end - begin,), zero on entry
+    part: NDArray[np.float64],  # OUT (end - begin,), zero on entry
+) -> None:
+    """For items begin..end: weighted items of each cluster they are with, themselves included.
+
+    Also the weight of the draws in which they are alone, and their part of the loss.
+    """
+    n_clusters = np.zeros(table.shape[1], dtype=np.int64)
+    for i in range(len(labels)):
+        n_clusters[labels[i]] += 1
+    for t in range(rows.shape[0]):
+        row = rows[t]
+        _fill_table(row, labels, table, sizes)
+        weight = weights[t]
+        for i in range(begin, end):
+            h = row[i]
+            g = labels[i]
+            total = together[i - begin]
+            for k in range(table.shape[1]):
+                total[k] += weight * table[h, k]
+            if sizes[h] == 1:
+                alone[i - begin] += weight
+            part[i - begin] += shares.scale[t] * (
+                shares.joint[table[h, g]] + shares.size[n_clusters[g]] + shares.group[sizes[h]]
+            )
+
+
+@kernel
+def cluster_recovery(
+    rows: NDArray[np.unsignedinteger],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    table: NDArray[np.int64],  # WORK (groups, n_clusters)
+    sizes: NDArray[np.int64],  # WORK (groups,)
+    jaccard: NDArray[np.float64],  # OUT (n_clusters,), zero on entry
+    found: NDArray[np.float64],  # OUT (n_clusters,), zero on entry
+) -> None:
+    """Weighted best Jaccard index of each cluster in the draws, and weight of those that have it."""
+    n_clusters = np.zeros(table.shape[1], dtype=np.int64)
+    for i in range(len(labels)):
+        n_clusters[labels[i]] += 1
+    for t in range(rows.shape[0]):
+        _fill_table(rows[t], labels, table, sizes)
+        for g in range(table.shape[1]):
+            best = 0.0
+            for h in range(table.shape[0]):
+                n = table[h, g]
+                if n > 0:  # shared items over all items of either
+                    best = max(best, n / (n_clusters[g] + sizes[h] - n))
+            jaccard[g] += weights[t] * best
+            if best == 1.0:
+                found[g] += weights[t]

@@ -1,0 +1,246 @@
+"""Labels of the draws matched to those of the estimate.
+
+Labels mean nothing across draws: cluster 1 of one draw may be cluster 3 of the next. For each draw
+its clusters are matched one to one with those of the estimate so that as many items as possible
+keep their label (the assignment problem); a cluster of the draw without a partner gets a label of
+its own, from K on. What belongs to a cluster, such as its mean, can then be followed over the draws.
+
+Stephens, M. (2000). Dealing with label switching in mixture models. Journal of the Royal
+Statistical Society B 62, 795-809. doi:10.1111/1467-9868.00265
+
+Kuhn, H. W. (1955). The Hungarian method for the assignment problem. Naval Research Logistics
+Quarterly 2, 83-97. doi:10.1002/nav.3800020109
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus.draws import Draws, as_draws
+from epluribus.uncertainty._inputs import read_labels, shares
+from epluribus.uncertainty._table import plain_table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._typing import DrawsLike, IntArray, LabelsLike
+    from epluribus.estimate import Estimate
+
+__all__ = ["Alignment", "ParameterSummary", "align"]
+
+_QUANTILES = (0.025, 0.5, 0.975)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ParameterSummary:
+    """A parameter of the clusters over the draws; arrays of shape (n_clusters, ...)."""
+
+    mean: NDArray[np.float64]
+    sd: NDArray[np.float64]
+    quantiles: NDArray[np.float64]
+    """(3, n_clusters, ...): 2.5 %, 50 %, 97.5 %."""
+    present: NDArray[np.float64]
+    """Probability that a draw has a partner of the cluster: the others are conditional on it."""
+
+    def __repr__(self) -> str:
+        return f"ParameterSummary(n_clusters={len(self.present)}, shape={self.mean.shape[1:]})"
+
+    def __str__(self) -> str:
+        columns: dict[str, list[Any]] = {
+            "cluster": [str(k) for k in range(len(self.present))],
+            "present": [f"{value:.3f}" for value in self.present],
+        }
+        names = ("mean", "sd", "2.5 %", "50 %", "97.5 %")
+        tables = (self.mean, self.sd, *self.quantiles)
+        flat = [table.reshape(len(self.present), -1) for table in tables]
+        for component in range(flat[0].shape[1]):
+            suffix = f" [{component}]" if flat[0].shape[1] > 1 else ""
+            for name, table in zip(names, flat, strict=True):
+                columns[name + suffix] = [float(value) for value in table[:, component]]
+        return "\n".join(plain_table(columns))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Alignment:
+    """Draws in the labels of the estimate."""
+
+    labels: NDArray[Any]
+    """(n_draws, n_items) labels; K and above for clusters without a partner in the estimate."""
+    probabilities: NDArray[np.float64]
+    """(n_items, K) probability that an item is in the partner of each cluster."""
+    agreement: NDArray[np.float64]
+    """(n_items,) probability that an item is in the partner of its own cluster."""
+    best: IntArray
+    """Labels of the estimate."""
+    parameters: ParameterSummary | None
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters of the estimate."""
+        return self.probabilities.shape[1]
+
+    def __repr__(self) -> str:
+        return (
+            f"Alignment(n_draws={len(self.labels)}, n_clusters={self.n_clusters}, "
+            f"mean_agreement={self.agreement.mean():.4g})"
+        )
+
+    def __str__(self) -> str:
+        text = (
+            f"{len(self.labels):,} draws in the labels of {self.n_clusters} clusters: an item keeps its "
+            f"label with probability {self.agreement.mean():.3g} on average"
+        )
+        return text if self.parameters is None else f"{text}\n{self.parameters}"
+
+
+def align(
+    draws: DrawsLike,
+    best: Estimate | LabelsLike,
+    *,
+    parameters: Any = None,
+    raw_labels: Any = None,
+) -> Alignment:
+    """Relabel every draw to match the estimate, and summarize what belongs to its clusters.
+
+    In a paper: *labels of the draws were matched to the estimate by maximal overlap; the mean of
+    cluster 2 was 4.1 (95 % interval 3.8 to 4.4)*.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    best : Estimate or array_like of shape (n_items,)
+        The estimate.
+    parameters : array_like of shape (n_draws, n_labels, ...), optional
+        A parameter of the clusters: entry (t, k) belongs to the cluster that draw t labels k.
+    raw_labels : array_like of int of shape (n_draws, n_items), optional
+        Labels as the sampler gave them, that `parameters` refers to. Without it `parameters` refers
+        to the labels of `draws` where that is an array of integers, and to labels in order of first
+        appearance where it is a `Draws`, which keeps no others.
+
+    Returns
+    -------
+    Alignment
+
+    Notes
+    -----
+    Time O(n_draws (n_items + K^3)). Summaries of a cluster are over the draws in which it has a
+    partner, weighted.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> z = [[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 1]]
+    >>> means = [[-1.0, 5.0], [5.2, -1.2], [0.1, 5.1]]
+    >>> found = epl.uncertainty.align(z, [0, 0, 1, 1], parameters=means)
+    >>> found.labels.astype(int)
+    array([[0, 0, 1, 1],
+           [0, 0, 1, 1],
+           [0, 0, 0, 1]])
+    >>> found.parameters.mean
+    array([-0.7,  5.1])
+    """
+    sample = as_draws(draws)
+    labels = read_labels(best, sample.n_items)
+    if parameters is not None and raw_labels is None and not isinstance(draws, Draws):
+        raw_labels = draws
+    aligned = _aligned(sample, labels)
+    k = int(labels.max()) + 1
+    mass = shares(sample)
+    probabilities = np.stack([(aligned == g).T @ mass for g in range(k)], axis=1)
+    table = aligned[sample.index]
+    return Alignment(
+        labels=table,
+        probabilities=probabilities,
+        agreement=probabilities[np.arange(sample.n_items), labels],
+        best=labels,
+        parameters=None
+        if parameters is None
+        else _summary(table, sample, k, parameters, raw_labels),
+    )
+
+
+def _aligned(draws: Draws, labels: IntArray) -> NDArray[Any]:
+    """(n_distinct, n_items) the distinct draws in the labels of the estimate."""
+    from scipy.optimize import linear_sum_assignment
+
+    k = int(labels.max()) + 1
+    groups = int(draws.item_major.max()) + 1
+    out = np.empty((draws.n_distinct, draws.n_items), dtype=np.min_scalar_type(k + groups))
+    for row, target in zip(draws.distinct, out, strict=True):
+        n_groups = int(row.max()) + 1
+        cells = np.bincount(row.astype(np.int64) * k + labels, minlength=n_groups * k)
+        overlap = cells.reshape(n_groups, k)
+        mine, theirs = linear_sum_assignment(overlap, maximize=True)
+        shared = overlap[mine, theirs] > 0  # a partner with no item in common is none
+        new = np.full(n_groups, -1)
+        new[mine[shared]] = theirs[shared]
+        new[new < 0] = k + np.arange(np.sum(new < 0))
+        target[:] = new[row]
+    return out
+
+
+def _summary(
+    aligned: NDArray[Any], draws: Draws, k: int, parameters: Any, raw_labels: Any
+) -> ParameterSummary:
+    values = np.asarray(parameters, dtype=np.float64)
+    raw = np.asarray(draws if raw_labels is None else raw_labels)
+    _check(values, raw, draws)
+    where = np.full((draws.n_draws, k), -1, dtype=np.int64)  # raw label of each cluster's partner
+    rows = np.arange(draws.n_draws)
+    for i in range(draws.n_items):
+        matched = aligned[:, i] < k
+        where[rows[matched], aligned[matched, i]] = raw[matched, i]
+    shape = (k, *values.shape[2:])
+    mean, sd = np.full(shape, np.nan), np.full(shape, np.nan)
+    quantiles = np.full((len(_QUANTILES), *shape), np.nan)
+    present = np.zeros(k)
+    for g in range(k):
+        has = (where[:, g] >= 0) & (draws.draw_weights > 0)
+        weights = draws.draw_weights[has]
+        present[g] = weights.sum() / draws.total_weight
+        if not has.any():
+            continue
+        mine = values[rows[has], where[has, g]]
+        share = weights / weights.sum()
+        mean[g] = np.tensordot(share, mine, 1)
+        sd[g] = np.sqrt(np.tensordot(share, (mine - mean[g]) ** 2, 1))
+        quantiles[:, g] = _weighted_quantiles(mine, share)
+    return ParameterSummary(mean, sd, quantiles, np.minimum(present, 1.0))
+
+
+def _check(values: NDArray[np.float64], raw: NDArray[Any], draws: Draws) -> None:
+    if values.ndim < 2 or len(values) != draws.n_draws:
+        raise ValueError(
+            f"'parameters' must have shape (n_draws, n_labels, ...) with n_draws = {draws.n_draws}; "
+            f"got shape {values.shape}."
+        )
+    if raw.shape != (draws.n_draws, draws.n_items) or raw.dtype.kind not in "iu":
+        raise ValueError(
+            f"'raw_labels' must be whole numbers of shape ({draws.n_draws}, {draws.n_items}); got "
+            f"{raw.dtype} of shape {raw.shape}."
+        )
+    if raw.min() < 0 or raw.max() >= values.shape[1]:
+        raise ValueError(
+            f"'parameters' has entries for labels 0..{values.shape[1] - 1}; the labels go from "
+            f"{raw.min()} to {raw.max()}. Give labels that count from 0, by 'raw_labels'."
+        )
+    same = Draws(raw)
+    if not np.array_equal(np.asarray(same), np.asarray(draws)):
+        raise ValueError(
+            "'raw_labels' must be the same partitions as 'draws', draw by draw; they are not."
+        )
+
+
+def _weighted_quantiles(
+    values: NDArray[np.float64], share: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Smallest value that at least the asked share does not exceed, for each component."""
+    order = np.argsort(values, axis=0, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=0)
+    reached = np.cumsum(share[order], axis=0)
+    rows = [(reached < q - 1e-12).sum(axis=0, keepdims=True) for q in _QUANTILES]
+    return np.concatenate([np.take_along_axis(ordered, row, axis=0) for row in rows])

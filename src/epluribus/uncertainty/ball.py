@@ -1,0 +1,201 @@
+"""Credible balls: how far the posterior spreads around an estimate.
+
+The ball around the estimate a has the smallest radius e such that
+
+    P( loss(a, z) <= e | data ) >= level.
+
+Its edge is described by three sets of partitions among the draws inside it (Wade & Ghahramani 2018,
+section 4): the horizontal bound, the most distant ones; the upper vertical bound, the most distant
+of those with the fewest clusters; the lower vertical bound, the most distant of those with the most
+clusters. Any loss can be the distance.
+
+Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible balls.
+Bayesian Analysis 13, 559-626. doi:10.1214/17-BA1073
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from epluribus.losses.expected import loss_values
+from epluribus.uncertainty._inputs import check_fraction, read, shares
+from epluribus.uncertainty._table import plain_table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
+    from epluribus.draws import Draws
+    from epluribus.estimate import Estimate
+    from epluribus.losses.base import Loss
+
+__all__ = ["CredibleBall", "credible_ball"]
+
+_TIE = 1e-9
+"""Distances closer than this share of the largest are equal: rounding does not part ties."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CredibleBall:
+    """A credible ball around an estimate, and the partitions at its edge.
+
+    Bounds are arrays of shape (n_ties, n_items), one partition a row in canonical form: all those
+    that are equally far.
+    """
+
+    labels: IntArray
+    """The centre."""
+    loss: Loss
+    level: float
+    radius: float
+    """Largest loss between the centre and a draw in the ball."""
+    mass: float
+    """Posterior probability of the ball: at least `level`."""
+    n_inside: int
+    """Number of distinct partitions among the draws in the ball."""
+    horizontal: IntArray
+    """Most distant partitions in the ball."""
+    upper: IntArray
+    """Of those with the fewest clusters, the most distant: upper vertical bound."""
+    lower: IntArray
+    """Of those with the most clusters, the most distant: lower vertical bound."""
+    distances: NDArray[np.float64]
+    """Loss between the centre and each bound: horizontal, upper, lower."""
+    inside: NDArray[np.bool_]
+    """Whether each draw is in the ball."""
+
+    def __repr__(self) -> str:
+        return (
+            f"CredibleBall(radius={self.radius:.6g}, mass={self.mass:.4g}, level={self.level:g}, "
+            f"loss={self.loss.name!r})"
+        )
+
+    def __str__(self) -> str:
+        bounds = (self.horizontal, self.upper, self.lower)
+        table = plain_table(
+            {
+                "bound": ["horizontal", "upper vertical", "lower vertical"],
+                "clusters": [_range(bound.max(axis=1) + 1) for bound in bounds],
+                "distance": [float(value) for value in self.distances],
+                "partitions": [len(bound) for bound in bounds],
+            }
+        )
+        head = (
+            f"{100 * self.level:g} % credible ball around {int(self.labels.max()) + 1} clusters "
+            f"of {len(self.labels):,} items"
+        )
+        size = (
+            f"  radius {self.radius:.6g} ({self.loss.name}), mass {self.mass:.4g}, "
+            f"{self.n_inside:,} distinct partitions inside"
+        )
+        return "\n".join([head, size, *(f"  {line}" for line in table)])
+
+
+def credible_ball(
+    best: Estimate | LabelsLike,
+    draws: DrawsLike,
+    level: float = 0.95,
+    *,
+    loss: LossLike | None = None,
+) -> CredibleBall:
+    """Credible ball around an estimate, with its horizontal and vertical bounds.
+
+    In a paper: *with posterior probability of at least 95 %, the partition is within the radius of
+    the estimate; the bounds show the most different partitions, and those with fewest and most
+    clusters, that are still credible*.
+
+    Parameters
+    ----------
+    best : Estimate or array_like of shape (n_items,)
+        The centre.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    level : float, default 0.95
+        Smallest posterior probability of the ball.
+    loss : str or Loss, optional
+        The distance; by default the loss that `best` was made for, "vi" for plain labels.
+
+    Returns
+    -------
+    CredibleBall
+
+    Notes
+    -----
+    The ball is the smallest one that holds the given share of the (weighted) draws. Draws at the
+    same distance are all inside or all outside, so that its mass can exceed `level`.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = epl.Draws([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2], [0, 1, 0, 1]])
+    >>> ball = epl.uncertainty.credible_ball([0, 0, 1, 1], draws, level=0.8)
+    >>> round(ball.radius, 6), ball.mass
+    (1.188722, 0.8)
+    >>> ball.upper
+    array([[0, 0, 0, 1]])
+    >>> ball.lower
+    array([[0, 0, 1, 2]])
+    """
+    labels, sample, chosen = read(best, draws, loss)
+    share = check_fraction(level, "level")
+    distance = loss_values(labels, sample, chosen)
+    tie = _TIE * float(np.abs(distance).max())
+    radius, inside = _smallest(distance, shares(sample), share, tie)
+    n_clusters = _n_clusters(sample)
+    edge = [
+        _farthest(sample, distance, members, tie)
+        for members in (
+            inside,
+            inside & (n_clusters == n_clusters[inside].min()),
+            inside & (n_clusters == n_clusters[inside].max()),
+        )
+    ]
+    return CredibleBall(
+        labels=labels,
+        loss=chosen,
+        level=share,
+        radius=radius,
+        mass=min(1.0, float(sample.weights[inside].sum() / sample.total_weight)),
+        n_inside=int(inside.sum()),
+        horizontal=edge[0][0],
+        upper=edge[1][0],
+        lower=edge[2][0],
+        distances=np.array([value for _, value in edge]),
+        inside=inside[sample.index],
+    )
+
+
+def _smallest(
+    distance: NDArray[np.float64], mass: NDArray[np.float64], level: float, tie: float
+) -> tuple[float, NDArray[np.bool_]]:
+    """Radius of the smallest ball of that mass, and which distinct draws it holds."""
+    order = np.argsort(distance, kind="stable")
+    reached = np.cumsum(mass[order]) >= level - 1e-12  # a sum of shares is not quite 1
+    # A draw of weight 0 is in no ball's way: the radius is that of a draw that counts.
+    first = int(np.argmax(reached & (mass[order] > 0))) if reached.any() else len(order) - 1
+    inside = (distance <= distance[order[first]] + tie) & (mass > 0)
+    return float(distance[inside].max()), inside
+
+
+def _farthest(
+    draws: Draws, distance: NDArray[np.float64], members: NDArray[np.bool_], tie: float
+) -> tuple[IntArray, float]:
+    """The members at the largest distance, and that distance."""
+    largest = float(distance[members].max())
+    rows = np.flatnonzero(members & (distance >= largest - tie))
+    return draws.distinct[rows].astype(np.int64), largest
+
+
+def _n_clusters(draws: Draws) -> IntArray:
+    """Number of clusters of each distinct partition."""
+    out = np.empty(draws.n_distinct, dtype=np.int64)
+    out[draws.index] = draws.n_clusters
+    return out
+
+
+def _range(values: IntArray) -> str:
+    low, high = int(values.min()), int(values.max())
+    return f"{low}" if low == high else f"{low}-{high}"

@@ -1,0 +1,81 @@
+import naive_uncertainty as naive
+import numpy as np
+import pytest
+from hypothesis import given
+
+import epluribus as epl
+import strategies
+from epluribus.uncertainty import credible_ball
+
+LOSSES = epl.losses.available()
+
+
+def as_set(bound):
+    return {tuple(row) for row in bound.tolist()}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@given(z=strategies.draws(max_items=7, max_draws=30))
+def test_ball_is_the_one_found_by_sorting(name, z):
+    """Every loss, level and tie against the plain definition, with and without weights."""
+    rng = np.random.default_rng(z.size)
+    best = epl.minimize(z, name, rng=0)
+    for level in (0.05, 0.5, 0.95, 1.0):
+        for weights in (None, rng.integers(1, 5, len(z)) * 0.25):
+            draws = epl.Draws(z, weights=weights)
+            ball = credible_ball(best, draws, level)
+            ref = naive.ball(name, best.labels.tolist(), z.tolist(), level, weights)
+            assert ball.radius == pytest.approx(ref["radius"], abs=1e-8)
+            assert ball.mass == pytest.approx(ref["mass"])
+            assert ball.mass >= level - 1e-12
+            for bound in ("horizontal", "upper", "lower"):
+                assert as_set(getattr(ball, bound)) == ref[bound]
+
+
+def test_distances_and_members():
+    z = strategies.random_draws(np.random.default_rng(0), 20, 100, 4)
+    best = epl.minimize(z, "vi", rng=0)
+    ball = credible_ball(best, z, 0.8)
+    values = epl.expected_loss(best.labels, z, "vi", per_draw=True)
+    np.testing.assert_array_equal(ball.inside, values <= ball.radius)
+    assert ball.mass == pytest.approx(ball.inside.mean())
+    for bound, value in zip((ball.horizontal, ball.upper, ball.lower), ball.distances, strict=True):
+        for labels in bound:
+            assert epl.loss(best.labels, labels, "vi") == pytest.approx(value)
+    assert ball.distances[0] == ball.radius
+
+
+def test_the_loss_can_be_another_and_may_be_lopsided():
+    z = strategies.random_draws(np.random.default_rng(1), 12, 60, 3)
+    best = epl.minimize(z, "vi", rng=0)
+    assert credible_ball(best, z).loss.name == "vi"
+    assert credible_ball(best, z, loss="binder").loss.name == "binder"
+    assert credible_ball(best.labels, z).loss.name == "vi"
+    costly = epl.losses.binder(cost=1.5)
+    values = epl.expected_loss(best.labels, z, costly, per_draw=True)
+    assert credible_ball(best, z, 1.0, loss=costly).radius == values.max()
+
+
+def test_a_draw_of_weight_zero_counts_for_nothing():
+    draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 2]], weights=[1, 1, 0])
+    ball = credible_ball([0, 0, 1], draws, 1.0)
+    assert ball.radius == 0.0
+    assert ball.n_inside == 1
+    np.testing.assert_array_equal(ball.lower, [[0, 0, 1]])
+
+
+def test_printing():
+    ball = credible_ball([0, 0, 1, 1], [[0, 0, 1, 1]] * 3 + [[0, 0, 0, 1]] + [[0, 1, 1, 1]], 0.95)
+    text = str(ball)
+    assert text.splitlines()[0] == "95 % credible ball around 2 clusters of 4 items"
+    assert "upper vertical" in text
+    assert "lower vertical" in text
+    assert repr(ball) == "CredibleBall(radius=1.18872, mass=1, level=0.95, loss='vi')"
+    assert "1-4" in str(credible_ball([0, 0, 1, 1], [[0, 0, 0, 0], [0, 1, 2, 3]], 1.0))
+
+
+def test_bad_arguments_are_refused_in_words():
+    with pytest.raises(ValueError, match=r"'level' must be a number in \(0, 1\]; got 95"):
+        credible_ball([0, 1], [[0, 1]], 95)
+    with pytest.raises(ValueError, match=r"'best' must have 2 items; got 3"):
+        credible_ball([0, 1, 1], [[0, 1]])

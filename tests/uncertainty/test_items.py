@@ -1,0 +1,125 @@
+import sys
+
+import naive_uncertainty as naive
+import numpy as np
+import pytest
+from hypothesis import given
+
+import epluribus as epl
+import strategies
+from epluribus.uncertainty import clusters, items
+
+LOSSES = epl.losses.available()
+
+
+@given(z=strategies.draws(max_items=9, max_draws=12))
+def test_support_and_runner_up_against_the_similarity_matrix(z):
+    rng = np.random.default_rng(z.size)
+    best = epl.partition.canonical(rng.integers(3, size=z.shape[1]))
+    weights = rng.random(len(z)) + 0.1
+    table = items(best, epl.Draws(z, weights=weights))
+    affinity, alone = naive.items(best.tolist(), z.tolist(), weights)
+    for i, own in enumerate(best):
+        single = np.isnan(affinity[i, own])
+        assert table.support[i] == pytest.approx(alone[i] if single else affinity[i, own])
+        places = {g: value for g, value in enumerate(affinity[i]) if g != own}
+        if not single:
+            places[-1] = alone[i]
+        if not places:
+            assert table.runner_up[i] == -1
+            continue
+        assert table.runner_up_probability[i] == pytest.approx(max(places.values()))
+        chosen = int(table.runner_up[i])
+        assert places[chosen] == pytest.approx(max(places.values()))
+    assert np.all(np.diff(table.support[table.order]) >= 0)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@given(z=strategies.draws())
+def test_contributions_add_up_to_the_expected_loss(name, z):
+    best = epl.partition.canonical(np.arange(z.shape[1]) % 3)
+    table = items(best, z, loss=name)
+    assert table.contribution.sum() == pytest.approx(epl.expected_loss(best, z, name), abs=1e-9)
+    assert table.contribution.min() >= -1e-12
+
+
+def test_contribution_to_binder_is_half_the_pairs_in_disagreement():
+    z = strategies.random_draws(np.random.default_rng(3), 15, 30, 4)
+    best = z[0]
+    together = best[:, None] == best[None, :]
+    p = naive.psm(z)
+    ref = np.where(together, 1 - p, p).sum(axis=1) / 2
+    np.testing.assert_allclose(items(best, z, loss="binder").contribution, ref)
+
+
+def test_contributions_of_losses_of_the_user():
+    def odd(n):
+        return float(n % 3)
+
+    def f0(joint, size, group, n_items):
+        return 1.0 + joint * joint + 0.0 * size * group * n_items
+
+    def priced(joint, size, group, n_items):
+        return 5.0 + size + group - 2 * joint + 0.0 * n_items
+
+    z = strategies.random_draws(np.random.default_rng(4), 9, 12, 3)
+    z[3] = z[0]
+    for loss in (epl.Loss(f0, odd, odd, odd), epl.Loss(priced, odd, odd, odd, linear=True)):
+        table = items(z[0], z, loss=loss)
+        assert table.contribution.sum() == pytest.approx(epl.expected_loss(z[0], z, loss))
+
+
+@given(z=strategies.draws(max_items=9, max_draws=12))
+def test_clusters_against_sets_of_items(z):
+    rng = np.random.default_rng(z.size)
+    best = epl.partition.canonical(rng.integers(3, size=z.shape[1]))
+    weights = rng.random(len(z)) + 0.1
+    table = clusters(best, epl.Draws(z, weights=weights))
+    stability, found = naive.jaccard(best.tolist(), z.tolist(), weights)
+    np.testing.assert_allclose(table.stability, stability)
+    np.testing.assert_allclose(table.recovered, found, atol=1e-12)
+    p = naive.psm(z, weights)
+    _, alone = naive.items(best.tolist(), z.tolist(), weights)
+    for g in range(len(table)):
+        mine = np.flatnonzero(best == g)
+        block = p[np.ix_(mine, mine)][~np.eye(len(mine), dtype=bool)]
+        ref = block.mean() if len(mine) > 1 else alone[mine[0]]
+        assert table.cohesion[g] == pytest.approx(ref)
+        means = [p[np.ix_(mine, best == h)].mean() if h != g else -1 for h in range(len(table))]
+        if len(table) > 1:
+            assert table.separation[g] == pytest.approx(1 - max(means))
+            assert means[table.nearest[g]] == pytest.approx(max(means))
+        else:
+            assert np.isnan(table.separation[0])
+            assert table.nearest[0] == -1
+
+
+def test_blocks_and_threads_change_nothing(monkeypatch):
+    z = strategies.random_draws(np.random.default_rng(5), 600, 20, 6)
+    whole = items(z[0], z, n_jobs=1)
+    monkeypatch.setattr(sys.modules["epluribus.uncertainty.items"], "_CELLS", 1)
+    parts = items(z[0], z, n_jobs=2)  # 256 items a block
+    for field in ("support", "runner_up", "runner_up_probability", "contribution"):
+        np.testing.assert_array_equal(getattr(whole, field), getattr(parts, field))
+    np.testing.assert_allclose(clusters(z[0], z).cohesion, clusters(z[0], z, n_jobs=1).cohesion)
+
+
+def test_tables_print_the_uncertain_first():
+    z = np.array([[0, 0, 0, 1, 1, 1]] * 8 + [[0, 0, 1, 1, 1, 1]] * 4)
+    draws = epl.Draws(z, items=list("abcdef"))
+    best = epl.minimize(draws, rng=0)
+    table = items(best, draws)
+    assert str(table).splitlines()[1].startswith("c ")
+    assert repr(table) == "ItemTable(n_items=6, lowest_support=0.6667, loss='vi')"
+    assert "ClusterTable(n_clusters=2" in repr(clusters(best, draws))
+    assert table.to_pandas()["item"][0] == "c"
+    assert clusters(best, draws).to_pandas().shape == (2, 7)
+    many = strategies.random_draws(np.random.default_rng(0), 40, 10, 20)
+    assert "and 25 more items, each surer" in str(items(many[0], many))
+    assert "more clusters" in str(clusters(np.arange(40), many))
+
+
+def test_pandas_is_asked_for_by_name(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"needs pandas.*pip install 'epluribus\[pandas\]'"):
+        items([0, 1], [[0, 1]]).to_pandas()

@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+
+import epluribus as epl
+import oracles
+import strategies
+from epluribus.uncertainty import modes
+
+ONE = np.repeat([0, 1, 2, 3], 5)
+OTHER = np.arange(20) % 4
+
+
+def around(centres, weights, rng, n_draws=300, noise=0.1):
+    """Draws around several partitions."""
+    centre = np.array(centres)[rng.choice(len(centres), size=n_draws, p=weights)]
+    return np.where(rng.random(centre.shape) < noise, rng.integers(4, size=centre.shape), centre)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "nvi"])
+def test_two_clear_modes(loss):
+    z = around([ONE, OTHER], [0.6, 0.4], np.random.default_rng(0))
+    found = modes(z, loss, rng=1)
+    assert found.n_modes == len(found) == 2
+    np.testing.assert_array_equal(found.labels, [ONE, OTHER])
+    np.testing.assert_allclose(found.weights, [0.6, 0.4], atol=0.08)
+    assert found.expected_loss < 0.7 * found.single_loss
+    assert found.sentence.startswith(
+        "One estimate is not a fair summary: the draws fall into 2 groups"
+    )
+    assert "% and " in found.sentence
+    table = [
+        [oracles.loss(loss, mode, row) for mode in (ONE.tolist(), OTHER.tolist())]
+        for row in z.tolist()
+    ]
+    ref = np.array(table)
+    np.testing.assert_array_equal(found.assignments, ref.argmin(axis=1))
+    assert found.expected_loss == pytest.approx(ref.min(axis=1).mean())
+    assert found.distances[0, 1] == pytest.approx(oracles.loss(loss, ONE.tolist(), OTHER.tolist()))
+    near = ref.argmin(axis=1) == 1
+    assert found.expected_losses[1] == pytest.approx(ref[near, 1].mean())
+
+
+def test_three_clear_modes():
+    third = np.zeros(20, dtype=int)
+    z = around([ONE, OTHER, third], [0.5, 0.3, 0.2], np.random.default_rng(1), noise=0.05)
+    found = modes(z, rng=0)
+    assert found.n_modes == 3
+    assert " to " in found.sentence
+    assert {tuple(row) for row in found.labels} == {tuple(ONE), tuple(OTHER), tuple(third)}
+
+
+@pytest.mark.parametrize("n_items", [10, 50])
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_one_mode(n_items, loss):
+    for seed in range(4):
+        z = strategies.random_draws(np.random.default_rng(seed), n_items, 200, 4)
+        found = modes(z, loss, rng=0)
+        assert found.n_modes == 1
+        assert found.sentence.startswith("One estimate is a fair summary: with ")
+        assert found.expected_loss == pytest.approx(found.single_loss)
+
+
+def test_few_different_draws():
+    same = modes([[0, 0, 1]] * 4, rng=0)
+    assert same.n_modes == 1
+    assert same.expected_loss == 0
+    assert modes([[0, 0, 1]], n_modes=3, rng=0).n_modes == 1
+    assert "whether it is a fair summary was not tried" in modes(same.labels, rng=0).sentence
+    mixed = modes([[0, 0, 1]] * 3 + [[0, 1, 2]], n_modes=2, rng=0)
+    np.testing.assert_array_equal(mixed.labels, [[0, 0, 1], [0, 1, 2]])
+    assert mixed.expected_loss == 0
+    assert mixed.sentence.startswith("As asked for, the draws fall into 2 groups (75 % and 25 %)")
+
+
+def test_a_given_number_is_never_worse_than_one_less():
+    z = strategies.random_draws(np.random.default_rng(3), 15, 100, 4)
+    values = [modes(z, n_modes=m, rng=0).expected_loss for m in (1, 2, 4)]
+    assert values[0] > values[1] > values[2]
+    assert "was not tried" in modes(z, n_modes=1, rng=0).sentence
+
+
+def test_weights_count():
+    z = around([ONE, OTHER], [0.5, 0.5], np.random.default_rng(4))
+    near = np.array([epl.loss(ONE, row) < epl.loss(OTHER, row) for row in z])
+    weights = np.where(near, 9.0, 1.0)
+    found = modes(epl.Draws(z, weights=weights), n_modes=2, rng=0)
+    assert found.weights[0] == pytest.approx(weights[near].sum() / weights.sum())
+
+
+def test_same_rng_same_answer_for_any_n_jobs():
+    z = around([ONE, OTHER], [0.6, 0.4], np.random.default_rng(5), n_draws=600, noise=0.3)
+    first, second = modes(z, rng=3, n_jobs=1), modes(z, rng=3, n_jobs=3)
+    np.testing.assert_array_equal(first.labels, second.labels)
+    assert first.silhouettes == second.silhouettes
+
+
+def test_printing():
+    found = modes(around([ONE, OTHER], [0.6, 0.4], np.random.default_rng(0)), rng=1)
+    assert "mode  weight  clusters  loss within" in str(found)
+    assert repr(found).startswith("Modes(n_modes=2, weights=[0.")
+
+
+def test_bad_arguments_are_refused_in_words():
+    with pytest.raises(ValueError, match=r"'n_modes' must be a whole number or 'auto'; got 'many'"):
+        modes([[0, 1]], n_modes="many")
+    with pytest.raises(ValueError, match=r"'n_modes' must be at least 1; got 0. Or say 'auto'"):
+        modes([[0, 1]], n_modes=0)
+    with pytest.raises(ValueError, match=r"'max_modes' must be at least 1; got 0"):
+        modes([[0, 1]], max_modes=0)
