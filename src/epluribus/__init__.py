@@ -13,6 +13,7 @@ from epluribus.search import exact, greedy, minimize
 if TYPE_CHECKING:
     from epluribus import datasets, models, plots, uncertainty
     from epluribus.sampling import sample
+    from epluribus.uncertainty import align, certificate, credible_ball, modes, psm, stability
 
 __version__ = "0.1.0"
 
@@ -21,6 +22,9 @@ __all__ = [
     "Estimate",
     "Loss",
     "__version__",
+    "align",
+    "certificate",
+    "credible_ball",
     "datasets",
     "exact",
     "expected_loss",
@@ -29,10 +33,13 @@ __all__ = [
     "losses",
     "minimize",
     "models",
+    "modes",
     "partition",
     "plots",
+    "psm",
     "sample",
     "search",
+    "stability",
     "uncertainty",
 ]
 
@@ -43,6 +50,10 @@ _ON_DEMAND = {
     "plots": "epluribus.plots",
     "sample": "epluribus.sampling",
     "uncertainty": "epluribus.uncertainty",
+    **dict.fromkeys(
+        ("align", "certificate", "credible_ball", "modes", "psm", "stability"),
+        "epluribus.uncertainty",
+    ),
 }
 
 
