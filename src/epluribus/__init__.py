@@ -13,7 +13,12 @@ from epluribus.search import exact, greedy, minimize
 if TYPE_CHECKING:
     from epluribus import datasets, models, plots, uncertainty
     from epluribus.sampling import sample
-    from epluribus.uncertainty import align, certificate, credible_ball, modes, psm, stability
+    from epluribus.uncertainty.align import align
+    from epluribus.uncertainty.ball import credible_ball
+    from epluribus.uncertainty.certificate import certificate
+    from epluribus.uncertainty.modes import modes
+    from epluribus.uncertainty.psm import psm
+    from epluribus.uncertainty.stability import stability
 
 __version__ = "0.1.0"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from epluribus.estimate import Estimate
 
-__all__ = ["read_labels", "read_table", "write_estimate", "write_whole"]
+__all__ = ["read_labels", "read_table", "write_arrays", "write_estimate", "write_whole"]
 
 _DELIMITERS = (",", ";", "\t", " ")
 _READABLE = "csv, txt, tsv (also with .gz), npy, npz"
@@ -174,6 +174,17 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def write_arrays(path: Path, arrays: dict[str, Any], *, compress: bool = False) -> None:
+    """Arrays by name, as NumPy's npz, under exactly this name."""
+    save = np.savez_compressed if compress else np.savez
+
+    def write(target: Path) -> None:
+        with target.open("wb") as stream:
+            save(stream, **arrays)
+
+    write_whole(path, write)
 
 
 def _umask() -> int:

@@ -8,12 +8,13 @@ not there. Nothing in it is executed on reading (no pickles).
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from epluribus.io.files import write_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,13 +61,7 @@ def write_checkpoint(
         arrays[f"kept{c}/log_posterior"] = chain.log_posterior[:n]
     text = json.dumps({"format": FORMAT, **header, "chains": numbers}, default=_plain)
     arrays["header"] = np.frombuffer(text.encode(), dtype=np.uint8)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("wb") as stream:
-            np.savez(stream, **arrays)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_arrays(path, arrays)
 
 
 def read_checkpoint(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus.io.files import write_arrays
 from epluribus.uncertainty.chains import coclustering_disagreement, ess, rhat
 
 if TYPE_CHECKING:
@@ -158,7 +158,6 @@ class Trace:
         ----------
         path : str or Path
         """
-        path = Path(path)
         shape = (self.n_chains, self.n_draws)
         arrays: dict[str, Any] = {
             "labels": _table(self.draws, shape),
@@ -169,13 +168,7 @@ class Trace:
         if self.column_draws is not None:
             arrays["column_labels"] = _table(self.column_draws, shape)
             arrays["column_map_labels"] = self.column_map_labels
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with beside.open("wb") as stream:
-                np.savez_compressed(stream, **arrays)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        write_arrays(Path(path), arrays, compress=True)
 
     def __repr__(self) -> str:
         return (
