@@ -12,6 +12,7 @@ from epluribus.search import exact, greedy, minimize
 
 if TYPE_CHECKING:
     from epluribus import datasets, models, plots
+    from epluribus.io.read import read_draws
     from epluribus.sampling import sample
 
 __version__ = "0.1.0"
@@ -31,6 +32,7 @@ __all__ = [
     "models",
     "partition",
     "plots",
+    "read_draws",
     "sample",
     "search",
 ]
@@ -40,6 +42,7 @@ _ON_DEMAND = {
     "datasets": "epluribus.datasets",
     "models": "epluribus.models",
     "plots": "epluribus.plots",
+    "read_draws": "epluribus.io.read",
     "sample": "epluribus.sampling",
 }
 
