@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from epluribus import datasets, models, plots
     from epluribus.io.read import read_draws
     from epluribus.sampling import sample
+    from epluribus.soft import soft_draws, soft_psm
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,8 @@ __all__ = [
     "read_draws",
     "sample",
     "search",
+    "soft_draws",
+    "soft_psm",
 ]
 
 # Loaded when first used, so that `import epluribus` stays quick (SPEC 1).
@@ -44,6 +47,8 @@ _ON_DEMAND = {
     "plots": "epluribus.plots",
     "read_draws": "epluribus.io.read",
     "sample": "epluribus.sampling",
+    "soft_draws": "epluribus.soft",
+    "soft_psm": "epluribus.soft",
 }
 
 
