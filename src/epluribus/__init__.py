@@ -13,6 +13,7 @@ from epluribus.search import exact, greedy, minimize
 if TYPE_CHECKING:
     from epluribus import datasets, models, plots
     from epluribus.io.read import read_draws
+    from epluribus.io.saved import load
     from epluribus.sampling import sample
     from epluribus.soft import soft_draws, soft_psm
 
@@ -27,6 +28,7 @@ __all__ = [
     "exact",
     "expected_loss",
     "greedy",
+    "load",
     "loss",
     "losses",
     "minimize",
@@ -43,6 +45,7 @@ __all__ = [
 # Loaded when first used, so that `import epluribus` stays quick (SPEC 1).
 _ON_DEMAND = {
     "datasets": "epluribus.datasets",
+    "load": "epluribus.io.saved",
     "models": "epluribus.models",
     "plots": "epluribus.plots",
     "read_draws": "epluribus.io.read",

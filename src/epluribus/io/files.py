@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import tempfile
 from pathlib import Path
@@ -11,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus._need import need
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from epluribus.estimate import Estimate
 
 __all__ = ["read_labels", "write_estimate", "write_whole"]
+
+_WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")
 
 
 def read_labels(path: Path) -> list[Any]:
@@ -56,37 +59,44 @@ def _umask() -> int:
     return mask
 
 
-def write_estimate(path: Path, estimate: Estimate) -> None:
-    """Labels as csv (item, cluster), txt (one label a line), npy or json, by the name's ending."""
+def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> None:
+    """Labels as csv or parquet (item, cluster, certainty), txt, npy or json, by the name's ending."""
+    from epluribus.io.results import columns
+    from epluribus.io.saved import to_json
+
     kind = path.suffix.lower()
-    if kind == ".csv":
-        names = estimate.items or [str(i) for i in range(len(estimate.labels))]
-
-        def write(target: Path) -> None:
-            with target.open("w", encoding="utf-8", newline="") as stream:
-                table = csv.writer(stream, lineterminator="\n")
-                table.writerow(["item", "cluster"])
-                table.writerows(zip(names, estimate.labels.tolist(), strict=True))
-
-    elif kind == ".npy":
-
-        def write(target: Path) -> None:
-            np.save(target, estimate.labels)
-
-    elif kind == ".json":
-
-        def write(target: Path) -> None:
-            target.write_text(json.dumps(estimate.to_dict()) + "\n", encoding="utf-8")
-
-    elif kind == ".txt":
-
-        def write(target: Path) -> None:
-            target.write_text(
-                "\n".join(map(str, estimate.labels.tolist())) + "\n", encoding="utf-8"
-            )
-
-    else:
+    if kind not in _WRITABLE:
+        raise ValueError(f"The output '{path}' must end in {_one_of()}; it ends in '{kind}'.")
+    if certainty is not None and kind not in (".csv", ".parquet"):
         raise ValueError(
-            f"The output '{path}' must end in .csv, .txt, .npy or .json; it ends in '{kind}'."
+            f"'certainty' must be None for the output '{path}': only .csv and .parquet have a column "
+            "for it."
         )
-    write_whole(path, write)
+    if kind == ".json":
+        to_json(estimate, path)
+    elif kind == ".npy":
+        write_whole(path, lambda target: np.save(target, estimate.labels))
+    elif kind == ".txt":
+        text = "\n".join(map(str, estimate.labels.tolist())) + "\n"
+        write_whole(path, lambda target: target.write_text(text, encoding="utf-8"))
+    else:
+        write = _write_csv if kind == ".csv" else _write_parquet
+        table = columns(estimate, certainty)
+        write_whole(path, lambda target: write(target, table))
+
+
+def _one_of() -> str:
+    return f"{', '.join(_WRITABLE[:-1])} or {_WRITABLE[-1]}"
+
+
+def _write_csv(path: Path, table: dict[str, Any]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(table)
+        writer.writerows(zip(*(values.tolist() for values in table.values()), strict=True))
+
+
+def _write_parquet(path: Path, table: dict[str, Any]) -> None:
+    arrow = need("pyarrow", "files", "Writing parquet")
+    parquet = need("pyarrow.parquet", "files", "Writing parquet")
+    parquet.write_table(arrow.table(table), path)
