@@ -12,6 +12,7 @@ from epluribus.search import exact, greedy, minimize
 
 if TYPE_CHECKING:
     from epluribus import datasets, models, plots
+    from epluribus.consensus import ConsensusClustering as ConsensusClustering
     from epluribus.io.read import read_draws
     from epluribus.io.saved import load
     from epluribus.sampling import sample
@@ -42,8 +43,10 @@ __all__ = [
     "soft_psm",
 ]
 
-# Loaded when first used, so that `import epluribus` stays quick (SPEC 1).
+# Loaded when first used, so that `import epluribus` stays quick (SPEC 1). What needs an extra to be
+# defined at all is not in `__all__`: `from epluribus import *` must work without.
 _ON_DEMAND = {
+    "ConsensusClustering": "epluribus.consensus",
     "datasets": "epluribus.datasets",
     "load": "epluribus.io.saved",
     "models": "epluribus.models",
@@ -65,4 +68,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_ON_DEMAND})
