@@ -1,4 +1,5 @@
 import gzip
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -239,18 +240,71 @@ def test_rds_refused_in_words(tmp_path):
         epl.read_draws(path)
 
 
-def test_arrays_of_r_with_named_dimensions():
-    """As the reader returns a draws_array of posterior: it cannot be written without R."""
-    import xarray as xr
+@dataclass
+class RArray:
+    """An array with the attributes R gives it, for the writer of rdata."""
 
-    from epluribus.io.rds import _from_r
+    values: np.ndarray
+    dimnames: dict
+    classes: tuple = ()
 
+
+def build_r_array(data, converter):
+    from rdata.conversion.to_r import build_r_object
+    from rdata.parser import RObjectType
+
+    values = data.values
+    attributes = {
+        "dim": np.array(values.shape, dtype=np.int32),
+        "dimnames": {name: np.array(entries) for name, entries in data.dimnames.items()},
+    }
+    if data.classes:
+        attributes["class"] = np.array(data.classes)
+    return build_r_object(
+        RObjectType.INT if values.dtype.kind == "i" else RObjectType.REAL,
+        value=np.ravel(values, order="F"),
+        is_object=bool(data.classes),
+        attributes=converter.convert_to_r_attributes(attributes),
+    )
+
+
+def write_array(path, *args):
+    rdata = pytest.importorskip("rdata", reason="rdata is not installed")
+    rdata.write_rds(path, RArray(*args), constructor_dict={RArray: build_r_array})
+    return path
+
+
+def test_arrays_of_posterior_and_coda(tmp_path):
+    path = tmp_path / "z.rds"
     names = ["alpha", "z[1]", "z[2]", "z[3]", "z[4]"]
     values = np.concatenate([np.full((2, 5, 1), 0.5), Z3], axis=2).transpose(1, 0, 2)
-    dims = ("iteration", "chain", "variable")
-    array = xr.DataArray(values, dims=dims, coords={"variable": names})
-    same(epl.Draws(_from_r(array, None, "the file 'z.rds'")))
-    table = xr.DataArray(Z, dims=("dim_0", "dim_1"), coords={"dim_1": list("abcd")})
-    assert epl.Draws(_from_r(table, None, "it")).items == tuple("abcd")
+    dimnames = {"iteration": list("12345"), "chain": list("12"), "variable": names}
+    write_array(path, values, dimnames, ("draws_array", "draws", "array"))
+    same(epl.read_draws(path))
+    write_array(path, values, dict(zip("abc", dimnames.values(), strict=True)))
     with pytest.raises(ValueError, match=r"must say which dimension is the chain; .* names\(dimn"):
-        _from_r(array.rename(chain="dim_1"), None, "the file 'z.rds'")
+        epl.read_draws(path)
+    flat = values.transpose(1, 0, 2).reshape(10, 5)
+    write_array(path, flat, {"draw": [str(t) for t in range(10)], "variable": names}, ("mcmc",))
+    assert same(epl.read_draws(path), chains=1).items is None
+
+
+def test_matrix_of_r_with_item_names(tmp_path):
+    rows = [str(t) for t in range(10)]
+    path = write_array(tmp_path / "z.rds", Z.astype(np.int32), {"a": rows, "b": list("wxyz")})
+    assert same(epl.read_draws(path), chains=1).items == tuple("wxyz")
+
+
+def test_missing_values_of_r_are_refused(tmp_path):
+    holes = np.ma.masked_array(Z.astype(np.int32), mask=False)
+    holes[6, 2] = np.ma.masked
+    with pytest.raises(ValueError, match=r"draw 6, item 2 .* has a missing value"):
+        epl.Draws(holes)
+    broken = Z.astype(np.int32)
+    broken[6, 2] = np.iinfo(np.int32).min  # how R stores NA
+    path = write_rds(tmp_path / "z.rds", broken)
+    pair = write_rds(tmp_path / "pair.rds", [Z.astype(np.int32), broken])
+    with pytest.raises(ValueError, match=r"draw 6, item 2 .* has a missing value"):
+        epl.read_draws(pair)
+    with pytest.raises(ValueError, match=r"draw 6, item 2 .* has a missing value"):
+        epl.read_draws(path)

@@ -119,6 +119,11 @@ def _as_array(z: Any, argument: str) -> NDArray[Any]:
                     f"'{argument}' must have rows of one length; draw 0 has {lengths[0]} items and "
                     f"draw {t} has {length}."
                 )
+    if isinstance(z, np.ma.MaskedArray) and np.ma.is_masked(z):
+        *_, t, i = np.argwhere(np.ma.getmaskarray(z))[0]
+        raise ValueError(
+            f"'{argument}' must hold labels; draw {t}, item {i} (counted from 0) has a missing value."
+        )
     return np.asarray(z)
 
 

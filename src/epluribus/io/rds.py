@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,10 @@ def read_r(path: Path, var: str | None = None) -> Source:
     rdata = need("rdata", "files", "Reading R's files")
     read = rdata.read_rds if path.suffix.lower() == ".rds" else rdata.read_rda
     try:
-        value = read(str(path))
+        with warnings.catch_warnings():
+            # Of the classes of posterior and coda it says that it reads what is below them: good.
+            warnings.filterwarnings("ignore", message="Missing constructor for R class")
+            value = read(str(path))
     except Exception as error:  # the parser has no errors of its own
         raise ValueError(f"The file '{path}' could not be read as R data: {error}") from error
     return _from_r(value, var, f"the file '{path}'")
@@ -35,14 +39,14 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
         shapes = {np.shape(part.labels) for part in parts}
         if len(shapes) != 1:
             raise ValueError(f"The chains in {where} must have one shape; got {sorted(shapes)}.")
-        return Source(np.stack([part.labels for part in parts]), parts[0].items)
+        return Source(np.ma.stack([part.labels for part in parts]), parts[0].items)
     if hasattr(value, "columns"):
         return pick_columns(
             value.columns, lambda i: value.iloc[:, i].to_numpy(), where=where, var=var
         )
     if hasattr(value, "coords"):
         return _from_named_array(value, var, where)
-    array = np.asarray(value)
+    array = np.asanyarray(value)  # masked where R has NA
     if array.ndim != 2:
         raise ValueError(
             f"The labels in {where} must be a matrix of draws by items, or have named dimensions; "
