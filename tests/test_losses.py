@@ -189,3 +189,15 @@ def test_cost_out_of_range(cost):
 def test_partitions_of_different_length():
     with pytest.raises(ValueError, match=r"'b' must have 2 items; got 3"):
         epl.loss([0, 1], [0, 1, 2])
+
+
+@pytest.mark.parametrize("name", [*epl.losses.available(), "cost"])
+def test_losses_can_be_pickled_and_copied(name):
+    import copy
+    import pickle
+
+    one = epl.losses.vi(cost=1 / 3) if name == "cost" else epl.losses.get(name)
+    again = pickle.loads(pickle.dumps(one))
+    assert (again.name, again.linear, again.metric) == (one.name, one.linear, one.metric)
+    assert epl.loss([0, 0, 1, 1], [0, 1, 1, 1], again) == epl.loss([0, 0, 1, 1], [0, 1, 1, 1], one)
+    assert copy.deepcopy(one) is one

@@ -1,4 +1,4 @@
-import builtins
+import sys
 
 import matplotlib as mpl
 import numpy as np
@@ -30,14 +30,7 @@ def test_n_clusters_shows_the_posterior_and_the_estimate():
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "epluribus\[plots\]"'):
         plots.histogram([1.0], [0])
 

@@ -12,7 +12,11 @@ from epluribus.search import exact, greedy, minimize
 
 if TYPE_CHECKING:
     from epluribus import datasets, models, plots, uncertainty
+    from epluribus.consensus import ConsensusClustering as ConsensusClustering
+    from epluribus.io.read import read_draws
+    from epluribus.io.saved import load
     from epluribus.sampling import sample
+    from epluribus.soft import soft_draws, soft_psm
     from epluribus.uncertainty.align import align
     from epluribus.uncertainty.ball import credible_ball
     from epluribus.uncertainty.certificate import certificate
@@ -34,6 +38,7 @@ __all__ = [
     "exact",
     "expected_loss",
     "greedy",
+    "load",
     "loss",
     "losses",
     "minimize",
@@ -42,23 +47,32 @@ __all__ = [
     "partition",
     "plots",
     "psm",
+    "read_draws",
     "sample",
     "search",
+    "soft_draws",
+    "soft_psm",
     "stability",
     "uncertainty",
 ]
 
-# Loaded when first used, so that `import epluribus` stays quick (SPEC 1).
+# Loaded when first used, so that `import epluribus` stays quick (SPEC 1). What needs an extra to be
+# defined at all is not in `__all__`: `from epluribus import *` must work without.
 _ON_DEMAND = {
+    "ConsensusClustering": "epluribus.consensus",
     "datasets": "epluribus.datasets",
+    "load": "epluribus.io.saved",
     "models": "epluribus.models",
     "plots": "epluribus.plots",
+    "read_draws": "epluribus.io.read",
     "sample": "epluribus.sampling",
     "uncertainty": "epluribus.uncertainty",
     **dict.fromkeys(
         ("align", "certificate", "credible_ball", "modes", "psm", "stability"),
         "epluribus.uncertainty",
     ),
+    "soft_draws": "epluribus.soft",
+    "soft_psm": "epluribus.soft",
 }
 
 
@@ -72,4 +86,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_ON_DEMAND})

@@ -37,7 +37,8 @@ class Draws:
         Cluster labels, one draw a row. Labels are names only: integers with gaps, negative numbers,
         whole floats and strings are all fine, and may mean different clusters in different draws.
         Also accepted: lists, a pandas DataFrame (columns are items), an xarray DataArray or
-        Dataset, an ArviZ object, the path of a file (csv, npy, npz), or another `Draws`.
+        Dataset, an ArviZ object, the path of a file (see `read_draws`) or a list of paths, one a
+        chain, or another `Draws`.
     weights : array_like of shape (n_draws,), optional
         Weight of each draw, for importance samples or ensembles. All 1 by default.
     burn : int, default 0
@@ -49,7 +50,7 @@ class Draws:
     chains : array_like of shape (n_draws,), optional
         Which chain each draw of a two-dimensional `z` comes from.
     var : str, optional
-        The variable to read where the input holds several (xarray Dataset, ArviZ, npz).
+        The variable to read where the input holds several.
 
     Attributes
     ----------
@@ -103,9 +104,13 @@ class Draws:
             if weights is None:
                 weights = z.draw_weights
         else:
-            from epluribus.io.convert import to_table
+            from epluribus.io.convert import source_to_table, to_table
+            from epluribus.io.source import Source
 
-            source, chain, names = to_table(z, var=var)
+            if isinstance(z, Source):
+                source, chain, names = source_to_table(z)
+            else:
+                source, chain, names = to_table(z, var=var)
         if chains is not None:
             chain = _check_chains(chains, len(source))
         row_weights = _check_weights(weights, len(source))
@@ -130,6 +135,132 @@ class Draws:
         self.n_chains: int = int(self.chains.max()) + 1
         weights = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
         self.weights: NDArray[np.float64] = weights.astype(np.float64)
+
+    # --- other ways in ---
+
+    @classmethod
+    def from_arviz(
+        cls, data: Any, var: str | None = None, *, group: str = "posterior", **options: Any
+    ) -> Draws:
+        """Draws from an ArviZ object: InferenceData (ArviZ 0.x) or DataTree (1.x).
+
+        Parameters
+        ----------
+        data : InferenceData or DataTree
+            What PyMC, NumPyro and others return, with dimensions chain, draw and one of items.
+        var : str, optional
+            The variable that holds the labels. Not needed where only one can: one of whole numbers.
+        group : str, default "posterior"
+            The group it is in.
+        **options
+            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> import xarray as xr
+        >>> labels = xr.Dataset({"z": (("chain", "draw", "item"), [[[3, 3, 5], [0, 1, 1]]])})
+        >>> epl.Draws.from_arviz(xr.DataTree.from_dict({"posterior": labels}))
+        Draws(n_draws=2, n_items=3, n_distinct=2, n_chains=1)
+        """
+        from epluribus.io.labelled import from_labelled
+
+        return cls(from_labelled(data, var, group=group), **options)
+
+    @classmethod
+    def from_xarray(
+        cls,
+        data: Any,
+        var: str | None = None,
+        *,
+        chain: str = "chain",
+        draw: str = "draw",
+        **options: Any,
+    ) -> Draws:
+        """Draws from an xarray DataArray or Dataset, its dimensions in any order.
+
+        Parameters
+        ----------
+        data : DataArray or Dataset
+            The labels; with a dimension `draw`, perhaps one `chain`, and one of items.
+        var : str, optional
+            The variable of a Dataset, as in `from_arviz`.
+        chain, draw : str
+            Names of these dimensions.
+        **options
+            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> import xarray as xr
+        >>> labels = xr.DataArray([[0, 1], [0, 1], [1, 1]], dims=("gene", "iteration"))
+        >>> epl.Draws.from_xarray(labels, draw="iteration")
+        Draws(n_draws=2, n_items=3, n_distinct=2, n_chains=1)
+        """
+        from epluribus.io.labelled import from_labelled
+
+        return cls(from_labelled(data, var, chain=chain, draw=draw), **options)
+
+    @classmethod
+    def from_pandas(
+        cls, frame: Any, var: str | None = None, *, chain: str | None = None, **options: Any
+    ) -> Draws:
+        """Draws from a data frame: one draw a row, one item a column.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Columns are read as those of a file, see `read_draws`.
+        var : str, optional
+            The variable whose entries ``var[1]``, ``var[2]``, ... are the labels.
+        chain : str, optional
+            The column, or level of the index, that holds the chain; by default ``.chain``,
+            ``chain__`` or ``chain``, where there is one.
+        **options
+            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"chain": [1, 1, 2], "ann": [0, 0, 1], "bob": [0, 1, 1]})
+        >>> draws = epl.Draws.from_pandas(frame)
+        >>> draws.items, draws.n_chains
+        (('ann', 'bob'), 2)
+        """
+        from epluribus.io.frames import from_frame
+
+        return cls(from_frame(frame, var=var, chain=chain), **options)
+
+    @classmethod
+    def from_estimators(
+        cls, estimators: Sequence[Any], *, noise: str = "alone", **options: Any
+    ) -> Draws:
+        """Draws from fitted scikit-learn clusterers: the `labels_` of each is one draw.
+
+        Parameters
+        ----------
+        estimators : list
+            Fitted clusterings of the same items in the same order.
+        noise : {"alone", "together"}, default "alone"
+            What becomes of items labelled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
+            each a cluster of its own, or all of them one.
+        **options
+            `weights` (one for each estimator) and `items`, as for `Draws`.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> from sklearn.cluster import AgglomerativeClustering
+        >>> points = [[0.0], [0.1], [5.0], [5.2], [9.0]]
+        >>> fits = [AgglomerativeClustering(k).fit(points) for k in (2, 3, 4)]
+        >>> epl.Draws.from_estimators(fits)
+        Draws(n_draws=3, n_items=5, n_distinct=3, n_chains=1)
+        """
+        from epluribus.io.ensembles import stack_labels
+
+        return cls(stack_labels(estimators, noise), **options)
 
     # --- access ---
 

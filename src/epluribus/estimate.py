@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from epluribus._typing import IntArray
     from epluribus.losses.base import Loss
     from epluribus.search.greedy import Run
@@ -71,6 +74,89 @@ class Estimate:
                 for run in self.runs
             ],
         }
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """JSON text of the whole estimate, also written to `path` if given; `load` reads it."""
+        from epluribus.io.saved import to_json
+
+        return to_json(self, path)
+
+    def save(self, path: str | Path) -> None:
+        """Save as npz or json, by the ending of the name; `load` reads it back. No pickle."""
+        from epluribus.io.saved import save
+
+        save(self, path)
+
+    def to_pandas(self, certainty: ArrayLike | None = None) -> Any:
+        """A pandas frame with columns item, cluster and, if given, certainty.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1]], items=["ann", "bob", "cy"])
+        >>> epl.minimize(draws).to_pandas(certainty=[0.9, 0.9, 1])
+          item  cluster  certainty
+        0  ann        0        0.9
+        1  bob        0        0.9
+        2   cy        1        1.0
+        """
+        from epluribus.io.results import to_pandas
+
+        return to_pandas(self, certainty)
+
+    def to_xarray(self, certainty: ArrayLike | None = None) -> Any:
+        """An xarray Dataset: labels and certainty by item, size by cluster, the rest attributes.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> data = epl.minimize([[0, 0, 1], [0, 0, 1]]).to_xarray()
+        >>> data["size"].values.tolist(), data.attrs["loss"]
+        ([2, 1], 'vi')
+        """
+        from epluribus.io.results import to_xarray
+
+        return to_xarray(self, certainty)
+
+    def add_to(
+        self,
+        data: Any,
+        group: str = "epluribus",
+        *,
+        certainty: ArrayLike | None = None,
+        overwrite: bool = False,
+    ) -> Any:
+        """Put the estimate, as `to_xarray` gives it, into an ArviZ object as a group.
+
+        Parameters
+        ----------
+        data : InferenceData or DataTree
+            Changed in place, and returned.
+        group : str, default "epluribus"
+            Name of the new group.
+        certainty : array_like of shape (n_items,), optional
+            A number for each item to keep beside its label.
+        overwrite : bool, default False
+            Whether a group of that name is replaced.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> import xarray as xr
+        >>> labels = xr.Dataset({"z": (("draw", "item"), [[0, 0, 1], [0, 0, 1]])})
+        >>> data = xr.DataTree.from_dict({"posterior": labels})
+        >>> epl.minimize(data).add_to(data)["epluribus"]["labels"].values
+        array([0, 0, 1])
+        """
+        from epluribus.io.results import add_group
+
+        return add_group(self, data, group, certainty, overwrite=overwrite)
+
+    def write_labels(self, path: str | Path, certainty: ArrayLike | None = None) -> None:
+        """Write the labels as csv or parquet (item, cluster, certainty), txt, npy or json."""
+        from epluribus.io.files import write_estimate
+
+        write_estimate(Path(path), self, certainty)
 
     def __repr__(self) -> str:
         return (

@@ -121,5 +121,5 @@ def test_tables_print_the_uncertain_first():
 
 def test_pandas_is_asked_for_by_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"needs pandas.*pip install 'epluribus\[pandas\]'"):
+    with pytest.raises(ImportError, match=r"needs the package 'pandas'.*epluribus\[files\]"):
         items([0, 1], [[0, 1]]).to_pandas()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus.io.source import Source
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from epluribus._typing import IntArray
 
-__all__ = ["to_table"]
+__all__ = ["source_to_table", "to_table"]
 
 _BLOCK_CELLS = 1 << 20
 
@@ -24,21 +26,17 @@ Table = tuple["NDArray[Any]", "IntArray", "Sequence[Any] | None"]
 def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
     """Integer labels (n_draws, n_items), the chain of each draw, and item names or None.
 
-    `z` may be an array, nested lists, a pandas or xarray object, an ArviZ object or a path.
+    `z` may be an array, nested lists, a pandas or xarray object, an ArviZ object, a path, or a list
+    of paths, one a chain.
     """
-    names: Sequence[Any] | None = None
-    if isinstance(z, str | Path):
-        from epluribus.io.files import read_table
+    if _is_list_of_files(z):
+        return _join([to_table(Path(one), var=var, argument=argument) for one in z], z)
+    return source_to_table(_source(z, var), argument)
 
-        z, names = read_table(Path(z), var=var)
-    elif hasattr(z, "columns") and hasattr(z, "to_numpy"):  # a data frame: columns are items
-        names = [str(name) for name in z.columns]
-        z = z.to_numpy()
-    elif hasattr(z, "dims") or hasattr(z, "posterior") or hasattr(z, "groups"):
-        from epluribus.io.labelled import from_labelled
 
-        z, names = from_labelled(z, var)
-    array = _as_array(z, argument)
+def source_to_table(source: Source, argument: str = "z") -> Table:
+    """The same from what a reader returned."""
+    array = _as_array(source.labels, argument)
     if array.ndim == 3:
         n_chains, n_draws, n_items = array.shape
         chain = np.repeat(np.arange(n_chains), n_draws)
@@ -54,7 +52,61 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
         raise ValueError(f"'{argument}' must have at least one draw; it has no rows.")
     if array.shape[1] == 0:
         raise ValueError(f"'{argument}' must have at least one item; it has no columns.")
-    return _as_integers(array, argument), chain, names
+    if source.chains is not None:
+        chain = _number_chains(source.chains)
+    return _as_integers(array, argument), chain, source.items
+
+
+def _source(z: Any, var: str | None) -> Source:
+    """What a reader makes of `z`; anything unknown is taken as an array."""
+    if isinstance(z, str | Path):
+        from epluribus.io.read import read_source
+
+        return read_source(Path(z), var=var)
+    if hasattr(z, "columns") and hasattr(z, "to_numpy"):
+        from epluribus.io.frames import from_frame
+
+        return from_frame(z, var=var)
+    if hasattr(z, "dims") or hasattr(z, "posterior") or hasattr(z, "groups"):
+        from epluribus.io.labelled import from_labelled
+
+        return from_labelled(z, var)
+    return Source(z)
+
+
+def _is_list_of_files(z: Any) -> bool:
+    """A list of paths; of strings, only if all name files, since labels may be strings too."""
+    if not isinstance(z, list | tuple) or not z:
+        return False
+    if all(isinstance(one, Path) for one in z):
+        return True
+    return all(isinstance(one, str | Path) and Path(one).exists() for one in z)
+
+
+def _join(tables: list[Table], paths: Sequence[Any]) -> Table:
+    """Several tables of the same items, their chains one after the other."""
+    first, _, names = tables[0]
+    chains: list[IntArray] = []
+    for (table, chain, own), path in zip(tables, paths, strict=True):
+        if table.shape[1] != first.shape[1]:
+            raise ValueError(
+                f"The files must have the same items; '{paths[0]}' has {first.shape[1]} and "
+                f"'{path}' has {table.shape[1]}."
+            )
+        if own is not None and names is not None and list(own) != list(names):
+            raise ValueError(f"The files '{paths[0]}' and '{path}' must name the same items.")
+        chains.append(chain + (1 + int(chains[-1].max()) if chains else 0))
+    # Labels are names within a row: a table that wraps around as int64 keeps which are equal.
+    return np.concatenate([t.astype(np.int64) for t, _, _ in tables]), np.concatenate(chains), names
+
+
+def _number_chains(chains: NDArray[Any]) -> IntArray:
+    """0, 1, ... in the order of the names of the chains."""
+    bad = next((t for t, value in enumerate(chains) if _is_missing(value)), None)
+    if bad is not None:
+        raise ValueError(f"Every draw must have a chain; that of draw {bad} is missing.")
+    names = chains if chains.dtype.kind in "iuf" else chains.astype(str)
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
 
 def _as_array(z: Any, argument: str) -> NDArray[Any]:
@@ -67,6 +119,11 @@ def _as_array(z: Any, argument: str) -> NDArray[Any]:
                     f"'{argument}' must have rows of one length; draw 0 has {lengths[0]} items and "
                     f"draw {t} has {length}."
                 )
+    if isinstance(z, np.ma.MaskedArray) and np.ma.is_masked(z):
+        *_, t, i = np.argwhere(np.ma.getmaskarray(z))[0]
+        raise ValueError(
+            f"'{argument}' must hold labels; draw {t}, item {i} (counted from 0) has a missing value."
+        )
     return np.asarray(z)
 
 
@@ -113,7 +170,7 @@ def _from_objects(array: NDArray[Any], argument: str) -> NDArray[Any]:
     codes: dict[Any, int] = {}
     out = np.empty(array.shape, dtype=np.int64)
     for (t, i), value in np.ndenumerate(array):
-        missing = value is None or value != value  # NaN and NaT differ from themselves
+        missing = _is_missing(value)
         if missing or (isinstance(value, float | np.floating) and value != round(value)):
             what = "a missing value" if missing else f"{value!r}, which is no whole number"
             raise ValueError(
@@ -128,3 +185,11 @@ def _from_objects(array: NDArray[Any], argument: str) -> NDArray[Any]:
                 f"(counted from 0) has {value!r}."
             ) from None
     return out
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN and NaT, which differ from themselves, and the NA of pandas, which will not say."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True

@@ -1,10 +1,8 @@
-"""Draws from files, and labels to files. Files are written whole or not at all."""
+"""One partition from a file and to a file. Files are written whole or not at all."""
 
 from __future__ import annotations
 
 import csv
-import gzip
-import json
 import os
 import tempfile
 from pathlib import Path
@@ -12,150 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus._need import need
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from epluribus.estimate import Estimate
 
-__all__ = ["read_labels", "read_table", "write_arrays", "write_estimate", "write_whole"]
+__all__ = ["read_labels", "write_arrays", "write_estimate", "write_whole"]
 
-_DELIMITERS = (",", ";", "\t", " ")
-_READABLE = "csv, txt, tsv (also with .gz), npy, npz"
-_MISSING = {"", "na", "nan", "null", "none", "?"}
-
-
-def read_table(path: Path, *, var: str | None = None) -> tuple[NDArray[Any], list[str] | None]:
-    """Labels in a file, and the names of the items where it has them."""
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file '{path}'.")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = suffixes[-1] if suffixes else ""
-    if kind == ".gz" and len(suffixes) > 1:
-        kind = suffixes[-2]
-    if kind == ".npy":
-        return _load_numpy(path), None
-    if kind == ".npz":
-        return _read_npz(path, var)
-    if kind in (".csv", ".txt", ".tsv", ".dat", ""):
-        return _read_text(path)
-    raise ValueError(f"The file '{path}' must be one of {_READABLE}; its name ends in '{kind}'.")
-
-
-def _load_numpy(path: Path) -> Any:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"The file '{path}' could not be read as NumPy data: {error}") from None
-
-
-def _read_npz(path: Path, var: str | None) -> tuple[NDArray[Any], list[str] | None]:
-    with _load_numpy(path) as archive:
-        tables = [name for name in archive.files if archive[name].ndim >= 2]
-        if var is not None:
-            if var not in archive.files:
-                raise ValueError(
-                    f"'var' must be one of {archive.files} in the file '{path}'; got '{var}'."
-                )
-            tables = [var]
-        if len(tables) != 1:
-            raise ValueError(
-                f"The file '{path}' must hold one table of labels; it has {tables or 'none'}. "
-                "Name one with 'var'."
-            )
-        items = archive["items"].tolist() if "items" in archive.files else None
-        return archive[tables[0]], items
+_WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")
 
 
 def read_labels(path: Path) -> list[Any]:
-    """One partition: one label a line, one row, or the last column of a csv as `write_estimate` makes."""
-    table, names = read_table(path)
-    array = np.asarray(table)
-    if array.ndim == 2 and names is None and array.shape[0] == 1:
+    """One partition: one label a line, one row, or the column `cluster` that `write_estimate` makes."""
+    from epluribus.io.read import read_source
+
+    source = read_source(path)
+    array = np.asarray(source.labels)
+    if source.items is not None and "cluster" in source.items:
+        return list(array[:, list(source.items).index("cluster")].tolist())
+    if array.ndim == 2 and source.items is None and array.shape[0] == 1:
         return list(array[0].tolist())
     return list(array.tolist() if array.ndim == 1 else array[:, -1].tolist())
-
-
-# --- text ---
-
-
-def _read_text(path: Path) -> tuple[NDArray[Any], list[str] | None]:
-    """Comma, semicolon, tab or space separated, with or without a header or row names."""
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
-        lines = [line for line in stream.read().splitlines() if line.strip()]
-    if not lines:
-        raise ValueError(f"The file '{path}' is empty.")
-    rows = _split(lines)
-    header = _find_header(rows)
-    first_line = 1 if header is None else 2
-    body = rows if header is None else rows[1:]
-    if not body:
-        raise ValueError(f"The file '{path}' has a header but no draws.")
-    for t, row in enumerate(body):
-        if len(row) != len(body[0]):
-            raise ValueError(
-                f"The file '{path}' must have rows of one length; line {first_line} has "
-                f"{len(body[0])} cells and line {first_line + t} has {len(row)}."
-            )
-        for i, cell in enumerate(row):
-            if cell.strip().lower() in _MISSING and not (i == 0 and _row_names(header, body)):
-                raise ValueError(
-                    f"The file '{path}' has a missing value ('{cell.strip()}') in line "
-                    f"{first_line + t}, cell {i + 1}."
-                )
-    if _row_names(header, body):
-        body = [row[1:] for row in body]
-        header = header[len(header) - len(body[0]) :] if header else None
-    return _as_numbers(body), header
-
-
-def _split(lines: list[str]) -> list[list[str]]:
-    """Cells, by the delimiter that the first line has."""
-    delimiter = next((mark for mark in _DELIMITERS[:-1] if mark in lines[0]), " ")
-    if delimiter == " ":
-        return [[cell.strip("\"'") for cell in line.split()] for line in lines]
-    return [list(row) for row in csv.reader(lines, delimiter=delimiter)]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _find_header(rows: list[list[str]]) -> list[str] | None:
-    """The first row if it names the items: it has words where the rest has numbers, or new words."""
-    first, rest = rows[0], rows[1:]
-    if all(_is_number(cell) for cell in first):
-        return None
-    if not rest:
-        return None
-    if any(_is_number(cell) for cell in rest[0]):
-        return first
-    seen = {cell for row in rest for cell in row}
-    return None if seen.intersection(first) else first
-
-
-def _row_names(header: list[str] | None, body: list[list[str]]) -> bool:
-    """Whether the first column numbers or names the rows, as R writes it."""
-    if header is None:
-        return False
-    return len(header) == len(body[0]) - 1 or (len(header) > 1 and header[0].strip() == "")
-
-
-def _as_numbers(body: list[list[str]]) -> NDArray[Any]:
-    try:
-        return np.array(body, dtype=np.int64)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        return np.array(body, dtype=np.float64)
-    except ValueError:
-        return np.array([[cell.strip() for cell in row] for row in body])
 
 
 # --- output ---
@@ -193,37 +70,44 @@ def _umask() -> int:
     return mask
 
 
-def write_estimate(path: Path, estimate: Estimate) -> None:
-    """Labels as csv (item, cluster), txt (one label a line), npy or json, by the name's ending."""
+def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> None:
+    """Labels as csv or parquet (item, cluster, certainty), txt, npy or json, by the name's ending."""
+    from epluribus.io.results import columns
+    from epluribus.io.saved import to_json
+
     kind = path.suffix.lower()
-    if kind == ".csv":
-        names = estimate.items or [str(i) for i in range(len(estimate.labels))]
-
-        def write(target: Path) -> None:
-            with target.open("w", encoding="utf-8", newline="") as stream:
-                table = csv.writer(stream, lineterminator="\n")
-                table.writerow(["item", "cluster"])
-                table.writerows(zip(names, estimate.labels.tolist(), strict=True))
-
-    elif kind == ".npy":
-
-        def write(target: Path) -> None:
-            np.save(target, estimate.labels)
-
-    elif kind == ".json":
-
-        def write(target: Path) -> None:
-            target.write_text(json.dumps(estimate.to_dict()) + "\n", encoding="utf-8")
-
-    elif kind == ".txt":
-
-        def write(target: Path) -> None:
-            target.write_text(
-                "\n".join(map(str, estimate.labels.tolist())) + "\n", encoding="utf-8"
-            )
-
-    else:
+    if kind not in _WRITABLE:
+        raise ValueError(f"The output '{path}' must end in {_one_of()}; it ends in '{kind}'.")
+    if certainty is not None and kind not in (".csv", ".parquet"):
         raise ValueError(
-            f"The output '{path}' must end in .csv, .txt, .npy or .json; it ends in '{kind}'."
+            f"'certainty' must be None for the output '{path}': only .csv and .parquet have a column "
+            "for it."
         )
-    write_whole(path, write)
+    if kind == ".json":
+        to_json(estimate, path)
+    elif kind == ".npy":
+        write_whole(path, lambda target: np.save(target, estimate.labels))
+    elif kind == ".txt":
+        text = "\n".join(map(str, estimate.labels.tolist())) + "\n"
+        write_whole(path, lambda target: target.write_text(text, encoding="utf-8"))
+    else:
+        write = _write_csv if kind == ".csv" else _write_parquet
+        table = columns(estimate, certainty)
+        write_whole(path, lambda target: write(target, table))
+
+
+def _one_of() -> str:
+    return f"{', '.join(_WRITABLE[:-1])} or {_WRITABLE[-1]}"
+
+
+def _write_csv(path: Path, table: dict[str, Any]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(table)
+        writer.writerows(zip(*(values.tolist() for values in table.values()), strict=True))
+
+
+def _write_parquet(path: Path, table: dict[str, Any]) -> None:
+    arrow = need("pyarrow", "files", "Writing parquet")
+    parquet = need("pyarrow.parquet", "files", "Writing parquet")
+    parquet.write_table(arrow.table(table), path)

@@ -1,79 +1,133 @@
 """Draws from labelled arrays: xarray, and ArviZ objects of both generations.
 
-Nothing is imported: objects are recognized by what they offer, so that neither library is needed.
+Objects are recognized by what they offer, so that no library is imported but to read a file.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-__all__ = ["from_labelled"]
+from epluribus._need import need
+from epluribus.io.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["from_labelled", "read_groups"]
+
+_GROUP = "posterior"
 
 
-def from_labelled(data: Any, var: str | None = None) -> tuple[Any, list[str] | None]:
+def read_groups(path: Path, var: str | None, engine: str | None) -> Source:
+    """A netCDF or zarr file: its group ``posterior``, or all of it where it has no groups."""
+    kind = "netCDF" if engine is None else engine
+    xarray = need("xarray", "arviz", f"Reading {kind}")
+    for package in ("zarr",) if engine else _netcdf_packages():
+        need(package, "arviz", f"Reading {kind}")
+    try:
+        try:
+            data = xarray.open_dataset(path, group=_GROUP, engine=engine)
+        except (
+            OSError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ):  # each engine has its own for "no such group"
+            data = xarray.open_dataset(path, engine=engine)
+    except Exception as error:  # as each has for "no such format"
+        raise ValueError(f"The file '{path}' could not be read as {kind}: {error}") from error
+    with data:
+        return from_labelled(data, var)
+
+
+def _netcdf_packages() -> tuple[str, ...]:
+    """What xarray needs to read netCDF: netCDF4 where it is installed, or else the extra's own."""
+    return () if find_spec("netCDF4") else ("h5netcdf", "h5py")
+
+
+def from_labelled(
+    data: Any,
+    var: str | None = None,
+    *,
+    group: str = _GROUP,
+    chain: str = "chain",
+    draw: str = "draw",
+) -> Source:
     """Labels with dimensions (chain, draw, item) or (draw, item), and the item names, if any.
 
-    `data` is an xarray DataArray or Dataset, an ArviZ InferenceData, or a DataTree with a group
-    ``posterior``.
+    `data` is an xarray DataArray or Dataset, an ArviZ InferenceData, or a DataTree with the group
+    `group`; `chain` and `draw` are the names of these dimensions. A dimension ``sample``, as
+    ArviZ's `extract` makes it, is one of draws.
     """
-    data = _posterior(data)
+    data = _dataset(data, group)
+    draw = "sample" if draw not in data.dims and "sample" in data.dims else draw
     if hasattr(data, "data_vars"):
-        data = data[_label_variable(data, var)]
+        data = data[_label_variable(data, var, chain, draw)]
     dims = list(data.dims)
-    leading = [dim for dim in ("chain", "draw") if dim in dims]
-    if "draw" in leading:
+    leading = [dim for dim in (chain, draw) if dim in dims]
+    if draw in leading:
         rest = [dim for dim in dims if dim not in leading]
         if len(rest) != 1:
             raise ValueError(
-                "'z' must have one dimension besides chain and draw, the items; got dimensions "
+                f"'z' must have one dimension besides {chain} and {draw}, the items; got dimensions "
                 f"{tuple(dims)}."
             )
         data = data.transpose(*leading, rest[0])
         item = rest[0]
     else:  # the order is taken as it stands: (draws, items) or (chains, draws, items)
-        item = dims[-1]
-    names = None
-    if item in data.coords:
-        values = np.asarray(data.coords[item])
-        if values.dtype.kind in "USO":  # a bare index is no name
-            names = [str(name) for name in values]
-    return np.asarray(data), names
+        item = dims[-1] if dims else None
+    stacked = chain not in dims and chain in data.coords and data.coords[chain].dims == (draw,)
+    chains = np.asarray(data.coords[chain]) if stacked else None
+    return Source(np.asarray(data), _names(data, item), chains)
 
 
-def _posterior(data: Any) -> Any:
-    """The posterior group of an ArviZ object; anything else as it is."""
-    if hasattr(data, "posterior"):  # InferenceData, and DataTree by attribute
-        data = data.posterior
-    elif hasattr(data, "children") and "posterior" in data.children:
-        data = data["posterior"]
-    if hasattr(data, "to_dataset"):  # a node of a DataTree, but a DataArray has the method too
-        return (
-            data
-            if hasattr(data, "coords")
-            and hasattr(data, "name")
-            and hasattr(data, "values")
-            and not callable(data.values)
-            else data.to_dataset()
-        )
-    return data
+def _names(data: Any, item: Any) -> list[str] | None:
+    if item not in data.coords:
+        return None
+    values = np.asarray(data.coords[item])
+    # A bare index is no name.
+    return [str(name) for name in values] if values.dtype.kind in "USOT" else None
 
 
-def _label_variable(data: Any, var: str | None) -> str:
+def _dataset(data: Any, group: str) -> Any:
+    """The group of an ArviZ object; anything else as it is."""
+    if hasattr(data, "data_vars") and not hasattr(data, "children"):
+        return data  # a Dataset
+    if not hasattr(data, "children") and hasattr(data, "dims"):
+        return data  # a DataArray
+    groups = _groups(data)
+    if group in groups:
+        data = data[group]
+    elif groups:
+        raise ValueError(f"'group' must be one of {groups}; got '{group}'.")
+    return data.to_dataset() if hasattr(data, "children") else data
+
+
+def _groups(data: Any) -> list[str]:
+    """Names of the groups of an InferenceData or of a DataTree."""
+    if hasattr(data, "children"):
+        return [str(name) for name in data.children]
+    return [str(name).strip("/") for name in data.groups()]
+
+
+def _label_variable(data: Any, var: str | None, chain: str, draw: str) -> str:
     """The variable that holds labels: the one named, or the only one of whole numbers by draw and item."""
     names = [str(name) for name in data.data_vars]
     if var is not None:
         if var not in names:
             raise ValueError(f"'var' must be one of {names}; got '{var}'.")
         return var
-    candidates = [
+    shaped = [
         name
         for name in names
-        if "draw" in data[name].dims
-        and len(set(data[name].dims) - {"chain", "draw"}) == 1
-        and data[name].dtype.kind in "iu"
+        if draw in data[name].dims and len(set(data[name].dims) - {chain, draw}) == 1
     ]
+    candidates = [name for name in shaped if data[name].dtype.kind in "iu"]
+    if not candidates:  # Stan's whole numbers come as floats
+        candidates = [name for name in shaped if _is_whole(data[name])]
     if len(candidates) != 1:
         found = f"{len(candidates)} ({', '.join(candidates)})" if candidates else "none"
         raise ValueError(
@@ -81,3 +135,8 @@ def _label_variable(data: Any, var: str | None) -> str:
             f"{names}, those of whole numbers by draw and item are {found}."
         )
     return candidates[0]
+
+
+def _is_whole(variable: Any) -> bool:
+    values = np.asarray(variable)
+    return values.dtype.kind == "f" and bool(np.all(values == np.rint(values)))

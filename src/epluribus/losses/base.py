@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,6 +60,8 @@ class Loss:
         Whether the loss is a metric on partitions.
     zero_if_equal : bool, default False
         Whether equal partitions have loss 0; it is then exactly 0, free of rounding.
+    made_by : tuple, optional
+        A function and its arguments that make this loss again, for pickle.
 
     Examples
     --------
@@ -86,14 +88,21 @@ class Loss:
     linear: bool = False
     metric: bool = False
     zero_if_equal: bool = False
+    made_by: tuple[Callable[..., Loss], tuple[Any, ...]] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        for field in ("f0", "f1", "f2", "f3"):
-            if not callable(getattr(self, field)):
-                raise TypeError(f"'{field}' must be a function; got {getattr(self, field)!r}.")
+        for name in ("f0", "f1", "f2", "f3"):
+            if not callable(getattr(self, name)):
+                raise TypeError(f"'{name}' must be a function; got {getattr(self, name)!r}.")
 
     def __repr__(self) -> str:
         return f"Loss({self.name!r})"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.made_by or super().__reduce_ex__(protocol)
+
+    def __deepcopy__(self, memo: Any) -> Loss:
+        return self  # it cannot change, and a copy would be compiled again
 
     def tables(self, n_items: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Values of f1, f2, f3 at 0..n_items."""

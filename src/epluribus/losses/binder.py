@@ -53,4 +53,5 @@ def binder(cost: float = 1.0) -> Loss:
         linear=True,
         metric=c == 1,
         zero_if_equal=True,
+        made_by=(binder, (c,)),
     )

@@ -57,6 +57,7 @@ def vi(cost: float = 1.0) -> Loss:
         linear=True,
         metric=c == 1,
         zero_if_equal=True,
+        made_by=(vi, (c,)),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from epluribus._need import need
+
 __all__ = ["cluster_colors", "get_axes", "import_pyplot"]
 
 # Okabe & Ito (2008), told apart by all kinds of color vision; black is kept for lines.
@@ -12,14 +14,7 @@ _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", 
 
 def import_pyplot() -> Any:
     """matplotlib.pyplot, or an error that names the extra."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError(
-            "Pictures need matplotlib, which is not installed. Install it with: "
-            'pip install "epluribus[plots]"'
-        ) from None
-    return plt
+    return need("matplotlib.pyplot", "plots", "A picture")
 
 
 def get_axes(ax: Any, figsize: tuple[float, float] = (5.5, 3.6)) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from epluribus._need import need
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -32,13 +34,7 @@ def _cell(value: Any) -> str:
 
 def to_frame(columns: Mapping[str, Any]) -> Any:
     """A pandas DataFrame of the columns."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError(
-            "to_pandas() needs pandas, which is not installed. Try: pip install 'epluribus[pandas]'"
-        ) from None
-    return pd.DataFrame(dict(columns))
+    return need("pandas", "files", "A data frame").DataFrame(dict(columns))
 
 
 def sentence_list(parts: Sequence[str]) -> str:

@@ -1,0 +1,33 @@
+"""Draws from data frames: one draw a row, one item a column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus.io.columns import pick_columns
+
+if TYPE_CHECKING:
+    from epluribus.io.source import Source
+
+__all__ = ["from_frame"]
+
+
+def from_frame(frame: Any, *, var: str | None = None, chain: str | None = None) -> Source:
+    """Labels, item names and chains of a pandas frame, or of one that behaves like it."""
+
+    def take(columns: list[int]) -> Any:
+        part = frame.iloc[:, columns] if hasattr(frame, "iloc") else frame[:, columns]
+        return part.to_numpy()
+
+    levels = [str(name) for name in getattr(getattr(frame, "index", None), "names", [])]
+    level = chain if chain is not None else "chain"
+    by_index = level in levels
+    source = pick_columns(
+        list(frame.columns), take, where="the frame", var=var, chain=None if by_index else chain
+    )
+    if by_index:
+        values = np.asarray(frame.index.get_level_values(levels.index(level)))
+        return source._replace(chains=values)
+    return source

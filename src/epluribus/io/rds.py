@@ -1,0 +1,93 @@
+"""Draws saved by R: a matrix, a data frame, the formats of posterior and rstan, or a list of these."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._need import need
+from epluribus.io.columns import pick_columns
+from epluribus.io.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["read_r"]
+
+
+def read_r(path: Path, var: str | None = None) -> Source:
+    """What `saveRDS` (.rds) or `save` (.rda, .RData) wrote."""
+    rdata = need("rdata", "files", "Reading R's files")
+    read = rdata.read_rds if path.suffix.lower() == ".rds" else rdata.read_rda
+    try:
+        with warnings.catch_warnings():
+            # Of the classes of posterior and coda it says that it reads what is below them: good.
+            warnings.filterwarnings("ignore", message="Missing constructor for R class")
+            value = read(str(path))
+    except Exception as error:  # the parser has no errors of its own
+        raise ValueError(f"The file '{path}' could not be read as R data: {error}") from error
+    return _from_r(value, var, f"the file '{path}'")
+
+
+def _from_r(value: Any, var: str | None, where: str) -> Source:
+    if isinstance(value, dict):
+        return _from_named_list(value, var, where)
+    if isinstance(value, list):  # one matrix a chain, as coda has it
+        parts = [_from_r(part, var, where) for part in value]
+        shapes = {np.shape(part.labels) for part in parts}
+        if len(shapes) != 1:
+            raise ValueError(f"The chains in {where} must have one shape; got {sorted(shapes)}.")
+        return Source(np.ma.stack([part.labels for part in parts]), parts[0].items)
+    if hasattr(value, "columns"):
+        return pick_columns(
+            value.columns, lambda i: value.iloc[:, i].to_numpy(), where=where, var=var
+        )
+    if hasattr(value, "coords"):
+        return _from_named_array(value, var, where)
+    array = np.asanyarray(value)  # masked where R has NA
+    if array.ndim != 2:
+        raise ValueError(
+            f"The labels in {where} must be a matrix of draws by items, or have named dimensions; "
+            f"got an array of shape {array.shape}."
+        )
+    return Source(array)
+
+
+def _from_named_list(value: dict[Any, Any], var: str | None, where: str) -> Source:
+    """The element that is named, or the only one with two dimensions."""
+    elements = {str(name): element for name, element in value.items()}
+    tables = [name for name, element in elements.items() if np.ndim(element) >= 2]
+    if var in elements:
+        return _from_r(elements[var], None, where)
+    if len(tables) != 1:
+        raise ValueError(
+            f"'var' must name the element of the list that holds the labels: {where} has "
+            f"{list(elements)}, of which {tables or 'none'} have two dimensions"
+            + ("." if var is None else f"; got '{var}'.")
+        )
+    return _from_r(elements[tables[0]], var, where)
+
+
+def _from_named_array(array: Any, var: str | None, where: str) -> Source:
+    """A matrix with names, or an array of iterations by chains by variables."""
+    names = _names_along(array, array.dims[-1])
+    if array.ndim == 3:
+        chain = next((dim for dim in array.dims if str(dim).lower().startswith("chain")), None)
+        if chain is None:
+            raise ValueError(
+                f"The array in {where} must say which dimension is the chain; its dimensions are "
+                f"{tuple(map(str, array.dims))}. In R: names(dimnames(z))[2] <- 'chain'."
+            )
+        array = array.transpose(chain, ...)
+    values = np.asarray(array)
+    if names is None:
+        return Source(values)
+    flat = values.reshape(-1, values.shape[-1])
+    source = pick_columns(names, lambda i: flat[:, i], where=where, var=var)
+    return source._replace(labels=source.labels.reshape(*values.shape[:-1], -1))
+
+
+def _names_along(array: Any, dim: Any) -> list[str] | None:
+    return [str(name) for name in np.asarray(array.coords[dim])] if dim in array.coords else None

@@ -1,0 +1,172 @@
+"""Draws from files: the format is told by the ending of the name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._need import need
+from epluribus.io.columns import pick_columns
+from epluribus.io.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus.draws import Draws
+
+__all__ = ["read_draws", "read_source"]
+
+_TEXT = (".csv", ".txt", ".tsv", ".dat", "")
+_READABLE = (
+    "csv, txt, tsv (also with .gz), npy, npz, parquet, nc (netCDF), zarr, rds, rda; "
+    "output of Stan is csv"
+)
+_LABELS = "labels"
+"""The table read from an npz file that has several, as `epluribus sample` writes them."""
+
+
+def read_draws(
+    path: str | Path | Sequence[str | Path],
+    *,
+    var: str | None = None,
+    weights: Sequence[float] | NDArray[Any] | None = None,
+    burn: int = 0,
+    thin: int = 1,
+    items: Sequence[str] | None = None,
+) -> Draws:
+    r"""Read posterior draws of cluster labels from a file, or from one file a chain.
+
+    Parameters
+    ----------
+    path : str, Path, or a list of them
+        The format is told by the ending: ``csv``, ``txt``, ``tsv`` (also with ``.gz``), ``npy``,
+        ``npz``, ``parquet``, ``nc`` and ``zarr`` (an xarray Dataset, or the group ``posterior`` as
+        every ArviZ writes it), ``rds`` and ``rda`` (R). Several files are chains, in their order.
+    var : str, optional
+        The variable that holds the labels. Not needed where only one can: one of whole numbers, by
+        draw and item.
+    weights, burn, thin, items
+        As in `Draws`.
+
+    Returns
+    -------
+    Draws
+
+    Notes
+    -----
+    In tables with named columns ``.chain``, ``chain__`` or ``chain`` is the chain; ``.iteration``,
+    ``.draw`` and all that end in ``__``, as ``lp__`` does, are left out; ``z.1, z.2, ...`` or
+    ``z[1], z[2], ...`` are the entries of the variable ``z``. In a table without any of these every
+    column is an item. Lines that begin with ``#`` are comments, and Stan's warmup, if saved, is
+    left out.
+
+    netCDF and zarr need ``pip install "epluribus[arviz]"``, parquet and R's files
+    ``"epluribus[files]"``.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "draws.csv")
+    ...     _ = path.write_text("lp__,z.1,z.2,z.3\n-7.1,1,1,2\n-6.5,2,2,1\n")
+    ...     epl.read_draws(path)
+    Draws(n_draws=2, n_items=3, n_distinct=1, n_chains=1)
+    """
+    from epluribus.draws import Draws
+
+    paths = [path] if isinstance(path, str | Path) else list(path)
+    if not paths or not all(isinstance(one, str | Path) for one in paths):
+        raise TypeError(f"'path' must be a path, or a list of paths; got {path!r}.")
+    sources = [Path(one) for one in paths]
+    return Draws(
+        sources if len(sources) > 1 else sources[0],
+        var=var,
+        weights=weights,
+        burn=burn,
+        thin=thin,
+        items=items,
+    )
+
+
+def read_source(path: Path, *, var: str | None = None) -> Source:
+    """Labels in a file, and the names and chains it has."""
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file '{path}'.")
+    kind = _kind(path)
+    if kind == ".zarr" or kind in (".nc", ".nc4", ".netcdf", ".cdf"):
+        from epluribus.io.labelled import read_groups
+
+        return read_groups(path, var, "zarr" if kind == ".zarr" else None)
+    if path.is_dir():
+        raise IsADirectoryError(f"'{path}' is a folder; a file is needed, or a folder in zarr.")
+    if kind == ".npy":
+        return Source(_load_numpy(path))
+    if kind == ".npz":
+        return _read_npz(path, var)
+    if kind in (".parquet", ".pq"):
+        return _read_parquet(path, var)
+    if kind in (".rds", ".rda", ".rdata"):
+        from epluribus.io.rds import read_r
+
+        return read_r(path, var)
+    if kind in _TEXT:
+        from epluribus.io.text import read_text
+
+        return read_text(path, var)
+    raise ValueError(f"The file '{path}' must be one of {_READABLE}; its name ends in '{kind}'.")
+
+
+def _kind(path: Path) -> str:
+    """The ending that tells the format."""
+    if path.is_dir() and any((path / name).exists() for name in ("zarr.json", ".zgroup")):
+        return ".zarr"
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if len(suffixes) > 1 and suffixes[-1] == ".gz":
+        return suffixes[-2]
+    return suffixes[-1] if suffixes else ""
+
+
+def _load_numpy(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"The file '{path}' could not be read as NumPy data: {error}") from None
+
+
+def _read_npz(path: Path, var: str | None) -> Source:
+    with _load_numpy(path) as archive:
+        tables = [name for name in archive.files if archive[name].ndim >= 2]
+        if var is not None:
+            if var not in archive.files:
+                raise ValueError(
+                    f"'var' must be one of {archive.files} in the file '{path}'; got '{var}'."
+                )
+            tables = [var]
+        elif _LABELS in tables:
+            tables = [_LABELS]
+        if len(tables) != 1:
+            raise ValueError(
+                f"The file '{path}' must hold one table of labels; it has {tables or 'none'}. "
+                "Name one with 'var'."
+            )
+        items = archive["items"].tolist() if "items" in archive.files else None
+        return Source(archive[tables[0]], items)
+
+
+def _read_parquet(path: Path, var: str | None) -> Source:
+    parquet = need("pyarrow.parquet", "files", "Reading parquet")
+    try:
+        table = parquet.read_table(path)
+    except Exception as error:  # pyarrow's errors share no class
+        raise ValueError(f"The file '{path}' could not be read as parquet: {error}") from error
+
+    def take(columns: list[int]) -> NDArray[Any]:
+        return np.column_stack([table.column(i).to_numpy() for i in columns])
+
+    return pick_columns(table.column_names, take, where=f"the file '{path}'", var=var)

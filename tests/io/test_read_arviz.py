@@ -1,0 +1,115 @@
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+from io_cases import MU, Z3, arviz_object, import_arviz, same
+
+import epluribus as epl
+
+
+def dataset(z=Z3, **others):
+    dims = ("chain", "draw", "item")
+    data = xr.Dataset({"z": (dims, z), "mu": (("chain", "draw", "k"), MU)})
+    return data.assign({name: (dims, value) for name, value in others.items()})
+
+
+def tree(**others):
+    """The layout of both generations in a file, and of the second in memory."""
+    return xr.DataTree.from_dict(
+        {"posterior": dataset(**others), "sample_stats": xr.Dataset({"lp": (("chain",), [0.0, 1])})}
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float64])
+def test_object_of_the_arviz_installed(dtype):
+    data = arviz_object(z=Z3.astype(dtype), mu=MU)
+    same(epl.Draws.from_arviz(data))
+    same(epl.Draws.from_arviz(data, var="z"))
+    same(epl.Draws(data))
+    assert epl.Draws.from_arviz(data, burn=2).n_draws == 6
+
+
+def test_files_of_the_arviz_installed(tmp_path):
+    data = arviz_object(z=Z3, mu=MU)
+    data.to_netcdf(str(tmp_path / "draws.nc"))
+    same(epl.read_draws(tmp_path / "draws.nc"))
+
+
+def test_extracted_samples():
+    """`arviz.extract` stacks chains and draws into a last dimension."""
+    data = import_arviz().extract(arviz_object(z=Z3, mu=MU))
+    assert data["z"].dims[-1] == "sample"
+    same(epl.Draws(data))
+    same(epl.Draws(data["z"]))
+
+
+def test_tree():
+    same(epl.Draws.from_arviz(tree()))
+    same(epl.Draws.from_arviz(tree()["posterior"]))
+    with pytest.raises(ValueError, match=r"'group' must be one of \['posterior', 'sample_stats'\]"):
+        epl.Draws.from_arviz(tree(), group="prior")
+
+
+def test_netcdf_and_zarr(tmp_path):
+    tree().to_netcdf(tmp_path / "draws.nc")
+    same(epl.read_draws(tmp_path / "draws.nc"))
+    pytest.importorskip("zarr", reason="zarr is not installed")
+    tree().to_zarr(tmp_path / "draws.zarr", zarr_format=2)
+    same(epl.read_draws(tmp_path / "draws.zarr"))
+    tree().to_zarr(tmp_path / "folder", zarr_format=2)
+    same(epl.read_draws(tmp_path / "folder"))
+
+
+def test_files_without_groups(tmp_path):
+    names = {"item": ["a", "b", "c", "d"]}
+    dataset().assign_coords(names).to_netcdf(tmp_path / "draws.nc")
+    assert same(epl.read_draws(tmp_path / "draws.nc")).items == ("a", "b", "c", "d")
+    dataset(Z3.astype(np.int32)).to_netcdf(tmp_path / "classic.nc", engine="scipy")
+    same(epl.read_draws(tmp_path / "classic.nc"))
+    (tmp_path / "junk.nc").write_bytes(b"junk")
+    with pytest.raises(ValueError, match=r"junk.nc' could not be read as netCDF"):
+        epl.read_draws(tmp_path / "junk.nc")
+
+
+def test_several_candidates_are_named(tmp_path):
+    path = tmp_path / "draws.nc"
+    tree(c=Z3[:, :, ::-1]).to_netcdf(path)
+    with pytest.raises(ValueError, match=r"'var' must name .* by draw and item are 2 \(z, c\)"):
+        epl.read_draws(path)
+    same(epl.read_draws(path, var="z"))
+    with pytest.raises(ValueError, match=r"'var' must be one of \['z', 'mu', 'c'\]; got 'w'"):
+        epl.read_draws(path, var="w")
+    with pytest.raises(ValueError, match="by draw and item are none"):
+        epl.Draws(dataset(Z3 + 0.5))
+
+
+def test_dimensions_of_other_names():
+    array = xr.DataArray(Z3, dims=("run", "step", "gene")).transpose("gene", "step", "run")
+    same(epl.Draws.from_xarray(array, chain="run", draw="step"))
+    same(epl.Draws.from_xarray(array.to_dataset(name="z"), chain="run", draw="step"))
+    with pytest.raises(ValueError, match=r"one dimension besides chain and step, the items; got"):
+        epl.Draws.from_xarray(array, draw="step")
+
+
+@pytest.mark.parametrize(
+    ("package", "ending", "message"),
+    [
+        ("xarray", "nc", r"netCDF needs the package 'xarray', .*\"epluribus\[arviz\]\""),
+        ("h5netcdf", "nc", r"netCDF needs the package 'h5netcdf', .*\"epluribus\[arviz\]\""),
+        ("zarr", "zarr", r"zarr needs the package 'zarr', .*\"epluribus\[arviz\]\""),
+        (
+            "pyarrow.parquet",
+            "parquet",
+            r"parquet needs the package 'pyarrow', .*epluribus\[files\]",
+        ),
+        ("rdata", "rds", r"R's files needs the package 'rdata', .*\"epluribus\[files\]\""),
+    ],
+)
+def test_a_missing_package_is_named(package, ending, message, monkeypatch, tmp_path):
+    path = tmp_path / f"draws.{ending}"
+    path.write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "netCDF4", None)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=message):
+        epl.read_draws(path)

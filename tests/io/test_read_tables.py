@@ -1,0 +1,310 @@
+import gzip
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from io_cases import MU, Z3, Z, same
+
+import epluribus as epl
+
+CHAIN = np.repeat([1, 2], 5)
+ITERATION = np.tile(np.arange(1, 6), 2)
+
+
+def stan_text(z, *, warmup=0, mark=".", extra=()):
+    """A file as CmdStan writes it, with parameters beside the labels."""
+    names = ["lp__", "accept_stat__", "divergent__", "theta"]
+    names += [f"mu{mark}{k}" if mark == "." else f"mu[{k}]" for k in (1, 2)]
+    names += [f"z{mark}{i + 1}" if mark == "." else f"z[{i + 1}]" for i in range(z.shape[1])]
+    names += ["Sigma.1.1", "Sigma.1.2", *extra]
+    rows = [
+        ",".join([f"{-7.5 - t}", "0.9", "0", "0.25", "1.5", "-2.5", *map(str, row), "1", "0"])
+        + ",3" * len(extra)
+        for t, row in enumerate(z)
+    ]
+    noise = [",".join(["-99", "0", "1"] + ["1"] * (len(names) - 3))] * warmup
+    return "\n".join(
+        [
+            "# stan_version_major = 2",
+            "#   save_warmup = " + ("true" if warmup else "false (Default)"),
+            ",".join(names),
+            *noise,
+            "# Adaptation terminated",
+            "# Step size = 0.8",
+            *rows,
+            "# ",
+            "#  Elapsed Time: 0.1 seconds (Warm-up)",
+            "",
+        ]
+    )
+
+
+def write_chains(folder, **options):
+    paths = [folder / f"model-{c}.csv" for c in (1, 2)]
+    for path, z in zip(paths, Z3, strict=True):
+        path.write_text(stan_text(z, **options))
+    return paths
+
+
+@pytest.mark.parametrize("options", [{}, {"warmup": 3}, {"mark": "["}])
+def test_stan_files_are_chains(options, tmp_path):
+    paths = write_chains(tmp_path, **options)
+    draws = same(epl.read_draws(paths))
+    assert draws.items is None
+    same(epl.Draws(paths))
+    same(epl.Draws([str(path) for path in paths], var="z"))
+    assert epl.read_draws(str(paths[0])).n_chains == 1
+    assert epl.read_draws(paths, burn=2).n_draws == 6
+
+
+def test_two_variables_of_whole_numbers_must_be_told_apart(tmp_path):
+    path = tmp_path / "model.csv"
+    path.write_text(stan_text(Z3[0], extra=["c.1", "c.2"]))
+    with pytest.raises(
+        ValueError, match=r"'var' must name .*'mu', 'z', 'c'.* numbers are 2 \(z, c"
+    ):
+        epl.read_draws(path)
+    assert epl.read_draws(path, var="z").n_items == 4
+    with pytest.raises(ValueError, match=r"'var' must be a variable of the file .*'z'.*; got 'w'"):
+        epl.read_draws(path, var="w")
+
+
+def test_files_of_different_items_are_refused(tmp_path):
+    one, two = tmp_path / "1.csv", tmp_path / "2.csv"
+    one.write_text("a,b\n1,1\n")
+    two.write_text("a,b,c\n1,1,2\n")
+    with pytest.raises(ValueError, match=r"must have the same items; '.*1.csv' has 2 and .* has 3"):
+        epl.read_draws([one, two])
+    two.write_text("b,a\n1,1\n")
+    with pytest.raises(ValueError, match=r"must name the same items"):
+        epl.read_draws([one, two])
+    for path in ([], 3, [one, 3]):
+        with pytest.raises(
+            TypeError, match="'path' must be a path, or a list of paths|not iterable"
+        ):
+            epl.read_draws(path)
+
+
+def posterior_frame(labels="z"):
+    frame = pd.DataFrame(Z, columns=[f"{labels}[{i + 1}]" for i in range(4)])
+    frame.insert(0, "alpha", 0.5)
+    return frame.assign(**{".chain": CHAIN, ".iteration": ITERATION, ".draw": np.arange(1, 11)})
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "rds"])
+def test_posterior_frames(ending, tmp_path):
+    frame, path = posterior_frame(), tmp_path / f"draws.{ending}"
+    if ending == "parquet":
+        frame.to_parquet(path)
+    elif ending == "rds":
+        pytest.importorskip("rdata", reason="rdata is not installed").write_rds(path, frame)
+    else:
+        frame.to_csv(path, index=False)
+    assert same(epl.read_draws(path)).items is None
+
+
+def test_frames():
+    same(epl.Draws.from_pandas(posterior_frame()))
+    same(epl.Draws(posterior_frame()))
+    wide = pd.DataFrame(Z, columns=list("abcd"))
+    assert same(epl.Draws.from_pandas(wide), chains=1).items == tuple("abcd")
+    assert same(epl.Draws.from_pandas(wide.assign(chain=CHAIN))).items == tuple("abcd")
+    same(epl.Draws.from_pandas(wide.assign(run=CHAIN * 1.0), chain="run"))
+    same(epl.Draws.from_pandas(wide.assign(run=np.array(["x", "y"])[CHAIN - 1]), chain="run"))
+    index = pd.MultiIndex.from_arrays([CHAIN, ITERATION], names=["chain", "draw"])
+    same(epl.Draws.from_pandas(wide.set_index(index)))
+    same(epl.Draws.from_pandas(wide.astype("Int64").astype("category")), chains=1)
+    assert epl.Draws.from_pandas(wide, weights=np.arange(10), burn=1).draw_weights[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({"run": 1}, {"chain": "walk"}, r"'chain' must be a column of the frame, .*; got 'walk'"),
+        ({".log_weight": 0.0}, {}, r"column '.log_weight' of the frame holds weights.*'weights'"),
+        (
+            {"chain": [1] * 9 + [None]},
+            {},
+            r"Every draw must have a chain; that of draw 9 is missing",
+        ),
+        (
+            {},
+            {"var": "z"},
+            r"'var' must be a variable of the frame \(none, every column is an item",
+        ),
+        ({"a": [1] * 9 + [pd.NA]}, {}, r"draw 9, item 0 .* has a missing value"),
+        ({"a": 0.5}, {}, r"draw 0, item 0 .* has 0.5, which is no whole number"),
+    ],
+)
+def test_bad_frames_are_refused_in_words(change, options, message):
+    frame = pd.DataFrame(Z, columns=list("abcd")).assign(**change)
+    with pytest.raises(ValueError, match=message):
+        epl.Draws.from_pandas(frame, **options)
+    with pytest.raises(
+        ValueError, match=r"No column of the frame holds labels: it has 'chain', 'lp__'"
+    ):
+        epl.Draws.from_pandas(pd.DataFrame({"chain": [1], "lp__": [0.5]}))
+
+
+def test_names_that_only_look_like_entries_are_items():
+    """R makes names unique with a number: anna, anna.1."""
+    frame = pd.DataFrame(Z, columns=["anna", "anna.1", "bo", "bo.1"])
+    assert epl.Draws(frame).items == ("anna", "anna.1", "bo", "bo.1")
+
+
+def test_entries_are_put_in_order():
+    frame = pd.DataFrame(Z, columns=["z.1", "z.2", "z.3", "z.4"])
+    same(epl.Draws(frame[["z.4", "z.2", "z.1", "z.3"]]), chains=1)
+
+
+def test_a_header_that_counts_is_pointed_out(tmp_path):
+    path = tmp_path / "draws.csv"
+    pd.DataFrame(Z).to_csv(path, index=False)
+    with pytest.warns(UserWarning, match=r"counts the columns.* leave it out with burn=1"):
+        draws = epl.read_draws(path, burn=1)
+    same(draws, chains=1)
+
+
+def test_text_that_is_none(tmp_path):
+    path = tmp_path / "draws.csv"
+    path.write_bytes(b"\xff\xfe1,\x00")
+    with pytest.raises(ValueError, match="could not be read as text"):
+        epl.read_draws(path)
+    path = tmp_path / "draws.csv.gz"
+    path.write_bytes(gzip.compress(b"1,2\n")[:-4])
+    with pytest.raises(ValueError, match="could not be read as text"):
+        epl.read_draws(path)
+    path = tmp_path / "plain.csv"
+    path.write_text("1,2\n1,1\n")
+    with pytest.raises(ValueError, match=r"'var' must be None for the file .*no header; got 'z'"):
+        epl.read_draws(path, var="z")
+    with pytest.raises(IsADirectoryError, match="is a folder; a file is needed"):
+        epl.read_draws(tmp_path)
+
+
+def test_parquet(tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    path = tmp_path / "draws.parquet"
+    words = pd.DataFrame(np.array(["", "x", "y", "w"])[Z], columns=list("abcd"))
+    words.to_parquet(path)
+    assert same(epl.read_draws(path), chains=1).items == tuple("abcd")
+    path.write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match="could not be read as parquet"):
+        epl.read_draws(path)
+
+
+def test_npz_with_labels_among_other_tables(tmp_path):
+    path = tmp_path / "draws.npz"
+    np.savez(path, labels=Z3, log_posterior=MU[:, :, 0], items=list("abcd"))
+    assert same(epl.read_draws(path)).items == tuple("abcd")
+
+
+# --- R ---
+
+
+def write_rds(path, value):
+    pytest.importorskip("rdata", reason="rdata is not installed").write_rds(path, value)
+    return path
+
+
+def test_rds(tmp_path):
+    rows = Z.astype(np.int32)
+    path = tmp_path / "z.rds"
+    same(epl.read_draws(write_rds(path, rows)), chains=1)
+    same(epl.read_draws(write_rds(path, rows.astype(float))), chains=1)
+    same(epl.read_draws(write_rds(path, [rows[:5], rows[5:]])))
+    write_rds(path, {"clust": rows, "niter": np.array([10.0])})
+    same(epl.read_draws(path), chains=1)
+    same(epl.read_draws(path, var="clust"), chains=1)
+
+
+def test_rds_refused_in_words(tmp_path):
+    path = tmp_path / "z.rds"
+    rows = Z.astype(np.int32)
+    write_rds(path, {"a": rows, "b": rows})
+    with pytest.raises(
+        ValueError, match=r"'var' must name the element .*\['a', 'b'\] have two dim"
+    ):
+        epl.read_draws(path)
+    with pytest.raises(ValueError, match=r"got 'c'"):
+        epl.read_draws(path, var="c")
+    write_rds(path, Z3.astype(np.int32))
+    with pytest.raises(ValueError, match=r"must be a matrix .* got an array of shape \(2, 5, 4\)"):
+        epl.read_draws(path)
+    write_rds(path, [rows, rows[:3]])
+    with pytest.raises(ValueError, match=r"must have one shape; got \[\(3, 4\), \(10, 4\)\]"):
+        epl.read_draws(path)
+    path.write_bytes(b"junk")
+    with pytest.raises(ValueError, match="could not be read as R data"):
+        epl.read_draws(path)
+
+
+@dataclass
+class RArray:
+    """An array with the attributes R gives it, for the writer of rdata."""
+
+    values: np.ndarray
+    dimnames: dict
+    classes: tuple = ()
+
+
+def build_r_array(data, converter):
+    from rdata.conversion.to_r import build_r_object
+    from rdata.parser import RObjectType
+
+    values = data.values
+    attributes = {
+        "dim": np.array(values.shape, dtype=np.int32),
+        "dimnames": {name: np.array(entries) for name, entries in data.dimnames.items()},
+    }
+    if data.classes:
+        attributes["class"] = np.array(data.classes)
+    return build_r_object(
+        RObjectType.INT if values.dtype.kind == "i" else RObjectType.REAL,
+        value=np.ravel(values, order="F"),
+        is_object=bool(data.classes),
+        attributes=converter.convert_to_r_attributes(attributes),
+    )
+
+
+def write_array(path, *args):
+    rdata = pytest.importorskip("rdata", reason="rdata is not installed")
+    rdata.write_rds(path, RArray(*args), constructor_dict={RArray: build_r_array})
+    return path
+
+
+def test_arrays_of_posterior_and_coda(tmp_path):
+    path = tmp_path / "z.rds"
+    names = ["alpha", "z[1]", "z[2]", "z[3]", "z[4]"]
+    values = np.concatenate([np.full((2, 5, 1), 0.5), Z3], axis=2).transpose(1, 0, 2)
+    dimnames = {"iteration": list("12345"), "chain": list("12"), "variable": names}
+    write_array(path, values, dimnames, ("draws_array", "draws", "array"))
+    same(epl.read_draws(path))
+    write_array(path, values, dict(zip("abc", dimnames.values(), strict=True)))
+    with pytest.raises(ValueError, match=r"must say which dimension is the chain; .* names\(dimn"):
+        epl.read_draws(path)
+    flat = values.transpose(1, 0, 2).reshape(10, 5)
+    write_array(path, flat, {"draw": [str(t) for t in range(10)], "variable": names}, ("mcmc",))
+    assert same(epl.read_draws(path), chains=1).items is None
+
+
+def test_matrix_of_r_with_item_names(tmp_path):
+    rows = [str(t) for t in range(10)]
+    path = write_array(tmp_path / "z.rds", Z.astype(np.int32), {"a": rows, "b": list("wxyz")})
+    assert same(epl.read_draws(path), chains=1).items == tuple("wxyz")
+
+
+def test_missing_values_of_r_are_refused(tmp_path):
+    holes = np.ma.masked_array(Z.astype(np.int32), mask=False)
+    holes[6, 2] = np.ma.masked
+    with pytest.raises(ValueError, match=r"draw 6, item 2 .* has a missing value"):
+        epl.Draws(holes)
+    broken = Z.astype(np.int32)
+    broken[6, 2] = np.iinfo(np.int32).min  # how R stores NA
+    path = write_rds(tmp_path / "z.rds", broken)
+    pair = write_rds(tmp_path / "pair.rds", [Z.astype(np.int32), broken])
+    with pytest.raises(ValueError, match=r"draw 6, item 2 .* has a missing value"):
+        epl.read_draws(pair)
+    with pytest.raises(ValueError, match=r"draw 6, item 2 .* has a missing value"):
+        epl.read_draws(path)
