@@ -11,7 +11,7 @@ from epluribus.losses.expected import expected_loss, loss
 from epluribus.search import exact, greedy, minimize
 
 if TYPE_CHECKING:
-    from epluribus import datasets, models, plots
+    from epluribus import datasets, models, plots, studies
     from epluribus.sampling import sample
 
 __version__ = "0.1.0"
@@ -33,6 +33,7 @@ __all__ = [
     "plots",
     "sample",
     "search",
+    "studies",
 ]
 
 # Loaded when first used, so that `import epluribus` stays quick (SPEC 1).
@@ -41,6 +42,7 @@ _ON_DEMAND = {
     "models": "epluribus.models",
     "plots": "epluribus.plots",
     "sample": "epluribus.sampling",
+    "studies": "epluribus.studies",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["cluster_colors", "get_axes", "import_pyplot"]
+__all__ = ["cluster_colors", "get_axes", "import_pyplot", "new_figure"]
 
 # Okabe & Ito (2008), told apart by all kinds of color vision; black is kept for lines.
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
@@ -27,6 +27,19 @@ def get_axes(ax: Any, figsize: tuple[float, float] = (5.5, 3.6)) -> Any:
     if ax is not None:
         return ax
     return import_pyplot().subplots(figsize=figsize, layout="constrained")[1]
+
+
+def new_figure(
+    figsize: tuple[float, float], n_rows: int = 1, n_columns: int = 1, **options: Any
+) -> tuple[Any, Any]:
+    """A Figure outside pyplot's memory, to be written to files, and its Axes (an array if several)."""
+    import_pyplot()  # the error names the extra
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=figsize, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(n_rows, n_columns, **options)
 
 
 def cluster_colors(k: int) -> list[Any]:
