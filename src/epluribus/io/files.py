@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
     from epluribus.estimate import Estimate
 
-__all__ = ["read_labels", "read_table", "write_estimate", "write_whole"]
+__all__ = ["check_target", "read_labels", "read_table", "write_estimate", "write_whole"]
 
 _DELIMITERS = (",", ";", "\t", " ")
 _READABLE = "csv, txt, tsv (also with .gz), npy, npz"
+_LABELS = "labels"
+"""The table read from an npz file that has several, as `epluribus sample` writes them."""
 _MISSING = {"", "na", "nan", "null", "none", "?"}
 
 
@@ -59,6 +61,8 @@ def _read_npz(path: Path, var: str | None) -> tuple[NDArray[Any], list[str] | No
                     f"'var' must be one of {archive.files} in the file '{path}'; got '{var}'."
                 )
             tables = [var]
+        elif _LABELS in tables:
+            tables = [_LABELS]
         if len(tables) != 1:
             raise ValueError(
                 f"The file '{path}' must hold one table of labels; it has {tables or 'none'}. "
@@ -161,10 +165,22 @@ def _as_numbers(body: list[list[str]]) -> NDArray[Any]:
 # --- output ---
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside the target, then rename: nobody ever sees half a file."""
+def check_target(path: Path, ending: str) -> Path:
+    """A path that can be written to, checked before a long run."""
+    if path.suffix.lower() != ending:
+        raise ValueError(f"The output '{path}' must end in {ending}; it ends in '{path.suffix}'.")
+    _check_parent(path)
+    return path
+
+
+def _check_parent(path: Path) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder '{path.parent}' to write '{path.name}' into.")
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Write beside the target, then rename: nobody ever sees half a file."""
+    _check_parent(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
     os.close(handle)
     beside = Path(name)
