@@ -25,6 +25,7 @@ __all__ = [
     "confusion",
     "items_moved",
     "match_columns",
+    "number_as_printed",
     "number_clusters",
     "rebuild",
     "table_distance",
@@ -75,12 +76,25 @@ def number_clusters(labels: LabelsLike, rank: Sequence[float] | NDArray[np.float
     return number[own]
 
 
+def number_as_printed(
+    labels: LabelsLike,
+    group: Sequence[str] | NDArray[np.str_],
+    rows: Sequence[str],
+    table: IntArray,
+) -> IntArray:
+    """Clusters numbered 1, 2, ... in the order of the columns of a printed table that match them."""
+    own = as_labels(labels)
+    mine = confusion(group, own, rows)
+    rank = np.full(mine.shape[1], table.shape[1], dtype=np.float64)  # unmatched ones come last
+    for cluster, column in match_columns(mine, table)[0]:
+        rank[cluster] = column
+    return number_clusters(own, rank[own])
+
+
 # --- the partition behind a printed table ---
 
 _DRAWS_READ = 2_000
 """Draws from which co-clustering probabilities are read: a standard error of 0.011 at most."""
-_ROUNDS = 20
-"""Rounds of reassignment; in practice nothing changes after three to six."""
 
 
 def together(draws: Draws) -> NDArray[np.float64]:
@@ -100,38 +114,43 @@ def rebuild(
     labels: LabelsLike,
     draws: Draws,
 ) -> IntArray:
-    """A partition that has exactly the printed `table`, as close to the posterior as we can find.
+    """A partition that has exactly the printed `table`, as close to `labels` as can be.
 
-    The table tells how many items of each group are in each cluster, not which. Starting from `labels`
-    with their clusters matched to the columns, the items of each group are assigned to the cells that
-    are open to the group (a linear assignment) so as to sit with the items they share a cluster with in
-    the draws; this is repeated until nothing changes. Of all rounds the one with the smallest expected
-    VI is returned.
+    The table tells how many items of each group are in each cluster, not which. The clusters of `labels`
+    are matched to the columns, and the items of each group are assigned to the places that the table
+    has for the group (a linear assignment): as few as possible leave their cluster, and those that do
+    leave go where they share a cluster with most in the draws. Then each of these changes places with
+    another item of its group wherever that lowers the expected VI.
     """
     from scipy.optimize import linear_sum_assignment
 
     names, own = np.asarray(group), as_labels(labels)
-    probability = together(draws) - 0.5  # positive where sharing a cluster lowers Binder's loss
-    np.fill_diagonal(probability, 0.0)
-    pairs, _ = match_columns(confusion(names, own, rows), table)
     current = np.full(own.size, -1)
-    for mine, printed in pairs:
+    for mine, printed in match_columns(confusion(names, own, rows), table)[0]:
         current[own == mine] = printed
-    best, best_value = own, np.inf
-    for _ in range(_ROUNDS):
-        member = (current[:, None] == np.arange(table.shape[1])).astype(np.float64)
-        # Per member of the cluster, so that large clusters do not swallow all; an unmatched one is neutral.
-        gain = probability @ member / np.maximum(member.sum(axis=0), 1.0)
-        new = np.empty_like(current)
-        for row, name in enumerate(rows):
-            items = np.flatnonzero(names == name)
-            seats = np.repeat(np.arange(table.shape[1]), table[row])
-            chosen, seat = linear_sum_assignment(gain[np.ix_(items, seats)], maximize=True)
-            new[items[chosen]] = seats[seat]
-        value = expected_loss(new, draws, "vi")
-        if value < best_value:
-            best, best_value = as_labels(new), value
-        if np.array_equal(new, current):
-            break
-        current = new
-    return best
+    member = (current[:, None] == np.arange(table.shape[1])).astype(np.float64)
+    # The mean probability of sharing a cluster with its members, at most 1, and the reward for staying.
+    fit = together(draws) @ member / np.maximum(member.sum(axis=0), 1.0) + own.size * member
+    out = np.empty_like(own)
+    for row, name in enumerate(rows):
+        items = np.flatnonzero(names == name)
+        places = np.repeat(np.arange(table.shape[1]), table[row])
+        chosen, place = linear_sum_assignment(fit[np.ix_(items, places)], maximize=True)
+        out[items[chosen]] = places[place]
+    return as_labels(_exchange(out, np.flatnonzero(out != current), names, draws))
+
+
+def _exchange(labels: IntArray, moved: IntArray, names: NDArray[np.str_], draws: Draws) -> IntArray:
+    """Each moved item in turn changes places with the item of its group that lowers the loss most."""
+    few = draws[:: max(1, draws.n_draws // _DRAWS_READ)]
+    value = expected_loss(labels, few, "vi")
+    for i in moved:
+        best = labels
+        for j in np.flatnonzero((names == names[i]) & (labels != labels[i])):
+            trial = labels.copy()
+            trial[[i, j]] = trial[[j, i]]
+            found = expected_loss(trial, few, "vi")
+            if found < value:
+                best, value = trial, found
+        labels = best
+    return labels

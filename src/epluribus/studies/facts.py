@@ -8,7 +8,7 @@ Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +24,11 @@ def _table(text: str) -> NDArray[np.int64]:
     return np.array([row.split() for row in text.strip().splitlines()], dtype=np.int64)
 
 
-@dataclass(frozen=True)
+def _no_table() -> NDArray[np.int64]:
+    return np.zeros((0, 0), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
 class Facts:
     """What the paper states about one application."""
 
@@ -42,9 +46,9 @@ class Facts:
     n_draws: int = 10_000
     burn_in: int = 1_000_000
     thin: int = 100
-    table: NDArray[np.int64] | None = None
+    table: NDArray[np.int64] = field(default_factory=_no_table)
     """Confusion table of the parties (rows) and the VI-optimal clusters."""
-    reference_table: NDArray[np.int64] | None = None
+    reference_table: NDArray[np.int64] = field(default_factory=_no_table)
     """The same for the paper's variational partition."""
 
 

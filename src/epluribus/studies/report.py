@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus.studies.analysis import law_of_clusters
-from epluribus.studies.confusion import items_moved, number_clusters
+from epluribus.studies.confusion import items_moved
 from epluribus.studies.study import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Sequence
 
     from epluribus._typing import IntArray
     from epluribus.estimate import Estimate
@@ -56,12 +54,12 @@ def command(name: str, *, quick: bool, as_printed: bool) -> str:
 
 
 def label_columns(
-    analysis: Analysis, rank: Sequence[float] | NDArray[np.float64]
+    analysis: Analysis, number: Callable[[IntArray], IntArray]
 ) -> dict[str, IntArray]:
-    """The optimum under each loss and the MAP, clusters numbered 1, 2, ... along `rank`."""
+    """The optimum under each loss and the MAP, clusters numbered 1, 2, ... by `number`."""
     found = {estimate.loss.name: estimate.labels for estimate in analysis.by_loss}
     found["map"] = analysis.trace.map_labels
-    return {name: number_clusters(labels, rank) for name, labels in found.items()}
+    return {name: number(labels) for name, labels in found.items()}
 
 
 def setting(analysis: Analysis, facts: Facts, model: str, sampler: str) -> str:
@@ -146,8 +144,14 @@ def similar_note(analysis: Analysis) -> str:
     far = [name for name, count in moved.items() if count > _SIMILAR * n]
     rule = f"(at most {_SIMILAR:.0%} of the items placed otherwise)"
     said = 'The paper says that "the other losses lead to similar partitions".'
+    ks = [estimate.n_clusters for estimate in analysis.by_loss]
     if not far:
-        return f"{said} So they do here {rule}."
+        but = (
+            ""
+            if len(set(ks)) == 1
+            else f", though with {_listed([str(k) for k in ks[1:]])} clusters"
+        )
+        return f"{said} So they do here {rule}{but}."
     near = [name for name in moved if name not in far]
     also = f" {_listed(near)} does." if len(near) == 1 else f" {_listed(near)} do." if near else ""
     return f"{said} Here {_listed(far)} {'does' if len(far) == 1 else 'do'} not {rule}.{also}"
