@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["cluster_colors", "get_axes", "import_pyplot", "new_figure"]
+__all__ = ["cluster_colors", "get_axes", "import_pyplot", "new_figure", "text_color"]
 
 # Okabe & Ito (2008), told apart by all kinds of color vision; black is kept for lines.
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
+
+
+# Trubetskoy's list of colors that differ most from each other, the palest left out.
+_TWENTY = (
+    "#4363d8", "#f58231", "#3cb44b", "#e6194b", "#42d4f4", "#f032e6", "#ffe119", "#000075",
+    "#bfef45", "#800000", "#469990", "#fabed4", "#9a6324", "#911eb4", "#aaffc3", "#808000",
+    "#dcbeff", "#ffd8b1", "#a9a9a9", "#404040",
+)  # fmt: skip
 
 
 def import_pyplot() -> Any:
@@ -43,9 +51,10 @@ def new_figure(
 
 
 def cluster_colors(k: int) -> list[Any]:
-    """Colors that can be told apart; beyond seven their lightness alternates."""
-    if k <= len(_OKABE_ITO):
-        return list(_OKABE_ITO[:k])
+    """Colors that can be told apart; beyond twenty their lightness alternates."""
+    for colors in (_OKABE_ITO, _TWENTY):
+        if k <= len(colors):
+            return list(colors[:k])
     import colorsys
 
     # Hues by the golden angle, three levels of lightness in turn: neighbors in number differ most.
@@ -53,3 +62,11 @@ def cluster_colors(k: int) -> list[Any]:
         colorsys.hls_to_rgb((0.58 + 0.381966 * i) % 1.0, (0.42, 0.62, 0.3)[i % 3], 0.65)
         for i in range(k)
     ]
+
+
+def text_color(background: Any) -> str:
+    """Black or white, whichever is read more easily on the background."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(background)
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"

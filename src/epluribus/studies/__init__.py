@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from epluribus._validate import check_choice
+from epluribus.studies.blogs import blogs
+from epluribus.studies.congress import congress
 from epluribus.studies.galaxies import galaxies
 from epluribus.studies.study import Study
 
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
 
     from epluribus._typing import RngLike
 
-__all__ = ["STUDIES", "Study", "galaxies", "reproduce"]
+__all__ = ["STUDIES", "Study", "blogs", "congress", "galaxies", "reproduce"]
 
-STUDIES: dict[str, Callable[..., Study]] = {"galaxies": galaxies}
+STUDIES: dict[str, Callable[..., Study]] = {
+    "galaxies": galaxies,
+    "congress": congress,
+    "blogs": blogs,
+}
 """The studies by name."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from epluribus.models import GaussianMixture
 from epluribus.plots._figure import new_figure
 from epluribus.studies import report
 from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze
+from epluribus.studies.confusion import number_clusters
 from epluribus.studies.facts import GALAXIES
 from epluribus.studies.study import Picture, Study
 
@@ -74,7 +76,7 @@ def galaxies(
         n_jobs=n_jobs,
         progress=progress,
     )
-    labels = report.label_columns(analysis, velocity)
+    labels = report.label_columns(analysis, partial(number_clusters, rank=velocity))
     sizes = ", ".join(map(str, np.bincount(labels["vi"])[1:]))
     sampler = (
         "Gibbs sweeps and split-merge" if chosen.moves == "default" else "the paper's appendix"
