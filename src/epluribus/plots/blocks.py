@@ -75,6 +75,7 @@ def blocks(
         for edge in _edges(labels)[1:-1]:
             draw(edge, color="#D55E00", linewidth=0.6)
     _name_clusters(ax, down, font_size)
+    ax.set(xlim=(0, across.size), ylim=(down.size, 0))
     if column_names is None:
         ax.set_xticks([])
     else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus._parallel import resolve_jobs
 from epluribus.studies.analysis import law_of_clusters
 from epluribus.studies.confusion import items_moved
 from epluribus.studies.study import Table
@@ -88,10 +89,10 @@ def facts_table(analysis: Analysis, facts: Facts, more: Sequence[Sequence[Any]] 
         (
             "time for the sample",
             facts.sample_time,
-            f"{seconds(sampled)} for {analysis.protocol.n_chains} chains, {seconds(share)} each",
+            f"{seconds(sampled)} for {analysis.protocol.n_chains} chains, {seconds(share)} a chain",
         ),
         ("one run of the greedy algorithm, average", facts.greedy_time, seconds(mean)),
-        ("all of this study", "", seconds(analysis.seconds)),
+        ("all of this study", "", f"{seconds(analysis.seconds)} on {resolve_jobs(None)} cores"),
     ]
     return Table("The paper's facts beside ours", ("fact", "paper", "here"), rows)
 
