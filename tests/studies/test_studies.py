@@ -8,6 +8,7 @@ import pytest
 
 import epluribus as epl
 from epluribus.datasets import load_french_blogs, load_galaxies
+from epluribus.search.compare import Comparison
 from epluribus.studies import STUDIES, reproduce
 from epluribus.studies.analysis import Protocol
 from epluribus.studies.confusion import confusion, table_distance
@@ -123,14 +124,32 @@ def test_bad_arguments(tmp_path):
         STUDIES["galaxies"](protocol=TINY, losses=("vi", "binder")).write(tmp_path / "file")
 
 
-def test_an_interrupt_ends_the_study(monkeypatch):
+@pytest.mark.parametrize("step", ["sample", "minimize"])
+def test_an_interrupt_ends_the_study(step, monkeypatch):
     import epluribus.studies.analysis as module
 
-    real = module.sample
-    monkeypatch.setattr(
-        module, "sample", lambda *args, **kwargs: replace(real(*args, **kwargs), interrupted=True)
-    )
+    real = getattr(module, step)
+
+    def interrupted(*args, **kwargs):
+        found = real(*args, **kwargs)
+        if isinstance(found, Comparison):
+            return found
+        return replace(found, interrupted=True)
+
+    monkeypatch.setattr(module, step, interrupted)
     with pytest.raises(KeyboardInterrupt):
+        STUDIES["galaxies"](protocol=TINY, losses=("vi", "binder"))
+
+
+def test_without_matplotlib_a_study_fails_at_once(monkeypatch):
+    import epluribus.studies.analysis as module
+
+    def none():
+        raise ImportError("no matplotlib")
+
+    monkeypatch.setattr(module, "import_pyplot", none)
+    monkeypatch.setattr(module, "sample", pytest.fail)
+    with pytest.raises(ImportError, match="no matplotlib"):
         STUDIES["galaxies"](protocol=TINY)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epluribus._validate import make_rng
+from epluribus.plots._figure import import_pyplot
 from epluribus.sampling import sample
 from epluribus.search import minimize
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import IntArray, RngLike
+    from epluribus.draws import Draws
     from epluribus.estimate import Estimate
     from epluribus.models.base import Model
     from epluribus.sampling.trace import Trace
@@ -124,8 +127,9 @@ def analyze(
     -------
     Analysis
     """
+    import_pyplot()  # the pictures come last: without matplotlib better fail now
     began = time.perf_counter()
-    seeds = make_rng(rng).spawn(4 + protocol.n_seeds)
+    first, losses_rng, greedy_rng, others, *seeds = make_rng(rng).spawn(4 + protocol.n_seeds)
     trace = sample(
         model,
         n_draws=protocol.n_draws,
@@ -133,51 +137,50 @@ def analyze(
         thin=protocol.thin,
         n_chains=protocol.n_chains,
         moves=protocol.moves,
-        rng=seeds[0],
+        rng=first,
         n_jobs=n_jobs,
         progress=progress,
     )
     if trace.interrupted:
         raise KeyboardInterrupt
     draws = trace.draws
-    by_loss = minimize(draws, list(losses), rng=seeds[1], n_jobs=n_jobs, progress=progress)
-    estimates = (*by_loss, *(minimize(draws, "vi", rng=seed, n_jobs=n_jobs) for seed in seeds[4:]))
-    chains = range(draws.n_chains)
-    analysis = Analysis(
+    by_loss = minimize(draws, list(losses), rng=losses_rng, n_jobs=n_jobs, progress=progress)
+    _go_on(*by_loss)
+    best = partial(_best, n_jobs=n_jobs)
+    return Analysis(
         protocol=protocol,
         trace=trace,
         by_loss=by_loss,
-        greedy=_paper_s_runs(trace, protocol.n_greedy, k_max, seeds[2]),
-        by_chain=tuple(minimize(draws.chain(c), "vi", rng=seeds[3], n_jobs=n_jobs) for c in chains),
-        by_seed=estimates[len(by_loss) :],
-        by_k={k: minimize(draws, "vi", k=k, rng=seeds[3], n_jobs=n_jobs) for k in ks},
-        seconds=0.0,
+        greedy=_paper_s_runs(trace, protocol.n_greedy, k_max, greedy_rng),
+        by_chain=tuple(best(draws.chain(c), rng=others) for c in range(draws.n_chains)),
+        by_seed=tuple(best(draws, rng=seed) for seed in seeds),
+        by_k={k: best(draws, k=k, rng=others) for k in ks},
+        seconds=time.perf_counter() - began,
     )
-    if any(estimate.interrupted for estimate in (*estimates, *analysis.by_chain)):
+
+
+def _best(draws: Draws, **options: Any) -> Estimate:
+    """The VI-optimum."""
+    estimate: Estimate = minimize(draws, "vi", **options)
+    _go_on(estimate)
+    return estimate
+
+
+def _go_on(*estimates: Estimate) -> None:
+    """Ctrl-C ends a search with the best so far; it ends a study at once."""
+    if any(estimate.interrupted for estimate in estimates):
         raise KeyboardInterrupt
-    return replace(analysis, seconds=time.perf_counter() - began)
 
 
 def _paper_s_runs(
     trace: Trace, n_runs: int, k_max: int, rng: np.random.Generator
 ) -> dict[str, tuple[Run, ...]]:
     """Algorithm 1 from noisy MAP and from random starts, one run after the other, on one chain."""
-    draws = trace.draws.chain(0)
     noisy = np.array([_noisy(trace.map_labels, rng) for _ in range(n_runs)])
     starts: dict[str, Any] = {"noisy MAP": noisy, "random": "random"}
-    return {
-        name: minimize(
-            draws,
-            "vi",
-            search="greedy",
-            starts=start,
-            n_starts=n_runs,
-            k_max=k_max,
-            n_jobs=1,
-            rng=rng,
-        ).runs
-        for name, start in starts.items()
-    }
+    options = {"search": "greedy", "n_starts": n_runs, "k_max": k_max, "n_jobs": 1, "rng": rng}
+    first = trace.draws.chain(0)
+    return {name: _best(first, starts=start, **options).runs for name, start in starts.items()}
 
 
 def _noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:
