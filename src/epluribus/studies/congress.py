@@ -98,7 +98,7 @@ def congress(
         facts=report.facts_table(analysis, CONGRESS, _facts(analysis, table, columns)),
         tables=(
             report.confusion_table(
-                "Parties and the VI-optimal clusters", PARTIES_OF_CONGRESS, table
+                "Parties and the VI-optimal clusters", PARTIES_OF_CONGRESS, table, report.NUMBERED
             ),
             report.confusion_table("The same in the paper", PARTIES_OF_CONGRESS, CONGRESS.table),
             report.clusters_table(analysis, "clusters of members"),
@@ -109,7 +109,7 @@ def congress(
         ),
         pictures=_pictures(analysis, house, labels, columns),
         labels={
-            "item": range(1, house.party.size + 1),
+            "item": range(house.party.size),
             "party": house.party.tolist(),
             **{name: own.tolist() for name, own in labels.items()},
         },

@@ -103,7 +103,7 @@ def galaxies(
         ),
         pictures=_pictures(analysis, velocity),
         labels={
-            "item": range(1, velocity.size + 1),
+            "item": range(velocity.size),
             "velocity": [f"{value:.0f}" for value in velocity],
             **{name: own.tolist() for name, own in labels.items()},
         },

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from epluribus.studies.facts import Facts
 
 __all__ = [
+    "NUMBERED",
     "chains_table",
     "clusters_table",
     "command",
@@ -36,6 +37,11 @@ __all__ = [
     "similar_note",
 ]
 
+NUMBERED = (
+    "Clusters are in the order of the paper's columns that match them best; their numbers are those of "
+    "labels.csv and of the pictures."
+)
+"""Said below a table of parties."""
 _STARTS_OF_CHAINS = ("one cluster", "as many as allowed")
 _SIMILAR = 0.1
 """Optima are called similar when at most this share of the items is placed differently."""
