@@ -127,6 +127,8 @@ def analyze(
     -------
     Analysis
     """
+    if not losses or losses[0] != "vi":
+        raise ValueError(f"'losses' must begin with 'vi', the paper's choice; got {list(losses)}.")
     import_pyplot()  # the pictures come last: without matplotlib better fail now
     began = time.perf_counter()
     first, losses_rng, greedy_rng, others, *seeds = make_rng(rng).spawn(4 + protocol.n_seeds)
