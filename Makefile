@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test test-slow lint bench clean
+.PHONY: setup demo studies test test-slow lint bench clean
 
 setup: $(STAMP)
 
@@ -20,6 +20,14 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)
 	$(RUN) -m epluribus demo
+
+# The pages of docs/studies: minutes. Set EPLURIBUS_DATA to a folder with the blogs if offline.
+studies: $(STAMP)
+	for study in galaxies congress blogs; do \
+	  $(RUN) -m epluribus reproduce $$study --out epluribus-$$study \
+	  && cp epluribus-$$study/summary.md docs/studies/$$study.md \
+	  && cp epluribus-$$study/*.png docs/studies/ || exit 1; \
+	done
 
 test: lint
 	$(RUN) -m pytest -m "not slow and not bench" --numprocesses auto --dist worksteal

@@ -39,3 +39,55 @@ def test_colors_of_thirty_clusters_differ():
     from epluribus.plots._figure import cluster_colors
 
     assert len({tuple(color) for color in cluster_colors(30)}) == 30
+
+
+def test_blocks_sorts_rows_and_columns_by_cluster():
+    matrix = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0], [1, 1, 1]])
+    ax = plots.blocks(matrix, [2, 1, 2, 1], [1, 2, 1], column_names=["a", "b", "c"])
+    shown = ax.images[0].get_array()
+    assert shown.tolist() == [[1, 1, 0], [1, 1, 1], [0, 0, 1], [0, 0, 1]]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["a", "c", "b"]
+    assert [text.get_text() for text in ax.texts] == ["1", "2"]
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 3), (4, 0))
+    square = plots.blocks(np.eye(2), ["x", "y"])
+    assert [text.get_text() for text in square.texts] == ["x", "y"]
+    with pytest.raises(
+        ValueError, match=r"'matrix' must have .* shape \(2, 2\); got shape \(4, 3\)"
+    ):
+        plots.blocks(matrix, [0, 1])
+
+
+def test_names_of_clusters_are_kept_apart():
+    from epluribus.plots.blocks import spread
+
+    assert spread([1.0, 5.0, 9.0], 2.0).tolist() == [1, 5, 9]
+    assert spread([1.0, 1.0, 9.0], 2.0).tolist() == [0, 2, 9]
+    assert np.diff(spread([0.0, 0.1, 0.2, 0.3, 5.0], 1.0)).min() > 1 - 1e-9
+
+
+def test_network_shows_every_node_with_its_cluster():
+    rng = np.random.default_rng(1)
+    upper = np.triu(rng.random((30, 30)) < 0.2, 1)
+    labels = rng.integers(1, 4, 30)
+    ax = plots.network(upper + upper.T, labels)
+    assert sorted(text.get_text() for text in ax.texts) == sorted(map(str, labels.tolist()))
+    places = np.array([text.get_position() for text in ax.texts])
+    assert places.min() >= 0
+    assert places.max() <= 1
+    apart = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(30)
+    assert apart.min() > 0.02  # no node covers another
+    with pytest.raises(
+        ValueError, match=r"'adjacency' must have .* shape \(30, 30\); got shape \(3, 3\)"
+    ):
+        plots.network(np.eye(3), labels)
+
+
+def test_layout_of_one_cluster_and_no_edges():
+    ax = plots.network(np.zeros((3, 3)), [1, 1, 1])
+    assert len(ax.texts) == 3
+
+
+def test_text_is_black_on_light_and_white_on_dark():
+    from epluribus.plots._figure import text_color
+
+    assert (text_color("#ffe119"), text_color("#000075")) == ("black", "white")

@@ -11,7 +11,7 @@ from epluribus.losses.expected import expected_loss, loss
 from epluribus.search import exact, greedy, minimize
 
 if TYPE_CHECKING:
-    from epluribus import datasets, models, plots, uncertainty
+    from epluribus import datasets, models, plots, studies, uncertainty
     from epluribus.consensus import ConsensusClustering as ConsensusClustering
     from epluribus.io.read import read_draws
     from epluribus.io.saved import load
@@ -53,6 +53,7 @@ __all__ = [
     "soft_draws",
     "soft_psm",
     "stability",
+    "studies",
     "uncertainty",
 ]
 
@@ -73,6 +74,7 @@ _ON_DEMAND = {
     ),
     "soft_draws": "epluribus.soft",
     "soft_psm": "epluribus.soft",
+    "studies": "epluribus.studies",
 }
 
 

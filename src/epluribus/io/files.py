@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from epluribus.estimate import Estimate
 
-__all__ = ["read_labels", "write_arrays", "write_estimate", "write_whole"]
+__all__ = ["check_target", "read_labels", "write_arrays", "write_estimate", "write_whole"]
 
 _WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")
 
@@ -38,10 +38,22 @@ def read_labels(path: Path) -> list[Any]:
 # --- output ---
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside the target, then rename: nobody ever sees half a file."""
+def check_target(path: Path, ending: str) -> Path:
+    """A path that can be written to, checked before a long run."""
+    if path.suffix.lower() != ending:
+        raise ValueError(f"The output '{path}' must end in {ending}; it ends in '{path.suffix}'.")
+    _check_parent(path)
+    return path
+
+
+def _check_parent(path: Path) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder '{path.parent}' to write '{path.name}' into.")
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Write beside the target, then rename: nobody ever sees half a file."""
+    _check_parent(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
     os.close(handle)
     beside = Path(name)

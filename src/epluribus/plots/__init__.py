@@ -1,6 +1,8 @@
 """Pictures. Each function draws into `ax` or a new figure and returns the Axes; needs matplotlib."""
 
+from epluribus.plots.blocks import blocks
 from epluribus.plots.histogram import histogram
 from epluribus.plots.n_clusters import n_clusters
+from epluribus.plots.network import network
 
-__all__ = ["histogram", "n_clusters"]
+__all__ = ["blocks", "histogram", "n_clusters", "network"]

@@ -6,10 +6,18 @@ from typing import Any
 
 from epluribus._need import need
 
-__all__ = ["cluster_colors", "get_axes", "import_pyplot"]
+__all__ = ["cluster_colors", "get_axes", "import_pyplot", "new_figure", "text_color"]
 
 # Okabe & Ito (2008), told apart by all kinds of color vision; black is kept for lines.
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
+
+
+# Trubetskoy's list of colors that differ most from each other, the palest left out.
+_TWENTY = (
+    "#4363d8", "#f58231", "#3cb44b", "#e6194b", "#42d4f4", "#f032e6", "#ffe119", "#000075",
+    "#bfef45", "#800000", "#469990", "#fabed4", "#9a6324", "#911eb4", "#aaffc3", "#808000",
+    "#dcbeff", "#ffd8b1", "#a9a9a9", "#404040",
+)  # fmt: skip
 
 
 def import_pyplot() -> Any:
@@ -24,10 +32,24 @@ def get_axes(ax: Any, figsize: tuple[float, float] = (5.5, 3.6)) -> Any:
     return import_pyplot().subplots(figsize=figsize, layout="constrained")[1]
 
 
+def new_figure(
+    figsize: tuple[float, float], n_rows: int = 1, n_columns: int = 1, **options: Any
+) -> tuple[Any, Any]:
+    """A Figure outside pyplot's memory, to be written to files, and its Axes (an array if several)."""
+    import_pyplot()  # the error names the extra
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=figsize, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(n_rows, n_columns, **options)
+
+
 def cluster_colors(k: int) -> list[Any]:
-    """Colors that can be told apart; beyond seven their lightness alternates."""
-    if k <= len(_OKABE_ITO):
-        return list(_OKABE_ITO[:k])
+    """Colors that can be told apart; beyond twenty their lightness alternates."""
+    for colors in (_OKABE_ITO, _TWENTY):
+        if k <= len(colors):
+            return list(colors[:k])
     import colorsys
 
     # Hues by the golden angle, three levels of lightness in turn: neighbors in number differ most.
@@ -35,3 +57,11 @@ def cluster_colors(k: int) -> list[Any]:
         colorsys.hls_to_rgb((0.58 + 0.381966 * i) % 1.0, (0.42, 0.62, 0.3)[i % 3], 0.65)
         for i in range(k)
     ]
+
+
+def text_color(background: Any) -> str:
+    """Black or white, whichever is read more easily on the background."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(background)
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"

@@ -43,6 +43,7 @@ def n_clusters(draws: DrawsLike, best: Estimate | None = None, *, ax: Any = None
     ax.bar(values, mass[low : high + 1], width=0.8, color=colors)
     if marked is not None:
         inside = low <= marked <= high
+        ax.set_ylim(0.0, 1.15 * mass.max())  # room for the words above the bars
         ax.axvline(marked, color="#E69F00", linestyle=":", linewidth=1.5)
         ax.annotate(
             f"estimate: {marked}",

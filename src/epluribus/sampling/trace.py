@@ -125,6 +125,24 @@ class Trace:
             warnings.warn(" ".join(problems), stacklevel=2)
         return Diagnostics(hats, sizes, apart, problems)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON: settings, clusters, rates and diagnostics, no draws."""
+        report = self.diagnostics(warn=False)
+        p = np.bincount(self.n_clusters.ravel()) / self.n_clusters.size
+        return {
+            **self.settings,
+            "n_chains": self.n_chains,
+            "n_draws": self.n_draws,
+            "n_items": self.draws.n_items,
+            "n_clusters": {str(k): float(p[k]) for k in np.flatnonzero(p)},
+            "acceptance": self.acceptance,
+            "map_log_posterior": self.map_log_posterior,
+            "rhat": {name: _number(value) for name, value in report.rhat.items()},
+            "ess": {name: _number(value) for name, value in report.ess.items()},
+            "problems": list(report.problems),
+            "interrupted": self.interrupted,
+        }
+
     def to_xarray(self) -> Any:
         """An xarray Dataset with dimensions chain, draw and item; ArviZ reads it as a posterior.
 
@@ -194,6 +212,11 @@ class Trace:
             f"  best seen   log posterior {self.map_log_posterior:.3f}, {best.size} clusters"
         )
         return "\n".join([*lines, str(self.diagnostics(warn=False))])
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN and no infinity."""
+    return float(value) if np.isfinite(value) else None
 
 
 def _table(draws: Draws, shape: tuple[int, int]) -> NDArray[Any]:

@@ -1,0 +1,149 @@
+"""Section 6.1: velocities of 82 galaxies, a mixture of Gaussian distributions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from epluribus import plots
+from epluribus.datasets import load_galaxies
+from epluribus.models import GaussianMixture
+from epluribus.plots._figure import new_figure
+from epluribus.studies import report
+from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze
+from epluribus.studies.confusion import number_clusters
+from epluribus.studies.facts import GALAXIES
+from epluribus.studies.study import Picture, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus._typing import RngLike
+
+__all__ = ["galaxies"]
+
+_FULL = Protocol()
+_QUICK = _FULL.shortened(n_draws=1_000, burn_in=20_000, thin=100)
+
+
+def galaxies(
+    *,
+    quick: bool = False,
+    as_printed: bool = False,
+    losses: Sequence[str] = LOSSES,
+    rng: RngLike = 1,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    protocol: Protocol | None = None,
+) -> Study:
+    """Repeat the paper's study of the galaxies.
+
+    Parameters
+    ----------
+    quick : bool, default False
+        1,000 draws a chain instead of 10,000, and a shorter burn-in.
+    as_printed : bool, default False
+        The sampler of the paper's appendix alone. The hyperparameters are the printed ones in any case.
+    losses : sequence of str
+        Losses whose optima are listed; the first must be "vi".
+    rng, n_jobs, progress
+        As in `sample` and `minimize`.
+    protocol : Protocol, optional
+        Lengths of chains and numbers of runs, instead of those of `quick`.
+
+    Returns
+    -------
+    Study
+    """
+    velocity = load_galaxies()
+    model = GaussianMixture(
+        velocity / 1000, alpha=4, tau=0.01, gamma=0.5, delta=0.5, k_max=GALAXIES.k_max
+    )
+    chosen = protocol or (_QUICK if quick else _FULL).with_moves(
+        "appendix" if as_printed else "default"
+    )
+    analysis = analyze(
+        model,
+        chosen,
+        k_max=GALAXIES.k_max,
+        ks=(2, 3, 4, 5),
+        losses=losses,
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    labels = report.label_columns(analysis, partial(number_clusters, rank=velocity))
+    sizes = ", ".join(map(str, np.bincount(labels["vi"])[1:]))
+    sampler = (
+        "Gibbs sweeps and split-merge" if chosen.moves == "default" else "the paper's appendix"
+    )
+    return Study(
+        name="galaxies",
+        title="Galaxies: 82 velocities",
+        setting=report.setting(
+            analysis,
+            GALAXIES,
+            "A Gaussian mixture for velocities in 1000 km/s with the printed hyperparameters: tau 0.01, "
+            "gamma 0.5, delta 0.5, alpha 4; number of components uniform on 1 to 50.",
+            sampler,
+        ),
+        facts=report.facts_table(
+            analysis, GALAXIES, [("sizes of its clusters, by velocity", "(a picture)", sizes)]
+        ),
+        tables=(
+            report.clusters_table(analysis),
+            report.losses_table(analysis),
+            report.greedy_table(analysis, GALAXIES),
+            report.chains_table(analysis),
+            report.k_table(analysis),
+        ),
+        pictures=_pictures(analysis, velocity),
+        labels={
+            "item": range(velocity.size),
+            "velocity": [f"{value:.0f}" for value in velocity],
+            **{name: own.tolist() for name, own in labels.items()},
+        },
+        notes=_notes(analysis),
+        analysis=analysis,
+        command=report.command("galaxies", quick=quick, as_printed=as_printed),
+    )
+
+
+def _pictures(analysis: Analysis, velocity: NDArray[np.float64]) -> tuple[Picture, ...]:
+    first, ax = new_figure((6.4, 4.0))
+    plots.histogram(velocity / 1000, analysis.best, ax=ax)
+    ax.set_xlabel("velocity (1000 km/s)")
+    ax.set_ylabel("galaxies")
+    second, ax = new_figure((5.6, 4.0))
+    plots.n_clusters(analysis.trace.draws, analysis.best, ax=ax)
+    return (
+        Picture("partition", first, "The VI-optimal partition of the galaxies (figure 1, left)"),
+        Picture("clusters", second, "Posterior of the number of clusters (figure 1, right)"),
+    )
+
+
+def _notes(analysis: Analysis) -> tuple[str, ...]:
+    best, names = analysis.best, analysis.by_loss.names
+    notes = [
+        "**Unit and prior.** The paper states neither the unit of the velocities nor a prior on the "
+        "number of components, and both matter: the prior of a Gaussian cluster is not free of "
+        "scale. Of 72 readings we tried, 9 give both of the paper's numbers (peak 4, optimum 3); "
+        "this is the one that takes the text literally. In km/s the peak is at 3.",
+        "**Partition.** The paper shows its partition as a picture, without labels. Ours has an "
+        f"expected VI of {best.expected_loss:.4f} bits; the best one with 4 clusters, where the "
+        f"posterior peaks, has {analysis.by_k[4].expected_loss:.4f}.",
+        "**Sampler.** The paper's own sampler mixes slowly: its 10,000 draws are worth about 100 "
+        "independent numbers of clusters. `--as-printed` runs it.",
+    ]
+    if "binder" in names:
+        between = analysis.by_loss.distances[0, names.index("binder")]
+        notes.append(
+            f"**Other losses.** Binder's optimum has {analysis.by_loss['binder'].n_clusters} "
+            f"clusters: it splits the large middle one, which VI keeps whole ({between:.2f} bits of "
+            "VI between them). For these data the choice of the loss matters."
+        )
+    return tuple(notes)
