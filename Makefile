@@ -30,10 +30,10 @@ studies: $(STAMP)
 	done
 
 test: lint
-	$(RUN) -m pytest -m "not slow and not bench" --numprocesses auto --dist worksteal
+	$(RUN) -m pytest -m "not slow" --numprocesses auto --dist worksteal
 
 test-slow: $(STAMP)
-	$(RUN) -m pytest -m "slow"
+	$(RUN) -m pytest -m "slow" --numprocesses auto --dist worksteal
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
