@@ -4,5 +4,6 @@ from epluribus.plots.blocks import blocks
 from epluribus.plots.histogram import histogram
 from epluribus.plots.n_clusters import n_clusters
 from epluribus.plots.network import network
+from epluribus.plots.similarity import similarity
 
-__all__ = ["blocks", "histogram", "n_clusters", "network"]
+__all__ = ["blocks", "histogram", "n_clusters", "network", "similarity"]
