@@ -1,9 +1,10 @@
 """Pictures. Each function draws into `ax` or a new figure and returns the Axes; needs matplotlib."""
 
 from epluribus.plots.blocks import blocks
+from epluribus.plots.certainty import certainty
 from epluribus.plots.histogram import histogram
 from epluribus.plots.n_clusters import n_clusters
 from epluribus.plots.network import network
 from epluribus.plots.similarity import similarity
 
-__all__ = ["blocks", "histogram", "n_clusters", "network", "similarity"]
+__all__ = ["blocks", "certainty", "histogram", "n_clusters", "network", "similarity"]
