@@ -3,8 +3,9 @@
 from epluribus.plots.blocks import blocks
 from epluribus.plots.certainty import certainty
 from epluribus.plots.histogram import histogram
+from epluribus.plots.loss_trace import loss_trace
 from epluribus.plots.n_clusters import n_clusters
 from epluribus.plots.network import network
 from epluribus.plots.similarity import similarity
 
-__all__ = ["blocks", "certainty", "histogram", "n_clusters", "network", "similarity"]
+__all__ = ["blocks", "certainty", "histogram", "loss_trace", "n_clusters", "network", "similarity"]
