@@ -6,6 +6,18 @@ from epluribus.plots.histogram import histogram
 from epluribus.plots.loss_trace import loss_trace
 from epluribus.plots.n_clusters import n_clusters
 from epluribus.plots.network import network
+from epluribus.plots.pairs import pairs
+from epluribus.plots.scatter import scatter
 from epluribus.plots.similarity import similarity
 
-__all__ = ["blocks", "certainty", "histogram", "loss_trace", "n_clusters", "network", "similarity"]
+__all__ = [
+    "blocks",
+    "certainty",
+    "histogram",
+    "loss_trace",
+    "n_clusters",
+    "network",
+    "pairs",
+    "scatter",
+    "similarity",
+]
