@@ -7,6 +7,7 @@ from epluribus.plots.loss_trace import loss_trace
 from epluribus.plots.n_clusters import n_clusters
 from epluribus.plots.network import network
 from epluribus.plots.pairs import pairs
+from epluribus.plots.partition_map import partition_map
 from epluribus.plots.scatter import scatter
 from epluribus.plots.similarity import similarity
 
@@ -18,6 +19,7 @@ __all__ = [
     "n_clusters",
     "network",
     "pairs",
+    "partition_map",
     "scatter",
     "similarity",
 ]
