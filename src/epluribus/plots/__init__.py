@@ -1,5 +1,6 @@
 """Pictures. Each function draws into `ax` or a new figure and returns the Axes; needs matplotlib."""
 
+from epluribus.plots.ball_bounds import ball_bounds
 from epluribus.plots.blocks import blocks
 from epluribus.plots.certainty import certainty
 from epluribus.plots.histogram import histogram
@@ -12,6 +13,7 @@ from epluribus.plots.scatter import scatter
 from epluribus.plots.similarity import similarity
 
 __all__ = [
+    "ball_bounds",
     "blocks",
     "certainty",
     "histogram",
