@@ -85,7 +85,7 @@ def _name_below(ax: Any, names: list[str], edges: Any, font_size: float) -> None
     """Names of the clusters below the axis, kept apart, with a line to their middle."""
     width = ax.get_position().width * ax.figure.get_figwidth() * 72  # in points
     longest = max(len(name) for name in names)
-    gap = int(edges[-1]) * min(font_size * (0.62 * longest + 0.4) / width, 1 / len(names))
+    gap = int(edges[-1]) * min(font_size * (0.62 * longest + 0.25) / width, 1 / len(names))
     middle = (edges[:-1] + edges[1:]) / 2
     line, text = shifted(ax, "below", 2), shifted(ax, "below", 8)
     first = gap * (np.arange(middle.size) + 0.5)  # the leftmost places within the axis

@@ -94,7 +94,7 @@ def partition_map(
     legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=6,
                        borderaxespad=0.2, handletextpad=0.2, columnspacing=1.0)  # fmt: skip
     for handle in legend.legend_handles:
-        handle.set(sizes=[100], alpha=1.0)
+        handle.set(sizes=[160 if handle is legend.legend_handles[-1] else 80], alpha=1.0)
     return ax
 
 

@@ -74,7 +74,7 @@ def draw_points(
     *,
     size: float | None = None,
 ) -> None:
-    """One scatter for each cluster in `names`, which are written over the most central item if not empty."""
+    """One scatter for each cluster in `names`, which are written over one of its items if not empty."""
     from matplotlib.patheffects import withStroke
 
     area = size if size is not None else float(np.clip(6000 / len(data), 5, 36))
@@ -83,10 +83,25 @@ def draw_points(
         ax.scatter(x, y, s=area, color=colors[g], marker=_MARKERS[g % len(_MARKERS)],
                    edgecolors="#303030", linewidths=0.25, zorder=2)  # fmt: skip
     halo = [withStroke(linewidth=2.5, foreground="white")]
-    for g, name in names.items():
-        if name:
-            own = data[labels == g]
-            x, y = own[np.abs(own - np.median(own, axis=0)).sum(axis=1).argmin()]
-            ax.annotate(name, (x, y), (0, 7), textcoords="offset points", ha="center",
-                        va="center", fontsize=10, fontweight="bold", path_effects=halo,
-                        zorder=4)  # fmt: skip
+    named = {g: name for g, name in names.items() if name}
+    for g, (x, y) in zip(named, _places(ax, data, labels, list(named)), strict=True):
+        ax.annotate(named[g], (x, y), (0, 7), textcoords="offset points", ha="center",
+                    va="center", fontsize=10, fontweight="bold", path_effects=halo,
+                    zorder=4)  # fmt: skip
+
+
+def _places(
+    ax: Any, data: NDArray[Any], labels: IntArray, clusters: list[int]
+) -> list[NDArray[np.float64]]:
+    """For the name of each cluster, its most central item that is not at another name."""
+    box, figure = ax.get_position(), ax.figure
+    inches = np.array([box.width * figure.get_figwidth(), box.height * figure.get_figheight()])
+    room = np.array([16.0, 12.0]) / 72 / inches * np.maximum(np.ptp(data, axis=0), 1e-12)
+    places: dict[int, NDArray[np.float64]] = {}
+    for g in sorted(clusters, key=lambda g: -int((labels == g).sum())):
+        own = data[labels == g]
+        own = own[np.abs(own - np.median(own, axis=0)).sum(axis=1).argsort(kind="stable")]
+        taken = np.array([*places.values()]).reshape(-1, 2)
+        free = (np.abs(own[:, None] - taken) > room).any(axis=2).all(axis=1)
+        places[g] = own[int(free.argmax())]  # the most central where none is free
+    return [places[g] for g in clusters]
