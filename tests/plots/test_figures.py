@@ -316,3 +316,35 @@ def test_pictures_are_drawn_where_told(draws, best):
         assert draw(ax) is ax
         figure.canvas.draw()
         plt.close(figure)
+
+
+def test_one_cluster_and_one_item():
+    for labels in ([0], [0, 0, 0]):
+        draws = epl.Draws([labels, labels])
+        n = len(labels)
+        assert words(plots.similarity(draws, labels)) == ["0"]
+        assert words(plots.certainty(labels, draws)) == ["0"]
+        assert len(plots.loss_trace(labels, draws).lines[0].get_ydata()) == 2
+        assert words(plots.scatter(np.ones((n, 2)), labels)) == ["0"]
+        assert words(plots.alluvial(labels, labels))[:2] == [f"0 ({n})", f"0 ({n})"]
+        assert words(plots.contingency(labels, labels)) == [str(n)]
+        ball = epl.credible_ball(labels, draws)
+        assert plots.ball_bounds(ball)[1].get_title() == "upper bound\n1 cluster, vi 0"
+
+
+def test_a_panel_of_a_subfigure_will_do(draws, best):
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure(layout="constrained")
+    panels = figure.subfigures(1, 2)
+    plots.similarity(draws, best, ax=panels[0].subplots())
+    plots.certainty(best, draws, ax=panels[1].subplots())
+    figure.canvas.draw()
+
+
+def test_names_of_near_clusters_do_not_cover_each_other():
+    x = np.array([[0.0, 0], [10, 10], [5, 5], [5, 5.1], [5.1, 5], [5, 5], [8, 2], [5, 5]])
+    ax = plots.scatter(x, [0, 1, 2, 2, 2, 3, 3, 3])
+    two, three = (np.array(text.xy) for text in ax.texts[2:])
+    assert two.tolist() == [5, 5]
+    assert three.tolist() == [8, 2]

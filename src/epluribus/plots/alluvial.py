@@ -144,7 +144,7 @@ def _bars(
     """Bars at one side, with names that do not overlap."""
     heights = sizes * (1 - _GAP) / sizes.sum()
     ax.bar(x, heights, _BAR, bottom=tops, color=colors, linewidth=0)
-    gap = 1.2 * font_size / (ax.get_position().height * ax.figure.get_figheight() * 72)
+    gap = 1.2 * font_size / (ax.bbox.height * 72 / ax.figure.dpi)
     middle = tops + heights / 2
     for name, size, place, where in zip(names, sizes, middle, spread(middle, gap), strict=True):
         ends = x + side * _BAR * np.array([0.6, 1.4])

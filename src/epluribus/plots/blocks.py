@@ -102,7 +102,7 @@ def name_clusters(
     for color, low, high in zip(colors, edges[:-1], edges[1:], strict=True):
         ax.plot([0, 0], [low, high], transform=strip, color=color, linewidth=9, clip_on=False,
                 solid_capstyle="butt")  # fmt: skip
-    height = ax.get_position().height * ax.figure.get_figheight() * 72  # in points
+    height = ax.bbox.height * 72 / ax.figure.dpi  # in points
     gap = 1.15 * font_size * int(edges[-1]) / height
     middle = (edges[:-1] + edges[1:]) / 2
     for name, place, where in zip(names, middle, spread(middle, gap), strict=True):

@@ -83,7 +83,7 @@ def certainty(
 
 def _name_below(ax: Any, names: list[str], edges: Any, font_size: float) -> None:
     """Names of the clusters below the axis, kept apart, with a line to their middle."""
-    width = ax.get_position().width * ax.figure.get_figwidth() * 72  # in points
+    width = ax.bbox.width * 72 / ax.figure.dpi  # in points
     longest = max(len(name) for name in names)
     gap = int(edges[-1]) * min(font_size * (0.62 * longest + 0.25) / width, 1 / len(names))
     middle = (edges[:-1] + edges[1:]) / 2

@@ -94,9 +94,8 @@ def _places(
     ax: Any, data: NDArray[Any], labels: IntArray, clusters: list[int]
 ) -> list[NDArray[np.float64]]:
     """For the name of each cluster, its most central item that is not at another name."""
-    box, figure = ax.get_position(), ax.figure
-    inches = np.array([box.width * figure.get_figwidth(), box.height * figure.get_figheight()])
-    room = np.array([16.0, 12.0]) / 72 / inches * np.maximum(np.ptp(data, axis=0), 1e-12)
+    points = np.array([ax.bbox.width, ax.bbox.height]) * 72 / ax.figure.dpi
+    room = np.array([16.0, 12.0]) / points * np.maximum(np.ptp(data, axis=0), 1e-12)
     places: dict[int, NDArray[np.float64]] = {}
     for g in sorted(clusters, key=lambda g: -int((labels == g).sum())):
         own = data[labels == g]
