@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,15 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache" / _kernel_has
 
 settings.register_profile("default", max_examples=25, deadline=None, derandomize=True)
 settings.load_profile("default")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Pyplot keeps every figure, and warns of more than twenty."""
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
 
 
 @pytest.fixture

@@ -25,11 +25,13 @@ def import_pyplot() -> Any:
     return need("matplotlib.pyplot", "plots", "A picture")
 
 
-def get_axes(ax: Any, figsize: tuple[float, float] = (5.5, 3.6)) -> Any:
-    """The given Axes, or those of a new figure."""
+def get_axes(
+    ax: Any, figsize: tuple[float, float] = (5.5, 3.6), layout: str = "constrained"
+) -> Any:
+    """The given Axes, or those of a new figure; `layout` "compressed" suits square pictures."""
     if ax is not None:
         return ax
-    return import_pyplot().subplots(figsize=figsize, layout="constrained")[1]
+    return import_pyplot().subplots(figsize=figsize, layout=layout)[1]
 
 
 def new_figure(

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from epluribus._typing import LabelsLike
+    from epluribus._typing import IntArray, LabelsLike
 
-__all__ = ["blocks"]
+__all__ = ["LEADER", "blocks", "name_clusters", "shifted", "spread"]
 
-_STRIP = 0.025
-"""Width of the strip of cluster colors, as a share of the picture."""
+LEADER = {"arrowstyle": "-", "color": "#808080", "linewidth": 0.5, "shrinkA": 1, "shrinkB": 0}
+"""The line from a cluster to its name."""
 
 
 def blocks(
@@ -74,7 +74,8 @@ def blocks(
     for labels, draw in ((down, ax.axhline), (across, ax.axvline)):
         for edge in _edges(labels)[1:-1]:
             draw(edge, color="#D55E00", linewidth=0.6)
-    _name_clusters(ax, down, font_size)
+    names = np.unique(down)
+    name_clusters(ax, names, _edges(down), cluster_colors(names.size), font_size)
     ax.set(xlim=(0, across.size), ylim=(down.size, 0))
     if column_names is None:
         ax.set_xticks([])
@@ -89,22 +90,36 @@ def _edges(labels: NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(np.unique(labels, return_counts=True)[1])])
 
 
-def _name_clusters(ax: Any, labels: NDArray[Any], font_size: float) -> None:
+def name_clusters(
+    ax: Any,
+    names: Sequence[Any] | NDArray[Any],
+    edges: IntArray,
+    colors: Sequence[Any],
+    font_size: float,
+) -> None:
     """A strip of colors left of the rows, and the names of the clusters, kept apart."""
-    names, edges = np.unique(labels), _edges(labels)
-    across = ax.get_yaxis_transform()
-    for color, low, high in zip(cluster_colors(names.size), edges[:-1], edges[1:], strict=True):
-        ax.fill_betweenx([low, high], -2 * _STRIP, -0.4 * _STRIP, transform=across, color=color,
-                         linewidth=0, clip_on=False)  # fmt: skip
-    height = ax.get_position().height * ax.figure.get_figheight() * 72  # in points
-    gap = 1.15 * font_size * labels.size / height
+    strip, line, text = (shifted(ax, "left", points) for points in (9, 14, 19))
+    for color, low, high in zip(colors, edges[:-1], edges[1:], strict=True):
+        ax.plot([0, 0], [low, high], transform=strip, color=color, linewidth=9, clip_on=False,
+                solid_capstyle="butt")  # fmt: skip
+    height = ax.bbox.height * 72 / ax.figure.dpi  # in points
+    gap = 1.15 * font_size * int(edges[-1]) / height
     middle = (edges[:-1] + edges[1:]) / 2
     for name, place, where in zip(names, middle, spread(middle, gap), strict=True):
-        ax.plot([-2 * _STRIP, -3 * _STRIP], [place, where], transform=across, color="#808080",
-                linewidth=0.5, clip_on=False)  # fmt: skip
-        ax.text(-3.2 * _STRIP, where, str(name), transform=across, ha="right", va="center",
-                fontsize=font_size)  # fmt: skip
+        ax.annotate(str(name), (0, place), (0, where), xycoords=line, textcoords=text, ha="right",
+                    va="center", fontsize=font_size, arrowprops=LEADER | {"relpos": (1, 0.5)},
+                    annotation_clip=False)  # fmt: skip
     ax.set_yticks([])
+
+
+def shifted(ax: Any, side: str, points: float) -> Any:
+    """Data along one side of the Axes, so many points outside of it."""
+    from matplotlib.transforms import ScaledTranslation
+
+    left = side == "left"
+    along = ax.get_yaxis_transform() if left else ax.get_xaxis_transform()
+    x, y = (-points / 72, 0.0) if left else (0.0, -points / 72)
+    return along + ScaledTranslation(x, y, ax.figure.dpi_scale_trans)
 
 
 def spread(places: ArrayLike, gap: float) -> NDArray[np.float64]:

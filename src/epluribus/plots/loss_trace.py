@@ -1,0 +1,90 @@
+"""Loss of the estimate against each draw, in the order they were drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus.losses.expected import loss_values
+from epluribus.plots._figure import cluster_colors, get_axes
+from epluribus.uncertainty._inputs import read
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._typing import DrawsLike, LabelsLike, LossLike
+    from epluribus.estimate import Estimate
+
+__all__ = ["loss_trace"]
+
+_WINDOW = 0.05
+"""Share of a chain that the running mean is taken over."""
+
+
+def loss_trace(
+    best: Estimate | LabelsLike, draws: DrawsLike, *, loss: LossLike | None = None, ax: Any = None
+) -> Any:
+    """Loss of the estimate against each draw, chain after chain, with a running mean of each.
+
+    A trend says that burn-in is too short, chains at different heights that they do not agree, a
+    running mean that jumps between levels that there are several modes.
+
+    Parameters
+    ----------
+    best : Estimate or array_like of shape (n_items,)
+        The partition.
+    draws : Draws or array_like of shape (n_draws, n_items) or (n_chains, n_draws, n_items)
+        The posterior sample.
+    loss : str or Loss, optional
+        By default the loss that `best` was made for, "vi" for plain labels.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> ax = epl.plots.loss_trace([0, 0, 1], [[0, 0, 1], [0, 1, 1], [0, 0, 1]], loss="binder")
+    >>> ax.lines[0].get_ydata().tolist()
+    [0.0, 2.0, 0.0]
+    """
+    labels, sample, chosen = read(best, draws, loss)
+    distinct = loss_values(labels, sample, chosen)
+    values = distinct[sample.index]
+    mean = float(distinct @ sample.weights / sample.total_weight)
+    ax = get_axes(ax, (7.0, 3.2))
+    colors = cluster_colors(sample.n_chains)
+    begin = 0
+    for chain, color in enumerate(colors):
+        own = values[sample.chains == chain]
+        x = np.arange(begin, begin + own.size)
+        ax.plot(x, own, color=color, linewidth=0.5, alpha=0.4)
+        ax.plot(x, _running_mean(own), color=color, linewidth=1.8, label=f"chain {chain}")
+        if chain:
+            ax.axvline(begin - 0.5, color="#b0b0b0", linewidth=0.8)
+        if sample.n_chains > 1:
+            name = f"chain {chain}" if sample.n_chains <= 8 else str(chain)
+            ax.text(x.mean(), 1.01, name, transform=ax.get_xaxis_transform(), ha="center",
+                    va="bottom", fontsize=9)  # fmt: skip
+        begin += own.size
+    ax.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean {mean:.3g}")
+    ax.annotate(f"mean {mean:.3g}", (1.0, mean), xycoords=("axes fraction", "data"), xytext=(3, 0),
+                textcoords="offset points", va="center", fontsize=9)  # fmt: skip
+    ax.set(xlim=(-0.5, begin - 0.5), xlabel="draw", ylabel=f"loss to the estimate ({chosen.name})")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean of the values around each, fewer at the ends."""
+    half = int(_WINDOW * values.size / 2)
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    at = np.arange(values.size)
+    low, high = np.maximum(at - half, 0), np.minimum(at + half + 1, values.size)
+    return np.asarray((total[high] - total[low]) / (high - low))

@@ -1,0 +1,350 @@
+"""Each picture shows what it says: counted artists, labels and data."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.patches import StepPatch
+
+import epluribus as epl
+from epluribus import plots
+
+mpl.use("agg")
+
+TRUTH = np.repeat([0, 1, 2], [6, 4, 2])
+
+
+@pytest.fixture(scope="module")
+def draws():
+    rng = np.random.default_rng(0)
+    noise = rng.random((2, 60, 12)) < 0.1
+    return epl.Draws(np.where(noise, rng.integers(3, size=noise.shape), TRUTH))
+
+
+@pytest.fixture(scope="module")
+def best(draws):
+    return epl.minimize(draws, "vi", rng=0)
+
+
+def words(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def thirty():
+    return np.repeat(np.arange(30), np.arange(1, 31))
+
+
+# --- similarity ---
+
+
+def test_similarity_is_the_matrix_in_order_of_the_clusters(draws):
+    ax = plots.similarity(draws, ["c"] * 6 + ["a"] * 4 + ["b"] * 2)
+    shown = np.asarray(ax.images[0].get_array())
+    matrix = epl.psm(draws)
+    assert np.allclose(np.sort(shown, axis=None), np.sort(matrix, axis=None))
+    assert sorted(words(ax)) == ["a", "b", "c"]
+    sizes = {"c": 6, "a": 4, "b": 2}
+    edges = np.cumsum([0, *(sizes[name] for name in words(ax))])
+    items = {"c": slice(0, 6), "a": slice(6, 10), "b": slice(10, 12)}
+    for name, low, high in zip(words(ax), edges[:-1], edges[1:], strict=True):
+        own = matrix[items[name], items[name]]
+        assert np.isclose(shown[low:high, low:high].sum(), own.sum())
+    cuts = [line for line in ax.lines if line.get_color() == "#D55E00"]
+    assert len(cuts) == 4  # two edges, across and down
+    assert ax.get_xlabel() == "12 items"
+
+
+def test_similarity_of_many_items_shows_some_of_every_cluster():
+    labels = np.r_[np.zeros(2990, int), np.arange(1, 11)]
+    ax = plots.similarity([labels, labels], labels)
+    n = ax.images[0].get_array().shape[0]
+    assert 2000 <= n <= 2011
+    assert len(words(ax)) == 11
+    assert ax.get_xlabel() == f"{n:,} of 3,000 items"
+
+
+def test_similarity_checks_the_partition(draws):
+    with pytest.raises(ValueError, match="'best' must have 12 items; got 2"):
+        plots.similarity(draws, [0, 1])
+
+
+# --- certainty ---
+
+
+def test_certainty_shows_support_and_runner_up_of_every_item(draws, best):
+    ax = plots.certainty(best, draws)
+    table = epl.uncertainty.items(best, draws)
+    groups = [patch for patch in ax.patches if isinstance(patch, StepPatch)]
+    heights = [group.get_data().values for group in groups]
+    assert [len(group) for group in heights] == [best.sizes[int(name)] for name in words(ax)]
+    assert np.allclose(np.sort(np.concatenate(heights)), np.sort(table.support))
+    assert all((np.diff(group) <= 0).all() for group in heights)
+    (dots,) = [line for line in ax.lines if line.get_marker() == "."]
+    assert np.allclose(np.sort(dots.get_ydata()), np.sort(table.runner_up_probability))
+
+
+def test_names_of_thirty_clusters_stay_within_the_axis():
+    labels = thirty()
+    ax = plots.certainty(labels, [labels, labels])
+    places = [text.xyann[0] for text in ax.texts]
+    assert len(places) == 30
+    assert 0 < min(places) < max(places) < labels.size
+    assert np.diff(places).min() > 5
+
+
+# --- loss_trace ---
+
+
+def test_loss_trace_shows_every_draw_of_every_chain(draws, best):
+    ax = plots.loss_trace(best, draws)
+    values = epl.expected_loss(best.labels, draws, "vi", per_draw=True)
+    assert np.allclose(ax.lines[0].get_ydata(), values[:60])
+    assert words(ax)[:2] == ["chain 0", "chain 1"]
+    assert words(ax)[2] == f"mean {values.mean():.3g}"
+    assert ax.get_ylabel() == "loss to the estimate (vi)"
+    assert ax.get_xlim() == (-0.5, 119.5)
+
+
+def test_the_running_mean_of_a_constant_is_the_constant():
+    from epluribus.plots.loss_trace import _running_mean
+
+    assert np.allclose(_running_mean(np.full(100, 3.0)), 3.0)
+    assert _running_mean(np.array([1.0, 5.0])).tolist() == [1, 5]
+    assert np.isclose(_running_mean(np.arange(100.0))[50], 50)
+
+
+def test_loss_trace_of_one_chain_has_no_names_of_chains(draws, best):
+    ax = plots.loss_trace(best, draws.chain(0), loss="binder")
+    assert len(words(ax)) == 1
+    assert "binder" in ax.get_ylabel()
+
+
+# --- scatter, pairs ---
+
+
+def test_scatter_shows_every_item_in_its_cluster():
+    x = np.random.default_rng(0).normal(size=(12, 2))
+    ax = plots.scatter(x, TRUTH)
+    groups = [np.asarray(c.get_offsets()) for c in ax.collections]
+    assert [len(group) for group in groups] == [6, 4, 2]
+    assert np.allclose(np.concatenate(groups), x)
+    assert words(ax) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(("columns", "other"), [(1, "histogram"), (3, "pairs")])
+def test_scatter_names_the_plot_for_other_data(columns, other):
+    with pytest.raises(ValueError, match=f"'X' must have 2 columns; got .*plots.{other}"):
+        plots.scatter(np.zeros((3, columns)), [0, 0, 1])
+
+
+def test_missing_data_are_refused_in_words():
+    with pytest.raises(ValueError, match="'X' must hold finite numbers; got 1"):
+        plots.scatter([[0, np.nan], [1, 2]], [0, 1])
+    with pytest.raises(ValueError, match="'best' must have 2 items; got 3"):
+        plots.scatter([[0, 1], [1, 2]], [0, 1, 1])
+
+
+def test_pairs_shows_every_two_columns():
+    x = np.random.default_rng(0).normal(size=(12, 3))
+    axes = plots.pairs(x, TRUTH, names=["p", "q", "r"])
+    shown = np.concatenate([np.asarray(c.get_offsets()) for c in axes[2, 1].collections])
+    assert np.allclose(shown, x[:, [1, 2]])
+    assert [ax.get_xlabel() for ax in axes[2]] == ["p", "q", "r"]
+    assert [ax.get_ylabel() for ax in axes[1:, 0]] == ["q", "r"]
+    assert not axes[0, 1].axison
+    assert len(axes[0, 2].get_legend().get_texts()) == 3
+    assert sum(bar.get_height() > 0 for bar in axes[0, 0].patches) >= 3
+
+
+def test_pairs_takes_names_from_a_frame_and_draws_where_told():
+    import matplotlib.pyplot as plt
+    import pandas as pd
+
+    frame = pd.DataFrame({"one": [0.0, 1, 2], "two": [0.0, 2, 1]})
+    given = plt.subplots(2, 2)[1]
+    axes = plots.pairs(frame, [0, 0, 1], axes=given)
+    assert axes[1, 0] is given[1, 0]
+    assert axes[1, 1].get_xlabel() == "two"
+    with pytest.raises(ValueError, match="'axes' must hold 2 x 2 Axes; got 1"):
+        plots.pairs(frame, [0, 0, 1], axes=given[0, 0])
+
+
+def test_pairs_refuses_other_numbers_of_columns():
+    with pytest.raises(ValueError, match="'X' must have 2 to 10 columns; got 11. Choose some"):
+        plots.pairs(np.zeros((2, 11)), [0, 1])
+    with pytest.raises(ValueError, match="'names' must have one name for each of 2 columns; got 1"):
+        plots.pairs(np.zeros((2, 2)), [0, 1], names=["a"])
+
+
+# --- partition_map ---
+
+
+def test_places_of_points_in_a_plane_keep_their_distances():
+    from epluribus.plots.partition_map import _scale
+
+    points = np.random.default_rng(0).normal(size=(20, 2))
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
+    places, explained = _scale(apart)
+    assert np.allclose(np.linalg.norm(places[:, None] - places, axis=2), apart)
+    assert np.isclose(explained.sum(), 1.0)
+
+
+def test_partition_map_marks_the_estimate_and_the_modes(draws, best):
+    found = epl.modes(draws, n_modes=2, rng=0)
+    ax = plots.partition_map(draws, best, found)
+    points = [c for c in ax.collections if isinstance(c, PathCollection)]
+    sizes = [len(c.get_offsets()) for c in points]
+    assert sum(sizes[:2]) == draws.n_distinct
+    assert sizes[2:] == [1, 1, 1]
+    assert words(ax) == ["0", "1"]
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["mode 0", "mode 1", "estimate"]
+    assert "% of the spread (vi)" in ax.get_xlabel()
+
+
+def test_partition_map_without_modes_shows_numbers_of_clusters(draws, best):
+    ax = plots.partition_map(draws, best)
+    expected = draws.distinct.max(axis=1) + 1
+    assert np.asarray(ax.collections[0].get_array()).tolist() == expected.tolist()
+
+
+def test_partition_map_of_many_draws_shows_four_hundred():
+    z = np.random.default_rng(0).integers(4, size=(1000, 15))
+    ax = plots.partition_map(z, z[0], [z[1], z[2]])
+    assert sum(len(c.get_offsets()) for c in ax.collections[:2]) == 400
+
+
+def test_partition_map_of_one_partition_alone():
+    ax = plots.partition_map([[0, 0, 1]] * 3, [0, 0, 1])
+    assert np.allclose(ax.collections[0].get_offsets(), 0)
+
+
+# --- ball_bounds ---
+
+
+@pytest.mark.parametrize("columns", [0, 1, 2, 4])
+def test_ball_bounds_are_named_with_their_distance(draws, best, columns):
+    ball = epl.credible_ball(best, draws)
+    x = np.random.default_rng(0).normal(size=(12, columns)) if columns else None
+    axes = plots.ball_bounds(ball, x)
+    titles = [ax.get_title() for ax in axes]
+    assert [title.split("\n")[0] for title in titles] == [
+        "estimate", "upper bound", "lower bound", "horizontal bound",
+    ]  # fmt: skip
+    assert titles[2].endswith(f"{ball.lower[0].max() + 1} clusters, vi {ball.distances[2]:.3g}")
+    if columns == 0:
+        together = np.asarray(axes[0].images[0].get_array())
+        assert together.sum() == (best.sizes**2).sum()
+    elif columns == 1:
+        assert sum(bar.get_height() > 0 for bar in axes[0].patches) > 0
+    else:
+        assert sum(len(c.get_offsets()) for c in axes[3].collections) == 12
+
+
+def test_ball_bounds_checks_data_and_axes(draws, best):
+    ball = epl.credible_ball(best, draws)
+    with pytest.raises(ValueError, match=r"'X' must .* shape \(12, n_columns\); got shape \(3,\)"):
+        plots.ball_bounds(ball, [1, 2, 3])
+    with pytest.raises(ValueError, match="'axes' must hold 4 Axes; got 1"):
+        plots.ball_bounds(ball, axes=plots.scatter([[0, 1]], [0]))
+
+
+def test_clusters_are_matched_by_shared_items():
+    from epluribus.plots._clusters import match
+
+    reference = np.array([0, 0, 0, 1, 1, 2])
+    assert match(np.array([0, 1, 1, 2, 2, 2]), reference).tolist() == [3, 0, 0, 1, 1, 1]
+    assert match(np.zeros(6, dtype=int), reference).tolist() == [0] * 6
+
+
+# --- alluvial, contingency ---
+
+
+def test_alluvial_has_a_band_for_every_two_clusters_that_share_items():
+    other = np.repeat([0, 1], [8, 4])
+    ax = plots.alluvial(TRUTH, other, titles=("left", "right"))
+    assert len(ax.collections) == 4  # shared: 6, 2, 2, 2
+    assert len(ax.patches) == 5
+    assert words(ax) == ["0 (6)", "1 (4)", "2 (2)", "0 (8)", "1 (4)", "left", "right"]
+    heights = [bar.get_height() for bar in ax.patches]
+    assert np.isclose(sum(heights[:3]), sum(heights[3:]))
+
+
+def test_alluvial_of_equal_partitions_has_no_crossings():
+    labels = thirty()
+    ax = plots.alluvial(labels, 100 - labels)
+    assert len(ax.collections) == 30
+    tops = np.array([bar.get_y() for bar in ax.patches])
+    assert np.allclose(tops[:30], tops[30:])
+
+
+def test_contingency_shows_the_counts_near_the_diagonal():
+    other = np.array(["y"] * 6 + ["z"] * 3 + ["x"] * 3)
+    ax = plots.contingency(TRUTH, other, titles=("ours", "theirs"))
+    assert words(ax) == ["6", "3", "1", "2"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["y", "z", "x"]
+    shares = np.asarray(ax.images[0].get_array())
+    assert np.allclose(shares.sum(axis=1), 1)
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("ours", "theirs")
+
+
+@pytest.mark.parametrize("picture", [plots.alluvial, plots.contingency])
+def test_two_partitions_are_of_the_same_items(picture):
+    with pytest.raises(ValueError, match="'b' must have 12 items; got 2"):
+        picture(TRUTH, [0, 1])
+    with pytest.raises(ValueError, match="'titles' must be two words"):
+        picture(TRUTH, TRUTH, titles=("one",))
+
+
+# --- all ---
+
+
+def test_pictures_are_drawn_where_told(draws, best):
+    import matplotlib.pyplot as plt
+
+    x = np.zeros((12, 2))
+    for draw in (
+        lambda ax: plots.similarity(draws, best, ax=ax),
+        lambda ax: plots.certainty(best, draws, ax=ax),
+        lambda ax: plots.loss_trace(best, draws, ax=ax),
+        lambda ax: plots.scatter(x, best, ax=ax),
+        lambda ax: plots.partition_map(draws, best, ax=ax),
+        lambda ax: plots.alluvial(best, TRUTH, ax=ax),
+        lambda ax: plots.contingency(best, TRUTH, ax=ax),
+    ):
+        figure, ax = plt.subplots()
+        assert draw(ax) is ax
+        figure.canvas.draw()
+        plt.close(figure)
+
+
+def test_one_cluster_and_one_item():
+    for labels in ([0], [0, 0, 0]):
+        draws = epl.Draws([labels, labels])
+        n = len(labels)
+        assert words(plots.similarity(draws, labels)) == ["0"]
+        assert words(plots.certainty(labels, draws)) == ["0"]
+        assert len(plots.loss_trace(labels, draws).lines[0].get_ydata()) == 2
+        assert words(plots.scatter(np.ones((n, 2)), labels)) == ["0"]
+        assert words(plots.alluvial(labels, labels))[:2] == [f"0 ({n})", f"0 ({n})"]
+        assert words(plots.contingency(labels, labels)) == [str(n)]
+        ball = epl.credible_ball(labels, draws)
+        assert plots.ball_bounds(ball)[1].get_title() == "upper bound\n1 cluster, vi 0"
+
+
+def test_a_panel_of_a_subfigure_will_do(draws, best):
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure(layout="constrained")
+    panels = figure.subfigures(1, 2)
+    plots.similarity(draws, best, ax=panels[0].subplots())
+    plots.certainty(best, draws, ax=panels[1].subplots())
+    figure.canvas.draw()
+
+
+def test_names_of_near_clusters_do_not_cover_each_other():
+    x = np.array([[0.0, 0], [10, 10], [5, 5], [5, 5.1], [5.1, 5], [5, 5], [8, 2], [5, 5]])
+    ax = plots.scatter(x, [0, 1, 2, 2, 2, 3, 3, 3])
+    two, three = (np.array(text.xy) for text in ax.texts[2:])
+    assert two.tolist() == [5, 5]
+    assert three.tolist() == [8, 2]
