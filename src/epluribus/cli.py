@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code: 0 fine, 2 bad input, 130 interrupted."""
     parser = _parser()
     args = parser.parse_args(arguments)
+    args.call = shlex.join(["epluribus", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         return int(args.run(args))
     except (ValueError, TypeError, OSError, ImportError) as error:
@@ -55,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_psm(commands)
     _add_ball(commands)
     _add_modes(commands)
+    _add_report(commands)
     _add_sample(commands)
     _add_reproduce(commands)
     _add_demo(commands)
@@ -311,6 +314,71 @@ def _modes(args: argparse.Namespace) -> int:
     number = "auto" if args.n_modes is None else args.n_modes
     found = epl.modes(_read(args), args.loss, number, rng=args.seed, n_jobs=args.n_jobs)
     _answer(args, found.to_dict(), found)
+    return 0
+
+
+def _add_report(commands: Commands) -> None:
+    command = commands.add_parser(
+        "report",
+        help="one HTML page with the answer and all about it",
+        description=(
+            "Find the best partition and write one self-contained HTML page that opens offline: the "
+            "answer, certainty of items and clusters, similarity, number of clusters, other losses, "
+            "modes, credible ball, diagnostics of the chains, certificate, and a methods paragraph."
+        ),
+        epilog="Example: epluribus report draws.csv -o report.html --loss vi --seed 1",
+    )
+    _add_draws(command)
+    _add_loss(command)
+    command.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        default=Path("report.html"),
+        help="the page (default: report.html)",
+    )
+    command.add_argument("--title", default="Optimal partition", help="heading of the page")
+    command.add_argument(
+        "--level", type=float, default=0.95, help="probability of the ball (default: 0.95)"
+    )
+    command.add_argument("--k", type=int, help="exact number of clusters")
+    command.add_argument("--k-max", type=int, help="largest number of clusters (default: no bound)")
+    command.add_argument("--n-starts", type=int, help="number of starts")
+    command.add_argument("--time-limit", type=float, help="seconds after which the search stops")
+    _add_run(command)
+    _add_json(command)
+    command.set_defaults(run=_report)
+
+
+def _report(args: argparse.Namespace) -> int:
+    out = check_target(args.out, ".html")
+    draws = _read(args)
+    best = epl.minimize(
+        draws,
+        args.loss,
+        k=args.k,
+        k_max=args.k_max,
+        n_starts=args.n_starts,
+        n_jobs=args.n_jobs,
+        rng=args.seed,
+        progress=not args.json,
+        time_limit=args.time_limit,
+    )
+    best.report(
+        draws,
+        out,
+        title=args.title,
+        call=args.call,
+        level=args.level,
+        rng=args.seed,
+        n_jobs=args.n_jobs,
+        progress=not args.json,
+    )
+    data = {"out": str(out), "bytes": out.stat().st_size, **best.to_dict()}
+    _answer(args, data, f"{best}\n  page written to {out}")
+    if best.interrupted:
+        print("epluribus: interrupted; the page is on the best so far", file=sys.stderr)
+        return _INTERRUPTED
     return 0
 
 
