@@ -18,7 +18,7 @@ from epluribus.draws import as_draws
 from epluribus.io.files import check_target, write_whole
 from epluribus.report.facts import Facts, gather
 from epluribus.report.pictures import bars_of_k, heatmap, trace_of_loss
-from epluribus.report.words import answer, checks, count, methods, number
+from epluribus.report.words import answer, checks, count, methods, number, share
 from epluribus.uncertainty._inputs import read_labels
 
 if TYPE_CHECKING:
@@ -202,14 +202,17 @@ def _table(
 
 
 def _tiles(facts: Facts) -> str:
-    best, low_high = facts.best, facts.n_clusters.interval
+    best, (low, high) = facts.best, facts.n_clusters.interval
     tiles = [
         ("clusters", f"{best.n_clusters:,}"),
         ("items", f"{best.labels.size:,}"),
         ("draws", f"{facts.draws.n_draws:,}"),
         ("chains", f"{facts.draws.n_chains:,}"),
         (f"expected loss ({best.loss.name})", number(best.expected_loss)),
-        (f"clusters, {100 * facts.n_clusters.level:g} % interval", "{} to {}".format(*low_high)),
+        (
+            f"clusters, {100 * facts.n_clusters.level:g} % interval",
+            f"{low}" if low == high else f"{low} to {high}",
+        ),
     ]
     return "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(v)}</dd></div>" for name, v in tiles)
 
@@ -366,7 +369,7 @@ def _ball(facts: Facts) -> str:
     ]
     head = ("edge of the ball", "clusters", "distance", "sizes", "partitions so far away")
     text = (
-        f"With probability {ball.mass:.3f} the partition is within {number(ball.radius)} "
+        f"With probability {share(ball.mass)} the partition is within {number(ball.radius)} "
         f"({ball.loss.name}) of the estimate: {count(ball.n_inside, 'distinct partition')} among the "
         "draws."
     )

@@ -85,7 +85,7 @@
     const context = canvas.getContext("2d");
     context.imageSmoothingEnabled = false;
     context.drawImage(small, 0, 0, canvas.width, canvas.height);
-    context.strokeStyle = dark.matches ? "#ff9d5c" : "#d55e00";
+    context.strokeStyle = dark.matches ? "rgb(255 157 92 / .75)" : "rgb(213 94 0 / .75)";
     context.lineWidth = 1.5;
     const size = canvas.width;
     if (map.cuts.length < 100) for (const cut of map.cuts) {

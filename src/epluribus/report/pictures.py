@@ -9,6 +9,7 @@ import numpy as np
 
 from epluribus.draws import Draws
 from epluribus.losses.expected import loss_values
+from epluribus.report.words import share
 from epluribus.uncertainty.psm import psm
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from epluribus._typing import IntArray
     from epluribus.report.facts import Facts
 
-__all__ = ["bars_of_k", "heatmap", "item_order", "trace_of_loss"]
+__all__ = ["bars_of_k", "heatmap", "trace_of_loss"]
 
 CELLS = 400
 """Largest number of rows of the heatmap: 160 kB."""
@@ -29,24 +30,25 @@ _POINTS = 300
 _COLOURS = 8
 
 
-def item_order(facts: Facts) -> IntArray:
-    """Items by cluster, the largest first; within a cluster by runner-up and support."""
-    labels, table = facts.best.labels, facts.items
+def _by_cluster(facts: Facts) -> IntArray:
+    """Items by cluster, the largest first."""
     sizes = facts.best.sizes
     rank = np.empty(len(sizes), dtype=np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return np.lexsort((-table.support, table.runner_up, rank[labels]))
+    return np.argsort(rank[facts.best.labels], kind="stable")
 
 
 def heatmap(facts: Facts, n_jobs: int | None = None) -> dict[str, Any]:
     """Block means of the similarity matrix in the order of the clusters, for the canvas."""
-    order = item_order(facts)
+    order = _by_cluster(facts)
     n = len(order)
     if n > ITEMS:
         order = order[np.linspace(0, n - 1, ITEMS).round().astype(np.int64)]
     draws = facts.draws
     sample = Draws(draws.distinct[:, order], weights=draws.weights)
     matrix = psm(sample, n_jobs=n_jobs)
+    within = _within_clusters(matrix, facts.best.labels[order])
+    order, matrix = order[within], matrix[np.ix_(within, within)]
     edges = _edges(len(order))
     means = np.add.reduceat(np.add.reduceat(matrix, edges[:-1], axis=0), edges[:-1], axis=1)
     widths = np.diff(edges)
@@ -64,6 +66,21 @@ def heatmap(facts: Facts, n_jobs: int | None = None) -> dict[str, Any]:
         "shown": len(order),
         "all": n,
     }
+
+
+def _within_clusters(matrix: NDArray[np.float64], labels: IntArray) -> IntArray:
+    """An order that keeps the clusters and puts similar items of one next to each other."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    parts = []
+    for block in np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1):
+        if len(block) > 2:
+            part = matrix[np.ix_(block, block)]
+            tree = linkage(1.0 - part[np.triu_indices(len(block), 1)], "average")
+            parts.append(block[leaves_list(tree)])
+        else:
+            parts.append(block)
+    return np.concatenate(parts)
 
 
 def _edges(n: int) -> IntArray:
@@ -106,9 +123,9 @@ def bars_of_k(facts: Facts) -> tuple[str, str]:
             )
     low, high = k.interval
     caption = (
-        f"Most probable: {k.mode} (probability {k.probability(k.mode):.2f}); mean {k.mean:.2f}; "
-        f"{low} to {high} with probability {k.mass:.2f}. The estimate has {facts.best.n_clusters}, "
-        f"which has probability {k.probability(facts.best.n_clusters):.2f}."
+        f"Most probable: {k.mode} (probability {share(k.probability(k.mode))}); mean {k.mean:.2f}; "
+        f"{_range(low, high, ' to ')} with probability {share(k.mass)}. The estimate has "
+        f"{facts.best.n_clusters}, which has probability {share(k.probability(facts.best.n_clusters))}."
     )
     svg = (
         f'<svg class="bars" role="img" aria-label="Bars of the posterior of the number of clusters. '
@@ -119,8 +136,8 @@ def bars_of_k(facts: Facts) -> tuple[str, str]:
     return svg, caption
 
 
-def _range(low: int, high: int) -> str:
-    return f"{low}" if low == high else f"{low}-{high}"
+def _range(low: int, high: int, link: str = "-") -> str:
+    return f"{low}" if low == high else f"{low}{link}{high}"
 
 
 def trace_of_loss(facts: Facts) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from epluribus.report.facts import Facts
 
-__all__ = ["Check", "answer", "checks", "count", "methods", "number"]
+__all__ = ["Check", "answer", "checks", "count", "methods", "number", "share"]
 
 _RHAT = 1.01
 _ESS = 400
@@ -69,6 +69,18 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
+def share(probability: float) -> str:
+    """A probability with two digits, never rounded to 0 or 1."""
+    if 0 < probability < 0.005:
+        return "below 0.01"
+    return "above 0.99" if 0.995 <= probability < 1 else f"{probability:.2f}"
+
+
+def interval(low: int, high: int) -> str:
+    """'3' or 'between 3 and 5'."""
+    return f"{low}" if low == high else f"between {low} and {high}"
+
+
 def count(n: int, noun: str) -> str:
     """'1 cluster', '2 clusters'."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
@@ -78,14 +90,12 @@ def answer(facts: Facts) -> str:
     """The answer in a few sentences."""
     best, k = facts.best, facts.n_clusters
     sizes = sorted(best.sizes.tolist(), reverse=True)
-    low, high = k.interval
-    between = f"{low}" if low == high else f"between {low} and {high}"
     largest = f", the largest of {count(sizes[0], 'item')}" if len(sizes) > 1 else ""
     text = (
         f"The best single partition of the {best.labels.size:,} items has "
         f"{count(best.n_clusters, 'cluster')}{largest}: of all partitions that were tried it has the "
         f"smallest expected posterior loss, {number(best.expected_loss)} ({best.loss.name}). "
-        f"In the draws the number of clusters is {between} with probability {k.mass:.2f}. "
+        f"In the draws the number of clusters is {interval(*k.interval)} with probability {share(k.mass)}. "
     )
     unsure = int((facts.items.support < _SURE).sum())
     if unsure:
@@ -207,7 +217,6 @@ def methods(facts: Facts, version: str) -> tuple[str, list[str]]:
     named = _LOSSES.get(base, f"the loss '{best.loss.name}'")
     chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
     k = facts.n_clusters
-    low, high = k.interval
     text = (
         f"The posterior distribution of the partition of the {draws.n_items:,} items, represented by "
         f"{draws.n_draws:,} draws from {chains}, was summarized by the partition that minimizes the "
@@ -222,8 +231,8 @@ def methods(facts: Facts, version: str) -> tuple[str, list[str]]:
         )
     text += (
         f". The {100 * ball.level:g} % credible ball around it (Wade & Ghahramani 2018) has a radius "
-        f"of {number(ball.radius)}. The number of clusters is between {low} and {high} with posterior "
-        f"probability {k.mass:.2f}."
+        f"of {number(ball.radius)}. The number of clusters is {interval(*k.interval)} with posterior "
+        f"probability {share(k.mass)}."
     )
     references = [_PAPER, _WADE]
     if not math.isnan(error.standard_error):
