@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import platform
+import re
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -132,7 +133,7 @@ def build_report(
         "tiles": _tiles(facts),
         "checks": _checks(facts),
         "clusters": _clusters(facts),
-        "items_note": _text(_items_note(facts)),
+        "items_note": _prose(_items_note(facts)),
         "items_rows": _item_rows(table),
         "heatmap_alt": _text(_heatmap_alt(facts)),
         "heatmap_note": _text(_heatmap_note(picture)),
@@ -164,6 +165,11 @@ def _file(name: str) -> str:
 
 def _text(text: object) -> str:
     return html.escape(str(text))
+
+
+def _prose(text: str) -> str:
+    """Text with code between backticks."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", _text(text))
 
 
 def _script_data(data: Any) -> str:
@@ -224,7 +230,7 @@ def _checks(facts: Facts) -> str:
         f"{'Fine' if check.fine else 'Warning'}:</strong> {_text(check.text)}</li>"
         for check in found
     ) + "".join(
-        f'<li class="note"><strong>Note:</strong> {_text(line)}</li>' for line in facts.skipped
+        f'<li class="note"><strong>Note:</strong> {_prose(line)}</li>' for line in facts.skipped
     )
 
 

@@ -198,12 +198,13 @@ def _summary_checks(facts: Facts) -> list[Check]:
         out.append(Check(facts.modes.n_modes == 1, facts.modes.sentence))
     k = facts.n_clusters
     low, high = k.interval
+    found = f"{low}" if low == high else f"{low} to {high}"
     if not low <= facts.best.n_clusters <= high:
         out.append(
             Check(
                 False,
                 f"The estimate has {count(facts.best.n_clusters, 'cluster')}, outside the "
-                f"{100 * k.level:g} % interval of {low} to {high} in the draws. That is common where "
+                f"{100 * k.level:g} % interval ({found}) of the draws. That is common where "
                 "draws have small clusters that come and go: the two answer different questions.",
             )
         )
