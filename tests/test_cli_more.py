@@ -3,6 +3,7 @@ import io
 import json
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -155,6 +156,15 @@ def test_empty_stdin(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert main(["summarize", "-"]) == 2
     assert "'-' is empty" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_a_reader_that_has_enough_is_no_error(tmp_path):
+    np.save(tmp_path / "z.npy", np.zeros((1, 1000), dtype=int))
+    code = f"'{sys.executable}' -m epluribus psm '{tmp_path / 'z.npy'}' --out - | head -c 5"
+    out = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout == "1,1,1"
+    assert out.stderr == ""
 
 
 def _complete(script, *words):

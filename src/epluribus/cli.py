@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -31,7 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     args.call = shlex.join(["epluribus", *(sys.argv[1:] if arguments is None else arguments)])
     try:
-        return int(args.run(args))
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # who reads our output, as head does, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"epluribus: {_one_line(error)}", file=sys.stderr)
         return _BAD_INPUT
@@ -369,6 +375,8 @@ def _report(args: argparse.Namespace) -> int:
         out,
         title=args.title,
         call=args.call,
+        k=args.k,
+        k_max=args.k_max,
         level=args.level,
         rng=args.seed,
         n_jobs=args.n_jobs,

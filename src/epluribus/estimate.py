@@ -168,7 +168,7 @@ class Estimate:
         path : str or Path
             The file, ending in .html.
         **options
-            `title`, `call`, `level`, `rng`, `n_jobs`, `progress`: see
+            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`: see
             `epluribus.report.write_report`.
 
         Returns

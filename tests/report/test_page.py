@@ -98,7 +98,7 @@ def test_states_the_facts(small):
         assert name in words
     assert epl.certificate(best, draws).verdict.removeprefix("within ") in words
     assert "Rastelli, R., Friel, N. (2018)" in words
-    assert f"using epluribus {epl.__version__}" in words
+    assert f"with epluribus {epl.__version__}" in words
     assert "epluribus report <x> & y" in words
     for heading in ("Clusters", "Certainty of items", "Modes", "Credible ball", "Certificate"):
         assert heading in words
@@ -205,6 +205,14 @@ def test_weights_and_own_loss():
     draws = epl.Draws([[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 0, 0]], weights=[2, 1, 0])
     text = build_report(epl.minimize(draws, own, rng=1), draws, rng=1)
     assert "the loss '<own>'" in Page(text).words
+
+
+def test_a_bound_on_the_number_of_clusters_is_stated(small):
+    draws = small[0]
+    words = Page(build_report(epl.minimize(draws, k=2, rng=1), draws, k=2, rng=1)).words
+    assert "over all partitions with exactly 2 clusters" in words
+    assert "It was not searched for among partitions with exactly 2 clusters only." in words
+    assert "over all partitions with any number of clusters" in Page(small[2]).words
 
 
 def test_share_is_never_rounded_to_certainty():

@@ -19,7 +19,7 @@ from epluribus.draws import as_draws
 from epluribus.io.files import check_target, write_whole
 from epluribus.report.facts import Facts, gather
 from epluribus.report.pictures import bars_of_k, heatmap, trace_of_loss
-from epluribus.report.words import answer, checks, count, methods, number, share
+from epluribus.report.words import answer, bound, checks, count, methods, number, share
 from epluribus.uncertainty._inputs import read_labels
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ def write_report(
     *,
     title: str = "Optimal partition",
     call: str | None = None,
+    k: int | None = None,
+    k_max: int | None = None,
     level: float = 0.95,
     rng: RngLike = None,
     n_jobs: int | None = None,
@@ -66,6 +68,8 @@ def write_report(
         Heading of the page.
     call : str, optional
         The call to show on the page as the one that made it.
+    k, k_max : int, optional
+        The bounds that `minimize` was given, where it was: the page says so.
     level : float, default 0.95
         Probability of the credible ball and of the interval of the number of clusters.
     rng : int, Generator or SeedSequence, optional
@@ -97,6 +101,8 @@ def write_report(
         draws,
         title=title,
         call=call or f'best.report(draws, "{target.name}")',
+        k=k,
+        k_max=k_max,
         level=level,
         rng=rng,
         n_jobs=n_jobs,
@@ -112,6 +118,8 @@ def build_report(
     *,
     title: str = "Optimal partition",
     call: str = "",
+    k: int | None = None,
+    k_max: int | None = None,
     level: float = 0.95,
     rng: RngLike = None,
     n_jobs: int | None = None,
@@ -122,7 +130,15 @@ def build_report(
 
     sample = as_draws(draws)
     read_labels(best, sample.n_items)  # refuses draws of other items
-    facts = gather(best, sample, level=level, rng=make_rng(rng), n_jobs=n_jobs, progress=progress)
+    facts = gather(
+        best,
+        sample,
+        bound=bound(k, k_max),
+        level=level,
+        rng=make_rng(rng),
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     bars, caption = bars_of_k(facts)
     paragraph, references = methods(facts, epluribus.__version__)
     picture = heatmap(facts, n_jobs)
@@ -343,7 +359,12 @@ def _comparison(facts: Facts) -> str:
         )
         for i, estimate in enumerate(table.estimates)
     ]
-    head = ("estimate for", "clusters", "VI from the one reported", *(f"E {n}" for n in names))
+    head = (
+        "estimate for",
+        "clusters",
+        "VI from the one reported",
+        *(f"E\u00a0{name}" for name in names),
+    )
     return _table(head, rows, "The best partition for each loss, and its expected loss under all")
 
 

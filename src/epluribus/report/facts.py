@@ -62,13 +62,16 @@ class Facts:
     modes: uncertainty.Modes | None
     certificate: uncertainty.Certificate | None
     skipped: tuple[str, ...] = field(default=())
-    """What was left out because there are many items, in sentences."""
+    """What was left out because the draws are many, in sentences."""
+    bound: str = ""
+    """The bound on the number of clusters of the search, in words; empty if there was none."""
 
 
 def gather(
     best: Estimate,
     draws: Draws,
     *,
+    bound: str = "",
     level: float = 0.95,
     rng: RngLike = None,
     n_jobs: int | None = None,
@@ -112,6 +115,7 @@ def gather(
         modes,
         certificate,
         tuple(skipped),
+        bound,
     )
 
 

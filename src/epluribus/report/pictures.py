@@ -119,7 +119,8 @@ def bars_of_k(facts: Facts) -> tuple[str, str]:
             parts.append(f'<text x="{middle:.1f}" y="{floor + 16}">{name}</text>')
         if slot >= 32:
             parts.append(
-                f'<text class="value" x="{middle:.1f}" y="{floor - tall - 5:.1f}">{height:.2f}</text>'
+                f'<text class="value" x="{middle:.1f}" y="{floor - tall - 5:.1f}">'
+                f"{'&lt;0.01' if height < 0.005 else f'{height:.2f}'}</text>"
             )
     low, high = k.interval
     caption = (

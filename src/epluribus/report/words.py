@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from epluribus.report.facts import Facts
 
-__all__ = ["Check", "answer", "checks", "count", "methods", "number", "share"]
+__all__ = ["Check", "answer", "bound", "checks", "count", "methods", "number", "share"]
 
 _RHAT = 1.01
 _ESS = 400
@@ -81,6 +81,13 @@ def interval(low: int, high: int) -> str:
     return f"{low}" if low == high else f"between {low} and {high}"
 
 
+def bound(k: int | None, k_max: int | None) -> str:
+    """The bound on the number of clusters in words; empty if there is none."""
+    if k is not None:
+        return f"with exactly {count(k, 'cluster')}"
+    return "" if k_max is None else f"with at most {count(k_max, 'cluster')}"
+
+
 def count(n: int, noun: str) -> str:
     """'1 cluster', '2 clusters'."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
@@ -90,10 +97,11 @@ def answer(facts: Facts) -> str:
     """The answer in a few sentences."""
     best, k = facts.best, facts.n_clusters
     sizes = sorted(best.sizes.tolist(), reverse=True)
+    tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
     largest = f", the largest of {count(sizes[0], 'item')}" if len(sizes) > 1 else ""
     text = (
         f"The best single partition of the {best.labels.size:,} items has "
-        f"{count(best.n_clusters, 'cluster')}{largest}: of all partitions that were tried it has the "
+        f"{count(best.n_clusters, 'cluster')}{largest}: of all partitions {tried} it has the "
         f"smallest expected posterior loss, {number(best.expected_loss)} ({best.loss.name}). "
         f"In the draws the number of clusters is {interval(*k.interval)} with probability {share(k.mass)}. "
     )
@@ -183,8 +191,12 @@ def _search_checks(facts: Facts) -> list[Check]:
                 Check(
                     False,
                     f"The estimate for {other.loss.name} has a smaller expected "
-                    f"{facts.best.loss.name} loss than the one reported. Unless the number of clusters "
-                    "was bounded, search with more starts.",
+                    f"{facts.best.loss.name} loss than the one reported. "
+                    + (
+                        f"It was not searched for among partitions {facts.bound} only."
+                        if facts.bound
+                        else "Search with more starts, and without a bound on the number of clusters."
+                    ),
                 )
             )
     if facts.certificate is not None and facts.certificate.proved:
@@ -218,11 +230,13 @@ def methods(facts: Facts, version: str) -> tuple[str, list[str]]:
     named = _LOSSES.get(base, f"the loss '{best.loss.name}'")
     chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
     k = facts.n_clusters
+    among = facts.bound or "with any number of clusters"
+    runs = f" of {count(len(best.runs), 'run')}" if best.runs else ""
     text = (
         f"The posterior distribution of the partition of the {draws.n_items:,} items, represented by "
         f"{draws.n_draws:,} draws from {chains}, was summarized by the partition that minimizes the "
-        f"posterior expectation of {named}, over all partitions and numbers of clusters (Rastelli & "
-        f"Friel 2018), using epluribus {version}. The estimate has "
+        f"posterior expectation of {named} over all partitions {among} (Rastelli & Friel 2018), found "
+        f"by a search{runs} with epluribus {version}. The estimate has "
         f"{count(best.n_clusters, 'cluster')}; its expected loss is {number(best.expected_loss)}"
     )
     if not math.isnan(error.standard_error):
