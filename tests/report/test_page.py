@@ -162,8 +162,16 @@ def test_what_is_too_heavy_is_left_out_and_said_to_be(small, monkeypatch):
     draws, best, _ = small
     words = Page(build_report(best, draws, rng=1)).words
     assert "Modes are left out" in words
-    assert "The certificate is left out" in words
+    assert "Lower bounds are left out" in words
     assert words.count("Left out: see the notes under diagnostics.") == 3
+
+
+def test_modes_are_left_out_with_very_many_clusters(small, monkeypatch):
+    monkeypatch.setattr(facts_module, "_STEPS", 10)
+    draws, best, _ = small
+    words = Page(build_report(best, draws, rng=1)).words
+    assert "Modes are left out" in words
+    assert "Lower bounds are left out" not in words
 
 
 def test_warnings_in_plain_words():

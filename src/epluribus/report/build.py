@@ -36,6 +36,8 @@ _ITEMS = 2000
 _PLAIN_ITEMS = 25
 """Rows that are there without JavaScript."""
 _CLUSTERS = 200
+_LINES = 100
+"""With so many cuts between clusters the script draws no lines: they would hide the cells."""
 _LONG = 80
 """Characters of an item's name that are shown."""
 
@@ -215,7 +217,8 @@ def _table(
         )
         lines.append(f'<tr><th scope="row">{_text(row[0])}</th>{cells}</tr>')
     return (
-        f'<div class="scroll"><table><caption>{_text(caption)}</caption><thead><tr>{heads}</tr></thead>'
+        f'<div class="scroll" tabindex="0"><table><caption>{_text(caption)}</caption>'
+        f"<thead><tr>{heads}</tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 
@@ -335,7 +338,8 @@ def _heatmap_alt(facts: Facts) -> str:
 
 
 def _heatmap_note(picture: dict[str, Any]) -> str:
-    text = "Items are in the order of their clusters, the largest first; lines part the clusters."
+    text = "Items are in the order of their clusters, the largest first"
+    text += "; lines part the clusters." if len(picture["cuts"]) < _LINES else "."
     if picture["all"] > picture["shown"]:
         text += (
             f" {picture['shown']:,} of the {picture['all']:,} items, spread evenly, stand for all."

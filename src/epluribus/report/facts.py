@@ -27,10 +27,12 @@ _ALL_LOSSES = 200
 _QUICK = ("binder", "vi")
 _HEAVY = 2 * 10**8
 """Above so many labels (items times distinct draws) what takes further searches is left out."""
+_STEPS = 2e9
+"""Above so many steps modes are left out: tables of 200 draws against each other, clusters squared."""
 _LEFT_OUT = (
     "Estimates for other losses are left out",
     "Modes are left out (the command `epluribus modes` finds them)",
-    "The certificate is left out (`epl.certificate(best, draws)` computes it)",
+    "Lower bounds are left out (`epl.certificate(best, draws)` computes one)",
 )
 _SECONDS = 10.0
 """Limit on the search for each other loss, and on the lower bound."""
@@ -80,6 +82,7 @@ def gather(
     """Compute what the page states; what would take minutes is left out, and said to be."""
     bar = make_progress(progress, 8, "report")
     heavy = draws.n_items * draws.n_distinct > _HEAVY
+    tables = min(draws.n_distinct, 200) ** 2 * (draws.n_items + int(draws.n_clusters.max()) ** 2)
     skipped: list[str] = []
     try:
         items = uncertainty.items(best, draws, n_jobs=n_jobs)
@@ -97,7 +100,10 @@ def gather(
         else:
             comparison = _compare(best, draws, rng, n_jobs)
             bar.show(5, {})
-            modes = uncertainty.modes(draws, best.loss, rng=rng, n_jobs=n_jobs)
+            if tables > _STEPS:
+                skipped.append(_too_many(_LEFT_OUT[1], draws))
+            else:
+                modes = uncertainty.modes(draws, best.loss, rng=rng, n_jobs=n_jobs)
             bar.show(6, {})
             certificate = uncertainty.certificate(best, draws, time_limit=_SECONDS, n_jobs=n_jobs)
         bar.show(7, {})
@@ -120,7 +126,10 @@ def gather(
 
 
 def _too_many(what: str, draws: Draws) -> str:
-    return f"{what} because the draws are many: {draws.n_distinct:,} distinct of {draws.n_items:,} items."
+    return (
+        f"{what} because they would take long: {draws.n_distinct:,} distinct draws of "
+        f"{draws.n_items:,} items with up to {int(draws.n_clusters.max()):,} clusters."
+    )
 
 
 def _compare(best: Estimate, draws: Draws, rng: RngLike, n_jobs: int | None) -> Comparison:

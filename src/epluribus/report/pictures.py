@@ -160,7 +160,7 @@ def trace_of_loss(facts: Facts) -> str:
     return (
         '<svg class="trace" role="img" aria-label="Loss between the estimate and the draws, one line '
         f'a chain, from {low:.4g} to {high:.4g}" viewBox="0 0 700 172">{"".join(lines)}'
-        f'<text x="10" y="14" class="start">{high:.4g}</text>'
+        f'<text x="10" y="20" class="start">{high:.4g}</text>'
         f'<text x="10" y="168" class="start">{low:.4g}</text>'
         '<text x="690" y="168" class="end">draws in order</text></svg>'
     )
