@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import epluribus as epl
-from epluribus.io.files import check_target, read_labels, write_estimate
+from epluribus.io.files import check_target, read_labels, write_csv, write_estimate
+from epluribus.io.matrix import check_matrix_target, write_matrix, write_matrix_csv
+from epluribus.io.results import columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code: 0 fine, 2 bad input, 130 interrupted."""
     parser = _parser()
     args = parser.parse_args(arguments)
+    args.call = shlex.join(["epluribus", *(sys.argv[1:] if arguments is None else arguments)])
     try:
-        return int(args.run(args))
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # who reads our output, as head does, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"epluribus: {_one_line(error)}", file=sys.stderr)
         return _BAD_INPUT
@@ -50,10 +60,60 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_summarize(commands)
     _add_compare(commands)
+    _add_psm(commands)
+    _add_ball(commands)
+    _add_modes(commands)
+    _add_report(commands)
     _add_sample(commands)
     _add_reproduce(commands)
     _add_demo(commands)
+    _add_losses(commands)
+    _add_datasets(commands)
+    _add_completion(commands)
     return parser
+
+
+def _add_draws(command: argparse.ArgumentParser) -> None:
+    """What every command that reads draws takes."""
+    command.add_argument(
+        "draws",
+        type=Path,
+        nargs="+",
+        metavar="DRAWS",
+        help="file of draws; several are chains; - reads csv from standard input",
+    )
+    command.add_argument("--burn", type=int, default=0, help="draws to leave out at the beginning")
+    command.add_argument("--thin", type=int, default=1, help="keep every THIN-th draw")
+    command.add_argument("--var", help="name of the variable in a file that has several")
+
+
+def _read(args: argparse.Namespace) -> epl.Draws:
+    return epl.read_draws(args.draws, burn=args.burn, thin=args.thin, var=args.var)
+
+
+def _add_loss(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--loss", default="vi", help=f"one of {', '.join(epl.losses.available())} (default: vi)"
+    )
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    """What every command that searches takes."""
+    command.add_argument("--seed", type=int, help="seed: the same gives the same answer")
+    command.add_argument("--n-jobs", type=int, help="threads (default: all cores)")
+
+
+def _add_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _answer(args: argparse.Namespace, data: Any, text: object) -> None:
+    """Print the answer: JSON for scripts, text for people."""
+    print(json.dumps(data) if args.json else text)
+
+
+def _is_stdout(path: Path | None) -> bool:
+    return path is not None and str(path) == "-"
 
 
 def _add_summarize(commands: Commands) -> None:
@@ -62,35 +122,38 @@ def _add_summarize(commands: Commands) -> None:
         help="find the partition with the smallest expected loss",
         description=(
             "Find the partition with the smallest expected posterior loss. DRAWS holds one draw a row, "
-            "one item a column (csv with any common delimiter, with or without header, npy, npz)."
+            "one item a column (csv with any common delimiter, with or without header, output of Stan, "
+            "npy, npz, parquet, netCDF or zarr of ArviZ, R's rds)."
         ),
-        epilog="Example: epluribus summarize draws.csv --loss vi --out labels.csv",
+        epilog=(
+            "Example: epluribus summarize draws.csv --loss vi --out labels.csv. In a pipe: "
+            "cat draws.csv | epluribus summarize - --out - > labels.csv"
+        ),
     )
-    command.add_argument("draws", type=Path, metavar="DRAWS", help="file of draws")
-    command.add_argument(
-        "--loss", default="vi", help=f"one of {', '.join(epl.losses.available())} (default: vi)"
-    )
+    _add_draws(command)
+    _add_loss(command)
     command.add_argument("--k", type=int, help="exact number of clusters")
     command.add_argument("--k-max", type=int, help="largest number of clusters (default: no bound)")
-    command.add_argument("--burn", type=int, default=0, help="draws to leave out at the beginning")
-    command.add_argument("--thin", type=int, default=1, help="keep every THIN-th draw")
-    command.add_argument("--var", help="name of the table in an npz file that has several")
     command.add_argument("--search", default="recombine", help="recombine (default) or greedy")
     command.add_argument("--n-starts", type=int, help="number of starts")
-    command.add_argument("--seed", type=int, help="seed: the same gives the same answer")
-    command.add_argument("--n-jobs", type=int, help="threads (default: all cores)")
+    _add_run(command)
     command.add_argument("--time-limit", type=float, help="seconds after which to stop")
     command.add_argument(
-        "--out", type=Path, help="write the labels there (.csv, .txt, .npy or .json)"
+        "--out",
+        type=Path,
+        help="write the labels there (.csv, .parquet, .txt, .npy or .json; - is csv on standard output)",
     )
-    command.add_argument("--json", action="store_true", help="print JSON")
+    _add_json(command)
     command.set_defaults(run=_summarize)
 
 
 def _summarize(args: argparse.Namespace) -> int:
-    draws = epl.Draws(args.draws, burn=args.burn, thin=args.thin, var=args.var)
+    if args.json and _is_stdout(args.out):
+        raise ValueError(
+            "'--json' and '--out -' both write to standard output; got both. Leave one out."
+        )
     best = epl.minimize(
-        draws,
+        _read(args),
         args.loss,
         k=args.k,
         k_max=args.k_max,
@@ -101,14 +164,15 @@ def _summarize(args: argparse.Namespace) -> int:
         progress=not args.json,
         time_limit=args.time_limit,
     )
-    if args.out is not None:
-        write_estimate(args.out, best)
-    if args.json:
-        print(json.dumps(best.to_dict()))
+    if _is_stdout(args.out):
+        write_csv(sys.stdout, columns(best))
+        print(best, file=sys.stderr)
     else:
-        print(best)
+        written = ""
         if args.out is not None:
-            print(f"  labels written to {args.out}")
+            write_estimate(args.out, best)
+            written = f"\n  labels written to {args.out}"
+        _answer(args, best.to_dict(), f"{best}{written}")
     if best.interrupted:
         print("epluribus: interrupted; this is the best so far", file=sys.stderr)
         return _INTERRUPTED
@@ -123,13 +187,14 @@ def _add_compare(commands: Commands) -> None:
             "Loss between two partitions of the same items. A and B are files of labels: one label a "
             "line, or a csv whose last column holds the labels, as written by summarize --out."
         ),
+        epilog="Example: epluribus compare labels.csv truth.txt --loss vi",
     )
     command.add_argument("a", type=Path, metavar="A", help="labels of the estimate")
     command.add_argument("b", type=Path, metavar="B", help="labels to compare with")
     command.add_argument(
         "--loss", help=f"one of {', '.join(epl.losses.available())} (default: all of them)"
     )
-    command.add_argument("--json", action="store_true", help="print JSON")
+    _add_json(command)
     command.set_defaults(run=_compare)
 
 
@@ -137,11 +202,191 @@ def _compare(args: argparse.Namespace) -> int:
     a, b = read_labels(args.a), read_labels(args.b)
     names = epl.losses.available() if args.loss is None else (args.loss,)
     values = {name: epl.loss(a, b, name) for name in names}
-    if args.json:
-        print(json.dumps(values))
-    else:
-        for name, value in values.items():
-            print(f"{name:10s} {value:.6g}")
+    _answer(args, values, "\n".join(f"{name:10s} {value:.6g}" for name, value in values.items()))
+    return 0
+
+
+def _add_psm(commands: Commands) -> None:
+    command = commands.add_parser(
+        "psm",
+        help="probability that two items share a cluster, for all pairs",
+        description=(
+            "Write the posterior similarity matrix: for every two items, the share of draws in which "
+            "they are in the same cluster."
+        ),
+        epilog=(
+            "Example: epluribus psm draws.csv --out psm.npy. With many items: "
+            "epluribus psm draws.npz --sparse --threshold 0.1 --out psm.npz"
+        ),
+    )
+    _add_draws(command)
+    command.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="write the matrix there (.npy, .csv or .npz; - is csv on standard output)",
+    )
+    command.add_argument(
+        "--sparse",
+        action="store_true",
+        help="only the larger entries: .npz of SciPy, or csv by pairs",
+    )
+    command.add_argument(
+        "--threshold",
+        type=float,
+        help="with --sparse, leave out entries not above it (default: 0.05)",
+    )
+    command.add_argument("--n-jobs", type=int, help="threads (default: all cores)")
+    _add_json(command)
+    command.set_defaults(run=_psm)
+
+
+def _psm(args: argparse.Namespace) -> int:
+    check_matrix_target(args.out, sparse=args.sparse)
+    if args.json and _is_stdout(args.out):
+        raise ValueError(
+            "'--json' and '--out -' both write to standard output; got both. Leave one out."
+        )
+    draws = _read(args)
+    matrix = epl.psm(draws, sparse=args.sparse, threshold=args.threshold, n_jobs=args.n_jobs)
+    if _is_stdout(args.out):
+        write_matrix_csv(sys.stdout, matrix, draws.items)
+        return 0
+    write_matrix(args.out, matrix, draws.items)
+    n, entries = draws.n_items, int(matrix.nnz if args.sparse else matrix.size)
+    _answer(
+        args,
+        {"n_items": n, "n_draws": draws.n_draws, "n_entries": entries, "out": str(args.out)},
+        f"similarity matrix of {n:,} items, {entries:,} entries, written to {args.out}",
+    )
+    return 0
+
+
+def _add_ball(commands: Commands) -> None:
+    command = commands.add_parser(
+        "ball",
+        help="credible ball around the best partition",
+        description=(
+            "Find the best partition and the smallest ball around it that holds so much of the "
+            "posterior, with the partitions at its edge: the most distant, and the most distant of "
+            "those with fewest and with most clusters."
+        ),
+        epilog="Example: epluribus ball draws.csv --loss vi --level 0.9",
+    )
+    _add_draws(command)
+    _add_loss(command)
+    command.add_argument(
+        "--level", type=float, default=0.95, help="smallest probability of the ball (default: 0.95)"
+    )
+    command.add_argument(
+        "--labels", type=Path, help="file of labels to centre it on, in place of a search"
+    )
+    _add_run(command)
+    _add_json(command)
+    command.set_defaults(run=_ball)
+
+
+def _ball(args: argparse.Namespace) -> int:
+    draws = _read(args)
+    best: Any = (
+        epl.minimize(draws, args.loss, rng=args.seed, n_jobs=args.n_jobs, progress=not args.json)
+        if args.labels is None
+        else read_labels(args.labels)
+    )
+    ball = epl.credible_ball(best, draws, args.level, loss=args.loss)
+    _answer(args, ball.to_dict(), ball)
+    return 0
+
+
+def _add_modes(commands: Commands) -> None:
+    command = commands.add_parser(
+        "modes",
+        help="a few partitions with weights, and whether one is enough",
+        description=(
+            "Summarize the posterior by a few partitions with weights, and say whether one partition "
+            "is a fair summary."
+        ),
+        epilog="Example: epluribus modes draws.csv --loss vi --n-modes 2 --json",
+    )
+    _add_draws(command)
+    _add_loss(command)
+    command.add_argument("--n-modes", type=int, help="number of modes (default: chosen)")
+    _add_run(command)
+    _add_json(command)
+    command.set_defaults(run=_modes)
+
+
+def _modes(args: argparse.Namespace) -> int:
+    number = "auto" if args.n_modes is None else args.n_modes
+    found = epl.modes(_read(args), args.loss, number, rng=args.seed, n_jobs=args.n_jobs)
+    _answer(args, found.to_dict(), found)
+    return 0
+
+
+def _add_report(commands: Commands) -> None:
+    command = commands.add_parser(
+        "report",
+        help="one HTML page with the answer and all about it",
+        description=(
+            "Find the best partition and write one self-contained HTML page that opens offline: the "
+            "answer, certainty of items and clusters, similarity, number of clusters, other losses, "
+            "modes, credible ball, diagnostics of the chains, certificate, and a methods paragraph."
+        ),
+        epilog="Example: epluribus report draws.csv -o report.html --loss vi --seed 1",
+    )
+    _add_draws(command)
+    _add_loss(command)
+    command.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        default=Path("report.html"),
+        help="the page (default: report.html)",
+    )
+    command.add_argument("--title", default="Optimal partition", help="heading of the page")
+    command.add_argument(
+        "--level", type=float, default=0.95, help="probability of the ball (default: 0.95)"
+    )
+    command.add_argument("--k", type=int, help="exact number of clusters")
+    command.add_argument("--k-max", type=int, help="largest number of clusters (default: no bound)")
+    command.add_argument("--n-starts", type=int, help="number of starts")
+    command.add_argument("--time-limit", type=float, help="seconds after which the search stops")
+    _add_run(command)
+    _add_json(command)
+    command.set_defaults(run=_report)
+
+
+def _report(args: argparse.Namespace) -> int:
+    out = check_target(args.out, ".html")
+    draws = _read(args)
+    best = epl.minimize(
+        draws,
+        args.loss,
+        k=args.k,
+        k_max=args.k_max,
+        n_starts=args.n_starts,
+        n_jobs=args.n_jobs,
+        rng=args.seed,
+        progress=not args.json,
+        time_limit=args.time_limit,
+    )
+    best.report(
+        draws,
+        out,
+        title=args.title,
+        call=args.call,
+        k=args.k,
+        k_max=args.k_max,
+        level=args.level,
+        rng=args.seed,
+        n_jobs=args.n_jobs,
+        progress=not args.json,
+    )
+    data = {"out": str(out), "bytes": out.stat().st_size, **best.to_dict()}
+    _answer(args, data, f"{best}\n  page written to {out}")
+    if best.interrupted:
+        print("epluribus: interrupted; the page is on the best so far", file=sys.stderr)
+        return _INTERRUPTED
     return 0
 
 
@@ -179,7 +424,7 @@ def _add_sample(commands: Commands) -> None:
     command.add_argument("--n-jobs", type=int, help="threads (default: one a chain, all cores)")
     command.add_argument("--checkpoint", type=Path, help="save the run there every minute")
     command.add_argument("--resume", type=Path, help="continue a checkpoint")
-    command.add_argument("--json", action="store_true", help="print JSON")
+    _add_json(command)
     command.set_defaults(run=_sample)
 
 
@@ -208,7 +453,7 @@ def _sample(args: argparse.Namespace) -> int:
         resume=args.resume,
     )
     trace.save(out)
-    print(json.dumps(trace.to_dict()) if args.json else f"{trace}\n  draws written to {out}")
+    _answer(args, trace.to_dict(), f"{trace}\n  draws written to {out}")
     if trace.interrupted:
         print("epluribus: interrupted; the draws so far are written", file=sys.stderr)
         return _INTERRUPTED
@@ -241,6 +486,7 @@ def _add_reproduce(commands: Commands) -> None:
     )
     command.add_argument("--seed", type=int, default=1, help="seed (default: 1)")
     command.add_argument("--n-jobs", type=int, help="threads (default: all cores)")
+    _add_json(command)
     command.set_defaults(run=_reproduce)
 
 
@@ -256,10 +502,15 @@ def _reproduce(args: argparse.Namespace) -> int:
         as_printed=args.as_printed,
         rng=args.seed,
         n_jobs=args.n_jobs,
-        progress=True,
+        progress=not args.json,
     )
-    files = study.write(folder)
-    print(f"{study}\n\nWritten to {folder}: {', '.join(path.name for path in files)}")
+    files = [path.name for path in study.write(folder)]
+    facts = [dict(zip(study.facts.head, map(str, row), strict=True)) for row in study.facts.rows]
+    _answer(
+        args,
+        {"study": study.name, "facts": facts, "folder": str(folder), "files": files},
+        f"{study}\n\nWritten to {folder}: {', '.join(files)}",
+    )
     return 0
 
 
@@ -271,6 +522,7 @@ def _add_demo(commands: Commands) -> None:
             "Sample partitions of the galaxies on board, find the best one, write pictures and a "
             "summary: the short setting of 'reproduce galaxies'."
         ),
+        epilog="Example: epluribus demo --out first-look",
     )
     command.add_argument(
         "--out", type=Path, default=Path("epluribus-demo"), help="folder (default: epluribus-demo)"
@@ -282,4 +534,65 @@ def _demo(args: argparse.Namespace) -> int:
     from epluribus.studies.demo import run_demo
 
     print(run_demo(args.out, progress=True))
+    return 0
+
+
+def _add_losses(commands: Commands) -> None:
+    command = commands.add_parser(
+        "losses",
+        help="names of the losses, with a line on each",
+        description="Names of the losses that --loss takes, with a line on each.",
+        epilog="Example: epluribus losses",
+    )
+    _add_json(command)
+    command.set_defaults(run=_losses)
+
+
+def _losses(args: argparse.Namespace) -> int:
+    _print_names(args, epl.losses.describe())
+    return 0
+
+
+def _add_datasets(commands: Commands) -> None:
+    command = commands.add_parser(
+        "datasets",
+        help="names of the data sets, with a line on each",
+        description=(
+            "Names of the data of the paper's applications, with a line on each. "
+            "'epluribus reproduce NAME' analyses them; in Python they are loaded by epl.datasets."
+        ),
+        epilog="Example: epluribus datasets",
+    )
+    _add_json(command)
+    command.set_defaults(run=_datasets)
+
+
+def _datasets(args: argparse.Namespace) -> int:
+    _print_names(args, epl.datasets.describe())
+    return 0
+
+
+def _print_names(args: argparse.Namespace, lines: dict[str, str]) -> None:
+    wide = max(map(len, lines))
+    _answer(args, lines, "\n".join(f"{name:<{wide}}  {line}" for name, line in lines.items()))
+
+
+def _add_completion(commands: Commands) -> None:
+    command = commands.add_parser(
+        "completion",
+        help="print a script that completes commands in the shell",
+        description="Print a script that completes commands and options with the tab key.",
+        epilog=(
+            'Example, in ~/.bashrc: eval "$(epluribus completion bash)"; '
+            'in ~/.zshrc, after compinit: eval "$(epluribus completion zsh)"'
+        ),
+    )
+    command.add_argument("shell", choices=("bash", "zsh"), help="which shell")
+    command.set_defaults(run=_completion)
+
+
+def _completion(args: argparse.Namespace) -> int:
+    from epluribus.completion import completion_script
+
+    print(completion_script(_parser(), args.shell))
     return 0

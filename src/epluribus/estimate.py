@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from epluribus._typing import IntArray
+    from epluribus._typing import DrawsLike, IntArray
     from epluribus.losses.base import Loss
     from epluribus.search.greedy import Run
 
@@ -157,6 +157,28 @@ class Estimate:
         from epluribus.io.files import write_estimate
 
         write_estimate(Path(path), self, certainty)
+
+    def report(self, draws: DrawsLike, path: str | Path, **options: Any) -> Path:
+        """Write one self-contained HTML page on the estimate and the draws behind it.
+
+        Parameters
+        ----------
+        draws : Draws or array_like of shape (n_draws, n_items)
+            The draws the estimate was made from.
+        path : str or Path
+            The file, ending in .html.
+        **options
+            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`: see
+            `epluribus.report.write_report`.
+
+        Returns
+        -------
+        Path
+            The file written.
+        """
+        from epluribus.report import write_report
+
+        return write_report(self, draws, path, **options)
 
     def __repr__(self) -> str:
         return (

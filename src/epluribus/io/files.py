@@ -6,7 +6,7 @@ import csv
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
     from epluribus.estimate import Estimate
 
-__all__ = ["check_target", "read_labels", "write_arrays", "write_estimate", "write_whole"]
+__all__ = [
+    "check_target",
+    "read_labels",
+    "write_arrays",
+    "write_csv",
+    "write_estimate",
+    "write_whole",
+]
 
 _WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")
 
@@ -112,11 +119,16 @@ def _one_of() -> str:
     return f"{', '.join(_WRITABLE[:-1])} or {_WRITABLE[-1]}"
 
 
+def write_csv(stream: TextIO, table: dict[str, Any]) -> None:
+    """Columns by name, as csv."""
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(table)
+    writer.writerows(zip(*(values.tolist() for values in table.values()), strict=True))
+
+
 def _write_csv(path: Path, table: dict[str, Any]) -> None:
     with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(table)
-        writer.writerows(zip(*(values.tolist() for values in table.values()), strict=True))
+        write_csv(stream, table)
 
 
 def _write_parquet(path: Path, table: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from epluribus._need import need
 from epluribus.io.columns import pick_columns
-from epluribus.io.source import Source
+from epluribus.io.source import STDIN, Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,7 @@ def read_draws(
         The format is told by the ending: ``csv``, ``txt``, ``tsv`` (also with ``.gz``), ``npy``,
         ``npz``, ``parquet``, ``nc`` and ``zarr`` (an xarray Dataset, or the group ``posterior`` as
         every ArviZ writes it), ``rds`` and ``rda`` (R). Several files are chains, in their order.
+        ``-`` reads csv from standard input.
     var : str, optional
         The variable that holds the labels. Not needed where only one can: one of whole numbers, by
         draw and item.
@@ -96,6 +97,10 @@ def read_draws(
 
 def read_source(path: Path, *, var: str | None = None) -> Source:
     """Labels in a file, and the names and chains it has."""
+    if str(path) == STDIN:
+        from epluribus.io.text import read_text
+
+        return read_text(path, var)
     if not path.exists():
         raise FileNotFoundError(f"There is no file '{path}'.")
     kind = _kind(path)

@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Source"]
+__all__ = ["STDIN", "Source"]
+
+STDIN = "-"
+"""The name that means standard input."""
 
 
 class Source(NamedTuple):

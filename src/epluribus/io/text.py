@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import csv
 import gzip
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from epluribus.io.columns import pick_columns
-from epluribus.io.source import Source
+from epluribus.io.source import STDIN, Source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,10 +61,8 @@ class _Line(NamedTuple):
 
 def _read_lines(path: Path) -> list[_Line]:
     """The lines that are neither blank, comments nor warmup."""
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
-            texts = stream.read().splitlines()
+        texts = _read_all(path).splitlines()
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
         raise ValueError(f"The file '{path}' could not be read as text: {error}.") from None
     lines: list[_Line] = []
@@ -74,6 +73,14 @@ def _read_lines(path: Path) -> list[_Line]:
         elif text.strip():
             lines.append(_Line(text, number))
     return lines
+
+
+def _read_all(path: Path) -> str:
+    if str(path) == STDIN:
+        return sys.stdin.read().removeprefix("\ufeff")
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
+        return str(stream.read())
 
 
 def _split(lines: list[_Line], delimiter: str | None) -> list[list[str]]:

@@ -11,7 +11,18 @@ from epluribus.losses.information import information_distance, nid, nvi, vi
 from epluribus.losses.rand import omari
 from epluribus.losses.zero_one import zero_one
 
-__all__ = ["Loss", "available", "binder", "get", "nid", "nvi", "omari", "vi", "zero_one"]
+__all__ = [
+    "Loss",
+    "available",
+    "binder",
+    "describe",
+    "get",
+    "nid",
+    "nvi",
+    "omari",
+    "vi",
+    "zero_one",
+]
 
 _MAKERS: dict[str, Callable[[], Loss]] = {
     "binder": binder,
@@ -34,6 +45,18 @@ def available() -> tuple[str, ...]:
     ('binder', 'vi', 'nvi', 'id', 'nid', 'omari', 'zero_one')
     """
     return tuple(_MAKERS)
+
+
+def describe() -> dict[str, str]:
+    """The losses on board with one line on each.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> epl.losses.describe()["omari"]
+    'One minus the adjusted Rand index.'
+    """
+    return {name: (maker.__doc__ or name).splitlines()[0] for name, maker in _MAKERS.items()}
 
 
 def get(loss: LossLike) -> Loss:

@@ -16,7 +16,7 @@ Bayesian Analysis 13, 559-626. doi:10.1214/17-BA1073
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,6 +66,22 @@ class CredibleBall:
     """Loss between the centre and each bound: horizontal, upper, lower."""
     inside: NDArray[np.bool_]
     """Whether each draw is in the ball."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        names = ("horizontal", "upper", "lower")
+        return {
+            "loss": self.loss.name,
+            "level": self.level,
+            "radius": self.radius,
+            "mass": self.mass,
+            "n_inside": self.n_inside,
+            "labels": self.labels.tolist(),
+            "bounds": {
+                name: {"distance": float(distance), "labels": getattr(self, name).tolist()}
+                for name, distance in zip(names, self.distances, strict=True)
+            },
+        }
 
     def __repr__(self) -> str:
         return (

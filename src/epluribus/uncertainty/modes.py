@@ -132,6 +132,23 @@ class Modes:
             f"one added, {SILHOUETTE}, and {100 * WEIGHT:.0f} % of the draws in each group."
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return {
+            "loss": self.loss.name,
+            "n_modes": self.n_modes,
+            "chosen": self.chosen,
+            "sentence": self.sentence,
+            "weights": self.weights.tolist(),
+            "n_clusters": (self.labels.max(axis=1) + 1).tolist(),
+            "expected_losses": self.expected_losses.tolist(),
+            "expected_loss": self.expected_loss,
+            "single_loss": self.single_loss,
+            "distances": self.distances.tolist(),
+            "labels": self.labels.tolist(),
+            "assignments": self.assignments.tolist(),
+        }
+
     def __len__(self) -> int:
         return self.n_modes
 

@@ -1,0 +1,270 @@
+"""Sentences of the page: the answer, warnings, the methods paragraph. Plain text, not HTML."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from epluribus.report.facts import Facts
+
+__all__ = ["Check", "answer", "bound", "checks", "count", "methods", "number", "share"]
+
+_RHAT = 1.01
+_ESS = 400
+"""Effective draws that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
+_SURE = 0.5
+_TOLD = 0.5
+"""A larger gap says little: it is on the page, not in the methods paragraph."""
+
+_LOSSES = {
+    "binder": "Binder's loss (Binder 1978)",
+    "vi": "the variation of information (Meila 2007)",
+    "nvi": "the normalized variation of information",
+    "id": "the information distance",
+    "nid": "the normalized information distance",
+    "omari": "one minus the adjusted Rand index (Hubert & Arabie 1985)",
+    "zero_one": "the 0-1 loss",
+}
+_PAPER = (
+    "Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. "
+    "Statistics and Computing 28, 1169-1186. https://doi.org/10.1007/s11222-017-9786-y"
+)
+_REFERENCES = {
+    "binder": "Binder, D. A. (1978). Bayesian cluster analysis. Biometrika 65, 31-38. "
+    "https://doi.org/10.1093/biomet/65.1.31",
+    "vi": "Meila, M. (2007). Comparing clusterings: an information based distance. Journal of "
+    "Multivariate Analysis 98, 873-895. https://doi.org/10.1016/j.jmva.2006.11.013",
+    "omari": "Hubert, L., Arabie, P. (1985). Comparing partitions. Journal of Classification 2, "
+    "193-218. https://doi.org/10.1007/BF01908075",
+}
+_WADE = (
+    "Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible "
+    "balls. Bayesian Analysis 13, 559-626. https://doi.org/10.1214/17-BA1073"
+)
+_BALOCCHI = (
+    "Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. "
+    "https://doi.org/10.48550/arXiv.2506.16295"
+)
+_VEHTARI = (
+    "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). "
+    "Rank-normalization, folding, and localization: an improved R-hat. Bayesian Analysis 16, "
+    "667-718. https://doi.org/10.1214/20-BA1221"
+)
+
+
+class Check(NamedTuple):
+    """One line of the diagnostics."""
+
+    fine: bool
+    text: str
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number as the page writes it; a dash where there is none."""
+    if math.isnan(value):
+        return "–"  # noqa: RUF001 - the dash of an empty cell
+    return f"{value:.{digits}g}"
+
+
+def share(probability: float) -> str:
+    """A probability with two digits, never rounded to 0 or 1."""
+    if 0 < probability < 0.005:
+        return "below 0.01"
+    return "above 0.99" if 0.995 <= probability < 1 else f"{probability:.2f}"
+
+
+def interval(low: int, high: int) -> str:
+    """'3' or 'between 3 and 5'."""
+    return f"{low}" if low == high else f"between {low} and {high}"
+
+
+def bound(k: int | None, k_max: int | None) -> str:
+    """The bound on the number of clusters in words; empty if there is none."""
+    if k is not None:
+        return f"with exactly {count(k, 'cluster')}"
+    return "" if k_max is None else f"with at most {count(k_max, 'cluster')}"
+
+
+def count(n: int, noun: str) -> str:
+    """'1 cluster', '2 clusters'."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def answer(facts: Facts) -> str:
+    """The answer in a few sentences."""
+    best, k = facts.best, facts.n_clusters
+    sizes = sorted(best.sizes.tolist(), reverse=True)
+    tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
+    largest = f", the largest of {count(sizes[0], 'item')}" if len(sizes) > 1 else ""
+    text = (
+        f"The best single partition of the {best.labels.size:,} items has "
+        f"{count(best.n_clusters, 'cluster')}{largest}: of all partitions {tried} it has the "
+        f"smallest expected posterior loss, {number(best.expected_loss)} ({best.loss.name}). "
+        f"In the draws the number of clusters is {interval(*k.interval)} with probability {share(k.mass)}. "
+    )
+    unsure = int((facts.items.support < _SURE).sum())
+    if unsure:
+        verb = "shares" if unsure == 1 else "share"
+        text += (
+            f"{count(unsure, 'item')} {verb} a cluster with the others of the same cluster with a mean "
+            f"probability below {_SURE:g}: look at them before reading much into their place."
+        )
+    else:
+        text += (
+            f"Every item shares a cluster with the others of its cluster with a mean probability of "
+            f"at least {_SURE:g}."
+        )
+    return text
+
+
+def checks(facts: Facts) -> list[Check]:
+    """What speaks for and against the draws, the search and the summary, in plain words."""
+    return [*_chain_checks(facts), *_search_checks(facts), *_summary_checks(facts)]
+
+
+def _chain_checks(facts: Facts) -> list[Check]:
+    error = facts.error
+    out = []
+    if error.n_chains == 1:
+        out.append(
+            Check(
+                False,
+                "There is one chain only. One chain cannot show whether another would have found a "
+                "different answer: run at least two, better four, from different starts.",
+            )
+        )
+    if math.isnan(error.rhat):
+        out.append(
+            Check(False, "There are too few draws in a chain to judge whether it has mixed.")
+        )
+        return out
+    if error.rhat <= _RHAT:
+        out.append(
+            Check(True, f"R-hat of the loss is {error.rhat:.3f}: parts of the chains look alike.")
+        )
+    else:
+        out.append(
+            Check(
+                False,
+                f"R-hat of the loss is {error.rhat:.3f}, above {_RHAT}: parts of the chains differ. "
+                "Run the sampler longer, leave out more at the beginning, or run more chains.",
+            )
+        )
+    worth = (
+        f"The {error.n_draws:,} draws are worth about {error.ess:,.0f} independent ones for the "
+        "expected loss"
+    )
+    out.append(
+        Check(True, worth + ".")
+        if error.ess >= _ESS
+        else Check(False, f"{worth}, fewer than the {_ESS} often advised: run the sampler longer.")
+    )
+    if error.n_chains > 1:
+        between = "" if error.pair is None else f" (items {error.pair[0]} and {error.pair[1]})"
+        differ = (
+            f"Chains differ by up to {error.disagreement:.2f} in the probability that two items share "
+            f"a cluster{between}"
+        )
+        out.append(
+            Check(True, differ + ", no more than chance explains.")
+            if error.disagreement <= error.expected_disagreement
+            else Check(False, differ + ", more than chance explains: they do not agree.")
+        )
+    return out
+
+
+def _search_checks(facts: Facts) -> list[Check]:
+    out = []
+    if not facts.best.converged:
+        out.append(
+            Check(False, "The search was stopped early: a longer one may find a better partition.")
+        )
+    table = facts.comparison
+    if table is not None:
+        winner = int(np.argmin(table.expected_losses[:, 0]))
+        if table.expected_losses[winner, 0] < facts.best.expected_loss * (1 - 1e-9):
+            other = table.estimates[winner]
+            out.append(
+                Check(
+                    False,
+                    f"The estimate for {other.loss.name} has a smaller expected "
+                    f"{facts.best.loss.name} loss than the one reported. "
+                    + (
+                        f"It was not searched for among partitions {facts.bound} only."
+                        if facts.bound
+                        else "Search with more starts, and without a bound on the number of clusters."
+                    ),
+                )
+            )
+    if facts.certificate is not None and facts.certificate.proved:
+        out.append(Check(True, "The estimate is proved optimal for these draws."))
+    return out
+
+
+def _summary_checks(facts: Facts) -> list[Check]:
+    out = []
+    if facts.modes is not None and facts.modes.silhouettes:
+        out.append(Check(facts.modes.n_modes == 1, facts.modes.sentence))
+    k = facts.n_clusters
+    low, high = k.interval
+    found = f"{low}" if low == high else f"{low} to {high}"
+    if not low <= facts.best.n_clusters <= high:
+        out.append(
+            Check(
+                False,
+                f"The estimate has {count(facts.best.n_clusters, 'cluster')}, outside the "
+                f"{100 * k.level:g} % interval ({found}) of the draws. That is common where "
+                "draws have small clusters that come and go: the two answer different questions.",
+            )
+        )
+    return out
+
+
+def methods(facts: Facts, version: str) -> tuple[str, list[str]]:
+    """A paragraph for a paper, and its references."""
+    best, draws, error, ball = facts.best, facts.draws, facts.error, facts.ball
+    base = best.loss.name.partition("(")[0]
+    named = _LOSSES.get(base, f"the loss '{best.loss.name}'")
+    chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
+    k = facts.n_clusters
+    among = facts.bound or "with any number of clusters"
+    runs = f" of {count(len(best.runs), 'run')}" if best.runs else ""
+    text = (
+        f"The posterior distribution of the partition of the {draws.n_items:,} items, represented by "
+        f"{draws.n_draws:,} draws from {chains}, was summarized by the partition that minimizes the "
+        f"posterior expectation of {named} over all partitions {among} (Rastelli & Friel 2018), found "
+        f"by a search{runs} with epluribus {version}. The estimate has "
+        f"{count(best.n_clusters, 'cluster')}; its expected loss is {number(best.expected_loss)}"
+    )
+    if not math.isnan(error.standard_error):
+        text += (
+            f", with a Monte Carlo standard error of {number(error.standard_error, 2)} (effective "
+            f"sample size {error.ess:,.0f}, split R-hat {error.rhat:.3f}; Vehtari et al. 2021)"
+        )
+    text += (
+        f". The {100 * ball.level:g} % credible ball around it (Wade & Ghahramani 2018) has a radius "
+        f"of {number(ball.radius)}. The number of clusters is {interval(*k.interval)} with posterior "
+        f"probability {share(k.mass)}."
+    )
+    references = [_PAPER, _WADE]
+    if not math.isnan(error.standard_error):
+        references.append(_VEHTARI)
+    if base in _REFERENCES:
+        references.append(_REFERENCES[base])
+    if facts.certificate is not None and facts.certificate.relative_gap <= _TOLD:
+        above = facts.certificate.verdict.removeprefix("within ")
+        text += (
+            " It was proved optimal for these draws."
+            if facts.certificate.proved
+            else f" Its expected loss is at most {above} above the smallest possible for these draws."
+        )
+    if facts.modes is not None and facts.modes.n_modes > 1:
+        text += (
+            f" The posterior was also summarized by {facts.modes.n_modes} partitions with weights "
+            f"(Balocchi & Wade 2025)."
+        )
+        references.append(_BALOCCHI)
+    return text, sorted(references)

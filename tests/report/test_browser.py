@@ -1,0 +1,151 @@
+"""The page in a real browser, opened from a file with the network off."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+DRIVER = shutil.which("chromedriver")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run", "--disable-dev-shm-usage",
+    "--window-size=1200,1000",
+)  # fmt: skip
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium"),
+    pytest.mark.skipif(DRIVER is None, reason="no chromedriver"),
+    # the client of the driver leaves sockets to the garbage collector
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    centre = rng.integers(0, 4, 300)
+    z = np.tile(centre, (2, 50, 1))
+    moved = rng.random(z.shape) < 0.1 * rng.random(300)
+    z[moved] = rng.integers(0, 5, moved.sum())
+    names = ["<b>bold</b>", *(f"item {i}" for i in range(1, 300))]
+    draws = epl.Draws(z, items=names)
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return epl.minimize(draws, rng=1).report(draws, path, rng=1)
+
+
+@pytest.fixture
+def opened(browser, page):
+    browser.execute_cdp_cmd("Network.enable", {})
+    browser.execute_cdp_cmd(
+        "Network.emulateNetworkConditions",
+        {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0},
+    )
+    browser.get("about:blank")
+    browser.get_log("performance")  # what the browser asked for itself, before the page
+    browser.get(page.as_uri())
+    return browser
+
+
+def _texts(browser, selector):
+    script = "return [...document.querySelectorAll(arguments[0])].map((node) => node.textContent)"
+    return browser.execute_script(script, selector)
+
+
+def _emulate(browser, width, scheme="light"):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+    )
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def test_no_errors_and_no_requests(opened):
+    assert opened.get_log("browser") == []
+    entries = [json.loads(entry["message"])["message"] for entry in opened.get_log("performance")]
+    sent = [entry["params"]["request"]["url"] for entry in entries
+            if entry["method"] == "Network.requestWillBeSent"]  # fmt: skip
+    assert sent
+    assert all(url.startswith(("file:", "data:")) for url in sent), sent
+    assert "Optimal partition" in opened.title
+
+
+def test_table_is_searched_and_sorted(opened):
+    from selenium.webdriver.common.by import By
+
+    assert len(_texts(opened, "#item-table tbody tr")) == 100
+    opened.execute_script("document.getElementById('more').click()")
+    assert len(_texts(opened, "#item-table tbody tr")) == 300
+    support = [float(text) for text in _texts(opened, "#item-table tbody td:nth-child(3)")]
+    assert support == sorted(support)
+    opened.find_element(By.CSS_SELECTOR, "th[data-key=support] button").click()
+    support = [float(text) for text in _texts(opened, "#item-table tbody td:nth-child(3)")]
+    assert support == sorted(support, reverse=True)
+    opened.find_element(By.CSS_SELECTOR, "th[data-key=name] button").click()
+    assert _texts(opened, "#item-table tbody th")[1:4] == ["item 1", "item 2", "item 3"]
+    search = opened.find_element(By.ID, "search")
+    search.send_keys("<B>")
+    assert _texts(opened, "#item-table tbody th") == ["<b>bold</b>"]
+    assert _texts(opened, "#found") == ["1 of 300 items"]
+    search.clear()
+    search.send_keys("cluster:2")
+    assert set(_texts(opened, "#item-table tbody td:nth-child(2)")) == {"2"}
+
+
+def test_hover_tells_items_and_probability(opened):
+    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver.common.by import By
+
+    canvas = opened.find_element(By.ID, "heatmap")
+    ActionChains(opened).scroll_to_element(canvas).move_to_element(canvas).perform()
+    (text,) = _texts(opened, "#hover")
+    assert " and " in text
+    assert text.endswith(": 1.00")  # the middle of the diagonal
+    canvas.send_keys(Keys.ARROW_RIGHT)
+    assert _texts(opened, "#hover") != [text]
+    colours = opened.execute_script(
+        "const c = arguments[0]; const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+        "return new Set(d).size", canvas,
+    )  # fmt: skip
+    assert colours > 10
+
+
+def test_copy(opened):
+    from selenium.webdriver.common.by import By
+
+    opened.find_element(By.CSS_SELECTOR, "button[data-copy]").click()
+    opened.execute_async_script("setTimeout(arguments[0], 200)")
+    assert _texts(opened, "#copied")[0] in ("Copied.", "Selected: press Ctrl+C.")
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_wide_and_narrow_light_and_dark(opened, width, scheme):
+    _emulate(opened, width, scheme)
+    try:
+        assert opened.execute_script("return document.documentElement.scrollWidth") <= width
+        paper = opened.execute_script("return getComputedStyle(document.body).backgroundColor")
+        assert paper == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(18, 22, 29)")
+    finally:
+        opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

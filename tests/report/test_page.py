@@ -1,0 +1,270 @@
+"""The page without a browser: it parses, asks for nothing, states the facts."""
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus.cli import main
+from epluribus.report import build_report
+from epluribus.report import facts as facts_module
+from epluribus.report.pictures import CELLS
+from epluribus.report.words import share
+
+VOID = {"meta", "link", "input", "br", "img", "hr"}
+NAMES = ['<script>alert("x")</script>', "a & b", "O'Neil", "</script>", "$title", "`code`"]
+
+
+def noisy(n_items, n_draws, n_clusters, rng, n_chains=2):
+    """Draws around one partition, with chains."""
+    centre = rng.integers(0, n_clusters, n_items)
+    z = np.tile(centre, (n_chains, n_draws, 1))
+    moved = rng.random(z.shape) < 0.1
+    z[moved] = rng.integers(0, n_clusters + 1, moved.sum())
+    return z
+
+
+class Page(HTMLParser):
+    """Checks that tags are closed in order; collects what the tests ask for."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.links, self.ids, self.tags, self.text = [], [], [], [], []
+        self.data = None
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.tags.append((tag, attributes))
+        self.links += [(tag, attributes[name]) for name in ("src", "href") if name in attributes]
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        if tag not in VOID and not self.get_starttag_text().endswith("/>"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] == ["script"] and self.tags[-1][1].get("id") == "data":
+            self.data = json.loads(data)
+        elif self.open and self.open[-1] not in ("script", "style"):
+            self.text.append(data)
+
+    @property
+    def words(self):
+        return " ".join(" ".join(self.text).split())
+
+
+@pytest.fixture(scope="module")
+def small():
+    rng = np.random.default_rng(0)
+    items = [*NAMES, *(f"item {i}" for i in range(24))]
+    draws = epl.Draws(noisy(30, 60, 3, rng), items=items)
+    best = epl.minimize(draws, rng=1)
+    return draws, best, build_report(best, draws, rng=1, call="epluribus report <x> & y")
+
+
+def test_parses_and_asks_for_nothing(small):
+    page = Page(small[2])
+    for tag, link in page.links:
+        if tag == "a":
+            assert link.startswith(("#", "https://doi.org/"))
+            assert not link.startswith("#") or link[1:] in page.ids
+        else:
+            assert link == "data:,"
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|import\(", small[2])
+    assert len(page.ids) == len(set(page.ids))
+    assert all("src" not in attributes for _, attributes in page.tags)
+
+
+def test_states_the_facts(small):
+    draws, best, text = small
+    words = Page(text).words
+    assert f"has {best.n_clusters} clusters" in words
+    assert f"{best.expected_loss:.4g}" in words
+    ball = epl.credible_ball(best, draws)
+    assert f"{ball.radius:.4g}" in words
+    assert f"R-hat of the loss is {epl.uncertainty.error(best, draws).rhat:.3f}" in words
+    for name in epl.losses.available():
+        assert name in words
+    assert epl.certificate(best, draws).verdict.removeprefix("within ") in words
+    assert "Rastelli, R., Friel, N. (2018)" in words
+    assert f"with epluribus {epl.__version__}" in words
+    assert "epluribus report <x> & y" in words
+    for heading in ("Clusters", "Certainty of items", "Modes", "Credible ball", "Certificate"):
+        assert heading in words
+
+
+def test_names_of_items_are_escaped(small):
+    page = Page(small[2])
+    assert set(NAMES) <= set(page.data["items"]["name"])
+    assert "<script>alert" not in small[2]
+    assert sum(tag == "script" for tag, _ in page.tags) == 2
+
+
+def test_accessible(small):
+    page = Page(small[2])
+    assert ("html", {"lang": "en"}) in page.tags
+    assert sum(tag == "h1" for tag, _ in page.tags) == 1
+    assert all(a.get("scope") in ("row", "col") for tag, a in page.tags if tag == "th")
+    pictures = [a for tag, a in page.tags if tag in ("svg", "canvas")]
+    assert len(pictures) == 3
+    assert all(a["role"] == "img" and len(a["aria-label"]) > 20 for a in pictures)
+
+
+def test_same_seed_same_page(small):
+    draws, best, text = small
+    again = build_report(best, draws, rng=1, call="epluribus report <x> & y")
+    strip = re.compile(r"in [\d.e-]+ s")
+    assert strip.sub("", again) == strip.sub("", text)
+
+
+def test_heatmap_holds_the_similarity_matrix(small):
+    draws, best, text = small
+    data = Page(text).data["heatmap"]
+    cells = np.frombuffer(base64.b64decode(data["cells"]), dtype=np.uint8).reshape(30, 30) / 255
+    order = [list(draws.items).index(name) for name in data["names"]]
+    np.testing.assert_allclose(cells, epl.psm(draws)[np.ix_(order, order)], atol=0.5 / 255 + 1e-9)
+    assert data["clusters"] == best.labels[order].tolist()
+
+
+def test_a_thousand_items_stay_small():
+    draws = epl.Draws(noisy(1000, 20, 5, np.random.default_rng(1)))
+    best = epl.minimize(draws, rng=1)
+    text = build_report(best, draws, rng=1)
+    assert len(text.encode()) < 1_000_000
+    data = Page(text).data
+    assert data["heatmap"]["n"] == CELLS
+    assert data["heatmap"]["edges"][-1] == 1000
+    assert len(data["items"]["name"]) == 1000
+
+
+def test_many_items_are_cut_and_said_to_be():
+    draws = epl.Draws(noisy(3000, 10, 4, np.random.default_rng(2)))
+    best = epl.minimize(draws, rng=1)
+    page = Page(build_report(best, draws, rng=1))
+    assert len(page.data["items"]["name"]) == 2000
+    assert "The 2,000 least certain of 3,000 items" in page.words
+    assert "2,000 of the 3,000 items, spread evenly, stand for all" in page.words
+
+
+def test_what_is_too_heavy_is_left_out_and_said_to_be(small, monkeypatch):
+    monkeypatch.setattr(facts_module, "_HEAVY", 10)
+    draws, best, _ = small
+    words = Page(build_report(best, draws, rng=1)).words
+    assert "Modes are left out" in words
+    assert "Lower bounds are left out" in words
+    assert words.count("Left out: see the notes under diagnostics.") == 3
+
+
+def test_modes_are_left_out_with_very_many_clusters(small, monkeypatch):
+    monkeypatch.setattr(facts_module, "_STEPS", 10)
+    draws, best, _ = small
+    words = Page(build_report(best, draws, rng=1)).words
+    assert "Modes are left out" in words
+    assert "Lower bounds are left out" not in words
+
+
+def test_warnings_in_plain_words():
+    rng = np.random.default_rng(3)
+    one, other = np.repeat([0, 1], 10), np.tile([0, 1], 10)
+    z = np.stack([np.tile(one, (40, 1)), np.tile(other, (40, 1))])
+    z[:, :, 0] = rng.integers(0, 2, (2, 40))
+    draws = epl.Draws(z)
+    words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
+    assert "they do not agree" in words
+    assert "One estimate is not a fair summary" in words
+    z[1] = rng.integers(0, 2, (40, 20))
+    draws = epl.Draws(z)
+    words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
+    assert "parts of the chains differ" in words
+    draws = epl.Draws(z[0, :3])
+    words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
+    assert "one chain only" in words
+    assert "too few draws" in words
+
+
+@pytest.mark.parametrize(
+    "z",
+    [[[0]], [[0, 0]], [[0, 1]], [[0, 0, 0, 0]] * 5, [list(range(60)), [0] * 60]],
+    ids=["one item", "pair", "apart", "one cluster", "extremes"],
+)
+def test_odd_draws(z):
+    Page(build_report(epl.minimize(z, rng=1), z, rng=1))
+
+
+def test_weights_and_own_loss():
+    def f0(joint, size, group, n_items):
+        return (size + group - 2 * joint) / n_items
+
+    def square(n):
+        return float(n * n)
+
+    own = epl.Loss(f0, square, square, square, name="<own>", linear=True)
+    draws = epl.Draws([[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 0, 0]], weights=[2, 1, 0])
+    text = build_report(epl.minimize(draws, own, rng=1), draws, rng=1)
+    assert "the loss '<own>'" in Page(text).words
+
+
+def test_a_bound_on_the_number_of_clusters_is_stated(small):
+    draws = small[0]
+    words = Page(build_report(epl.minimize(draws, k=2, rng=1), draws, k=2, rng=1)).words
+    assert "over all partitions with exactly 2 clusters" in words
+    assert "It was not searched for among partitions with exactly 2 clusters only." in words
+    assert "over all partitions with any number of clusters" in Page(small[2]).words
+
+
+def test_share_is_never_rounded_to_certainty():
+    assert [share(p) for p in (0, 0.001, 0.5, 0.999, 1)] == [
+        "0.00", "below 0.01", "0.50", "above 0.99", "1.00",
+    ]  # fmt: skip
+
+
+def test_command(tmp_path, capsys):
+    z = noisy(12, 20, 3, np.random.default_rng(4), n_chains=1)[0]
+    np.save(tmp_path / "z.npy", z)
+    out = tmp_path / "page.html"
+    arguments = [
+        "report",
+        str(tmp_path / "z.npy"),
+        "-o",
+        str(out),
+        "--seed",
+        "1",
+        "--title",
+        "A < B",
+    ]
+    assert main(arguments) == 0
+    assert f"page written to {out}" in capsys.readouterr().out
+    page = Page(out.read_text(encoding="utf-8"))
+    assert "epluribus report " in page.words
+    assert "--seed 1" in page.words
+    assert "A < B" in page.words
+    assert main([*arguments, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["out"] == str(out)
+    assert data["bytes"] == out.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("page.pdf", "must end in .html"), ("nowhere/page.html", "There is no folder")],
+)
+def test_bad_target_is_refused_before_the_search(name, message, small, tmp_path):
+    draws, best, _ = small
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        best.report(draws, tmp_path / name)
+
+
+def test_draws_of_other_items_are_refused(small, tmp_path):
+    with pytest.raises(ValueError, match="'best' must have 3 items; got 30"):
+        small[1].report([[0, 0, 1]], tmp_path / "page.html")
