@@ -192,8 +192,8 @@ def never_separated() -> list[str]:
         rows.append(f"| {name} | {len(table)} | {len(np.unique(table, axis=0))} |")
     rows += [
         "",
-        "Treating such items as one is safe for Binder and VI, but saves a quarter of a sweep on huge and next "
-        "to nothing elsewhere, so it is left out.",
+        "Treating such items as one is safe for Binder and VI, but saves a quarter of a sweep on huge and "
+        "next to nothing elsewhere, so it is left out.",
     ]
     return rows
 

@@ -146,6 +146,7 @@ def test_a_thousand_items_stay_small():
     assert data["heatmap"]["n"] == CELLS
     assert data["heatmap"]["edges"][-1] == 1000
     assert len(data["items"]["name"]) == 1000
+    assert "only the quick losses are compared" in text
 
 
 def test_many_items_are_cut_and_said_to_be():

@@ -17,7 +17,7 @@ import numpy as np
 from epluribus._validate import make_rng
 from epluribus.draws import as_draws
 from epluribus.io.files import check_target, write_whole
-from epluribus.report.facts import Facts, gather
+from epluribus.report.facts import ALL_LOSSES, Facts, gather
 from epluribus.report.pictures import bars_of_k, heatmap, trace_of_loss
 from epluribus.report.words import answer, bound, checks, count, methods, number, share
 from epluribus.uncertainty._inputs import read_labels
@@ -369,7 +369,11 @@ def _comparison(facts: Facts) -> str:
         "VI from the one reported",
         *(f"E\u00a0{name}" for name in names),
     )
-    return _table(head, rows, "The best partition for each loss, and its expected loss under all")
+    made = _table(head, rows, "The best partition for each loss, and its expected loss under all")
+    if len(facts.best.labels) > ALL_LOSSES:
+        words = f"With more than {ALL_LOSSES} items only the quick losses are compared."
+        made += f'<p class="note">{words}</p>'
+    return made
 
 
 def _modes(facts: Facts) -> str:

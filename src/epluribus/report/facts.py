@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from epluribus.draws import Draws
     from epluribus.estimate import Estimate
 
-__all__ = ["Comparison", "Facts", "gather"]
+__all__ = ["ALL_LOSSES", "Comparison", "Facts", "gather"]
 
-_ALL_LOSSES = 200
+ALL_LOSSES = 200
 """Up to so many items the estimates of all losses are compared; above, of those that are quick."""
 _QUICK = ("binder", "vi")
 _HEAVY = 2 * 10**8
@@ -133,7 +133,7 @@ def _too_many(what: str, draws: Draws) -> str:
 
 
 def _compare(best: Estimate, draws: Draws, rng: RngLike, n_jobs: int | None) -> Comparison:
-    names = losses.available() if draws.n_items <= _ALL_LOSSES else _QUICK
+    names = losses.available() if draws.n_items <= ALL_LOSSES else _QUICK
     others = [
         minimize(draws, name, rng=rng, n_jobs=n_jobs, time_limit=_SECONDS)
         for name in names
