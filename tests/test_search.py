@@ -260,6 +260,8 @@ def test_given_starts():
     assert three.n_clusters <= 2
     with pytest.raises(ValueError, match=r"'starts' must have 30 items; got 2"):
         epl.minimize(z, starts=[0, 1])
+    with pytest.raises(ValueError, match=r"'starts' must be one or more of .* it is empty"):
+        epl.minimize(z, starts=[])
     with pytest.raises(ValueError, match=r"'starts' must be one of 'draws'.*got 'drwas'. Did you"):
         epl.minimize(z, starts="drwas")
 
@@ -357,6 +359,10 @@ def test_several_losses_in_one_call():
             :, i
         ].min() == pytest.approx(table.expected_losses[i, i])
     assert table["binder"] is table[1]
+    alone = epl.minimize(z, "binder", rng=0)  # shares its starts with the call for several losses
+    assert [r.expected_loss for r in alone.runs] == [r.expected_loss for r in table[1].runs][
+        : len(alone.runs)
+    ]
     assert "expected loss under" in str(table)
 
 

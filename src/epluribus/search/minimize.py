@@ -23,7 +23,7 @@ import numpy as np
 from epluribus import losses
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
-from epluribus._validate import check_choice, check_count, make_rng
+from epluribus._validate import check_choice, check_count, make_rng, quoted
 from epluribus.draws import Draws, as_draws, as_labels
 from epluribus.estimate import Estimate
 from epluribus.search.compare import Comparison, compare_losses
@@ -200,11 +200,16 @@ def minimize(
         stopper=Stopper(time_limit),
         progress=progress,
     )
-    # One seed for all losses: they share the draws searched first and the starts.
+    # One seed for all losses: they share the draws searched first and the starts. A SeedSequence
+    # counts its children, so each loss gets a fresh copy.
     seed = generator.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
+
+    def solve_one(one: Loss) -> Estimate:
+        return solve(one, seed=np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key))
+
     if not many:
-        return solve(chosen[0], seed=seed)
-    return compare_losses(sample, [solve(one, seed=seed) for one in chosen], k_min, k_bound, seed)
+        return solve_one(chosen[0])
+    return compare_losses(sample, [solve_one(one) for one in chosen], k_min, k_bound, seed)
 
 
 def _check_k(k: int | None, k_max: int | None, n_items: int) -> tuple[int, int]:
@@ -233,6 +238,10 @@ def _check_starts(starts: Any, n_starts: int | None, search: str, n_items: int) 
     if len(starts) and all(isinstance(kind, str) and kind in STARTS for kind in starts):
         kinds = [_Start(kind) for kind in starts]
         return list(islice(cycle(kinds), count or _DEFAULT_N_STARTS[search]))
+    if len(starts) == 0:
+        raise ValueError(
+            f"'starts' must be one or more of {quoted(STARTS)}, or labels; it is empty."
+        )
     rows = starts if np.ndim(starts[0]) else [starts]
     given = [_Start("given", as_labels(row, n_items, argument="starts")) for row in rows]
     return list(islice(cycle(given), count or len(given)))
@@ -255,11 +264,11 @@ def _solve(
     began = time.perf_counter()
     runs: list[Run] = []
     n_starts = len(plan) + (0 if loss.linear else _N_NEAR)
-    bar = make_progress(progress, _n_steps(search, n_starts), f"minimize {loss.name}")
     if search == "recombine" and draws.n_items <= _EXACT_ITEMS:
         labels, value = best_of_all(draws, loss, k_min, k_max)
         converged = True
     else:
+        bar = make_progress(progress, _n_steps(search, n_starts), f"minimize {loss.name}")
         job = _Job(draws, Objective.of(draws, loss), plan, k_min, k_max, n_jobs, stopper, bar, seed)
         try:
             # In a thread of its own, so that this one can wait for Ctrl-C.
