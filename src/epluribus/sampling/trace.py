@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus._need import need
 from epluribus.io.files import write_arrays
 from epluribus.uncertainty.chains import coclustering_disagreement, ess, rhat
 
@@ -150,10 +151,7 @@ class Trace:
         -------
         xarray.Dataset
         """
-        try:
-            import xarray
-        except ImportError:
-            raise ImportError("'to_xarray' needs xarray: pip install xarray") from None
+        xarray = need("xarray", "arviz", "A labelled array")
         shape = (self.n_chains, self.n_draws)
         data = {
             "labels": (("chain", "draw", "item"), _table(self.draws, shape)),
