@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 
 import pytest
@@ -6,16 +5,6 @@ import pytest
 import epluribus as epl
 
 DOCS = Path(__file__).parents[2] / "docs" / "uncertainty.md"
-
-
-def test_code_of_the_page_runs(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), flags=re.DOTALL)
-    names = {}
-    for block in blocks:
-        exec(compile(block, str(DOCS), "exec"), names)
-    text = capsys.readouterr().out
-    assert "credible ball around 3 clusters of 60 items" in text
-    assert "proved optimal" in text
 
 
 def test_page_names_every_function():

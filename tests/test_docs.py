@@ -1,0 +1,74 @@
+"""Every code block of the README and of the documentation runs as it stands.
+
+The blocks of a page run one after the other, in one empty folder: `python` blocks share their names, `sh`
+blocks are command lines of epluribus, one to a line.
+"""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+from epluribus.cli import main
+
+mpl.use("agg")
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+RUN = {"python", "sh"}
+SHOWN = {"stan", "r", "bash", "text", "toml"}  # other programs' code, and what ours prints
+SAYS = {
+    "README": ["clusters of 82 items", "expected loss under", "credible ball"],
+    "uncertainty": ["credible ball around 3 clusters of 60 items", "proved optimal"],
+}
+NEEDS = {"pymc": "pymc", "numpyro": "numpyro"}  # guides for what is not an extra of ours
+
+
+def blocks(page):
+    return list(BLOCK.finditer(page.read_text("utf-8")))
+
+
+WITH_CODE = [page for page in PAGES if any(block["language"] in RUN for block in blocks(page))]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda path: path.stem)
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+    import matplotlib.pyplot as plt
+
+    needed = NEEDS.get(page.stem, "epluribus")
+    if importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": page.stem}
+    for block in blocks(page):
+        if block["language"] == "python":
+            # Errors are shown with the line in the page.
+            begin = page.read_text("utf-8").count("\n", 0, block.start("code"))
+            exec(compile("\n" * begin + block["code"], str(page), "exec"), names)
+            plt.close("all")
+        elif block["language"] == "sh":
+            for line in block["code"].replace("\\\n", " ").splitlines():
+                run_command(line)
+    text = capsys.readouterr().out
+    for words in SAYS.get(page.stem, []):
+        assert words in text
+
+
+def run_command(line):
+    words = shlex.split(line, comments=True)
+    if words:
+        assert words[0] == "epluribus", f"only commands of epluribus can be run; got {line!r}"
+        assert main(words[1:]) == 0, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_every_block_says_what_it_is(page):
+    for block in blocks(page):
+        assert block["language"] in RUN | SHOWN, block[0]
+
+
+def test_the_pages_are_found():
+    assert {"README", "arviz", "plots", "uncertainty"} <= {page.stem for page in WITH_CODE}
