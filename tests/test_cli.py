@@ -30,8 +30,18 @@ def test_summarize(draws_file, tmp_path, capsys):
     assert text.startswith(str(best).split("\n  search")[0])
     assert f"labels written to {out}" in text
     rows = out.read_text().splitlines()
-    assert rows[0] == "item,cluster"
+    assert rows[0] == "item,cluster,certainty"
     assert [int(row.split(",")[1]) for row in rows[1:]] == best.labels.tolist()
+    support = epl.uncertainty.items(best, str(draws_file)).support
+    assert [float(row.split(",")[2]) for row in rows[1:]] == pytest.approx(support, abs=1e-8)
+
+
+def test_summarize_without_a_column_for_certainty(draws_file, tmp_path):
+    out = tmp_path / "labels.txt"
+    assert main(["summarize", str(draws_file), "--seed", "1", "--out", str(out)]) == 0
+    assert [int(line) for line in out.read_text().split()] == epl.minimize(
+        str(draws_file), rng=1
+    ).labels.tolist()
 
 
 def test_summarize_json(draws_file, capsys):

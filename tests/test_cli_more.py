@@ -84,8 +84,8 @@ def test_stdin_and_stdout(z, draws_file, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.StringIO(draws_file.read_text()))
     assert main(["summarize", "-", "--out", "-", "--seed", "1"]) == 0
     captured = capsys.readouterr()
-    assert captured.out.splitlines()[0] == "item,cluster"
-    labels = [int(line.rsplit(",", 1)[1]) for line in captured.out.splitlines()[1:]]
+    assert captured.out.splitlines()[0] == "item,cluster,certainty"
+    labels = [int(line.split(",")[1]) for line in captured.out.splitlines()[1:]]
     assert labels == epl.minimize(z, rng=1).labels.tolist()
     assert "expected loss" in captured.err
 

@@ -152,8 +152,9 @@ def _summarize(args: argparse.Namespace) -> int:
         raise ValueError(
             "'--json' and '--out -' both write to standard output; got both. Leave one out."
         )
+    draws = _read(args)
     best = epl.minimize(
-        _read(args),
+        draws,
         args.loss,
         k=args.k,
         k_max=args.k_max,
@@ -164,13 +165,16 @@ def _summarize(args: argparse.Namespace) -> int:
         progress=not args.json,
         time_limit=args.time_limit,
     )
+    # Who interrupts wants the labels now.
+    certainty = None if best.interrupted else draws
     if _is_stdout(args.out):
-        write_csv(sys.stdout, columns(best))
+        write_csv(sys.stdout, columns(best, certainty))
         print(best, file=sys.stderr)
     else:
         written = ""
         if args.out is not None:
-            write_estimate(args.out, best)
+            has_column = args.out.suffix.lower() in (".csv", ".parquet")
+            write_estimate(args.out, best, certainty if has_column else None)
             written = f"\n  labels written to {args.out}"
         _answer(args, best.to_dict(), f"{best}{written}")
     if best.interrupted:

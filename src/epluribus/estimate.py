@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from epluribus._typing import DrawsLike, IntArray
+    from epluribus.draws import Draws
     from epluribus.losses.base import Loss
     from epluribus.search.greedy import Run
 
@@ -87,25 +88,33 @@ class Estimate:
 
         save(self, path)
 
-    def to_pandas(self, certainty: ArrayLike | None = None) -> Any:
+    def to_pandas(self, certainty: ArrayLike | Draws | None = None) -> Any:
         """A pandas frame with columns item, cluster and, if given, certainty.
+
+        Parameters
+        ----------
+        certainty : Draws or array_like of shape (n_items,), optional
+            The draws behind the estimate, for the support of each item in them (see
+            `uncertainty.items`), or numbers of your own.
 
         Examples
         --------
         >>> import epluribus as epl
-        >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1]], items=["ann", "bob", "cy"])
-        >>> epl.minimize(draws).to_pandas(certainty=[0.9, 0.9, 1])
+        >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
+        >>> epl.minimize(draws).to_pandas(certainty=draws)
           item  cluster  certainty
-        0  ann        0        0.9
-        1  bob        0        0.9
-        2   cy        1        1.0
+        0  ann        0   0.666667
+        1  bob        0   0.666667
+        2   cy        1   0.666667
         """
         from epluribus.io.results import to_pandas
 
         return to_pandas(self, certainty)
 
-    def to_xarray(self, certainty: ArrayLike | None = None) -> Any:
+    def to_xarray(self, certainty: ArrayLike | Draws | None = None) -> Any:
         """An xarray Dataset: labels and certainty by item, size by cluster, the rest attributes.
+
+        `certainty` is that of `to_pandas`.
 
         Examples
         --------
@@ -123,7 +132,7 @@ class Estimate:
         data: Any,
         group: str = "epluribus",
         *,
-        certainty: ArrayLike | None = None,
+        certainty: ArrayLike | Draws | None = None,
         overwrite: bool = False,
     ) -> Any:
         """Put the estimate, as `to_xarray` gives it, into an ArviZ object as a group.
@@ -134,8 +143,8 @@ class Estimate:
             Changed in place, and returned.
         group : str, default "epluribus"
             Name of the new group.
-        certainty : array_like of shape (n_items,), optional
-            A number for each item to keep beside its label.
+        certainty : Draws or array_like of shape (n_items,), optional
+            As for `to_pandas`.
         overwrite : bool, default False
             Whether a group of that name is replaced.
 
@@ -152,8 +161,22 @@ class Estimate:
 
         return add_group(self, data, group, certainty, overwrite=overwrite)
 
-    def write_labels(self, path: str | Path, certainty: ArrayLike | None = None) -> None:
-        """Write the labels as csv or parquet (item, cluster, certainty), txt, npy or json."""
+    def write_labels(self, path: str | Path, certainty: ArrayLike | Draws | None = None) -> None:
+        """Write the labels as csv or parquet (item, cluster, certainty), txt, npy or json.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; its ending says what is written.
+        certainty : Draws or array_like of shape (n_items,), optional
+            As for `to_pandas`. Only csv and parquet have a column for it.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
+        >>> epl.minimize(draws).write_labels("labels.csv", draws)  # doctest: +SKIP
+        """
         from epluribus.io.files import write_estimate
 
         write_estimate(Path(path), self, certainty)

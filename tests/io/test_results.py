@@ -16,6 +16,19 @@ PLAIN = epl.minimize(np.asarray(DRAWS), rng=1)
 CERTAINTY = np.linspace(0.2, 1, 9)
 
 
+def test_certainty_from_draws(tmp_path):
+    similarity = epl.psm(DRAWS)
+    expected = []
+    for i, label in enumerate(BEST.labels):
+        others = [j for j in range(9) if j != i and BEST.labels[j] == label]
+        alone = np.mean([(draw == draw[i]).sum() == 1 for draw in np.asarray(DRAWS)])
+        expected.append(similarity[i, others].mean() if others else alone)
+    assert BEST.to_pandas(DRAWS)["certainty"].tolist() == pytest.approx(expected, abs=1e-8)
+    np.testing.assert_allclose(BEST.to_xarray(DRAWS)["certainty"], expected, atol=1e-8)
+    BEST.write_labels(tmp_path / "labels.csv", DRAWS)
+    assert "certainty" in (tmp_path / "labels.csv").read_text()
+
+
 def test_frame():
     frame = BEST.to_pandas(CERTAINTY)
     assert list(frame.columns) == ["item", "cluster", "certainty"]
@@ -23,7 +36,7 @@ def test_frame():
     assert frame["cluster"].tolist() == BEST.labels.tolist()
     assert PLAIN.to_pandas()["item"].tolist() == list(range(9))
     with pytest.raises(
-        ValueError, match=r"'certainty' must have one number per item, shape \(9,\)"
+        ValueError, match=r"'certainty' must be the Draws .* or one number per item, shape \(9,\)"
     ):
         BEST.to_pandas([0.5])
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._need import need
+from epluribus.draws import Draws
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,15 +24,22 @@ def columns(estimate: Estimate, certainty: Any = None) -> dict[str, Any]:
     items = np.arange(n_items) if estimate.items is None else np.array(estimate.items)
     table = {"item": items, "cluster": estimate.labels}
     if certainty is not None:
-        table["certainty"] = _check_certainty(certainty, n_items)
+        table["certainty"] = _read_certainty(certainty, estimate)
     return table
 
 
-def _check_certainty(certainty: Any, n_items: int) -> NDArray[np.float64]:
+def _read_certainty(certainty: Any, estimate: Estimate) -> NDArray[np.float64]:
+    """One number per item: those given, or the support of each item in the draws given."""
+    n_items = len(estimate.labels)
+    if isinstance(certainty, Draws):
+        from epluribus.uncertainty.items import items
+
+        return items(estimate, certainty).support.round(9)  # the rest is rounding
     values = np.asarray(certainty, dtype=np.float64)
     if values.shape != (n_items,):
         raise ValueError(
-            f"'certainty' must have one number per item, shape ({n_items},); got shape {values.shape}."
+            f"'certainty' must be the Draws behind the estimate, or one number per item, shape ({n_items},); "
+            f"got shape {values.shape}."
         )
     return values
 
