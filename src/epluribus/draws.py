@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from epluribus._typing import DrawsLike, IntArray, LabelsLike
 
-__all__ = ["Draws", "as_draws", "as_labels"]
+__all__ = ["Draws", "as_draws", "as_labels", "canonical_table"]
 
 _BLOCK_CELLS = 1 << 20
 """Labels converted at a time: bounds the memory used beside the stored labels (some 20 MB)."""
@@ -375,7 +375,7 @@ def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "l
     table, _, _ = to_table([labels], argument=argument)
     if n_items is not None and table.shape[1] != n_items:
         raise ValueError(f"'{argument}' must have {n_items} items; got {table.shape[1]}.")
-    return _canonical(table)[0][0].astype(np.int64)
+    return canonical_table(table)[0][0].astype(np.int64)
 
 
 # --- checks ---
@@ -431,7 +431,7 @@ def _kept(chain: IntArray, burn: int, thin: int) -> IntArray:
 # --- canonical form and collapse ---
 
 
-def _canonical(table: NDArray[Any]) -> tuple[NDArray[np.uint32], IntArray]:
+def canonical_table(table: NDArray[Any]) -> tuple[NDArray[np.uint32], IntArray]:
     """Rows relabelled in order of first appearance, and their numbers of clusters."""
     rows = np.ascontiguousarray(table, dtype=np.int64)
     low, span = int(rows.min()), int(rows.max()) - int(rows.min()) + 1
@@ -462,7 +462,7 @@ def _collapse(
     hashes = np.empty(len(keep), dtype=np.uint64)
     n_clusters = np.empty(len(keep), dtype=np.int64)
     for number, block in enumerate(blocks):
-        rows, k = _canonical(table[block])
+        rows, k = canonical_table(table[block])
         span = slice(number * step, number * step + len(block))
         hashes[span] = rows.astype(np.uint64) @ multiplier
         n_clusters[span] = k
@@ -474,7 +474,7 @@ def _collapse(
     extra: list[NDArray[Any]] = []
     extra_k: list[int] = []
     for number, block in enumerate(blocks):
-        rows, _ = _canonical(table[block])
+        rows, _ = canonical_table(table[block])
         here = np.arange(number * step, number * step + len(block))
         new = first[inverse[here]] == here
         stored[index[here[new]]] = rows[new]

@@ -308,3 +308,27 @@ def test_missing_values_of_r_are_refused(tmp_path):
         epl.read_draws(pair)
     with pytest.raises(ValueError, match=r"draw 6, item 2 .* has a missing value"):
         epl.read_draws(path)
+
+
+def test_an_arrow_table_is_a_frame():
+    import pandas as pd
+    import pyarrow as pa
+
+    frame = pd.DataFrame({"chain": [1, 1, 2], "ann": [0, 0, 1], "bob": [0, 1, 1]})
+    draws = epl.Draws(pa.Table.from_pandas(frame))
+    assert draws.items == ("ann", "bob")
+    assert draws.n_chains == 2
+
+
+def test_a_lazy_frame_is_computed():
+    import pandas as pd
+
+    class Lazy:  # what a frame of dask offers
+        columns = ("chain", "ann", "bob")
+
+        def compute(self):
+            return pd.DataFrame([[1, 0, 0], [1, 0, 1], [2, 1, 1]], columns=list(self.columns))
+
+    draws = epl.Draws(Lazy())
+    assert draws.items == ("ann", "bob")
+    assert draws.n_chains == 2

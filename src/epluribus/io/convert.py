@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus.io.blocks import is_elsewhere, read_blocks
+from epluribus.io.frames import from_frame, is_frame
 from epluribus.io.source import Source
 
 if TYPE_CHECKING:
@@ -36,25 +39,29 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
 
 def source_to_table(source: Source, argument: str = "z") -> Table:
     """The same from what a reader returned."""
-    array = _as_array(source.labels, argument)
+    elsewhere = is_elsewhere(source.labels)
+    array = source.labels if elsewhere else _as_array(source.labels, argument)
     if array.ndim == 3:
         n_chains, n_draws, n_items = array.shape
         chain = np.repeat(np.arange(n_chains), n_draws)
-        array = array.reshape(n_chains * n_draws, n_items)
+        if not elsewhere:
+            array = array.reshape(n_chains * n_draws, n_items)
     elif array.ndim == 2:
-        chain = np.zeros(len(array), dtype=np.int64)
+        chain = np.zeros(array.shape[0], dtype=np.int64)
     else:
         raise ValueError(
             f"'{argument}' must have two dimensions (draws, items) or three (chains, draws, items); "
             f"got {array.ndim}.{' For one partition, wrap it: [labels].' if array.ndim == 1 else ''}"
         )
-    if array.shape[0] == 0:
+    if len(chain) == 0:
         raise ValueError(f"'{argument}' must have at least one draw; it has no rows.")
-    if array.shape[1] == 0:
+    if array.shape[-1] == 0:
         raise ValueError(f"'{argument}' must have at least one item; it has no columns.")
     if source.chains is not None:
         chain = _number_chains(source.chains)
-    return _as_integers(array, argument), chain, source.items
+    if elsewhere:
+        return read_blocks(array, partial(_as_integers, argument)), chain, source.items
+    return _as_integers(argument, array), chain, source.items
 
 
 def _source(z: Any, var: str | None) -> Source:
@@ -63,11 +70,10 @@ def _source(z: Any, var: str | None) -> Source:
         from epluribus.io.read import read_source
 
         return read_source(Path(z), var=var)
-    if hasattr(z, "columns") and hasattr(z, "to_numpy"):
-        from epluribus.io.frames import from_frame
-
+    if is_frame(z):
         return from_frame(z, var=var)
-    if hasattr(z, "dims") or hasattr(z, "posterior") or hasattr(z, "groups"):
+    is_labelled = hasattr(z, "dims") and hasattr(z, "coords")  # an array of h5py has dims too
+    if is_labelled or hasattr(z, "posterior") or hasattr(z, "groups"):
         from epluribus.io.labelled import from_labelled
 
         return from_labelled(z, var)
@@ -127,13 +133,13 @@ def _as_array(z: Any, argument: str) -> NDArray[Any]:
     return np.asarray(z)
 
 
-def _as_integers(array: NDArray[Any], argument: str) -> NDArray[Any]:
+def _as_integers(argument: str, array: NDArray[Any], first_draw: int = 0) -> NDArray[Any]:
     """Labels as integers, without changing which of them are equal."""
     kind = array.dtype.kind
     if kind in "iub":
         return array
     if kind == "f":
-        return _from_floats(array, argument)
+        return _from_floats(array, argument, first_draw)
     if kind in "US":
         return np.unique(array, return_inverse=True)[1].reshape(array.shape)
     if kind == "O":
@@ -143,7 +149,7 @@ def _as_integers(array: NDArray[Any], argument: str) -> NDArray[Any]:
     )
 
 
-def _from_floats(array: NDArray[Any], argument: str) -> NDArray[Any]:
+def _from_floats(array: NDArray[Any], argument: str, first_draw: int) -> NDArray[Any]:
     """Whole numbers stored as floats (Stan, R, CSV). The array is checked and converted in blocks."""
     step = max(1, _BLOCK_CELLS // array.shape[1])
     low, high = 0.0, 0.0
@@ -155,7 +161,8 @@ def _from_floats(array: NDArray[Any], argument: str) -> NDArray[Any]:
             value = array[t, i]
             what = "a missing value" if np.isnan(value) else f"{value!s}, which is no whole number"
             raise ValueError(
-                f"'{argument}' must hold whole labels; draw {t}, item {i} (counted from 0) has {what}."
+                f"'{argument}' must hold whole labels; draw {first_draw + t}, item {i} (counted from 0) "
+                f"has {what}."
             )
         low, high = min(low, float(block.min())), max(high, float(block.max()))
     for dtype in (np.int8, np.int16, np.int32, np.int64):

@@ -11,11 +11,19 @@ from epluribus.io.columns import pick_columns
 if TYPE_CHECKING:
     from epluribus.io.source import Source
 
-__all__ = ["from_frame"]
+__all__ = ["from_frame", "is_frame"]
+
+
+def is_frame(data: Any) -> bool:
+    """Whether `data` is a frame of pandas, polars or dask, or a table of pyarrow."""
+    ways = ("to_numpy", "compute", "to_pandas")
+    return hasattr(data, "columns") and any(hasattr(data, way) for way in ways)
 
 
 def from_frame(frame: Any, *, var: str | None = None, chain: str | None = None) -> Source:
-    """Labels, item names and chains of a pandas frame, or of one that behaves like it."""
+    """Labels, item names and chains of a frame."""
+    if not hasattr(frame, "to_numpy"):
+        frame = frame.compute() if hasattr(frame, "compute") else frame.to_pandas()
 
     def take(columns: list[int]) -> Any:
         part = frame.iloc[:, columns] if hasattr(frame, "iloc") else frame[:, columns]

@@ -39,8 +39,8 @@ def read_groups(path: Path, var: str | None, engine: str | None) -> Source:
             data = xarray.open_dataset(path, engine=engine)
     except Exception as error:  # as each has for "no such format"
         raise ValueError(f"The file '{path}' could not be read as {kind}: {error}") from error
-    with data:
-        return from_labelled(data, var)
+    # The file stays open for the labels to be read in blocks, and is closed when nobody refers to it.
+    return from_labelled(data, var)
 
 
 def _netcdf_packages() -> tuple[str, ...]:
@@ -81,7 +81,9 @@ def from_labelled(
         item = dims[-1] if dims else None
     stacked = chain not in dims and chain in data.coords and data.coords[chain].dims == (draw,)
     chains = np.asarray(data.coords[chain]) if stacked else None
-    return Source(np.asarray(data), _names(data, item), chains)
+    # Numbers may be on disk or in a dask array, and are read in blocks later.
+    labels = data if data.dtype.kind in "iufb" else np.asarray(data)
+    return Source(labels, _names(data, item), chains)
 
 
 def _names(data: Any, item: Any) -> list[str] | None:

@@ -17,6 +17,7 @@ __all__ = [
     "binder",
     "describe",
     "get",
+    "information_distance",
     "nid",
     "nvi",
     "omari",
