@@ -3,22 +3,28 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
-STAMP := $(VENV)/.installed
+USER_STAMP := $(VENV)/.installed
+STAMP := $(VENV)/.installed-dev
 
-.PHONY: setup demo studies test test-slow lint bench clean
+.PHONY: setup demo studies docs test test-slow lint bench clean
 
 setup: $(STAMP)
 
-# Installed again whenever pyproject.toml changes.
-$(STAMP): pyproject.toml
+# What a user has. Installed again whenever pyproject.toml changes.
+$(USER_STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "epluribus needs Python >= 3.11; got $$($(PYTHON) --version). Set PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(RUN) -m pip install --quiet --editable ".[all]" --group dev
+	$(RUN) -m pip install --quiet --editable ".[all]"
+	@touch $(USER_STAMP)
+
+# And what tests, docs and linters need.
+$(STAMP): $(USER_STAMP)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --group dev
 	@touch $(STAMP)
 
-demo: $(STAMP)
+demo: $(USER_STAMP)
 	$(RUN) -m epluribus demo
 
 # The pages of docs/studies: minutes. Set EPLURIBUS_DATA to a folder with the blogs if offline.
@@ -28,6 +34,11 @@ studies: $(STAMP)
 	  && cp epluribus-$$study/summary.md docs/studies/$$study.md \
 	  && cp epluribus-$$study/*.png docs/studies/ || exit 1; \
 	done
+
+# The documentation, in site/; it opens from disk, and with `python -m http.server -d site` it can be searched.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "The documentation is in site/index.html"
 
 test: lint
 	$(RUN) -m pytest -m "not slow" --numprocesses auto --dist worksteal
@@ -45,5 +56,5 @@ bench: $(STAMP)
 	$(RUN) benchmarks/samplers.py
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
