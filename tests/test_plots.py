@@ -12,13 +12,34 @@ mpl.use("agg")
 
 def test_histogram_shows_every_item_once():
     y = epl.datasets.load_galaxies()
-    ax = plots.histogram(y, np.digitize(y, [15000, 30000]))
+    ax = plots.histogram(y, np.array(["slow", "most", "fast"])[np.digitize(y, [15000, 30000])])
     assert sum(len(line.get_xdata()) for line in ax.lines) == 82
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "1: 7 items",
-        "2: 72 items",
-        "3: 3 items",
+        "slow: 7 items",
+        "most: 72 items",
+        "fast: 3 items",
     ]
+
+
+def test_histogram_gives_a_cluster_the_color_it_has_elsewhere():
+    labels = [0, 0, 1, 2]
+    bars = plots.histogram([5.0, 6, 1, 9], labels)
+    points = plots.scatter([[5.0, 0], [6, 0], [1, 0], [9, 0]], labels)
+    color_of = {line.get_xdata()[0]: line.get_color() for line in bars.lines}
+    for collection in points.collections:
+        x = collection.get_offsets()[0, 0]
+        assert mpl.colors.same_color(collection.get_facecolor()[0, :3], color_of[x])
+    texts = [text.get_text() for text in bars.get_legend().get_texts()]
+    assert texts == ["1: 1 item", "0: 2 items", "2: 1 item"]
+
+
+def test_histogram_wants_one_finite_number_an_item():
+    with pytest.raises(
+        ValueError, match=r"'values' .* got shape \(2, 3\). Use epluribus.plots.pairs"
+    ):
+        plots.histogram([[1, 2, 3], [4, 5, 6]], [0, 1])
+    with pytest.raises(ValueError, match="'values' must hold finite numbers"):
+        plots.histogram([1.0, np.nan], [0, 1])
 
 
 def test_n_clusters_shows_the_posterior_and_the_estimate():

@@ -1,4 +1,4 @@
-"""The documentation can be built, has every page and every public name, and fetches nothing from elsewhere."""
+"""The documentation can be built, has every page and public name, and fetches nothing."""
 
 import importlib.util
 import os

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.draws import as_labels
-from epluribus.estimate import Estimate
+from epluribus.plots._clusters import read_data, read_partition
 from epluribus.plots._figure import cluster_colors, get_axes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from epluribus._typing import LabelsLike
+    from epluribus.estimate import Estimate
 
 __all__ = ["histogram"]
 
@@ -38,15 +38,26 @@ def histogram(
     -------
     matplotlib Axes
     """
-    y = np.asarray(values, dtype=np.float64)
-    labels = as_labels(best.labels if isinstance(best, Estimate) else best, y.size, "best")
+    data = read_data(values, argument="values")
+    if data.shape[1] != 1:
+        other = "scatter" if data.shape[1] == 2 else "pairs"
+        raise ValueError(
+            f"'values' must hold one number per item; got shape {np.shape(values)}. "
+            f"Use epluribus.plots.{other}."
+        )
+    y = data[:, 0]
+    labels, names = read_partition(best, y.size)
     ax = get_axes(ax)
-    # Clusters from left to right, so that colors and the legend follow the axis.
-    order = np.argsort([y[labels == g].mean() for g in range(labels.max() + 1)])
+    # Clusters from left to right, so that the legend follows the axis; colors go with the names.
+    order = np.argsort([y[labels == g].mean() for g in range(len(names))])
     groups = [y[labels == g] for g in order]
-    colors = cluster_colors(len(groups))
+    palette = cluster_colors(len(names))
+    colors = [palette[g] for g in order]
     edges = np.histogram_bin_edges(y, bins)
-    legend = [f"{rank + 1}: {group.size} items" for rank, group in enumerate(groups)]
+    legend = [
+        f"{names[g]}: {group.size} item{'s' * (group.size > 1)}"
+        for g, group in zip(order, groups, strict=True)
+    ]
     ax.hist(groups, bins=edges, stacked=True, color=colors, label=legend)
     for group, color in zip(groups, colors, strict=True):
         ax.plot(group, np.full(group.size, -0.02), "|", color=color, clip_on=False,
