@@ -274,6 +274,30 @@ def test_time_limit_returns_the_best_so_far():
     assert "stopped early" in str(best)
 
 
+@pytest.mark.parametrize("loss", ["vi", "nid"])
+@pytest.mark.parametrize("at", [1, 2, 3, 6])
+def test_a_merge_cut_short_does_not_break_the_bounds(monkeypatch, loss, at):
+    from epluribus.search.minimize import _Job
+
+    whole, calls = _Job._merge, []
+
+    def cut_short(self, objective, runs):
+        calls.append(1)
+        if len(calls) == at:
+            self.stopper.interrupt()
+        return whole(self, objective, runs)
+
+    monkeypatch.setattr(_Job, "_merge", cut_short)
+    z = np.random.default_rng(5).integers(0, 9, size=(60, 25))
+    for bounds in ({"k_max": 3}, {"k": 3}):
+        calls.clear()
+        best = epl.minimize(z, loss, rng=1, **bounds)
+        assert len(calls) >= at
+        assert best.interrupted
+        assert best.n_clusters <= 3
+        assert best.n_clusters == 3 or "k" not in bounds
+
+
 def test_interrupt_returns_the_best_so_far():
     z = sample(3, n_items=200, n_draws=300, k=10)
     calls = []

@@ -12,9 +12,7 @@ __all__ = ["canonical_rows", "count_tables", "loss_sums"]
 def canonical_rows(
     rows: NDArray[np.int64],
     low: int,
-    stamp: NDArray[
-        np.int64
-    ],  # WORK, one entry per possible label, none equal to `first`..`first + n_rows`
+    stamp: NDArray[np.int64],  # WORK, one entry per label, none in `first`..`first + n_rows`
     code: NDArray[np.uint32],  # WORK, same length
     first: int,
     out: NDArray[np.uint32],  # OUT

@@ -44,8 +44,7 @@ __all__ = [
 BLOCK = 128
 """Draws added up in single precision before the sum moves to double: bounds the rounding error."""
 
-# --- the state
-# ---------------------------------------------------------------------------------------------
+# --- the state ---
 
 
 @kernel
@@ -141,8 +140,7 @@ def _n_targets(state: State, i: int, k_min: int, k_max: int) -> int:
     return k + 1 if k < k_max else k
 
 
-# --- linear f0
-# ---------------------------------------------------------------------------------------------
+# --- linear f0 ---
 
 
 @kernel
@@ -302,8 +300,7 @@ def linear_allocate(
     return order.shape[0]
 
 
-# --- any f0
-# ------------------------------------------------------------------------------------------------
+# --- any f0 ---
 
 _ARRAY = types.Array(types.float64, 1, "C")
 _ROW = types.void(

@@ -2,10 +2,10 @@
 
 `search="recombine"`, the default:
 
-1. a few starts, each swept twice over a random part of the draws (subset, starts); 2.
-recombination: the best, in turn with each of the others (recombine), on the same draws; 3. on all
-draws: the better of that and of the joined blocks on which all of them agree, swept until no
-   single item can be moved to lower the expected loss.
+1. a few starts, each swept twice over a random part of the draws (subset, starts);
+2. recombination: the best, in turn with each of the others (recombine), on the same draws;
+3. on all draws: the better of that and of the joined blocks on which all of them agree, swept until
+   no single item can be moved to lower the expected loss.
 
 `search="greedy"` is the paper's own procedure: Algorithm 1 from several starts, the best of them.
 """
@@ -341,12 +341,16 @@ class _Job:
             if self.stopper.stopped:
                 break
             merged = self._merge(sub, [best, other])
+            if self.stopper.stopped:
+                break  # a merge cut short may have left too many clusters
             run = self._descend(sub, merged, max_sweeps=1 if linear else None)
             best = min(best, run, key=_by_loss)
             self._report(best)
         candidates = [best.labels]
         if not self.stopper.stopped:
-            candidates.append(self._merge(self.full, [best, *pool]))
+            merged = self._merge(self.full, [best, *pool])
+            if not self.stopper.stopped:
+                candidates.append(merged)
             if not linear:
                 candidates += [run.labels for run in pool]
         final = self._polish(candidates, n=1 if linear else 2)

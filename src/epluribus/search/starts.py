@@ -4,8 +4,7 @@
 - ``"sequential"``: items in random order, each put where it costs least given those before;
 - ``"random"``: every item in a random one of about `k_max` clusters, as the paper advises;
 - ``"noisy"``: the best of ten random draws with a tenth of the items moved at random, in the manner
-  of the
-  paper's noisy MAP.
+  of the paper's noisy MAP.
 """
 
 from __future__ import annotations
