@@ -49,6 +49,7 @@ def on_page_content(content: str, **_: Any) -> str:
 
 
 def _mathml(found: re.Match[str]) -> str:
-    inline = found["inline"]
-    tex = html.unescape(inline if inline is not None else found["display"])
-    return convert(tex.strip(), display="inline" if inline is not None else "block")
+    if found["inline"] is not None:
+        return convert(html.unescape(found["inline"]).strip(), display="inline")
+    formula = convert(html.unescape(found["display"]).strip(), display="block")
+    return f'<div class="formula">{formula}</div>'

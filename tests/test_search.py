@@ -274,6 +274,19 @@ def test_time_limit_returns_the_best_so_far():
     assert "stopped early" in str(best)
 
 
+@pytest.mark.parametrize("n_doubtful", [15, 20, 40])
+@pytest.mark.parametrize("loss", ["vi", "binder", "nvi", "nid", "omari"])
+def test_items_that_fit_nowhere_may_be_best_together(loss, n_doubtful):
+    """For NVI the doubtful items are best as one cluster, though joining any two of them costs."""
+    sure = np.repeat([0, 1, 2], 30)
+    doubtful = np.random.default_rng(0).integers(3, size=(300, n_doubtful))
+    draws = epl.Draws(np.column_stack([np.tile(sure, (300, 1)), doubtful]))
+    best = epl.minimize(draws, loss, rng=1)
+    for rest in (3, 3 + np.arange(n_doubtful), 0, 1, 2):
+        by_hand = np.r_[sure, np.zeros(n_doubtful, dtype=int) + rest]
+        assert best.expected_loss <= epl.expected_loss(by_hand, draws, loss) * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("loss", ["vi", "nid"])
 @pytest.mark.parametrize("at", [1, 2, 3, 6])
 def test_a_merge_cut_short_does_not_break_the_bounds(monkeypatch, loss, at):

@@ -4,8 +4,9 @@
 
 1. a few starts, each swept twice over a random part of the draws (subset, starts);
 2. recombination: the best, in turn with each of the others (recombine), on the same draws;
-3. on all draws: the better of that and of the joined blocks on which all of them agree, swept until
-   no single item can be moved to lower the expected loss.
+3. on all draws: the best of that, of the joined blocks on which all of them agree, and of that with
+   all items that are alone in one cluster, swept until no single item can be moved to lower the
+   expected loss.
 
 `search="greedy"` is the paper's own procedure: Algorithm 1 from several starts, the best of them.
 """
@@ -30,7 +31,7 @@ from epluribus.search.compare import Comparison, compare_losses
 from epluribus.search.exact import best_of_all
 from epluribus.search.greedy import Run, Step, descend
 from epluribus.search.objective import Objective
-from epluribus.search.recombine import common_blocks
+from epluribus.search.recombine import common_blocks, pool_singletons
 from epluribus.search.starts import STARTS, fit_clusters, make_start
 from epluribus.search.subset import subset_objective
 
@@ -353,6 +354,9 @@ class _Job:
                 candidates.append(merged)
             if not linear:
                 candidates += [run.labels for run in pool]
+            pooled = pool_singletons(best.labels)
+            if pooled.max() + 1 >= self.k_min:
+                candidates.append(pooled)
         final = self._polish(candidates, n=1 if linear else 2)
         self._report(final)
         return [*pool, final], final
