@@ -410,7 +410,9 @@ def _add_sample(commands: Commands) -> None:
         ),
     )
     command.add_argument("model", choices=("gaussian", "sbm", "lbm"), help="the model")
-    command.add_argument("file", type=Path, metavar="FILE", help="file of data")
+    command.add_argument(
+        "file", type=Path, metavar="FILE", help="file of data; - reads csv from standard input"
+    )
     command.add_argument("--out", type=Path, required=True, help="write the draws there (.npz)")
     command.add_argument("--n-draws", type=int, help="draws kept of each chain (default: 1000)")
     command.add_argument("--burn-in", type=int, help="steps before them (default: a tenth of all)")

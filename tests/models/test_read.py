@@ -1,5 +1,8 @@
 """Models from files."""
 
+import gzip
+import io
+
 import numpy as np
 import pytest
 
@@ -48,3 +51,11 @@ def test_bad_files(tmp_path, text, message):
         ValueError, match="'name' must be one of 'gaussian', 'sbm', 'lbm'; got 'gauss'"
     ):
         read_model("gauss", path)
+
+
+def test_standard_input_and_gzip(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("velocity\n9.2\n16.1\n"))
+    assert read_numbers("-").tolist() == [9.2, 16.1]
+    with gzip.open(tmp_path / "y.csv.gz", "wt") as stream:
+        stream.write("1,2\n3,4\n")
+    assert read_numbers(tmp_path / "y.csv.gz").tolist() == [[1, 2], [3, 4]]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["read_text"]
+__all__ = ["read_lines", "read_text"]
 
 _DELIMITERS = (",", ";", "\t")
 _MISSING = {"", "na", "nan", "null", "none", "?"}
@@ -61,10 +61,7 @@ class _Line(NamedTuple):
 
 def _read_lines(path: Path) -> list[_Line]:
     """The lines that are neither blank, comments nor warmup."""
-    try:
-        texts = _read_all(path).splitlines()
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
-        raise ValueError(f"The file '{path}' could not be read as text: {error}.") from None
+    texts = read_lines(path)
     lines: list[_Line] = []
     for number, text in enumerate(texts, 1):
         if text.startswith("#"):
@@ -75,12 +72,16 @@ def _read_lines(path: Path) -> list[_Line]:
     return lines
 
 
-def _read_all(path: Path) -> str:
-    if str(path) == STDIN:
-        return sys.stdin.read().removeprefix("\ufeff")
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
-        return str(stream.read())
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file, perhaps gzipped, or of standard input."""
+    try:
+        if str(path) == STDIN:
+            return sys.stdin.read().removeprefix("\ufeff").splitlines()
+        opener = gzip.open if path.suffix.lower() == ".gz" else open
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
+            return str(stream.read()).splitlines()
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+        raise ValueError(f"The file '{path}' could not be read as text: {error}.") from None
 
 
 def _split(lines: list[_Line], delimiter: str | None) -> list[list[str]]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._validate import check_choice
+from epluribus.io.source import STDIN
+from epluribus.io.text import read_lines
 from epluribus.models.gaussian import GaussianMixture
 from epluribus.models.lbm import LatentBlockModel
 from epluribus.models.sbm import StochasticBlockModel
@@ -63,14 +65,17 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
 
 
 def read_numbers(path: str | Path) -> NDArray[Any]:
-    """Read a table of numbers from a csv or npy file; a column alone gives one dimension."""
+    """Read a table of numbers from a csv or npy file, or csv from standard input, ``-``.
+
+    A column alone gives one dimension.
+    """
     path = Path(path)
-    if not path.is_file():
+    if str(path) != STDIN and not path.is_file():
         raise FileNotFoundError(f"'path' must be a file; {path} is not there.")
     if path.suffix == ".npy":
         return np.asarray(np.load(path, allow_pickle=False))
     rows = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         cells = line.replace(",", " ").replace(";", " ").split()
         if not cells:
             continue

@@ -339,18 +339,16 @@ class _Job:
         )
         best = pool[0]
         for other in pool[1:]:
-            if self.stopper.stopped:
-                break
             merged = self._merge(sub, [best, other])
-            if self.stopper.stopped:
-                break  # a merge cut short may have left too many clusters
+            if merged is None:
+                break
             run = self._descend(sub, merged, max_sweeps=1 if linear else None)
             best = min(best, run, key=_by_loss)
             self._report(best)
         candidates = [best.labels]
         if not self.stopper.stopped:
             merged = self._merge(self.full, [best, *pool])
-            if not self.stopper.stopped:
+            if merged is not None:
                 candidates.append(merged)
             if not linear:
                 candidates += [run.labels for run in pool]
@@ -414,11 +412,14 @@ class _Job:
             stop=self.stopper.flag,
         )
 
-    def _merge(self, objective: Objective, runs: list[Run]) -> IntArray:
-        """The blocks on which the runs agree, joined."""
+    def _merge(self, objective: Objective, runs: list[Run]) -> IntArray | None:
+        """The blocks on which the runs agree, joined; None if stopped, perhaps with too many left."""
+        if self.stopper.stopped:
+            return None
         blocks = common_blocks([run.labels for run in runs])
         flag: NDArray[np.uint8] = self.stopper.flag
-        return objective.merge(blocks, k_min=self.k_min, k_max=self.k_max, stop=flag)
+        merged = objective.merge(blocks, k_min=self.k_min, k_max=self.k_max, stop=flag)
+        return None if flag[0] else merged
 
     def _descend(self, objective: Objective, labels: IntArray, max_sweeps: int | None) -> Run:
         return descend(
