@@ -38,6 +38,8 @@ _PLAIN_ITEMS = 25
 _CLUSTERS = 200
 _LINES = 100
 """With so many cuts between clusters the script draws no lines: they would hide the cells."""
+_TALL = 20
+"""Longer tables scroll in a window of their own."""
 _LONG = 80
 """Characters of an item's name that are shown."""
 
@@ -216,8 +218,9 @@ def _table(
             for i, cell in enumerate(row[1:], 1)
         )
         lines.append(f'<tr><th scope="row">{_text(row[0])}</th>{cells}</tr>')
+    kind = "scroll tall" if len(rows) > _TALL else "scroll"
     return (
-        f'<div class="scroll" tabindex="0"><table><caption>{_text(caption)}</caption>'
+        f'<div class="{kind}" tabindex="0"><table><caption>{_text(caption)}</caption>'
         f"<thead><tr>{heads}</tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
@@ -300,7 +303,7 @@ def _items_note(facts: Facts) -> str:
         return f"All {count(n, 'item')}, the least certain first."
     return (
         f"The {_ITEMS:,} least certain of {n:,} items; the others are surer. "
-        "`best.write_labels('labels.csv')` writes all of them."
+        "`best.write_labels('labels.csv', draws)` writes all of them."
     )
 
 

@@ -85,8 +85,10 @@
     const context = canvas.getContext("2d");
     context.imageSmoothingEnabled = false;
     context.drawImage(small, 0, 0, canvas.width, canvas.height);
-    context.strokeStyle = dark.matches ? "rgb(255 157 92 / .75)" : "rgb(213 94 0 / .75)";
-    context.lineWidth = 1.5;
+    const many = map.cuts.length > 25;  // finer lines, which leave the cells to be seen
+    const strength = many ? .4 : .75;
+    context.strokeStyle = dark.matches ? `rgb(255 157 92 / ${strength})` : `rgb(213 94 0 / ${strength})`;
+    context.lineWidth = many ? .8 : 1.5;
     const size = canvas.width;
     if (map.cuts.length < 100) for (const cut of map.cuts) {
       const at = Math.round((cut / map.shown) * size) + 0.5;
