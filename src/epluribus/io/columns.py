@@ -7,7 +7,8 @@ Tables come from csv, parquet, pandas and R. Three kinds of columns are known by
   ``draw``, and all that end in ``__``, as ``lp__`` does;
 - the entries of a variable: ``z[1]``, ``z[2]``, ... or ``z.1``, ``z.2``, ...
 
-In any other table every column is an item.
+In any other table every column is an item. Where several rows have the same draw, the table is long:
+see `long`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._validate import quoted
+from epluribus.io.long import draw_of_row, from_long
 from epluribus.io.source import Source
 
 if TYPE_CHECKING:
@@ -67,11 +69,36 @@ def pick_columns(
     rest = [i for i in range(len(texts)) if i not in known]
     if not rest:
         raise ValueError(f"No column of {where} holds labels: it has {quoted(texts)}.")
+    if not _variables(texts, rest):
+        long = _read_long(texts, rest, take, at_chain, where=where, var=var)
+        if long is not None:
+            return long
     # Items may be called anna.1; brackets, or columns about the draws, only samplers write.
     sure = len(rest) < len(texts) or any(text.endswith("]") for text in texts)
     chosen = _choose(texts, rest, take, var, where, sure=sure)
     chains = None if at_chain is None else take([at_chain])[:, 0]
     return Source(take(chosen), _item_names([texts[i] for i in chosen]), chains)
+
+
+def _read_long(
+    texts: list[str],
+    rest: list[int],
+    take: Callable[[list[int]], NDArray[Any]],
+    at_chain: int | None,
+    *,
+    where: str,
+    var: str | None,
+) -> Source | None:
+    """The table read as a long one, where several rows have the same draw; None if it is none."""
+    counters = [i for i, text in enumerate(texts) if text in _COUNTERS]
+    if not counters or len(rest) < 2:
+        return None
+    chains = None if at_chain is None else take([at_chain])[:, 0]
+    draw = draw_of_row([take([i])[:, 0] for i in counters], chains)
+    if draw is None:
+        return None
+    columns = {texts[i]: take([i])[:, 0] for i in rest}
+    return from_long(columns, draw, chains, where=where, var=var)
 
 
 def _is_about_draws(text: str) -> bool:

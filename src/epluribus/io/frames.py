@@ -25,6 +25,9 @@ def from_frame(frame: Any, *, var: str | None = None, chain: str | None = None) 
     if not hasattr(frame, "to_numpy"):
         frame = frame.compute() if hasattr(frame, "compute") else frame.to_pandas()
 
+    if getattr(getattr(frame, "index", None), "nlevels", 1) > 1 and "draw" in frame.index.names:
+        frame = frame.reset_index()  # as xarray makes it: chain, draw and perhaps item
+
     def take(columns: list[int]) -> Any:
         part = frame.iloc[:, columns] if hasattr(frame, "iloc") else frame[:, columns]
         return part.to_numpy()

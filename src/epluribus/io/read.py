@@ -62,8 +62,9 @@ def read_draws(
     In tables with named columns ``.chain``, ``chain__`` or ``chain`` is the chain; ``.iteration``,
     ``.draw`` and all that end in ``__``, as ``lp__`` does, are left out; ``z.1, z.2, ...`` or
     ``z[1], z[2], ...`` are the entries of the variable ``z``. In a table without any of these every
-    column is an item. Lines that begin with ``#`` are comments, and Stan's warmup, if saved, is
-    left out.
+    column is an item. Where several rows have the same draw, the table is long: one column names the
+    item, one holds its label, as tidybayes writes it. Lines that begin with ``#`` are comments, and
+    Stan's warmup, if saved, is left out.
 
     netCDF and zarr need ``pip install "epluribus[arviz]"``, parquet and R's files
     ``"epluribus[files]"``.
