@@ -223,9 +223,7 @@ def test_rds_refused_in_words(tmp_path):
     path = tmp_path / "z.rds"
     rows = Z.astype(np.int32)
     write_rds(path, {"a": rows, "b": rows})
-    with pytest.raises(
-        ValueError, match=r"'var' must name the element .*\['a', 'b'\] have two dim"
-    ):
+    with pytest.raises(ValueError, match=r"'var' must name the table .*\['a', 'b'\] could be it"):
         epl.read_draws(path)
     with pytest.raises(ValueError, match=r"got 'c'"):
         epl.read_draws(path, var="c")
