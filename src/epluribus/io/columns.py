@@ -74,21 +74,28 @@ def pick_columns(
         raise ValueError(f"No column of {where} holds labels: it has {quoted(texts)}.")
     # Items may be called anna.1; brackets, or columns about the draws, only samplers write.
     sure = len(rest) < len(texts) or any(text.endswith("]") for text in texts)
-    if var is None:
-        rest = _without_counter(texts, rest, take, where)
-    chosen = _choose(texts, rest, take, var, where, sure=sure)
     chains = None if at_chain is None else take([at_chain])[:, 0]
+    if var is None:
+        rest = _without_counter(texts, rest, take, chains, where)
+    chosen = _choose(texts, rest, take, var, where, sure=sure)
     return Source(take(chosen), _item_names([texts[i] for i in chosen]), chains)
 
 
 def _without_counter(
-    texts: list[str], rest: list[int], take: Callable[[list[int]], NDArray[Any]], where: str
+    texts: list[str],
+    rest: list[int],
+    take: Callable[[list[int]], NDArray[Any]],
+    chains: NDArray[Any] | None,
+    where: str,
 ) -> list[int]:
-    """All but a first column that numbers the draws, under whatever name."""
+    """All but a first column that numbers the draws, or those of each chain, under whatever name."""
     values = take(rest[:1])[:, 0]
     if len(rest) == 1 or len(values) < _COUNTED or not is_whole(values):
         return rest
-    if np.any(np.diff(values.astype(np.float64)) != 1):
+    counts = np.diff(values.astype(np.float64)) == 1
+    if chains is not None:
+        counts |= chains[1:] != chains[:-1]  # it may begin anew
+    if not counts.all():
         return rest
     warnings.warn(
         f"The column '{texts[rest[0]]}' of {where} counts the draws: it is left out.", stacklevel=2
