@@ -5,8 +5,10 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 USER_STAMP := $(VENV)/.installed
 STAMP := $(VENV)/.installed-dev
+GUIDES := .venv-guides
+GUIDES_STAMP := $(GUIDES)/.installed
 
-.PHONY: setup demo studies docs test test-slow lint bench clean
+.PHONY: setup demo studies docs test test-guides test-slow lint bench clean
 
 setup: $(STAMP)
 
@@ -42,6 +44,17 @@ docs: $(STAMP)
 
 test: lint
 	$(RUN) -m pytest -m "not slow" --numprocesses auto --dist worksteal
+	$(MAKE) test-guides
+
+# The guides for PyMC and NumPyro run what they describe. PyMC holds numba back, so they have their own environment.
+$(GUIDES_STAMP): pyproject.toml
+	$(PYTHON) -m venv $(GUIDES)
+	$(GUIDES)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(GUIDES)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[all]" --group guides
+	@touch $(GUIDES_STAMP)
+
+test-guides: $(GUIDES_STAMP)
+	$(GUIDES)/bin/python -m pytest tests/test_docs.py -k "pymc or numpyro" --numprocesses auto
 
 test-slow: $(STAMP)
 	$(RUN) -m pytest -m "slow" --numprocesses auto --dist worksteal
@@ -56,5 +69,5 @@ bench: $(STAMP)
 	$(RUN) benchmarks/samplers.py
 
 clean:
-	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
+	rm -rf $(VENV) $(GUIDES) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

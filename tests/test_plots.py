@@ -103,6 +103,20 @@ def test_network_shows_every_node_with_its_cluster():
         plots.network(np.eye(3), labels)
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_networks_of_every_kind_are_one_matrix(directed):
+    nx = pytest.importorskip("networkx", reason="networkx is not installed")
+    graph = nx.gnp_random_graph(12, 0.3, seed=1, directed=directed)
+    graph = nx.relabel_nodes(graph, {k: f"node {k}" for k in range(0, 12, 2)})
+    ref = nx.to_numpy_array(graph)
+    labels = np.arange(12) % 3
+    by_cluster = ref[np.ix_(np.argsort(labels, kind="stable"), np.argsort(labels, kind="stable"))]
+    for kind in (graph, nx.to_scipy_sparse_array(graph), ref):
+        shown = plots.blocks(kind, labels).images[0].get_array()
+        np.testing.assert_array_equal(shown, by_cluster)
+        assert len(plots.network(kind, labels).texts) == 12
+
+
 def test_layout_of_one_cluster_and_no_edges():
     ax = plots.network(np.zeros((3, 3)), [1, 1, 1])
     assert len(ax.texts) == 3

@@ -37,8 +37,10 @@ class Draws:
         Cluster labels, one draw a row. Labels are names only: integers with gaps, negative numbers,
         whole floats and strings are all fine, and may mean different clusters in different draws.
         Also accepted: lists, a pandas DataFrame (columns are items), an xarray DataArray or
-        Dataset, an ArviZ object, the path of a file (see `read_draws`) or a list of paths, one a
-        chain, or another `Draws`.
+        Dataset, an ArviZ object, a mapping of arrays (as NumPyro's `get_samples` gives), a list of
+        fitted scikit-learn clusterers, a list of partitions, each a list of sets of items or a
+        mapping from items to labels (as networkx has them; items are sorted), the path of a file
+        (see `read_draws`) or a list of paths, one a chain, or another `Draws`.
     weights : array_like of shape (n_draws,), optional
         Weight of each draw, for importance samples or ensembles. All 1 by default.
     burn : int, default 0
@@ -117,9 +119,7 @@ class Draws:
         keep = _kept(chain, burn, thin)
         self.n_draws: int = len(keep)
         self.n_items: int = source.shape[1]
-        self.items: tuple[str, ...] | None = _check_items(
-            items if items is not None else names, self.n_items
-        )
+        self.items: tuple[str, ...] | None = _check_items(items, names, self.n_items)
         self.chains: IntArray = np.unique(chain[keep], return_inverse=True)[1].astype(np.int64)
         self.draw_weights: NDArray[np.float64] = row_weights[keep]
         if not self.draw_weights.sum() > 0:
@@ -406,12 +406,22 @@ def _check_chains(chains: Any, n_draws: int) -> IntArray:
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
-def _check_items(items: Sequence[Any] | None, n_items: int) -> tuple[str, ...] | None:
+def _check_items(
+    items: Sequence[Any] | None, own: Sequence[Any] | None, n_items: int
+) -> tuple[str, ...] | None:
+    """The names given, or those that came with the labels."""
+    theirs = None if own is None else tuple(str(name) for name in own)
     if items is None:
-        return None
+        return theirs
     names = tuple(str(name) for name in items)
     if len(names) != n_items:
         raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")
+    if theirs is not None and names != theirs and sorted(names) == sorted(theirs):
+        t = next(t for t in range(n_items) if names[t] != theirs[t])
+        raise ValueError(
+            f"'items' must be in the order of the labels, which have these names already: item {t} is "
+            f"'{theirs[t]}'; got '{names[t]}'."
+        )
     return names
 
 

@@ -166,6 +166,16 @@ def test_a_header_that_counts_is_pointed_out(tmp_path):
     same(draws, chains=1)
 
 
+def test_a_column_that_counts_the_draws_of_each_chain_is_left_out():
+    frame = pd.DataFrame(Z, columns=list("abcd"))
+    for columns in ({"chain": CHAIN, "iter": ITERATION}, {"iter": ITERATION, "chain": CHAIN}):
+        with pytest.warns(UserWarning, match="column 'iter' of the frame counts the draws"):
+            draws = epl.Draws(pd.concat([pd.DataFrame(columns), frame], axis=1))
+        assert same(draws).items == tuple("abcd")
+    with pytest.warns(UserWarning, match="column 'Unnamed: 0' of the frame counts the draws"):
+        same(epl.Draws(frame.reset_index(names="Unnamed: 0")), chains=1)
+
+
 def test_text_that_is_none(tmp_path):
     path = tmp_path / "draws.csv"
     path.write_bytes(b"\xff\xfe1,\x00")
@@ -223,9 +233,7 @@ def test_rds_refused_in_words(tmp_path):
     path = tmp_path / "z.rds"
     rows = Z.astype(np.int32)
     write_rds(path, {"a": rows, "b": rows})
-    with pytest.raises(
-        ValueError, match=r"'var' must name the element .*\['a', 'b'\] have two dim"
-    ):
+    with pytest.raises(ValueError, match=r"'var' must name the table .*\['a', 'b'\] could be it"):
         epl.read_draws(path)
     with pytest.raises(ValueError, match=r"got 'c'"):
         epl.read_draws(path, var="c")

@@ -176,7 +176,7 @@ def test_networkx_graphs():
     arrows = StochasticBlockModel(networkx.DiGraph([(0, 1), (1, 0)]))
     assert (arrows.n_items, arrows.n_edges, arrows.directed) == (2, 2, True)
     graph["a"]["b"]["weight"] = 2.5
-    with pytest.raises(ValueError, match=r"'adjacency' must have no weights.*has weight 2.5"):
+    with pytest.raises(ValueError, match=r"no weights.* 2.5. To leave them out, give nx.to_nu"):
         StochasticBlockModel(graph)
 
 

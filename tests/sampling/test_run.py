@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from epluribus.draws import Draws
 from epluribus.models import CustomModel, GaussianMixture, LatentBlockModel, StochasticBlockModel
 from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
 from epluribus.sampling.checkpoint import read_checkpoint
@@ -222,6 +223,17 @@ def test_trace_goes_to_text_files_and_xarray(tmp_path):
         assert np.array_equal(file["labels"].reshape(50, 15), np.asarray(trace.draws))
         assert np.array_equal(file["map_labels"], trace.map_labels)
         assert file["column_labels"].shape == (2, 25, 7)
+
+
+def test_names_of_nodes_stay_with_the_draws(tmp_path):
+    networkx = pytest.importorskip("networkx", reason="networkx is not installed")
+    graph = networkx.Graph([("c", "a"), ("a", "b")])
+    trace = sample(StochasticBlockModel(graph), n_draws=20, rng=1)
+    assert trace.draws.items == ("c", "a", "b")
+    trace.save(tmp_path / "draws.npz")
+    assert Draws(tmp_path / "draws.npz").items == ("c", "a", "b")
+    plain = StochasticBlockModel(networkx.path_graph(3))
+    assert sample(plain, n_draws=20, rng=1).draws.items is None
 
 
 def test_chains_that_disagree_are_named():

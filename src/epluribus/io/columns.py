@@ -7,13 +7,15 @@ Tables come from csv, parquet, pandas and R. Three kinds of columns are known by
   ``draw``, and all that end in ``__``, as ``lp__`` does;
 - the entries of a variable: ``z[1]``, ``z[2]``, ... or ``z.1``, ``z.2``, ...
 
-In any other table every column is an item. Where several rows have the same draw, the table is long:
-see `long`.
+In any other table every column is an item, but for a first one that numbers ten draws or more: it is
+left out with a warning. A variable that is asked for may also have columns ``z1``, ``z2``, ... Where
+several rows have the same draw, the table is long: see `long`.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,7 @@ import numpy as np
 from epluribus._validate import quoted
 from epluribus.io.long import draw_of_row, from_long
 from epluribus.io.source import Source
+from epluribus.io.tables import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +35,8 @@ __all__ = ["pick_columns"]
 _CHAIN = (".chain", "chain__", "chain")
 _COUNTERS = (".iteration", ".draw", "iteration", "draw")
 _WEIGHT = ".log_weight"
+_COUNTED = 10
+"""Rows from which on a column 1, 2, 3, ... is no label any more."""
 _ENTRY = re.compile(r"(?P<variable>.+?)(?:\.(?P<dot>\d+)|\[(?P<bracket>\d+)\])")
 
 
@@ -75,8 +80,10 @@ def pick_columns(
             return long
     # Items may be called anna.1; brackets, or columns about the draws, only samplers write.
     sure = len(rest) < len(texts) or any(text.endswith("]") for text in texts)
-    chosen = _choose(texts, rest, take, var, where, sure=sure)
     chains = None if at_chain is None else take([at_chain])[:, 0]
+    if var is None:
+        rest = _without_counter(texts, rest, take, chains, where)
+    chosen = _choose(texts, rest, take, var, where, sure=sure)
     return Source(take(chosen), _item_names([texts[i] for i in chosen]), chains)
 
 
@@ -99,6 +106,28 @@ def _read_long(
         return None
     columns = {texts[i]: take([i])[:, 0] for i in rest}
     return from_long(columns, draw, chains, where=where, var=var)
+
+
+def _without_counter(
+    texts: list[str],
+    rest: list[int],
+    take: Callable[[list[int]], NDArray[Any]],
+    chains: NDArray[Any] | None,
+    where: str,
+) -> list[int]:
+    """All but a first column that numbers the draws, or those of each chain, under whatever name."""
+    values = take(rest[:1])[:, 0]
+    if len(rest) == 1 or len(values) < _COUNTED or not is_whole(values):
+        return rest
+    counts = np.diff(values.astype(np.float64)) == 1
+    if chains is not None:
+        counts |= chains[1:] != chains[:-1]  # it may begin anew
+    if not counts.all():
+        return rest
+    warnings.warn(
+        f"The column '{texts[rest[0]]}' of {where} counts the draws: it is left out.", stacklevel=2
+    )
+    return rest[1:]
 
 
 def _is_about_draws(text: str) -> bool:
@@ -128,6 +157,9 @@ def _choose(
     """The columns of the labels; `sure` when the table is known to come from a sampler."""
     variables = _variables(texts, rest)
     if var is not None:
+        plain = [i for i in rest if re.fullmatch(re.escape(var) + r"\d+", texts[i])]
+        if plain:  # as R's data.frame names the columns of a matrix: X1, X2, ...
+            variables.setdefault(var, plain)
         if var not in variables:
             known = quoted(variables) or "none, every column is an item"
             raise ValueError(f"'var' must be a variable of {where} ({known}); got '{var}'.")
@@ -137,7 +169,7 @@ def _choose(
         return rest
     if len(variables) == 1:
         return next(iter(variables.values()))
-    whole = [name for name, columns in variables.items() if _is_whole(take(columns))]
+    whole = [name for name, columns in variables.items() if is_whole(take(columns))]
     if len(whole) != 1:
         found = f"{len(whole)} ({', '.join(whole)})" if whole else "none"
         raise ValueError(
@@ -160,16 +192,6 @@ def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
         for name, columns in found.items()
         if min(columns) <= 1 and max(columns) - min(columns) == len(columns) - 1
     }
-
-
-def _is_whole(values: NDArray[Any]) -> bool:
-    if values.dtype.kind in "iu":
-        return True
-    try:
-        numbers = values.astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return bool(np.all(numbers == np.rint(numbers)))
 
 
 def _item_names(texts: list[str]) -> list[str] | None:

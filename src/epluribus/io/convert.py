@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus.io.blocks import is_elsewhere, read_blocks
+from epluribus.io.ensembles import is_ensemble, stack_labels
 from epluribus.io.frames import from_frame, is_frame
+from epluribus.io.groups import from_groups, is_groups
 from epluribus.io.source import Source
+from epluribus.io.tables import pick_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,12 +33,13 @@ Table = tuple["NDArray[Any]", "IntArray", "Sequence[Any] | None"]
 def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
     """Integer labels (n_draws, n_items), the chain of each draw, and item names or None.
 
-    `z` may be an array, nested lists, a pandas or xarray object, an ArviZ object, a path, or a list
-    of paths, one a chain.
+    `z` may be an array, nested lists, a pandas or xarray object, an ArviZ object, a mapping of
+    arrays, a list of fitted estimators, a list of partitions as sets of items, a path, or a list of
+    paths, one a chain.
     """
     if _is_list_of_files(z):
         return _join([to_table(Path(one), var=var, argument=argument) for one in z], z)
-    return source_to_table(_source(z, var), argument)
+    return source_to_table(_source(z, var, argument), argument)
 
 
 def source_to_table(source: Source, argument: str = "z") -> Table:
@@ -64,7 +69,7 @@ def source_to_table(source: Source, argument: str = "z") -> Table:
     return _as_integers(argument, array), chain, source.items
 
 
-def _source(z: Any, var: str | None) -> Source:
+def _source(z: Any, var: str | None, argument: str) -> Source:
     """What a reader makes of `z`; anything unknown is taken as an array."""
     if isinstance(z, str | Path):
         from epluribus.io.read import read_source
@@ -77,7 +82,13 @@ def _source(z: Any, var: str | None) -> Source:
         from epluribus.io.labelled import from_labelled
 
         return from_labelled(z, var)
-    return Source(z)
+    if isinstance(z, Mapping):  # what samplers return: arrays by name
+        return Source(z[pick_table(list(z), z.__getitem__, var, f"'{argument}'")])
+    if isinstance(z, Iterator):
+        z = list(z)
+    if is_ensemble(z):
+        return Source(stack_labels(z))
+    return from_groups(z, argument) if is_groups(z) else Source(z)
 
 
 def _is_list_of_files(z: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -33,7 +34,9 @@ def read_labels(path: Path) -> list[Any]:
     """One partition: one label a line, one row, or the column `cluster` that `write_estimate` makes."""
     from epluribus.io.read import read_source
 
-    source = read_source(path)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* counts the draws")  # here it counts the items
+        source = read_source(path)
     array = np.asarray(source.labels)
     if source.items is not None and "cluster" in source.items:
         return list(array[:, list(source.items).index("cluster")].tolist())

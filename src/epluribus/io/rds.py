@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -10,30 +11,63 @@ import numpy as np
 from epluribus._need import need
 from epluribus.io.columns import pick_columns
 from epluribus.io.source import Source
+from epluribus.io.tables import pick_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["read_r"]
 
+_CHAIN = re.compile(r"chain\W*\d+", re.IGNORECASE)
+"""Names of a list that has one element a chain."""
+
 
 def read_r(path: Path, var: str | None = None) -> Source:
     """What `saveRDS` (.rds) or `save` (.rda, .RData) wrote."""
     rdata = need("rdata", "files", "Reading R's files")
-    read = rdata.read_rds if path.suffix.lower() == ".rds" else rdata.read_rda
     try:
         with warnings.catch_warnings():
             # Of the classes of posterior and coda it says that it reads what is below them: good.
             warnings.filterwarnings("ignore", message="Missing constructor for R class")
-            value = read(str(path))
+            parsed = rdata.parser.parse_file(str(path), extension=path.suffix.lower())
+            _number_words(parsed.object, rdata.parser.RObjectType)
+            value = rdata.conversion.convert(parsed)
     except Exception as error:  # the parser has no errors of its own
         raise ValueError(f"The file '{path}' could not be read as R data: {error}") from error
     return _from_r(value, var, f"the file '{path}'")
 
 
+def _number_words(thing: Any, types: Any) -> None:
+    """Matrices of words and of factors made integers, in place: rdata loses the shape of these."""
+    kind = thing.info.type
+    if kind in (types.VEC, types.LIST):
+        for part in thing.value:
+            _number_words(part, types)
+    elif kind in (types.STR, types.INT) and b"dim" in _attribute_names(thing, types):
+        if kind == types.STR:
+            words = [char.value for char in thing.value]
+            codes = {word: code for code, word in enumerate(dict.fromkeys(words))}
+            missing = [word is None for word in words]
+            thing.value = np.ma.masked_array([codes[word] for word in words], missing)
+            thing.info.type = types.INT
+        thing.info.object = False
+
+
+def _attribute_names(thing: Any, types: Any) -> list[bytes]:
+    names: list[bytes] = []
+    node = thing.attributes
+    while node is not None and node.info.type == types.LIST:
+        symbol = node.tag.referenced_object or node.tag
+        names.append(symbol.value.value)
+        node = node.value[1]
+    return names
+
+
 def _from_r(value: Any, var: str | None, where: str) -> Source:
     if isinstance(value, dict):
         return _from_named_list(value, var, where)
+    if isinstance(value, list) and value and all(np.ndim(part) == 1 for part in value):
+        return Source(value)  # one vector a draw
     if isinstance(value, list):  # one matrix a chain, as coda has it
         parts = [_from_r(part, var, where) for part in value]
         shapes = {np.shape(part.labels) for part in parts}
@@ -56,18 +90,16 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
 
 
 def _from_named_list(value: dict[Any, Any], var: str | None, where: str) -> Source:
-    """The element that is named, or the only one with two dimensions."""
+    """The element that is named, or the only table of whole numbers; or one element a chain."""
     elements = {str(name): element for name, element in value.items()}
+    if all(_CHAIN.fullmatch(name) for name in elements):
+        return _from_r(list(elements.values()), var, where)
     tables = [name for name, element in elements.items() if np.ndim(element) >= 2]
-    if var in elements:
-        return _from_r(elements[var], None, where)
-    if len(tables) != 1:
-        raise ValueError(
-            f"'var' must name the element of the list that holds the labels: {where} has "
-            f"{list(elements)}, of which {tables or 'none'} have two dimensions"
-            + ("." if var is None else f"; got '{var}'.")
-        )
-    return _from_r(elements[tables[0]], var, where)
+    if var is not None and var not in elements and len(tables) == 1:
+        return _from_r(elements[tables[0]], var, where)  # a variable of the one table
+    return _from_r(
+        elements[pick_table(list(elements), elements.__getitem__, var, where)], None, where
+    )
 
 
 def _from_named_array(array: Any, var: str | None, where: str) -> Source:

@@ -10,6 +10,7 @@ import numpy as np
 from epluribus._need import need
 from epluribus.io.columns import pick_columns
 from epluribus.io.source import STDIN, Source
+from epluribus.io.tables import pick_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +26,6 @@ _READABLE = (
     "csv, txt, tsv (also with .gz), npy, npz, parquet, nc (netCDF), zarr, rds, rda; "
     "output of Stan is csv"
 )
-_LABELS = "labels"
-"""The table read from an npz file that has several, as `epluribus sample` writes them."""
 
 
 def read_draws(
@@ -147,22 +146,9 @@ def _load_numpy(path: Path) -> Any:
 
 def _read_npz(path: Path, var: str | None) -> Source:
     with _load_numpy(path) as archive:
-        tables = [name for name in archive.files if archive[name].ndim >= 2]
-        if var is not None:
-            if var not in archive.files:
-                raise ValueError(
-                    f"'var' must be one of {archive.files} in the file '{path}'; got '{var}'."
-                )
-            tables = [var]
-        elif _LABELS in tables:
-            tables = [_LABELS]
-        if len(tables) != 1:
-            raise ValueError(
-                f"The file '{path}' must hold one table of labels; it has {tables or 'none'}. "
-                "Name one with 'var'."
-            )
+        name = pick_table(archive.files, archive.__getitem__, var, f"the file '{path}'")
         items = archive["items"].tolist() if "items" in archive.files else None
-        return Source(archive[tables[0]], items)
+        return Source(archive[name], items)
 
 
 def _read_parquet(path: Path, var: str | None) -> Source:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +29,8 @@ __all__ = ["read_lines", "read_text"]
 _DELIMITERS = (",", ";", "\t")
 _MISSING = {"", "na", "nan", "null", "none", "?"}
 _END_OF_WARMUP = "Adaptation terminated"
+_QUOTED_NAME = re.compile(r'\s*"[^"]*"[\s,;][^"]*')
+"""A line of R's `write.table` without a header: the name of the row is quoted, the numbers are not."""
 
 
 def read_text(path: Path, var: str | None = None) -> Source:
@@ -40,11 +43,12 @@ def read_text(path: Path, var: str | None = None) -> Source:
     plain = len(rows) == 1 or any(_is_number(cell) for cell in rows[1])
     if not plain:  # labels are words: whether the first row is a header, all rows must tell
         rows = _split(lines, delimiter)
-    header = _find_header(rows)
+    named = all(_QUOTED_NAME.fullmatch(line.text) for line in lines[:2])
+    header = None if named else _find_header(rows)
     body = lines if header is None else lines[1:]
     if not body:
         raise ValueError(f"The file '{path}' has a header but no draws.")
-    skip = int(header is not None and _has_row_names(header, rows[1]))
+    skip = int(named or (header is not None and _has_row_names(header, rows[1])))
     numbers = _parse_numbers(body, delimiter) if plain else None
     table = _parse_cells(path, body, delimiter, skip) if numbers is None else numbers[:, skip:]
     if header is None:

@@ -34,6 +34,8 @@ class Side:
     name: str
     n_items: int
     prior: PartitionLaw
+    items: tuple[str, ...] | None = None
+    """Names of the items, for the draws."""
 
     @property
     def tables(self) -> PriorTables:

@@ -53,7 +53,8 @@ class StochasticBlockModel(Model):
         A square matrix of zeros and ones with a zero diagonal; or a networkx graph; or the edges,
         one row (i, j) each, nodes counted from 0. An array with two columns is read as edges unless
         it is 2 x 2; with `n_nodes`, any array is. Nodes without edges are fine, but an edge list
-        alone does not show those at the end: give `n_nodes`.
+        alone does not show those at the end: give `n_nodes`. The items are the nodes in the order of
+        the graph, under its names.
     directed : bool, optional
         Whether an edge from i to j differs from one from j to i. By default what a networkx graph
         says, else false.
@@ -98,7 +99,8 @@ class StochasticBlockModel(Model):
         matrix, self.directed = _as_adjacency(adjacency, directed, n_nodes)
         self.beta = check_beta(beta)
         self._matrix = matrix
-        self.sides = (Side("nodes", matrix.shape[0], as_law(prior, alpha, k_max, 0.5)),)
+        law = as_law(prior, alpha, k_max, 0.5)
+        self.sides = (Side("nodes", matrix.shape[0], law, _node_names(adjacency)),)
 
     @property
     def n_edges(self) -> int:
@@ -189,13 +191,21 @@ def _as_adjacency(
     return matrix, directed
 
 
+def _node_names(graph: Any) -> tuple[str, ...] | None:
+    """Names of the nodes of a networkx graph, unless they are 0, 1, 2, ..."""
+    if not hasattr(graph, "nodes") or list(graph.nodes) == list(range(len(graph.nodes))):
+        return None
+    return tuple(str(node) for node in graph.nodes)
+
+
 def _from_networkx(graph: Any, directed: bool) -> sparse.csr_array:
     number = {node: k for k, node in enumerate(graph.nodes)}
     for first, second, weight in graph.edges(data="weight", default=1):
         if weight != 1:
             raise ValueError(
                 f"'adjacency' must have no weights, the model is for binary data; edge ({first!r}, "
-                f"{second!r}) has weight {weight}. Choose a threshold and drop the attribute."
+                f"{second!r}) has weight {weight}. To leave them out, give "
+                "nx.to_numpy_array(graph, weight=None), or choose a threshold."
             )
     edges = [(number[first], number[second]) for first, second in graph.edges()]
     return _from_edges(edges, directed, len(number))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from epluribus._need import need
 
-__all__ = ["cluster_colors", "get_axes", "import_pyplot", "new_figure", "text_color"]
+__all__ = ["as_matrix", "cluster_colors", "get_axes", "import_pyplot", "new_figure", "text_color"]
 
 # Okabe & Ito (2008), told apart by all kinds of color vision; black is kept for lines.
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
@@ -32,6 +34,21 @@ def get_axes(
     if ax is not None:
         return ax
     return import_pyplot().subplots(figsize=figsize, layout=layout)[1]
+
+
+def as_matrix(network: Any) -> Any:
+    """An array, from one, from a sparse matrix, or from a networkx graph: ones where there are edges."""
+    if hasattr(network, "toarray"):
+        return network.toarray()
+    if not (hasattr(network, "is_directed") and hasattr(network, "edges")):
+        return np.asarray(network)
+    number = {node: k for k, node in enumerate(network.nodes)}
+    matrix = np.zeros((len(number), len(number)), dtype=np.int64)
+    for first, second in network.edges():
+        matrix[number[first], number[second]] = 1
+        if not network.is_directed():
+            matrix[number[second], number[first]] = 1
+    return matrix
 
 
 def new_figure(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.plots._figure import cluster_colors, get_axes
+from epluribus.plots._figure import as_matrix, cluster_colors, get_axes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ LEADER = {"arrowstyle": "-", "color": "#808080", "linewidth": 0.5, "shrinkA": 1,
 
 
 def blocks(
-    matrix: ArrayLike,
+    matrix: ArrayLike | Any,
     rows: LabelsLike,
     columns: LabelsLike | None = None,
     *,
@@ -34,8 +34,8 @@ def blocks(
 
     Parameters
     ----------
-    matrix : array_like of shape (n_rows, n_columns)
-        Zeros and ones.
+    matrix : array_like of shape (n_rows, n_columns), sparse matrix or networkx graph
+        Zeros and ones; of a graph, the nodes in its order.
     rows : array_like of shape (n_rows,)
         Cluster of each row. Clusters are shown in the order of their labels, which are written beside
         a strip of their colors.
@@ -52,7 +52,7 @@ def blocks(
     -------
     matplotlib Axes
     """
-    table = np.asarray(matrix)
+    table = as_matrix(matrix)
     down = np.asarray(rows)
     across = down if columns is None else np.asarray(columns)
     if table.ndim != 2 or table.shape != (down.size, across.size):

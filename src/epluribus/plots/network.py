@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.plots._figure import cluster_colors, get_axes, text_color
+from epluribus.plots._figure import as_matrix, cluster_colors, get_axes, text_color
 from epluribus.plots._layout import force_layout
 
 if TYPE_CHECKING:
@@ -20,13 +20,15 @@ _RADIUS = 0.0125
 """Of a node, as a share of the side of the picture: room for a number of two digits."""
 
 
-def network(adjacency: ArrayLike, labels: LabelsLike, *, seed: int = 0, ax: Any = None) -> Any:
+def network(
+    adjacency: ArrayLike | Any, labels: LabelsLike, *, seed: int = 0, ax: Any = None
+) -> Any:
     """A network whose nodes bear the color and the label of their cluster.
 
     Parameters
     ----------
-    adjacency : array_like of shape (n_nodes, n_nodes)
-        Symmetric matrix of zeros and ones.
+    adjacency : array_like of shape (n_nodes, n_nodes), sparse matrix or networkx graph
+        Symmetric matrix of zeros and ones; of a graph, the nodes in its order.
     labels : array_like of shape (n_nodes,)
         Cluster of each node. Colors are given in the order of the labels.
     seed : int, default 0
@@ -40,7 +42,7 @@ def network(adjacency: ArrayLike, labels: LabelsLike, *, seed: int = 0, ax: Any 
     """
     from matplotlib.collections import LineCollection
 
-    matrix, own = np.asarray(adjacency), np.asarray(labels)
+    matrix, own = as_matrix(adjacency), np.asarray(labels)
     if matrix.shape != (own.size, own.size):
         raise ValueError(
             f"'adjacency' must have one row and one column for each label, shape ({own.size}, "

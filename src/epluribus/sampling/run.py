@@ -338,7 +338,11 @@ def _make_trace(
     n = min(chain.n_kept for chain in chains)  # the same for all unless interrupted
     number = np.repeat(np.arange(len(chains)), n)
     draws = [
-        Draws(np.concatenate([chain.labels[side][:n] for chain in chains]), chains=number)
+        Draws(
+            np.concatenate([chain.labels[side][:n] for chain in chains]),
+            chains=number,
+            items=model.sides[side].items,
+        )
         for side in range(len(model.sides))
     ]
     best = chains[int(np.argmax([chain.running[1] for chain in chains]))]

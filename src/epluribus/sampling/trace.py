@@ -168,7 +168,8 @@ class Trace:
         """Write an npz file, whole or not at all.
 
         It holds `labels` (n_chains, n_draws, n_items), `log_posterior`, `n_clusters`, `map_labels`,
-        and for rows and columns `column_labels` and `column_map_labels`.
+        `items` where they have names, and for rows and columns `column_labels` and
+        `column_map_labels`.
 
         Parameters
         ----------
@@ -181,6 +182,8 @@ class Trace:
             "n_clusters": self.n_clusters,
             "map_labels": self.map_labels,
         }
+        if self.draws.items is not None:
+            arrays["items"] = np.array(self.draws.items)
         if self.column_draws is not None:
             arrays["column_labels"] = _table(self.column_draws, shape)
             arrays["column_map_labels"] = self.column_map_labels

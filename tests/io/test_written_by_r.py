@@ -1,0 +1,71 @@
+"""Files that R itself wrote; tests/io/data/make.R tells how."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+
+DATA = Path(__file__).parent / "data"
+Z = np.array([[1, 1, 2, 2], [1, 1, 1, 2], [3, 3, 2, 2], [1, 2, 2, 2], [1, 1, 2, 2]])
+NAMES = ("ann", "bob", "cy", "di")
+COUNTED = ("V1", "V2", "V3", "V4")
+
+
+def read(name, **options):
+    if Path(name).suffix in (".rds", ".rda"):
+        pytest.importorskip("rdata", reason="rdata is not installed")
+    return epl.read_draws(DATA / name, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "items"),
+    [
+        ("integer.rds", None),
+        ("double.rds", None),
+        ("ascii.rds", None),
+        ("named.rds", NAMES),
+        ("frame.rds", COUNTED),
+        ("factor_frame.rds", COUNTED),
+        ("factor_matrix.rds", None),
+        ("character.rds", None),
+        ("list_of_draws.rds", None),
+        ("fit.rds", None),
+        ("two.rda", None),
+        ("default.csv", COUNTED),
+        ("no_rows.csv", NAMES),
+        ("semicolons.csv", COUNTED),
+        ("table.txt", COUNTED),
+        ("table_named.txt", NAMES),
+        ("table_no_header.csv", None),
+        ("table_no_header.txt", None),
+        ("bare.txt", None),
+        ("words.csv", COUNTED),
+    ],
+)
+def test_one_chain(name, items):
+    draws = read(name)
+    np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(Z)))
+    assert draws.items == items
+    assert draws.n_chains == 1
+
+
+@pytest.mark.parametrize("name", ["named_chains.rds", "mcmc_list.rds"])
+def test_two_chains(name):
+    draws = read(name)
+    np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws([Z, Z[::-1]])))
+    assert draws.n_chains == 2
+
+
+def test_missing_factor_is_refused():
+    with pytest.raises(ValueError, match=r"draw 1, item 2 .* has a missing value"):
+        read("factor_holes.rds")
+
+
+def test_a_column_that_counts_the_draws_is_left_out():
+    with pytest.warns(UserWarning, match=r"column 'step' of the file .* counts the draws: it is"):
+        draws = read("step_and_k.csv")
+    assert draws.items == ("K", "X1", "X2", "X3", "X4")
+    wanted = read("step_and_k.csv", var="X")
+    np.testing.assert_array_equal(np.asarray(wanted), np.asarray(epl.Draws(np.tile(Z, (3, 1)))))
