@@ -58,17 +58,47 @@ def test_parameters_follow_their_clusters_through_switched_labels():
     assert repr(found) == "ParameterSummary(n_clusters=3, shape=(2,))"
 
 
-def test_canonical_labels_are_meant_without_raw_ones():
+def test_a_sample_without_raw_labels_is_refused():
     draws = epl.Draws([[5, 5, 9], [9, 9, 5]])
-    found = align(draws, [0, 0, 1], parameters=[[1.0, 2.0], [3.0, 4.0]])
-    np.testing.assert_array_equal(found.parameters.mean, [2.0, 3.0])
+    with pytest.raises(ValueError, match=r"'raw_labels' must be given .* Give the sampler's array"):
+        align(draws, [0, 0, 1], parameters=[[1.0, 2.0], [3.0, 4.0]])
+    found = align(draws, [0, 0, 1])
     assert "keeps its label with probability 1 on average" in str(found)
     assert repr(found) == "Alignment(n_draws=2, n_clusters=2, mean_agreement=1)"
 
 
+def test_switched_labels_in_chains_and_in_labelled_arrays():
+    """Means of -5 and 5, labels that switch from draw to draw: the clusters keep their means."""
+    xr = pytest.importorskip("xarray")
+    rng = np.random.default_rng(2)
+    switched = rng.random((3, 40, 1)) < 0.5
+    z = np.where(switched, 1 - np.repeat([0, 1], 5), np.repeat([0, 1], 5))
+    means = np.where(switched, [5.0, -5.0], [-5.0, 5.0])
+    tree = xr.DataTree.from_dict(
+        {
+            "posterior": xr.Dataset(
+                {
+                    "z": (("chain", "draw", "item"), z),
+                    "mu": (("chain", "draw", "cluster"), means),
+                }
+            )
+        }
+    )
+    flat = z.reshape(120, 10)
+    for draws, parameters in (
+        (z, means),
+        (flat, means.reshape(120, 2)),
+        (tree, tree["posterior"]["mu"]),
+    ):
+        found = align(draws, np.repeat([0, 1], 5), parameters=parameters).parameters
+        np.testing.assert_allclose(found.mean, [-5.0, 5.0])
+        np.testing.assert_allclose(found.sd, [0.0, 0.0], atol=1e-12)
+
+
 def test_a_cluster_without_partner_and_weights():
     z = [[0, 0, 1], [0, 0, 0]]
-    found = align(epl.Draws(z, weights=[3, 1]), [0, 0, 1], parameters=[[1, 2], [5, 99]])
+    draws = epl.Draws(z, weights=[3, 1])
+    found = align(draws, [0, 0, 1], parameters=[[1, 2], [5, 99]], raw_labels=z)
     np.testing.assert_allclose(found.parameters.mean, [2.0, 2.0])
     np.testing.assert_allclose(found.parameters.present, [1.0, 0.75])
     np.testing.assert_array_equal(found.parameters.quantiles[1], [1.0, 2.0])

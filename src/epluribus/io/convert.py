@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from epluribus._typing import IntArray
 
-__all__ = ["source_to_table", "to_table"]
+__all__ = ["source_to_table", "to_source", "to_table"]
 
 _BLOCK_CELLS = 1 << 20
 
@@ -39,7 +39,7 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
     """
     if _is_list_of_files(z):
         return _join([to_table(Path(one), var=var, argument=argument) for one in z], z)
-    return source_to_table(_source(z, var, argument), argument)
+    return source_to_table(to_source(z, var, argument), argument)
 
 
 def source_to_table(source: Source, argument: str = "z") -> Table:
@@ -69,7 +69,7 @@ def source_to_table(source: Source, argument: str = "z") -> Table:
     return _as_integers(argument, array), chain, source.items
 
 
-def _source(z: Any, var: str | None, argument: str) -> Source:
+def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
     """What a reader makes of `z`; anything unknown is taken as an array."""
     if isinstance(z, str | Path):
         from epluribus.io.read import read_source

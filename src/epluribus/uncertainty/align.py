@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus.draws import Draws, as_draws
+from epluribus.io.convert import to_source
 from epluribus.uncertainty._inputs import read_labels, shares
 from epluribus.uncertainty._table import plain_table
 
@@ -115,11 +116,12 @@ def align(
     best : Estimate or array_like of shape (n_items,)
         The estimate.
     parameters : array_like of shape (n_draws, n_labels, ...), optional
-        A parameter of the clusters: entry (t, k) belongs to the cluster that draw t labels k.
+        A parameter of the clusters: entry (t, k) belongs to the cluster that draw t labels k. With
+        chains, (n_chains, n_draws, n_labels, ...).
     raw_labels : array_like of int of shape (n_draws, n_items), optional
-        Labels as the sampler gave them, that `parameters` refers to. Without it `parameters` refers
-        to the labels of `draws` where that is an array of integers, and to labels in order of first
-        appearance where it is a `Draws`, which keeps no others.
+        Labels as the sampler gave them, that `parameters` refers to: anything that holds whole numbers
+        and that `Draws` accepts. By default `draws` itself, but a `Draws` keeps no raw labels: they
+        must then be given.
 
     Returns
     -------
@@ -145,7 +147,12 @@ def align(
     """
     sample = as_draws(draws)
     labels = read_labels(best, sample.n_items)
-    if parameters is not None and raw_labels is None and not isinstance(draws, Draws):
+    if parameters is not None and raw_labels is None:
+        if isinstance(draws, Draws):
+            raise ValueError(
+                "'raw_labels' must be given with 'parameters' where 'draws' is a Draws: it knows which "
+                "items are together, but not which label the sampler gave them. Give the sampler's array."
+            )
         raw_labels = draws
     aligned = _aligned(sample, labels)
     k = int(labels.max()) + 1
@@ -187,7 +194,11 @@ def _summary(
     aligned: NDArray[Any], draws: Draws, k: int, parameters: Any, raw_labels: Any
 ) -> ParameterSummary:
     values = np.asarray(parameters, dtype=np.float64)
-    raw = np.asarray(draws if raw_labels is None else raw_labels)
+    raw = np.asarray(to_source(raw_labels, argument="raw_labels").labels)
+    if raw.ndim == 3:  # chains, of the parameters too
+        if values.shape[:2] == raw.shape[:2]:
+            values = values.reshape(-1, *values.shape[2:])
+        raw = raw.reshape(-1, raw.shape[2])
     _check(values, raw, draws)
     where = np.full((draws.n_draws, k), -1, dtype=np.int64)  # raw label of each cluster's partner
     rows = np.arange(draws.n_draws)
