@@ -67,7 +67,10 @@ def test_compare(tmp_path, capsys):
     [
         (["summarize", "nowhere.csv"], "epluribus: There is no file 'nowhere.csv'."),
         (["summarize", "{draws}", "--loss", "vii"], "Did you mean 'vi'?"),
-        (["summarize", "{draws}", "--k-max", "0"], "'k_max' must be at least 1; got 0"),
+        (
+            ["summarize", "{draws}", "--k-max", "0"],
+            "'--k-max' must be at least 1; got 0. Leaving it out means no bound",
+        ),
         (["summarize", "{draws}", "--out", "labels.doc"], "must end in .csv"),
     ],
 )
@@ -119,3 +122,31 @@ def test_import_is_light():
         assert heavy.strip() == "[]"
         times.append(float(seconds))
     assert min(times) < 0.6
+
+
+def test_compare_matches_items_by_name(draws_file, tmp_path, capsys):
+    out, mixed = tmp_path / "labels.csv", tmp_path / "mixed.csv"
+    assert main(["summarize", str(draws_file), "--seed", "1", "--out", str(out)]) == 0
+    head, *rows = out.read_text().splitlines()
+    mixed.write_text("\n".join([head, *rows[::-1]]) + "\n")
+    capsys.readouterr()
+    assert main(["compare", str(out), str(mixed), "--loss", "vi", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"vi": 0.0}
+    mixed.write_text("\n".join([head, *rows[:-1], "stranger,0,1.0"]) + "\n")
+    assert main(["compare", str(out), str(mixed)]) == 2
+    assert "must name the same items" in capsys.readouterr().err
+    mixed.write_text("\n".join([head, *rows[:-1]]) + "\n")
+    assert main(["compare", str(out), str(mixed)]) == 2
+    assert f"'{mixed}' has {len(rows) - 1}" in capsys.readouterr().err
+
+
+def test_the_variable_that_is_read_is_named(tmp_path, capsys):
+    np.savez(tmp_path / "draws.npz", counts=[[1, 1, 2], [1, 2, 2]], mu=[[0.5, 0.5], [0.1, 0.2]])
+    assert main(["summarize", str(tmp_path / "draws.npz")]) == 0
+    assert "labels are read from the variable 'counts'" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_to(draws_file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert main(["summarize", str(draws_file), "--out", str(tmp_path / "labels.csv")]) == 2
+    assert "does not allow 'labels.csv' to be written" in capsys.readouterr().err

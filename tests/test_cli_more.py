@@ -140,8 +140,8 @@ def test_losses_and_datasets(capsys):
         (["psm", "{draws}", "--out", "-", "--threshold", "0.1"], "'threshold' is for sparse=True"),
         (["psm", "{draws}", "--out", "-", "--json"], "both write to standard output"),
         (["summarize", "{draws}", "--out", "-", "--json"], "both write to standard output"),
-        (["ball", "{draws}", "--level", "2"], "'level' must be a number in (0, 1]; got 2.0"),
-        (["modes", "{draws}", "--n-modes", "0"], "'n_modes' must be"),
+        (["ball", "{draws}", "--level", "2"], "'--level' must be a number in (0, 1]; got 2.0"),
+        (["modes", "{draws}", "--n-modes", "0"], "'--n-modes' must be"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(arguments, message, draws_file, capsys):

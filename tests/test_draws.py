@@ -232,3 +232,19 @@ print((peak[0] - before) / draws.item_major.nbytes, draws.item_major.nbytes)
     ratio, stored = map(float, out.stdout.split())
     assert stored == 50e6
     assert ratio <= 3.0
+
+
+def test_weights_by_chain_and_draw():
+    z = np.zeros((2, 3, 4), dtype=int)
+    assert epl.Draws(z, weights=[[1, 2, 3], [4, 5, 6]]).total_weight == 21
+
+
+def test_swapped_arguments_are_told():
+    draws = epl.Draws([[0, 0, 1], [0, 1, 1]])
+    best = epl.minimize(draws, rng=1)
+    with pytest.raises(
+        TypeError, match="must be a posterior sample; got Estimate.*The estimate comes before"
+    ):
+        epl.credible_ball(draws, best)
+    with pytest.raises(TypeError, match=r"'labels' must be one partition; got Draws"):
+        epl.expected_loss(draws, draws)

@@ -98,7 +98,7 @@ def test_labels_out_and_in(ending, tmp_path):
         assert data["labels"] == best.labels.tolist()
         assert data["items"] == ["x", "y", "z"]
     else:
-        assert [int(label) for label in read_labels(path)] == best.labels.tolist()
+        assert [int(label) for label in read_labels(path).labels] == best.labels.tolist()
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(ValueError, match=r"must end in .csv, .parquet, .* or .json; .* '.xls'"):
         write_estimate(tmp_path / "labels.xls", best)

@@ -373,7 +373,7 @@ def test_printing():
     assert "Estimate(n_clusters=" in repr(best)
     assert "Run(expected_loss=" in repr(best.runs[0])
     many = epl.minimize(np.arange(40)[None], rng=0)
-    assert "and 28 smaller" in str(many)
+    assert "and 28 more" in str(many)
 
 
 # --- several losses ---

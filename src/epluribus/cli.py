@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import epluribus as epl
-from epluribus.io.files import check_target, read_labels, write_csv, write_estimate
+from epluribus.io.files import (
+    check_labels_target,
+    check_target,
+    match_items,
+    read_labels,
+    write_csv,
+    write_estimate,
+)
 from epluribus.io.matrix import check_matrix_target, write_matrix, write_matrix_csv
 from epluribus.io.results import columns
 
@@ -24,6 +31,7 @@ __all__ = ["main"]
 
 _INTERRUPTED = 130  # what shells report after Ctrl-C
 _BAD_INPUT = 2
+_SEED = "seed: the same gives the same answer (default: another one each time)"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,11 +47,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"epluribus: {_one_line(error)}", file=sys.stderr)
+        print(f"epluribus: {_in_words_of_the_shell(_one_line(error), args)}", file=sys.stderr)
         return _BAD_INPUT
     except KeyboardInterrupt:
         print("epluribus: interrupted", file=sys.stderr)
         return _INTERRUPTED
+
+
+def _in_words_of_the_shell(message: str, args: argparse.Namespace) -> str:
+    """Arguments by the names of their options: '--n-jobs', not 'n_jobs'."""
+    for name in vars(args):
+        message = message.replace(f"'{name}' must", f"'--{name.replace('_', '-')}' must")
+    return message.replace(" None means", " Leaving it out means")
 
 
 def _one_line(error: BaseException) -> str:
@@ -88,7 +103,10 @@ def _add_draws(command: argparse.ArgumentParser) -> None:
 
 
 def _read(args: argparse.Namespace) -> epl.Draws:
-    return epl.read_draws(args.draws, burn=args.burn, thin=args.thin, var=args.var)
+    draws = epl.read_draws(args.draws, burn=args.burn, thin=args.thin, var=args.var)
+    if draws.variable is not None and args.var is None:
+        print(f"epluribus: labels are read from the variable '{draws.variable}'", file=sys.stderr)
+    return draws
 
 
 def _add_loss(command: argparse.ArgumentParser) -> None:
@@ -99,7 +117,7 @@ def _add_loss(command: argparse.ArgumentParser) -> None:
 
 def _add_run(command: argparse.ArgumentParser) -> None:
     """What every command that searches takes."""
-    command.add_argument("--seed", type=int, help="seed: the same gives the same answer")
+    command.add_argument("--seed", type=int, help=_SEED)
     command.add_argument("--n-jobs", type=int, help="threads (default: all cores)")
 
 
@@ -152,6 +170,8 @@ def _summarize(args: argparse.Namespace) -> int:
         raise ValueError(
             "'--json' and '--out -' both write to standard output; got both. Leave one out."
         )
+    if args.out is not None and not _is_stdout(args.out):
+        check_labels_target(args.out)
     draws = _read(args)
     best = epl.minimize(
         draws,
@@ -189,7 +209,8 @@ def _add_compare(commands: Commands) -> None:
         help="loss between two partitions",
         description=(
             "Loss between two partitions of the same items. A and B are files of labels: one label a "
-            "line, or a csv whose last column holds the labels, as written by summarize --out."
+            "line, or what summarize --out writes: a csv with the columns item and cluster. Items are "
+            "matched by name where both files name them."
         ),
         epilog="Example: epluribus compare labels.csv truth.txt --loss vi",
     )
@@ -203,7 +224,7 @@ def _add_compare(commands: Commands) -> None:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    a, b = read_labels(args.a), read_labels(args.b)
+    a, b = match_items(read_labels(args.a), read_labels(args.b), args.a, args.b)
     names = epl.losses.available() if args.loss is None else (args.loss,)
     values = {name: epl.loss(a, b, name) for name in names}
     _answer(args, values, "\n".join(f"{name:10s} {value:.6g}" for name, value in values.items()))
@@ -295,7 +316,7 @@ def _ball(args: argparse.Namespace) -> int:
     best: Any = (
         epl.minimize(draws, args.loss, rng=args.seed, n_jobs=args.n_jobs, progress=not args.json)
         if args.labels is None
-        else read_labels(args.labels)
+        else read_labels(args.labels).labels
     )
     ball = epl.credible_ball(best, draws, args.level, loss=args.loss)
     _answer(args, ball.to_dict(), ball)
@@ -426,7 +447,7 @@ def _add_sample(commands: Commands) -> None:
     )
     command.add_argument("--n-nodes", type=int, help="number of nodes, for the edges of an sbm")
     command.add_argument("--moves", default="default", help="default, or appendix: the paper's own")
-    command.add_argument("--seed", type=int, help="seed: the same gives the same draws")
+    command.add_argument("--seed", type=int, help=_SEED)
     command.add_argument("--n-jobs", type=int, help="threads (default: one a chain, all cores)")
     command.add_argument("--checkpoint", type=Path, help="save the run there every minute")
     command.add_argument("--resume", type=Path, help="continue a checkpoint")

@@ -71,4 +71,12 @@ def _choices(action: argparse.Action) -> list[str]:
         from epluribus.losses import available
 
         return list(available())
+    if action.dest == "search":
+        from epluribus.search.minimize import SEARCHES
+
+        return list(SEARCHES)
+    if action.dest == "prior":
+        return ["uniform", "poisson", "geometric", "fixed"]
+    if action.dest == "moves":
+        return ["default", "appendix"]
     return [str(choice) for choice in action.choices or ()]

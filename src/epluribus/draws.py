@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from epluribus._kernels.partitions import canonical_rows
-from epluribus._validate import check_count
+from epluribus._validate import check_count, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,6 +70,8 @@ class Draws:
         Number of clusters of each draw.
     items : tuple of str or None
         Names of the items.
+    variable : str or None
+        What the labels are called where they come from.
 
     Notes
     -----
@@ -101,7 +103,7 @@ class Draws:
         burn = check_count(burn, "burn", low=0)
         thin = check_count(thin, "thin", low=1)
         if isinstance(z, Draws):
-            source, chain = np.asarray(z), z.chains
+            source, chain, variable = np.asarray(z), z.chains, z.variable
             names: Sequence[Any] | None = z.items
             if weights is None:
                 weights = z.draw_weights
@@ -109,16 +111,16 @@ class Draws:
             from epluribus.io.convert import source_to_table, to_table
             from epluribus.io.source import Source
 
-            if isinstance(z, Source):
-                source, chain, names = source_to_table(z)
-            else:
-                source, chain, names = to_table(z, var=var)
+            source, chain, names, variable = (
+                source_to_table(z) if isinstance(z, Source) else to_table(z, var=var)
+            )
         if chains is not None:
             chain = _check_chains(chains, len(source))
         row_weights = _check_weights(weights, len(source))
         keep = _kept(chain, burn, thin)
         self.n_draws: int = len(keep)
         self.n_items: int = source.shape[1]
+        self.variable: str | None = variable
         self.items: tuple[str, ...] | None = _check_items(items, names, self.n_items)
         self.chains: IntArray = np.unique(chain[keep], return_inverse=True)[1].astype(np.int64)
         self.draw_weights: NDArray[np.float64] = row_weights[keep]
@@ -332,6 +334,7 @@ class Draws:
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
+        new.variable = self.variable
         new.chains = np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64)
         new.draw_weights = self.draw_weights[rows]
         new.index = rank[inverse]
@@ -353,11 +356,13 @@ class Draws:
         mass = np.bincount(self._k, weights=self.weights)
         clusters = f"{low}" if low == high else f"{low} to {high}, most often {int(mass.argmax())}"
         lines = [
-            f"{self.n_draws:,} draws of a partition of {self.n_items:,} items",
+            f"{counted(self.n_draws, 'draw')} of a partition of {counted(self.n_items, 'item')}",
             f"  distinct partitions  {self.n_distinct:,}",
             f"  clusters in a draw   {clusters}",
             f"  chains               {self.n_chains}",
         ]
+        if self.variable is not None:
+            lines.append(f"  variable             {self.variable}")
         if not np.all(self.draw_weights == 1.0):
             lines.append(f"  sum of weights       {self.total_weight:.6g}")
         return "\n".join(lines)
@@ -365,14 +370,26 @@ class Draws:
 
 def as_draws(draws: DrawsLike) -> Draws:
     """`draws` itself, or a `Draws` made of it."""
-    return draws if isinstance(draws, Draws) else Draws(draws)
+    if isinstance(draws, Draws):
+        return draws
+    if hasattr(draws, "expected_loss") and hasattr(draws, "labels"):
+        raise TypeError(
+            f"'draws' must be a posterior sample; got {draws!r}. The estimate comes before the draws "
+            "where a function takes both, except in plots that show the draws."
+        )
+    return Draws(draws)
 
 
 def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "labels") -> IntArray:
     """One partition in canonical form, checked."""
     from epluribus.io.convert import to_table
 
-    table, _, _ = to_table([labels], argument=argument)
+    if hasattr(labels, "item_major"):  # a Draws
+        raise TypeError(
+            f"'{argument}' must be one partition; got {labels!r}. The estimate comes before the draws "
+            "where a function takes both, except in plots that show the draws."
+        )
+    table = to_table([labels], argument=argument).labels
     if n_items is not None and table.shape[1] != n_items:
         raise ValueError(f"'{argument}' must have {n_items} items; got {table.shape[1]}.")
     return canonical_table(table)[0][0].astype(np.int64)
@@ -385,6 +402,8 @@ def _check_weights(weights: Any, n_draws: int) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(n_draws)
     values = np.asarray(weights, dtype=np.float64)
+    if values.ndim == 2 and values.size == n_draws:
+        values = values.ravel()  # chains by draws
     if values.shape != (n_draws,):
         raise ValueError(
             f"'weights' must have one entry per draw, shape ({n_draws},); got shape {values.shape}."

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus._validate import counted
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
@@ -23,23 +25,43 @@ _SIZES_SHOWN = 12
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Estimate:
-    """A partition with small expected posterior loss."""
+    """A partition with small expected posterior loss.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_items,)
+        Canonical labels: 0, 1, ... in order of first appearance.
+    expected_loss : float
+        Mean of its loss over the draws.
+    n_clusters : int
+        Number of clusters.
+    sizes : ndarray of shape (n_clusters,)
+        Cluster sizes, in the order of the labels.
+    loss : Loss
+        The loss it was found for.
+    n_draws : int
+        Number of draws the expectation was taken over.
+    runs : tuple of Run
+        The runs of the search, in the order they were planned.
+    converged : bool
+        False if a time limit or an interrupt ended the search early.
+    seconds : float
+        Time of the search; that of the first call in a fresh installation includes compilation.
+    items : tuple of str or None
+        Names of the items, where the draws had them.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
+    """
 
     labels: IntArray
-    """Canonical labels: 0, 1, ... in order of first appearance."""
     expected_loss: float
     loss: Loss
     n_draws: int
-    """Number of draws the expectation was taken over."""
     runs: tuple[Run, ...]
-    """The runs of the search, in the order they were planned."""
     converged: bool
-    """False if a time limit or an interrupt ended the search early."""
     seconds: float
     items: tuple[str, ...] | None = None
-    """Names of the items, where the draws had them."""
     interrupted: bool = False
-    """Whether Ctrl-C ended the search."""
 
     @property
     def n_clusters(self) -> int:
@@ -210,16 +232,16 @@ class Estimate:
         )
 
     def __str__(self) -> str:
-        noun = "cluster" if self.n_clusters == 1 else "clusters"
+        size = counted(len(self.labels), "item")
         lines = [
-            f"{self.n_clusters} {noun} of {len(self.labels):,} items",
+            f"{counted(self.n_clusters, 'cluster')} of {size}",
             f"  sizes          {_shorten(sorted(self.sizes.tolist(), reverse=True))}",
-            f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {self.n_draws:,} draws)",
+            f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {counted(self.n_draws, 'draw')})",
         ]
         if self.runs:
             worst = max(run.expected_loss for run in self.runs)
             lines.append(
-                f"  search         {len(self.runs)} runs in {self.seconds:.2g} s, "
+                f"  search         {counted(len(self.runs), 'run')} in {self.seconds:.2g} s, "
                 f"losses {self.expected_loss:.6g} to {worst:.6g}"
             )
         if not self.converged:
@@ -230,4 +252,4 @@ class Estimate:
 def _shorten(sizes: list[int]) -> str:
     shown = ", ".join(str(size) for size in sizes[:_SIZES_SHOWN])
     hidden = len(sizes) - _SIZES_SHOWN
-    return shown if hidden <= 0 else f"{shown}, and {hidden} smaller"
+    return shown if hidden <= 0 else f"{shown}, and {hidden:,} more"

@@ -47,7 +47,7 @@ def test_extracted_samples():
 def test_tree():
     same(epl.Draws.from_arviz(tree()))
     same(epl.Draws.from_arviz(tree()["posterior"]))
-    with pytest.raises(ValueError, match=r"'group' must be one of \['posterior', 'sample_stats'\]"):
+    with pytest.raises(ValueError, match=r"no group 'prior' .* 'posterior', 'sample_stats'"):
         epl.Draws.from_arviz(tree(), group="prior")
 
 
@@ -75,12 +75,14 @@ def test_files_without_groups(tmp_path):
 def test_several_candidates_are_named(tmp_path):
     path = tmp_path / "draws.nc"
     tree(c=Z3[:, :, ::-1]).to_netcdf(path)
-    with pytest.raises(ValueError, match=r"'var' must name .* by draw and item are 2 \(z, c\)"):
+    with pytest.raises(
+        ValueError, match=r"'var' must name .* z \(chain, draw, item\).* the items, are 2 \(z, c\)"
+    ):
         epl.read_draws(path)
     same(epl.read_draws(path, var="z"))
     with pytest.raises(ValueError, match=r"'var' must be one of \['z', 'mu', 'c'\]; got 'w'"):
         epl.read_draws(path, var="w")
-    with pytest.raises(ValueError, match="by draw and item are none"):
+    with pytest.raises(ValueError, match="the items, are none"):
         epl.Draws(dataset(Z3 + 0.5))
 
 
@@ -113,3 +115,25 @@ def test_a_missing_package_is_named(package, ending, message, monkeypatch, tmp_p
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=message):
         epl.read_draws(path)
+
+
+def test_messages_name_the_variable():
+    data = xr.Dataset(
+        {
+            "z": (("chain", "draw", "item"), np.zeros((1, 3, 4), dtype=int)),
+            "mu": (("chain", "draw", "item"), np.full((1, 3, 4), 0.3)),
+            "K": (("chain", "draw"), np.ones((1, 3), dtype=int)),
+        }
+    )
+    assert epl.Draws(data).variable == "z"
+    assert "variable             z" in str(epl.Draws(data).burn(1))
+    with pytest.raises(ValueError, match=r"'mu' must hold whole labels"):
+        epl.Draws(data, var="mu")
+    with pytest.raises(ValueError, match=r"'K' must have one dimension besides chain and draw"):
+        epl.Draws(data, var="K")
+
+
+def test_numbers_of_items_are_kept_where_they_count_from_1():
+    labels = xr.DataArray([[0, 0, 1]], dims=("draw", "item"), coords={"item": [1, 2, 3]})
+    assert epl.Draws(labels).items == ("1", "2", "3")
+    assert epl.Draws(labels.assign_coords(item=[0, 1, 2])).items is None

@@ -32,8 +32,20 @@ def same(draws, items=None):
     assert draws.items == expected.items
 
 
+NUMBERS = ["1", "2", "3", "4", "5", "6"]
+
+
 def test_frame():
-    same(epl.Draws(long_frame()))
+    draws = epl.Draws(long_frame())
+    same(draws, NUMBERS)
+    assert draws.variable == "z"
+
+
+def test_other_words_for_the_draw():
+    frame = long_frame()[[".draw", "i", "z"]].rename(
+        columns={".draw": "Iter", "i": "obs", "z": "k"}
+    )
+    assert epl.Draws(frame).n_items == 6
 
 
 def test_names_of_items():
@@ -46,7 +58,7 @@ def test_file(tmp_path, ending):
     path = tmp_path / f"long{ending}"
     frame = long_frame()
     frame.to_csv(path, index=False) if ending == ".csv" else frame.to_parquet(path)
-    same(epl.read_draws(path))
+    same(epl.read_draws(path), NUMBERS)
 
 
 def test_any_order_of_rows_within_draws():
@@ -65,11 +77,13 @@ def test_frame_of_xarray():
 
 def test_other_columns_need_a_name():
     frame = long_frame().assign(mu=0.5)
+    same(epl.Draws(frame), NUMBERS)  # mu holds no whole numbers
+    frame = long_frame().assign(mu=7)
     with pytest.raises(
         ValueError, match=r"'var' must name the column .* 'z', 'mu'.*column 'i' tells"
     ):
         epl.Draws(frame)
-    same(epl.Draws(frame, var="z"))
+    same(epl.Draws(frame, var="z"), NUMBERS)
     with pytest.raises(ValueError, match=r"'var' must name the column .* got 'y'"):
         epl.Draws(frame, var="y")
 

@@ -51,7 +51,7 @@ def write_chains(folder, **options):
 def test_stan_files_are_chains(options, tmp_path):
     paths = write_chains(tmp_path, **options)
     draws = same(epl.read_draws(paths))
-    assert draws.items is None
+    assert draws.items == ("1", "2", "3", "4")
     same(epl.Draws(paths))
     same(epl.Draws([str(path) for path in paths], var="z"))
     assert epl.read_draws(str(paths[0])).n_chains == 1
@@ -101,7 +101,7 @@ def test_posterior_frames(ending, tmp_path):
         pytest.importorskip("rdata", reason="rdata is not installed").write_rds(path, frame)
     else:
         frame.to_csv(path, index=False)
-    assert same(epl.read_draws(path)).items is None
+    assert same(epl.read_draws(path)).items == ("1", "2", "3", "4")
 
 
 def test_frames():
@@ -133,8 +133,8 @@ def test_frames():
             {"var": "z"},
             r"'var' must be a variable of the frame \(none, every column is an item",
         ),
-        ({"a": [1] * 9 + [pd.NA]}, {}, r"draw 9, item 0 .* has a missing value"),
-        ({"a": 0.5}, {}, r"draw 0, item 0 .* has 0.5, which is no whole number"),
+        ({"a": [1] * 9 + [pd.NA]}, {}, r"draw 9, item 'a' has a missing value"),
+        ({"a": 0.5}, {}, r"draw 0, item 'a' has 0.5, which .* Leave such columns out"),
     ],
 )
 def test_bad_frames_are_refused_in_words(change, options, message):
@@ -168,8 +168,8 @@ def test_a_header_that_counts_is_pointed_out(tmp_path):
 
 def test_a_column_that_counts_the_draws_of_each_chain_is_left_out():
     frame = pd.DataFrame(Z, columns=list("abcd"))
-    for columns in ({"chain": CHAIN, "iter": ITERATION}, {"iter": ITERATION, "chain": CHAIN}):
-        with pytest.warns(UserWarning, match="column 'iter' of the frame counts the draws"):
+    for columns in ({"chain": CHAIN, "step": ITERATION}, {"step": ITERATION, "chain": CHAIN}):
+        with pytest.warns(UserWarning, match="column 'step' of the frame counts the draws"):
             draws = epl.Draws(pd.concat([pd.DataFrame(columns), frame], axis=1))
         assert same(draws).items == tuple("abcd")
     with pytest.warns(UserWarning, match="column 'Unnamed: 0' of the frame counts the draws"):
@@ -294,7 +294,7 @@ def test_arrays_of_posterior_and_coda(tmp_path):
         epl.read_draws(path)
     flat = values.transpose(1, 0, 2).reshape(10, 5)
     write_array(path, flat, {"draw": [str(t) for t in range(10)], "variable": names}, ("mcmc",))
-    assert same(epl.read_draws(path), chains=1).items is None
+    assert same(epl.read_draws(path), chains=1).items == ("1", "2", "3", "4")
 
 
 def test_matrix_of_r_with_item_names(tmp_path):
@@ -340,3 +340,58 @@ def test_a_lazy_frame_is_computed():
     draws = epl.Draws(Lazy())
     assert draws.items == ("ann", "bob")
     assert draws.n_chains == 2
+
+
+def test_a_header_alone_is_no_draw(tmp_path):
+    (tmp_path / "draws.csv").write_text('"ann","bob","cy"\n')
+    with pytest.raises(ValueError, match="has a header but no draws"):
+        epl.read_draws(tmp_path / "draws.csv")
+    (tmp_path / "draws.csv").write_text("a,a,b\n")  # words twice: labels of one draw
+    assert epl.read_draws(tmp_path / "draws.csv").n_draws == 1
+
+
+def test_continuous_numbers_beside_words_are_refused(tmp_path):
+    (tmp_path / "iris.csv").write_text("width,species\n5,setosa\n4.9,setosa\n")
+    with pytest.raises(ValueError, match=r"whole numbers or words; line 3, cell 1 has 4.9"):
+        epl.read_draws(tmp_path / "iris.csv")
+
+
+@pytest.mark.parametrize("module", ["gzip", "bz2", "lzma"])
+def test_compressed_whatever_its_name(tmp_path, module):
+    import importlib
+
+    text = "\n".join(",".join(map(str, row)) for row in Z)
+    packed = importlib.import_module(module).compress(text.encode())
+    for name in ("draws.csv", "draws.csv.bz2"):
+        (tmp_path / name).write_bytes(packed)
+        same(epl.read_draws(tmp_path / name), chains=1)
+
+
+def test_numbers_of_items_are_kept(tmp_path):
+    frame = pd.DataFrame({"draw": [1, 1, 2, 2], "i": [10, 20, 10, 20], "z": [1, 1, 1, 2]})
+    assert epl.Draws(frame).items == ("10", "20")
+    assert epl.Draws(pd.DataFrame(Z)).items is None  # columns 0, 1, ... have no names
+    draws = epl.Draws(pd.DataFrame(Z, columns=["z[0]", "z[1]", "z[2]", "z[3]"]))
+    assert draws.items is None
+
+
+def test_probabilities_lead_to_soft_draws():
+    with pytest.raises(ValueError, match="For the probabilities of clusters see soft_draws"):
+        epl.Draws(np.full((3, 4), 0.5))
+
+
+def test_lists_of_no_one_shape():
+    with pytest.raises(ValueError, match="its parts have no one shape"):
+        epl.Draws([[[0, 1], [0]], [[1, 1], [0, 1]]])
+
+
+def test_an_address_is_not_read():
+    with pytest.raises(FileNotFoundError, match="An address is not read: fetch the file first"):
+        epl.read_draws("https://example.org/draws.csv")
+
+
+def test_numpy_data_that_is_none(tmp_path):
+    (tmp_path / "z.npy").write_text("1,2,1\n")
+    with pytest.raises(ValueError, match="could not be read as NumPy data: it is none") as error:
+        epl.read_draws(tmp_path / "z.npy")
+    assert "pickle" not in str(error.value)

@@ -58,7 +58,7 @@ def test_labels_with_certainty(ending, tmp_path):
     assert list(frame.columns) == ["item", "cluster", "certainty"]
     assert frame["item"].tolist() == list("abcdefghi")
     np.testing.assert_array_equal(frame["certainty"], CERTAINTY)
-    assert [int(label) for label in read_labels(path)] == BEST.labels.tolist()
+    assert [int(label) for label in read_labels(path).labels] == BEST.labels.tolist()
     with pytest.raises(
         ValueError, match=r"'certainty' must be None for the output .*only .csv and"
     ):

@@ -35,9 +35,9 @@ def test_makes_each_model(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1\nx\n", r"'path' must hold numbers; line 2 of .* is 'x'"),
-        ("1 2\n3\n", r"lines of one length; line 2 of .* has 1 numbers, those before have 2"),
-        ("velocity\n", "'path' must hold numbers; .* has none"),
+        ("1\nx\n", r"The file '.*' must hold numbers; line 2 is 'x'"),
+        ("1 2\n3\n", r"lines of one length; line 2 has 1 numbers, those before have 2"),
+        ("velocity\n", "The file '.*' must hold numbers; it has none"),
     ],
 )
 def test_bad_files(tmp_path, text, message):
@@ -45,12 +45,20 @@ def test_bad_files(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         read_numbers(path)
-    with pytest.raises(FileNotFoundError, match="'path' must be a file"):
+    with pytest.raises(FileNotFoundError, match="There is no file '.*none.csv'"):
         read_numbers(tmp_path / "none.csv")
     with pytest.raises(
         ValueError, match="'name' must be one of 'gaussian', 'sbm', 'lbm'; got 'gauss'"
     ):
         read_model("gauss", path)
+
+
+@pytest.mark.parametrize(
+    "text", ['"","x"\n"1",0.5\n"2",7\n', '"x"\n"ann" 0.5\n"bob" 7\n', '"x"\n0.5\n7\n']
+)
+def test_row_names_of_r(tmp_path, text):
+    (tmp_path / "x.csv").write_text(text)
+    assert read_numbers(tmp_path / "x.csv").tolist() == [0.5, 7.0]
 
 
 def test_standard_input_and_gzip(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ import numpy as np
 
 from epluribus._validate import quoted
 from epluribus.io.long import draw_of_row, from_long
-from epluribus.io.source import Source
+from epluribus.io.source import HOW_TO_NAME, Source, names_of
 from epluribus.io.tables import is_whole
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["pick_columns"]
 
 _CHAIN = (".chain", "chain__", "chain")
-_COUNTERS = (".iteration", ".draw", "iteration", "draw")
+_COUNTERS = (".iteration", ".draw", ".iter", "iteration", "draw", "iter")
 _WEIGHT = ".log_weight"
 _COUNTED = 10
 """Rows from which on a column 1, 2, 3, ... is no label any more."""
@@ -84,7 +84,7 @@ def pick_columns(
     if var is None:
         rest = _without_counter(texts, rest, take, chains, where)
     chosen = _choose(texts, rest, take, var, where, sure=sure)
-    return Source(take(chosen), _item_names([texts[i] for i in chosen]), chains)
+    return Source(take(chosen), _item_names([texts[i] for i in chosen]), chains, var)
 
 
 def _read_long(
@@ -97,7 +97,7 @@ def _read_long(
     var: str | None,
 ) -> Source | None:
     """The table read as a long one, where several rows have the same draw; None if it is none."""
-    counters = [i for i, text in enumerate(texts) if text in _COUNTERS]
+    counters = [i for i, text in enumerate(texts) if text.lower() in _COUNTERS]
     if not counters or len(rest) < 2:
         return None
     chains = None if at_chain is None else take([at_chain])[:, 0]
@@ -131,7 +131,7 @@ def _without_counter(
 
 
 def _is_about_draws(text: str) -> bool:
-    return text in _COUNTERS or text.endswith("__")
+    return text.lower() in _COUNTERS or text.endswith("__")
 
 
 def _chain_column(texts: list[str], chain: str | None, where: str) -> int | None:
@@ -174,7 +174,7 @@ def _choose(
         found = f"{len(whole)} ({', '.join(whole)})" if whole else "none"
         raise ValueError(
             f"'var' must name the variable that holds the labels: of the variables {list(variables)} "
-            f"in {where}, those of whole numbers are {found}."
+            f"in {where}, those of whole numbers are {found}. {HOW_TO_NAME}"
         )
     return variables[whole[0]]
 
@@ -195,7 +195,8 @@ def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
 
 
 def _item_names(texts: list[str]) -> list[str] | None:
-    """Names of the columns, unless they only count the entries of one variable."""
+    """Names of the columns; their numbers where they are the entries of one variable, or have no name."""
     matches = [_ENTRY.fullmatch(text) for text in texts]
-    counted = all(matches) and len({match["variable"] for match in matches if match}) == 1
-    return None if counted else texts
+    if all(matches) and len({match["variable"] for match in matches if match}) == 1:
+        return names_of([match["dot"] or match["bracket"] for match in matches if match])
+    return names_of([text or str(i) for i, text in enumerate(texts)])

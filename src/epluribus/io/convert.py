@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,15 +23,22 @@ if TYPE_CHECKING:
 
     from epluribus._typing import IntArray
 
-__all__ = ["source_to_table", "to_source", "to_table"]
+__all__ = ["Table", "source_to_table", "to_source", "to_table"]
 
 _BLOCK_CELLS = 1 << 20
 
-Table = tuple["NDArray[Any]", "IntArray", "Sequence[Any] | None"]
+
+class Table(NamedTuple):
+    """Integer labels (n_draws, n_items), and what came with them."""
+
+    labels: NDArray[Any]
+    chain: IntArray
+    items: Sequence[Any] | None
+    variable: str | None
 
 
 def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
-    """Integer labels (n_draws, n_items), the chain of each draw, and item names or None.
+    """Integer labels, the chain of each draw, names of items and of the variable, or None.
 
     `z` may be an array, nested lists, a pandas or xarray object, an ArviZ object, a mapping of
     arrays, a list of fitted estimators, a list of partitions as sets of items, a path, or a list of
@@ -39,11 +46,14 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
     """
     if _is_list_of_files(z):
         return _join([to_table(Path(one), var=var, argument=argument) for one in z], z)
+    if isinstance(z, str | Path):
+        argument = str(z)
     return source_to_table(to_source(z, var, argument), argument)
 
 
 def source_to_table(source: Source, argument: str = "z") -> Table:
     """The same from what a reader returned."""
+    argument = source.variable or argument
     elsewhere = is_elsewhere(source.labels)
     array = source.labels if elsewhere else _as_array(source.labels, argument)
     if array.ndim == 3:
@@ -65,8 +75,10 @@ def source_to_table(source: Source, argument: str = "z") -> Table:
     if source.chains is not None:
         chain = _number_chains(source.chains)
     if elsewhere:
-        return read_blocks(array, partial(_as_integers, argument)), chain, source.items
-    return _as_integers(argument, array), chain, source.items
+        labels: NDArray[Any] = read_blocks(array, partial(_as_integers, argument, source.items))
+    else:
+        labels = _as_integers(argument, source.items, array)
+    return Table(labels, chain, source.items, source.variable)
 
 
 def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
@@ -83,7 +95,8 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
 
         return from_labelled(z, var)
     if isinstance(z, Mapping):  # what samplers return: arrays by name
-        return Source(z[pick_table(list(z), z.__getitem__, var, f"'{argument}'")])
+        name = pick_table(list(z), z.__getitem__, var, f"'{argument}'")
+        return Source(z[name], variable=name)
     if isinstance(z, Iterator):
         z = list(z)
     if is_ensemble(z):
@@ -102,9 +115,9 @@ def _is_list_of_files(z: Any) -> bool:
 
 def _join(tables: list[Table], paths: Sequence[Any]) -> Table:
     """Several tables of the same items, their chains one after the other."""
-    first, _, names = tables[0]
+    first, _, names, variable = tables[0]
     chains: list[IntArray] = []
-    for (table, chain, own), path in zip(tables, paths, strict=True):
+    for (table, chain, own, _), path in zip(tables, paths, strict=True):
         if table.shape[1] != first.shape[1]:
             raise ValueError(
                 f"The files must have the same items; '{paths[0]}' has {first.shape[1]} and "
@@ -114,7 +127,8 @@ def _join(tables: list[Table], paths: Sequence[Any]) -> Table:
             raise ValueError(f"The files '{paths[0]}' and '{path}' must name the same items.")
         chains.append(chain + (1 + int(chains[-1].max()) if chains else 0))
     # Labels are names within a row: a table that wraps around as int64 keeps which are equal.
-    return np.concatenate([t.astype(np.int64) for t, _, _ in tables]), np.concatenate(chains), names
+    labels = np.concatenate([table.labels.astype(np.int64) for table in tables])
+    return Table(labels, np.concatenate(chains), names, variable)
 
 
 def _number_chains(chains: NDArray[Any]) -> IntArray:
@@ -128,39 +142,50 @@ def _number_chains(chains: NDArray[Any]) -> IntArray:
 
 def _as_array(z: Any, argument: str) -> NDArray[Any]:
     """An array of any dtype; ragged rows are refused by name."""
-    if isinstance(z, list | tuple):
-        lengths = [np.size(row) for row in z]
-        for t, length in enumerate(lengths):
-            if length != lengths[0]:
-                raise ValueError(
-                    f"'{argument}' must have rows of one length; draw 0 has {lengths[0]} items and "
-                    f"draw {t} has {length}."
-                )
     if isinstance(z, np.ma.MaskedArray) and np.ma.is_masked(z):
         *_, t, i = np.argwhere(np.ma.getmaskarray(z))[0]
         raise ValueError(
             f"'{argument}' must hold labels; draw {t}, item {i} (counted from 0) has a missing value."
         )
-    return np.asarray(z)
+    try:
+        lengths = [np.size(row) for row in z] if isinstance(z, list | tuple) else []
+        array = np.asarray(z)
+    except ValueError:  # lists within lists, of no one shape
+        lengths, array = [len(row) for row in z], np.empty(0)
+    for t, length in enumerate(lengths):
+        if length != lengths[0]:
+            raise ValueError(
+                f"'{argument}' must have rows of one length; draw 0 has {lengths[0]} items and "
+                f"draw {t} has {length}."
+            )
+    if lengths and not array.size and lengths[0]:
+        raise ValueError(
+            f"'{argument}' must be a table of labels, draws by items; its parts have no one shape."
+        )
+    return array
 
 
-def _as_integers(argument: str, array: NDArray[Any], first_draw: int = 0) -> NDArray[Any]:
+def _as_integers(
+    argument: str, items: Sequence[Any] | None, array: NDArray[Any], first_draw: int = 0
+) -> NDArray[Any]:
     """Labels as integers, without changing which of them are equal."""
     kind = array.dtype.kind
     if kind in "iub":
         return array
     if kind == "f":
-        return _from_floats(array, argument, first_draw)
+        return _from_floats(array, argument, items, first_draw)
     if kind in "US":
         return np.unique(array, return_inverse=True)[1].reshape(array.shape)
     if kind == "O":
-        return _from_objects(array, argument)
+        return _from_objects(array, argument, items)
     raise TypeError(
         f"'{argument}' must hold labels (whole numbers or strings); got values of type {array.dtype}."
     )
 
 
-def _from_floats(array: NDArray[Any], argument: str, first_draw: int) -> NDArray[Any]:
+def _from_floats(
+    array: NDArray[Any], argument: str, items: Sequence[Any] | None, first_draw: int
+) -> NDArray[Any]:
     """Whole numbers stored as floats (Stan, R, CSV). The array is checked and converted in blocks."""
     step = max(1, _BLOCK_CELLS // array.shape[1])
     low, high = 0.0, 0.0
@@ -172,8 +197,8 @@ def _from_floats(array: NDArray[Any], argument: str, first_draw: int) -> NDArray
             value = array[t, i]
             what = "a missing value" if np.isnan(value) else f"{value!s}, which is no whole number"
             raise ValueError(
-                f"'{argument}' must hold whole labels; draw {first_draw + t}, item {i} (counted from 0) "
-                f"has {what}."
+                f"'{argument}' must hold whole labels; {_place(first_draw + t, i, items)} has {what}."
+                + _way_out(array)
             )
         low, high = min(low, float(block.min())), max(high, float(block.max()))
     for dtype in (np.int8, np.int16, np.int32, np.int64):
@@ -183,7 +208,7 @@ def _from_floats(array: NDArray[Any], argument: str, first_draw: int) -> NDArray
     raise ValueError(f"'{argument}' has labels too large for integers: from {low:g} to {high:g}.")
 
 
-def _from_objects(array: NDArray[Any], argument: str) -> NDArray[Any]:
+def _from_objects(array: NDArray[Any], argument: str, items: Sequence[Any] | None) -> NDArray[Any]:
     """Any hashable labels, numbered in order of appearance; missing ones are refused."""
     codes: dict[Any, int] = {}
     out = np.empty(array.shape, dtype=np.int64)
@@ -192,17 +217,32 @@ def _from_objects(array: NDArray[Any], argument: str) -> NDArray[Any]:
         if missing or (isinstance(value, float | np.floating) and value != round(value)):
             what = "a missing value" if missing else f"{value!r}, which is no whole number"
             raise ValueError(
-                f"'{argument}' must hold whole labels or strings; draw {t}, item {i} (counted from 0) "
-                f"has {what}."
+                f"'{argument}' must hold whole labels or strings; {_place(t, i, items)} has {what}."
             )
         try:
             out[t, i] = codes.setdefault(value, len(codes))
         except TypeError:
             raise TypeError(
-                f"'{argument}' must hold labels (whole numbers or strings); draw {t}, item {i} "
-                f"(counted from 0) has {value!r}."
+                f"'{argument}' must hold labels (whole numbers or strings); {_place(t, i, items)} has "
+                f"{value!r}."
             ) from None
     return out
+
+
+def _place(t: int, i: int, items: Sequence[Any] | None) -> str:
+    return (
+        f"draw {t}, item {i} (counted from 0)" if items is None else f"draw {t}, item '{items[i]}'"
+    )
+
+
+def _way_out(array: NDArray[Any]) -> str:
+    """What may help where labels are no whole numbers."""
+    if np.all((array >= 0) & (array <= 1)):
+        return " For the probabilities of clusters see soft_draws."
+    whole = np.all(array == np.rint(array), axis=0)
+    if 0 < whole.sum() < whole.size:
+        return " Leave such columns out, or name the variable that holds the labels: 'var'."
+    return ""
 
 
 def _is_missing(value: Any) -> bool:

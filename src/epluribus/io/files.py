@@ -7,7 +7,7 @@ import os
 import tempfile
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from epluribus.estimate import Estimate
 
 __all__ = [
+    "Labels",
+    "check_labels_target",
     "check_target",
+    "match_items",
     "read_labels",
     "write_arrays",
     "write_csv",
@@ -30,19 +33,54 @@ __all__ = [
 _WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")
 
 
-def read_labels(path: Path) -> list[Any]:
-    """One partition: one label a line, one row, or the column `cluster` that `write_estimate` makes."""
-    from epluribus.io.read import read_source
+class Labels(NamedTuple):
+    """One partition from a file."""
 
+    labels: list[Any]
+    items: list[str] | None
+
+
+def read_labels(path: Path) -> Labels:
+    """One partition: one label a line, one row, or the columns that `write_estimate` makes."""
+    from epluribus.io.read import read_source, told_by
+    from epluribus.io.text import read_cells
+
+    if told_by(path) == "text":
+        header, rows = read_cells(path)
+        if header is not None and "cluster" in header:
+            at = header.index("cluster")
+            names = header.index("item") if "item" in header else None
+            items = None if names is None else [row[names] for row in rows]
+            return Labels([row[at] for row in rows], items)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* counts the draws")  # here it counts the items
         source = read_source(path)
     array = np.asarray(source.labels)
     if source.items is not None and "cluster" in source.items:
-        return list(array[:, list(source.items).index("cluster")].tolist())
+        return Labels(array[:, list(source.items).index("cluster")].tolist(), None)
     if array.ndim == 2 and source.items is None and array.shape[0] == 1:
-        return list(array[0].tolist())
-    return list(array.tolist() if array.ndim == 1 else array[:, -1].tolist())
+        return Labels(array[0].tolist(), None)
+    return Labels(array.tolist() if array.ndim == 1 else array[:, -1].tolist(), None)
+
+
+def match_items(a: Labels, b: Labels, path_a: Path, path_b: Path) -> tuple[list[Any], list[Any]]:
+    """Labels of two files of the same items, in the order of the first; by name, where both have names."""
+    if len(a.labels) != len(b.labels):
+        raise ValueError(
+            f"The files must hold labels of the same items, one a line; '{path_a}' has "
+            f"{len(a.labels):,} and '{path_b}' has {len(b.labels):,}."
+        )
+    if a.items is None or b.items is None or a.items == b.items:
+        return a.labels, b.labels
+    place = {item: i for i, item in enumerate(b.items)}
+    odd = [item for item in a.items if item not in place]
+    if odd or len(place) < len(b.items):
+        what = f"'{odd[0]}' is not in '{path_b}'" if odd else f"a name is twice in '{path_b}'"
+        raise ValueError(
+            f"The files must name the same items in their column 'item'; {what}. Without that column "
+            "labels are compared line by line."
+        )
+    return a.labels, [b.labels[place[item]] for item in a.items]
 
 
 # --- output ---
@@ -59,6 +97,10 @@ def check_target(path: Path, ending: str) -> Path:
 def _check_parent(path: Path) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder '{path.parent}' to write '{path.name}' into.")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(
+            f"The folder '{path.parent}' does not allow '{path.name}' to be written."
+        )
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -92,14 +134,21 @@ def _umask() -> int:
     return mask
 
 
+def check_labels_target(path: Path) -> str:
+    """The ending of a file that labels can be written to, checked before a long run."""
+    kind = path.suffix.lower()
+    if kind not in _WRITABLE:
+        raise ValueError(f"The output '{path}' must end in {_one_of()}; it ends in '{kind}'.")
+    _check_parent(path)
+    return kind
+
+
 def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> None:
     """Labels as csv or parquet (item, cluster, certainty), txt, npy or json, by the name's ending."""
     from epluribus.io.results import columns
     from epluribus.io.saved import to_json
 
-    kind = path.suffix.lower()
-    if kind not in _WRITABLE:
-        raise ValueError(f"The output '{path}' must end in {_one_of()}; it ends in '{kind}'.")
+    kind = check_labels_target(path)
     if certainty is not None and kind not in (".csv", ".parquet"):
         raise ValueError(
             f"'certainty' must be None for the output '{path}': only .csv and .parquet have a column "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +16,20 @@ __all__ = ["from_frame", "is_frame"]
 
 
 def is_frame(data: Any) -> bool:
-    """Whether `data` is a frame of pandas, polars or dask, or a table of pyarrow."""
-    ways = ("to_numpy", "compute", "to_pandas")
-    return hasattr(data, "columns") and any(hasattr(data, way) for way in ways)
+    """Whether `data` is a frame of pandas, polars (lazy too) or dask, or a table of pyarrow."""
+    ways = ("to_numpy", "compute", "collect", "to_pandas")
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # a lazy frame of polars says that names of columns cost time
+        return hasattr(data, "columns") and any(hasattr(data, way) for way in ways)
 
 
 def from_frame(frame: Any, *, var: str | None = None, chain: str | None = None) -> Source:
     """Labels, item names and chains of a frame."""
     if not hasattr(frame, "to_numpy"):
-        frame = frame.compute() if hasattr(frame, "compute") else frame.to_pandas()
+        way = next(way for way in ("compute", "collect", "to_pandas") if hasattr(frame, way))
+        frame = getattr(frame, way)()
 
     if getattr(getattr(frame, "index", None), "nlevels", 1) > 1 and "draw" in frame.index.names:
         frame = frame.reset_index()  # as xarray makes it: chain, draw and perhaps item

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._need import need
-from epluribus.io.source import Source
+from epluribus._validate import quoted
+from epluribus.io.source import HOW_TO_NAME, Source, names_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,14 +67,15 @@ def from_labelled(
     draw = "sample" if draw not in data.dims and "sample" in data.dims else draw
     if hasattr(data, "data_vars"):
         data = data[_label_variable(data, var, chain, draw)]
+    name = None if data.name is None else str(data.name)
     dims = list(data.dims)
     leading = [dim for dim in (chain, draw) if dim in dims]
     if draw in leading:
         rest = [dim for dim in dims if dim not in leading]
         if len(rest) != 1:
             raise ValueError(
-                f"'z' must have one dimension besides {chain} and {draw}, the items; got dimensions "
-                f"{tuple(dims)}."
+                f"'{name or 'z'}' must have one dimension besides {chain} and {draw}, the items; got "
+                f"dimensions {tuple(dims)}."
             )
         data = data.transpose(*leading, rest[0])
         item = rest[0]
@@ -83,15 +85,13 @@ def from_labelled(
     chains = np.asarray(data.coords[chain]) if stacked else None
     # Numbers may be on disk or in a dask array, and are read in blocks later.
     labels = data if data.dtype.kind in "iufb" else np.asarray(data)
-    return Source(labels, _names(data, item), chains)
+    return Source(labels, _names(data, item), chains, name)
 
 
 def _names(data: Any, item: Any) -> list[str] | None:
     if item not in data.coords:
         return None
-    values = np.asarray(data.coords[item])
-    # A bare index is no name.
-    return [str(name) for name in values] if values.dtype.kind in "USOT" else None
+    return names_of(np.asarray(data.coords[item]).tolist())
 
 
 def _dataset(data: Any, group: str) -> Any:
@@ -104,7 +104,10 @@ def _dataset(data: Any, group: str) -> Any:
     if group in groups:
         data = data[group]
     elif groups:
-        raise ValueError(f"'group' must be one of {groups}; got '{group}'.")
+        raise ValueError(
+            f"There is no group '{group}' to read the labels from; there are {quoted(groups)}. Name one: "
+            f"Draws.from_arviz(data, group='{groups[0]}')."
+        )
     return data.to_dataset() if hasattr(data, "children") else data
 
 
@@ -134,9 +137,14 @@ def _label_variable(data: Any, var: str | None, chain: str, draw: str) -> str:
         found = f"{len(candidates)} ({', '.join(candidates)})" if candidates else "none"
         raise ValueError(
             "'var' must name the variable that holds the labels: of the variables "
-            f"{names}, those of whole numbers by draw and item are {found}."
+            f"{_with_dims(data, names)}, those of whole numbers by draw and one other dimension, the "
+            f"items, are {found}. {HOW_TO_NAME}"
         )
     return candidates[0]
+
+
+def _with_dims(data: Any, names: list[str]) -> str:
+    return ", ".join(f"{name} ({', '.join(map(str, data[name].dims))})" for name in names)
 
 
 def _is_whole(variable: Any) -> bool:

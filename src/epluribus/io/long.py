@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._validate import quoted
-from epluribus.io.source import Source
+from epluribus.io.source import Source, names_of
+from epluribus.io.tables import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,6 +52,8 @@ def from_long(
     if not items:
         return None
     labels = [name for name in names if (name != items[0] if var is None else name == var)]
+    if len(labels) > 1:  # parameters are no whole numbers
+        labels = [name for name in labels if is_whole(columns[name])] or labels
     if len(labels) != 1:
         came = f"; got '{var}'" if var is not None else ""
         raise ValueError(
@@ -74,8 +77,14 @@ def from_long(
     order = np.lexsort((item, draw))
     values = columns[labels[0]][order].reshape(n_draws, n_items)
     first = columns[items[0]][order[:n_items]]
-    own = None if first.dtype.kind in "iuf" else [str(name) for name in first]
-    return Source(values, own, None if chains is None else chains[order[::n_items]])
+    if first.dtype.kind == "f" and is_whole(first):
+        first = first.astype(np.int64)
+    return Source(
+        values,
+        names_of(first.tolist()),
+        None if chains is None else chains[order[::n_items]],
+        labels[0],
+    )
 
 
 def _is_index(codes: IntArray, draw: IntArray) -> bool:

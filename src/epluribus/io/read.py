@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from epluribus.draws import Draws
 
-__all__ = ["read_draws", "read_source"]
+__all__ = ["read_draws", "read_source", "told_by"]
 
 _TEXT = (".csv", ".txt", ".tsv", ".dat", "")
 _READABLE = (
@@ -102,7 +102,8 @@ def read_source(path: Path, *, var: str | None = None) -> Source:
 
         return read_text(path, var)
     if not path.exists():
-        raise FileNotFoundError(f"There is no file '{path}'.")
+        address = " An address is not read: fetch the file first." if ":/" in str(path) else ""
+        raise FileNotFoundError(f"There is no file '{path}'.{address}")
     kind = _kind(path)
     if kind == ".zarr" or kind in (".nc", ".nc4", ".netcdf", ".cdf"):
         from epluribus.io.labelled import read_groups
@@ -127,12 +128,18 @@ def read_source(path: Path, *, var: str | None = None) -> Source:
     raise ValueError(f"The file '{path}' must be one of {_READABLE}; its name ends in '{kind}'.")
 
 
+def told_by(path: Path) -> str:
+    """Whether a file is "text", by its name, or else its ending."""
+    kind = _kind(path)
+    return "text" if str(path) == STDIN or kind in _TEXT else kind
+
+
 def _kind(path: Path) -> str:
     """The ending that tells the format."""
     if path.is_dir() and any((path / name).exists() for name in ("zarr.json", ".zgroup")):
         return ".zarr"
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if len(suffixes) > 1 and suffixes[-1] == ".gz":
+    if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".xz"):
         return suffixes[-2]
     return suffixes[-1] if suffixes else ""
 
@@ -140,15 +147,18 @@ def _kind(path: Path) -> str:
 def _load_numpy(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"The file '{path}' could not be read as NumPy data: {error}") from None
+    except (ValueError, OSError, EOFError):
+        raise ValueError(
+            f"The file '{path}' could not be read as NumPy data: it is none, it is cut short, or it holds "
+            "Python objects, which are not read. np.save of an array of numbers writes what can be read."
+        ) from None
 
 
 def _read_npz(path: Path, var: str | None) -> Source:
     with _load_numpy(path) as archive:
         name = pick_table(archive.files, archive.__getitem__, var, f"the file '{path}'")
         items = archive["items"].tolist() if "items" in archive.files else None
-        return Source(archive[name], items)
+        return Source(archive[name], items, variable=None if name == "labels" else name)
 
 
 def _read_parquet(path: Path, var: str | None) -> Source:

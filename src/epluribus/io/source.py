@@ -9,10 +9,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["STDIN", "Source"]
+__all__ = ["HOW_TO_NAME", "STDIN", "Source", "names_of"]
 
+HOW_TO_NAME = "Draws(data, var='z') names it, or --var z on the command line."
 STDIN = "-"
 """The name that means standard input."""
+
+
+def names_of(values: Sequence[Any]) -> list[str] | None:
+    """Names of items as text; None where they only count from 0, which is no name."""
+    texts = [str(value) for value in values]
+    return None if texts == [str(i) for i in range(len(texts))] else texts
 
 
 class Source(NamedTuple):
@@ -24,3 +31,5 @@ class Source(NamedTuple):
     """Names of the items."""
     chains: NDArray[Any] | None = None
     """Chain of each draw, where the labels have two dimensions."""
+    variable: str | None = None
+    """What the labels are called where they come from."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus.io.source import HOW_TO_NAME
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -33,7 +35,7 @@ def pick_table(
     if len(tables) != 1:
         raise ValueError(
             f"'var' must name the table of labels: {where} has {list(names)}, of which "
-            f"{tables or 'none'} could be it."
+            f"{tables or 'none'} could be it. {HOW_TO_NAME}"
         )
     return tables[0]
 

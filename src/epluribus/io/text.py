@@ -8,10 +8,12 @@ left out.
 from __future__ import annotations
 
 import csv
-import gzip
+import lzma
 import re
 import sys
 import warnings
+import zlib
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["read_lines", "read_text"]
+__all__ = ["read_cells", "read_lines", "read_text"]
 
 _DELIMITERS = (",", ";", "\t")
 _MISSING = {"", "na", "nan", "null", "none", "?"}
+_COMPRESSED = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "lzma": b"\xfd7zXZ"}
+"""Modules that undo a compression, and how such files begin."""
 _END_OF_WARMUP = "Adaptation terminated"
 _QUOTED_NAME = re.compile(r'\s*"[^"]*"[\s,;][^"]*')
 """A line of R's `write.table` without a header: the name of the row is quoted, the numbers are not."""
@@ -38,7 +42,7 @@ def read_text(path: Path, var: str | None = None) -> Source:
     lines = _read_lines(path)
     if not lines:
         raise ValueError(f"The file '{path}' is empty.")
-    delimiter = next((mark for mark in _DELIMITERS if mark in lines[0].text), None)
+    delimiter = _delimiter(lines)
     rows = _split(lines[:2], delimiter)
     plain = len(rows) == 1 or any(_is_number(cell) for cell in rows[1])
     if not plain:  # labels are words: whether the first row is a header, all rows must tell
@@ -46,7 +50,7 @@ def read_text(path: Path, var: str | None = None) -> Source:
     named = all(_QUOTED_NAME.fullmatch(line.text) for line in lines[:2])
     header = None if named else _find_header(rows)
     body = lines if header is None else lines[1:]
-    if not body:
+    if not body or (len(lines) == 1 and _is_header_alone(rows[0])):
         raise ValueError(f"The file '{path}' has a header but no draws.")
     skip = int(named or (header is not None and _has_row_names(header, rows[1])))
     numbers = _parse_numbers(body, delimiter) if plain else None
@@ -55,6 +59,19 @@ def read_text(path: Path, var: str | None = None) -> Source:
         return _without_names(path, table, var)
     header = header[len(header) - table.shape[1] :]
     return pick_columns(header, lambda i: table[:, i], where=f"the file '{path}'", var=var)
+
+
+def read_cells(path: Path) -> tuple[list[str] | None, list[list[str]]]:
+    """The header, if there is one, and all other rows as they are; row names are left out."""
+    lines = _read_lines(path)
+    if not lines:
+        raise ValueError(f"The file '{path}' is empty.")
+    rows = _split(lines, _delimiter(lines))
+    header = _find_header(rows)
+    if header is None:
+        return None, rows
+    skip = int(len(rows) > 1 and _has_row_names(header, rows[1]))
+    return header[-len(rows[-1]) + skip :] if skip else header, [row[skip:] for row in rows[1:]]
 
 
 class _Line(NamedTuple):
@@ -77,15 +94,24 @@ def _read_lines(path: Path) -> list[_Line]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, perhaps gzipped, or of standard input."""
+    """The lines of a text file, perhaps compressed (gzip, bzip2, xz), or of standard input."""
+    if str(path) == STDIN:
+        stream = getattr(sys.stdin, "buffer", None)
+        data = sys.stdin.read().encode() if stream is None else stream.read()
+    else:
+        data = path.read_bytes()
     try:
-        if str(path) == STDIN:
-            return sys.stdin.read().removeprefix("\ufeff").splitlines()
-        opener = gzip.open if path.suffix.lower() == ".gz" else open
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
-            return str(stream.read()).splitlines()
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+        for module, begin in _COMPRESSED.items():
+            if data.startswith(begin):
+                data = import_module(module).decompress(data)
+        return data.decode("utf-8-sig").splitlines()
+    except (UnicodeDecodeError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"The file '{path}' could not be read as text: {error}.") from None
+
+
+def _delimiter(lines: list[_Line]) -> str | None:
+    """What parts the cells; None for blanks."""
+    return next((mark for mark in _DELIMITERS if mark in lines[0].text), None)
 
 
 def _split(lines: list[_Line], delimiter: str | None) -> list[list[str]]:
@@ -111,6 +137,12 @@ def _find_header(rows: list[list[str]]) -> list[str] | None:
         return first
     seen = {cell for row in rest for cell in row}
     return None if seen.intersection(first) else first
+
+
+def _is_header_alone(row: list[str]) -> bool:
+    """Whether the only line names columns: words, all different. As a draw every item would be alone."""
+    words = not any(_is_number(cell) for cell in row)
+    return words and len(row) > 1 and len(set(row)) == len(row)
 
 
 def _has_row_names(header: list[str], first: list[str]) -> bool:
@@ -175,4 +207,10 @@ def _parse_cells(path: Path, body: list[_Line], delimiter: str | None, skip: int
             return cells.astype(dtype)
         except (ValueError, OverflowError):
             continue
+    for (t, i), cell in np.ndenumerate(cells):
+        if _is_number(cell) and not float(cell).is_integer():
+            raise ValueError(
+                f"The file '{path}' must hold labels, whole numbers or words; line {body[t].number}, "
+                f"cell {skip + i + 1} has {cell}."
+            )
     return cells

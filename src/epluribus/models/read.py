@@ -71,27 +71,32 @@ def read_numbers(path: str | Path) -> NDArray[Any]:
     """
     path = Path(path)
     if str(path) != STDIN and not path.is_file():
-        raise FileNotFoundError(f"'path' must be a file; {path} is not there.")
+        raise FileNotFoundError(f"There is no file '{path}'.")
     if path.suffix == ".npy":
         return np.asarray(np.load(path, allow_pickle=False))
-    rows = []
+    rows: list[list[float]] = []
+    header: list[str] = []
     for number, line in enumerate(read_lines(path), start=1):
-        cells = line.replace(",", " ").replace(";", " ").split()
+        cells = [cell.strip("\"'") for cell in line.replace(",", " ").replace(";", " ").split()]
         if not cells:
             continue
+        # R writes names of rows, and above them nothing, or an empty name.
+        has_name = bool(header) and (header[0] == "" or len(header) == len(cells) - 1)
         try:
-            rows.append([float(cell) for cell in cells])
+            rows.append([float(cell) for cell in cells[has_name:]])
         except ValueError:
-            if rows or number > 1:
+            if rows or header:
                 raise ValueError(
-                    f"'path' must hold numbers; line {number} of {path} is {line.strip()[:60]!r}."
+                    f"The file '{path}' must hold numbers; line {number} is {line.strip()[:60]!r}."
                 ) from None
+            header = cells
+            continue
         if len(rows) > 1 and len(rows[-1]) != len(rows[0]):
             raise ValueError(
-                f"'path' must have lines of one length; line {number} of {path} has "
+                f"The file '{path}' must have lines of one length; line {number} has "
                 f"{len(rows[-1])} numbers, those before have {len(rows[0])}."
             )
     if not rows:
-        raise ValueError(f"'path' must hold numbers; {path} has none.")
+        raise ValueError(f"The file '{path}' must hold numbers; it has none.")
     table = np.array(rows)
     return table[:, 0] if table.shape[1] == 1 else table
