@@ -19,6 +19,7 @@ from scipy.special import softmax
 
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import Draws
+from epluribus.io.labelled import item_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +50,8 @@ def soft_draws(
     Parameters
     ----------
     probabilities : array_like of shape (n_draws, n_items, n_clusters), or with chains before
-        Probability of each cluster, also called responsibilities; for each item they sum to 1.
+        Probability of each cluster, also called responsibilities; for each item they sum to 1. The
+        items of an xarray DataArray may have names; its last dimension is that of the clusters.
     log : bool, default False
         Whether they are logarithms; these need not be normalized.
     n_draws_each : int, default 1
@@ -78,6 +80,8 @@ def soft_draws(
     100
     """
     source, chains = _as_probabilities(probabilities)
+    if items is None and hasattr(probabilities, "coords"):
+        items = item_names(probabilities, probabilities.dims[-2])
     count = check_count(n_draws_each, "n_draws_each")
     n_draws, n_items, n_clusters = source.shape
     shared = _check_weights(weights, n_draws)
@@ -148,6 +152,9 @@ def soft_psm(
 
 def _as_probabilities(values: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """An array (draws, items, clusters), and the chain of each draw."""
+    if hasattr(values, "coords"):  # of xarray: chain and draw come first, whatever their place
+        leading = [dim for dim in ("chain", "draw") if dim in values.dims]
+        values = values.transpose(*leading, ...)
     array = np.asarray(values)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"'probabilities' must hold numbers; got values of type {array.dtype}.")

@@ -92,3 +92,18 @@ def test_bad_probabilities_are_refused_in_words(p, options, error, message):
 def test_number_of_draws_is_checked():
     with pytest.raises(ValueError, match="'n_draws_each' must be at least 1; got 0"):
         epl.soft_draws(P, n_draws_each=0)
+
+
+def test_labelled_probabilities_keep_names_and_chains():
+    import xarray as xr
+
+    p = np.random.default_rng(1).dirichlet(np.ones(3), size=(2, 5, 4))
+    data = xr.DataArray(
+        p, dims=("chain", "draw", "gene", "k"), coords={"gene": ["a", "b", "c", "d"]}
+    )
+    draws = epl.soft_draws(data, rng=1)
+    assert draws.items == ("a", "b", "c", "d")
+    np.testing.assert_array_equal(draws, epl.soft_draws(p, rng=1))
+    turned = data.transpose("gene", "draw", "chain", "k")
+    np.testing.assert_array_equal(epl.soft_draws(turned, rng=1), draws)
+    np.testing.assert_allclose(epl.soft_psm(turned), epl.soft_psm(p))

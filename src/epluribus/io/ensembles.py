@@ -36,7 +36,8 @@ def stack_labels(estimators: Sequence[Any], noise: str = "alone") -> NDArray[Any
             name = type(estimator).__name__
             raise ValueError(
                 f"'estimators' must be fitted and have 'labels_'; number {t} ({name}) has none. Fit "
-                "it first; of one that only predicts, give the labels as a row of 'Draws'."
+                "it first; of one that only predicts, such as GaussianMixture, give what 'predict' returns: "
+                "as a row of Draws, or as a column of X for ConsensusClustering."
             )
         rows.append(np.asarray(labels))
         if len(rows[t]) != len(rows[0]):

@@ -17,7 +17,7 @@ from epluribus.io.source import HOW_TO_NAME, Source, names_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["from_labelled", "read_groups"]
+__all__ = ["from_labelled", "item_names", "read_groups"]
 
 _GROUP = "posterior"
 
@@ -85,10 +85,11 @@ def from_labelled(
     chains = np.asarray(data.coords[chain]) if stacked else None
     # Numbers may be on disk or in a dask array, and are read in blocks later.
     labels = data if data.dtype.kind in "iufb" else np.asarray(data)
-    return Source(labels, _names(data, item), chains, name)
+    return Source(labels, item_names(data, item), chains, name)
 
 
-def _names(data: Any, item: Any) -> list[str] | None:
+def item_names(data: Any, item: Any) -> list[str] | None:
+    """Names along the dimension of the items, where it has any."""
     if item not in data.coords:
         return None
     return names_of(np.asarray(data.coords[item]).tolist())

@@ -84,7 +84,8 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
     if array.ndim != 2:
         raise ValueError(
             f"The labels in {where} must be a matrix of draws by items, or have named dimensions; "
-            f"got an array of shape {array.shape}."
+            f"got an array of shape {array.shape}. In R, aperm(z, ...) and dimnames(z) make it one: "
+            "names(dimnames(z)) <- c('iteration', 'chain', 'variable')."
         )
     return Source(array)
 

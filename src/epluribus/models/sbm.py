@@ -225,10 +225,13 @@ def _from_edges(edges: Any, directed: bool, n_nodes: int | None) -> sparse.csr_a
     if not whole or (pairs.size and pairs.min() < 0):
         raise ValueError(
             "'adjacency' as an edge list must hold node numbers 0, 1, 2, ...; got "
-            f"{pairs[0].tolist() if whole is False else int(pairs.min())}."
+            f"{pairs[0].tolist() if whole is False else int(pairs.min())}. For nodes with names give "
+            "networkx.Graph(edges)."
         )
     pairs = pairs.astype(np.int64)
     seen = int(pairs.max()) + 1 if pairs.size else 0
+    if seen == 0 and n_nodes in (None, 0):
+        raise ValueError("'adjacency' must have at least one node; it has none.")
     N = seen if n_nodes is None else check_count(n_nodes, "n_nodes")
     if max(seen, 1) > N:
         raise ValueError(
@@ -238,7 +241,7 @@ def _from_edges(edges: Any, directed: bool, n_nodes: int | None) -> sparse.csr_a
     if loops.size:
         raise ValueError(
             f"'adjacency' must have no loops; edge {loops[0]} joins node {pairs[loops[0], 0]} to "
-            "itself."
+            "itself. From a networkx graph: graph.remove_edges_from(nx.selfloop_edges(graph))."
         )
     _refuse_repeats(pairs if directed else np.sort(pairs, axis=1))
     if not directed:
@@ -257,5 +260,5 @@ def _refuse_repeats(pairs: NDArray[np.int64]) -> None:
             f"'adjacency' must list each edge once, the model is for binary data; ({i}, {j}) is "
             "there "
             f"{times.max()} times. Drop the repeats, or give directed=True if (i, j) and (j, i) "
-            "differ."
+            "differ; graph.to_undirected() drops those of a networkx graph."
         )
