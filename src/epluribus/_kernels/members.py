@@ -269,6 +269,8 @@ def members_costs(
 ) -> None:
     """Cost of adding item i, which has been taken out of cluster `own` (-1 for none), to every cluster.
 
+    If f0 is linear, without what `joint[0]` adds to all of them.
+
     `joint` and `size_sum` are those with the item in its place. They are used if f0 is not linear.
     """
     labels, first, member, of = clusters.labels, sets.first, sets.member, sets.of
@@ -281,7 +283,7 @@ def members_costs(
         size_sum -= tables.size[clusters.sizes[own]]
     for q in range(clusters.n_kinds[0]):
         n = clusters.kinds[q]
-        met.by_size[n] = tables.size[n] + base * weights.sum() if row is None else 0.0
+        met.by_size[n] = tables.size[n] if row is None else 0.0
         met.size[q] = size_sum + tables.size[n]
     begin = sets.of_first[i]
     for at in range(begin, sets.of_first[i + 1]):

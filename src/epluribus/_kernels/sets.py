@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
+from epluribus._kernels.dispatch import part
 
 __all__ = ["fill_of", "fill_slots", "sort_groups", "take_sets"]
 
@@ -33,28 +34,26 @@ def sort_groups(
     first[0] = 0
 
 
-@kernel
-def _find(
-    key: np.uint64,
-    members: NDArray[np.int32],
-    hashes: NDArray[np.uint64],
-    set_first: NDArray[np.int64],
-    set_member: NDArray[np.int32],
-    slots: NDArray[np.int32],
-) -> np.uint64:
-    """The slot that holds this set, or the free one where it belongs."""
-    n = members.shape[0]
+@part
+def _slot_of(key: np.uint64, hashes: NDArray[np.uint64], slots: NDArray[np.int32]) -> np.uint64:
+    """The first slot that holds a set with this hash, or a free one."""
     slot = key & np.uint64(slots.shape[0] - 1)
-    while slots[slot] >= 0:
-        b = slots[slot]
-        if hashes[b] == key and set_first[b + 1] - set_first[b] == n:
-            same = True
-            for at in range(n):
-                same = same and set_member[set_first[b] + at] == members[at]
-            if same:
-                break
+    while slots[slot] >= 0 and hashes[slots[slot]] != key:
         slot = (slot + np.uint64(1)) & np.uint64(slots.shape[0] - 1)
     return slot
+
+
+@part
+def _same(
+    a: NDArray[np.int32], begin: int, end: int, b: NDArray[np.int32], first: int, last: int
+) -> bool:
+    """Whether a[begin:end] and b[first:last] are the same."""
+    same = end - begin == last - first
+    at = 0
+    while same and begin + at < end:
+        same = a[begin + at] == b[first + at]
+        at += 1
+    return same
 
 
 @kernel
@@ -64,6 +63,8 @@ def take_sets(
     draw_weight: float,
     number: NDArray[np.uint64],
     n_sets: int,
+    keys: NDArray[np.uint64],  # WORK (groups,)
+    found: NDArray[np.uint64],  # WORK (groups,)
     weight: NDArray[np.float64],  # OUT, added to
     hashes: NDArray[np.uint64],  # OUT, added to
     set_first: NDArray[np.int64],  # OUT, added to
@@ -72,24 +73,34 @@ def take_sets(
 ) -> int:
     """Add the groups of one draw, sorted by `sort_groups`, that hold two items or more.
 
-    Returns the number of distinct sets.
+    Returns the number of distinct sets. All are looked up before any is compared: one need not wait for
+    the memory of another.
     """
     for v in range(first.shape[0] - 1):
-        if first[v + 1] - first[v] < 2:
-            continue
-        members = member[first[v] : first[v + 1]]
         key = np.uint64(0)
-        for i in members:
-            key ^= number[i]
-        slot = _find(key, members, hashes, set_first, set_member, slots)
+        for at in range(first[v], first[v + 1]):
+            key ^= number[member[at]]
+        keys[v] = key
+    for v in range(first.shape[0] - 1):
+        found[v] = _slot_of(keys[v], hashes, slots)
+    for v in range(first.shape[0] - 1):
+        begin, end = first[v], first[v + 1]
+        if end - begin < 2:
+            continue
+        slot = found[v]
+        while slots[slot] >= 0:
+            b = slots[slot]
+            if _same(member, begin, end, set_member, set_first[b], set_first[b + 1]):
+                break
+            slot = (slot + np.uint64(1)) & np.uint64(slots.shape[0] - 1)
         if slots[slot] < 0:
             slots[slot] = n_sets
             weight[n_sets] = 0.0
-            hashes[n_sets] = key
-            begin = set_first[n_sets]
-            for at in range(members.shape[0]):
-                set_member[begin + at] = members[at]
-            set_first[n_sets + 1] = begin + members.shape[0]
+            hashes[n_sets] = keys[v]
+            new = set_first[n_sets]
+            for at in range(end - begin):
+                set_member[new + at] = member[begin + at]
+            set_first[n_sets + 1] = new + end - begin
             n_sets += 1
         weight[slots[slot]] += draw_weight
     return n_sets

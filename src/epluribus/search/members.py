@@ -52,6 +52,7 @@ def collect_sets(
     set_member = np.empty(n_draws * n_items, dtype=np.int32)
     hashes = np.empty(n_draws * groups, dtype=np.uint64)
     number = np.random.default_rng(0).integers(0, 2**64, (n_items,), dtype=np.uint64)
+    keys, found = np.empty(groups, dtype=np.uint64), np.empty(groups, dtype=np.uint64)
     slots = np.empty(0, dtype=np.int32)
     n_sets = 0
     for begin in range(0, n_draws, _BLOCK):
@@ -70,7 +71,8 @@ def collect_sets(
             sort_groups(row, first, member)
             if distinct:
                 n_sets = take_sets(
-                    first, member, weight, number, n_sets, set_weight, hashes, set_first, set_member, slots
+                    first, member, weight, number, n_sets, keys, found, set_weight, hashes, set_first,
+                    set_member, slots,
                 )  # fmt: skip
             else:
                 ends = np.unique(first[1:])  # groups that are not empty
@@ -146,6 +148,10 @@ class MembersObjective(Objective):
     def _sums(self, state: Clusters) -> tuple[NDArray[np.float64], float]:
         """The sums if f0 is not linear; the kernels need none if it is."""
         return (np.zeros(self.n_draws), 0.0) if self.loss.linear else self.sums(state)
+
+    def value_of(self, labels: IntArray) -> float:
+        """Expected loss of canonical labels."""
+        return self.value(self.start(labels))  # type: ignore[arg-type]
 
     # --- moves ---
 

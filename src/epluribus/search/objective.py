@@ -41,8 +41,8 @@ NEVER = np.zeros(1, dtype=np.uint8)
 NEVER.flags.writeable = False
 
 
-_CELLS = 1 << 20
-"""Cells of a table of doubles held at a time: 8 MB."""
+_CELLS = 1 << 18
+"""Group sizes worked on at a time: half a MB, and 2 MB of f3 of them."""
 _WALK = 32.0
 _STEP = 64.0
 """Cost of walking past a member of a group, and of finding the group, in entries of the contingency tables
@@ -56,7 +56,11 @@ def _group_sizes(table: NDArray[np.unsignedinteger[Any]], groups: int) -> NDArra
     """(n_draws, groups) sizes of the groups of each draw."""
     n_items, n_draws = table.shape
     sizes = np.zeros((n_draws, groups, 1), dtype=count_dtype(n_items))
-    count_tables(table, 0, n_draws, np.zeros(n_items, dtype=np.int64), sizes)
+    one = np.zeros(n_items, dtype=np.int64)
+    block = max(16, _CELLS // groups)
+    for begin in range(0, n_draws, block):
+        end = min(begin + block, n_draws)
+        count_tables(table, begin, end, one, sizes[begin:end])
     return sizes[:, :, 0]
 
 
@@ -102,7 +106,7 @@ class Objective:
         self.total_weight = float(weights.sum())
         self.f1, self.f2, f3 = loss.tables(self.n_items)
         sizes = _group_sizes(table, self.groups)
-        rows = max(1, _CELLS // self.groups)  # at a time, since f3 of them all may be large
+        rows = max(16, _CELLS // self.groups)  # at a time, since f3 of them all may be large
         parts = [f3[sizes[at : at + rows]].sum(axis=1) for at in range(0, self.n_draws, rows)]
         self.group_sums = np.concatenate(parts)
         self._n_groups = (sizes > 0).sum(axis=1)
