@@ -1,5 +1,6 @@
 """Many small clusters: walking through members gives what contingency tables give, in less memory."""
 
+import sys
 import time
 import tracemalloc
 
@@ -71,7 +72,7 @@ def both(draws, loss):
 @pytest.fixture
 def always_members(monkeypatch):
     """Objectives walk through members whatever the sample."""
-    monkeypatch.setattr(choice, "_walking_pays", lambda *_: True)
+    monkeypatch.setattr(choice, "walking_pays", lambda *_: True)
 
 
 # --- the same as with contingency tables ---
@@ -227,8 +228,6 @@ def test_hash_table_grows_and_collisions_are_told_apart(monkeypatch):
 @pytest.mark.parametrize("name", ["vi", "binder", "nvi", "omari", "power"])
 @pytest.mark.usefixtures("always_members")
 def test_minimum_of_few_items(name, monkeypatch):
-    import sys
-
     monkeypatch.setattr(sys.modules["epluribus.search.minimize"], "_EXACT_ITEMS", 0)
     for seed in range(30):
         rng = np.random.default_rng(seed)
@@ -368,3 +367,27 @@ def test_thousands_of_clusters():
         rows = range(0, 100, 9)
         assert best.expected_loss < min(epl.expected_loss(draws[t], draws, name) for t in rows)
         assert best.expected_loss == pytest.approx(epl.expected_loss(best.labels, draws, name))
+
+
+@pytest.mark.parametrize("name", ["vi", "binder", "nvi", "omari"])
+def test_items_and_clusters_without_tables(name, monkeypatch):
+    module = sys.modules["epluribus.uncertainty.items"]  # by name it is the function
+    for seed in (1, 2, 7):
+        draws, rng = random_sample(seed)
+        for k in (1, 3, draws.n_items):
+            labels = epl.partition.canonical(rng.integers(k, size=draws.n_items))
+            tables = []
+            for walks in (False, True):
+                monkeypatch.setattr(module, "walking_pays", lambda *_, walks=walks: walks)
+                tables.append(
+                    {
+                        **epl.uncertainty.items(labels, draws, loss=name).columns(),
+                        **epl.uncertainty.clusters(labels, draws).columns(),
+                    }
+                )
+            for column, ref in tables[0].items():
+                if column in ("item", "cluster", "runner_up", "nearest"):
+                    continue  # ties may be settled by rounding
+                np.testing.assert_allclose(
+                    np.sort(tables[1][column]), np.sort(ref), atol=1e-12, err_msg=column
+                )

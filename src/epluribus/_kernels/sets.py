@@ -62,6 +62,7 @@ def take_sets(
     member: NDArray[np.int32],
     draw_weight: float,
     number: NDArray[np.uint64],
+    smallest: int,
     n_sets: int,
     keys: NDArray[np.uint64],  # WORK (groups,)
     found: NDArray[np.uint64],  # WORK (groups,)
@@ -71,7 +72,7 @@ def take_sets(
     set_member: NDArray[np.int32],  # OUT, added to
     slots: NDArray[np.int32],  # the hash table, -1 where free; at most half full at the end
 ) -> int:
-    """Add the groups of one draw, sorted by `sort_groups`, that hold two items or more.
+    """Add the groups of one draw, sorted by `sort_groups`, that hold `smallest` items or more.
 
     Returns the number of distinct sets. All are looked up before any is compared: one need not wait for
     the memory of another.
@@ -85,7 +86,7 @@ def take_sets(
         found[v] = _slot_of(keys[v], hashes, slots)
     for v in range(first.shape[0] - 1):
         begin, end = first[v], first[v + 1]
-        if end - begin < 2:
+        if end - begin < smallest:
             continue
         slot = found[v]
         while slots[slot] >= 0:

@@ -39,9 +39,13 @@ _BLOCK = 16
 
 
 def collect_sets(
-    table: NDArray[np.unsignedinteger[Any]], weights: NDArray[np.float64], *, distinct: bool
+    table: NDArray[np.unsignedinteger[Any]],
+    weights: NDArray[np.float64],
+    *,
+    distinct: bool,
+    smallest: int = 2,
 ) -> Sets:
-    """The groups of all draws: each distinct set of two items or more once, or all groups in turn."""
+    """The groups of all draws: each distinct set of `smallest` items or more once, or all in turn."""
     n_items, n_draws = table.shape
     groups = int(table.max()) + 1
     first, member = np.zeros(groups + 1, dtype=np.int64), np.empty(n_items, dtype=np.int32)
@@ -71,8 +75,8 @@ def collect_sets(
             sort_groups(row, first, member)
             if distinct:
                 n_sets = take_sets(
-                    first, member, weight, number, n_sets, keys, found, set_weight, hashes, set_first,
-                    set_member, slots,
+                    first, member, weight, number, smallest, n_sets, keys, found, set_weight, hashes,
+                    set_first, set_member, slots,
                 )  # fmt: skip
             else:
                 ends = np.unique(first[1:])  # groups that are not empty

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from epluribus.draws import Draws
     from epluribus.losses.base import Loss
 
-__all__ = ["NEVER", "Objective"]
+__all__ = ["NEVER", "Objective", "walking_pays"]
 
 NEVER = np.zeros(1, dtype=np.uint8)
 """A stop flag that is never set."""
@@ -64,7 +64,7 @@ def _group_sizes(table: NDArray[np.unsignedinteger[Any]], groups: int) -> NDArra
     return sizes[:, :, 0]
 
 
-def _walking_pays(table: NDArray[np.unsignedinteger[Any]], loss: Loss) -> bool:
+def walking_pays(table: NDArray[np.unsignedinteger[Any]], loss: Loss) -> bool:
     """Whether walking through members costs less than contingency tables, or these are too large.
 
     The estimate is taken to have as many clusters as the draws have on average.
@@ -128,7 +128,7 @@ class Objective:
         """The objective with contingency tables, or without them where clusters are many and small."""
         from epluribus.search.members import MembersObjective
 
-        kind = MembersObjective if _walking_pays(table, loss) else Objective
+        kind = MembersObjective if walking_pays(table, loss) else Objective
         return kind(table, weights, loss)
 
     def _make_tables(self) -> Tables:
