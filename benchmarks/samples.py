@@ -1,10 +1,11 @@
-"""Five samples of partitions that look like posterior draws, the same on every machine.
+"""Six samples of partitions that look like posterior draws, the same on every machine.
 
 - ``small``: Gibbs draws of a sparse Gaussian mixture on 82 galaxy-like values;
 - ``medium``, ``large``, ``wide``, ``huge``: items around the centres of a Gaussian mixture. The centres drift
   as a first-order autoregression over the draws; each draw takes labels from the responsibilities; clusters
   are cut by a plane, and neighbours joined, for a while at a time. So draws are autocorrelated, items
-  between clusters are uncertain, and the number of clusters varies.
+  between clusters are uncertain, and the number of clusters varies;
+- ``micro``: thousands of clusters of one to six items, as in record linkage.
 
 Labels are left switched, as samplers leave them.
 """
@@ -32,6 +33,7 @@ SHA256 = {  # of the int32 labels, first 16 digits
     "wide": "a7aacd0baa2b01d1",
     "large": "08fb7f7e13f407a0",
     "huge": "75aa229a81a2f416",
+    "micro": "a2e6be8cec3562b1",
 }
 
 
