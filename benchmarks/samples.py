@@ -1,10 +1,11 @@
-"""Five samples of partitions that look like posterior draws, the same on every machine.
+"""Six samples of partitions that look like posterior draws, the same on every machine.
 
 - ``small``: Gibbs draws of a sparse Gaussian mixture on 82 galaxy-like values;
 - ``medium``, ``large``, ``wide``, ``huge``: items around the centres of a Gaussian mixture. The centres drift
   as a first-order autoregression over the draws; each draw takes labels from the responsibilities; clusters
   are cut by a plane, and neighbours joined, for a while at a time. So draws are autocorrelated, items
-  between clusters are uncertain, and the number of clusters varies.
+  between clusters are uncertain, and the number of clusters varies;
+- ``micro``: thousands of clusters of one to six items, as in record linkage.
 
 Labels are left switched, as samplers leave them.
 """
@@ -24,6 +25,7 @@ SIZES = {
     "wide": (1_000, 1_000),
     "large": (5_000, 1_000),
     "huge": (50_000, 200),
+    "micro": (10_000, 200),
 }
 SHA256 = {  # of the int32 labels, first 16 digits
     "small": "64d7302f5782cf8e",
@@ -31,6 +33,7 @@ SHA256 = {  # of the int32 labels, first 16 digits
     "wide": "a7aacd0baa2b01d1",
     "large": "08fb7f7e13f407a0",
     "huge": "75aa229a81a2f416",
+    "micro": "a2e6be8cec3562b1",
 }
 
 
@@ -48,9 +51,11 @@ def load(name: str) -> np.ndarray:
 
 
 def make(name: str) -> np.ndarray:
-    """Make one of the five samples."""
+    """Make one of the six samples."""
     if name == "small":
         return mixture_draws(seed=1, n_draws=10_000)
+    if name == "micro":
+        return micro_draws(6, *SIZES[name])
     settings = {
         "medium": {"seed": 2, "k": 10, "concentration": 3.0},
         "large": {"seed": 3, "k": 30, "concentration": 3.0},
@@ -59,6 +64,29 @@ def make(name: str) -> np.ndarray:
     }[name]
     n_items, n_draws = SIZES[name]
     return drifting_draws(n_items=n_items, n_draws=n_draws, **settings)
+
+
+def micro_draws(seed: int, n_items: int, n_draws: int) -> np.ndarray:
+    """Draws around a true partition into clusters of 1 to 6 items, as record linkage gives.
+
+    Clusters lie on a ring in pairs of namesakes. In each draw a tenth of the items, mostly the same ones,
+    go over to the next cluster of the ring, one cluster in twenty has lost some items to a new one, and
+    one pair of namesakes in twenty is one cluster.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = rng.choice(6, size=n_items, p=[0.25, 0.25, 0.2, 0.15, 0.1, 0.05]) + 1
+    sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), n_items)) + 1]
+    k = len(sizes)
+    truth = rng.permutation(np.repeat(np.arange(k), sizes)[:n_items])
+    doubt = rng.beta(0.2, 1.8, size=n_items)  # how often an item goes over; 0.1 on average
+    out = np.empty((n_draws, n_items), dtype=np.int32)
+    for t in range(n_draws):
+        z = np.where(rng.random(n_items) < doubt, (truth + 1) % k, truth)
+        joined = rng.random(k // 2 + 1) < 0.05
+        z = np.where(joined[z // 2], z - z % 2, z)
+        leaves = (rng.random(k) < 0.05)[z] & (rng.random(n_items) < 0.5)
+        out[t] = without_gaps(np.where(leaves, z + k, z))
+    return out
 
 
 def mixture_draws(seed: int, n_draws: int, burn: int = 2_000, k_max: int = 10) -> np.ndarray:

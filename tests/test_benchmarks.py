@@ -36,6 +36,11 @@ def test_samples_keep_their_hashes_and_the_search_its_losses(modules, name):
         assert best.expected_loss <= known * (1 + 1e-6) + 1e-6
 
 
+def test_micro_keeps_its_hash(modules):
+    z = modules[1].make("micro")
+    assert hashlib.sha256(z.tobytes()).hexdigest()[:16] == modules[1].SHA256["micro"]
+
+
 def test_one_random_start_on_the_small_sample_is_quick(modules):
     """Algorithm 1 with k_max = 20: half a second is asked for, some hundredths are taken."""
     import time

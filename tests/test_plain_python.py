@@ -8,9 +8,12 @@ import numpy as np, epluribus as epl
 rng = np.random.default_rng(0)
 truth = rng.integers(3, size=9)
 z = np.where(rng.random((12, 9)) < 0.8, truth, rng.integers(3, size=(12, 9)))
-for name in epl.losses.available():
-    best = epl.minimize(z, name, rng=1, n_starts=3)
-    print(name, best.labels.tolist(), round(best.expected_loss, 9))
+from epluribus.search import objective
+for walks in (False, True):
+    objective.walking_pays = lambda *_: walks
+    for name in epl.losses.available():
+        best = epl.minimize(z, name, rng=1, n_starts=3)
+        print(name, best.labels.tolist(), round(best.expected_loss, 9))
 """
 
 

@@ -5,7 +5,10 @@ from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
 
-__all__ = ["canonical_rows", "count_tables", "loss_sums"]
+__all__ = ["canonical_rows", "count_tables", "group_sums", "loss_sums", "sparse_joint"]
+
+_SMALL = 16
+"""Items up to which comparing each with those before it, 16 draws at an instruction, beats counting."""
 
 
 @kernel
@@ -86,3 +89,71 @@ def loss_sums(
             joint[t] = sum1
             group[t] = sum3
             equal[t] = n_cells == n_clusters and n_cells == n_groups
+
+
+@kernel
+def sparse_joint(
+    draws: NDArray[np.unsignedinteger],
+    member: NDArray[np.int64],
+    first: NDArray[np.int64],
+    f1: NDArray[np.float64],
+    count: NDArray[np.int32],  # WORK (block, groups), zero on entry and at the end
+    before: NDArray[np.int32],  # WORK (n_draws,)
+    joint: NDArray[np.float64],  # OUT sum over cells of f1(n_gh), zero on entry
+    n_cells: NDArray[np.int64],  # OUT number of cells in use, zero on entry
+) -> None:
+    """The sums over cells of the tables of labels and draws: for tables that are large and nearly empty.
+
+    The items of cluster g of the labels are member[first[g]:first[g + 1]]. In a small cluster each item is
+    compared with those before it, for all draws at once; a large one is counted.
+    """
+    n_draws, block = draws.shape[1], count.shape[0]
+    for g in range(first.shape[0] - 1):
+        if first[g + 1] - first[g] > _SMALL:
+            for begin in range(0, n_draws, block):
+                end = min(begin + block, n_draws)
+                for at in range(first[g], first[g + 1]):
+                    for t in range(begin, end):
+                        count[t - begin, draws[member[at], t]] += 1
+                for at in range(first[g], first[g + 1]):
+                    for t in range(begin, end):
+                        n = count[t - begin, draws[member[at], t]]
+                        if n > 0:
+                            joint[t] += f1[n]
+                            n_cells[t] += 1
+                            count[t - begin, draws[member[at], t]] = 0
+            continue
+        for at in range(first[g], first[g + 1]):
+            mine = draws[member[at]]
+            before[:] = 0
+            for earlier in range(first[g], at):
+                theirs = draws[member[earlier]]
+                for t in range(n_draws):
+                    before[t] += mine[t] == theirs[t]
+            for t in range(n_draws):
+                n = before[t]
+                joint[t] += f1[n + 1] - f1[n]
+                n_cells[t] += n == 0
+
+
+@kernel
+def group_sums(
+    draws: NDArray[np.unsignedinteger],
+    f3: NDArray[np.float64],
+    count: NDArray[np.int32],  # WORK (block, groups), zero on entry and at the end
+    group: NDArray[np.float64],  # OUT sum over the draw's clusters of f3(n_h), zero on entry
+    n_groups: NDArray[np.int64],  # OUT their number, zero on entry
+) -> None:
+    """The sums of a loss over the clusters of each draw."""
+    n_draws, block = draws.shape[1], count.shape[0]
+    for begin in range(0, n_draws, block):
+        end = min(begin + block, n_draws)
+        for i in range(draws.shape[0]):
+            for t in range(begin, end):
+                count[t - begin, draws[i, t]] += 1
+        for t in range(begin, end):
+            for h in range(count.shape[1]):
+                if count[t - begin, h] > 0:
+                    group[t] += f3[count[t - begin, h]]
+                    n_groups[t] += 1
+                    count[t - begin, h] = 0

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
+from epluribus._kernels.structs import Sets
 
-__all__ = ["Shares", "cluster_recovery", "item_support"]
+__all__ = ["Shares", "cluster_recovery", "item_support", "members_support"]
 
 
 class Shares(NamedTuple):
@@ -73,27 +74,65 @@ def item_support(
 
 
 @kernel
+def members_support(
+    sets: Sets,
+    labels: NDArray[np.int64],
+    n_clusters: NDArray[np.int64],
+    begin: int,
+    end: int,
+    shares: Shares,  # its scale is one for each set
+    together: NDArray[np.float64],  # OUT (end - begin, n_clusters), zero on entry
+    alone: NDArray[np.float64],  # OUT (end - begin,), zero on entry
+    part: NDArray[np.float64],  # OUT (end - begin,), zero on entry
+) -> None:
+    """As `item_support`, by walking through the members of the sets that are groups of the draws."""
+    for i in range(begin, end):
+        g = labels[i]
+        for at in range(sets.of_first[i], sets.of_first[i + 1]):
+            b = sets.of[at]
+            n = sets.first[b + 1] - sets.first[b]
+            own = 0
+            for q in range(sets.first[b], sets.first[b + 1]):
+                s = labels[sets.member[q]]
+                together[i - begin, s] += sets.weight[b]
+                own += s == g
+            if n == 1:
+                alone[i - begin] += sets.weight[b]
+            part[i - begin] += shares.scale[b] * (
+                shares.joint[own] + shares.size[n_clusters[g]] + shares.group[n]
+            )
+
+
+@kernel
 def cluster_recovery(
     rows: NDArray[np.unsignedinteger],
     weights: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    table: NDArray[np.int64],  # WORK (groups, n_clusters)
+    member: NDArray[np.int64],
+    first: NDArray[np.int64],
+    count: NDArray[np.int64],  # WORK (groups,), zero on entry and at the end
     sizes: NDArray[np.int64],  # WORK (groups,)
     jaccard: NDArray[np.float64],  # OUT (n_clusters,), zero on entry
     found: NDArray[np.float64],  # OUT (n_clusters,), zero on entry
 ) -> None:
-    """Weighted best Jaccard index of each cluster in the draws, and weight of those that have it."""
-    n_clusters = np.zeros(table.shape[1], dtype=np.int64)
-    for i in range(len(labels)):
-        n_clusters[labels[i]] += 1
+    """Weighted best Jaccard index of each cluster in the draws, and weight of those that have it.
+
+    The items of cluster g are member[first[g]:first[g + 1]].
+    """
     for t in range(rows.shape[0]):
-        _fill_table(rows[t], labels, table, sizes)
-        for g in range(table.shape[1]):
+        row = rows[t]
+        sizes[:] = 0
+        for h in row:
+            sizes[h] += 1
+        for g in range(first.shape[0] - 1):
+            for at in range(first[g], first[g + 1]):
+                count[row[member[at]]] += 1
             best = 0.0
-            for h in range(table.shape[0]):
-                n = table[h, g]
+            for at in range(first[g], first[g + 1]):
+                h = row[member[at]]
+                n = count[h]
                 if n > 0:  # shared items over all items of either
-                    best = max(best, n / (n_clusters[g] + sizes[h] - n))
+                    best = max(best, n / (first[g + 1] - first[g] + sizes[h] - n))
+                    count[h] = 0
             jaccard[g] += weights[t] * best
             if best == 1.0:
                 found[g] += weights[t]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from epluribus import losses
-from epluribus._kernels.partitions import loss_sums
+from epluribus._kernels.partitions import group_sums, loss_sums, sparse_joint
 from epluribus._kernels.structs import count_dtype
 from epluribus._kernels.sweep import row_values
 from epluribus.draws import Draws, as_draws, as_labels
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
     from epluribus.losses.base import Loss
 
-__all__ = ["expected_loss", "loss", "loss_values", "values_from_sums"]
+__all__ = ["expected_loss", "loss", "loss_values", "sparse_sums", "values_from_sums"]
 
 _TABLE_CELLS = 1 << 18
 """Cells of the contingency tables held at a time: half a MB, so that they stay in a cache."""
@@ -86,7 +86,8 @@ def expected_loss(
 
     Notes
     -----
-    Time O(n_distinct (n_items + K_a K_z)).
+    Time O(n_distinct (n_items + K_a K_z)); where K_a K_z is large the tables are nearly empty, and it
+    is O(n_distinct (n_items + K_z)).
 
     Examples
     --------
@@ -113,17 +114,42 @@ def loss_values(
     f1, f2, f3 = loss.tables(n_items)
     n_clusters = int(labels.max()) + 1
     groups = int(table.max()) + 1
-    # Fewer than 16 draws at a time would waste most of each cache line read.
-    block = min(n_draws, max(16, _TABLE_CELLS // (groups * n_clusters)))
-    work = np.empty((block, groups, n_clusters), dtype=count_dtype(n_items))
-    joint, group = np.empty(n_draws), np.empty(n_draws)
+    joint, group = np.zeros(n_draws), np.zeros(n_draws)
     equal = np.empty(n_draws, dtype=np.bool_)
-    loss_sums(table, labels, n_clusters, f1, f3, work, joint, group, equal)
+    if groups * n_clusters <= max(_TABLE_CELLS, 8 * n_items):
+        # Fewer than 16 draws at a time would waste most of each cache line read.
+        block = min(n_draws, max(16, _TABLE_CELLS // (groups * n_clusters)))
+        work = np.empty((block, groups, n_clusters), dtype=count_dtype(n_items))
+        loss_sums(table, labels, n_clusters, f1, f3, work, joint, group, equal)
+    else:
+        joint, n_cells = sparse_sums(labels, table, groups, f1)
+        n_groups = np.zeros(n_draws, dtype=np.int64)
+        group_sums(table, f3, np.zeros((16, groups), dtype=np.int32), group, n_groups)
+        equal = (n_cells == n_clusters) & (n_cells == n_groups)
     size = float(f2[np.bincount(labels)].sum())
     values = values_from_sums(loss, n_items, joint, size, group)
     if loss.zero_if_equal:
         values[equal] = 0.0
     return values
+
+
+def sparse_sums(
+    labels: IntArray,
+    table: NDArray[np.unsignedinteger[Any]],
+    groups: int,
+    f1: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], IntArray]:
+    """Sum of f1 over the contingency table of `labels` and each column, and its cells in use.
+
+    No table is made: time O(n_items) for each column, as long as clusters are small.
+    """
+    n_draws = table.shape[1]
+    member = np.argsort(labels, kind="stable")
+    first = np.append(0, np.cumsum(np.bincount(labels)))
+    joint, n_cells = np.zeros(n_draws), np.zeros(n_draws, dtype=np.int64)
+    count, before = np.zeros((16, groups), dtype=np.int32), np.empty(n_draws, dtype=np.int32)
+    sparse_joint(table, member, first, f1, count, before, joint, n_cells)
+    return joint, n_cells
 
 
 def values_from_sums(

@@ -23,6 +23,7 @@ from epluribus._kernels.sweep import (
     take,
 )
 from epluribus._kernels.vector import LANES
+from epluribus._memory import available, check_memory
 from epluribus.draws import as_labels
 from epluribus.losses.expected import loss_values, values_from_sums
 
@@ -33,11 +34,52 @@ if TYPE_CHECKING:
     from epluribus.draws import Draws
     from epluribus.losses.base import Loss
 
-__all__ = ["NEVER", "Objective"]
+__all__ = ["NEVER", "Objective", "walking_pays"]
 
 NEVER = np.zeros(1, dtype=np.uint8)
 """A stop flag that is never set."""
 NEVER.flags.writeable = False
+
+
+_CELLS = 1 << 18
+"""Group sizes worked on at a time: half a MB, and 2 MB of f3 of them."""
+_WALK = 32.0
+_STEP = 64.0
+"""Cost of walking past a member of a group, and of finding the group, in entries of the contingency tables
+added up. Measured: 5 to 30 ns a member, the more the draws scatter, and 0.2 to 0.35 ns an entry."""
+_LARGEST = 4 << 30
+"""Bytes of contingency tables from which on members are walked through even where that is slower; or a
+quarter of the memory that is left."""
+
+
+def _group_sizes(table: NDArray[np.unsignedinteger[Any]], groups: int) -> NDArray[np.integer[Any]]:
+    """(n_draws, groups) sizes of the groups of each draw."""
+    n_items, n_draws = table.shape
+    sizes = np.zeros((n_draws, groups, 1), dtype=count_dtype(n_items))
+    one = np.zeros(n_items, dtype=np.int64)
+    block = max(16, _CELLS // groups)
+    for begin in range(0, n_draws, block):
+        end = min(begin + block, n_draws)
+        count_tables(table, begin, end, one, sizes[begin:end])
+    return sizes[:, :, 0]
+
+
+def walking_pays(table: NDArray[np.unsignedinteger[Any]], loss: Loss) -> bool:
+    """Whether walking through members costs less than contingency tables, or these are too large.
+
+    The estimate is taken to have as many clusters as the draws have on average.
+    """
+    n_items, n_draws = table.shape
+    groups = int(table.max()) + 1
+    if groups <= _STEP:
+        return False
+    sizes = _group_sizes(table, groups)
+    k = float((sizes > 0).sum()) / n_draws
+    members = (
+        sum(float(np.square(row, dtype=np.float64).sum()) for row in sizes) / n_draws / n_items
+    )
+    needed = n_draws * groups * k * (6 if loss.linear else 10)
+    return _WALK * members + _STEP < k or needed > min(_LARGEST, available() / 4)
 
 
 class Objective:
@@ -63,10 +105,11 @@ class Objective:
         self.sample = Sample(table, np.ascontiguousarray(weights, dtype=np.float64))
         self.total_weight = float(weights.sum())
         self.f1, self.f2, f3 = loss.tables(self.n_items)
-        sizes = np.zeros((self.n_draws, self.groups, 1), dtype=count_dtype(self.n_items))
-        count_tables(table, 0, self.n_draws, np.zeros(self.n_items, dtype=np.int64), sizes)
-        self.group_sums = f3[sizes[:, :, 0]].sum(axis=1)
-        self._n_groups = (sizes[:, :, 0] > 0).sum(axis=1)
+        sizes = _group_sizes(table, self.groups)
+        rows = max(16, _CELLS // self.groups)  # at a time, since f3 of them all may be large
+        parts = [f3[sizes[at : at + rows]].sum(axis=1) for at in range(0, self.n_draws, rows)]
+        self.group_sums = np.concatenate(parts)
+        self._n_groups = (sizes > 0).sum(axis=1)
         self.tables = self._make_tables()
         self._row = None if loss.linear else loss.compiled_row()
 
@@ -74,8 +117,19 @@ class Objective:
     def of(cls, draws: Draws, loss: Loss, columns: IntArray | None = None) -> Objective:
         """The objective over all distinct draws, or over some of them."""
         if columns is None:
-            return cls(draws.item_major, draws.weights, loss)
-        return cls(np.ascontiguousarray(draws.item_major[:, columns]), draws.weights[columns], loss)
+            return cls.over(draws.item_major, draws.weights, loss)
+        table = np.ascontiguousarray(draws.item_major[:, columns])
+        return cls.over(table, draws.weights[columns], loss)
+
+    @staticmethod
+    def over(
+        table: NDArray[np.unsignedinteger[Any]], weights: NDArray[np.float64], loss: Loss
+    ) -> Objective:
+        """The objective with contingency tables, or without them where clusters are many and small."""
+        from epluribus.search.members import MembersObjective
+
+        kind = MembersObjective if walking_pays(table, loss) else Objective
+        return kind(table, weights, loss)
 
     def _make_tables(self) -> Tables:
         """Differences of f1 and f2; for a linear f0 coefficients and weights are multiplied in."""
@@ -94,6 +148,13 @@ class Objective:
         tolerance = 8 * self.n_draws * 2.0**-53 * (largest + np.abs(size).max())
         return Tables(joint, size, self.sample.weights, float(margin), float(tolerance))
 
+    def _merge_tables(self) -> MergeTables:
+        f1, f2 = self.f1, self.f2
+        if self.loss.linear:
+            form = self.loss.linear_form(self.n_items)
+            f1, f2 = form.joint * f1, form.size * self.total_weight * f2
+        return MergeTables(f1, f2, self.sample.weights, self.group_sums, float(self.n_items))
+
     # --- states ---
 
     def start(self, labels: IntArray, room: int = 1) -> State:
@@ -110,12 +171,25 @@ class Objective:
         if self.loss.linear:
             width = -(-width // LANES) * LANES
         shape = (self.n_draws, self.groups, width)
+        self._check_memory(width, 6 if self.loss.linear else 10)
         return State(
             labels,
             np.zeros(width, dtype=np.int64),
             np.array([k], dtype=np.int64),
             np.zeros(shape, dtype=count_dtype(self.n_items)),
             np.empty(shape, dtype=np.float32 if self.loss.linear else np.float64),
+        )
+
+    def _check_memory(self, width: int, n_bytes: int) -> None:
+        """Refuse tables for `width` clusters that do not fit in memory."""
+        way_out = "Fewer draws need less (thin=), as do fewer clusters (k_max=)"
+        if not self.loss.linear:
+            way_out += ", and a linear loss, such as 'vi' or 'binder'"
+        check_memory(
+            float(n_bytes) * self.n_draws * self.groups * width,
+            f"The search for the loss '{self.loss.name}', with {self.n_draws:,} draws of up to "
+            f"{self.groups:,} clusters and {width:,} clusters of the estimate,",
+            f"{way_out}.",
         )
 
     def _widened(self, state: State) -> State:
@@ -260,6 +334,7 @@ class Objective:
     ) -> IntArray:
         """Join clusters, the best pair first, while the loss falls or there are more than `k_max`."""
         k = int(labels.max()) + 1
+        self._check_memory(k, 4)
         state = State(
             labels.astype(np.int64),
             np.bincount(labels).astype(np.int64),
@@ -269,14 +344,10 @@ class Objective:
         )
         count_tables(self.sample.labels, 0, self.n_draws, state.labels, state.counts)
         joint, size = self.sums(state)
-        f1, f2 = self.f1, self.f2
-        if self.loss.linear:
-            form = self.loss.linear_form(self.n_items)
-            f1, f2 = form.joint * f1, form.size * self.total_weight * f2
         merge_clusters(
             self._row,
             state,
-            MergeTables(f1, f2, self.sample.weights, self.group_sums, float(self.n_items)),
+            self._merge_tables(),
             MergeWork(
                 joint,
                 np.array([size]),

@@ -40,4 +40,4 @@ def subset_objective(
         rows = rng.choice(draws.n_draws, size=n, p=weights / weights.sum())
     columns, counts = np.unique(draws.index[rows], return_counts=True)
     table = np.ascontiguousarray(draws.item_major[:, columns])
-    return Objective(table, counts.astype(np.float64), loss)
+    return Objective.over(table, counts.astype(np.float64), loss)

@@ -26,11 +26,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from epluribus._kernels.support import Shares, cluster_recovery, item_support
+from epluribus._kernels.support import Shares, cluster_recovery, item_support, members_support
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus.losses.base import Loss
 from epluribus.losses.binder import square
 from epluribus.losses.expected import loss_values
+from epluribus.search.members import collect_sets
+from epluribus.search.objective import walking_pays
 from epluribus.uncertainty._inputs import item_names, read, shares
 from epluribus.uncertainty._table import plain_table, to_frame
 
@@ -191,7 +193,8 @@ def items(
 
     Notes
     -----
-    Time O(n_items n_draws K); the similarity matrix is not formed.
+    Time O(n_items n_draws K), less where clusters are many and small; the similarity matrix is not
+    formed.
 
     Examples
     --------
@@ -252,15 +255,14 @@ def clusters(
     labels, sample, chosen = read(best, draws, "binder")
     support = _support(labels, sample, chosen, resolve_jobs(n_jobs))
     sizes = np.bincount(labels)
-    between = support.between / np.outer(sizes, sizes)
-    np.fill_diagonal(between, -np.inf)
+    nearest, most = _nearest(support.between, sizes)
     single = len(sizes) == 1
     stability, recovered = _recovery(labels, sample)
     return ClusterTable(
         sizes=sizes,
         cohesion=np.bincount(labels, weights=support.own) / sizes,
-        separation=np.array([np.nan]) if single else 1.0 - between.max(axis=1),
-        nearest=np.array([ALONE]) if single else between.argmax(axis=1),
+        separation=np.array([np.nan]) if single else 1.0 - most,
+        nearest=np.array([ALONE]) if single else nearest,
         stability=stability,
         recovered=recovered,
     )
@@ -271,46 +273,84 @@ class _Support(NamedTuple):
     runner_up: IntArray
     next: NDArray[np.float64]
     part: NDArray[np.float64]
-    between: NDArray[np.float64]
-    """(K, K): sum of the probabilities between the items of two clusters."""
+    between: Any
+    """(K, K), sparse: sum of the probabilities between the items of two clusters."""
+
+
+class _Together(NamedTuple):
+    """What draws say of some items."""
+
+    clusters: NDArray[np.float64]
+    """(n, K): expected number of items of each cluster they are with, themselves included."""
+    alone: NDArray[np.float64]
+    """(n,) probability of being alone."""
+    part: NDArray[np.float64]
+    """(n,) part in the expected loss."""
 
 
 def _support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> _Support:
-    k = int(labels.max()) + 1
-    rows = np.ascontiguousarray(draws.distinct)
-    step = max(256, min(8192, _CELLS // k))
+    sizes = np.bincount(labels)
+    step = max(256, min(8192, _CELLS // len(sizes)))
     part, constant = _shares(labels, draws, loss)
+    count = _by_members if walking_pays(draws.item_major, loss) else _by_tables
+    fill = count(draws, labels, sizes, part)
     tasks: list[Callable[[], _Support]] = [
-        partial(_block, rows, shares(draws), labels, part, begin, min(begin + step, draws.n_items))
+        partial(_block, fill, labels, sizes, begin, min(begin + step, draws.n_items))
         for begin in range(0, draws.n_items, step)
     ]
     blocks = run_tasks(tasks, n_jobs=n_jobs, stopper=Stopper())
     first = (np.concatenate(column) for column in list(zip(*blocks, strict=True))[:4])
     own, runner_up, second, parts = first
-    between = np.sum([block.between for block in blocks], axis=0)
+    between = sum((block.between for block in blocks[1:]), start=blocks[0].between)
     return _Support(own, runner_up, second, parts + constant, between)
 
 
+def _by_tables(
+    draws: Draws, labels: IntArray, sizes: IntArray, part: Shares
+) -> Callable[[int, int, _Together], None]:
+    """Counts from the contingency table of each draw in turn."""
+    rows = np.ascontiguousarray(draws.distinct)
+    groups = int(rows.max()) + 1
+
+    def fill(begin: int, end: int, out: _Together) -> None:
+        table, group_sizes = np.empty((groups, len(sizes)), np.int64), np.empty(groups, np.int64)
+        item_support(rows, shares(draws), labels, begin, end, part, table, group_sizes, *out)
+
+    return fill
+
+
+def _by_members(
+    draws: Draws, labels: IntArray, sizes: IntArray, part: Shares
+) -> Callable[[int, int, _Together], None]:
+    """Counts by walking through the members of groups, where these are many and small."""
+    # With the weights as given: where these are whole numbers sums are exact, and ties are ties.
+    sets = collect_sets(draws.item_major, draws.weights, distinct=True, smallest=1)
+    scale = collect_sets(draws.item_major, part.scale, distinct=True, smallest=1).weight
+
+    def fill(begin: int, end: int, out: _Together) -> None:
+        members_support(sets, labels, sizes, begin, end, part._replace(scale=scale), *out)
+        out.clusters[:] /= draws.total_weight
+        out.alone[:] /= draws.total_weight
+
+    return fill
+
+
 def _block(
-    rows: NDArray[Any],
-    weights: NDArray[np.float64],
+    fill: Callable[[int, int, _Together], None],
     labels: IntArray,
-    part: Shares,
+    sizes: IntArray,
     begin: int,
     end: int,
 ) -> _Support:
     """Support of items begin..end."""
-    sizes = np.bincount(labels)
-    n, k, groups = end - begin, len(sizes), int(rows.max()) + 1
-    table, group_sizes = np.empty((groups, k), np.int64), np.empty(groups, np.int64)
-    together, alone, parts = np.zeros((n, k)), np.zeros(n), np.zeros(n)
-    item_support(
-        rows, weights, labels, begin, end, part, table, group_sizes, together, alone, parts
-    )  # fmt: skip
+    from scipy.sparse import csr_array
+
+    n, k = end - begin, len(sizes)
+    together, alone, parts = out = _Together(np.zeros((n, k)), np.zeros(n), np.zeros(n))
+    fill(begin, end, out)
     mine, here = np.arange(n), labels[begin:end]
     together[mine, here] -= 1.0  # an item is always with itself
-    between = np.zeros((k, k))
-    np.add.at(between, here, together)
+    between = csr_array((np.ones(n), (here, mine)), shape=(k, n)) @ csr_array(together)
     others = np.repeat(sizes[None].astype(np.float64), n, axis=0)
     others[mine, here] -= 1.0
     single = others[mine, here] == 0
@@ -325,6 +365,15 @@ def _block(
     none = single & (k == 1)
     runner_up = np.where(apart | none, ALONE, best)
     return _Support(own, runner_up, np.where(apart, alone, np.maximum(second, 0.0)), parts, between)
+
+
+def _nearest(between: Any, sizes: IntArray) -> tuple[IntArray, NDArray[np.float64]]:
+    """The other cluster whose items each is most with, the first of a tie, and the mean probability."""
+    scaled = between.tocoo()
+    scaled.data /= sizes[scaled.row] * sizes[scaled.col]
+    scaled = scaled.tocsr()
+    scaled.setdiag(-1.0)
+    return scaled.argmax(axis=1), scaled.max(axis=1).toarray().ravel()
 
 
 def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
@@ -356,7 +405,8 @@ def _recovery(labels: IntArray, draws: Draws) -> tuple[NDArray[np.float64], NDAr
     """Stability of each cluster, and the probability that a draw has it."""
     rows = np.ascontiguousarray(draws.distinct)
     k, groups = int(labels.max()) + 1, int(rows.max()) + 1
-    table, sizes = np.empty((groups, k), np.int64), np.empty(groups, np.int64)
+    member, first = np.argsort(labels, kind="stable"), np.append(0, np.cumsum(np.bincount(labels)))
+    count, sizes = np.zeros(groups, np.int64), np.empty(groups, np.int64)
     jaccard, found = np.zeros(k), np.zeros(k)
-    cluster_recovery(rows, shares(draws), labels, table, sizes, jaccard, found)
+    cluster_recovery(rows, shares(draws), member, first, count, sizes, jaccard, found)
     return np.minimum(jaccard, 1.0), np.minimum(found, 1.0)
