@@ -63,6 +63,13 @@ def test_similarity_of_many_items_shows_some_of_every_cluster():
     assert ax.get_xlabel() == f"{n:,} of 3,000 items"
 
 
+def test_names_of_small_clusters_stay_beside_the_matrix():
+    labels = np.r_[np.arange(8), np.full(92, 8)]
+    ax = plots.similarity([labels, labels], labels)
+    places = np.array([text.xyann[1] for text in ax.texts])
+    assert 1 < places.min() < places.max() < 99
+
+
 def test_similarity_checks_the_partition(draws):
     with pytest.raises(ValueError, match="'best' must have 12 items; got 2"):
         plots.similarity(draws, [0, 1])
@@ -276,6 +283,15 @@ def test_alluvial_of_equal_partitions_has_no_crossings():
     assert len(ax.collections) == 30
     tops = np.array([bar.get_y() for bar in ax.patches])
     assert np.allclose(tops[:30], tops[30:])
+
+
+def test_names_beside_the_bars_stay_below_the_titles():
+    labels = np.repeat(np.arange(29), [400] + [1] * 28)
+    ax = plots.alluvial(labels, labels)
+    heights = np.array([text.get_position()[1] for text in ax.texts[:58]])
+    assert heights.min() > 0.01  # titles are above 0
+    assert heights.max() < 0.99
+    assert np.diff(heights[:29]).min() > 0.02
 
 
 def test_contingency_shows_the_counts_near_the_diagonal():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from epluribus._typing import IntArray, LabelsLike
     from epluribus.estimate import Estimate
 
-__all__ = ["draw_points", "scatter"]
+__all__ = ["draw_points", "name_places", "scatter"]
 
 _MARKERS = "os^Dvp>X<Ph"
 
@@ -84,13 +84,13 @@ def draw_points(
                    edgecolors="#303030", linewidths=0.25, zorder=2)  # fmt: skip
     halo = [withStroke(linewidth=2.5, foreground="white")]
     named = {g: name for g, name in names.items() if name}
-    for g, (x, y) in zip(named, _places(ax, data, labels, list(named)), strict=True):
+    for g, (x, y) in zip(named, name_places(ax, data, labels, list(named)), strict=True):
         ax.annotate(named[g], (x, y), (0, 7), textcoords="offset points", ha="center",
                     va="center", fontsize=10, fontweight="bold", path_effects=halo,
                     zorder=4)  # fmt: skip
 
 
-def _places(
+def name_places(
     ax: Any, data: NDArray[Any], labels: IntArray, clusters: list[int]
 ) -> list[NDArray[np.float64]]:
     """For the name of each cluster, its most central item that is not at another name."""
