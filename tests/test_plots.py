@@ -33,6 +33,33 @@ def test_histogram_gives_a_cluster_the_color_it_has_elsewhere():
     assert texts == ["1: 1 item", "0: 2 items", "2: 1 item"]
 
 
+def test_histogram_names_thirty_clusters_beside_the_axes():
+    rng = np.random.default_rng(0)
+    labels = np.arange(300) % 30
+    ax = plots.histogram(labels + 0.1 * rng.normal(size=300), labels)
+    legend = ax.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [f"{g}: 10 items" for g in range(30)]
+    ax.figure.canvas.draw()
+    assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
+    assert legend.get_window_extent().x1 <= ax.figure.bbox.x1
+
+
+def test_bars_are_as_many_as_the_items_allow():
+    from epluribus.plots._clusters import bin_edges
+
+    rng = np.random.default_rng(0)
+    one = np.zeros(150, int)
+    y = rng.normal(size=150)
+    assert len(bin_edges(y, one)) - 1 == 15
+    assert len(bin_edges(np.r_[y, 1e9], np.zeros(151, int))) - 1 == 60
+    assert len(bin_edges(np.ones(5), one[:5])) - 1 == 15
+    apart = np.r_[y, y + 20]  # two clusters: bars as wide as for one of them
+    width = np.diff(bin_edges(apart, np.repeat([0, 1], 150)))[0]
+    assert width < 0.6
+    assert bin_edges(y, one, 4).size == 5
+    assert len(plots.histogram(y, one, bins=[-4, 0, 4]).patches) == 2
+
+
 def test_histogram_wants_one_finite_number_an_item():
     with pytest.raises(
         ValueError, match=r"'values' .* got shape \(2, 3\). Use epluribus.plots.pairs"
@@ -48,6 +75,7 @@ def test_n_clusters_shows_the_posterior_and_the_estimate():
     ax = plots.n_clusters(draws, best)
     assert [bar.get_height() for bar in ax.patches] == [0.25, 0.5, 0.25]
     assert ax.texts[0].get_text() == f"estimate: {best.n_clusters}"
+    assert plots.n_clusters(draws, ["a", "b", "b"]).texts[0].get_text() == "estimate: 2"
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
@@ -56,10 +84,40 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
         plots.histogram([1.0], [0])
 
 
-def test_colors_of_thirty_clusters_differ():
+def to_lab(colors):
+    """CIELAB (D65) of linear red, green and blue."""
+    xyz = colors @ np.array([
+        [0.4124564, 0.2126729, 0.0193339],
+        [0.3575761, 0.7151522, 0.1191920],
+        [0.1804375, 0.0721750, 0.9503041],
+    ])  # fmt: skip
+    t = xyz / [0.95047, 1.0, 1.08883]
+    x, y, z = np.where(t > 216 / 24389, np.cbrt(t), (24389 / 27 * t + 16) / 116).T
+    return np.column_stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize(("k", "plain", "deuteranopia"), [(7, 25, 10), (20, 25, 5), (30, 20, 10)])
+def test_colors_of_up_to_thirty_clusters_can_be_told_apart(k, plain, deuteranopia):
+    from scipy.spatial.distance import pdist
+
     from epluribus.plots._figure import cluster_colors
 
-    assert len({tuple(color) for color in cluster_colors(30)}) == 30
+    rgb = np.array([mpl.colors.to_rgb(color) for color in cluster_colors(k)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    # Machado, Oliveira & Fernandes (2009), severity 1.
+    seen = linear @ np.array([
+        [0.367322, 0.280085, -0.011820],
+        [0.860646, 0.672501, 0.042940],
+        [-0.227968, 0.047413, 0.968881],
+    ])  # fmt: skip
+    assert pdist(to_lab(linear)).min() > plain
+    assert pdist(to_lab(np.clip(seen, 0, 1))).min() > deuteranopia
+
+
+def test_colors_go_on_beyond_thirty():
+    from epluribus.plots._figure import cluster_colors
+
+    assert len({mpl.colors.to_hex(color) for color in cluster_colors(45)}) == 45
 
 
 def test_blocks_sorts_rows_and_columns_by_cluster():

@@ -107,7 +107,8 @@ def network(
             ax.text(*one, clusters[g], ha="center", va="center", zorder=4,
                     color=text_color(colors[g]), fontsize=0.95 * radius * side)  # fmt: skip
     else:
-        _name_middles(ax, place, group, clusters)
+        above = np.array([0.0, 2.2 * radius if n <= _WRITTEN else 0.0])  # clear of few large nodes
+        _name_middles(ax, place + above, group, clusters)
     for (x, y), name in zip(place, written, strict=False):
         ax.annotate(name, (x + radius, y), (1, 0), textcoords="offset points", va="center",
                     fontsize=7, zorder=5)  # fmt: skip
@@ -187,7 +188,9 @@ def _draw_arrowheads(
     tip, back = head - radius * along, head - 1.75 * radius * along
     shades = [colors[group[i]] if group[i] == group[j] else "#808080" for i, j in edges]
     corners = np.stack([tip, back + 0.3 * radius * across, back - 0.3 * radius * across], axis=1)
-    ax.add_collection(PolyCollection(corners, facecolors=shades, linewidths=0, alpha=0.8, zorder=2))
+    ax.add_collection(
+        PolyCollection(list(corners), facecolors=shades, linewidths=0, alpha=0.8, zorder=2)
+    )
 
 
 def _draw_nodes(
