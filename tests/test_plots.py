@@ -33,6 +33,33 @@ def test_histogram_gives_a_cluster_the_color_it_has_elsewhere():
     assert texts == ["1: 1 item", "0: 2 items", "2: 1 item"]
 
 
+def test_histogram_names_thirty_clusters_beside_the_axes():
+    rng = np.random.default_rng(0)
+    labels = np.arange(300) % 30
+    ax = plots.histogram(labels + 0.1 * rng.normal(size=300), labels)
+    legend = ax.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [f"{g}: 10 items" for g in range(30)]
+    ax.figure.canvas.draw()
+    assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
+    assert legend.get_window_extent().x1 <= ax.figure.bbox.x1
+
+
+def test_bars_are_as_many_as_the_items_allow():
+    from epluribus.plots._clusters import bin_edges
+
+    rng = np.random.default_rng(0)
+    one = np.zeros(150, int)
+    y = rng.normal(size=150)
+    assert len(bin_edges(y, one)) - 1 == 15
+    assert len(bin_edges(np.r_[y, 1e9], np.zeros(151, int))) - 1 == 60
+    assert len(bin_edges(np.ones(5), one[:5])) - 1 == 15
+    apart = np.r_[y, y + 20]  # two clusters: bars as wide as for one of them
+    width = np.diff(bin_edges(apart, np.repeat([0, 1], 150)))[0]
+    assert width < 0.6
+    assert bin_edges(y, one, 4).size == 5
+    assert len(plots.histogram(y, one, bins=[-4, 0, 4]).patches) == 2
+
+
 def test_histogram_wants_one_finite_number_an_item():
     with pytest.raises(
         ValueError, match=r"'values' .* got shape \(2, 3\). Use epluribus.plots.pairs"
@@ -48,6 +75,7 @@ def test_n_clusters_shows_the_posterior_and_the_estimate():
     ax = plots.n_clusters(draws, best)
     assert [bar.get_height() for bar in ax.patches] == [0.25, 0.5, 0.25]
     assert ax.texts[0].get_text() == f"estimate: {best.n_clusters}"
+    assert plots.n_clusters(draws, ["a", "b", "b"]).texts[0].get_text() == "estimate: 2"
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
@@ -56,10 +84,40 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
         plots.histogram([1.0], [0])
 
 
-def test_colors_of_thirty_clusters_differ():
+def to_lab(colors):
+    """CIELAB (D65) of linear red, green and blue."""
+    xyz = colors @ np.array([
+        [0.4124564, 0.2126729, 0.0193339],
+        [0.3575761, 0.7151522, 0.1191920],
+        [0.1804375, 0.0721750, 0.9503041],
+    ])  # fmt: skip
+    t = xyz / [0.95047, 1.0, 1.08883]
+    x, y, z = np.where(t > 216 / 24389, np.cbrt(t), (24389 / 27 * t + 16) / 116).T
+    return np.column_stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize(("k", "plain", "deuteranopia"), [(7, 25, 10), (20, 25, 5), (30, 20, 10)])
+def test_colors_of_up_to_thirty_clusters_can_be_told_apart(k, plain, deuteranopia):
+    from scipy.spatial.distance import pdist
+
     from epluribus.plots._figure import cluster_colors
 
-    assert len({tuple(color) for color in cluster_colors(30)}) == 30
+    rgb = np.array([mpl.colors.to_rgb(color) for color in cluster_colors(k)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    # Machado, Oliveira & Fernandes (2009), severity 1.
+    seen = linear @ np.array([
+        [0.367322, 0.280085, -0.011820],
+        [0.860646, 0.672501, 0.042940],
+        [-0.227968, 0.047413, 0.968881],
+    ])  # fmt: skip
+    assert pdist(to_lab(linear)).min() > plain
+    assert pdist(to_lab(np.clip(seen, 0, 1))).min() > deuteranopia
+
+
+def test_colors_go_on_beyond_thirty():
+    from epluribus.plots._figure import cluster_colors
+
+    assert len({mpl.colors.to_hex(color) for color in cluster_colors(45)}) == 45
 
 
 def test_blocks_sorts_rows_and_columns_by_cluster():
@@ -86,6 +144,17 @@ def test_names_of_clusters_are_kept_apart():
     assert np.diff(spread([0.0, 0.1, 0.2, 0.3, 5.0], 1.0)).min() > 1 - 1e-9
 
 
+def test_names_of_clusters_stay_within_the_bounds():
+    from epluribus.plots.blocks import place_names, spread
+
+    assert spread([1.0, 1.0, 9.0], 2.0, 0.5, 10.0).tolist() == [0.5, 2.5, 9]
+    assert spread([1.0, 9.8, 9.9], 2.0, 0.0, 10.0).tolist() == [1, 8, 10]
+    assert spread([3.0, 3.0, 3.0], 8.0, 0.0, 10.0).tolist() == [0, 5, 10]  # no room: nearer
+    places, font_size = place_names(np.full(40, 3.0), 10.0, 230.0, 8.0)
+    assert font_size == 5.0  # 230 points for 40 names, each 1.15 times as high as its font
+    assert np.allclose(places, 0.125 + 0.25 * np.arange(40))
+
+
 def test_network_shows_every_node_with_its_cluster():
     rng = np.random.default_rng(1)
     upper = np.triu(rng.random((30, 30)) < 0.2, 1)
@@ -101,6 +170,93 @@ def test_network_shows_every_node_with_its_cluster():
         ValueError, match=r"'adjacency' must have .* shape \(30, 30\); got shape \(3, 3\)"
     ):
         plots.network(np.eye(3), labels)
+
+
+def n_lines(ax):
+    from matplotlib.collections import LineCollection
+
+    found = [c for c in ax.collections if isinstance(c, LineCollection)]
+    return sum(len(c.get_segments()) for c in found)
+
+
+def arrowheads(ax):
+    from matplotlib.collections import PolyCollection
+
+    found = [c for c in ax.collections if type(c) is PolyCollection]
+    return np.array([path.vertices[0] for c in found for path in c.get_paths()])
+
+
+def test_network_draws_links_of_either_direction_with_arrowheads():
+    down = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0]])  # all below the diagonal
+    ax = plots.network(down, [0, 0, 1], pos=[[0, 0], [1, 0], [1, 1]])
+    assert n_lines(ax) == 3
+    tips = arrowheads(ax)
+    assert len(tips) == 3
+    assert np.allclose(tips[0], [0.0125, 0])  # 1 -> 0 ends at the border of node 0
+    both = plots.network(down + down.T, [0, 0, 1])
+    assert (n_lines(both), len(arrowheads(both))) == (3, 0)
+
+
+def test_network_and_blocks_take_an_estimate():
+    draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 0, 1]], items=["x", "y", "z"])
+    best = epl.minimize(draws, rng=0)
+    links = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    assert [text.get_text() for text in plots.network(links, best).texts] == ["0", "0", "1"]
+    named = plots.network(links, best, names=True)
+    assert [text.get_text() for text in named.texts][3:] == ["x", "y", "z"]
+    ax = plots.blocks(links, best, best)
+    assert [text.get_text() for text in ax.texts] == ["0", "1"]
+    with pytest.raises(ValueError, match=r"'matrix' must .* shape \(3, 3\); got shape \(2, 2\)"):
+        plots.blocks(np.eye(2), best)
+
+
+def test_network_of_many_nodes_is_fast_and_names_clusters_once():
+    import time
+
+    rng = np.random.default_rng(0)
+    matrix = rng.random((1000, 1000)) < 0.008
+    begin = time.perf_counter()
+    ax = plots.network(matrix, np.repeat(["a", "b", "c", "d"], 250))
+    assert time.perf_counter() - begin < 15  # one or two on a free machine; pair by pair it was 46
+    assert [text.get_text() for text in ax.texts] == ["a", "b", "c", "d"]
+    assert len(arrowheads(ax)) == 0
+    places = np.concatenate([c.get_offsets() for c in ax.collections[2:]])
+    assert len(places) == 1000
+    few = plots.network(np.eye(3), [1, 1, 2])
+    assert ax.collections[2]._widths[0] < few.collections[2]._widths[0]
+
+
+def test_network_writes_long_names_once():
+    ax = plots.network(np.eye(4), ["north", "north", "south", "south"])
+    assert [text.get_text() for text in ax.texts] == ["north", "south"]
+
+
+def test_network_takes_places_and_names_of_nodes():
+    nx = pytest.importorskip("networkx", reason="networkx is not installed")
+    graph = nx.path_graph(["p", "q", "r"])
+    where = {"r": (4, 2), "q": (2, 1), "p": (0, 0)}
+    ax = plots.network(graph, [0, 1, 1], pos=where, names=True)
+    assert [text.get_text() for text in ax.texts] == ["0", "1", "1", "p", "q", "r"]
+    places = [text.get_position() for text in ax.texts[:3]]
+    assert np.allclose(places, [[0, 0.25], [0.5, 0.5], [1, 0.75]])  # its shape is kept
+    with pytest.raises(
+        ValueError, match="'pos' must have a place for every node; 1 have none, as 'q'"
+    ):
+        plots.network(graph, [0, 1, 1], pos={"p": (0, 0), "r": (1, 1)})
+    with pytest.raises(ValueError, match=r"'pos' must .* shape \(3, 2\); got shape \(2, 2\)"):
+        plots.network(graph, [0, 1, 1], pos=np.eye(2))
+    with pytest.raises(ValueError, match="'names' must have one name for each of 3 nodes; got 1"):
+        plots.network(graph, [0, 1, 1], names=["p"])
+    with pytest.raises(ValueError, match="'names' are for at most 60 nodes; got 61"):
+        plots.network(np.eye(61), np.zeros(61, int), names=True)
+
+
+def test_network_is_drawn_in_a_panel_of_a_subfigure():
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure(layout="constrained")
+    plots.network(np.eye(3), [0, 1, 1], ax=figure.subfigures(1, 2)[0].subplots())
+    figure.canvas.draw()
 
 
 @pytest.mark.parametrize("directed", [False, True])

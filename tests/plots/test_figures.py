@@ -41,14 +41,21 @@ def test_similarity_is_the_matrix_in_order_of_the_clusters(draws):
     ax = plots.similarity(draws, ["c"] * 6 + ["a"] * 4 + ["b"] * 2)
     shown = np.asarray(ax.images[0].get_array())
     matrix = epl.psm(draws)
-    assert np.allclose(np.sort(shown, axis=None), np.sort(matrix, axis=None))
+    off = ~np.eye(12, dtype=bool)
+    assert np.allclose(np.sort(shown[off]), np.sort(matrix[off]))
     assert sorted(words(ax)) == ["a", "b", "c"]
     sizes = {"c": 6, "a": 4, "b": 2}
     edges = np.cumsum([0, *(sizes[name] for name in words(ax))])
     items = {"c": slice(0, 6), "a": slice(6, 10), "b": slice(10, 12)}
     for name, low, high in zip(words(ax), edges[:-1], edges[1:], strict=True):
         own = matrix[items[name], items[name]]
-        assert np.isclose(shown[low:high, low:high].sum(), own.sum())
+        part = shown[low:high, low:high]
+        assert np.isclose(part.sum() - np.trace(part), own.sum() - np.trace(own))
+        # The diagonal goes on as its neighbors do.
+        assert np.isclose(part[0, 0], part[0, 1])
+        assert np.allclose(
+            part.diagonal()[1:-1], (part.diagonal(1)[:-1] + part.diagonal(1)[1:]) / 2
+        )
     cuts = [line for line in ax.lines if line.get_color() == "#D55E00"]
     assert len(cuts) == 4  # two edges, across and down
     assert ax.get_xlabel() == "12 items"
@@ -61,6 +68,18 @@ def test_similarity_of_many_items_shows_some_of_every_cluster():
     assert 2000 <= n <= 2011
     assert len(words(ax)) == 11
     assert ax.get_xlabel() == f"{n:,} of 3,000 items"
+
+
+def test_names_of_small_clusters_stay_beside_the_matrix():
+    labels = np.r_[np.arange(8), np.full(92, 8)]
+    ax = plots.similarity([labels, labels], labels)
+    places = np.array([text.xyann[1] for text in ax.texts])
+    assert 1 < places.min() < places.max() < 99
+
+
+def test_a_cluster_of_one_item_is_as_similar_to_itself_as_can_be():
+    ax = plots.similarity([[0, 0, 1], [0, 1, 2]], [0, 0, 1])
+    assert np.sort(np.asarray(ax.images[0].get_array()).diagonal()).tolist() == [0.5, 0.5, 1]
 
 
 def test_similarity_checks_the_partition(draws):
@@ -92,6 +111,29 @@ def test_names_of_thirty_clusters_stay_within_the_axis():
     assert np.diff(places).min() > 5
 
 
+def test_names_below_have_the_colors_of_their_bars():
+    labels = np.repeat(np.arange(29), np.r_[[200], np.ones(28, int)])
+    ax = plots.certainty(labels, [labels, labels])
+    bars = [patch.get_facecolor() for patch in ax.patches if isinstance(patch, StepPatch)]
+    boxes = [text.get_bbox_patch().get_facecolor() for text in ax.texts]
+    assert bars == boxes
+    assert len(set(bars)) == 29
+
+
+def test_long_names_below_stand_upright():
+    labels = np.repeat([f"a long name {g}" for g in range(10)], 3)
+    texts = plots.certainty(labels, [np.repeat(np.arange(10), 3)]).texts
+    assert {text.get_rotation() for text in texts} == {90}
+    texts = plots.certainty([0, 0, 1], [[0, 0, 1]]).texts
+    assert {text.get_rotation() for text in texts} == {0}
+
+
+def test_one_cluster_has_no_second_choice():
+    ax = plots.certainty([0, 0, 0], [[0, 0, 0]])
+    assert len(ax.lines) == 0
+    assert ax.get_legend() is None
+
+
 # --- loss_trace ---
 
 
@@ -103,6 +145,9 @@ def test_loss_trace_shows_every_draw_of_every_chain(draws, best):
     assert words(ax)[2] == f"mean {values.mean():.3g}"
     assert ax.get_ylabel() == "loss to the estimate (vi)"
     assert ax.get_xlim() == (-0.5, 119.5)
+    assert ax.get_xlabel() == "draw of the chain"
+    ticks = dict(zip(ax.get_xticks(), (t.get_text() for t in ax.get_xticklabels()), strict=True))
+    assert (ticks[0], ticks[60], ticks[80]) == ("0", "0", "20")  # each chain counts from 0
 
 
 def test_the_running_mean_of_a_constant_is_the_constant():
@@ -116,6 +161,7 @@ def test_the_running_mean_of_a_constant_is_the_constant():
 def test_loss_trace_of_one_chain_has_no_names_of_chains(draws, best):
     ax = plots.loss_trace(best, draws.chain(0), loss="binder")
     assert len(words(ax)) == 1
+    assert ax.get_xlabel() == "draw"
     assert "binder" in ax.get_ylabel()
 
 
@@ -199,7 +245,9 @@ def test_partition_map_marks_the_estimate_and_the_modes(draws, best):
     assert words(ax) == ["0", "1"]
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
     assert legend == ["mode 0", "mode 1", "estimate"]
-    assert "% of the spread (vi)" in ax.get_xlabel()
+    assert ax.get_xlabel().startswith("first direction: ")
+    assert ax.get_xlabel().endswith(" % of the spread (vi)")
+    assert ax.get_ylabel().startswith("second direction: ")
 
 
 def test_partition_map_without_modes_shows_numbers_of_clusters(draws, best):
@@ -212,6 +260,18 @@ def test_partition_map_of_many_draws_shows_four_hundred():
     z = np.random.default_rng(0).integers(4, size=(1000, 15))
     ax = plots.partition_map(z, z[0], [z[1], z[2]])
     assert sum(len(c.get_offsets()) for c in ax.collections[:2]) == 400
+
+
+def test_draws_far_from_all_others_stand_at_the_border():
+    from epluribus.plots.partition_map import _bring_near
+
+    places = np.random.default_rng(0).uniform(size=(300, 2))
+    places[7] = [50.0, 0.5]
+    near, far = _bring_near(places, np.array([[0.5, 0.5]]))
+    assert np.flatnonzero(far).tolist() == [7]
+    assert 1 < near[7, 0] < 2
+    assert np.allclose(np.delete(near, 7, 0), np.delete(places, 7, 0))
+    assert not _bring_near(places, places[7:8])[1].any()  # the estimate is always shown
 
 
 def test_partition_map_of_one_partition_alone():
@@ -237,8 +297,17 @@ def test_ball_bounds_are_named_with_their_distance(draws, best, columns):
         assert together.sum() == (best.sizes**2).sum()
     elif columns == 1:
         assert sum(bar.get_height() > 0 for bar in axes[0].patches) > 0
+        names = [text.get_text() for text in axes[3].get_legend().get_texts()]
+        assert names == [str(g) for g in range(len(names))]
+        assert len(names) >= 3
     else:
         assert sum(len(c.get_offsets()) for c in axes[3].collections) == 12
+
+
+def test_names_in_panels_are_smaller_than_in_a_picture_of_one(draws, best):
+    x = np.random.default_rng(0).normal(size=(12, 2))
+    panel = plots.ball_bounds(epl.credible_ball(best, draws), x)[0]
+    assert panel.texts[0].get_fontsize() < plots.scatter(x, best).texts[0].get_fontsize()
 
 
 def test_ball_bounds_checks_data_and_axes(draws, best):
@@ -278,6 +347,15 @@ def test_alluvial_of_equal_partitions_has_no_crossings():
     assert np.allclose(tops[:30], tops[30:])
 
 
+def test_names_beside_the_bars_stay_below_the_titles():
+    labels = np.repeat(np.arange(29), [400] + [1] * 28)
+    ax = plots.alluvial(labels, labels)
+    heights = np.array([text.get_position()[1] for text in ax.texts[:58]])
+    assert heights.min() > 0.01  # titles are above 0
+    assert heights.max() < 0.99
+    assert np.diff(heights[:29]).min() > 0.02
+
+
 def test_contingency_shows_the_counts_near_the_diagonal():
     other = np.array(["y"] * 6 + ["z"] * 3 + ["x"] * 3)
     ax = plots.contingency(TRUTH, other, titles=("ours", "theirs"))
@@ -286,6 +364,17 @@ def test_contingency_shows_the_counts_near_the_diagonal():
     shares = np.asarray(ax.images[0].get_array())
     assert np.allclose(shares.sum(axis=1), 1)
     assert (ax.get_ylabel(), ax.get_xlabel()) == ("ours", "theirs")
+
+
+def test_contingency_is_wide_enough_for_long_names():
+    rows = np.repeat(["a rather long name of a cluster", "b"], [6, 6])
+    ax = plots.contingency(rows, np.repeat([0, 1], [4, 8]))
+    ax.figure.canvas.draw()
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    assert inches > 1.0  # two columns; with short names as wide
+    short = plots.contingency([0, 0, 1], [0, 1, 1])
+    short.figure.canvas.draw()
+    assert np.isclose(inches, short.get_window_extent().width / short.figure.dpi, atol=0.4)
 
 
 @pytest.mark.parametrize("picture", [plots.alluvial, plots.contingency])
@@ -297,6 +386,22 @@ def test_two_partitions_are_of_the_same_items(picture):
 
 
 # --- all ---
+
+
+@pytest.mark.parametrize("plot", ["certainty", "loss_trace"])
+def test_the_estimate_comes_first_where_it_does(draws, best, plot):
+    words = f"plots.{plot} takes the estimate first, then the draws: {plot}\\(best, draws\\)"
+    for pair in ((draws, best), (draws, draws), (draws, best.labels)):
+        with pytest.raises(TypeError, match=words):
+            getattr(plots, plot)(*pair)
+
+
+@pytest.mark.parametrize("plot", ["similarity", "n_clusters", "partition_map"])
+def test_the_draws_come_first_where_they_do(draws, best, plot):
+    words = f"plots.{plot} takes the draws first, then the estimate: {plot}\\(draws, best\\)"
+    for pair in ((best, draws), (best, best), (best.labels, draws)):
+        with pytest.raises(TypeError, match=words):
+            getattr(plots, plot)(*pair)
 
 
 def test_pictures_are_drawn_where_told(draws, best):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.draws import as_labels
+from epluribus.draws import Draws, as_labels
 from epluribus.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
     from epluribus._typing import IntArray, LabelsLike
 
-__all__ = ["check_axes", "match", "read_data", "read_partition"]
+__all__ = [
+    "bin_edges",
+    "check_axes",
+    "check_order",
+    "legend_beside",
+    "match",
+    "read_data",
+    "read_partition",
+]
 
 
 def read_partition(
@@ -27,6 +35,16 @@ def read_partition(
     order = np.argsort(own, kind="stable")
     names = [str(int(x)) if isinstance(x, float | np.floating) else str(x) for x in own[order]]
     return np.argsort(order)[codes], names
+
+
+def check_order(call: str, best: Any, draws: Any) -> None:
+    """Say the right order where the estimate was given as draws, or draws as the estimate."""
+    if isinstance(draws, Estimate) or isinstance(best, Draws):
+        words = ["estimate", "draws"]
+        if call.index("best") > call.index("draws"):
+            words.reverse()
+        plot = call.partition("(")[0]
+        raise TypeError(f"plots.{plot} takes the {words[0]} first, then the {words[1]}: {call}.")
 
 
 def read_data(values: ArrayLike, n_items: int | None = None, argument: str = "X") -> NDArray[Any]:
@@ -45,6 +63,32 @@ def read_data(values: ArrayLike, n_items: int | None = None, argument: str = "X"
             "missing or infinite. Leave these items out, of the partition too."
         )
     return data
+
+
+def bin_edges(
+    values: NDArray[np.float64], labels: IntArray, bins: Any = None, most: int = 60
+) -> NDArray[np.float64]:
+    """Edges of bars: what numpy makes of `bins`, by default 15 to `most` bars.
+
+    The default is the rule of Freedman & Diaconis (1981, doi:10.1007/BF01025868), 2 IQR / n^(1/3) wide,
+    with the distances to the medians of the clusters: clusters far apart would make bars too wide.
+    """
+    if bins is None:
+        medians = np.array([np.median(values[labels == g]) for g in range(labels.max() + 1)])
+        quartiles = np.percentile(values - medians[labels], [25, 75])
+        width = 2 * np.ptp(quartiles) / np.cbrt(values.size)
+        bins = int(max(np.ceil(np.ptp(values) / max(width, np.ptp(values) / most, 1e-300)), 15))
+    return np.asarray(np.histogram_bin_edges(values, bins))
+
+
+def legend_beside(ax: Any, handles: Any, names: list[str], *, rows: int = 15) -> Any:
+    """Names of the clusters right of the Axes, in as many columns as needed."""
+    columns = -(-len(names) // rows)
+    return ax.legend(
+        handles, names, title="cluster", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0),
+        borderaxespad=0.2, fontsize=9 if columns == 1 else 8, ncols=columns, columnspacing=1.0,
+        handlelength=1.2, handletextpad=0.5,
+    )  # fmt: skip
 
 
 def check_axes(

@@ -22,6 +22,17 @@ _TWENTY = (
 )  # fmt: skip
 
 
+# Of a grid of 16 levels of red, green and blue, neither very dark nor very pale, the thirty whose smallest
+# difference (CIEDE2000; 17.1) was largest after exchanges from farthest-first starts. As seen with
+# deuteranopia (Machado et al. 2009) a difference counted 1.7 times; the smallest is 10.1.
+_THIRTY = (
+    "#117788", "#ee8899", "#ffdd11", "#553333", "#22aa00", "#cc22ff", "#ddddff", "#88bbbb",
+    "#224466", "#bb1144", "#8888bb", "#224400", "#ff8811", "#ffccbb", "#886677", "#556655",
+    "#449977", "#aaaa66", "#ff88ee", "#66aaff", "#bb6655", "#004444", "#ccee88", "#7700aa",
+    "#66eecc", "#991100", "#1144ff", "#ee1199", "#777700", "#3377bb",
+)  # fmt: skip
+
+
 def import_pyplot() -> Any:
     """matplotlib.pyplot, or an error that names the extra."""
     return need("matplotlib.pyplot", "plots", "A picture")
@@ -65,16 +76,16 @@ def new_figure(
 
 
 def cluster_colors(k: int) -> list[Any]:
-    """Colors that can be told apart; beyond twenty their lightness alternates."""
-    for colors in (_OKABE_ITO, _TWENTY):
+    """Colors that can be told apart, up to thirty; beyond, hues go on by the golden angle."""
+    for colors in (_OKABE_ITO, _TWENTY, _THIRTY):
         if k <= len(colors):
             return list(colors[:k])
     import colorsys
 
-    # Hues by the golden angle, three levels of lightness in turn: neighbors in number differ most.
+    more = range(len(_THIRTY), k)
     return [
-        colorsys.hls_to_rgb((0.58 + 0.381966 * i) % 1.0, (0.42, 0.62, 0.3)[i % 3], 0.65)
-        for i in range(k)
+        *_THIRTY,
+        *(colorsys.hls_to_rgb(0.381966 * i % 1.0, (0.42, 0.62, 0.3)[i % 3], 0.65) for i in more),
     ]
 
 

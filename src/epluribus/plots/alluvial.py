@@ -8,7 +8,7 @@ import numpy as np
 
 from epluribus.plots._clusters import read_partition
 from epluribus.plots._figure import cluster_colors, get_axes
-from epluribus.plots.blocks import spread
+from epluribus.plots.blocks import place_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def alluvial(
     np.add.at(table, (left, right), 1)
     rows, columns = _orders(table)
     table = table[np.ix_(rows, columns)]
-    ax = get_axes(ax, (5.5, 5.0))
+    ax = get_axes(ax, (5.5, float(np.clip(0.6 + 0.2 * max(table.shape), 5.0, 12.0))))
     colors = [cluster_colors(len(rows))[g] for g in rows]
     top_left, top_right = _tops(table.sum(axis=1)), _tops(table.sum(axis=0))
     _bands(ax, table, top_left, top_right, colors)
@@ -144,9 +144,9 @@ def _bars(
     """Bars at one side, with names that do not overlap."""
     heights = sizes * (1 - _GAP) / sizes.sum()
     ax.bar(x, heights, _BAR, bottom=tops, color=colors, linewidth=0)
-    gap = 1.2 * font_size / (ax.bbox.height * 72 / ax.figure.dpi)
     middle = tops + heights / 2
-    for name, size, place, where in zip(names, sizes, middle, spread(middle, gap), strict=True):
+    places, font_size = place_names(middle, 1.0, ax.bbox.height * 72 / ax.figure.dpi, font_size)
+    for name, size, place, where in zip(names, sizes, middle, places, strict=True):
         ends = x + side * _BAR * np.array([0.6, 1.4])
         ax.plot(ends, [place, where], color="#808080", linewidth=0.5, clip_on=False)
         ax.text(x + side * 1.6 * _BAR, where, f"{name} ({size:,})", fontsize=font_size,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.plots._clusters import check_axes, match, read_data
+from epluribus.plots._clusters import bin_edges, check_axes, legend_beside, match, read_data
 from epluribus.plots._figure import cluster_colors
 from epluribus.plots.scatter import draw_points
 
@@ -34,7 +34,7 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     ball : CredibleBall
         From `epluribus.credible_ball`. Of several bounds equally far, the first is shown.
     X : array_like of shape (n_items,) or (n_items, n_columns), optional
-        The data: one column is shown as a histogram, two as points, more by their first two
+        The data: one column is shown as a histogram with a legend, two as points, more by their first two
         principal components.
     axes : array of 4 matplotlib Axes, optional
         Where to draw.
@@ -57,6 +57,8 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     lower bound: 3 clusters, vi 0.5
     horizontal bound: 2 clusters, vi 1.19
     """
+    from matplotlib.patches import Patch
+
     bounds = {
         "estimate": (ball.labels, 0.0),
         "upper bound": (ball.upper[0], ball.distances[1]),
@@ -75,11 +77,11 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
             _pairs(ax, labels, ball.labels)
         elif data.shape[1] == 1:
             groups = {g: data[labels == g, 0] for g in np.unique(labels)}
-            edges = np.histogram_bin_edges(data, 40)
-            ax.hist(list(groups.values()), bins=edges, stacked=True,
+            ax.hist(list(groups.values()), bins=bin_edges(data[:, 0], ball.labels), stacked=True,
                     color=[colors[g] for g in groups])  # fmt: skip
         else:
-            draw_points(ax, data, labels, {int(g): str(g) for g in np.unique(labels)}, colors)
+            names = {int(g): str(g) for g in np.unique(labels)}
+            draw_points(ax, data, labels, names, colors, font_size=8)
     for ax, (name, (labels, distance)) in zip(axes, bounds.items(), strict=True):
         k = int(labels.max()) + 1
         apart = "" if name == "estimate" else f", {ball.loss.name} {distance:.3g}"
@@ -90,6 +92,8 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
             ax.tick_params(labelleft=False)
     if data is not None and data.shape[1] == 1:
         axes[0].set_ylabel("items")
+        patches = [Patch(color=color) for color in colors]
+        legend_beside(axes[-1], patches, [str(g) for g in range(len(colors))])
     elif many:
         axes[0].set(xlabel="1st principal component", ylabel="2nd principal component")
     return axes

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.plots._clusters import read_partition
-from epluribus.plots._figure import cluster_colors, get_axes
-from epluribus.plots.blocks import LEADER, shifted, spread
+from epluribus.plots._clusters import check_order, read_partition
+from epluribus.plots._figure import cluster_colors, get_axes, text_color
+from epluribus.plots.blocks import LEADER, place_names, shifted, spread
 from epluribus.uncertainty.items import items
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def certainty(
     >>> [text.get_text() for text in ax.texts]
     ['0', '1']
     """
+    check_order("certainty(best, draws)", best, draws)
     table = items(best, draws)
     labels, names = read_partition(best, len(table))
     k, n = len(names), len(table)
@@ -69,28 +70,49 @@ def certainty(
         ax.stairs(table.support[order[low:high]], np.arange(low, high + 1), fill=True,
                   color=colors[g], linewidth=0)  # fmt: skip
     for edge in edges[1:-1]:
-        ax.axvline(edge, color="white", linewidth=0.8)
-    ax.plot(np.arange(n) + 0.5, table.runner_up_probability[order], ".", color="black",
-            markersize=4 if n <= 300 else 2, label="with its second choice", clip_on=False)  # fmt: skip
-    _name_below(ax, [names[g] for g in clusters], edges, font_size)
+        ax.axvline(edge, color="white", linewidth=0.8 if k <= 12 else 0.3)
+    if k > 1:
+        # As wide as a bar where bars are wide enough; the white rim shows dots on dark bars.
+        size = float(np.clip(2.4 * ax.bbox.width * 72 / ax.figure.dpi / n, 2.5, 6.0))
+        ax.plot(np.arange(n) + 0.5, table.runner_up_probability[order], ".", color="black",
+                markersize=size, markeredgewidth=0.25, markeredgecolor="white",
+                label="with its second choice", clip_on=False)  # fmt: skip
+        ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1,
+                  handletextpad=0.1, markerscale=8 / size)  # fmt: skip
     ax.set(xlim=(0, n), ylim=(0, 1), xticks=[], ylabel="probability with its cluster")
-    ax.set_xlabel("items by cluster", labelpad=10 + 1.2 * font_size)
+    height = _name_below(
+        ax, [names[g] for g in clusters], edges, [colors[g] for g in clusters], font_size
+    )
+    ax.set_xlabel("items by cluster", labelpad=height)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1,
-              handletextpad=0.1)  # fmt: skip
     return ax
 
 
-def _name_below(ax: Any, names: list[str], edges: Any, font_size: float) -> None:
-    """Names of the clusters below the axis, kept apart, with a line to their middle."""
-    width = ax.bbox.width * 72 / ax.figure.dpi  # in points
-    longest = max(len(name) for name in names)
-    gap = int(edges[-1]) * min(font_size * (0.62 * longest + 0.25) / width, 1 / len(names))
+def _name_below(
+    ax: Any, names: list[str], edges: Any, colors: list[Any], font_size: float
+) -> float:
+    """Names of the clusters in their colors below the axis, kept apart; how far down they reach.
+
+    They stand upright where there is no room to write them side by side.
+    """
+    n, points = int(edges[-1]), ax.bbox.width * 72 / ax.figure.dpi
     middle = (edges[:-1] + edges[1:]) / 2
-    line, text = shifted(ax, "below", 2), shifted(ax, "below", 8)
-    first = gap * (np.arange(middle.size) + 0.5)  # the leftmost places within the axis
-    places = np.clip(spread(middle, gap), first, int(edges[-1]) - first[::-1])
-    for name, place, where in zip(names, middle, places, strict=True):
+    letters = max(len(name) for name in names)
+    room = points / len(names) / (0.62 * letters + 0.4)  # the font size at which all fit
+    upright = room < 0.75 * font_size
+    if upright:
+        places, font_size = place_names(middle, n, points / 1.2, font_size)
+    else:
+        font_size = min(font_size, room)
+        gap = n * font_size * (0.62 * letters + 0.4) / points
+        places = spread(middle, gap, gap / 2, n - gap / 2)
+    # Room for the lines to be told apart, where names had to move.
+    drop = 8.0 if np.abs(places - middle).max() < 0.01 * n else 18.0
+    line, text = shifted(ax, "below", 2), shifted(ax, "below", drop)
+    for name, place, where, color in zip(names, middle, places, colors, strict=True):
+        box = {"boxstyle": "square,pad=0.1", "facecolor": color, "linewidth": 0}
         ax.annotate(name, (place, 0), (where, 0), xycoords=line, textcoords=text, ha="center",
-                    va="top", fontsize=font_size, arrowprops=LEADER | {"relpos": (0.5, 1)},
-                    annotation_clip=False)  # fmt: skip
+                    va="top", fontsize=font_size, rotation=90 if upright else 0, bbox=box,
+                    color=text_color(color), annotation_clip=False,
+                    arrowprops=LEADER | {"relpos": (0.5, 1), "color": color, "linewidth": 1})  # fmt: skip
+    return drop + font_size * (0.62 * letters + 0.6 if upright else 1.3)

@@ -64,7 +64,11 @@ def contingency(
     table = table[:, order]
     n_rows, n_columns = table.shape
     cell = float(np.clip(9.0 / max(n_rows, n_columns), 0.26, 0.6))  # inches
-    ax = get_axes(ax, (1.9 + cell * n_columns, 1.0 + max(cell * n_rows, 1.6)))
+    turned = max(map(len, column_names)) > 12 * cell
+    # Names of 8 points are 0.065 inches a letter; those of rows stand left of the table.
+    left = min(0.065 * max(map(len, row_names)), 4.0)
+    below = min(0.065 * max(map(len, column_names)), 4.0) if turned else 0.15
+    ax = get_axes(ax, (1.6 + left + cell * n_columns, 0.7 + below + max(cell * n_rows, 1.6)))
     share = table / table.sum(axis=1, keepdims=True)
     image = ax.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     digits = len(str(int(table.max())))
@@ -74,7 +78,7 @@ def contingency(
                 color="white" if share[g, h] > 0.55 else "black")  # fmt: skip
     ax.set_xticks(np.arange(n_columns), [column_names[h] for h in order], fontsize=8)
     ax.set_yticks(np.arange(n_rows), row_names, fontsize=8)
-    if max(len(name) for name in column_names) * n_columns > 12 * cell * n_columns:
+    if turned:
         ax.tick_params(axis="x", rotation=90)
     ax.set_xticks(np.arange(n_columns + 1) - 0.5, minor=True)
     ax.set_yticks(np.arange(n_rows + 1) - 0.5, minor=True)

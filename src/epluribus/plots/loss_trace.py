@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus.losses.expected import loss_values
+from epluribus.plots._clusters import check_order
 from epluribus.plots._figure import cluster_colors, get_axes
 from epluribus.uncertainty._inputs import read
 
@@ -25,7 +26,9 @@ _WINDOW = 0.05
 def loss_trace(
     best: Estimate | LabelsLike, draws: DrawsLike, *, loss: LossLike | None = None, ax: Any = None
 ) -> Any:
-    """Loss of the estimate against each draw, chain after chain, with a running mean of each.
+    """Loss of the estimate against each draw, with a running mean of each chain.
+
+    Chains stand side by side; in each the axis counts its own draws, from 0.
 
     A trend says that burn-in is too short, chains at different heights that they do not agree, a
     running mean that jumps between levels that there are several modes.
@@ -54,6 +57,7 @@ def loss_trace(
     >>> ax.lines[0].get_ydata().tolist()
     [0.0, 2.0, 0.0]
     """
+    check_order("loss_trace(best, draws)", best, draws)
     labels, sample, chosen = read(best, draws, loss)
     distinct = loss_values(labels, sample, chosen)
     values = distinct[sample.index]
@@ -61,6 +65,7 @@ def loss_trace(
     ax = get_axes(ax, (7.0, 3.2))
     colors = cluster_colors(sample.n_chains)
     begin = 0
+    ticks: dict[int, str] = {}
     for chain, color in enumerate(colors):
         own = values[sample.chains == chain]
         x = np.arange(begin, begin + own.size)
@@ -72,13 +77,26 @@ def loss_trace(
             name = f"chain {chain}" if sample.n_chains <= 8 else str(chain)
             ax.text(x.mean(), 1.01, name, transform=ax.get_xaxis_transform(), ha="center",
                     va="bottom", fontsize=9)  # fmt: skip
+        ticks |= {begin + at: str(at) for at in _ticks(own.size, sample.n_chains)}
         begin += own.size
     ax.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean {mean:.3g}")
     ax.annotate(f"mean {mean:.3g}", (1.0, mean), xycoords=("axes fraction", "data"), xytext=(3, 0),
                 textcoords="offset points", va="center", fontsize=9)  # fmt: skip
-    ax.set(xlim=(-0.5, begin - 0.5), xlabel="draw", ylabel=f"loss to the estimate ({chosen.name})")
+    ax.set(xlim=(-0.5, begin - 0.5), ylabel=f"loss to the estimate ({chosen.name})")
+    ax.set_xticks(list(ticks), list(ticks.values()))
+    ax.set_xlabel("draw" if sample.n_chains == 1 else "draw of the chain")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def _ticks(n_draws: int, n_chains: int) -> list[int]:
+    """Round numbers of draws, fewer for more chains, none near the next chain."""
+    from matplotlib.ticker import MaxNLocator
+
+    room = max(8 // n_chains, 1)
+    found = MaxNLocator(room, integer=True, steps=[1, 2, 2.5, 5, 10]).tick_values(0, n_draws)
+    end = n_draws if n_chains == 1 else (1 - 0.08 * min(n_chains, 6)) * n_draws
+    return [int(at) for at in found if 0 <= at < end]
 
 
 def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.plots._clusters import check_axes, read_data, read_partition
+from epluribus.plots._clusters import bin_edges, check_axes, read_data, read_partition
 from epluribus.plots._figure import cluster_colors
 from epluribus.plots.scatter import draw_points
 
@@ -71,13 +71,13 @@ def pairs(
     axes = check_axes(axes, (d, d), (1.2 + 1.75 * d, 0.6 + 1.65 * d))
     colors = cluster_colors(len(clusters))
     unnamed = dict.fromkeys(range(len(clusters)), "")
-    size = float(np.clip(2500 / len(data), 3, 16))
+    size = float(np.clip(2500 / len(data), 4, 16))
     for i, j in np.ndindex(d, d):
         ax = axes[i, j]
         if j > i:
             ax.set_axis_off()
         elif i == j:
-            edges = np.histogram_bin_edges(data[:, i], 25)
+            edges = bin_edges(data[:, i], labels, most=25)
             groups = [data[labels == g, i] for g in range(len(clusters))]
             ax.hist(groups, bins=edges, stacked=True, color=colors)
             ax.set_yticks([])
@@ -95,7 +95,7 @@ def pairs(
     handles = [axes[1, 0].collections[g] for g in range(len(clusters))]
     legend = axes[0, -1].legend(
         handles, clusters, title="cluster", frameon=False, loc="upper right", fontsize=9,
-        ncols=1 + (len(clusters) - 1) // 8, markerscale=1.6, borderaxespad=0.0,
+        ncols=1 + (len(clusters) - 1) // 8, markerscale=(36 / size) ** 0.5, borderaxespad=0.0,
         handletextpad=0.2, columnspacing=0.8,
     )  # fmt: skip
     legend.set_in_layout(d == 2)  # with more columns the panels beside it are empty

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus.losses.expected import loss_values
+from epluribus.plots._clusters import check_order
 from epluribus.plots._figure import cluster_colors, get_axes
 from epluribus.uncertainty._inputs import read, read_labels
 from epluribus.uncertainty.modes import Modes
@@ -38,7 +39,8 @@ def partition_map(
     """Draws as points whose distances are, as well as the plane allows, the losses between them.
 
     Larger points are partitions drawn more often. Colors are the nearest mode or, without modes, the
-    number of clusters. The axes say how much of the spread they show.
+    number of clusters. The axes say how much of the spread they show. A few draws far from all others
+    would leave the picture empty: they stand at its border, with a ring.
 
     Parameters
     ----------
@@ -67,6 +69,7 @@ def partition_map(
     >>> ax.collections[0].get_offsets().shape
     (3, 2)
     """
+    check_order("partition_map(draws, best)", best, draws)
     labels, sample, chosen = read(best, draws, loss)
     found = [] if modes is None else list(modes.labels if isinstance(modes, Modes) else modes)  # type: ignore[arg-type]
     marked = [labels, *(read_labels(mode, sample.n_items, "modes") for mode in found)]
@@ -75,6 +78,7 @@ def partition_map(
     n = sample.n_distinct
     distances = _distances(np.vstack([sample.distinct.astype(np.int64), marked]), chosen)
     places, explained = _scale(distances)
+    places[:n], far = _bring_near(places[:n], places[n:])
     ax = get_axes(ax, (5.6, 4.4))
     size = 14 + 900 * np.sqrt(sample.weights / sample.total_weight / n)
     if found:
@@ -83,19 +87,34 @@ def partition_map(
     else:
         clusters = sample.distinct.max(axis=1).astype(np.int64) + 1
         _by_n_clusters(ax, places[:n], size, clusters)
+    if far.any():
+        ax.scatter(*places[:n][far].T, s=60, facecolors="none", edgecolors="black", linewidths=0.8,
+                   zorder=2, label="farther out")  # fmt: skip
     # Larger than the disc of a mode, which may lie on it.
     ax.scatter(*places[n], s=900 if found else 260, marker="*", color="black", edgecolors="white",
                linewidths=1.2, zorder=3, label="estimate")  # fmt: skip
     ax.set_aspect("equal", adjustable="datalim")
     ax.locator_params(nbins=7)
-    ax.set_xlabel(f"{100 * explained[0]:.0f} % of the spread ({chosen.name})")
-    ax.set_ylabel(f"{100 * explained[1]:.0f} %")
+    ax.set_xlabel(f"first direction: {100 * explained[0]:.0f} % of the spread ({chosen.name})")
+    ax.set_ylabel(f"second direction: {100 * explained[1]:.0f} %")
     ax.spines[["top", "right"]].set_visible(False)
     legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=6,
                        borderaxespad=0.2, handletextpad=0.2, columnspacing=1.0)  # fmt: skip
     for handle in legend.legend_handles:
         handle.set(sizes=[160 if handle is legend.legend_handles[-1] else 80], alpha=1.0)
     return ax
+
+
+def _bring_near(
+    places: NDArray[np.float64], marked: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Places with those far outside of the middle 98 % moved to the border, and which these are."""
+    low, high = np.percentile(places, [1, 99], axis=0)
+    reach = np.maximum(high - low, 0.1 * (high - low).max())
+    low = np.minimum(low - 0.5 * reach, marked.min(axis=0))
+    high = np.maximum(high + 0.5 * reach, marked.max(axis=0))
+    near = np.clip(places, low, high)
+    return near, (near != places).any(axis=1)
 
 
 def _by_mode(

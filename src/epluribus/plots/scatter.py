@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from epluribus._typing import IntArray, LabelsLike
     from epluribus.estimate import Estimate
 
-__all__ = ["draw_points", "scatter"]
+__all__ = ["draw_points", "name_places", "scatter"]
 
 _MARKERS = "os^Dvp>X<Ph"
 
@@ -73,24 +73,26 @@ def draw_points(
     colors: Sequence[Any],
     *,
     size: float | None = None,
+    font_size: float = 10,
 ) -> None:
     """One scatter for each cluster in `names`, which are written over one of its items if not empty."""
     from matplotlib.patheffects import withStroke
 
     area = size if size is not None else float(np.clip(6000 / len(data), 5, 36))
+    rim = 0.25 if area > 12 else 0.05  # a wide one would hide the color of a small point
     for g in names:
         x, y = data[labels == g].T
         ax.scatter(x, y, s=area, color=colors[g], marker=_MARKERS[g % len(_MARKERS)],
-                   edgecolors="#303030", linewidths=0.25, zorder=2)  # fmt: skip
+                   edgecolors="#303030", linewidths=rim, zorder=2)  # fmt: skip
     halo = [withStroke(linewidth=2.5, foreground="white")]
     named = {g: name for g, name in names.items() if name}
-    for g, (x, y) in zip(named, _places(ax, data, labels, list(named)), strict=True):
-        ax.annotate(named[g], (x, y), (0, 7), textcoords="offset points", ha="center",
-                    va="center", fontsize=10, fontweight="bold", path_effects=halo,
+    for g, (x, y) in zip(named, name_places(ax, data, labels, list(named)), strict=True):
+        ax.annotate(named[g], (x, y), (0, 0.7 * font_size), textcoords="offset points",
+                    ha="center", va="center", fontsize=font_size, fontweight="bold", path_effects=halo,
                     zorder=4)  # fmt: skip
 
 
-def _places(
+def name_places(
     ax: Any, data: NDArray[Any], labels: IntArray, clusters: list[int]
 ) -> list[NDArray[np.float64]]:
     """For the name of each cluster, its most central item that is not at another name."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus.draws import Draws, as_draws
-from epluribus.plots._clusters import read_partition
+from epluribus.plots._clusters import check_order, read_partition
 from epluribus.plots._figure import cluster_colors, get_axes
 from epluribus.plots.blocks import name_clusters
 from epluribus.uncertainty.psm import psm
@@ -50,7 +50,9 @@ def similarity(
 
     Notes
     -----
-    Of more than 2000 items, 2000 are shown: the same share of each cluster, at least one item.
+    Of more than 2000 items, 2000 are shown: the same share of each cluster, at least one item. The
+    similarity of an item with itself, always 1, would be a line that says nothing: the diagonal shows
+    the mean of the neighbors in the cluster.
 
     Examples
     --------
@@ -62,6 +64,7 @@ def similarity(
     >>> ax.images[0].get_array().data[0].tolist()
     [1.0, 1.0, 0.25, 0.0]
     """
+    check_order("similarity(draws, best)", best, draws)
     sample = as_draws(draws)
     labels, names = read_partition(best, sample.n_items)
     k, n = len(names), sample.n_items
@@ -74,11 +77,11 @@ def similarity(
     ax = get_axes(ax, (6.2, 5.2), "compressed")
     size = labels.size
     image = ax.imshow(
-        matrix[np.ix_(order, order)],
+        _fill_diagonal(matrix[np.ix_(order, order)], labels[order]),
         cmap="Blues",
         vmin=0,
         vmax=1,
-        interpolation="nearest",
+        interpolation="nearest" if size <= 300 else "antialiased",
         extent=(0, size, size, 0),
     )
     edges = np.concatenate([[0], np.cumsum(np.bincount(labels)[clusters])])
@@ -98,6 +101,16 @@ def _part(labels: IntArray) -> IntArray:
     order = np.argsort(labels, kind="stable")
     steps = order[np.linspace(0, labels.size - 1, _SHOWN).astype(np.int64)]
     return np.union1d(steps, np.unique(labels, return_index=True)[1])
+
+
+def _fill_diagonal(matrix: NDArray[np.float64], labels: IntArray) -> NDArray[np.float64]:
+    """Each item has itself the mean similarity with its neighbors in its cluster, 1 without any."""
+    beside = np.where(labels[1:] == labels[:-1], matrix.diagonal(1), np.nan)
+    both = np.stack([np.append(np.nan, beside), np.append(beside, np.nan)])
+    has = ~np.isnan(both)
+    means = np.where(has, both, 0.0).sum(axis=0) / np.maximum(has.sum(axis=0), 1)
+    np.fill_diagonal(matrix, np.where(has.any(axis=0), means, 1.0))
+    return matrix
 
 
 def _order(matrix: NDArray[np.float64], labels: IntArray) -> tuple[IntArray, IntArray]:
