@@ -192,7 +192,7 @@ def test_network_draws_links_of_either_direction_with_arrowheads():
     assert n_lines(ax) == 3
     tips = arrowheads(ax)
     assert len(tips) == 3
-    assert np.allclose(tips[0], [0.0125, 0])  # 1 -> 0 ends at the border of node 0
+    assert np.allclose(tips[0], [1.8 * 0.0125, 0])  # 1 -> 0 ends at the border of node 0
     both = plots.network(down + down.T, [0, 0, 1])
     assert (n_lines(both), len(arrowheads(both))) == (3, 0)
 

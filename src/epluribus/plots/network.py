@@ -87,7 +87,7 @@ def network(
     nodes = list(adjacency.nodes) if hasattr(adjacency, "nodes") else list(range(n))
     written = _node_names(names, nodes, labels)
     edges = np.argwhere(np.triu(matrix | matrix.T, 1))
-    radius = _RADIUS * min(1.0, (_WRITTEN / n) ** 0.75)
+    radius = _radius(n)
     if pos is None:
         place = force_layout(edges, group, radius=1.15 * radius, seed=seed)
     else:
@@ -191,6 +191,13 @@ def _draw_arrowheads(
     ax.add_collection(
         PolyCollection(list(corners), facecolors=shades, linewidths=0, alpha=0.8, zorder=2)
     )
+
+
+def _radius(n: int) -> float:
+    """Of a node: few are larger, to be read in a small panel, many smaller."""
+    if n > _WRITTEN:
+        return _RADIUS * float((_WRITTEN / n) ** 0.75)
+    return _RADIUS * min(1.8, max(1.0, float((200 / n) ** 0.35)))
 
 
 def _draw_nodes(
