@@ -248,8 +248,3 @@ def test_swapped_arguments_are_told():
         epl.credible_ball(draws, best)
     with pytest.raises(TypeError, match=r"'labels' must be one partition; got Draws"):
         epl.expected_loss(draws, draws)
-
-
-def test_a_sample_without_any_cluster_is_doubted():
-    with pytest.warns(UserWarning, match="Every one of the 4 items is alone in every draw"):
-        epl.Draws([[1, 2, 3, 4], [5, 6, 7, 8]])

@@ -8,7 +8,6 @@ are equal. Equal draws are kept once, with the sum of their weights (section 5 o
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -131,12 +130,6 @@ class Draws:
             )
         self._labels, self.index, self._k = _collapse(source, keep)
         self._summarize()
-        if self.n_items > 2 and self.n_draws > 1 and bool(np.all(self._k == self.n_items)):
-            warnings.warn(
-                f"Every one of the {self.n_items:,} items is alone in every draw. Are these labels of "
-                "clusters, one draw a row?",
-                stacklevel=2,
-            )
 
     def _summarize(self) -> None:
         """Fill what follows from `_labels`, `index` and `draw_weights`."""

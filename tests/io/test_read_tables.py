@@ -395,3 +395,9 @@ def test_numpy_data_that_is_none(tmp_path):
     with pytest.raises(ValueError, match="could not be read as NumPy data: it is none") as error:
         epl.read_draws(tmp_path / "z.npy")
     assert "pickle" not in str(error.value)
+
+
+def test_a_file_without_any_cluster_is_doubted(tmp_path):
+    (tmp_path / "draws.csv").write_text("1,2,3,4\n5,6,7,8\n")
+    with pytest.warns(UserWarning, match="Every one of the 4 items is alone in every draw"):
+        epl.read_draws(tmp_path / "draws.csv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,7 @@ def read_draws(
     if not paths or not all(isinstance(one, str | Path) for one in paths):
         raise TypeError(f"'path' must be a path, or a list of paths; got {path!r}.")
     sources = [Path(one) for one in paths]
-    return Draws(
+    draws = Draws(
         sources if len(sources) > 1 else sources[0],
         var=var,
         weights=weights,
@@ -93,6 +94,13 @@ def read_draws(
         thin=thin,
         items=items,
     )
+    if draws.n_items > 2 and draws.n_draws > 1 and bool((draws.n_clusters == draws.n_items).all()):
+        warnings.warn(
+            f"Every one of the {draws.n_items:,} items is alone in every draw. Are these labels of "
+            "clusters, one draw a row?",
+            stacklevel=2,
+        )
+    return draws
 
 
 def read_source(path: Path, *, var: str | None = None) -> Source:
