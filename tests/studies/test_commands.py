@@ -86,17 +86,17 @@ SAMPLE = ["sample", "gaussian", "{y}", "--out", "d.npz"]
     [
         (
             ["sample", "gaussian", "no.csv", "--out", "d.npz"],
-            "'path' must be a file; no.csv is not",
+            "There is no file 'no.csv'",
         ),
         ([*SAMPLE[:-1], "d.csv"], "The output 'd.csv' must end in .npz; it ends in '.csv'"),
         ([*SAMPLE[:-1], "nowhere/d.npz"], "There is no folder 'nowhere'"),
         ([*SAMPLE, "--n-nodes", "3"], "'--n-nodes' is for the model 'sbm'"),
         ([*SAMPLE, "--prior", "poison"], "Did you mean 'poisson'?"),
-        ([*SAMPLE, "--moves", "all"], "'moves' must be one of"),
-        (["reproduce", "galaxies", "--data", "."], "'data' must be left out for 'galaxies'"),
-        (["reproduce", "galaxies", "--out", "{y}"], "'out' must be a folder"),
-        (["reproduce", "blogs", "--data", "no"], "'data' must be a folder with french_blogs_edges"),
-        (["demo", "--out", "{y}"], "'out' must be a folder"),
+        ([*SAMPLE, "--moves", "all"], "'--moves' must be one of"),
+        (["reproduce", "galaxies", "--data", "."], "'--data' must be left out for 'galaxies'"),
+        (["reproduce", "galaxies", "--out", "{y}"], "'--out' must be a folder"),
+        (["reproduce", "blogs", "--data", "no"], "'--data' must be a folder with french_blogs_edges"),
+        (["demo", "--out", "{y}"], "'--out' must be a folder"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(
