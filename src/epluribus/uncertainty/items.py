@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from epluribus._kernels.support import Shares, cluster_recovery, item_support
-from epluribus._parallel import Stopper, resolve_jobs, run_tasks
+from epluribus._parallel import Stopper, resolve_jobs
 from epluribus.losses.base import Loss
 from epluribus.losses.binder import square
-from epluribus.losses.expected import loss_values
 from epluribus.uncertainty._inputs import item_names, read, shares
+from epluribus.uncertainty._run import draw_losses, parts, run_all
 from epluribus.uncertainty._table import plain_table, to_frame
 
 if TYPE_CHECKING:
@@ -280,15 +280,16 @@ def _support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> _Suppor
     rows = np.ascontiguousarray(draws.distinct)
     step = max(256, min(8192, _CELLS // k))
     part, constant = _shares(labels, draws, loss)
+    mass, stopper = shares(draws), Stopper()
     tasks: list[Callable[[], _Support]] = [
-        partial(_block, rows, shares(draws), labels, part, begin, min(begin + step, draws.n_items))
+        partial(_block, rows, mass, labels, part, begin, min(begin + step, draws.n_items), stopper)
         for begin in range(0, draws.n_items, step)
     ]
-    blocks = run_tasks(tasks, n_jobs=n_jobs, stopper=Stopper())
+    blocks = run_all(tasks, n_jobs, stopper)
     first = (np.concatenate(column) for column in list(zip(*blocks, strict=True))[:4])
-    own, runner_up, second, parts = first
+    own, runner_up, second, contribution = first
     between = np.sum([block.between for block in blocks], axis=0)
-    return _Support(own, runner_up, second, parts + constant, between)
+    return _Support(own, runner_up, second, contribution + constant, between)
 
 
 def _block(
@@ -298,15 +299,21 @@ def _block(
     part: Shares,
     begin: int,
     end: int,
+    stopper: Stopper,
 ) -> _Support:
-    """Support of items begin..end."""
+    """Support of items begin..end; of no use if stopped."""
     sizes = np.bincount(labels)
     n, k, groups = end - begin, len(sizes), int(rows.max()) + 1
     table, group_sizes = np.empty((groups, k), np.int64), np.empty(groups, np.int64)
-    together, alone, parts = np.zeros((n, k)), np.zeros(n), np.zeros(n)
-    item_support(
-        rows, weights, labels, begin, end, part, table, group_sizes, together, alone, parts
-    )  # fmt: skip
+    together, alone, contribution = np.zeros((n, k)), np.zeros(n), np.zeros(n)
+    for some in parts(len(rows), len(labels) + (n + groups) * k):
+        if stopper.stopped:
+            break
+        scaled = part._replace(scale=part.scale[some])
+        item_support(
+            rows[some], weights[some], labels, begin, end, scaled,
+            table, group_sizes, together, alone, contribution,
+        )  # fmt: skip
     mine, here = np.arange(n), labels[begin:end]
     together[mine, here] -= 1.0  # an item is always with itself
     between = np.zeros((k, k))
@@ -324,7 +331,8 @@ def _block(
     apart = ~single & (alone > second)
     none = single & (k == 1)
     runner_up = np.where(apart | none, ALONE, best)
-    return _Support(own, runner_up, np.where(apart, alone, np.maximum(second, 0.0)), parts, between)
+    probability = np.where(apart, alone, np.maximum(second, 0.0))
+    return _Support(own, runner_up, probability, contribution, between)
 
 
 def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
@@ -341,8 +349,8 @@ def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
     if np.any(np.diff(f1[1:]) < 0):  # parts could be negative: by pairs in disagreement then
         function, f1 = square, per_item * 1.0
     whole = Loss(_disagreement, function, function, function, linear=True, zero_if_equal=True)
-    disagreement = loss_values(labels, draws, whole)
-    values = loss_values(labels, draws, loss) * mass
+    disagreement = draw_losses(labels, draws, whole)
+    values = draw_losses(labels, draws, loss) * mass
     differ = disagreement > 0
     scale = np.divide(values, disagreement, out=np.zeros_like(values), where=differ)
     return Shares(-2.0 * f1, f1, f1, scale), float(values[~differ].sum()) / n
@@ -358,5 +366,7 @@ def _recovery(labels: IntArray, draws: Draws) -> tuple[NDArray[np.float64], NDAr
     k, groups = int(labels.max()) + 1, int(rows.max()) + 1
     table, sizes = np.empty((groups, k), np.int64), np.empty(groups, np.int64)
     jaccard, found = np.zeros(k), np.zeros(k)
-    cluster_recovery(rows, shares(draws), labels, table, sizes, jaccard, found)
+    mass = shares(draws)
+    for some in parts(len(rows), len(labels) + 2 * groups * k):
+        cluster_recovery(rows[some], mass[some], labels, table, sizes, jaccard, found)
     return np.minimum(jaccard, 1.0), np.minimum(found, 1.0)
