@@ -187,3 +187,21 @@ def test_wide_and_narrow_light_and_dark(opened, width, scheme):
         assert paper == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(18, 22, 29)")
     finally:
         opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_cut_table_says_so_and_a_brief_page_works(browser, tmp_path):
+    """Items left out of the table are hinted at; no picture is no error of the script."""
+    from selenium.webdriver.common.by import By
+
+    draws = epl.Draws(np.random.default_rng(0).integers(0, 3, (10, 2500)))
+    best = epl.minimize(draws, rng=1)
+    browser.get_log("browser")
+    browser.get(best.report(draws, tmp_path / "page.html", rng=1).as_uri())
+    assert _texts(browser, "#found") == ["2,000 of 2,000 items"]
+    browser.find_element(By.ID, "search").send_keys("nobody")
+    (text,) = _texts(browser, "#found")
+    assert text == "0 of 2,000 items: only the least certain 2,000 of 2,500 items are listed"
+    browser.get(best.report(draws, tmp_path / "brief.html", brief=True).as_uri())
+    assert _texts(browser, "#item-table tbody td:nth-child(3)")[0] == "–"  # noqa: RUF001
+    assert _texts(browser, "#csv") == ["labels as csv"]
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
