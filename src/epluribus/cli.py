@@ -382,37 +382,38 @@ def _add_report(commands: Commands) -> None:
 
 
 def _report(args: argparse.Namespace) -> int:
+    from epluribus.report.interrupts import Interrupts
+
     out = check_target(args.out, ".html")
     draws = _read(args)
-    best = epl.minimize(
-        draws,
-        args.loss,
-        k=args.k,
-        k_max=args.k_max,
-        n_starts=args.n_starts,
-        n_jobs=args.n_jobs,
-        rng=args.seed,
-        progress=not args.json,
-        time_limit=args.time_limit,
-    )
-    best.report(
-        draws,
-        out,
-        title=args.title,
-        call=args.call,
-        k=args.k,
-        k_max=args.k_max,
-        level=args.level,
-        rng=args.seed,
-        n_jobs=args.n_jobs,
-        progress=not args.json,
-    )
+    with Interrupts() as interrupts:
+        best = epl.minimize(
+            draws,
+            args.loss,
+            k=args.k,
+            k_max=args.k_max,
+            n_starts=args.n_starts,
+            n_jobs=args.n_jobs,
+            rng=args.seed,
+            progress=not args.json,
+            time_limit=args.time_limit,
+        )
+        best.report(
+            draws,
+            out,
+            title=args.title,
+            call=args.call,
+            k=args.k,
+            k_max=args.k_max,
+            level=args.level,
+            rng=args.seed,
+            n_jobs=args.n_jobs,
+            progress=not args.json,
+            brief=best.interrupted,
+        )
     data = {"out": str(out), "bytes": out.stat().st_size, **best.to_dict()}
     _answer(args, data, f"{best}\n  page written to {out}")
-    if best.interrupted:
-        print("epluribus: interrupted; the page is on the best so far", file=sys.stderr)
-        return _INTERRUPTED
-    return 0
+    return _INTERRUPTED if interrupts.count else 0
 
 
 def _add_sample(commands: Commands) -> None:

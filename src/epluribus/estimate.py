@@ -213,7 +213,7 @@ class Estimate:
         path : str or Path
             The file, ending in .html.
         **options
-            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`: see
+            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`, `brief`: see
             `epluribus.report.write_report`.
 
         Returns

@@ -118,7 +118,12 @@ def test_hover_tells_items_and_probability(opened):
     from selenium.webdriver.common.by import By
 
     canvas = opened.find_element(By.ID, "heatmap")
-    ActionChains(opened).scroll_to_element(canvas).move_to_element(canvas).perform()
+    # The names of the clusters are on the left: the picture is the square to the right of them.
+    away = (canvas.size["width"] - canvas.size["height"]) / 2
+    assert 10 < 2 * away < 60
+    ActionChains(opened).scroll_to_element(canvas).move_to_element_with_offset(
+        canvas, round(away), 0
+    ).perform()
     (text,) = _texts(opened, "#hover")
     assert " and " in text
     assert text.endswith(": 1.00")  # the middle of the diagonal
@@ -129,6 +134,39 @@ def test_hover_tells_items_and_probability(opened):
         "return new Set(d).size", canvas,
     )  # fmt: skip
     assert colours > 10
+
+
+def test_clusters_are_sorted(opened):
+    from selenium.webdriver.common.by import By
+
+    column = "table.sortable tbody td:nth-child(2)"
+    sizes = [int(text) for text in _texts(opened, column)]
+    opened.find_elements(By.CSS_SELECTOR, "table.sortable thead button")[1].click()
+    assert [int(text) for text in _texts(opened, column)] == sorted(sizes)
+    opened.find_elements(By.CSS_SELECTOR, "table.sortable thead button")[1].click()
+    assert [int(text) for text in _texts(opened, column)] == sorted(sizes, reverse=True)
+
+
+def test_pictures_and_labels_are_saved(opened):
+    """What the links hand over, caught before the browser asks where to put it."""
+    opened.execute_script(
+        "window.saved = {}; HTMLAnchorElement.prototype.click = function () {"
+        " const name = this.download; window.saved[name] = null;"
+        " fetch(this.href).then((r) => r.text()).then((t) => { window.saved[name] = t; }); };"
+        "for (const link of document.querySelectorAll('a.save'))"
+        " link.dispatchEvent(new MouseEvent('click', {cancelable: true}));"
+    )
+    opened.execute_async_script("setTimeout(arguments[0], 1000)")
+    saved = opened.execute_script("return window.saved")
+    assert set(saved) == {"labels.csv", "similarity.png", "trace.svg", "clusters.svg"}
+    assert saved["trace.svg"].startswith("<svg ")
+    assert "stroke: rgb(" in saved["trace.svg"]
+    assert saved["similarity.png"][1:4] == "PNG"
+    lines = saved["labels.csv"].splitlines()
+    assert lines[0] == "item,cluster,certainty"
+    assert len(lines) == 301
+    assert lines[1].startswith("<b>bold</b>,0,")
+    assert lines[300].startswith("item 299,")
 
 
 def test_copy(opened):
@@ -149,3 +187,21 @@ def test_wide_and_narrow_light_and_dark(opened, width, scheme):
         assert paper == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(18, 22, 29)")
     finally:
         opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_cut_table_says_so_and_a_brief_page_works(browser, tmp_path):
+    """Items left out of the table are hinted at; no picture is no error of the script."""
+    from selenium.webdriver.common.by import By
+
+    draws = epl.Draws(np.random.default_rng(0).integers(0, 3, (10, 2500)))
+    best = epl.minimize(draws, rng=1)
+    browser.get_log("browser")
+    browser.get(best.report(draws, tmp_path / "page.html", rng=1).as_uri())
+    assert _texts(browser, "#found") == ["2,000 of 2,000 items"]
+    browser.find_element(By.ID, "search").send_keys("nobody")
+    (text,) = _texts(browser, "#found")
+    assert text == "0 of 2,000 items: only the least certain 2,000 of 2,500 items are listed"
+    browser.get(best.report(draws, tmp_path / "brief.html", brief=True).as_uri())
+    assert _texts(browser, "#item-table tbody td:nth-child(3)")[0] == "–"  # noqa: RUF001
+    assert _texts(browser, "#csv") == ["labels as csv"]
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []

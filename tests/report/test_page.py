@@ -2,7 +2,13 @@
 
 import base64
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,7 +18,7 @@ import epluribus as epl
 from epluribus.cli import main
 from epluribus.report import build_report
 from epluribus.report import facts as facts_module
-from epluribus.report.pictures import CELLS
+from epluribus.report.pictures import CELLS, nice_ticks
 from epluribus.report.words import share
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
@@ -154,6 +160,7 @@ def test_many_items_are_cut_and_said_to_be():
     best = epl.minimize(draws, rng=1)
     page = Page(build_report(best, draws, rng=1))
     assert len(page.data["items"]["name"]) == 2000
+    assert len(page.data["all"]["cluster"]) == len(page.data["all"]["per_mille"]) == 3000
     assert "The 2,000 least certain of 3,000 items" in page.words
     assert "2,000 of the 3,000 items, spread evenly, stand for all" in page.words
 
@@ -201,6 +208,159 @@ def test_warnings_in_plain_words():
 )
 def test_odd_draws(z):
     Page(build_report(epl.minimize(z, rng=1), z, rng=1))
+
+
+@pytest.mark.parametrize(
+    ("z", "warning"),
+    [
+        ([[0, 0, 1, 1, 2]], "There is one draw only"),
+        ([[0, 0, 1, 1, 2]] * 100, "All draws are equal: did the sampler move?"),
+        ([[0]] * 100, "There is one item only"),
+    ],
+)
+def test_draws_that_say_nothing_are_warned_of(z, warning):
+    words = Page(build_report(epl.minimize(z, rng=1), z, rng=1)).words
+    assert f"Warning: {warning}" in words
+    for claim in ("Fine:", "R-hat of the loss", "a radius of", "It was proved optimal"):
+        assert claim not in words
+    assert "nothing can be said on its uncertainty" in words
+    for wrong in ("The 1 draws", "1 draws are", "the 1 items", "1 distinct partitions"):
+        assert wrong not in words
+
+
+def test_units_of_the_loss(small):
+    draws, best, text = small
+    radius = epl.credible_ball(best, draws).radius
+    words = Page(text).words
+    assert f"has a radius of {radius:.4g} bits" in words
+    assert "expected loss (vi, in bits)" in words
+    assert "loss to the estimate (bits)" in words
+    binder = Page(build_report(epl.minimize(draws, "binder", rng=1), draws, rng=1)).words
+    assert "expected loss (binder, in pairs of items)" in binder
+    nvi = Page(build_report(epl.minimize(draws, "nvi", rng=1), draws, rng=1)).words
+    assert "expected loss (nvi)" in nvi
+
+
+def test_several_groups_are_told_in_the_first_sentence():
+    z = np.repeat([np.repeat([0, 1], 10), np.tile([0, 1], 10)], 50, axis=0)
+    words = Page(build_report(epl.minimize(z, rng=1), z, rng=1)).words
+    assert "but the draws fall into 2 groups and no single partition is a fair summary" in words
+
+
+def test_a_constant_number_of_clusters_needs_no_picture():
+    z = [[0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 0, 1], [0, 0, 0, 1]]
+    page = Page(build_report(epl.minimize(z, rng=1), z, rng=1))
+    assert "Every draw has 2 clusters" in page.words
+    assert not any(tag == "svg" and a["class"] == "bars" for tag, a in page.tags)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.0, 1.0, [0.0, 0.5, 1.0]),
+        (1.43, 1.52, [1.44, 1.46, 1.48, 1.5, 1.52]),
+        (3, 3, [3]),
+        (7, 3001, [1000, 2000, 3000]),
+    ],
+)
+def test_ticks_are_round(low, high, ticks):
+    np.testing.assert_allclose(nice_ticks(low, high), ticks)
+
+
+def test_modes_are_those_of_the_same_seed():
+    rng = np.random.default_rng(5)
+    draws = epl.Draws(noisy(40, 500, 4, rng))
+    found = epl.modes(draws, rng=1)
+    assert found.silhouettes != epl.modes(draws, rng=2).silhouettes
+    best = epl.minimize(draws, rng=1)
+    assert facts_module.gather(best, draws, rng=1).modes.silhouettes == found.silhouettes
+
+
+def test_modes_that_take_too_long_are_left_out(small, monkeypatch):
+    monkeypatch.setattr(facts_module, "_MODES_SECONDS", 1e-3)
+    draws, best, _ = small
+    words = Page(build_report(best, draws, rng=1)).words
+    assert "Modes are left out" in words
+    assert "they were not found within 0.001 s" in words
+
+
+@pytest.mark.parametrize(
+    "name", ["items", "clusters", "credible_ball", "error", "modes", "certificate"]
+)
+def test_an_interrupted_step_and_all_after_it_are_left_out(small, monkeypatch, name):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(epl.uncertainty, name, interrupted)
+    draws, best, _ = small
+    page = Page(build_report(best, draws, rng=1))
+    assert "Ctrl-C was pressed before all was computed. Left out: " in page.words
+    assert "the certificate." in page.words
+    assert (page.data["heatmap"] is None) == (name not in ("modes", "certificate"))
+
+
+def test_brief(small):
+    draws, best, _ = small
+    page = Page(build_report(best, draws, rng=1, brief=True))
+    assert page.data["all"]["cluster"] == best.labels.tolist()
+    assert page.data["all"]["per_mille"] is None
+    assert "Left out: the certainty of items" in page.words
+
+
+@contextmanager
+def _command(tmp_path, z, *options):
+    np.save(tmp_path / "z.npy", z)
+    out = tmp_path / "page.html"
+    command = [sys.executable, "-u", "-m", "epluribus", "report", str(tmp_path / "z.npy")]
+    command += ["--out", str(out), "--seed", "1", *options]
+    # a shell that runs the tests in the background has them ignore Ctrl-C
+    with subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        try:
+            yield process, out
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("seconds", [6, 12])
+def test_interrupt_writes_a_page_with_what_is_there(tmp_path, seconds):
+    """A real Ctrl-C, in the search and after it."""
+    z = np.random.default_rng(0).integers(0, 50, (3000, 2000))
+    limit = "60" if seconds == 6 else "3"
+    with _command(tmp_path, z, "--time-limit", limit) as (process, out):
+        time.sleep(seconds)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        _, err = process.communicate(timeout=60)
+        took = time.perf_counter() - began
+    assert process.returncode == 130, err
+    assert took < 8, err
+    assert err.startswith("epluribus: interrupted; the page is written with what is there")
+    assert "Ctrl-C was pressed before all was computed. Left out: " in Page(out.read_text()).words
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_second_interrupt_ends_at_once(tmp_path):
+    z = np.random.default_rng(0).integers(0, 50, (3000, 2000))
+    with _command(tmp_path, z) as (process, out):
+        time.sleep(6)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        _, err = process.communicate(timeout=60)
+        took = time.perf_counter() - began
+    assert took < 2
+    assert process.returncode == 130
+    assert err.splitlines()[1] == "epluribus: ended; no page was written"
+    assert not out.exists()
 
 
 def test_weights_and_own_loss():

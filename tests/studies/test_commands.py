@@ -95,7 +95,10 @@ SAMPLE = ["sample", "gaussian", "{y}", "--out", "d.npz"]
         ([*SAMPLE, "--moves", "all"], "'--moves' must be one of"),
         (["reproduce", "galaxies", "--data", "."], "'--data' must be left out for 'galaxies'"),
         (["reproduce", "galaxies", "--out", "{y}"], "'--out' must be a folder"),
-        (["reproduce", "blogs", "--data", "no"], "'--data' must be a folder with french_blogs_edges"),
+        (
+            ["reproduce", "blogs", "--data", "no"],
+            "'--data' must be a folder with french_blogs_edges",
+        ),
         (["demo", "--out", "{y}"], "'--out' must be a folder"),
     ],
 )

@@ -79,3 +79,10 @@ def test_bad_arguments_are_refused_in_words():
         credible_ball([0, 1], [[0, 1]], 95)
     with pytest.raises(ValueError, match=r"'best' must have 2 items; got 3"):
         credible_ball([0, 1, 1], [[0, 1]])
+
+
+def test_one_partition_inside_is_one():
+    text = str(credible_ball([0, 0, 0], [[0, 0, 0]] * 3))
+    assert "around 1 cluster of 3 items" in text
+    assert "radius 0 bits (vi)" in text
+    assert text.splitlines()[1].endswith("1 distinct partition inside")

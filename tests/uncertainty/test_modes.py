@@ -65,7 +65,31 @@ def test_few_different_draws():
     assert same.n_modes == 1
     assert same.expected_loss == 0
     assert modes([[0, 0, 1]], n_modes=3, rng=0).n_modes == 1
-    assert "whether it is a fair summary was not tried" in modes(same.labels, rng=0).sentence
+    for draws in ([[0, 0, 1]] * 4, [[0, 0, 1]]):
+        assert modes(draws, rng=0).sentence == "All draws are equal: one partition says all."
+    one = modes([[0, 0, 1], [0, 1, 1]], n_modes=1, rng=0)
+    assert "whether it is a fair summary was not tried" in one.sentence
+
+
+def test_a_group_that_is_none_is_said_to_be():
+    z = np.tile(np.repeat([0, 1], 10), (300, 1))
+    z[7] = np.tile([0, 1], 10)
+    found = modes(z, n_modes=2, rng=1)
+    assert found.assignments.sum() == 1
+    assert "(above 99 % and below 1 %)" in found.sentence
+    assert found.sentence.endswith(
+        "But the second group is a single draw: the sample has one mode."
+    )
+    z[8] = z[7]
+    assert "the second group is below 1 % of the draws" in modes(z, n_modes=2, rng=1).sentence
+    z[:100] = z[7]
+    assert "But" not in modes(z, n_modes=2, rng=1).sentence
+
+
+def test_time_limit_is_an_error():
+    z = np.random.default_rng(0).integers(0, 20, (400, 200))
+    with pytest.raises(TimeoutError, match="'time_limit' was reached"):
+        modes(z, rng=1, time_limit=0.01)
     mixed = modes([[0, 0, 1]] * 3 + [[0, 1, 2]], n_modes=2, rng=0)
     np.testing.assert_array_equal(mixed.labels, [[0, 0, 1], [0, 1, 2]])
     assert mixed.expected_loss == 0

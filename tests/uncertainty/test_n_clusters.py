@@ -35,3 +35,8 @@ def test_printing():
     assert repr(found) == "NClusters(mode=2, interval=(2, 3), level=0.95)"
     with pytest.raises(ValueError, match=r"'level' must be a number in \(0, 1\]; got 0"):
         n_clusters_posterior([[0, 1]], level=0)
+
+
+def test_an_interval_of_one_number_is_that_number():
+    text = str(n_clusters_posterior([[0, 1, 2]] * 3))
+    assert text.startswith("number of clusters: 3 with probability 1, most probable 3")

@@ -10,7 +10,7 @@ from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,18 +18,21 @@ from epluribus._validate import make_rng
 from epluribus.draws import as_draws
 from epluribus.io.files import check_target, write_whole
 from epluribus.report.facts import ALL_LOSSES, Facts, gather
-from epluribus.report.pictures import bars_of_k, heatmap, trace_of_loss
-from epluribus.report.words import answer, bound, checks, count, methods, number, share
-from epluribus.uncertainty._inputs import read_labels
+from epluribus.report.pictures import bars_of_k, trace_of_loss
+from epluribus.report.words import answer, bound, checks, degenerate, methods, number, share
+from epluribus.uncertainty._inputs import item_names, read_labels
+from epluribus.uncertainty._words import count, unit, with_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from epluribus._progress import ProgressLike
     from epluribus._typing import DrawsLike, RngLike
     from epluribus.estimate import Estimate
 
 __all__ = ["build_report", "write_report"]
+
+T = TypeVar("T")
 
 _ITEMS = 2000
 """Rows of the table of items; the least certain are kept."""
@@ -40,6 +43,9 @@ _LINES = 100
 """With so many cuts between clusters the script draws no lines: they would hide the cells."""
 _TALL = 20
 """Longer tables scroll in a window of their own."""
+_DASH = number(float("nan"))
+_NAMES = 2 * 10**6
+"""With longer names of all items together the page has no labels to download."""
 _LONG = 80
 """Characters of an item's name that are shown."""
 
@@ -57,6 +63,7 @@ def write_report(
     rng: RngLike = None,
     n_jobs: int | None = None,
     progress: ProgressLike = False,
+    brief: bool = False,
 ) -> Path:
     """Write one self-contained HTML page on an estimate; it opens offline in any browser.
 
@@ -82,11 +89,18 @@ def write_report(
         Threads; all cores by default.
     progress : bool or callable, default False
         A bar on stderr, or a function ``(done, total, info)``.
+    brief : bool, default False
+        Leave out all that takes time to compute.
 
     Returns
     -------
     Path
         The file written.
+
+    Notes
+    -----
+    Ctrl-C ends the computation, and the page is written with what is there; it says what is
+    missing.
 
     Examples
     --------
@@ -111,8 +125,11 @@ def write_report(
         rng=rng,
         n_jobs=n_jobs,
         progress=progress,
+        brief=brief,
     )
-    write_whole(target, lambda beside: beside.write_text(text, encoding="utf-8"))
+    _once_more(
+        lambda: write_whole(target, lambda beside: beside.write_text(text, encoding="utf-8"))
+    )
     return target
 
 
@@ -128,10 +145,9 @@ def build_report(
     rng: RngLike = None,
     n_jobs: int | None = None,
     progress: ProgressLike = False,
+    brief: bool = False,
 ) -> str:
     """The page as text; see `write_report`."""
-    import epluribus
-
     sample = as_draws(draws)
     read_labels(best, sample.n_items)  # refuses draws of other items
     facts = gather(
@@ -142,10 +158,24 @@ def build_report(
         rng=make_rng(rng),
         n_jobs=n_jobs,
         progress=progress,
+        brief=brief,
     )
+    return _once_more(lambda: _compose(facts, title, call))
+
+
+def _once_more(work: Callable[[], T]) -> T:
+    """Short work that one Ctrl-C does not keep from being done."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        return work()
+
+
+def _compose(facts: Facts, title: str, call: str) -> str:
+    import epluribus
+
     bars, caption = bars_of_k(facts)
     paragraph, references = methods(facts, epluribus.__version__)
-    picture = heatmap(facts, n_jobs)
     table = _items(facts)
     cells = {
         "title": _text(title),
@@ -155,14 +185,12 @@ def build_report(
         "clusters": _clusters(facts),
         "items_note": _prose(_items_note(facts)),
         "items_rows": _item_rows(table),
-        "heatmap_alt": _text(_heatmap_alt(facts)),
-        "heatmap_note": _text(_heatmap_note(picture)),
-        "bars": bars,
-        "bars_caption": _text(caption),
+        "heatmap": _heatmap(facts),
+        "bars": _bars(bars, caption),
         "comparison": _comparison(facts),
         "modes": _modes(facts),
         "ball": _ball(facts),
-        "trace": trace_of_loss(facts),
+        "trace": _trace(facts),
         "chains": _chains(facts),
         "certificate": _certificate(facts),
         "methods": _text(paragraph),
@@ -172,7 +200,14 @@ def build_report(
             f"epluribus {epluribus.__version__}, NumPy {np.__version__}, "
             f"Python {platform.python_version()}"
         ),
-        "data": _script_data({"heatmap": _for_canvas(facts, picture), "items": table}),
+        "data": _script_data(
+            {
+                "heatmap": _for_canvas(facts),
+                "items": table,
+                "n_items": facts.draws.n_items,
+                "all": _all_items(facts),
+            }
+        ),
         "style": _file("page.css"),
         "script": _file("page.js"),
     }
@@ -204,7 +239,12 @@ def _reference(reference: str) -> str:
 
 
 def _table(
-    head: Sequence[str], rows: Sequence[Sequence[object]], caption: str, *, words: int = 1
+    head: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    caption: str,
+    *,
+    words: int = 1,
+    sortable: bool = False,
 ) -> str:
     """A table; the first `words` columns are words, the rest numbers."""
     heads = "".join(
@@ -220,8 +260,8 @@ def _table(
         lines.append(f'<tr><th scope="row">{_text(row[0])}</th>{cells}</tr>')
     kind = "scroll tall" if len(rows) > _TALL else "scroll"
     return (
-        f'<div class="{kind}" tabindex="0"><table><caption>{_text(caption)}</caption>'
-        f"<thead><tr>{heads}</tr></thead>"
+        f'<div class="{kind}" tabindex="0"><table{" class=sortable" if sortable else ""}>'
+        f"<caption>{_text(caption)}</caption><thead><tr>{heads}</tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 
@@ -231,12 +271,16 @@ def _table(
 
 def _tiles(facts: Facts) -> str:
     best, (low, high) = facts.best, facts.n_clusters.interval
+    units = unit(best.loss)
     tiles = [
         ("clusters", f"{best.n_clusters:,}"),
         ("items", f"{best.labels.size:,}"),
         ("draws", f"{facts.draws.n_draws:,}"),
         ("chains", f"{facts.draws.n_chains:,}"),
-        (f"expected loss ({best.loss.name})", number(best.expected_loss)),
+        (
+            f"expected loss ({best.loss.name}{f', in {units}' if units else ''})",
+            number(best.expected_loss),
+        ),
         (
             f"clusters, {100 * facts.n_clusters.level:g} % interval",
             f"{low}" if low == high else f"{low} to {high}",
@@ -256,40 +300,69 @@ def _checks(facts: Facts) -> str:
     )
 
 
+def _left_out() -> str:
+    return "<p>Left out: see the notes under diagnostics.</p>"
+
+
 def _clusters(facts: Facts) -> str:
-    table = facts.clusters
-    order = np.argsort(-table.sizes, kind="stable")[:_CLUSTERS]
-    total = int(table.sizes.sum())
-    rows = [
-        (
-            f"{c}",
-            f"{table.sizes[c]:,}",
-            f"{100 * table.sizes[c] / total:.1f} %",
-            f"{table.cohesion[c]:.2f}",
-            f"{table.separation[c]:.2f}" if table.nearest[c] >= 0 else "-",
-            f"{table.nearest[c]}" if table.nearest[c] >= 0 else "-",
-            f"{table.stability[c]:.2f}",
-        )
-        for c in order
-    ]
-    hidden = len(table) - len(rows)
+    table, sizes = facts.clusters, facts.best.sizes
+    order = np.argsort(-sizes, kind="stable")[:_CLUSTERS]
+    total = int(sizes.sum())
+    rows: list[tuple[str, ...]] = []
+    for c in order:
+        row: tuple[str, ...] = (f"{c}", f"{sizes[c]:,}", f"{100 * sizes[c] / total:.1f} %")
+        if table is not None:
+            has_other = table.nearest[c] >= 0
+            row += (
+                f"{table.cohesion[c]:.2f}",
+                f"{table.separation[c]:.2f}" if has_other else "-",
+                f"{table.nearest[c]}" if has_other else "-",
+                f"{table.stability[c]:.2f}",
+            )
+        rows.append(row)
+    hidden = len(sizes) - len(rows)
     caption = "Clusters, the largest first" + (
         f"; {hidden:,} smaller ones are not shown" if hidden else ""
     )
     head = ("cluster", "items", "share", "cohesion", "separation", "nearest", "stability")
-    return _table(head, rows, caption)
+    return _table(head[: len(rows[0])], rows, caption, sortable=True)
 
 
 def _items(facts: Facts) -> dict[str, Any]:
     """Columns of the table of items, uncertain ones first."""
-    table = facts.items
+    table, names = facts.items, item_names(facts.draws)
+    if table is None:
+        first = range(min(_ITEMS, len(names)))
+        none = [None] * len(first)
+        return {
+            "name": [_short(names[i]) for i in first],
+            "cluster": facts.best.labels[: len(first)].tolist(),
+            "support": none,
+            "runner_up": none,
+            "probability": none,
+        }
     order = table.order[:_ITEMS]
     return {
-        "name": [_short(table.names[i]) for i in order],
+        "name": [_short(names[i]) for i in order],
         "cluster": table.labels[order].tolist(),
         "support": [round(float(v), 3) for v in table.support[order]],
         "runner_up": table.runner_up[order].tolist(),
         "probability": [round(float(v), 3) for v in table.runner_up_probability[order]],
+    }
+
+
+def _all_items(facts: Facts) -> dict[str, Any] | None:
+    """What the file of labels holds: all items in their order; names are None if they are numbers."""
+    names = facts.draws.items
+    if names is not None and sum(map(len, names)) > _NAMES:
+        return None
+    support = None
+    if facts.items is not None:
+        support = np.rint(1000 * facts.items.support).astype(np.int64).tolist()
+    return {
+        "name": None if names is None else list(names),
+        "cluster": facts.best.labels.tolist(),
+        "per_mille": support,
     }
 
 
@@ -298,9 +371,12 @@ def _short(name: str) -> str:
 
 
 def _items_note(facts: Facts) -> str:
-    n = len(facts.items)
+    n = len(facts.best.labels)
+    if facts.items is None:
+        shown = f"The first {_ITEMS:,} of {n:,} items" if n > _ITEMS else count(n, "item")
+        return f"{shown}; how certain they are was left out: see the notes under diagnostics."
     if n <= _ITEMS:
-        return f"All {count(n, 'item')}, the least certain first."
+        return f"All {count(n, 'item')}, the least certain first." if n > 1 else ""
     return (
         f"The {_ITEMS:,} least certain of {n:,} items; the others are surer. "
         "`best.write_labels('labels.csv', draws)` writes all of them."
@@ -312,18 +388,22 @@ def _item_rows(table: dict[str, Any]) -> str:
     for name, cluster, support, other, probability in list(zip(*table.values(), strict=True))[
         :_PLAIN_ITEMS
     ]:
-        place = "alone" if other < 0 else other
+        place = _DASH if other is None else "alone" if other < 0 else other
+        numbers = [_DASH if v is None else f"{v:.3f}" for v in (support, probability)]
         rows.append(
             f'<tr><th scope="row">{_text(name)}</th><td class=number>{cluster}</td>'
-            f"<td class=number>{support:.3f}</td><td class=number>{place}</td>"
-            f"<td class=number>{probability:.3f}</td></tr>"
+            f"<td class=number>{numbers[0]}</td><td class=number>{place}</td>"
+            f"<td class=number>{numbers[1]}</td></tr>"
         )
     return "".join(rows)
 
 
-def _for_canvas(facts: Facts, picture: dict[str, Any]) -> dict[str, Any]:
+def _for_canvas(facts: Facts) -> dict[str, Any] | None:
     """The heatmap with a name for each of its rows in place of the numbers of the items."""
-    edges, order, names = picture["edges"], picture["items"], facts.items.names
+    picture = facts.heatmap
+    if picture is None:
+        return None
+    edges, order, names = picture["edges"], picture["items"], item_names(facts.draws)
     rows = []
     for begin, end in pairwise(edges):
         first, last = _short(names[order[begin]]), _short(names[order[end - 1]])
@@ -332,12 +412,56 @@ def _for_canvas(facts: Facts, picture: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "names": rows}
 
 
-def _heatmap_alt(facts: Facts) -> str:
-    mean = float(np.average(facts.clusters.cohesion, weights=facts.clusters.sizes))
+def _save(what: str, name: str) -> str:
+    """A link that the script turns into a file of the picture `what`."""
+    return f'<a class="save" href="#{what}" data-save="{name}" hidden>save</a>'
+
+
+def _bars(bars: str, caption: str) -> str:
+    if not bars:
+        return f"<p>{_text(caption)}</p>"
     return (
-        f"Heatmap of the probability that two items share a cluster, items in the order of the "
-        f"{count(facts.best.n_clusters, 'cluster')}; within clusters it is {mean:.2f} on average."
+        f'<figure id="bars">{bars}<figcaption>Posterior probability of each number of clusters; that '
+        f"of the estimate is highlighted. {_text(caption)} {_save('bars', 'clusters.svg')}"
+        "</figcaption></figure>"
     )
+
+
+def _trace(facts: Facts) -> str:
+    if facts.values is None:
+        return ""
+    return (
+        f'<figure id="trace">{trace_of_loss(facts)}<figcaption>Loss between the estimate and each '
+        "draw, one line a chain. Lines that mix, without trend, are a good sign. "
+        f"{_save('trace', 'trace.svg')}</figcaption></figure>"
+    )
+
+
+def _heatmap(facts: Facts) -> str:
+    if facts.heatmap is None:
+        return _left_out()
+    alt = _text(_heatmap_alt(facts))
+    return (
+        '<figure><div class="map"><canvas id="heatmap" role="img" '
+        f'aria-label="{alt}" tabindex="0">{alt}</canvas></div>'
+        '<div class="legend" aria-hidden="true"><span>0</span><span class="ramp"></span>'
+        '<span>1</span></div><p id="hover" role="status">Move over the picture, or use the arrow '
+        "keys, to read probabilities.</p>"
+        "<figcaption>Probability that two items share a cluster. "
+        f"{_text(_heatmap_note(facts.heatmap))} {_save('heatmap', 'similarity.png')}</figcaption>"
+        "</figure><noscript><p>The picture needs JavaScript.</p></noscript>"
+    )
+
+
+def _heatmap_alt(facts: Facts) -> str:
+    text = (
+        "Heatmap of the probability that two items share a cluster, items in the order of the "
+        f"{count(facts.best.n_clusters, 'cluster')}"
+    )
+    if facts.clusters is None:
+        return text
+    mean = float(np.average(facts.clusters.cohesion, weights=facts.clusters.sizes))
+    return f"{text}; within clusters it is {mean:.2f} on average."
 
 
 def _heatmap_note(picture: dict[str, Any]) -> str:
@@ -355,7 +479,7 @@ def _heatmap_note(picture: dict[str, Any]) -> str:
 def _comparison(facts: Facts) -> str:
     table = facts.comparison
     if table is None:
-        return "<p>Left out: see the notes under diagnostics.</p>"
+        return _left_out()
     names = [estimate.loss.name for estimate in table.estimates]
     rows = [
         (
@@ -369,7 +493,7 @@ def _comparison(facts: Facts) -> str:
     head = (
         "estimate for",
         "clusters",
-        "VI from the one reported",
+        "VI from the one reported (bits)",
         *(f"E\u00a0{name}" for name in names),
     )
     made = _table(head, rows, "The best partition for each loss, and its expected loss under all")
@@ -382,7 +506,7 @@ def _comparison(facts: Facts) -> str:
 def _modes(facts: Facts) -> str:
     found = facts.modes
     if found is None:
-        return "<p>Left out: see the notes under diagnostics.</p>"
+        return _left_out()
     rows = [
         (f"{m}", f"{found.weights[m]:.3f}", int(found.labels[m].max()) + 1, _sizes(found.labels[m]),
          number(float(found.expected_losses[m])))
@@ -399,17 +523,25 @@ def _sizes(labels: Any) -> str:
 
 def _ball(facts: Facts) -> str:
     ball = facts.ball
+    if ball is None:
+        return _left_out()
+    if degenerate(facts):
+        return (
+            f"<p>There is none: {_text(degenerate(facts)[0].lower() + degenerate(facts)[1:])}</p>"
+        )
     names = ("most distant", "fewest clusters", "most clusters")
     bounds = (ball.horizontal, ball.upper, ball.lower)
     rows = [
         (name, int(bound[0].max()) + 1, number(float(distance)), _sizes(bound[0]), len(bound))
         for name, bound, distance in zip(names, bounds, ball.distances, strict=True)
     ]
-    head = ("edge of the ball", "clusters", "distance", "sizes", "partitions so far away")
+    units = unit(ball.loss)
+    distance = f"distance ({units})" if units else "distance"
+    head = ("edge of the ball", "clusters", distance, "sizes", "partitions so far away")
     text = (
-        f"With probability {share(ball.mass)} the partition is within {number(ball.radius)} "
-        f"({ball.loss.name}) of the estimate: {count(ball.n_inside, 'distinct partition')} among the "
-        "draws."
+        f"With probability {share(ball.mass)} the partition is within "
+        f"{with_unit(number(ball.radius), ball.loss)} ({ball.loss.name}) of the estimate: "
+        f"{count(ball.n_inside, 'distinct partition')} among the draws."
     )
     return f"<p>{_text(text)}</p>" + _table(
         head, rows, "Partitions at the edge: how different a credible partition can be"
@@ -424,8 +556,12 @@ def _chains(facts: Facts) -> str:
         mine = draws.chains == chain
         heavy = weights[mine].sum() > 0
         mean = float(np.average(k[mine], weights=weights[mine])) if heavy else float("nan")
-        span = f"{k[mine].min()} to {k[mine].max()}"
+        low, high = int(k[mine].min()), int(k[mine].max())
+        span = f"{low}" if low == high else f"{low} to {high}"
         rows.append((f"{chain}", f"{int(mine.sum()):,}", f"{mean:.2f}", span))
+    table = _table(("chain", "draws", "mean number of clusters", "range"), rows, "Chains")
+    if error is None or degenerate(facts):
+        return table
     facts_of_error = [
         ("expected loss", number(error.expected_loss, 6)),
         ("Monte Carlo standard error", number(error.standard_error, 2)),
@@ -433,15 +569,13 @@ def _chains(facts: Facts) -> str:
         ("split R-hat of the loss", number(error.rhat)),
         ("largest difference between chains", number(error.disagreement, 3)),
     ]
-    return _table(("chain", "draws", "mean number of clusters", "range"), rows, "Chains") + _table(
-        ("quantity", "value"), facts_of_error, "Precision of the expected loss"
-    )
+    return table + _table(("quantity", "value"), facts_of_error, "Precision of the expected loss")
 
 
 def _certificate(facts: Facts) -> str:
     found = facts.certificate
     if found is None:
-        return "<p>Left out: see the notes under diagnostics.</p>"
+        return _left_out()
     if found.proved:
         text = "Proved optimal: no partition has a smaller expected loss for these draws."
     elif found.verdict == "no bound":

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from epluribus import losses, uncertainty
 from epluribus._progress import make_progress
-from epluribus.losses.expected import expected_loss, loss
+from epluribus._validate import make_rng
+from epluribus.losses.expected import loss
+from epluribus.report.pictures import heatmap
 from epluribus.search.minimize import minimize
+from epluribus.uncertainty._run import draw_losses
+from epluribus.uncertainty._table import sentence_list
+from epluribus.uncertainty._words import count
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-    from epluribus._progress import ProgressLike
+    from epluribus._progress import Progress, ProgressLike
     from epluribus._typing import RngLike
     from epluribus.draws import Draws
     from epluribus.estimate import Estimate
 
 __all__ = ["ALL_LOSSES", "Comparison", "Facts", "gather"]
+
+T = TypeVar("T")
 
 ALL_LOSSES = 200
 """Up to so many items the estimates of all losses are compared; above, of those that are quick."""
@@ -29,13 +38,16 @@ _HEAVY = 2 * 10**8
 """Above so many labels (items times distinct draws) what takes further searches is left out."""
 _STEPS = 2e9
 """Above so many steps modes are left out: tables of 200 draws against each other, clusters squared."""
-_LEFT_OUT = (
-    "Estimates for other losses are left out",
-    "Modes are left out (the command `epluribus modes` finds them)",
-    "Lower bounds are left out (`epl.certificate(best, draws)` computes one)",
-)
 _SECONDS = 10.0
 """Limit on the search for each other loss, and on the lower bound."""
+_MODES_SECONDS = 20.0
+"""Above it modes are left out, so that those shown never depend on the clock."""
+_MODES = "Modes are left out (the command `epluribus modes` finds them)"
+_TOO_HEAVY = (
+    "Estimates for other losses are left out",
+    _MODES,
+    "Lower bounds are left out (`epl.certificate(best, draws)` computes one)",
+)
 
 
 @dataclass(frozen=True)
@@ -51,22 +63,61 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Facts:
-    """The estimate, the draws, and what is known about both."""
+    """The estimate, the draws, and what is known about both; None for what was left out."""
 
     best: Estimate
     draws: Draws
-    items: uncertainty.ItemTable
-    clusters: uncertainty.ClusterTable
     n_clusters: uncertainty.NClusters
-    ball: uncertainty.CredibleBall
-    error: uncertainty.MonteCarloError
+    items: uncertainty.ItemTable | None
+    clusters: uncertainty.ClusterTable | None
+    ball: uncertainty.CredibleBall | None
+    error: uncertainty.MonteCarloError | None
+    heatmap: dict[str, Any] | None
+    values: NDArray[np.float64] | None
+    """Loss between the estimate and each draw."""
     comparison: Comparison | None
     modes: uncertainty.Modes | None
     certificate: uncertainty.Certificate | None
     skipped: tuple[str, ...] = field(default=())
-    """What was left out because the draws are many, in sentences."""
+    """What was left out, and why, in sentences."""
+    interrupted: bool = False
+    """Whether all the rest was left out after Ctrl-C."""
     bound: str = ""
     """The bound on the number of clusters of the search, in words; empty if there was none."""
+
+
+class _Steps:
+    """One step after the other, until Ctrl-C; what comes later is left out."""
+
+    def __init__(self, bar: Progress, interrupted: bool) -> None:
+        self.bar, self.interrupted = bar, interrupted
+        self.left_out: list[str] = []
+        self.notes: list[str] = []
+        self.n_done = 0
+
+    def run(self, what: str, step: Callable[[], T]) -> T | None:
+        """The result of a step, None if Ctrl-C came before its end or it took too long."""
+        try:
+            self.n_done += 1
+            if not self.interrupted:
+                found = step()
+                self.bar.show(self.n_done, {})
+                return found
+        except KeyboardInterrupt:
+            self.interrupted = True
+        except TimeoutError:
+            self.notes.append(f"{_MODES}: they were not found within {_MODES_SECONDS:g} s.")
+            return None
+        self.left_out.append(what)
+        return None
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was left out, and why."""
+        if not self.left_out:
+            return tuple(self.notes)
+        left = sentence_list(self.left_out)
+        return (*self.notes, f"Ctrl-C was pressed before all was computed. Left out: {left}.")
 
 
 def gather(
@@ -78,70 +129,118 @@ def gather(
     rng: RngLike = None,
     n_jobs: int | None = None,
     progress: ProgressLike = False,
+    brief: bool = False,
 ) -> Facts:
-    """Compute what the page states; what would take minutes is left out, and said to be."""
-    bar = make_progress(progress, 8, "report")
+    """Compute what the page states; what would take minutes is left out, and said to be.
+
+    The first Ctrl-C leaves out the step it meets and all that follow; `brief` leaves out all.
+    """
+    bar = make_progress(progress, 9, "report")
+    steps = _Steps(bar, brief)
     heavy = draws.n_items * draws.n_distinct > _HEAVY
     tables = min(draws.n_distinct, 200) ** 2 * (draws.n_items + int(draws.n_clusters.max()) ** 2)
-    skipped: list[str] = []
+    comparison = modes = certificate = None
+    generator = make_rng(rng)
+    # The modes are those that `epluribus modes` finds with the same seed, whatever comes before.
+    modes_rng = _fresh(generator)
     try:
-        items = uncertainty.items(best, draws, n_jobs=n_jobs)
-        bar.show(1, {})
-        clusters = uncertainty.clusters(best, draws, n_jobs=n_jobs)
-        bar.show(2, {})
         n_clusters = uncertainty.n_clusters_posterior(draws, best, level=level)
-        ball = uncertainty.credible_ball(best, draws, level)
-        bar.show(3, {})
-        error = uncertainty.error(best, draws, n_jobs=n_jobs)
-        bar.show(4, {})
-        comparison = modes = certificate = None
+        items = steps.run(
+            "the certainty of items", lambda: uncertainty.items(best, draws, n_jobs=n_jobs)
+        )
+        clusters = steps.run(
+            "the solidity of clusters", lambda: uncertainty.clusters(best, draws, n_jobs=n_jobs)
+        )
+        ball = steps.run("the credible ball", lambda: uncertainty.credible_ball(best, draws, level))
+        values = steps.run("the trace of the loss", lambda: _values(best, draws))
+        error = steps.run(
+            "the diagnostics of the chains", lambda: uncertainty.error(best, draws, n_jobs=n_jobs)
+        )
+        picture = steps.run("the similarity matrix", lambda: heatmap(best, draws, n_jobs))
         if heavy:
-            skipped += [_too_many(what, draws) for what in _LEFT_OUT]
+            steps.notes += [_too_many(what, draws) for what in _TOO_HEAVY]
         else:
-            comparison = _compare(best, draws, rng, n_jobs)
-            bar.show(5, {})
+            comparison = steps.run("other losses", lambda: _compare(best, draws, generator, n_jobs))
             if tables > _STEPS:
-                skipped.append(_too_many(_LEFT_OUT[1], draws))
+                steps.notes.append(_too_many(_MODES, draws))
             else:
-                modes = uncertainty.modes(draws, best.loss, rng=rng, n_jobs=n_jobs)
-            bar.show(6, {})
-            certificate = uncertainty.certificate(best, draws, time_limit=_SECONDS, n_jobs=n_jobs)
-        bar.show(7, {})
+                modes = steps.run(
+                    "modes",
+                    lambda: uncertainty.modes(
+                        draws, best.loss, rng=modes_rng, n_jobs=n_jobs, time_limit=_MODES_SECONDS
+                    ),
+                )
+            certificate = steps.run(
+                "the certificate",
+                lambda: uncertainty.certificate(best, draws, time_limit=_SECONDS, n_jobs=n_jobs),
+            )
     finally:
         bar.close()
     return Facts(
-        best,
-        draws,
-        items,
-        clusters,
-        n_clusters,
-        ball,
-        error,
-        comparison,
-        modes,
-        certificate,
-        tuple(skipped),
-        bound,
+        best=best,
+        draws=draws,
+        n_clusters=n_clusters,
+        items=items,
+        clusters=clusters,
+        ball=ball,
+        error=error,
+        heatmap=picture,
+        values=values,
+        comparison=comparison,
+        modes=modes,
+        certificate=certificate,
+        skipped=steps.sentences,
+        interrupted=steps.interrupted,
+        bound=bound,
     )
+
+
+def _fresh(generator: np.random.Generator) -> np.random.Generator:
+    """One that spawns the same children as this would now."""
+    seed = generator.bit_generator.seed_seq
+    if not isinstance(seed, np.random.SeedSequence):
+        return generator
+    return np.random.default_rng(
+        np.random.SeedSequence(
+            seed.entropy,
+            spawn_key=seed.spawn_key,
+            pool_size=seed.pool_size,
+            n_children_spawned=seed.n_children_spawned,
+        )
+    )
+
+
+def _values(best: Estimate, draws: Draws) -> NDArray[np.float64]:
+    return draw_losses(best.labels, draws, best.loss)[draws.index]
 
 
 def _too_many(what: str, draws: Draws) -> str:
     return (
-        f"{what} because they would take long: {draws.n_distinct:,} distinct draws of "
-        f"{draws.n_items:,} items with up to {int(draws.n_clusters.max()):,} clusters."
+        f"{what} because they would take long: {count(draws.n_distinct, 'distinct draw')} of "
+        f"{count(draws.n_items, 'item')} with up to {int(draws.n_clusters.max()):,} clusters."
     )
 
 
-def _compare(best: Estimate, draws: Draws, rng: RngLike, n_jobs: int | None) -> Comparison:
+def _compare(
+    best: Estimate, draws: Draws, rng: np.random.Generator, n_jobs: int | None
+) -> Comparison:
     names = losses.available() if draws.n_items <= ALL_LOSSES else _QUICK
-    others = [
-        minimize(draws, name, rng=rng, n_jobs=n_jobs, time_limit=_SECONDS)
-        for name in names
-        if name != best.loss.name
-    ]
+    others = []
+    for name in names:
+        if name != best.loss.name:
+            found = minimize(draws, name, rng=rng, n_jobs=n_jobs, time_limit=_SECONDS)
+            if found.interrupted:
+                raise KeyboardInterrupt
+            others.append(found)
     estimates = (best, *others)
+    mass = draws.weights / draws.total_weight
     return Comparison(
         estimates,
-        np.array([[expected_loss(a.labels, draws, b.loss) for b in estimates] for a in estimates]),
+        np.array(
+            [
+                [float(draw_losses(a.labels, draws, b.loss) @ mass) for b in estimates]
+                for a in estimates
+            ]
+        ),
         np.array([loss(best.labels, other.labels, "vi") for other in estimates]),
     )

@@ -24,6 +24,8 @@
     if (number) node.className = "number";
     row.append(node);
   };
+  const fixed = (value) => (value === null ? "–" : value.toFixed(3));
+  const plain = (n) => n.toLocaleString("en");
   const show = () => {
     const found = matches();
     const lines = document.createDocumentFragment();
@@ -31,13 +33,16 @@
       const row = document.createElement("tr");
       cell(row, "th", items.name[i], false);
       cell(row, "td", items.cluster[i], true);
-      cell(row, "td", items.support[i].toFixed(3), true);
-      cell(row, "td", items.runner_up[i] < 0 ? "alone" : items.runner_up[i], true);
-      cell(row, "td", items.probability[i].toFixed(3), true);
+      cell(row, "td", fixed(items.support[i]), true);
+      cell(row, "td", items.runner_up[i] === null ? "–" : items.runner_up[i] < 0 ? "alone" : items.runner_up[i], true);
+      cell(row, "td", fixed(items.probability[i]), true);
       lines.append(row);
     }
     body.replaceChildren(lines);
-    byId("found").textContent = `${found.length} of ${rows.length} items`;
+    const cut = rows.length < data.n_items && !found.length;
+    const listed = `${items.support[0] === null ? "first" : "least certain"} ${plain(rows.length)}`;
+    byId("found").textContent = `${plain(found.length)} of ${plain(rows.length)} item${rows.length === 1 ? "" : "s"}`
+      + (cut ? `: only the ${listed} of ${plain(data.n_items)} items are listed` : "");
     byId("more").hidden = found.length <= limit;
   };
   const compare = (a, b) => typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a - b;
@@ -56,8 +61,95 @@
   byId("more").addEventListener("click", () => { limit += 4 * page; show(); });
   show();
 
+  // --- other tables: sorted by what their cells say ---
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = [...table.tHead.rows[0].cells];
+    const value = (row, column) => {
+      const text = row.cells[column].textContent.replace(/[,%\s]/g, "");
+      return text === "-" ? -Infinity : Number(text);
+    };
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = head.textContent;
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+        const sortedRows = [...table.tBodies[0].rows].sort((a, b) => sign * compare(value(a, column), value(b, column)) || 0);
+        for (const other of heads) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+        table.tBodies[0].append(...sortedRows);
+      });
+    });
+  }
+
+  // --- files: pictures and labels ---
+  const offer = (name, blob) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+  const svgBlob = (svg) => {
+    const copy = svg.cloneNode(true);
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    const box = svg.viewBox.baseVal;
+    copy.setAttribute("width", box.width);
+    copy.setAttribute("height", box.height);
+    const copies = copy.querySelectorAll("*");
+    svg.querySelectorAll("*").forEach((node, i) => {
+      const style = getComputedStyle(node);
+      for (const key of ["fill", "stroke", "stroke-width", "stroke-opacity", "font-size", "font-family", "text-anchor"])
+        copies[i].style.setProperty(key, style.getPropertyValue(key));
+    });
+    copy.style.background = getComputedStyle(document.body).backgroundColor;
+    return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
+  };
+  const labels = () => {
+    const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const { name, cluster, per_mille } = data.all;
+    const lines = [per_mille ? "item,cluster,certainty" : "item,cluster"];
+    for (let i = 0; i < cluster.length; i++)
+      lines.push(`${name ? quoted(name[i]) : i},${cluster[i]}${per_mille ? `,${per_mille[i] / 1000}` : ""}`);
+    return lines.join("\n") + "\n";
+  };
+  for (const link of document.querySelectorAll("a[data-save]")) {
+    link.hidden = false;
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      const name = link.dataset.save, what = byId(link.hash.slice(1));
+      if (what.tagName === "CANVAS") { paint(); what.toBlob((blob) => offer(name, blob)); }
+      else offer(name, svgBlob(what.querySelector("svg")));
+    });
+  }
+  if (data.all) {
+    byId("csv").hidden = false;
+    byId("csv").addEventListener("click", (event) => {
+      event.preventDefault();
+      offer("labels.csv", new Blob([labels()], { type: "text/csv" }));
+    });
+  }
+
+  // --- copying the paragraph ---
+  for (const button of document.querySelectorAll("button[data-copy]")) {
+    button.addEventListener("click", async () => {
+      const node = byId(button.dataset.copy);
+      const text = [...node.querySelectorAll("p, li")].map((part) => part.textContent.trim()).join("\n\n");
+      const done = (message) => { byId("copied").textContent = message; };
+      try {
+        await navigator.clipboard.writeText(text);
+        done("Copied.");
+      } catch {
+        getSelection().selectAllChildren(node);  // pages opened from a file may not reach the clipboard
+        done(document.execCommand("copy") ? "Copied." : "Selected: press Ctrl+C.");
+      }
+    });
+  }
+
   // --- the heatmap ---
   const map = data.heatmap;
+  if (!map) return;
   const cells = Uint8Array.from(atob(map.cells), (c) => c.charCodeAt(0));
   const canvas = byId("heatmap");
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -74,6 +166,7 @@
   };
   const scale = Math.max(1, Math.ceil(800 / map.n));
   let drawn = null;
+  let margin = 0;
   const paint = () => {
     const image = new ImageData(map.n, map.n);
     const table = Array.from({ length: 256 }, (_, level) => colour(level));
@@ -81,15 +174,33 @@
     const small = document.createElement("canvas");
     small.width = small.height = map.n;
     small.getContext("2d").putImageData(image, 0, 0);
-    canvas.width = canvas.height = map.n * scale;
+    // Names of the clusters on the left, as large as the text around the picture.
     const context = canvas.getContext("2d");
+    const size = map.n * scale;
+    const height = Math.round(13 * size / (canvas.clientWidth || 560));
+    const font = `${height}px ${getComputedStyle(document.body).fontFamily}`;
+    const ends = [0, ...map.cuts, map.shown];
+    const named = ends.slice(1).map((end, i) => [map.clusters[ends[i]], (ends[i] + end) / 2 / map.shown * size, (end - ends[i]) / map.shown * size])
+      .filter(([, , room]) => room >= 1.2 * height);
+    context.font = font;
+    margin = named.length ? Math.ceil(Math.max(...named.map(([label]) => context.measureText(label).width)) + 0.9 * height) : 0;
+    canvas.width = size + margin;
+    canvas.height = size;
+    canvas.style.aspectRatio = `${canvas.width} / ${size}`;
+    context.fillStyle = getComputedStyle(document.body).backgroundColor;
+    context.fillRect(0, 0, canvas.width, size);
+    context.fillStyle = getComputedStyle(document.querySelector("figcaption")).color;
+    context.font = font;
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    for (const [label, y] of named) context.fillText(label, margin - 0.45 * height, y);
+    context.translate(margin, 0);
     context.imageSmoothingEnabled = false;
-    context.drawImage(small, 0, 0, canvas.width, canvas.height);
+    context.drawImage(small, 0, 0, size, size);
     const many = map.cuts.length > 25;  // finer lines, which leave the cells to be seen
     const strength = many ? .4 : .75;
     context.strokeStyle = dark.matches ? `rgb(255 157 92 / ${strength})` : `rgb(213 94 0 / ${strength})`;
     context.lineWidth = many ? .8 : 1.5;
-    const size = canvas.width;
     if (map.cuts.length < 100) for (const cut of map.cuts) {
       const at = Math.round((cut / map.shown) * size) + 0.5;
       context.beginPath();
@@ -99,7 +210,7 @@
     }
     context.strokeStyle = dark.matches ? "#313a48" : "#b9c2cf";
     context.strokeRect(0.5, 0.5, size - 1, size - 1);
-    drawn = context.getImageData(0, 0, size, size);
+    drawn = context.getImageData(0, 0, canvas.width, size);
     const stops = [0, 64, 128, 191, 255].map((level) => `rgb(${colour(level)})`);
     document.querySelector(".ramp").style.background = `linear-gradient(to right, ${stops})`;
   };
@@ -122,7 +233,7 @@
   const clamp = (v) => Math.max(0, Math.min(map.n - 1, v));
   canvas.addEventListener("pointermove", (event) => {
     const box = canvas.getBoundingClientRect();
-    at.column = clamp(Math.floor(((event.clientX - box.left) / box.width) * map.n));
+    at.column = clamp(Math.floor((((event.clientX - box.left) / box.width) * canvas.width - margin) / scale));
     at.row = clamp(Math.floor(((event.clientY - box.top) / box.height) * map.n));
     tell();
   });
@@ -137,20 +248,4 @@
   });
   dark.addEventListener("change", paint);
   paint();
-
-  // --- copying the paragraph ---
-  for (const button of document.querySelectorAll("button[data-copy]")) {
-    button.addEventListener("click", async () => {
-      const node = byId(button.dataset.copy);
-      const text = [...node.querySelectorAll("p, li")].map((part) => part.textContent.trim()).join("\n\n");
-      const done = (message) => { byId("copied").textContent = message; };
-      try {
-        await navigator.clipboard.writeText(text);
-        done("Copied.");
-      } catch {
-        getSelection().selectAllChildren(node);  // pages opened from a file may not reach the clipboard
-        done(document.execCommand("copy") ? "Copied." : "Selected: press Ctrl+C.");
-      }
-    });
-  }
 })();

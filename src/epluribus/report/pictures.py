@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus.draws import Draws
-from epluribus.losses.expected import loss_values
 from epluribus.report.words import share
+from epluribus.uncertainty._words import count, unit
 from epluribus.uncertainty.psm import psm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import IntArray
+    from epluribus.estimate import Estimate
     from epluribus.report.facts import Facts
 
 __all__ = ["bars_of_k", "heatmap", "trace_of_loss"]
@@ -30,31 +31,30 @@ _POINTS = 300
 _COLOURS = 8
 
 
-def _by_cluster(facts: Facts) -> IntArray:
+def _by_cluster(best: Estimate) -> IntArray:
     """Items by cluster, the largest first."""
-    sizes = facts.best.sizes
+    sizes = best.sizes
     rank = np.empty(len(sizes), dtype=np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return np.argsort(rank[facts.best.labels], kind="stable")
+    return np.argsort(rank[best.labels], kind="stable")
 
 
-def heatmap(facts: Facts, n_jobs: int | None = None) -> dict[str, Any]:
+def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str, Any]:
     """Block means of the similarity matrix in the order of the clusters, for the canvas."""
-    order = _by_cluster(facts)
+    order = _by_cluster(best)
     n = len(order)
     if n > ITEMS:
         order = order[np.linspace(0, n - 1, ITEMS).round().astype(np.int64)]
-    draws = facts.draws
     sample = Draws(draws.distinct[:, order], weights=draws.weights)
     matrix = psm(sample, n_jobs=n_jobs)
-    within = _within_clusters(matrix, facts.best.labels[order])
+    within = _within_clusters(matrix, best.labels[order])
     order, matrix = order[within], matrix[np.ix_(within, within)]
     edges = _edges(len(order))
     means = np.add.reduceat(np.add.reduceat(matrix, edges[:-1], axis=0), edges[:-1], axis=1)
     widths = np.diff(edges)
     means /= np.outer(widths, widths)
     levels = np.clip(np.rint(_LEVELS * means), 0, _LEVELS).astype(np.uint8)
-    labels = facts.best.labels[order]
+    labels = best.labels[order]
     cuts = np.flatnonzero(np.diff(labels)) + 1
     return {
         "n": len(widths),
@@ -89,8 +89,16 @@ def _edges(n: int) -> IntArray:
 
 
 def bars_of_k(facts: Facts) -> tuple[str, str]:
-    """Posterior of the number of clusters as SVG, and a sentence that says the same."""
+    """Posterior of the number of clusters as SVG, and a sentence that says the same.
+
+    No picture where all draws have the same number.
+    """
     k = facts.n_clusters
+    if k.probability(k.mode) == 1:
+        other = (
+            "" if facts.best.n_clusters == k.mode else f"; the estimate has {facts.best.n_clusters}"
+        )
+        return "", f"Every draw has {count(k.mode, 'cluster')}{other}."
     values, mass = k.values, k.probabilities
     # Leave out the thin tails, then join neighbours where there are still too many bars.
     kept = np.flatnonzero(mass >= 0.001 * mass.max())
@@ -143,27 +151,55 @@ def _range(low: int, high: int, link: str = "-") -> str:
 
 def trace_of_loss(facts: Facts) -> str:
     """Loss between the estimate and each draw, by chain, as SVG lines."""
-    draws, best = facts.draws, facts.best
-    values = loss_values(best.labels, draws, best.loss)[draws.index]
-    low, high = float(values.min()), float(values.max())
-    span = high - low or 1.0
+    draws, values = facts.draws, facts.values
+    if values is None:
+        return ""
+    chains = [_means(values[draws.chains == chain]) for chain in range(draws.n_chains)]
+    low = float(min(chain.min() for chain in chains))
+    high = float(max(chain.max() for chain in chains))
+    span = high - low
+    left, right, top, floor = 74.0, 692.0, 30.0, 176.0
+
+    def height(value: Any) -> Any:
+        return (
+            (top + floor) / 2 + 0 * value
+            if span == 0
+            else floor - (floor - top) * (value - low) / span
+        )
+
+    ticks = "".join(
+        f'<line class="axis" x1="{left}" x2="{right}" y1="{height(tick):.1f}" y2="{height(tick):.1f}"/>'
+        f'<text x="{left - 8}" y="{height(tick) + 4:.1f}" class="end">{tick:.6g}</text>'
+        for tick in nice_ticks(low, high)
+    )
     lines = []
-    for chain in range(draws.n_chains):
-        mine = _means(values[draws.chains == chain])
-        x = 10 + 680 * (np.arange(len(mine)) + 0.5) / len(mine)
-        y = 150 - 130 * (mine - low) / span
-        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    for chain, mine in enumerate(chains):
+        x = left + (right - left) * (np.arange(len(mine)) + 0.5) / len(mine)
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, height(mine), strict=True))
         lines.append(
             f'<polyline class="chain c{chain % _COLOURS}" points="{points}">'
             f"<title>chain {chain}</title></polyline>"
         )
+    units = unit(facts.best.loss)
+    label = "loss to the estimate" + (f" ({units})" if units else "")
     return (
         '<svg class="trace" role="img" aria-label="Loss between the estimate and the draws, one line '
-        f'a chain, from {low:.4g} to {high:.4g}" viewBox="0 0 700 172">{"".join(lines)}'
-        f'<text x="10" y="20" class="start">{high:.4g}</text>'
-        f'<text x="10" y="168" class="start">{low:.4g}</text>'
-        '<text x="690" y="168" class="end">draws in order</text></svg>'
+        f'a chain, from {values.min():.4g} to {values.max():.4g}" viewBox="0 0 700 202">{ticks}'
+        f'{"".join(lines)}<text x="2" y="16" class="start">{label}</text>'
+        f'<text x="{right}" y="197" class="end">draws in order</text></svg>'
     )
+
+
+def nice_ticks(low: float, high: float) -> list[float]:
+    """Three to six round numbers from low to high; one if they are equal."""
+    if not high > low:
+        return [low]
+    power = 10.0 ** np.floor(np.log10((high - low) / 2))
+    for step in (power * factor for factor in (5.0, 2.0, 1.0, 0.5, 0.2)):
+        numbers = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1)
+        if len(numbers) >= 3:
+            return [float(number * step) for number in numbers]
+    return [low, (low + high) / 2, high]
 
 
 def _means(values: NDArray[np.float64]) -> NDArray[np.float64]:

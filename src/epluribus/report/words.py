@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from epluribus.uncertainty._words import count, with_unit
+
 if TYPE_CHECKING:
     from epluribus.report.facts import Facts
 
-__all__ = ["Check", "answer", "bound", "checks", "count", "methods", "number", "share"]
+__all__ = ["Check", "answer", "bound", "checks", "degenerate", "methods", "number", "share"]
 
 _RHAT = 1.01
 _ESS = 400
 """Effective draws that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
 _SURE = 0.5
+_NOTHING = "What is said below of uncertainty is that of these draws, which have none."
 _TOLD = 0.5
 """A larger gap says little: it is on the page, not in the methods paragraph."""
 
@@ -88,23 +91,44 @@ def bound(k: int | None, k_max: int | None) -> str:
     return "" if k_max is None else f"with at most {count(k_max, 'cluster')}"
 
 
-def count(n: int, noun: str) -> str:
-    """'1 cluster', '2 clusters'."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+def degenerate(facts: Facts) -> str:
+    """Why the draws say nothing on uncertainty; empty if they do."""
+    draws = facts.draws
+    if draws.n_items == 1:
+        return "There is one item only: there is nothing to part."
+    if draws.n_draws == 1:
+        return "There is one draw only: it says nothing on how sure the partition is."
+    if int((draws.weights > 0).sum()) == 1:
+        return "All draws are equal: did the sampler move?"
+    return ""
 
 
 def answer(facts: Facts) -> str:
     """The answer in a few sentences."""
     best, k = facts.best, facts.n_clusters
     sizes = sorted(best.sizes.tolist(), reverse=True)
-    tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
     largest = f", the largest of {count(sizes[0], 'item')}" if len(sizes) > 1 else ""
+    n_items, has = count(best.labels.size, "item"), count(best.n_clusters, "cluster")
+    problem = degenerate(facts)
+    if problem:
+        text = f"The partition of the {n_items} has {has}{largest}. {problem}"
+        return text if facts.draws.n_items == 1 else f"{text} {_NOTHING}"
+    several = ""
+    if facts.modes is not None and facts.modes.chosen and facts.modes.n_modes > 1:
+        several = (
+            f", but the draws fall into {facts.modes.n_modes} groups and no single partition is a "
+            "fair summary: see Modes"
+        )
+    tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
+    loss = with_unit(number(best.expected_loss), best.loss)
     text = (
-        f"The best single partition of the {best.labels.size:,} items has "
-        f"{count(best.n_clusters, 'cluster')}{largest}: of all partitions {tried} it has the "
-        f"smallest expected posterior loss, {number(best.expected_loss)} ({best.loss.name}). "
-        f"In the draws the number of clusters is {interval(*k.interval)} with probability {share(k.mass)}. "
+        f"The best single partition of the {n_items} has {has}{largest}{several}. Of all partitions "
+        f"{tried} it has the smallest expected posterior loss, {loss} ({best.loss.name}). "
+        f"In the draws the number of clusters is {interval(*k.interval)} with probability "
+        f"{share(k.mass)}. "
     )
+    if facts.items is None:
+        return text + "Ctrl-C was pressed before all was computed: what is missing is left out."
     unsure = int((facts.items.support < _SURE).sum())
     if unsure:
         verb = "shares" if unsure == 1 else "share"
@@ -122,11 +146,16 @@ def answer(facts: Facts) -> str:
 
 def checks(facts: Facts) -> list[Check]:
     """What speaks for and against the draws, the search and the summary, in plain words."""
+    problem = degenerate(facts)
+    if problem:
+        return [Check(False, problem)]
     return [*_chain_checks(facts), *_search_checks(facts), *_summary_checks(facts)]
 
 
 def _chain_checks(facts: Facts) -> list[Check]:
     error = facts.error
+    if error is None:
+        return []
     out = []
     if error.n_chains == 1:
         out.append(
@@ -154,7 +183,7 @@ def _chain_checks(facts: Facts) -> list[Check]:
             )
         )
     worth = (
-        f"The {error.n_draws:,} draws are worth about {error.ess:,.0f} independent ones for the "
+        f"The {count(error.n_draws, 'draw')} are worth about {error.ess:,.0f} independent ones for the "
         "expected loss"
     )
     out.append(
@@ -228,30 +257,37 @@ def methods(facts: Facts, version: str) -> tuple[str, list[str]]:
     best, draws, error, ball = facts.best, facts.draws, facts.error, facts.ball
     base = best.loss.name.partition("(")[0]
     named = _LOSSES.get(base, f"the loss '{best.loss.name}'")
+    problem = degenerate(facts)
+    if problem:
+        return _no_methods(facts, version)
     chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
     k = facts.n_clusters
     among = facts.bound or "with any number of clusters"
     runs = f" of {count(len(best.runs), 'run')}" if best.runs else ""
+    early = "" if best.converged else ", which was stopped early"
     text = (
-        f"The posterior distribution of the partition of the {draws.n_items:,} items, represented by "
-        f"{draws.n_draws:,} draws from {chains}, was summarized by the partition that minimizes the "
-        f"posterior expectation of {named} over all partitions {among} (Rastelli & Friel 2018), found "
-        f"by a search{runs} with epluribus {version}. The estimate has "
-        f"{count(best.n_clusters, 'cluster')}; its expected loss is {number(best.expected_loss)}"
+        f"The posterior distribution of the partition of the {count(draws.n_items, 'item')}, "
+        f"represented by {count(draws.n_draws, 'draw')} from {chains}, was summarized by the partition "
+        f"that minimizes the posterior expectation of {named} over all partitions {among} (Rastelli & "
+        f"Friel 2018), found by a search{runs} with epluribus {version}{early}. The estimate has "
+        f"{count(best.n_clusters, 'cluster')}; its expected loss is "
+        f"{with_unit(number(best.expected_loss), best.loss)}"
     )
-    if not math.isnan(error.standard_error):
+    references = [_PAPER]
+    if error is not None and not math.isnan(error.standard_error):
         text += (
             f", with a Monte Carlo standard error of {number(error.standard_error, 2)} (effective "
             f"sample size {error.ess:,.0f}, split R-hat {error.rhat:.3f}; Vehtari et al. 2021)"
         )
-    text += (
-        f". The {100 * ball.level:g} % credible ball around it (Wade & Ghahramani 2018) has a radius "
-        f"of {number(ball.radius)}. The number of clusters is {interval(*k.interval)} with posterior "
-        f"probability {share(k.mass)}."
-    )
-    references = [_PAPER, _WADE]
-    if not math.isnan(error.standard_error):
         references.append(_VEHTARI)
+    text += ". "
+    if ball is not None:
+        text += (
+            f"The {100 * ball.level:g} % credible ball around it (Wade & Ghahramani 2018) has a radius "
+            f"of {with_unit(number(ball.radius), ball.loss)}. "
+        )
+        references.append(_WADE)
+    text += f"The number of clusters is {interval(*k.interval)} with posterior probability {share(k.mass)}."
     if base in _REFERENCES:
         references.append(_REFERENCES[base])
     if facts.certificate is not None and facts.certificate.relative_gap <= _TOLD:
@@ -268,3 +304,19 @@ def methods(facts: Facts, version: str) -> tuple[str, list[str]]:
         )
         references.append(_BALOCCHI)
     return text, sorted(references)
+
+
+def _no_methods(facts: Facts, version: str) -> tuple[str, list[str]]:
+    """The paragraph where draws say nothing on uncertainty."""
+    draws = facts.draws
+    what = (
+        "the only draw"
+        if draws.n_draws == 1
+        else f"the partition that all {count(draws.n_draws, 'draw')} are equal to"
+    )
+    text = (
+        f"The estimate of the partition of the {count(draws.n_items, 'item')}, made with epluribus "
+        f"{version}, is {what}, with {count(facts.best.n_clusters, 'cluster')}. The draws do not vary, "
+        "so that nothing can be said on its uncertainty."
+    )
+    return text, [_PAPER]

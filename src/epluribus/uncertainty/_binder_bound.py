@@ -22,7 +22,9 @@ Mathematical Programming 45, 59-96. doi:10.1007/BF01589097
 
 from __future__ import annotations
 
+import threading
 import time
+from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,8 @@ from epluribus._parallel import run_tasks
 from epluribus.uncertainty.psm import Rows, map_rows, psm
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from epluribus._parallel import Stopper
@@ -157,10 +161,11 @@ class _Programme:
             return False
         options = {} if left is None else {"time_limit": left}
         ones = np.ones(len(self.cuts))
-        found = linprog(
-            cost, A_ub=matrix, b_ub=ones, bounds=(0, 1), method="highs", options=options
+        solve = partial(
+            linprog, cost, A_ub=matrix, b_ub=ones, bounds=(0, 1), method="highs", options=options
         )
-        if found.status != 0:
+        found = _watched(solve, stopper)
+        if found is None or found.status != 0:
             return False
         multipliers = np.maximum(0.0, -found.ineqlin.marginals)
         before = self.bound
@@ -195,6 +200,27 @@ class _Programme:
         starts = np.arange(0, 3 * len(sides) + 1, 3)
         shape = (len(sides), len(pairs))
         return csr_array((signs, column.ravel(), starts), shape=shape), pairs
+
+
+def _watched(solve: Callable[[], Any], stopper: Stopper) -> Any:
+    """What the solver returns; None if it was interrupted: it is left to its time limit then."""
+    found: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            found.set_result(solve())
+        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            found.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    while not stopper.interrupted:
+        try:
+            return found.result(timeout=0.1)
+        except TimeoutError:
+            continue
+        except KeyboardInterrupt:
+            stopper.interrupt()
+    return None
 
 
 def _pair(i: IntArray, j: IntArray, n: int) -> IntArray:

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.losses.expected import loss_values
 from epluribus.uncertainty._inputs import check_fraction, read, shares
+from epluribus.uncertainty._run import draw_losses
 from epluribus.uncertainty._table import plain_table
+from epluribus.uncertainty._words import count, with_unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,12 +101,12 @@ class CredibleBall:
             }
         )
         head = (
-            f"{100 * self.level:g} % credible ball around {int(self.labels.max()) + 1} clusters "
-            f"of {len(self.labels):,} items"
+            f"{100 * self.level:g} % credible ball around "
+            f"{count(int(self.labels.max()) + 1, 'cluster')} of {count(len(self.labels), 'item')}"
         )
         size = (
-            f"  radius {self.radius:.6g} ({self.loss.name}), mass {self.mass:.4g}, "
-            f"{self.n_inside:,} distinct partitions inside"
+            f"  radius {with_unit(f'{self.radius:.6g}', self.loss)} ({self.loss.name}), "
+            f"mass {self.mass:.4g}, {count(self.n_inside, 'distinct partition')} inside"
         )
         return "\n".join([head, size, *(f"  {line}" for line in table)])
 
@@ -157,7 +158,7 @@ def credible_ball(
     """
     labels, sample, chosen = read(best, draws, loss)
     share = check_fraction(level, "level")
-    distance = loss_values(labels, sample, chosen)
+    distance = draw_losses(labels, sample, chosen)
     tie = _TIE * float(np.abs(distance).max())
     radius, inside = _smallest(distance, shares(sample), share, tie)
     n_clusters = _n_clusters(sample)

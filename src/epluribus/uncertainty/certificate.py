@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus.losses import available, get
 from epluribus.losses.binder import square
-from epluribus.losses.expected import loss_values
 from epluribus.losses.information import xlogx
 from epluribus.search.exact import best_of_all
 from epluribus.uncertainty._binder_bound import binder_bound
 from epluribus.uncertainty._inputs import read, shares
 from epluribus.uncertainty._metric_bound import item_bound, triangle_bound
+from epluribus.uncertainty._run import check_interrupt, draw_losses
 
 if TYPE_CHECKING:
     from epluribus._typing import DrawsLike, LabelsLike, LossLike
@@ -150,8 +150,9 @@ def certificate(
     began = time.perf_counter()
     labels, sample, chosen = read(best, draws, loss)
     stopper = Stopper(time_limit)
-    value = float(loss_values(labels, sample, chosen) @ shares(sample))
+    value = float(draw_losses(labels, sample, chosen) @ shares(sample))
     bound, method = _lower_bound(sample, chosen, stopper, resolve_jobs(n_jobs))
+    check_interrupt(stopper)
     # The minimum is not above the partition's own loss; rounding may say so.
     bound = min(bound, value)
     return Certificate(value, bound, method, chosen, time.perf_counter() - began)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from epluribus._parallel import resolve_jobs
-from epluribus.losses.expected import loss_values
 from epluribus.uncertainty._inputs import item_names, read
+from epluribus.uncertainty._run import draw_losses
 from epluribus.uncertainty.chains import coclustering_disagreement, ess, rhat
 from epluribus.uncertainty.psm import Rows, map_rows
 
@@ -193,7 +193,7 @@ def error(
     (True, 0.538, 0.019)
     """
     labels, sample, chosen = read(best, draws, loss)
-    mean = _mean(loss_values(labels, sample, chosen)[sample.index], sample)
+    mean = _mean(draw_losses(labels, sample, chosen)[sample.index], sample)
     disagreement, pair = _disagreement(sample, resolve_jobs(n_jobs))
     return MonteCarloError(
         expected_loss=mean.value,
@@ -243,7 +243,7 @@ def compare(
     """
     first, sample, chosen = read(a, draws, loss, "a")
     second, _, _ = read(b, sample, chosen, "b")
-    values = [loss_values(labels, sample, chosen)[sample.index] for labels in (first, second)]
+    values = [draw_losses(labels, sample, chosen)[sample.index] for labels in (first, second)]
     mean = _mean(values[0] - values[1], sample)
     means = [float(value @ sample.draw_weights / sample.total_weight) for value in values]
     return Difference(

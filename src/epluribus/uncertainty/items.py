@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from epluribus._kernels.support import Shares, cluster_recovery, item_support, members_support
-from epluribus._parallel import Stopper, resolve_jobs, run_tasks
+from epluribus._parallel import Stopper, resolve_jobs
 from epluribus.losses.base import Loss
 from epluribus.losses.binder import square
-from epluribus.losses.expected import loss_values
 from epluribus.search.members import collect_sets
 from epluribus.search.objective import walking_pays
 from epluribus.uncertainty._inputs import item_names, read, shares
+from epluribus.uncertainty._run import draw_losses, parts, run_all
 from epluribus.uncertainty._table import plain_table, to_frame
 
 if TYPE_CHECKING:
@@ -293,34 +293,41 @@ def _support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> _Suppor
     step = max(256, min(8192, _CELLS // len(sizes)))
     part, constant = _shares(labels, draws, loss)
     count = _by_members if walking_pays(draws.item_major, loss) else _by_tables
-    fill = count(draws, labels, sizes, part)
+    stopper = Stopper()
+    fill = count(draws, labels, sizes, part, stopper)
     tasks: list[Callable[[], _Support]] = [
         partial(_block, fill, labels, sizes, begin, min(begin + step, draws.n_items))
         for begin in range(0, draws.n_items, step)
     ]
-    blocks = run_tasks(tasks, n_jobs=n_jobs, stopper=Stopper())
+    blocks = run_all(tasks, n_jobs, stopper)
     first = (np.concatenate(column) for column in list(zip(*blocks, strict=True))[:4])
-    own, runner_up, second, parts = first
+    own, runner_up, second, contribution = first
     between = sum((block.between for block in blocks[1:]), start=blocks[0].between)
-    return _Support(own, runner_up, second, parts + constant, between)
+    return _Support(own, runner_up, second, contribution + constant, between)
 
 
 def _by_tables(
-    draws: Draws, labels: IntArray, sizes: IntArray, part: Shares
+    draws: Draws, labels: IntArray, sizes: IntArray, part: Shares, stopper: Stopper
 ) -> Callable[[int, int, _Together], None]:
     """Counts from the contingency table of each draw in turn."""
-    rows = np.ascontiguousarray(draws.distinct)
-    groups = int(rows.max()) + 1
+    rows, mass = np.ascontiguousarray(draws.distinct), shares(draws)
+    k, groups = len(sizes), int(rows.max()) + 1
 
     def fill(begin: int, end: int, out: _Together) -> None:
-        table, group_sizes = np.empty((groups, len(sizes)), np.int64), np.empty(groups, np.int64)
-        item_support(rows, shares(draws), labels, begin, end, part, table, group_sizes, *out)
+        table, group_sizes = np.empty((groups, k), np.int64), np.empty(groups, np.int64)
+        for some in parts(len(rows), len(labels) + (end - begin + groups) * k):
+            if stopper.stopped:
+                break
+            scaled = part._replace(scale=part.scale[some])
+            item_support(
+                rows[some], mass[some], labels, begin, end, scaled, table, group_sizes, *out
+            )
 
     return fill
 
 
 def _by_members(
-    draws: Draws, labels: IntArray, sizes: IntArray, part: Shares
+    draws: Draws, labels: IntArray, sizes: IntArray, part: Shares, stopper: Stopper
 ) -> Callable[[int, int, _Together], None]:
     """Counts by walking through the members of groups, where these are many and small."""
     # With the weights as given: where these are whole numbers sums are exact, and ties are ties.
@@ -328,6 +335,8 @@ def _by_members(
     scale = collect_sets(draws.item_major, part.scale, distinct=True, smallest=1).weight
 
     def fill(begin: int, end: int, out: _Together) -> None:
+        if stopper.stopped:
+            return
         members_support(sets, labels, sizes, begin, end, part._replace(scale=scale), *out)
         out.clusters[:] /= draws.total_weight
         out.alone[:] /= draws.total_weight
@@ -342,11 +351,11 @@ def _block(
     begin: int,
     end: int,
 ) -> _Support:
-    """Support of items begin..end."""
+    """Support of items begin..end; of no use if stopped."""
     from scipy.sparse import csr_array
 
     n, k = end - begin, len(sizes)
-    together, alone, parts = out = _Together(np.zeros((n, k)), np.zeros(n), np.zeros(n))
+    together, alone, contribution = out = _Together(np.zeros((n, k)), np.zeros(n), np.zeros(n))
     fill(begin, end, out)
     mine, here = np.arange(n), labels[begin:end]
     together[mine, here] -= 1.0  # an item is always with itself
@@ -364,7 +373,8 @@ def _block(
     apart = ~single & (alone > second)
     none = single & (k == 1)
     runner_up = np.where(apart | none, ALONE, best)
-    return _Support(own, runner_up, np.where(apart, alone, np.maximum(second, 0.0)), parts, between)
+    probability = np.where(apart, alone, np.maximum(second, 0.0))
+    return _Support(own, runner_up, probability, contribution, between)
 
 
 def _nearest(between: Any, sizes: IntArray) -> tuple[IntArray, NDArray[np.float64]]:
@@ -390,8 +400,8 @@ def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
     if np.any(np.diff(f1[1:]) < 0):  # parts could be negative: by pairs in disagreement then
         function, f1 = square, per_item * 1.0
     whole = Loss(_disagreement, function, function, function, linear=True, zero_if_equal=True)
-    disagreement = loss_values(labels, draws, whole)
-    values = loss_values(labels, draws, loss) * mass
+    disagreement = draw_losses(labels, draws, whole)
+    values = draw_losses(labels, draws, loss) * mass
     differ = disagreement > 0
     scale = np.divide(values, disagreement, out=np.zeros_like(values), where=differ)
     return Shares(-2.0 * f1, f1, f1, scale), float(values[~differ].sum()) / n
@@ -408,5 +418,7 @@ def _recovery(labels: IntArray, draws: Draws) -> tuple[NDArray[np.float64], NDAr
     member, first = np.argsort(labels, kind="stable"), np.append(0, np.cumsum(np.bincount(labels)))
     count, sizes = np.zeros(groups, np.int64), np.empty(groups, np.int64)
     jaccard, found = np.zeros(k), np.zeros(k)
-    cluster_recovery(rows, shares(draws), member, first, count, sizes, jaccard, found)
+    mass = shares(draws)
+    for some in parts(len(rows), 2 * len(labels) + groups):
+        cluster_recovery(rows[some], mass[some], member, first, count, sizes, jaccard, found)
     return np.minimum(jaccard, 1.0), np.minimum(found, 1.0)

@@ -24,14 +24,15 @@ Kaufman, L., Rousseeuw, P. J. (1990). Finding groups in data. Wiley. doi:10.1002
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from epluribus import losses
-from epluribus._parallel import Stopper, resolve_jobs, run_tasks
+from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import as_draws
 from epluribus.losses.expected import loss_values
@@ -39,7 +40,9 @@ from epluribus.search.greedy import descend
 from epluribus.search.minimize import minimize
 from epluribus.search.objective import Objective
 from epluribus.uncertainty._inputs import shares
+from epluribus.uncertainty._run import draw_losses, run_all
 from epluribus.uncertainty._table import plain_table, sentence_list
+from epluribus.uncertainty._words import percent, with_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +51,12 @@ if TYPE_CHECKING:
 
     from epluribus._typing import DrawsLike, IntArray, LossLike, RngLike
     from epluribus.draws import Draws
+    from epluribus.estimate import Estimate
     from epluribus.losses.base import Loss
 
 __all__ = ["Modes", "modes"]
+
+T = TypeVar("T")
 
 SILHOUETTE = 0.25
 """Smallest mean silhouette: below it Kaufman & Rousseeuw see no structure."""
@@ -59,12 +65,16 @@ DROP = 0.2
 WEIGHT = 0.05
 """Smallest weight of a mode: a handful of odd draws is none."""
 
+_TINY = 0.01
+"""A group of smaller weight is said to be none, where a number of modes was asked for."""
+_ORDINALS = ("first", "second", "third", "fourth", "fifth")
 _DRAWS = 400
 """Draws on which numbers of modes are tried: silhouettes are known to about 0.02."""
 _STARTS = 2
 """Starts of k-means++ for each number of modes, besides the one by linkage."""
 _LINKED = 200
 """Draws that are linked: their losses to each other are all computed."""
+_TOO_LATE = "'time_limit' was reached before the modes were found."
 _ROUNDS = 20
 """Rounds of assignment and minimization; they end after a few."""
 
@@ -93,6 +103,8 @@ class Modes:
     """1 - V(M) / V(1) for each number of modes tried, on the same draws."""
     chosen: bool
     """Whether the number of modes was chosen by the rule."""
+    n_distinct: int
+    """Number of distinct partitions among the draws."""
     loss: Loss
 
     @property
@@ -105,7 +117,7 @@ class Modes:
         """Whether one estimate is a fair summary, and why."""
         if self.n_modes == 1:
             return self._fair()
-        share = sentence_list([f"{100 * weight:.0f} %" for weight in self.weights])
+        share = sentence_list([percent(weight) for weight in self.weights])
         apart = self.distances[np.triu_indices(self.n_modes, 1)]
         far = f"{apart.min():.3g}" + (f" to {apart.max():.3g}" if len(apart) > 1 else "")
         verdict = (
@@ -114,16 +126,33 @@ class Modes:
             else "As asked for, the draws"
         )
         return (
-            f"{verdict} fall into {self.n_modes} groups ({share}) whose modes are {far} apart "
-            f"({self.loss.name}), while a draw is {self.expected_loss:.3g} from its own mode on "
-            f"average; with a single partition that would be {self.single_loss:.3g}."
+            f"{verdict} fall into {self.n_modes} groups ({share}) whose modes are "
+            f"{with_unit(far, self.loss)} apart ({self.loss.name}), while a draw is "
+            f"{self.expected_loss:.3g} from its own mode on average; with a single partition that "
+            f"would be {self.single_loss:.3g}.{self._tiny()}"
         )
 
+    def _tiny(self) -> str:
+        """Which of the groups that were asked for are none."""
+        counts = np.bincount(self.assignments, minlength=self.n_modes)
+        tiny = (self.weights < _TINY) | ((counts == 1) & (self.weights < WEIGHT))
+        if self.chosen or not tiny.any():
+            return ""
+        names = []
+        for m in np.flatnonzero(tiny):
+            what = "a single draw" if counts[m] == 1 else f"{percent(self.weights[m])} of the draws"
+            which = _ORDINALS[m] if m < len(_ORDINALS) else f"{m + 1}th"
+            names.append(f"the {which} group is {what}")
+        left = int((~tiny).sum())
+        has = "one mode" if left == 1 else f"no more than {left} modes"
+        return f" But {sentence_list(names)}: the sample has {has}."
+
     def _fair(self) -> str:
+        if self.n_distinct == 1:
+            return "All draws are equal: one partition says all."
         if not self.silhouettes:
-            return "One partition was asked for; whether it is a fair summary was not tried."
-        if self.single_loss == 0:
-            return "One estimate is a fair summary: all draws are the same partition."
+            asked = "No more than one partition was" if self.chosen else "One partition was"
+            return f"{asked} asked for; whether it is a fair summary was not tried."
         m = max(self.silhouettes, key=lambda number: self.drops[number])
         return (
             f"One estimate is a fair summary: with {m} partitions instead of one a draw would be "
@@ -176,6 +205,7 @@ def modes(
     max_modes: int = 5,
     rng: RngLike = None,
     n_jobs: int | None = None,
+    time_limit: float | None = None,
 ) -> Modes:
     """A few partitions with weights that stand for the posterior, and whether one is enough.
 
@@ -196,6 +226,9 @@ def modes(
         Source of randomness: the same gives the same answer.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
+    time_limit : float, optional
+        Seconds after which `TimeoutError` is raised: what is there by then would depend on the
+        machine.
 
     Returns
     -------
@@ -229,7 +262,7 @@ def modes(
         raise ValueError(f"'n_modes' must be a whole number or 'auto'; got {n_modes!r}.")
     fixed = None if automatic else check_count(n_modes, "n_modes", way_out=" Or say 'auto'.")
     fit_rng, *rngs = make_rng(rng).spawn(2 + max(highest, fixed or 0))
-    fitter = _Fitter(sample, chosen, rngs, resolve_jobs(n_jobs), fit_rng)
+    fitter = _Fitter(sample, chosen, rngs, resolve_jobs(n_jobs), fit_rng, Stopper(time_limit))
     if fixed is None:
         fixed = fitter.choose(highest)
     labels = fitter.solve(fixed)
@@ -246,8 +279,10 @@ class _Fitter:
         rngs: list[np.random.Generator],
         n_jobs: int,
         rng: np.random.Generator,
+        stopper: Stopper,
     ) -> None:
         self.draws, self.loss, self.rngs, self.n_jobs = draws, loss, rngs, n_jobs
+        self.stopper = stopper
         self.part = draws
         if draws.n_draws > _DRAWS:
             rows = np.sort(rng.choice(draws.n_draws, _DRAWS, replace=False))
@@ -256,11 +291,34 @@ class _Fitter:
         self.silhouettes: dict[int, float] = {}
         self.drops: dict[int, float] = {}
         self._tree: tuple[Any, NDArray[np.float64], IntArray] | None = None
-        self.single = minimize(draws, loss, rng=rngs[0], n_jobs=n_jobs)
+        self.single = self._search(draws, rngs[0])
+
+    def _search(self, draws: Draws, rng: np.random.Generator) -> Estimate:
+        """The best partition for all or some draws."""
+        left = None
+        if self.stopper.deadline is not None:
+            left = max(1e-3, self.stopper.deadline - time.perf_counter())
+        found = minimize(draws, self.loss, rng=rng, n_jobs=self.n_jobs, time_limit=left)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        if not found.converged:
+            raise TimeoutError(_TOO_LATE)
+        return found
+
+    def _run(self, tasks: list[Callable[[], T]]) -> list[T]:
+        """Results of tasks that look at the stopper; none if time is up."""
+        found = run_all(tasks, self.n_jobs, self.stopper)
+        if self.stopper.stopped:
+            raise TimeoutError(_TOO_LATE)
+        return found
+
+    def _alternate(self, draws: Draws, labels: IntArray, rng: np.random.Generator) -> IntArray:
+        [(found, _)] = self._run([partial(_alternate, draws, self.loss, labels, rng, self.stopper)])
+        return found
 
     def choose(self, highest: int) -> int:
         """The number of modes by the rule."""
-        one, _ = _alternate(self.part, self.loss, self.single.labels[None], self.rngs[0])
+        one = self._alternate(self.part, self.single.labels[None], self.rngs[0])
         single = _value(_distances(self.part, self.loss, one), self.part)
         admitted = {}
         for m in range(2, min(highest, self.part.n_distinct) + 1):
@@ -285,12 +343,12 @@ class _Fitter:
     def _fit(self, m: int) -> IntArray:
         """The best of several starts on the part."""
         tasks: list[Callable[[], tuple[IntArray, float]]] = [
-            partial(_start, self.part, self.loss, m, rng) for rng in self.rngs[m].spawn(_STARTS)
+            partial(_start, self.part, self.loss, m, rng, self.stopper)
+            for rng in self.rngs[m].spawn(_STARTS)
         ]
-        linked = self._linked(m)
-        tasks.append(partial(_alternate, self.part, self.loss, linked, self.rngs[m].spawn(1)[0]))
-        found = run_tasks(tasks, n_jobs=self.n_jobs, stopper=Stopper())
-        return min(found, key=lambda one: one[1])[0]
+        linked, rng = self._linked(m), self.rngs[m].spawn(1)[0]
+        tasks.append(partial(_alternate, self.part, self.loss, linked, rng, self.stopper))
+        return min(self._run(tasks), key=lambda one: one[1])[0]
 
     def _linked(self, m: int) -> IntArray:
         """The central draws of `m` groups of a Ward linkage."""
@@ -318,19 +376,21 @@ class _Fitter:
                 for number, rows in enumerate(_groups(self.draws, self.loss, labels))
             ]
         )
-        return _alternate(self.draws, self.loss, labels, self.rngs[m])[0]
+        return self._alternate(self.draws, labels, self.rngs[m])
 
     def _minimize(self, columns: IntArray, labels: IntArray) -> IntArray:
         """The best partition for some of the distinct draws; at least as good as `labels`."""
         if len(columns) == 0:
             return labels
         group = self.draws[np.flatnonzero(np.isin(self.draws.index, columns))]
-        found = minimize(group, self.loss, rng=self.rngs[-1], n_jobs=self.n_jobs)
+        found = self._search(group, self.rngs[-1])
         value = loss_values(labels, group, self.loss) @ shares(group)
         return found.labels if found.expected_loss <= value else labels
 
 
-def _start(draws: Draws, loss: Loss, m: int, rng: np.random.Generator) -> tuple[IntArray, float]:
+def _start(
+    draws: Draws, loss: Loss, m: int, rng: np.random.Generator, stopper: Stopper
+) -> tuple[IntArray, float]:
     """Modes from draws chosen far apart: each with probability in proportion to its loss (k-means++)."""
     chance = shares(draws)
     chosen: list[IntArray] = []
@@ -342,7 +402,7 @@ def _start(draws: Draws, loss: Loss, m: int, rng: np.random.Generator) -> tuple[
         chosen.append(draws.distinct[at].astype(np.int64))
         nearest = np.minimum(nearest, np.maximum(0.0, loss_values(chosen[-1], draws, loss)))
         chance = draws.weights * nearest
-    return _alternate(draws, loss, np.stack(chosen), rng)
+    return _alternate(draws, loss, np.stack(chosen), rng, stopper)
 
 
 def _link(draws: Draws, loss: Loss) -> tuple[Any, NDArray[np.float64], IntArray]:
@@ -361,15 +421,25 @@ def _link(draws: Draws, loss: Loss) -> tuple[Any, NDArray[np.float64], IntArray]
 
 
 def _alternate(
-    draws: Draws, loss: Loss, labels: IntArray, rng: np.random.Generator
+    draws: Draws, loss: Loss, labels: IntArray, rng: np.random.Generator, stopper: Stopper
 ) -> tuple[IntArray, float]:
-    """Assign draws, move each mode downhill on its own draws, until assignments stay; modes and V."""
+    """Assign draws, move each mode downhill on its own draws, until assignments stay; modes and V.
+
+    Of no use if stopped.
+    """
     groups = _groups(draws, loss, labels)
     for _ in range(_ROUNDS):
+        if stopper.stopped:
+            break
         kept = [number for number, columns in enumerate(groups) if len(columns)]
         labels = np.stack(
             [
-                descend(Objective.of(draws, loss, groups[number]), labels[number], rng).labels
+                descend(
+                    Objective.of(draws, loss, groups[number]),
+                    labels[number],
+                    rng,
+                    stop=stopper.flag,
+                ).labels
                 for number in kept
             ]
         )
@@ -381,7 +451,7 @@ def _alternate(
 
 def _distances(draws: Draws, loss: Loss, labels: IntArray) -> NDArray[np.float64]:
     """(n_modes, n_distinct) loss between each mode and each distinct draw."""
-    return np.stack([loss_values(mode, draws, loss) for mode in labels])
+    return np.stack([draw_losses(mode, draws, loss) for mode in labels])
 
 
 def _groups(draws: Draws, loss: Loss, labels: IntArray) -> list[IntArray]:
@@ -430,5 +500,6 @@ def _result(draws: Draws, loss: Loss, labels: IntArray, fitter: _Fitter, automat
         silhouettes=fitter.silhouettes,
         drops=fitter.drops,
         chosen=automatic,
+        n_distinct=int((draws.weights > 0).sum()),
         loss=loss,
     )

@@ -56,7 +56,8 @@ class NClusters:
 
     def __str__(self) -> str:
         low, high = self.interval
-        head = f"number of clusters: {low} to {high} with probability {self.mass:.3g}, "
+        found = f"{low}" if low == high else f"{low} to {high}"
+        head = f"number of clusters: {found} with probability {self.mass:.3g}, "
         lines = [head + f"most probable {self.mode}, mean {self.mean:.4g}"]
         if self.estimate is not None:
             share = self.probability(self.estimate)

@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from epluribus._kernels.together import keep_above, together_counts, together_weights
-from epluribus._parallel import Stopper, resolve_jobs, run_tasks
+from epluribus._parallel import resolve_jobs
 from epluribus.draws import Draws, as_draws
 from epluribus.uncertainty._inputs import check_fraction
+from epluribus.uncertainty._run import run_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
+    from epluribus._parallel import Stopper
     from epluribus._typing import DrawsLike
 
 __all__ = ["Rows", "map_rows", "psm"]
@@ -159,14 +161,14 @@ def map_rows(
 ) -> list[Any]:
     """`task(rows, begin, end)` for each block of items, in threads; results in order.
 
-    Blocks not begun when `stopper` says so are left out.
+    Blocks not begun when the time of `stopper` is up are left out.
     """
     source = Rows(draws)
     tasks: list[Callable[[], Any]] = [
         partial(task, source, begin, min(begin + _ROWS, draws.n_items))
         for begin in range(0, draws.n_items, _ROWS)
     ]
-    return run_tasks(tasks, n_jobs=n_jobs, stopper=stopper or Stopper())
+    return run_all(tasks, n_jobs, stopper)
 
 
 def _dense(draws: Draws, n_jobs: int) -> NDArray[np.float64]:
