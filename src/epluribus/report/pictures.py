@@ -198,7 +198,7 @@ def nice_ticks(low: float, high: float) -> list[float]:
     for step in (power * factor for factor in (5.0, 2.0, 1.0, 0.5, 0.2)):
         numbers = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1)
         if len(numbers) >= 3:
-            return [float(number * step) for number in numbers]
+            return [float(number * step) + 0.0 for number in numbers]  # no -0
     return [low, (low + high) / 2, high]
 
 
