@@ -327,7 +327,16 @@ def _command(tmp_path, z, *options):
             process.kill()
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """All that a report runs, compiled and kept: what is timed below is no compilation."""
+    folder = tmp_path_factory.mktemp("compiled")
+    with _command(folder, np.random.default_rng(0).integers(0, 5, (300, 40))) as (process, _):
+        assert process.wait(timeout=240) == 0
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("seconds", [6, 12])
 def test_interrupt_writes_a_page_with_what_is_there(tmp_path, seconds):
     """A real Ctrl-C, in the search and after it."""
@@ -347,6 +356,7 @@ def test_interrupt_writes_a_page_with_what_is_there(tmp_path, seconds):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.usefixtures("compiled")
 def test_second_interrupt_ends_at_once(tmp_path):
     z = np.random.default_rng(0).integers(0, 50, (3000, 2000))
     with _command(tmp_path, z) as (process, out):
