@@ -7,17 +7,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_count", "check_positive", "counted", "make_rng", "quoted"]
+__all__ = ["check_choice", "check_count", "check_positive", "make_rng", "quoted"]
 
 
 def quoted(names: Iterable[str]) -> str:
     """'a', 'b', 'c'."""
     return ", ".join(f"'{name}'" for name in names)
-
-
-def counted(n: int, noun: str) -> str:
-    """'1 item', '2 items'."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def check_choice(value: str, allowed: Iterable[str], argument: str) -> str:

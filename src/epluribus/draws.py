@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from epluribus._kernels.partitions import canonical_rows
-from epluribus._validate import check_count, counted
+from epluribus._validate import check_count
+from epluribus._words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -356,7 +357,7 @@ class Draws:
         mass = np.bincount(self._k, weights=self.weights)
         clusters = f"{low}" if low == high else f"{low} to {high}, most often {int(mass.argmax())}"
         lines = [
-            f"{counted(self.n_draws, 'draw')} of a partition of {counted(self.n_items, 'item')}",
+            f"{count(self.n_draws, 'draw')} of a partition of {count(self.n_items, 'item')}",
             f"  distinct partitions  {self.n_distinct:,}",
             f"  clusters in a draw   {clusters}",
             f"  chains               {self.n_chains}",

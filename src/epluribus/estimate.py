@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._validate import counted
+from epluribus._words import count
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -232,16 +232,16 @@ class Estimate:
         )
 
     def __str__(self) -> str:
-        size = counted(len(self.labels), "item")
+        size = count(len(self.labels), "item")
         lines = [
-            f"{counted(self.n_clusters, 'cluster')} of {size}",
+            f"{count(self.n_clusters, 'cluster')} of {size}",
             f"  sizes          {_shorten(sorted(self.sizes.tolist(), reverse=True))}",
-            f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {counted(self.n_draws, 'draw')})",
+            f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {count(self.n_draws, 'draw')})",
         ]
         if self.runs:
             worst = max(run.expected_loss for run in self.runs)
             lines.append(
-                f"  search         {counted(len(self.runs), 'run')} in {self.seconds:.2g} s, "
+                f"  search         {count(len(self.runs), 'run')} in {self.seconds:.2g} s, "
                 f"losses {self.expected_loss:.6g} to {worst:.6g}"
             )
         if not self.converged:

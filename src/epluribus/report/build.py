@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from epluribus._validate import make_rng
+from epluribus._words import count, unit, with_unit
 from epluribus.draws import as_draws
 from epluribus.io.files import check_target, write_whole
 from epluribus.report.facts import ALL_LOSSES, Facts, gather
 from epluribus.report.pictures import bars_of_k, trace_of_loss
 from epluribus.report.words import answer, bound, checks, degenerate, methods, number, share
 from epluribus.uncertainty._inputs import item_names, read_labels
-from epluribus.uncertainty._words import count, unit, with_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,12 +10,12 @@ import numpy as np
 from epluribus import losses, uncertainty
 from epluribus._progress import make_progress
 from epluribus._validate import make_rng
+from epluribus._words import count
 from epluribus.losses.expected import loss
 from epluribus.report.pictures import heatmap
 from epluribus.search.minimize import minimize
 from epluribus.uncertainty._run import draw_losses
 from epluribus.uncertainty._table import sentence_list
-from epluribus.uncertainty._words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable

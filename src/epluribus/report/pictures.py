@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus._words import count, unit
 from epluribus.draws import Draws
 from epluribus.report.words import share
-from epluribus.uncertainty._words import count, unit
 from epluribus.uncertainty.psm import psm
 
 if TYPE_CHECKING:

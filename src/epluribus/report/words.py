@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from epluribus.uncertainty._words import count, with_unit
+from epluribus._words import count, with_unit
 
 if TYPE_CHECKING:
     from epluribus.report.facts import Facts

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus._words import count, with_unit
 from epluribus.uncertainty._inputs import check_fraction, read, shares
 from epluribus.uncertainty._run import draw_losses
 from epluribus.uncertainty._table import plain_table
-from epluribus.uncertainty._words import count, with_unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

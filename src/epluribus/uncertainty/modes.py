@@ -34,6 +34,7 @@ import numpy as np
 from epluribus import losses
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._validate import check_count, make_rng
+from epluribus._words import percent, with_unit
 from epluribus.draws import as_draws
 from epluribus.losses.expected import loss_values
 from epluribus.search.greedy import descend
@@ -42,7 +43,6 @@ from epluribus.search.objective import Objective
 from epluribus.uncertainty._inputs import shares
 from epluribus.uncertainty._run import draw_losses, run_all
 from epluribus.uncertainty._table import plain_table, sentence_list
-from epluribus.uncertainty._words import percent, with_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
