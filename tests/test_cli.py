@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import signal
@@ -150,3 +151,24 @@ def test_a_folder_that_cannot_be_written_to(draws_file, tmp_path, capsys, monkey
     monkeypatch.setattr("os.access", lambda *_: False)
     assert main(["summarize", str(draws_file), "--out", str(tmp_path / "labels.csv")]) == 2
     assert "does not allow 'labels.csv' to be written" in capsys.readouterr().err
+
+
+def test_compare_reads_standard_input_once(tmp_path, capsys, monkeypatch):
+    (tmp_path / "b.txt").write_text("1\n1\n2\n")
+    for text in ("0\n0\n5\n", "item,cluster\na,0\nb,0\nc,5\n", "0,0,5\n"):
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        assert main(["compare", "-", str(tmp_path / "b.txt"), "--loss", "vi", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == {"vi": 0.0}
+
+
+def test_compare_refuses_missing_labels(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("item,cluster\na,1\nb,NA\nc,1\n")
+    assert main(["compare", str(tmp_path / "a.csv"), str(tmp_path / "a.csv")]) == 2
+    assert "has a missing value ('NA') in line 3, cell 2" in capsys.readouterr().err
+
+
+def test_compare_matches_numbers_of_items_with_and_without_certainty(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("item,cluster,certainty\n1,0,0.5\n2,0,0.7\n3,1,1.0\n")
+    (tmp_path / "b.csv").write_text("item,cluster\n3,9\n2,4\n1,4\n")
+    assert main(["compare", *(str(tmp_path / f"{x}.csv") for x in "ab"), "--loss", "vi"]) == 0
+    assert capsys.readouterr().out.split() == ["vi", "0"]

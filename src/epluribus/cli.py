@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import epluribus as epl
 from epluribus.io.files import (
+    WITH_COLUMNS,
     check_labels_target,
     check_target,
     match_items,
@@ -193,7 +194,7 @@ def _summarize(args: argparse.Namespace) -> int:
     else:
         written = ""
         if args.out is not None:
-            has_column = args.out.suffix.lower() in (".csv", ".parquet")
+            has_column = args.out.suffix.lower() in WITH_COLUMNS
             write_estimate(args.out, best, certainty if has_column else None)
             written = f"\n  labels written to {args.out}"
         _answer(args, best.to_dict(), f"{best}{written}")

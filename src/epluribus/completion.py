@@ -76,7 +76,11 @@ def _choices(action: argparse.Action) -> list[str]:
 
         return list(SEARCHES)
     if action.dest == "prior":
-        return ["uniform", "poisson", "geometric", "fixed"]
+        from epluribus.models.prior import ON_K
+
+        return list(ON_K)
     if action.dest == "moves":
-        return ["default", "appendix"]
+        from epluribus.sampling.schedule import SCHEDULES
+
+        return list(SCHEDULES)
     return [str(choice) for choice in action.choices or ()]

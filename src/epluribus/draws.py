@@ -29,6 +29,9 @@ _BLOCK_CELLS = 1 << 20
 """Labels converted at a time: bounds the memory used beside the stored labels (some 20 MB)."""
 
 
+_ORDER = "The estimate comes before the draws where a function takes both, except in plots that show the draws."
+
+
 class Draws:
     """Posterior draws of a partition of `n_items` items.
 
@@ -374,10 +377,7 @@ def as_draws(draws: DrawsLike) -> Draws:
     if isinstance(draws, Draws):
         return draws
     if hasattr(draws, "expected_loss") and hasattr(draws, "labels"):
-        raise TypeError(
-            f"'draws' must be a posterior sample; got {draws!r}. The estimate comes before the draws "
-            "where a function takes both, except in plots that show the draws."
-        )
+        raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {_ORDER}")
     return Draws(draws)
 
 
@@ -386,10 +386,7 @@ def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "l
     from epluribus.io.convert import to_table
 
     if hasattr(labels, "item_major"):  # a Draws
-        raise TypeError(
-            f"'{argument}' must be one partition; got {labels!r}. The estimate comes before the draws "
-            "where a function takes both, except in plots that show the draws."
-        )
+        raise TypeError(f"'{argument}' must be one partition; got {labels!r}. {_ORDER}")
     table = to_table([labels], argument=argument).labels
     if n_items is not None and table.shape[1] != n_items:
         raise ValueError(f"'{argument}' must have {n_items} items; got {table.shape[1]}.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import numpy as np
 
 from epluribus._need import need
+from epluribus.io.source import texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from epluribus.estimate import Estimate
 
 __all__ = [
+    "WITH_COLUMNS",
     "Labels",
     "check_labels_target",
     "check_target",
@@ -31,6 +33,8 @@ __all__ = [
 ]
 
 _WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")
+WITH_COLUMNS = (".csv", ".parquet")
+"""Of these, those with a column for the certainty."""
 
 
 class Labels(NamedTuple):
@@ -42,16 +46,20 @@ class Labels(NamedTuple):
 
 def read_labels(path: Path) -> Labels:
     """One partition: one label a line, one row, or the columns that `write_estimate` makes."""
-    from epluribus.io.read import read_source, told_by
-    from epluribus.io.text import read_cells
+    from epluribus.io.read import is_text, read_source
+    from epluribus.io.text import read_table
 
-    if told_by(path) == "text":
-        header, rows = read_cells(path)
+    if is_text(path):
+        header, cells, _, _ = read_table(path)
         if header is not None and "cluster" in header:
-            at = header.index("cluster")
-            names = header.index("item") if "item" in header else None
-            items = None if names is None else [row[names] for row in rows]
-            return Labels([row[at] for row in rows], items)
+            items = cells[:, header.index("item")] if "item" in header else None
+            return Labels(
+                cells[:, header.index("cluster")].tolist(),
+                None if items is None else texts_of(items),
+            )
+        return Labels(
+            (cells[0] if header is None and len(cells) == 1 else cells[:, -1]).tolist(), None
+        )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* counts the draws")  # here it counts the items
         source = read_source(path)
@@ -149,7 +157,7 @@ def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> Non
     from epluribus.io.saved import to_json
 
     kind = check_labels_target(path)
-    if certainty is not None and kind not in (".csv", ".parquet"):
+    if certainty is not None and kind not in WITH_COLUMNS:
         raise ValueError(
             f"'certainty' must be None for the output '{path}': only .csv and .parquet have a column "
             "for it."

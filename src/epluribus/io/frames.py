@@ -19,9 +19,7 @@ def is_frame(data: Any) -> bool:
     """Whether `data` is a frame of pandas, polars (lazy too) or dask, or a table of pyarrow."""
     ways = ("to_numpy", "compute", "collect", "to_pandas")
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # a lazy frame of polars says that names of columns cost time
+        warnings.simplefilter("ignore")  # polars: to name the columns of a lazy frame takes time
         return hasattr(data, "columns") and any(hasattr(data, way) for way in ways)
 
 

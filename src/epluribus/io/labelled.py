@@ -13,6 +13,7 @@ import numpy as np
 from epluribus._need import need
 from epluribus._validate import quoted
 from epluribus.io.source import HOW_TO_NAME, Source, names_of
+from epluribus.io.tables import is_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +93,7 @@ def item_names(data: Any, item: Any) -> list[str] | None:
     """Names along the dimension of the items, where it has any."""
     if item not in data.coords:
         return None
-    return names_of(np.asarray(data.coords[item]).tolist())
+    return names_of(np.asarray(data.coords[item]))
 
 
 def _dataset(data: Any, group: str) -> Any:
@@ -133,7 +134,8 @@ def _label_variable(data: Any, var: str | None, chain: str, draw: str) -> str:
     ]
     candidates = [name for name in shaped if data[name].dtype.kind in "iu"]
     if not candidates:  # Stan's whole numbers come as floats
-        candidates = [name for name in shaped if _is_whole(data[name])]
+        floats = [name for name in shaped if data[name].dtype.kind == "f"]
+        candidates = [name for name in floats if is_whole(np.asarray(data[name]))]
     if len(candidates) != 1:
         found = f"{len(candidates)} ({', '.join(candidates)})" if candidates else "none"
         raise ValueError(
@@ -146,8 +148,3 @@ def _label_variable(data: Any, var: str | None, chain: str, draw: str) -> str:
 
 def _with_dims(data: Any, names: list[str]) -> str:
     return ", ".join(f"{name} ({', '.join(map(str, data[name].dims))})" for name in names)
-
-
-def _is_whole(variable: Any) -> bool:
-    values = np.asarray(variable)
-    return values.dtype.kind == "f" and bool(np.all(values == np.rint(values)))

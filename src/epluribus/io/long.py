@@ -77,11 +77,9 @@ def from_long(
     order = np.lexsort((item, draw))
     values = columns[labels[0]][order].reshape(n_draws, n_items)
     first = columns[items[0]][order[:n_items]]
-    if first.dtype.kind == "f" and is_whole(first):
-        first = first.astype(np.int64)
     return Source(
         values,
-        names_of(first.tolist()),
+        names_of(first),
         None if chains is None else chains[order[::n_items]],
         labels[0],
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from epluribus.draws import Draws
 
-__all__ = ["read_draws", "read_source", "told_by"]
+__all__ = ["is_text", "read_draws", "read_source"]
 
 _TEXT = (".csv", ".txt", ".tsv", ".dat", "")
 _READABLE = (
@@ -136,10 +136,9 @@ def read_source(path: Path, *, var: str | None = None) -> Source:
     raise ValueError(f"The file '{path}' must be one of {_READABLE}; its name ends in '{kind}'.")
 
 
-def told_by(path: Path) -> str:
-    """Whether a file is "text", by its name, or else its ending."""
-    kind = _kind(path)
-    return "text" if str(path) == STDIN or kind in _TEXT else kind
+def is_text(path: Path) -> bool:
+    """Whether a file is text, by its name."""
+    return str(path) == STDIN or _kind(path) in _TEXT
 
 
 def _kind(path: Path) -> str:

@@ -9,16 +9,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["HOW_TO_NAME", "STDIN", "Source", "names_of"]
+__all__ = ["HOW_TO_NAME", "STDIN", "Source", "names_of", "texts_of"]
 
 HOW_TO_NAME = "Draws(data, var='z') names it, or --var z on the command line."
 STDIN = "-"
 """The name that means standard input."""
 
 
-def names_of(values: Sequence[Any]) -> list[str] | None:
+def texts_of(values: Sequence[Any] | NDArray[Any]) -> list[str]:
+    """Names as text; whole numbers without a point."""
+    return [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+
+
+def names_of(values: Sequence[Any] | NDArray[Any]) -> list[str] | None:
     """Names of items as text; None where they only count from 0, which is no name."""
-    texts = [str(value) for value in values]
+    texts = texts_of(values)
     return None if texts == [str(i) for i in range(len(texts))] else texts
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["read_cells", "read_lines", "read_text"]
+__all__ = ["TextTable", "read_lines", "read_table", "read_text"]
 
 _DELIMITERS = (",", ";", "\t")
 _MISSING = {"", "na", "nan", "null", "none", "?"}
@@ -37,12 +37,35 @@ _QUOTED_NAME = re.compile(r'\s*"[^"]*"[\s,;][^"]*')
 """A line of R's `write.table` without a header: the name of the row is quoted, the numbers are not."""
 
 
+class TextTable(NamedTuple):
+    """A table in a text file, row names left out."""
+
+    header: list[str] | None
+    cells: NDArray[Any]
+    """Whole numbers, numbers or words."""
+    lines: list[_Line]
+    """Where each row stands."""
+    skip: int
+    """Cells of a line before the first of its row."""
+
+
 def read_text(path: Path, var: str | None = None) -> Source:
     """Comma, semicolon, tab or space separated, with or without a header or row names."""
+    table = read_table(path)
+    header, cells = table.header, table.cells
+    if cells.dtype.kind == "U":
+        _refuse_continuous(path, table)
+    if header is None:
+        return _without_names(path, cells, var)
+    return pick_columns(header, lambda i: cells[:, i], where=f"the file '{path}'", var=var)
+
+
+def read_table(path: Path) -> TextTable:
+    """The table as it stands in the file."""
     lines = _read_lines(path)
     if not lines:
         raise ValueError(f"The file '{path}' is empty.")
-    delimiter = _delimiter(lines)
+    delimiter = next((mark for mark in _DELIMITERS if mark in lines[0].text), None)
     rows = _split(lines[:2], delimiter)
     plain = len(rows) == 1 or any(_is_number(cell) for cell in rows[1])
     if not plain:  # labels are words: whether the first row is a header, all rows must tell
@@ -54,24 +77,23 @@ def read_text(path: Path, var: str | None = None) -> Source:
         raise ValueError(f"The file '{path}' has a header but no draws.")
     skip = int(named or (header is not None and _has_row_names(header, rows[1])))
     numbers = _parse_numbers(body, delimiter) if plain else None
-    table = _parse_cells(path, body, delimiter, skip) if numbers is None else numbers[:, skip:]
-    if header is None:
-        return _without_names(path, table, var)
-    header = header[len(header) - table.shape[1] :]
-    return pick_columns(header, lambda i: table[:, i], where=f"the file '{path}'", var=var)
+    cells = _parse_cells(path, body, delimiter, skip) if numbers is None else numbers[:, skip:]
+    if header is not None:
+        header = header[len(header) - cells.shape[1] :]
+    return TextTable(header, cells, body, skip)
 
 
-def read_cells(path: Path) -> tuple[list[str] | None, list[list[str]]]:
-    """The header, if there is one, and all other rows as they are; row names are left out."""
-    lines = _read_lines(path)
-    if not lines:
-        raise ValueError(f"The file '{path}' is empty.")
-    rows = _split(lines, _delimiter(lines))
-    header = _find_header(rows)
-    if header is None:
-        return None, rows
-    skip = int(len(rows) > 1 and _has_row_names(header, rows[1]))
-    return header[-len(rows[-1]) + skip :] if skip else header, [row[skip:] for row in rows[1:]]
+def _refuse_continuous(path: Path, table: TextTable) -> None:
+    """Numbers beside words are labels only if they are whole."""
+    odd = [
+        cell for cell in np.unique(table.cells) if _is_number(cell) and not float(cell).is_integer()
+    ]
+    if odd:
+        t, i = np.argwhere(np.isin(table.cells, odd))[0]
+        raise ValueError(
+            f"The file '{path}' must hold labels, whole numbers or words; line {table.lines[t].number}, "
+            f"cell {table.skip + i + 1} has {table.cells[t, i]}."
+        )
 
 
 class _Line(NamedTuple):
@@ -107,11 +129,6 @@ def read_lines(path: Path) -> list[str]:
         return data.decode("utf-8-sig").splitlines()
     except (UnicodeDecodeError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"The file '{path}' could not be read as text: {error}.") from None
-
-
-def _delimiter(lines: list[_Line]) -> str | None:
-    """What parts the cells; None for blanks."""
-    return next((mark for mark in _DELIMITERS if mark in lines[0].text), None)
 
 
 def _split(lines: list[_Line], delimiter: str | None) -> list[list[str]]:
@@ -207,10 +224,4 @@ def _parse_cells(path: Path, body: list[_Line], delimiter: str | None, skip: int
             return cells.astype(dtype)
         except (ValueError, OverflowError):
             continue
-    for (t, i), cell in np.ndenumerate(cells):
-        if _is_number(cell) and not float(cell).is_integer():
-            raise ValueError(
-                f"The file '{path}' must hold labels, whole numbers or words; line {body[t].number}, "
-                f"cell {skip + i + 1} has {cell}."
-            )
     return cells

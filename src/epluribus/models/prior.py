@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from epluribus._typing import LabelsLike
 
 __all__ = [
+    "ON_K",
     "DirichletProcess",
     "FlatPrior",
     "PartitionLaw",
@@ -51,7 +52,7 @@ __all__ = [
     "PriorTables",
 ]
 
-_ON_K = ("uniform", "poisson", "geometric", "fixed")
+ON_K = ("uniform", "poisson", "geometric", "fixed")
 _TERMS = 400
 """Components summed beyond N for an unbounded k: the terms of `poisson` and `geometric` fall at
 least as fast as 2^-k once k exceeds a few times K, so that what is left out is below 1e-30 of the
@@ -137,7 +138,7 @@ class PartitionPrior(PartitionLaw):
 
     def __post_init__(self) -> None:
         check_positive(self.concentration, "concentration")
-        check_choice(self.on_k, _ON_K, "on_k")
+        check_choice(self.on_k, ON_K, "on_k")
         check_count(self.k_max, "k_max")
 
     def _terms(
@@ -286,7 +287,7 @@ def as_law(
             "'prior' must be a name or an object such as PartitionPrior, DirichletProcess or "
             f"PitmanYor; got {prior!r}."
         )
-    check_choice(prior, _ON_K, "prior")
+    check_choice(prior, ON_K, "prior")
     concentration = default_alpha if alpha is None else check_positive(alpha, "alpha")
     return PartitionPrior(
         concentration, prior, 50 if k_max is None else check_count(k_max, "k_max")

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from epluribus._typing import IntArray
     from epluribus.models.base import Model
 
-__all__ = ["Move", "make_schedule"]
+__all__ = ["SCHEDULES", "Move", "make_schedule"]
+
+SCHEDULES = ("default", "appendix")
+"""Cycles that have a name."""
 
 
 class Move(ABC):
@@ -48,7 +51,7 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
 
     chosen: Sequence[Move]
     if isinstance(moves, str):
-        check_choice(moves, ("default", "appendix"), "moves")
+        check_choice(moves, SCHEDULES, "moves")
         default = (Gibbs(), SplitMerge(5 if len(model.sides) == 1 else 2))
         chosen = default if moves == "default" else (Allocation(),)
     else:
