@@ -95,6 +95,17 @@ def test_several_files_are_chains(draws_file, capsys):
     assert data["n_draws"] == 2 * (len(draws_file.read_text().splitlines()) - 1 - 2)
 
 
+def test_ball_around_labels_in_another_order(draws_file, tmp_path, capsys):
+    out, mixed = tmp_path / "labels.csv", tmp_path / "mixed.csv"
+    assert main(["summarize", str(draws_file), "--seed", "1", "--out", str(out)]) == 0
+    head, *rows = out.read_text().splitlines()
+    mixed.write_text("\n".join([head, *rows[::-1]]) + "\n")
+    capsys.readouterr()
+    assert _json(capsys, "ball", draws_file, "--labels", mixed) == _json(
+        capsys, "ball", draws_file, "--labels", out
+    )
+
+
 def test_ball(z, draws_file, capsys):
     data = _json(capsys, "ball", draws_file, "--loss", "binder", "--level", 0.5, "--seed", 1)
     best = epl.minimize(z, "binder", rng=1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import epluribus as epl
 from epluribus.io.files import (
     WITH_COLUMNS,
+    Labels,
     check_labels_target,
     check_target,
     match_items,
@@ -135,6 +136,13 @@ def _is_stdout(path: Path | None) -> bool:
     return path is not None and str(path) == "-"
 
 
+def _refuse_two_answers(args: argparse.Namespace) -> None:
+    if args.json and _is_stdout(args.out):
+        raise ValueError(
+            "'--json' and '--out -' both write to standard output; got both. Leave one out."
+        )
+
+
 def _add_summarize(commands: Commands) -> None:
     command = commands.add_parser(
         "summarize",
@@ -167,10 +175,7 @@ def _add_summarize(commands: Commands) -> None:
 
 
 def _summarize(args: argparse.Namespace) -> int:
-    if args.json and _is_stdout(args.out):
-        raise ValueError(
-            "'--json' and '--out -' both write to standard output; got both. Leave one out."
-        )
+    _refuse_two_answers(args)
     if args.out is not None and not _is_stdout(args.out):
         check_labels_target(args.out)
     draws = _read(args)
@@ -269,10 +274,7 @@ def _add_psm(commands: Commands) -> None:
 
 def _psm(args: argparse.Namespace) -> int:
     check_matrix_target(args.out, sparse=args.sparse)
-    if args.json and _is_stdout(args.out):
-        raise ValueError(
-            "'--json' and '--out -' both write to standard output; got both. Leave one out."
-        )
+    _refuse_two_answers(args)
     draws = _read(args)
     matrix = epl.psm(draws, sparse=args.sparse, threshold=args.threshold, n_jobs=args.n_jobs)
     if _is_stdout(args.out):
@@ -317,11 +319,18 @@ def _ball(args: argparse.Namespace) -> int:
     best: Any = (
         epl.minimize(draws, args.loss, rng=args.seed, n_jobs=args.n_jobs, progress=not args.json)
         if args.labels is None
-        else read_labels(args.labels).labels
+        else _labels_in_order(args, draws)
     )
     ball = epl.credible_ball(best, draws, args.level, loss=args.loss)
     _answer(args, ball.to_dict(), ball)
     return 0
+
+
+def _labels_in_order(args: argparse.Namespace, draws: epl.Draws) -> list[Any]:
+    """Labels of a file, in the order of the items of the draws."""
+    items = [str(i) for i in range(draws.n_items)] if draws.items is None else list(draws.items)
+    own = Labels(items, items)
+    return match_items(own, read_labels(args.labels), args.draws[0], args.labels)[1]
 
 
 def _add_modes(commands: Commands) -> None:

@@ -29,7 +29,10 @@ _BLOCK_CELLS = 1 << 20
 """Labels converted at a time: bounds the memory used beside the stored labels (some 20 MB)."""
 
 
-_ORDER = "The estimate comes before the draws where a function takes both, except in plots that show the draws."
+_ORDER = (
+    "The estimate comes before the draws where a function takes both, "
+    "except in plots that show the draws."
+)
 
 
 class Draws:

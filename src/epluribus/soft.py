@@ -19,7 +19,7 @@ from scipy.special import softmax
 
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import Draws
-from epluribus.io.labelled import item_names
+from epluribus.io.labelled import coordinate_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,7 +81,7 @@ def soft_draws(
     """
     source, chains = _as_probabilities(probabilities)
     if items is None and hasattr(probabilities, "coords"):
-        items = item_names(probabilities, probabilities.dims[-2])
+        items = coordinate_names(probabilities, probabilities.dims[-2])
     count = check_count(n_draws_each, "n_draws_each")
     n_draws, n_items, n_clusters = source.shape
     shared = _check_weights(weights, n_draws)

@@ -18,7 +18,7 @@ from epluribus.io.tables import is_whole
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["from_labelled", "item_names", "read_groups"]
+__all__ = ["coordinate_names", "from_labelled", "read_groups"]
 
 _GROUP = "posterior"
 
@@ -86,10 +86,10 @@ def from_labelled(
     chains = np.asarray(data.coords[chain]) if stacked else None
     # Numbers may be on disk or in a dask array, and are read in blocks later.
     labels = data if data.dtype.kind in "iufb" else np.asarray(data)
-    return Source(labels, item_names(data, item), chains, name)
+    return Source(labels, coordinate_names(data, item), chains, name)
 
 
-def item_names(data: Any, item: Any) -> list[str] | None:
+def coordinate_names(data: Any, item: Any) -> list[str] | None:
     """Names along the dimension of the items, where it has any."""
     if item not in data.coords:
         return None
