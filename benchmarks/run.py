@@ -22,7 +22,7 @@ import numpy as np
 
 import epluribus as epl
 import samples
-from epluribus.search.objective import Objective
+from epluribus.engine import Engine
 
 HERE = Path(__file__).parent
 
@@ -106,7 +106,7 @@ def kernel_speed() -> list[str]:
     for loss, k in cases:
         truth = rng.integers(k, size=1000)
         z = np.where(rng.random((1000, 1000)) < 0.9, truth, rng.integers(15, size=(1000, 1000)))
-        objective = Objective.of(epl.Draws(z % 15), epl.losses.get(loss))
+        objective = Engine.of(epl.Draws(z % 15), epl.losses.get(loss))
         seconds = sweep_seconds(objective, epl.partition.canonical(truth), k, keep=True)
         name = objective.loss.name
         rows.append(f"| {name} | {k} | {seconds / (1000 * 1000 * k) * 1e9:.3f} |")
@@ -173,7 +173,7 @@ def search_row(name: str, loss: str, known: float, n_seeds: int) -> str:
     epl.minimize(draws, loss, rng=1)
     peak = tracemalloc.get_traced_memory()[1] - before
     tracemalloc.stop()
-    objective = Objective.of(draws, epl.losses.get(loss))
+    objective = Engine.of(draws, epl.losses.get(loss))
     sweep = sweep_seconds(objective, best.labels, best.n_clusters)
     # Reached: to five decimals, or to seven digits of a large loss.
     hits = sum(value <= known + max(5e-6, 1e-7 * known) for value in values)

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.io.files import read_labels, write_estimate, write_whole
+from epluribus._files import write_whole
+from epluribus.readers.labels import read_labels
+from epluribus.writers.labels import write_estimate
 
 Z = np.array([[1, 1, 2], [2, 3, 3], [1, 1, 1], [4, 4, 2]])
 REF = np.asarray(epl.Draws(Z))

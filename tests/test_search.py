@@ -97,7 +97,7 @@ def test_greedy_goes_down_and_ends_where_no_move_helps(name):
     assert run.expected_loss == pytest.approx(values[-1], abs=1e-12)
     assert run.trace[-1].n_clusters == run.n_clusters == run.labels.max() + 1
     assert run.n_sweeps == len(run.trace) - 1
-    objective = epl.search.objective.Objective.of(epl.Draws(z), epl.losses.get(name))
+    objective = epl.search.objective.Engine.of(epl.Draws(z), epl.losses.get(name))
     state = objective.start(run.labels)
     for i in range(30):
         assert objective.changes(state, i).min() >= -1e-6
@@ -236,12 +236,12 @@ def test_every_kind_of_start(starts, search):
 
 def test_noisy_starts_disturb_the_given_map():
     """With one draw and no sweeps left to make, the start is near the MAP and not near the draw."""
-    from epluribus.search.objective import Objective
+    from epluribus.engine import Engine
     from epluribus.search.starts import make_start
 
     z = epl.Draws(np.zeros((1, 100), int))
     truth = np.repeat(np.arange(4), 25)
-    objective = Objective.of(z, epl.losses.get("vi"))
+    objective = Engine.of(z, epl.losses.get("vi"))
     rng = np.random.default_rng(0)
     labels = make_start("noisy", z, objective, rng, k_min=1, k_max=100, map_labels=truth)
     assert 0 < epl.loss(labels, truth, "vi") < epl.loss(labels, z[0], "vi")
@@ -290,9 +290,9 @@ def test_items_that_fit_nowhere_may_be_best_together(loss, n_doubtful):
 @pytest.mark.parametrize("loss", ["vi", "nid"])
 @pytest.mark.parametrize("at", [1, 2, 3, 6])
 def test_a_merge_cut_short_does_not_break_the_bounds(monkeypatch, loss, at):
-    from epluribus.search.minimize import _Job
+    from epluribus.search._minimize import _Search
 
-    whole, calls = _Job._merge, []
+    whole, calls = _Search._merge, []
 
     def cut_short(self, objective, runs):
         calls.append(1)
@@ -300,7 +300,7 @@ def test_a_merge_cut_short_does_not_break_the_bounds(monkeypatch, loss, at):
             self.stopper.interrupt()
         return whole(self, objective, runs)
 
-    monkeypatch.setattr(_Job, "_merge", cut_short)
+    monkeypatch.setattr(_Search, "_merge", cut_short)
     z = np.random.default_rng(5).integers(0, 9, size=(60, 25))
     for bounds in ({"k_max": 3}, {"k": 3}):
         calls.clear()

@@ -4,27 +4,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from epluribus import losses, partition, search
-from epluribus.draws import Draws
+from epluribus._version import __version__
+from epluribus.draws import Draws, read_draws, soft_draws, soft_psm
+from epluribus.engine import expected_loss
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
-from epluribus.losses.expected import expected_loss, loss
+from epluribus.losses.values import loss
 from epluribus.search import exact, greedy, minimize
 
 if TYPE_CHECKING:
     from epluribus import datasets, models, plots, studies, uncertainty
-    from epluribus.consensus import ConsensusClustering as ConsensusClustering
-    from epluribus.io.read import read_draws
-    from epluribus.io.saved import load
     from epluribus.sampling import sample
-    from epluribus.soft import soft_draws, soft_psm
-    from epluribus.uncertainty.align import align
-    from epluribus.uncertainty.ball import credible_ball
-    from epluribus.uncertainty.certificate import certificate
-    from epluribus.uncertainty.modes import modes
-    from epluribus.uncertainty.psm import psm
-    from epluribus.uncertainty.stability import stability
-
-__version__ = "0.1.0"
+    from epluribus.search.consensus import ConsensusClustering as ConsensusClustering
+    from epluribus.uncertainty import align, certificate, credible_ball, modes, psm, stability
+    from epluribus.writers.saved import load
 
 __all__ = [
     "Draws",
@@ -57,24 +50,15 @@ __all__ = [
     "uncertainty",
 ]
 
-# Loaded when first used, so that `import epluribus` stays quick (SPEC 1). What needs an extra to be
-# defined at all is not in `__all__`: `from epluribus import *` must work without.
+# Loaded when first used, so that `import epluribus` stays quick (SPEC 1). ConsensusClustering needs an
+# extra to be defined at all, so it is not in `__all__`: `from epluribus import *` must work without.
+_UNCERTAINTY = ("align", "certificate", "credible_ball", "modes", "psm", "stability")
 _ON_DEMAND = {
-    "ConsensusClustering": "epluribus.consensus",
-    "datasets": "epluribus.datasets",
-    "load": "epluribus.io.saved",
-    "models": "epluribus.models",
-    "plots": "epluribus.plots",
-    "read_draws": "epluribus.io.read",
+    "ConsensusClustering": "epluribus.search.consensus",
+    "load": "epluribus.writers.saved",
     "sample": "epluribus.sampling",
-    "uncertainty": "epluribus.uncertainty",
-    **dict.fromkeys(
-        ("align", "certificate", "credible_ball", "modes", "psm", "stability"),
-        "epluribus.uncertainty",
-    ),
-    "soft_draws": "epluribus.soft",
-    "soft_psm": "epluribus.soft",
-    "studies": "epluribus.studies",
+    **{name: f"epluribus.{name}" for name in ("datasets", "models", "plots", "studies")},
+    **dict.fromkeys(("uncertainty", *_UNCERTAINTY), "epluribus.uncertainty"),
 }
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from epluribus._parallel import Stopper
+
 __all__ = ["Progress", "ProgressLike", "make_progress"]
 
 ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any]"
@@ -42,11 +44,16 @@ class _Bar(Progress):
 
 
 class _Call(Progress):
-    """A function ``(done, total, info)``; if it fails, the run goes on without it."""
+    """A function ``(done, total, info)``; if it fails, the run goes on without it.
 
-    def __init__(self, function: Callable[[int, int, dict[str, Any]], Any], total: int) -> None:
+    An interrupt raised by the function ends the work, in whatever thread it is raised.
+    """
+
+    def __init__(
+        self, function: Callable[[int, int, dict[str, Any]], Any], total: int, stopper: Stopper
+    ) -> None:
         self._function: Callable[[int, int, dict[str, Any]], Any] | None = function
-        self._total = total
+        self._total, self._stopper = total, stopper
 
     def show(self, done: int, info: dict[str, Any]) -> None:
         """Call the function."""
@@ -54,15 +61,17 @@ class _Call(Progress):
             return
         try:
             self._function(done, self._total, info)
+        except KeyboardInterrupt:
+            self._stopper.interrupt()
         except Exception as error:  # noqa: BLE001 - whatever the user's function raises
             self._function = None
             warnings.warn(f"'progress' failed and is off now: {error!r}", stacklevel=2)
 
 
-def make_progress(progress: ProgressLike, total: int, what: str) -> Progress:
+def make_progress(progress: ProgressLike, total: int, what: str, stopper: Stopper) -> Progress:
     """The object behind the argument `progress`."""
     if callable(progress):
-        return _Call(progress, total)
+        return _Call(progress, total, stopper)
     if not isinstance(progress, bool):
         raise TypeError(
             f"'progress' must be True, False or a function (done, total, info); got {progress!r}."

@@ -1,13 +1,16 @@
-"""Checks of arguments: which one, what is allowed, what came, and the way out."""
+"""Checks of arguments and of installed packages: what is needed, what came, and the way out."""
 
 import difflib
 import operator
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_count", "check_positive", "make_rng", "quoted"]
+__all__ = [
+    "check_choice", "check_count", "check_fraction", "check_positive", "make_rng", "need", "quoted",
+]  # fmt: skip
 
 
 def quoted(names: Iterable[str]) -> str:
@@ -26,13 +29,13 @@ def check_choice(value: str, allowed: Iterable[str], argument: str) -> str:
 
 
 def check_count(value: Any, argument: str, *, low: int = 1, way_out: str = "") -> int:
-    """A whole number of at least `low`."""
+    """An integer of at least `low`. True and False are not integers here."""
     try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"'{argument}' must be a whole number; got {value!r}.{way_out}") from None
-    if isinstance(value, bool | np.bool_):
-        raise TypeError(f"'{argument}' must be a whole number; got {value!r}.{way_out}")
+        raise TypeError(f"'{argument}' must be an integer; got {value!r}.{way_out}") from None
     if number < low:
         raise ValueError(f"'{argument}' must be at least {low}; got {number}.{way_out}")
     return number
@@ -49,6 +52,15 @@ def check_positive(value: Any, argument: str) -> float:
     return number
 
 
+def check_fraction(value: Any, argument: str, *, zero: bool = False, one: bool = True) -> float:
+    """A number between 0 and 1; `zero` and `one` say whether the ends are allowed."""
+    low, high = "[" if zero else "(", "]" if one else ")"
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if is_number and (0 < value < 1 or (zero and value == 0) or (one and value == 1)):
+        return float(value)
+    raise ValueError(f"'{argument}' must be a number in {low}0, 1{high}; got {value!r}.")
+
+
 def make_rng(rng: Any) -> np.random.Generator:
     """The generator behind `rng` (SPEC 7)."""
     try:
@@ -56,4 +68,16 @@ def make_rng(rng: Any) -> np.random.Generator:
     except (TypeError, ValueError) as error:
         raise type(error)(
             f"'rng' must be None, a non-negative integer, a SeedSequence or a Generator; got {rng!r}."
+        ) from None
+
+
+def need(module: str, extra: str, purpose: str) -> Any:
+    """An optional package, imported when it is used; the error names the extra that brings it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f"{purpose} needs the package '{package}', which is not installed. Install it with: "
+            f'pip install "epluribus[{extra}]"'
         ) from None

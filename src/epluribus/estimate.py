@@ -1,26 +1,68 @@
-"""The answer, and how it was reached."""
+"""The answer, how it was asked for, and how it was reached."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._words import count
+from epluribus import losses
+from epluribus._text import count, plain_table
+from epluribus.draws import Draws, as_draws
+from epluribus.engine import Settings, draw_losses
+from epluribus.losses.values import loss
+from epluribus.partition import as_labels
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from collections.abc import Iterator, Sequence
 
-    from epluribus._typing import DrawsLike, IntArray
-    from epluribus.draws import Draws
+    from numpy.typing import ArrayLike, NDArray
+
+    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
     from epluribus.losses.base import Loss
-    from epluribus.search.greedy import Run
 
-__all__ = ["Estimate"]
+__all__ = ["Comparison", "Estimate", "Run", "Step", "read_best", "set_side_by_side"]
 
 _SIZES_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Step:
+    """The search after one sweep."""
+
+    expected_loss: float
+    n_clusters: int
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """One run of the search, from one start."""
+
+    labels: IntArray
+    """Canonical labels of the partition it ended with."""
+    expected_loss: float
+    n_clusters: int
+    start: str
+    """Where it started."""
+    trace: tuple[Step, ...]
+    """Expected loss and clusters at the start and after each sweep."""
+    converged: bool
+    """Whether the last sweep changed nothing."""
+    seconds: float
+
+    @property
+    def n_sweeps(self) -> int:
+        """Number of sweeps over the items."""
+        return len(self.trace) - 1
+
+    def __repr__(self) -> str:
+        end = "converged" if self.converged else "stopped early"
+        return (
+            f"Run(expected_loss={self.expected_loss:.6g}, n_clusters={self.n_clusters}, "
+            f"n_sweeps={self.n_sweeps}, start={self.start!r}, {end})"
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -51,6 +93,8 @@ class Estimate:
         Names of the items, where the draws had them.
     interrupted : bool
         Whether Ctrl-C ended the search.
+    settings : Settings
+        What the search was asked for: bounds on the number of clusters, kind of search.
     """
 
     labels: IntArray
@@ -62,6 +106,7 @@ class Estimate:
     seconds: float
     items: tuple[str, ...] | None = None
     interrupted: bool = False
+    settings: Settings = field(default_factory=Settings)
 
     @property
     def n_clusters(self) -> int:
@@ -85,6 +130,9 @@ class Estimate:
             "n_items": len(self.labels),
             "n_draws": self.n_draws,
             "converged": self.converged,
+            "k_min": self.settings.k_min,
+            "k_max": self.settings.k_max,
+            "search": self.settings.search,
             "seconds": round(self.seconds, 6),
             "runs": [
                 {
@@ -100,13 +148,13 @@ class Estimate:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text of the whole estimate, also written to `path` if given; `load` reads it."""
-        from epluribus.io.saved import to_json
+        from epluribus.writers.saved import to_json
 
         return to_json(self, path)
 
     def save(self, path: str | Path) -> None:
         """Save as npz or json, by the ending of the name; `load` reads it back. No pickle."""
-        from epluribus.io.saved import save
+        from epluribus.writers.saved import save
 
         save(self, path)
 
@@ -129,7 +177,7 @@ class Estimate:
         1  bob        0   0.666667
         2   cy        1   0.666667
         """
-        from epluribus.io.results import to_pandas
+        from epluribus.writers.results import to_pandas
 
         return to_pandas(self, certainty)
 
@@ -145,7 +193,7 @@ class Estimate:
         >>> data["size"].values.tolist(), data.attrs["loss"]
         ([2, 1], 'vi')
         """
-        from epluribus.io.results import to_xarray
+        from epluribus.writers.results import to_xarray
 
         return to_xarray(self, certainty)
 
@@ -179,7 +227,7 @@ class Estimate:
         >>> epl.minimize(data).add_to(data)["epluribus"]["labels"].values
         array([0, 0, 1])
         """
-        from epluribus.io.results import add_group
+        from epluribus.writers.results import add_group
 
         return add_group(self, data, group, certainty, overwrite=overwrite)
 
@@ -199,7 +247,7 @@ class Estimate:
         >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
         >>> epl.minimize(draws).write_labels("labels.csv", draws)  # doctest: +SKIP
         """
-        from epluribus.io.files import write_estimate
+        from epluribus.writers.labels import write_estimate
 
         write_estimate(Path(path), self, certainty)
 
@@ -213,7 +261,7 @@ class Estimate:
         path : str or Path
             The file, ending in .html.
         **options
-            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`, `brief`: see
+            `title`, `call`, `level`, `rng`, `n_jobs`, `progress`, `brief`: see
             `epluribus.report.write_report`.
 
         Returns
@@ -253,3 +301,72 @@ def _shorten(sizes: list[int]) -> str:
     shown = ", ".join(str(size) for size in sizes[:_SIZES_SHOWN])
     hidden = len(sizes) - _SIZES_SHOWN
     return shown if hidden <= 0 else f"{shown}, and {hidden:,} more"
+
+
+def read_best(
+    best: Estimate | LabelsLike, draws: DrawsLike, loss: LossLike | None, argument: str = "best"
+) -> tuple[IntArray, Draws, Loss]:
+    """Canonical labels, draws and loss; the loss is the one `best` was made for unless it is given."""
+    sample = as_draws(draws)
+    labels = as_labels(best, sample.n_items, argument)
+    if loss is None:
+        loss = best.loss if isinstance(best, Estimate) else "vi"
+    return labels, sample, losses.get(loss)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Comparison:
+    """One estimate per loss, and how they relate."""
+
+    estimates: tuple[Estimate, ...]
+    expected_losses: NDArray[np.float64]
+    """Entry (i, j): expected loss of the estimate made for loss i, under loss j."""
+    distances: NDArray[np.float64]
+    """Entry (i, j): variation of information between estimates i and j, in bits."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the losses."""
+        return tuple(estimate.loss.name for estimate in self.estimates)
+
+    def __getitem__(self, name: str | int) -> Estimate:
+        return self.estimates[self.names.index(name) if isinstance(name, str) else name]
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.estimates)
+
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(self.names)})"
+
+    def __str__(self) -> str:
+        names = list(self.names)
+        expected = {
+            f"E {name}": [f"{value:.6g}" for value in column]
+            for name, column in zip(names, self.expected_losses.T, strict=True)
+        }
+        clusters = [estimate.n_clusters for estimate in self]
+        apart = {
+            name: [f"{value:.4f}" for value in column]
+            for name, column in zip(names, self.distances.T, strict=True)
+        }
+        return "\n".join(
+            [
+                *plain_table({"estimate for": names, "clusters": clusters, **expected}),
+                "E: expected loss under each loss",
+                *plain_table({"bits of VI between": names, **apart}),
+            ]
+        )
+
+
+def set_side_by_side(draws: Draws, estimates: Sequence[Estimate]) -> Comparison:
+    """Every estimate under every loss, and how far they are from each other."""
+    return Comparison(
+        tuple(estimates),
+        np.array(
+            [[draws.mean(draw_losses(a.labels, draws, b.loss)) for b in estimates] for a in estimates]
+        ),
+        np.array([[loss(a.labels, b.labels, "vi") for b in estimates] for a in estimates]),
+    )

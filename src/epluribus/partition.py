@@ -1,19 +1,35 @@
-"""Partitions as arrays of labels: canonical form, contingency table, meet, join, enumeration."""
+"""Partitions as arrays of labels: canonical form, contingency table, meet, join, enumeration.
+
+Labels are names only: integers, strings, whole floats. They are checked and made canonical once, where
+they enter the package (`as_labels`): 0, 1, 2, ... in order of first appearance (Strehl & Ghosh 2003,
+doi:10.1162/153244303321897735). Two partitions are the same exactly when their canonical labels are
+equal. Inside the package labels are int64 arrays without gaps, made canonical by `relabel`, unchecked.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.draws import as_labels
+from epluribus._kernels.partitions import canonical_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from numpy.typing import NDArray
 
     from epluribus._typing import IntArray, LabelsLike
 
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
+
+_BLOCK_CELLS = 1 << 20
+"""Floats checked and converted at a time: bounds the memory used beside the result (some 20 MB)."""
+ORDER = (
+    "The estimate comes before the draws where a function takes both, "
+    "except in plots that show the draws."
+)
+
+# --- public operations ---
 
 
 def canonical(labels: LabelsLike) -> IntArray:
@@ -39,10 +55,9 @@ def contingency(a: LabelsLike, b: LabelsLike) -> IntArray:
            [0, 1]])
     """
     first, second = _pair(a, b)
-    shape = (int(first.max()) + 1, int(second.max()) + 1)
-    table = np.zeros(shape, dtype=np.int64)
-    np.add.at(table, (first, second), 1)
-    return table
+    columns = int(second.max()) + 1
+    cells = np.bincount(first * columns + second, minlength=(int(first.max()) + 1) * columns)
+    return cells.reshape(-1, columns)
 
 
 def meet(a: LabelsLike, b: LabelsLike) -> IntArray:
@@ -54,8 +69,12 @@ def meet(a: LabelsLike, b: LabelsLike) -> IntArray:
     >>> meet([0, 0, 0, 1], [0, 0, 1, 1])
     array([0, 0, 1, 2])
     """
-    first, second = _pair(a, b)
-    return as_labels(first * (int(second.max()) + 1) + second)
+    return meet_labels(*_pair(a, b))
+
+
+def meet_labels(a: IntArray, b: IntArray) -> IntArray:
+    """The meet of canonical labels, unchecked."""
+    return relabel(a * (int(b.max()) + 1) + b)
 
 
 def join(a: LabelsLike, b: LabelsLike) -> IntArray:
@@ -73,9 +92,10 @@ def join(a: LabelsLike, b: LabelsLike) -> IntArray:
     first, second = _pair(a, b)
     k = int(first.max()) + 1
     size = k + int(second.max()) + 1
+    # A graph whose nodes are the clusters of both; an item links its two clusters.
     edges = coo_array((np.ones(len(first), dtype=np.int8), (first, second + k)), shape=(size, size))
     component = connected_components(edges, directed=False)[1]
-    return as_labels(component[first])
+    return relabel(component[first])
 
 
 def partitions(n_items: int) -> Iterator[IntArray]:
@@ -90,7 +110,7 @@ def partitions(n_items: int) -> Iterator[IntArray]:
     labels = np.zeros(n_items, dtype=np.int64)
     while True:
         yield labels.copy()
-        # The last item whose label can grow: labels may exceed the largest before them by one.
+        # The last item whose label can grow: a label exceeds the largest before it by at most one.
         highest = np.maximum.accumulate(labels)
         i = n_items - 1
         while i > 0 and labels[i] == highest[i - 1] + 1:
@@ -110,6 +130,7 @@ def n_partitions(n_items: int) -> int:
     >>> n_partitions(9)
     21147
     """
+    # The Bell triangle: each row begins with the last entry of the row before.
     row = [1]
     for _ in range(n_items):
         new = [row[-1]]
@@ -119,6 +140,202 @@ def n_partitions(n_items: int) -> int:
     return row[0]
 
 
+# --- canonical form ---
+
+
+def relabel(labels: IntArray) -> IntArray:
+    """Canonical form of integer labels that need no check."""
+    return canonical_table(labels[None])[0][0].astype(np.int64)
+
+
+def canonical_table(table: NDArray[Any]) -> tuple[NDArray[np.uint32], IntArray]:
+    """Rows of integers relabelled in order of first appearance, and their numbers of clusters."""
+    rows = np.ascontiguousarray(table, dtype=np.int64)
+    low, span = int(rows.min()), int(rows.max()) - int(rows.min()) + 1
+    if span > 16 * rows.size + 1024:  # labels too far apart for a look-up table: number them first
+        rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape).astype(np.int64)
+        low, span = 0, int(rows.max()) + 1
+    out = np.empty(rows.shape, dtype=np.uint32)
+    n_clusters = np.empty(len(rows), dtype=np.int64)
+    stamp = np.full(span, -1, dtype=np.int64)
+    code = np.empty(span, dtype=np.uint32)
+    canonical_rows(rows, low, stamp, code, out, n_clusters)
+    return out, n_clusters
+
+
+# --- one partition, from whatever the user has ---
+
+
+def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "labels") -> IntArray:
+    """One partition in canonical form, checked: the only way labels come into the package.
+
+    Parameters
+    ----------
+    labels : array_like of shape (n_items,), Estimate, list of sets, or mapping
+        Labels by item; or the sets of items that are clusters, or a label for each item by name (items
+        are sorted). A table of one row or one column is taken as that row or column.
+    n_items : int, optional
+        How many items there must be.
+    argument : str
+        What the argument is called, for messages.
+    """
+    if hasattr(labels, "item_major"):  # a Draws
+        raise TypeError(f"'{argument}' must be one partition; got {labels!r}. {ORDER}")
+    if hasattr(labels, "expected_loss") and hasattr(labels, "labels"):  # an Estimate, or a run of one
+        labels = labels.labels
+    if isinstance(labels, str):
+        raise TypeError(f"'{argument}' must hold one label for each item; got {labels!r}.")
+    if _is_groups(labels):
+        labels = groups_to_labels([labels], argument)[0][0]
+    values = labels if isinstance(labels, np.ma.MaskedArray) else np.asarray(labels)
+    if values.ndim == 2 and 1 in values.shape:
+        values = values.ravel()
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(
+            f"'{argument}' must be one partition, with a label for each item; got an array of shape "
+            f"{values.shape}."
+        )
+    if n_items is not None and values.size != n_items:
+        raise ValueError(f"'{argument}' must have {n_items} items; got {values.size}.")
+    if values.dtype.kind not in "iu" or isinstance(values, np.ma.MaskedArray):
+        values = to_integers(values[None], argument, lambda _, i: f"item {i} (counted from 0)")[0]
+    return relabel(values)
+
+
 def _pair(a: LabelsLike, b: LabelsLike) -> tuple[IntArray, IntArray]:
     first = as_labels(a, argument="a")
     return first, as_labels(b, len(first), argument="b")
+
+
+def _is_groups(labels: Any) -> bool:
+    """Whether a partition is given as sets of items, or as a mapping from items to labels."""
+    if isinstance(labels, list | tuple):
+        return bool(labels) and all(isinstance(one, Set) for one in labels)
+    return isinstance(labels, Mapping)
+
+
+def groups_to_labels(draws: Sequence[Any], argument: str) -> tuple[list[list[Any]], list[Any]] | None:
+    """Labels, one draw a row, and the items, sorted; None if not every draw is sets or a mapping."""
+    if not draws or not all(_is_groups(draw) for draw in draws):
+        return None
+    found = [_groups_to_mapping(draw, t, argument) for t, draw in enumerate(draws)]
+    try:
+        items = sorted(found[0])
+    except TypeError:  # numbers and words have no common order
+        items = sorted(found[0], key=str)
+    for t, draw in enumerate(found):
+        odd = draw.keys() ^ found[0].keys()
+        if odd:
+            raise ValueError(
+                f"'{argument}' must have the same items in every draw; "
+                f"{min(odd, key=str)!r} is in only one of draws 0 and {t}."
+            )
+    return [[draw[item] for item in items] for draw in found], items
+
+
+def _groups_to_mapping(draw: Any, t: int, argument: str) -> dict[Any, Any]:
+    """The label of each item."""
+    if isinstance(draw, Mapping):
+        return dict(draw)
+    found: dict[Any, Any] = {}
+    for label, group in enumerate(draw):
+        for item in group:
+            if item in found:
+                raise ValueError(
+                    f"'{argument}' must hold partitions; in draw {t} {item!r} is in two sets."
+                )
+            found[item] = label
+    return found
+
+
+# --- labels of any type made integers ---
+
+
+def to_integers(
+    table: NDArray[Any], argument: str, place: Callable[[int, int], str]
+) -> NDArray[Any]:
+    """A table of labels of any type as integers, without changing which of them are equal.
+
+    `place` names a cell for messages, such as "draw 3, item 7 (counted from 0)".
+    """
+    if isinstance(table, np.ma.MaskedArray):
+        if np.ma.is_masked(table):
+            t, i = np.argwhere(np.ma.getmaskarray(table))[0]
+            raise _bad_label(argument, place(int(t), int(i)), "a missing value")
+        table = np.asarray(table)
+    kind = table.dtype.kind
+    if kind in "iub":
+        return table
+    if kind == "f":
+        return _floats_to_integers(table, argument, place)
+    if kind in "US":
+        return np.unique(table, return_inverse=True)[1].reshape(table.shape)
+    if kind == "O":
+        return _objects_to_integers(table, argument, place)
+    raise TypeError(
+        f"'{argument}' must hold labels (integers or strings); got values of type {table.dtype}."
+    )
+
+
+def _bad_label(argument: str, where: str, what: str, way_out: str = "") -> ValueError:
+    return ValueError(
+        f"'{argument}' must hold labels (integers or strings); {where} has {what}.{way_out}"
+    )
+
+
+def _floats_to_integers(
+    table: NDArray[Any], argument: str, place: Callable[[int, int], str]
+) -> NDArray[Any]:
+    """Integers stored as floats (Stan, R, csv), checked in blocks, in the smallest type that holds them."""
+    step = max(1, _BLOCK_CELLS // table.shape[1])
+    low, high = 0.0, 0.0
+    for begin in range(0, len(table), step):
+        block = table[begin : begin + step]
+        bad = np.argwhere(~(np.isfinite(block) & (block == np.rint(block))))
+        if bad.size:
+            t, i = begin + int(bad[0, 0]), int(bad[0, 1])
+            value = table[t, i]
+            what = "a missing value" if np.isnan(value) else f"{value!s}, which is not an integer"
+            raise _bad_label(argument, place(t, i), what, _way_out(table))
+        low, high = min(low, float(block.min())), max(high, float(block.max()))
+    for dtype in (np.int8, np.int16, np.int32, np.int64):
+        info = np.iinfo(dtype)
+        if info.min <= low and high <= info.max:
+            return table.astype(dtype)
+    raise ValueError(f"'{argument}' has labels too large for integers: from {low:g} to {high:g}.")
+
+
+def _way_out(table: NDArray[Any]) -> str:
+    """What may help where labels are not integers."""
+    if np.all((table >= 0) & (table <= 1)):
+        return " For the probabilities of clusters see soft_draws."
+    whole = np.all(table == np.rint(table), axis=0)
+    if 0 < whole.sum() < whole.size:
+        return " Leave such columns out, or name the variable that holds the labels: 'var'."
+    return ""
+
+
+def _objects_to_integers(
+    table: NDArray[Any], argument: str, place: Callable[[int, int], str]
+) -> NDArray[Any]:
+    """Any hashable labels, numbered in order of appearance; missing ones are refused."""
+    codes: dict[Any, int] = {}
+    out = np.empty(table.shape, dtype=np.int64)
+    for (t, i), value in np.ndenumerate(table):
+        if is_missing(value):
+            raise _bad_label(argument, place(t, i), "a missing value")
+        if isinstance(value, float | np.floating) and not float(value).is_integer():
+            raise _bad_label(argument, place(t, i), f"{value!r}, which is not an integer")
+        try:
+            out[t, i] = codes.setdefault(value, len(codes))
+        except TypeError:  # not hashable
+            raise TypeError(str(_bad_label(argument, place(t, i), f"{value!r}"))) from None
+    return out
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN and NaT, which differ from themselves, and the NA of pandas, which will not say."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True

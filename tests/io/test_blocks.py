@@ -8,7 +8,7 @@ import xarray as xr
 import zarr
 
 import epluribus as epl
-from epluribus.io import blocks
+from epluribus.readers import blocks
 
 RNG = np.random.default_rng(3)
 TABLE = RNG.integers(-3, 4, size=(50, 7))

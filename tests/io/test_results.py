@@ -8,7 +8,7 @@ import xarray as xr
 from io_cases import Z3, arviz_object
 
 import epluribus as epl
-from epluribus.io.files import read_labels
+from epluribus.readers.labels import read_labels
 
 DRAWS = epl.Draws(np.random.default_rng(0).integers(3, size=(30, 9)), items=list("abcdefghi"))
 BEST = epl.minimize(DRAWS, rng=1)

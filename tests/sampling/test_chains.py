@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from epluribus.draws import Draws
-from epluribus.uncertainty.chains import (
+from epluribus.diagnostics import (
     coclustering_by_chain,
     coclustering_disagreement,
     ess,

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from epluribus.models import DirichletProcess, GaussianMixture
 from epluribus.sampling.chain import Chain
 from epluribus.sampling.schedule import make_schedule
-from epluribus.uncertainty.chains import ess
+from epluribus.diagnostics import ess
 
 N, TAU, SHAPE, RATE = 5, 0.4, 2.0, 1.5
 PRIOR = DirichletProcess(1.2)

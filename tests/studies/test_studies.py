@@ -8,7 +8,7 @@ import pytest
 
 import epluribus as epl
 from epluribus.datasets import load_french_blogs, load_galaxies
-from epluribus.search.compare import Comparison
+from epluribus.estimate import Comparison
 from epluribus.studies import STUDIES, reproduce
 from epluribus.studies.analysis import Protocol
 from epluribus.studies.confusion import confusion, table_distance

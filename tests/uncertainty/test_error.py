@@ -6,7 +6,7 @@ import pytest
 import epluribus as epl
 import strategies
 from epluribus.uncertainty import compare, error, psm
-from epluribus.uncertainty.chains import ess, rhat
+from epluribus.diagnostics import ess, rhat
 
 TRUTH = np.repeat([0, 1, 2], 5)
 

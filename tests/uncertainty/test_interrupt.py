@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.losses.expected import loss_values
+from epluribus.losses.values import loss_values
 from epluribus.uncertainty import _run
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from epluribus._kernels._jit import JIT_ENABLED, kernel
+from epluribus._kernels._jit import JIT_ENABLED, OPTIONS, kernel
 from epluribus._kernels.allocation import allocation
 from epluribus._kernels.chain import log_prior, rebuild
 from epluribus._kernels.dispatch import part, routine
@@ -66,7 +66,9 @@ def _one_step(move: int, item: int, m: Any, p: Any, rng: Any, tally: Any) -> flo
 @routine
 def _copy_best(partitions: Any, records: Any) -> None:
     for side in range(len(partitions)):
-        records[side].best[:] = partitions[side].labels
+        p, r = partitions[side], records[side]
+        for i in range(p.labels.size):
+            r.best[i] = p.labels[i]
 
 
 @routine
@@ -85,7 +87,7 @@ def advance(
     records: Any,
     schedule: NDArray[np.int64],
     settings: NDArray[np.int64],  # burn_in, thin, step to stop after
-    stop: NDArray[np.int64],  # set to 1 from another thread to come back early
+    stop: NDArray[np.uint8],  # set to 1 from another thread to come back early
     rng: Any,
     clock: NDArray[np.int64],  # OUT steps done, row of `schedule`, steps of that row, draws kept
     running: NDArray[np.float64],  # OUT log target, the highest so far
@@ -127,7 +129,7 @@ def advance(
 @lru_cache(maxsize=1)
 def _advance_uncached() -> Callable[..., None]:
     """The loop compiled anew in this process, nothing kept on disk."""
-    compiled: Callable[..., None] = njit(nogil=True, error_model="numpy")(advance.py_func)
+    compiled: Callable[..., None] = njit(nogil=True, **OPTIONS)(advance.py_func)
     return compiled
 
 

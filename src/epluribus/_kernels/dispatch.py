@@ -1,7 +1,13 @@
-"""How every move works on every model: five functions, chosen by the class of the model's state.
+"""Functions chosen by the class of their first argument, in compiled and in plain code.
 
-A model is a NamedTuple of arrays (its *state*) and five functions on it. S is the set of items
-assigned so far and p the partition of S:
+Two contracts of the package are sets of such functions: that of a model, on which every move of the
+sampler works, and that of an execution of the search, on which sweeps and joins work (`engine`).
+
+The loops call the functions of a contract. In compiled code Numba's `overload` replaces the call by the
+function registered for the class, at compile time; in plain Python the same table is read at run time.
+Unlike closures over compiled functions, calls resolved this way are served from the disk cache.
+
+The contract of a model. S is the set of items assigned so far and p the partition of S:
 
     reset(m)               statistics of the empty set
     prepare(m, p, i)       i is unassigned: fill the scratch that `logpred` and `add` read
@@ -11,10 +17,6 @@ assigned so far and p the partition of S:
 
 `sizes` never counts i in these calls, and its label is -1 (`add` is called before it is counted,
 `remove` after).
-
-The moves call the functions of this module. In compiled code Numba's `overload` replaces the call
-by the model's own function at compile time; in plain Python the same table is read at run time.
-Unlike closures over compiled functions, calls resolved this way are served from the disk cache.
 """
 
 from collections.abc import Callable
@@ -22,81 +24,64 @@ from typing import Any
 
 from numba.extending import overload, register_jitable
 
-__all__ = ["add", "implement", "logpred", "part", "prepare", "remove", "reset", "routine"]
+from epluribus._kernels._jit import OPTIONS
 
-part = register_jitable(error_model="numpy", forceinline=True)
+__all__ = ["Contract", "add", "implement", "logpred", "part", "prepare", "remove", "reset", "routine"]
+
+part = register_jitable(forceinline=True, **OPTIONS)
 """Decorator of a small part of a kernel: plain when Python calls it, compiled when a kernel does.
 
-Always inlined: a call would copy, and count the references of, every array of the state (3x slower
-in all)."""
+Always inlined: a call would copy every array of the state."""
 
-routine = register_jitable(error_model="numpy")
+routine = register_jitable(**OPTIONS)
 """The same for a longer part: compiled once and called, which keeps compilation short."""
 
-_PRIMITIVES = ("reset", "prepare", "logpred", "add", "remove")
-_TABLE: dict[type, dict[str, Callable[..., Any]]] = {}
+
+class Contract:
+    """Functions that every class of state must implement."""
+
+    def __init__(self, **arguments: int) -> None:
+        """Names of the functions, each with the number of its arguments."""
+        self._arguments = arguments
+        self._table: dict[type, dict[str, Callable[..., Any]]] = {}
+
+    def implement(self, state: type, **functions: Callable[..., Any]) -> None:
+        """Register the functions for a class of state."""
+        missing = [name for name in self._arguments if name not in functions]
+        unknown = [name for name in functions if name not in self._arguments]
+        if missing or unknown:
+            raise TypeError(
+                f"'{state.__name__}' must implement exactly {', '.join(self._arguments)}; "
+                f"missing: {missing or 'none'}, unknown: {unknown or 'none'}."
+            )
+        self._table[state] = dict(functions)
+
+    def function(self, name: str, *, inline: bool) -> Callable[..., Any]:
+        """The function of that name, which calls the one of the class of its first argument."""
+
+        def call(state: Any, *arguments: Any) -> Any:
+            return self._table[type(state)][name](state, *arguments)
+
+        def find(state: Any) -> Callable[..., Any]:
+            return self._table[state.instance_class][name]
+
+        # Numba wants a function of as many arguments as the call has.
+        by_number: dict[int, Callable[..., Any]] = {
+            1: lambda m: find(m),
+            2: lambda m, a: find(m),  # noqa: ARG005
+            3: lambda m, a, b: find(m),  # noqa: ARG005
+            4: lambda m, a, b, c: find(m),  # noqa: ARG005
+        }
+        options = {**OPTIONS, "forceinline": inline}
+        overload(call, jit_options=options, strict=False)(by_number[self._arguments[name]])
+        call.__name__ = call.__qualname__ = name
+        return call
 
 
-def implement(state: type, **functions: Callable[..., Any]) -> None:
-    """Register the five functions of a model for its state class."""
-    missing = [name for name in _PRIMITIVES if name not in functions]
-    unknown = [name for name in functions if name not in _PRIMITIVES]
-    if missing or unknown:
-        raise TypeError(
-            f"'{state.__name__}' must implement exactly {', '.join(_PRIMITIVES)}; "
-            f"missing: {missing or 'none'}, unknown: {unknown or 'none'}."
-        )
-    _TABLE[state] = dict(functions)
-
-
-def reset(m: Any) -> None:
-    """Statistics of the empty set."""
-    _TABLE[type(m)]["reset"](m)
-
-
-def prepare(m: Any, p: Any, i: int) -> None:
-    """Fill the scratch for the unassigned item i."""
-    _TABLE[type(m)]["prepare"](m, p, i)
-
-
-def logpred(m: Any, p: Any, i: int, g: int) -> float:
-    """Log predictive probability of item i in cluster g."""
-    value: float = _TABLE[type(m)]["logpred"](m, p, i, g)
-    return value
-
-
-def add(m: Any, p: Any, i: int, g: int) -> float:
-    """Put item i into the statistics of cluster g; its log predictive probability."""
-    value: float = _TABLE[type(m)]["add"](m, p, i, g)
-    return value
-
-
-def remove(m: Any, p: Any, i: int, g: int) -> float:
-    """Take item i out of the statistics of cluster g; its log predictive probability."""
-    value: float = _TABLE[type(m)]["remove"](m, p, i, g)
-    return value
-
-
-@overload(reset, jit_options={"error_model": "numpy", "forceinline": True}, strict=False)
-def _reset(m: Any) -> Any:
-    return _TABLE[m.instance_class]["reset"]
-
-
-@overload(prepare, jit_options={"error_model": "numpy", "forceinline": True}, strict=False)
-def _prepare(m: Any, p: Any, i: Any) -> Any:
-    return _TABLE[m.instance_class]["prepare"]
-
-
-@overload(logpred, jit_options={"error_model": "numpy", "forceinline": True}, strict=False)
-def _logpred(m: Any, p: Any, i: Any, g: Any) -> Any:
-    return _TABLE[m.instance_class]["logpred"]
-
-
-@overload(add, jit_options={"error_model": "numpy", "forceinline": True}, strict=False)
-def _add(m: Any, p: Any, i: Any, g: Any) -> Any:
-    return _TABLE[m.instance_class]["add"]
-
-
-@overload(remove, jit_options={"error_model": "numpy", "forceinline": True}, strict=False)
-def _remove(m: Any, p: Any, i: Any, g: Any) -> Any:
-    return _TABLE[m.instance_class]["remove"]
+_MODEL = Contract(reset=1, prepare=3, logpred=4, add=4, remove=4)
+implement = _MODEL.implement
+reset = _MODEL.function("reset", inline=True)
+prepare = _MODEL.function("prepare", inline=True)
+logpred = _MODEL.function("logpred", inline=True)
+add = _MODEL.function("add", inline=True)
+remove = _MODEL.function("remove", inline=True)

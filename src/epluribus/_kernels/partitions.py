@@ -5,33 +5,39 @@ from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
 
-__all__ = ["canonical_rows", "count_tables", "group_sums", "loss_sums", "sparse_joint"]
+__all__ = [
+    "canonical_rows", "count_dtype", "count_tables", "group_sums", "loss_sums", "sparse_joint",
+]  # fmt: skip
 
 _SMALL = 16
 """Items up to which comparing each with those before it, 16 draws at an instruction, beats counting."""
+
+
+def count_dtype(n_items: int) -> type[np.integer]:
+    """Smallest type kernels use for counts of items."""
+    return np.uint16 if n_items <= np.iinfo(np.uint16).max else np.int32
 
 
 @kernel
 def canonical_rows(
     rows: NDArray[np.int64],
     low: int,
-    stamp: NDArray[np.int64],  # WORK, one entry per label, none in `first`..`first + n_rows`
+    stamp: NDArray[np.int64],  # WORK, one entry per label, -1 on entry
     code: NDArray[np.uint32],  # WORK, same length
-    first: int,
     out: NDArray[np.uint32],  # OUT
     n_clusters: NDArray[np.int64],  # OUT
 ) -> None:
     """Relabel each row in order of first appearance (Strehl & Ghosh 2003).
 
-    `stamp[label]` holds the number of the last row in which the label was seen, so nothing is
-    cleared.
+    `stamp[label]` holds the number of the last row in which the label was seen, so that nothing is
+    cleared between rows.
     """
     for t in range(rows.shape[0]):
         k = 0
         for i in range(rows.shape[1]):
             label = rows[t, i] - low
-            if stamp[label] != first + t:
-                stamp[label] = first + t
+            if stamp[label] != t:
+                stamp[label] = t
                 code[label] = k
                 k += 1
             out[t, i] = code[label]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.structs import Sets
+from epluribus._kernels.members import Sets
 
 __all__ = ["Shares", "cluster_recovery", "item_support", "members_support"]
 
@@ -40,6 +40,7 @@ def item_support(
     rows: NDArray[np.unsignedinteger],
     weights: NDArray[np.float64],
     labels: NDArray[np.int64],
+    n_clusters: NDArray[np.int64],
     begin: int,
     end: int,
     shares: Shares,
@@ -53,9 +54,6 @@ def item_support(
 
     Also the weight of the draws in which they are alone, and their part of the loss.
     """
-    n_clusters = np.zeros(table.shape[1], dtype=np.int64)
-    for i in range(len(labels)):
-        n_clusters[labels[i]] += 1
     for t in range(rows.shape[0]):
         row = rows[t]
         _fill_table(row, labels, table, sizes)
@@ -88,8 +86,8 @@ def members_support(
     """As `item_support`, by walking through the members of the sets that are groups of the draws."""
     for i in range(begin, end):
         g = labels[i]
-        for at in range(sets.of_first[i], sets.of_first[i + 1]):
-            b = sets.of[at]
+        for at in range(sets.first_of[i], sets.first_of[i + 1]):
+            b = sets.sets_of[at]
             n = sets.first[b + 1] - sets.first[b]
             own = 0
             for q in range(sets.first[b], sets.first[b + 1]):

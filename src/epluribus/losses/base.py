@@ -1,32 +1,41 @@
 """The contract of a loss between partitions.
 
-A loss sees the contingency table of two partitions a and z of N items through three sums (equation
-10 of Rastelli & Friel 2018):
+A loss sees the contingency table of two partitions a and z of N items through three sums (equation 7
+of Rastelli & Friel 2018):
 
     loss(a, z) = f0( sum f1(n_gh), sum f2(n_g), sum f3(n_h), N )
 
 n_gh counts the items in cluster g of a and h of z, n_g and n_h are cluster sizes. The functions f1,
-f2, f3 take whole numbers 0..N, so they are tabulated once; f0 is compiled.
+f2, f3 take integers 0..N, so they are tabulated once; f0 is compiled.
+
+A `Loss` knows all there is to know about itself: its functions, whether it is linear or a metric, what
+it is called in a sentence, its unit, its reference, its parameters. The built-in ones are made by
+functions marked with `built_in`, which is also how `losses.get` finds them by name.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, wraps
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from epluribus._kernels.sweep import compile_row
+from epluribus._kernels.rows import compile_row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LinearForm", "Loss"]
+__all__ = ["BUILT_IN", "LinearForm", "Loss", "built_in"]
 
 SizeFunction = Callable[[int], float]
+
+BUILT_IN: dict[str, Callable[..., Loss]] = {}
+"""Makers of the built-in losses by name; filled by `built_in`."""
 
 
 class LinearForm(NamedTuple):
@@ -62,6 +71,14 @@ class Loss:
         Whether equal partitions have loss 0; it is then exactly 0, free of rounding.
     made_by : tuple, optional
         A function and its arguments that make this loss again, for pickle.
+    unit : str, default ""
+        What it counts, such as "bits"; empty for a pure number.
+    title : str, optional
+        What it is called in a sentence, such as "the variation of information (Meila 2007)".
+    reference : str, default ""
+        Where it was published, with a DOI.
+    parameters : mapping, optional
+        Parameters it was made with, by name.
 
     Examples
     --------
@@ -89,11 +106,25 @@ class Loss:
     metric: bool = False
     zero_if_equal: bool = False
     made_by: tuple[Callable[..., Loss], tuple[Any, ...]] | None = field(default=None, compare=False)
+    unit: str = ""
+    title: str = ""
+    reference: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("f0", "f1", "f2", "f3"):
             if not callable(getattr(self, name)):
                 raise TypeError(f"'{name}' must be a function; got {getattr(self, name)!r}.")
+
+    @property
+    def family(self) -> str | None:
+        """Name of the built-in loss this is, whatever its parameters; None for a user's own."""
+        maker = self.made_by[0] if self.made_by is not None else None
+        return next((name for name, make in BUILT_IN.items() if make is maker), None)
+
+    def with_unit(self, value: str) -> str:
+        """'0.87 bits'."""
+        return f"{value} {self.unit}".rstrip()
 
     def __repr__(self) -> str:
         return f"Loss({self.name!r})"
@@ -106,8 +137,10 @@ class Loss:
 
     def tables(self, n_items: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Values of f1, f2, f3 at 0..n_items."""
-        return tuple(  # type: ignore[return-value]
-            _tabulate(getattr(self, field), field, n_items) for field in ("f1", "f2", "f3")
+        return (
+            _tabulate(self.f1, "f1", n_items),
+            _tabulate(self.f2, "f2", n_items),
+            _tabulate(self.f3, "f3", n_items),
         )
 
     def linear_form(self, n_items: int) -> LinearForm:
@@ -120,20 +153,61 @@ class Loss:
             f0(0.0, 1.0, 0.0, n_items) - constant,
             f0(0.0, 0.0, 1.0, n_items) - constant,
         )
+        # At points off the axes a function that is not linear gives itself away.
         for point in ((3.0, 5.0, 7.0), (11.0, 2.0, 0.5), (0.25, 40.0, 9.0), (1e4, 2e4, 1.5e4)):
             value = f0(*point, n_items)
-            expected = constant + sum(c * x for c, x in zip(form[1:], point, strict=True))
-            scale = abs(constant) + sum(abs(c * x) for c, x in zip(form[1:], point, strict=True))
-            if not math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-9 * scale):
+            terms = [constant, *(c * x for c, x in zip(form[1:], point, strict=True))]
+            scale = sum(map(abs, terms))
+            if not math.isclose(value, sum(terms), rel_tol=1e-9, abs_tol=1e-9 * scale):
                 raise ValueError(
                     f"'linear' must be False for the loss '{self.name}': f0{(*point, n_items)} is "
-                    f"{value:.9g}, a linear function through the unit points would give {expected:.9g}."
+                    f"{value:.9g}, a linear function through the unit points would give "
+                    f"{sum(terms):.9g}."
                 )
         return form
 
     def compiled_row(self) -> Any:
         """f0 compiled for the kernels."""
         return _compile(self.f0, self.name)
+
+
+def built_in(name: str) -> Callable[[Callable[..., Loss]], Callable[..., Loss]]:
+    """Register the maker of a built-in loss under its name.
+
+    The loss it makes gets its name, with the parameters that are not at their defaults in brackets,
+    and what pickle needs to make it again.
+    """
+
+    def register(make: Callable[..., Loss]) -> Callable[..., Loss]:
+        signature = inspect.signature(make)
+
+        @wraps(make)
+        def maker(*args: Any, **options: Any) -> Loss:
+            bound = signature.bind(*args, **options)
+            bound.apply_defaults()
+            loss = make(*bound.args, **bound.kwargs)
+            special = [
+                f"{key}={_number(value)}"
+                for key, value in bound.arguments.items()
+                if value != signature.parameters[key].default
+            ]
+            return replace(
+                loss,
+                name=f"{name}({', '.join(special)})" if special else name,
+                made_by=(maker, tuple(bound.arguments.values())),
+                parameters=MappingProxyType(dict(bound.arguments)),
+            )
+
+        BUILT_IN[name] = maker
+        return maker
+
+    return register
+
+
+def _number(value: float) -> str:
+    """As short as can be, without losing a digit: the name must bring back the same loss."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
 
 
 @lru_cache(maxsize=64)

@@ -18,20 +18,25 @@ JMLR 11, 2837-2854.
 
 import math
 
-from epluribus.losses.base import Loss
-from epluribus.losses.binder import check_cost
+from epluribus.losses.base import Loss, built_in
+from epluribus.losses.pairs import check_cost
 
-__all__ = ["information_distance", "nid", "nvi", "vi"]
+__all__ = ["information_distance", "nid", "nvi", "vi", "xlogx"]
 
-_NOTHING = 1e-12
-"""An entropy below this share of its largest value is zero: one item moved changes it by 1/N or more."""
+_MEILA = (
+    "Meila, M. (2007). Comparing clusterings: an information based distance. Journal of "
+    "Multivariate Analysis 98, 873-895. https://doi.org/10.1016/j.jmva.2006.11.013"
+)
+_NO_ENTROPY = 1e-12
+"""An entropy below this share of its largest value is zero: moving one item changes it by 1/N or more."""
 
 
 def xlogx(n: int) -> float:
-    """N log2 n, and 0 at 0."""
+    """n log2 n, and 0 at 0."""  # noqa: D403 - a formula
     return n * math.log2(n) if n else 0.0
 
 
+@built_in("vi")
 def vi(cost: float = 1.0) -> Loss:
     """Variation of information in bits; `cost` of separating, 2 - cost of joining, as for Binder.
 
@@ -53,44 +58,54 @@ def vi(cost: float = 1.0) -> Loss:
         xlogx,
         xlogx,
         xlogx,
-        name="vi" if c == 1 else f"vi(cost={c:g})",
         linear=True,
         metric=c == 1,
         zero_if_equal=True,
-        made_by=(vi, (c,)),
+        unit="bits",
+        title="the variation of information (Meila 2007)",
+        reference=_MEILA,
+    )
+
+
+def _information_loss(f0, title: str, unit: str = "") -> Loss:  # type: ignore[no-untyped-def]
+    return Loss(
+        f0, xlogx, xlogx, xlogx, metric=True, zero_if_equal=True, unit=unit, title=title
     )
 
 
 def _nvi(joint: float, size: float, group: float, n_items: float) -> float:
     largest = n_items * math.log2(n_items)
     joint_entropy = largest - joint
-    if joint_entropy <= _NOTHING * largest:
+    if joint_entropy <= _NO_ENTROPY * largest:
         return 0.0
     return (size + group - 2.0 * joint) / joint_entropy
+
+
+@built_in("nvi")
+def nvi() -> Loss:
+    """Normalized variation of information, in [0, 1]."""
+    return _information_loss(_nvi, "the normalized variation of information")
 
 
 def _id(joint: float, size: float, group: float, n_items: float) -> float:
     return (max(size, group) - joint) / n_items
 
 
+@built_in("id")
+def information_distance() -> Loss:
+    """Information distance in bits."""
+    return _information_loss(_id, "the information distance", "bits")
+
+
 def _nid(joint: float, size: float, group: float, n_items: float) -> float:
     largest = n_items * math.log2(n_items)
     entropy = largest - min(size, group)
-    if entropy <= _NOTHING * largest:
+    if entropy <= _NO_ENTROPY * largest:
         return 0.0
     return (max(size, group) - joint) / entropy
 
 
-def nvi() -> Loss:
-    """Normalized variation of information, in [0, 1]."""
-    return Loss(_nvi, xlogx, xlogx, xlogx, name="nvi", metric=True, zero_if_equal=True)
-
-
-def information_distance() -> Loss:
-    """Information distance in bits."""
-    return Loss(_id, xlogx, xlogx, xlogx, name="id", metric=True, zero_if_equal=True)
-
-
+@built_in("nid")
 def nid() -> Loss:
     """Normalized information distance, in [0, 1]."""
-    return Loss(_nid, xlogx, xlogx, xlogx, name="nid", metric=True, zero_if_equal=True)
+    return _information_loss(_nid, "the normalized information distance")

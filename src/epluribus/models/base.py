@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.draws import as_labels
+from epluribus.partition import as_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -35,7 +35,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from epluribus._validate import check_choice, check_count, check_positive
-from epluribus.draws import as_labels
+from epluribus.partition import as_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._validate import check_choice
-from epluribus.io.source import STDIN
-from epluribus.io.text import read_lines
+from epluribus.readers.source import STDIN
+from epluribus.readers.text import read_lines
 from epluribus.models.gaussian import GaussianMixture
 from epluribus.models.lbm import LatentBlockModel
 from epluribus.models.sbm import StochasticBlockModel

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.draws import Draws, as_labels
+from epluribus.draws import Draws
+from epluribus.partition import as_labels
 from epluribus.estimate import Estimate
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._need import need
+from epluribus._validate import need
 
 __all__ = ["as_matrix", "cluster_colors", "get_axes", "import_pyplot", "new_figure", "text_color"]
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.losses.expected import loss_values
+from epluribus.engine import draw_losses
 from epluribus.plots._clusters import check_order
 from epluribus.plots._figure import cluster_colors, get_axes
-from epluribus.uncertainty._inputs import read
+from epluribus.estimate import read_best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,8 +58,8 @@ def loss_trace(
     [0.0, 2.0, 0.0]
     """
     check_order("loss_trace(best, draws)", best, draws)
-    labels, sample, chosen = read(best, draws, loss)
-    distinct = loss_values(labels, sample, chosen)
+    labels, sample, chosen = read_best(best, draws, loss)
+    distinct = draw_losses(labels, sample, chosen)
     values = distinct[sample.index]
     mean = float(distinct @ sample.weights / sample.total_weight)
     ax = get_axes(ax, (7.0, 3.2))

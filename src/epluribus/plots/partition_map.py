@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.losses.expected import loss_values
+from epluribus.losses.values import loss_values
 from epluribus.plots._clusters import check_order
 from epluribus.plots._figure import cluster_colors, get_axes
-from epluribus.uncertainty._inputs import read, read_labels
+from epluribus.estimate import read_best
+from epluribus.partition import as_labels
 from epluribus.uncertainty.modes import Modes
 
 if TYPE_CHECKING:
@@ -70,9 +71,9 @@ def partition_map(
     (3, 2)
     """
     check_order("partition_map(draws, best)", best, draws)
-    labels, sample, chosen = read(best, draws, loss)
+    labels, sample, chosen = read_best(best, draws, loss)
     found = [] if modes is None else list(modes.labels if isinstance(modes, Modes) else modes)  # type: ignore[arg-type]
-    marked = [labels, *(read_labels(mode, sample.n_items, "modes") for mode in found)]
+    marked = [labels, *(as_labels(mode, sample.n_items, "modes") for mode in found)]
     if sample.n_draws > _SHOWN and sample.n_distinct > _SHOWN:
         sample = sample[np.linspace(0, sample.n_draws - 1, _SHOWN).astype(np.int64)]
     n = sample.n_distinct

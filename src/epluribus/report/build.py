@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from epluribus._validate import make_rng
-from epluribus._words import count, unit, with_unit
+from epluribus._text import count
 from epluribus.draws import as_draws
-from epluribus.io.files import check_target, write_whole
+from epluribus._files import check_target, write_whole
+from epluribus._version import __version__
 from epluribus.report.facts import ALL_LOSSES, Facts, gather
 from epluribus.report.pictures import bars_of_k, trace_of_loss
-from epluribus.report.words import answer, bound, checks, degenerate, methods, number, share
-from epluribus.uncertainty._inputs import item_names, read_labels
+from epluribus.report.words import answer, checks, degenerate, methods, number, share
+from epluribus.partition import as_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,8 +58,6 @@ def write_report(
     *,
     title: str = "Optimal partition",
     call: str | None = None,
-    k: int | None = None,
-    k_max: int | None = None,
     level: float = 0.95,
     rng: RngLike = None,
     n_jobs: int | None = None,
@@ -79,8 +78,6 @@ def write_report(
         Heading of the page.
     call : str, optional
         The call to show on the page as the one that made it.
-    k, k_max : int, optional
-        The bounds that `minimize` was given, where it was: the page says so.
     level : float, default 0.95
         Probability of the credible ball and of the interval of the number of clusters.
     rng : int, Generator or SeedSequence, optional
@@ -113,14 +110,13 @@ def write_report(
     ...     "2 clusters" in path.read_text(encoding="utf-8")
     True
     """
-    target = check_target(Path(path), ".html")
+    target = Path(path)
+    check_target(target, (".html",))
     text = build_report(
         best,
         draws,
         title=title,
         call=call or f'best.report(draws, "{target.name}")',
-        k=k,
-        k_max=k_max,
         level=level,
         rng=rng,
         n_jobs=n_jobs,
@@ -139,8 +135,6 @@ def build_report(
     *,
     title: str = "Optimal partition",
     call: str = "",
-    k: int | None = None,
-    k_max: int | None = None,
     level: float = 0.95,
     rng: RngLike = None,
     n_jobs: int | None = None,
@@ -149,11 +143,10 @@ def build_report(
 ) -> str:
     """The page as text; see `write_report`."""
     sample = as_draws(draws)
-    read_labels(best, sample.n_items)  # refuses draws of other items
+    as_labels(best, sample.n_items)  # refuses draws of other items
     facts = gather(
         best,
         sample,
-        bound=bound(k, k_max),
         level=level,
         rng=make_rng(rng),
         n_jobs=n_jobs,
@@ -172,10 +165,8 @@ def _once_more(work: Callable[[], T]) -> T:
 
 
 def _compose(facts: Facts, title: str, call: str) -> str:
-    import epluribus
-
     bars, caption = bars_of_k(facts)
-    paragraph, references = methods(facts, epluribus.__version__)
+    paragraph, references = methods(facts, __version__)
     table = _items(facts)
     cells = {
         "title": _text(title),
@@ -197,7 +188,7 @@ def _compose(facts: Facts, title: str, call: str) -> str:
         "references": "".join(f"<li>{_reference(reference)}</li>" for reference in references),
         "call": _text(call),
         "versions": _text(
-            f"epluribus {epluribus.__version__}, NumPy {np.__version__}, "
+            f"epluribus {__version__}, NumPy {np.__version__}, "
             f"Python {platform.python_version()}"
         ),
         "data": _script_data(
@@ -271,7 +262,7 @@ def _table(
 
 def _tiles(facts: Facts) -> str:
     best, (low, high) = facts.best, facts.n_clusters.interval
-    units = unit(best.loss)
+    units = best.loss.unit
     tiles = [
         ("clusters", f"{best.n_clusters:,}"),
         ("items", f"{best.labels.size:,}"),
@@ -330,7 +321,7 @@ def _clusters(facts: Facts) -> str:
 
 def _items(facts: Facts) -> dict[str, Any]:
     """Columns of the table of items, uncertain ones first."""
-    table, names = facts.items, item_names(facts.draws)
+    table, names = facts.items, facts.draws.item_names
     if table is None:
         first = range(min(_ITEMS, len(names)))
         none = [None] * len(first)
@@ -403,7 +394,7 @@ def _for_canvas(facts: Facts) -> dict[str, Any] | None:
     picture = facts.heatmap
     if picture is None:
         return None
-    edges, order, names = picture["edges"], picture["items"], item_names(facts.draws)
+    edges, order, names = picture["edges"], picture["items"], facts.draws.item_names
     rows = []
     for begin, end in pairwise(edges):
         first, last = _short(names[order[begin]]), _short(names[order[end - 1]])
@@ -535,12 +526,12 @@ def _ball(facts: Facts) -> str:
         (name, int(bound[0].max()) + 1, number(float(distance)), _sizes(bound[0]), len(bound))
         for name, bound, distance in zip(names, bounds, ball.distances, strict=True)
     ]
-    units = unit(ball.loss)
+    units = ball.loss.unit
     distance = f"distance ({units})" if units else "distance"
     head = ("edge of the ball", "clusters", distance, "sizes", "partitions so far away")
     text = (
         f"With probability {share(ball.mass)} the partition is within "
-        f"{with_unit(number(ball.radius), ball.loss)} ({ball.loss.name}) of the estimate: "
+        f"{ball.loss.with_unit(number(ball.radius))} ({ball.loss.name}) of the estimate: "
         f"{count(ball.n_inside, 'distinct partition')} among the draws."
     )
     return f"<p>{_text(text)}</p>" + _table(

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from epluribus import losses, uncertainty
+from epluribus._parallel import Stopper
 from epluribus._progress import make_progress
 from epluribus._validate import make_rng
-from epluribus._words import count
-from epluribus.losses.expected import loss
+from epluribus._text import count
+from epluribus.losses.values import loss
 from epluribus.report.pictures import heatmap
-from epluribus.search.minimize import minimize
-from epluribus.uncertainty._run import draw_losses
-from epluribus.uncertainty._table import sentence_list
+from epluribus.search import minimize
+from epluribus.engine import draw_losses
+from epluribus._text import sentence_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,8 +83,11 @@ class Facts:
     """What was left out, and why, in sentences."""
     interrupted: bool = False
     """Whether all the rest was left out after Ctrl-C."""
-    bound: str = ""
-    """The bound on the number of clusters of the search, in words; empty if there was none."""
+
+    @property
+    def bound(self) -> str:
+        """The bound on the number of clusters of the search, in words; empty if there was none."""
+        return self.best.settings.bound
 
 
 class _Steps:
@@ -124,7 +128,6 @@ def gather(
     best: Estimate,
     draws: Draws,
     *,
-    bound: str = "",
     level: float = 0.95,
     rng: RngLike = None,
     n_jobs: int | None = None,
@@ -135,7 +138,7 @@ def gather(
 
     The first Ctrl-C leaves out the step it meets and all that follow; `brief` leaves out all.
     """
-    bar = make_progress(progress, 9, "report")
+    bar = make_progress(progress, 9, "report", Stopper())
     steps = _Steps(bar, brief)
     heavy = draws.n_items * draws.n_distinct > _HEAVY
     tables = min(draws.n_distinct, 200) ** 2 * (draws.n_items + int(draws.n_clusters.max()) ** 2)
@@ -191,7 +194,6 @@ def gather(
         certificate=certificate,
         skipped=steps.sentences,
         interrupted=steps.interrupted,
-        bound=bound,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._words import count, unit
+from epluribus._text import count
 from epluribus.draws import Draws
 from epluribus.report.words import share
 from epluribus.uncertainty.psm import psm
@@ -180,7 +180,7 @@ def trace_of_loss(facts: Facts) -> str:
             f'<polyline class="chain c{chain % _COLOURS}" points="{points}">'
             f"<title>chain {chain}</title></polyline>"
         )
-    units = unit(facts.best.loss)
+    units = facts.best.loss.unit
     label = "loss to the estimate" + (f" ({units})" if units else "")
     return (
         '<svg class="trace" role="img" aria-label="Loss between the estimate and the draws, one line '

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from epluribus._words import count, with_unit
+from epluribus._text import count
 
 if TYPE_CHECKING:
     from epluribus.report.facts import Facts
 
-__all__ = ["Check", "answer", "bound", "checks", "degenerate", "methods", "number", "share"]
+__all__ = ["Check", "answer", "checks", "degenerate", "methods", "number", "share"]
 
 _RHAT = 1.01
 _ESS = 400
@@ -84,13 +84,6 @@ def interval(low: int, high: int) -> str:
     return f"{low}" if low == high else f"between {low} and {high}"
 
 
-def bound(k: int | None, k_max: int | None) -> str:
-    """The bound on the number of clusters in words; empty if there is none."""
-    if k is not None:
-        return f"with exactly {count(k, 'cluster')}"
-    return "" if k_max is None else f"with at most {count(k_max, 'cluster')}"
-
-
 def degenerate(facts: Facts) -> str:
     """Why the draws say nothing on uncertainty; empty if they do."""
     draws = facts.draws
@@ -120,7 +113,7 @@ def answer(facts: Facts) -> str:
             "fair summary: see Modes"
         )
     tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
-    loss = with_unit(number(best.expected_loss), best.loss)
+    loss = best.loss.with_unit(number(best.expected_loss))
     text = (
         f"The best single partition of the {n_items} has {has}{largest}{several}. Of all partitions "
         f"{tried} it has the smallest expected posterior loss, {loss} ({best.loss.name}). "
@@ -271,7 +264,7 @@ def methods(facts: Facts, version: str) -> tuple[str, list[str]]:
         f"that minimizes the posterior expectation of {named} over all partitions {among} (Rastelli & "
         f"Friel 2018), found by a search{runs} with epluribus {version}{early}. The estimate has "
         f"{count(best.n_clusters, 'cluster')}; its expected loss is "
-        f"{with_unit(number(best.expected_loss), best.loss)}"
+        f"{best.loss.with_unit(number(best.expected_loss))}"
     )
     references = [_PAPER]
     if error is not None and not math.isnan(error.standard_error):
@@ -284,7 +277,7 @@ def methods(facts: Facts, version: str) -> tuple[str, list[str]]:
     if ball is not None:
         text += (
             f"The {100 * ball.level:g} % credible ball around it (Wade & Ghahramani 2018) has a radius "
-            f"of {with_unit(number(ball.radius), ball.loss)}. "
+            f"of {ball.loss.with_unit(number(ball.radius))}. "
         )
         references.append(_WADE)
     text += f"The number of clusters is {interval(*k.interval)} with posterior probability {share(k.mass)}."

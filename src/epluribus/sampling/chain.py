@@ -121,7 +121,7 @@ class Chain:
         """Whether all draws are there."""
         return self.done >= self.total
 
-    def run_block(self, stop: NDArray[np.int64]) -> None:
+    def run_block(self, stop: NDArray[np.uint8]) -> None:
         """Some steps more, for about a tenth of a second."""
         begin = time.perf_counter()
         until = min(self.done + self._block, self.total)
@@ -132,7 +132,7 @@ class Chain:
         elif seconds > 2 * _BLOCK_SECONDS:
             self._block = max(1, self._block // 2)
 
-    def run_until(self, until: int, stop: NDArray[np.int64]) -> None:
+    def run_until(self, until: int, stop: NDArray[np.uint8]) -> None:
         """Run to the given step, or until `stop` is set."""
         settings = np.array([self.burn_in, self.thin, until], dtype=np.int64)
         while self.clock[0] < until and stop[0] == 0:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.io.files import write_arrays
+from epluribus._files import write_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

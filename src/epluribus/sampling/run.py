@@ -1,8 +1,8 @@
 """Running chains: threads, burn-in and thinning, progress, checkpoints, interrupts.
 
 Threads take the chain that is furthest behind and run it for about a tenth of a second, so that all
-chains advance together whatever their number. The calling thread only waits: it moves the bar,
-writes checkpoints and hears Ctrl-C. Each chain has a generator of its own, spawned by its number,
+chains advance together whatever their number. The calling thread only waits: it moves the bar and
+writes checkpoints (Ctrl-C is heard in `_parallel`). Each chain has a generator of its own, spawned by its number,
 so that results do not depend on the threads.
 """
 
@@ -11,17 +11,17 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epluribus._kernels.advance import KINDS
-from epluribus._parallel import resolve_jobs
+from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._validate import check_count, check_positive, make_rng
-from epluribus.draws import Draws, as_labels
+from epluribus.draws import Draws
+from epluribus.partition import as_labels
 from epluribus.models.base import Model
 from epluribus.sampling.chain import Chain
 from epluribus.sampling.checkpoint import read_checkpoint, write_checkpoint
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from epluribus._typing import IntArray, LabelsLike, RngLike
 
 __all__ = ["sample"]
-
-_WAIT_SECONDS = 0.1
-"""How often the calling thread looks around."""
-
 
 def sample(
     model: Model,
@@ -128,7 +124,8 @@ def sample(
         settings, chains = _continue(Path(resume), model, asked, schedule)
     header = {"model": model.fingerprint(), "schedule": schedule.tolist(), **settings}
     threads = min(resolve_jobs(n_jobs), len(chains))
-    bar = make_progress(progress, sum(chain.total for chain in chains), "sample")
+    stopper = Stopper()
+    bar = make_progress(progress, sum(chain.total for chain in chains), "sample", stopper)
     save = None
     if checkpoint is not None:
         target = Path(checkpoint)
@@ -139,8 +136,8 @@ def sample(
             write_checkpoint(target, header, chains, snapshots)
 
     begin = time.perf_counter()
-    run = _Run(chains, threads, bar, save, every)
-    interrupted = run.to_the_end()
+    _Run(chains, stopper, bar, save, every).to_the_end(threads)
+    interrupted = stopper.interrupted and not all(chain.finished for chain in chains)
     if min(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt("interrupted before the first draw was kept")
     seconds = time.perf_counter() - begin
@@ -249,29 +246,43 @@ class _Run:
     def __init__(
         self,
         chains: list[Chain],
-        n_threads: int,
+        stopper: Stopper,
         bar: Progress,
         save: Callable[[list[dict[str, Any]]], None] | None,
         every: float,
     ) -> None:
-        self.chains, self.n_threads, self.bar = chains, n_threads, bar
+        self.chains, self.stopper, self.bar = chains, stopper, bar
         self.save, self.every = save, every
-        self.stop: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self.lock = threading.Lock()
         self.waiting = [(c.done, number) for number, c in enumerate(chains) if not c.finished]
         heapq.heapify(self.waiting)
         self.snapshots = [chain.snapshot() for chain in chains] if save else []
         self.taken = [time.perf_counter()] * len(chains)
+        self.saved = time.perf_counter()
+
+    def to_the_end(self, n_threads: int) -> None:
+        """Run all chains, or as far as they get until Ctrl-C."""
+        try:
+            run_tasks(
+                [self._work] * n_threads,
+                n_jobs=n_threads,
+                stopper=self.stopper,
+                while_waiting=self._look_around,
+            )
+        finally:
+            self.bar.close()
+        if self.save is not None:
+            self.save([chain.snapshot() for chain in self.chains])
 
     def _work(self) -> None:
         """One thread: the chain furthest behind, one block at a time."""
-        while self.stop[0] == 0:
+        while not self.stopper.flag[0]:
             with self.lock:
                 if not self.waiting:
                     return
                 number = heapq.heappop(self.waiting)[1]
             chain = self.chains[number]
-            chain.run_block(self.stop)
+            chain.run_block(self.stopper.flag)
             now = time.perf_counter()
             if self.save is not None and now - self.taken[number] > self.every / 2:
                 self.snapshots[number] = chain.snapshot()
@@ -280,39 +291,13 @@ class _Run:
                 with self.lock:
                     heapq.heappush(self.waiting, (chain.done, number))
 
-    def to_the_end(self) -> bool:
-        """Run all chains; whether the run was interrupted."""
-        interrupted = False
-        with ThreadPoolExecutor(max_workers=self.n_threads) as pool:
-            threads = [pool.submit(self._work) for _ in range(self.n_threads)]
-            try:
-                self._look_after(threads)
-            except KeyboardInterrupt:
-                interrupted = True
-            finally:
-                self.stop[0] = 1
-                wait(threads)
-                self.bar.close()
-        for thread in threads:
-            thread.result()  # raises what the thread raised
-        if self.save is not None:
-            self.save([chain.snapshot() for chain in self.chains])
-        return interrupted and not all(chain.finished for chain in self.chains)
-
-    def _look_after(self, threads: list[Future[None]]) -> None:
-        """Wait, show progress, save now and then."""
-        saved = time.perf_counter()
-        pending: set[Future[None]] = set(threads)
-        while pending:
-            done, pending = wait(pending, timeout=_WAIT_SECONDS)
-            if any(thread.exception() is not None for thread in done):
-                return
-            rates = _rates(self.chains)
-            info = {name: f"{100 * rate:.2g}%" for name, rate in rates.items()}
-            self.bar.show(sum(chain.done for chain in self.chains), info)
-            if self.save is not None and time.perf_counter() - saved > self.every:
-                self.save(list(self.snapshots))
-                saved = time.perf_counter()
+    def _look_around(self) -> None:
+        """Show progress, save now and then."""
+        info = {name: f"{100 * rate:.2g}%" for name, rate in _rates(self.chains).items()}
+        self.bar.show(sum(chain.done for chain in self.chains), info)
+        if self.save is not None and time.perf_counter() - self.saved > self.every:
+            self.save(list(self.snapshots))
+            self.saved = time.perf_counter()
 
 
 # --- results ---

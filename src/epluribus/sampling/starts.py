@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._validate import check_choice
-from epluribus.draws import as_labels
+from epluribus.partition import as_labels
 
 if TYPE_CHECKING:
     from epluribus._typing import IntArray

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._need import need
-from epluribus.io.files import write_arrays
-from epluribus.uncertainty.chains import coclustering_disagreement, ess, rhat
+from epluribus._validate import need
+from epluribus._files import write_arrays
+from epluribus.diagnostics import coclustering_disagreement, ess, rhat
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,10 +1,13 @@
-"""Where the search starts from.
+"""Where the search starts from, and the draws it looks at first.
 
 - ``"draws"``: a random draw of the sample;
 - ``"sequential"``: items in random order, each put where it costs least given those before;
 - ``"random"``: every item in a random one of about `k_max` clusters, as the paper advises;
 - ``"noisy"``: the best of ten random draws with a tenth of the items moved at random, in the manner
   of the paper's noisy MAP.
+
+A search over few draws is cheap, and the best partition of a few hundred draws is nearly that of all of
+them: what remains is a handful of items that one or two sweeps over the whole sample put right.
 """
 
 from __future__ import annotations
@@ -13,84 +16,92 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from epluribus.draws import as_labels
+from epluribus.engine import Engine, Settings
+from epluribus.partition import relabel
 
 if TYPE_CHECKING:
     from epluribus._typing import IntArray
     from epluribus.draws import Draws
-    from epluribus.search.objective import Objective
 
-__all__ = ["STARTS", "fit_clusters", "make_start"]
+__all__ = ["STARTS", "few_draws", "fit_clusters", "make_start", "noisy"]
 
 STARTS = ("draws", "sequential", "random", "noisy")
 
 _NOISE = 0.1
 """Share of the items that a noisy start moves at random."""
+_DRAWS = 200
+"""Draws that tell clusters apart well: the losses of two partitions differ by many standard errors."""
+_LABELS = 2_000_000
+"""With many items fewer draws do, since each holds more: this many labels in all ..."""
+_FEWEST = 32
+"""... but never fewer draws than this."""
+
+
+def few_draws(draws: Draws, rng: np.random.Generator, full: Engine) -> Engine:
+    """The engine over some of the draws, chosen at random; or `full` itself where that is small."""
+    n = min(_DRAWS, max(_FEWEST, _LABELS // draws.n_items))
+    if n >= draws.n_distinct:
+        return full
+    weights = draws.draw_weights
+    if np.all(weights == weights[0]):
+        rows = rng.choice(draws.n_draws, size=n, replace=False)
+    else:  # draws are taken with their weights as probabilities, so each counts 1
+        rows = rng.choice(draws.n_draws, size=n, p=weights / weights.sum())
+    columns, counts = np.unique(draws.index[rows], return_counts=True)
+    table = np.ascontiguousarray(draws.item_major[:, columns])
+    return Engine(table, counts.astype(np.float64), full.loss)
 
 
 def make_start(
     kind: str,
     draws: Draws,
-    objective: Objective,
+    engine: Engine,
     rng: np.random.Generator,
-    *,
-    k_min: int,
-    k_max: int,
+    settings: Settings,
     map_labels: IntArray | None = None,
 ) -> IntArray:
-    """Labels of a start of the given kind with k_min to k_max clusters."""
+    """Labels of a start of the given kind, within the bounds of the settings."""
     if kind == "draws":
         labels = _random_draw(draws, rng)
     elif kind == "sequential":
-        labels = objective.allocate(rng.permutation(draws.n_items), k_max=k_max)
+        labels = engine.allocate(rng.permutation(draws.n_items), settings.k_max)
     elif kind == "random":
-        labels = _random(draws, rng, k_max)
+        # About k_max clusters; without a bound twice as many as any draw has.
+        k = min(settings.k_max or draws.n_items, 2 * int(draws.n_clusters.max()), draws.n_items)
+        labels = relabel(rng.integers(k, size=draws.n_items))
     else:
-        labels = _noisy(draws, objective, rng, map_labels)
-    return fit_clusters(labels, objective, rng, k_min=k_min, k_max=k_max)
+        if map_labels is None:
+            candidates = [_random_draw(draws, rng) for _ in range(10)]
+            map_labels = min(candidates, key=engine.value_of)
+        labels = relabel(noisy(map_labels, rng))
+    return fit_clusters(labels, engine, rng, settings)
 
 
 def fit_clusters(
-    labels: IntArray, objective: Objective, rng: np.random.Generator, *, k_min: int, k_max: int
+    labels: IntArray, engine: Engine, rng: np.random.Generator, settings: Settings
 ) -> IntArray:
-    """The labels themselves, or with clusters joined or items set apart to have k_min..k_max."""
+    """The labels themselves, or with clusters joined or items set apart to be within the bounds."""
     k = int(labels.max()) + 1
-    if k > k_max:
-        # Joining only: k_min = k_max stops the merges as soon as the bound is met.
-        return objective.merge(labels, k_min=k_max, k_max=k_max)
-    if k < k_min:
-        labels = labels.copy()
-        sizes = np.bincount(labels)
-        for i in rng.permutation(len(labels)):
-            if k == k_min:
-                break
-            if sizes[labels[i]] > 1:
-                sizes[labels[i]] -= 1
-                labels[i] = k
-                k += 1
-                sizes = np.append(sizes, 1)
-        return as_labels(labels)
-    return labels
+    if settings.k_max is not None and k > settings.k_max:
+        # Joining only: k_min = k_max ends the joins as soon as the bound is met. Not to be stopped.
+        return engine.merge(labels, Settings(k_min=settings.k_max, k_max=settings.k_max))
+    labels, sizes = labels.copy(), np.bincount(labels, minlength=max(k, settings.k_min))
+    for i in rng.permutation(len(labels)) if k < settings.k_min else ():
+        if k < settings.k_min and sizes[labels[i]] > 1:
+            sizes[labels[i]] -= 1
+            labels[i], sizes[k] = k, 1
+            k += 1
+    return relabel(labels)
 
 
 def _random_draw(draws: Draws, rng: np.random.Generator) -> IntArray:
-    chosen = rng.choice(draws.n_distinct, p=draws.weights / draws.total_weight)
+    chosen = rng.choice(draws.n_distinct, p=draws.shares)
     return draws.distinct[chosen].astype(np.int64)
 
 
-def _random(draws: Draws, rng: np.random.Generator, k_max: int) -> IntArray:
-    """About k_max clusters; without a bound twice as many as any draw has."""
-    k = min(k_max, 2 * int(draws.n_clusters.max()), draws.n_items)
-    return as_labels(rng.integers(k, size=draws.n_items))
-
-
-def _noisy(
-    draws: Draws, objective: Objective, rng: np.random.Generator, map_labels: IntArray | None
-) -> IntArray:
-    if map_labels is None:
-        candidates = [_random_draw(draws, rng) for _ in range(10)]
-        map_labels = min(candidates, key=objective.value_of)
-    labels = map_labels.copy()
-    moved = rng.random(draws.n_items) < _NOISE
-    labels[moved] = rng.integers(int(labels.max()) + 1, size=int(moved.sum()))
-    return as_labels(labels)
+def noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:
+    """The partition with a tenth of the items moved to random clusters."""
+    out = labels.copy()
+    moved = rng.random(out.size) < _NOISE
+    out[moved] = rng.integers(int(out.max()) + 1, size=int(moved.sum()))
+    return out

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from epluribus.estimate import Estimate
     from epluribus.models.base import Model
     from epluribus.sampling.trace import Trace
-    from epluribus.search.compare import Comparison
-    from epluribus.search.greedy import Run
+    from epluribus.estimate import Comparison
+    from epluribus.estimate import Run
 
 __all__ = ["LOSSES", "Analysis", "Protocol", "analyze", "law_of_clusters"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from epluribus import plots
 from epluribus.datasets import FrenchBlogs, load_french_blogs
-from epluribus.losses.expected import expected_loss
+from epluribus.engine import expected_loss
 from epluribus.models import StochasticBlockModel
 from epluribus.plots._figure import new_figure
 from epluribus.sampling import sample

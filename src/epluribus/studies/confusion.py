@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from epluribus.draws import Draws, as_labels
-from epluribus.losses.expected import expected_loss
+from epluribus.draws import Draws
+from epluribus.partition import as_labels
+from epluribus.engine import expected_loss
 from epluribus.partition import contingency
 
 if TYPE_CHECKING:

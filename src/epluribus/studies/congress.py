@@ -9,7 +9,7 @@ import numpy as np
 
 from epluribus import plots
 from epluribus.datasets import CongressVotes, load_congress_votes
-from epluribus.losses.expected import expected_loss
+from epluribus.engine import expected_loss
 from epluribus.models import LatentBlockModel
 from epluribus.plots._figure import new_figure
 from epluribus.search import minimize

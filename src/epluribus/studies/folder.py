@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from epluribus.io.files import write_whole
+from epluribus._files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from epluribus._typing import IntArray
     from epluribus.estimate import Estimate
-    from epluribus.search.greedy import Run
+    from epluribus.estimate import Run
     from epluribus.studies.analysis import Analysis
     from epluribus.studies.facts import Facts
 

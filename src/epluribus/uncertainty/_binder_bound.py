@@ -22,21 +22,16 @@ Mathematical Programming 45, 59-96. doi:10.1007/BF01589097
 
 from __future__ import annotations
 
-import threading
-import time
-from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epluribus._kernels.triangles import least_costs, pack_triangles, worst_triangles
-from epluribus._parallel import run_tasks
+from epluribus._parallel import run_apart, run_tasks
 from epluribus.uncertainty.psm import Rows, map_rows, psm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from epluribus._parallel import Stopper
@@ -156,15 +151,15 @@ class _Programme:
 
         matrix, pairs = self._matrix()
         cost = self.price.ravel()[pairs]
-        left = None if stopper.deadline is None else stopper.deadline - time.perf_counter()
-        if left is not None and left <= 0:
+        left = stopper.left
+        if left == 0:
             return False
         options = {} if left is None else {"time_limit": left}
         ones = np.ones(len(self.cuts))
         solve = partial(
             linprog, cost, A_ub=matrix, b_ub=ones, bounds=(0, 1), method="highs", options=options
         )
-        found = _watched(solve, stopper)
+        found = run_apart(solve, stopper)
         if found is None or found.status != 0:
             return False
         multipliers = np.maximum(0.0, -found.ineqlin.marginals)
@@ -200,27 +195,6 @@ class _Programme:
         starts = np.arange(0, 3 * len(sides) + 1, 3)
         shape = (len(sides), len(pairs))
         return csr_array((signs, column.ravel(), starts), shape=shape), pairs
-
-
-def _watched(solve: Callable[[], Any], stopper: Stopper) -> Any:
-    """What the solver returns; None if it was interrupted: it is left to its time limit then."""
-    found: Future[Any] = Future()
-
-    def work() -> None:
-        try:
-            found.set_result(solve())
-        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
-            found.set_exception(error)
-
-    threading.Thread(target=work, daemon=True).start()
-    while not stopper.interrupted:
-        try:
-            return found.result(timeout=0.1)
-        except TimeoutError:
-            continue
-        except KeyboardInterrupt:
-            stopper.interrupt()
-    return None
 
 
 def _pair(i: IntArray, j: IntArray, n: int) -> IntArray:

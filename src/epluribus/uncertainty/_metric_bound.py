@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._parallel import run_tasks
-from epluribus.losses.expected import loss_values
-from epluribus.uncertainty._inputs import shares
+from epluribus.losses.values import loss_values
 from epluribus.uncertainty.psm import Rows, map_rows
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def triangle_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> f
     if np.all(weights == weights[0]):  # each draw by itself: all have one weight
         columns, mass = draws.index, np.full(draws.n_draws, 1.0 / draws.n_draws)
     else:
-        columns, mass = np.arange(draws.n_distinct), shares(draws)
+        columns, mass = np.arange(draws.n_distinct), draws.shares
     n_blocks = -(-len(columns) // _BLOCK)
     # Draws of a block are far apart in the sample: neighbours of a chain are alike.
     blocks = [np.arange(first, len(columns), n_blocks) for first in range(n_blocks)]
@@ -113,6 +112,6 @@ def item_bound(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> floa
 def _expected_log_size(draws: Draws) -> NDArray[np.float64]:
     """For each item the mean of log2 of the size of its cluster in a draw."""
     total = np.zeros(draws.n_items)
-    for row, weight in zip(draws.distinct, shares(draws), strict=True):
+    for row, weight in zip(draws.distinct, draws.shares, strict=True):
         total += weight * np.log2(np.bincount(row))[row]
     return total

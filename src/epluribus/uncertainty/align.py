@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus.draws import Draws, as_draws
-from epluribus.io.convert import to_source
-from epluribus.uncertainty._inputs import read_labels, shares
-from epluribus.uncertainty._table import plain_table
+from epluribus.readers.convert import to_source
+from epluribus.partition import as_labels
+from epluribus._text import plain_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -146,7 +146,7 @@ def align(
     array([-0.7,  5.1])
     """
     sample = as_draws(draws)
-    labels = read_labels(best, sample.n_items)
+    labels = as_labels(best, sample.n_items)
     if parameters is not None and raw_labels is None:
         if isinstance(draws, Draws):
             raise ValueError(
@@ -156,7 +156,7 @@ def align(
         raw_labels = draws
     aligned = _aligned(sample, labels)
     k = int(labels.max()) + 1
-    mass = shares(sample)
+    mass = sample.shares
     probabilities = np.stack([(aligned == g).T @ mass for g in range(k)], axis=1)
     table = aligned[sample.index]
     return Alignment(

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._words import count, with_unit
-from epluribus.uncertainty._inputs import check_fraction, read, shares
-from epluribus.uncertainty._run import draw_losses
-from epluribus.uncertainty._table import plain_table
+from epluribus._text import count
+from epluribus._validate import check_fraction
+from epluribus.estimate import read_best
+from epluribus.engine import draw_losses
+from epluribus._text import plain_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +106,7 @@ class CredibleBall:
             f"{count(int(self.labels.max()) + 1, 'cluster')} of {count(len(self.labels), 'item')}"
         )
         size = (
-            f"  radius {with_unit(f'{self.radius:.6g}', self.loss)} ({self.loss.name}), "
+            f"  radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
             f"mass {self.mass:.4g}, {count(self.n_inside, 'distinct partition')} inside"
         )
         return "\n".join([head, size, *(f"  {line}" for line in table)])
@@ -156,11 +157,11 @@ def credible_ball(
     >>> ball.lower
     array([[0, 0, 1, 2]])
     """
-    labels, sample, chosen = read(best, draws, loss)
+    labels, sample, chosen = read_best(best, draws, loss)
     share = check_fraction(level, "level")
     distance = draw_losses(labels, sample, chosen)
     tie = _TIE * float(np.abs(distance).max())
-    radius, inside = _smallest(distance, shares(sample), share, tie)
+    radius, inside = _smallest(distance, sample.shares, share, tie)
     n_clusters = _n_clusters(sample)
     edge = [
         _farthest(sample, distance, members, tie)

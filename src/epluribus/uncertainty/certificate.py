@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus.losses import available, get
-from epluribus.losses.binder import square
+from epluribus.losses.pairs import square
 from epluribus.losses.information import xlogx
-from epluribus.search.exact import best_of_all
+from epluribus.search._exact import best_of_all
 from epluribus.uncertainty._binder_bound import binder_bound
-from epluribus.uncertainty._inputs import read, shares
+from epluribus.estimate import read_best
 from epluribus.uncertainty._metric_bound import item_bound, triangle_bound
-from epluribus.uncertainty._run import check_interrupt, draw_losses
+from epluribus.engine import draw_losses
 
 if TYPE_CHECKING:
     from epluribus._typing import DrawsLike, LabelsLike, LossLike
@@ -148,11 +148,11 @@ def certificate(
     'proved optimal'
     """
     began = time.perf_counter()
-    labels, sample, chosen = read(best, draws, loss)
+    labels, sample, chosen = read_best(best, draws, loss)
     stopper = Stopper(time_limit)
-    value = float(draw_losses(labels, sample, chosen) @ shares(sample))
+    value = float(draw_losses(labels, sample, chosen) @ sample.shares)
     bound, method = _lower_bound(sample, chosen, stopper, resolve_jobs(n_jobs))
-    check_interrupt(stopper)
+    stopper.check()
     # The minimum is not above the partition's own loss; rounding may say so.
     bound = min(bound, value)
     return Certificate(value, bound, method, chosen, time.perf_counter() - began)
@@ -161,9 +161,9 @@ def certificate(
 def _lower_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> tuple[float, str]:
     """The best bound that is known for this loss, and its name."""
     if draws.n_items <= _EXACT_ITEMS:
-        return best_of_all(draws, loss, 1, draws.n_items)[1], "enumeration of all partitions"
+        return best_of_all(draws, loss)[1], "enumeration of all partitions"
     if loss.name == "zero_one" and loss == get("zero_one"):
-        return 1.0 - float(shares(draws).max()), "the most probable draw"
+        return 1.0 - float(draws.shares.max()), "the most probable draw"
     cost = _cost(loss, draws.n_items, square, joint=1.0)
     if cost is not None:
         return binder_bound(draws, cost, stopper, n_jobs), "linear programming"

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from epluribus._parallel import resolve_jobs
-from epluribus.uncertainty._inputs import item_names, read
-from epluribus.uncertainty._run import draw_losses
-from epluribus.uncertainty.chains import coclustering_disagreement, ess, rhat
+from epluribus.estimate import read_best
+from epluribus.engine import draw_losses
+from epluribus.diagnostics import coclustering_disagreement, ess, rhat
 from epluribus.uncertainty.psm import Rows, map_rows
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def error(
     >>> found.mixed, round(found.expected_loss, 3), round(found.standard_error, 3)
     (True, 0.538, 0.019)
     """
-    labels, sample, chosen = read(best, draws, loss)
+    labels, sample, chosen = read_best(best, draws, loss)
     mean = _mean(draw_losses(labels, sample, chosen)[sample.index], sample)
     disagreement, pair = _disagreement(sample, resolve_jobs(n_jobs))
     return MonteCarloError(
@@ -241,8 +241,8 @@ def compare(
     >>> print(epl.uncertainty.compare([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], z.astype(int)))
     A is better than B by 0.619 +- 0.025 (vi)
     """
-    first, sample, chosen = read(a, draws, loss, "a")
-    second, _, _ = read(b, sample, chosen, "b")
+    first, sample, chosen = read_best(a, draws, loss, "a")
+    second, _, _ = read_best(b, sample, chosen, "b")
     values = [draw_losses(labels, sample, chosen)[sample.index] for labels in (first, second)]
     mean = _mean(values[0] - values[1], sample)
     means = [float(value @ sample.draw_weights / sample.total_weight) for value in values]
@@ -298,7 +298,7 @@ def _disagreement(draws: Draws, n_jobs: int) -> tuple[float, tuple[str, str] | N
 
     found = map_rows(draws, largest, n_jobs)
     value, i, j = max(found, key=lambda one: one[0])
-    names = item_names(draws)
+    names = draws.item_names
     return value, (names[min(i, j)], names[max(i, j)])
 
 

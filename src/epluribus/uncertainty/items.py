@@ -29,12 +29,13 @@ import numpy as np
 from epluribus._kernels.support import Shares, cluster_recovery, item_support, members_support
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus.losses.base import Loss
-from epluribus.losses.binder import square
-from epluribus.search.members import collect_sets
-from epluribus.search.objective import walking_pays
-from epluribus.uncertainty._inputs import item_names, read, shares
-from epluribus.uncertainty._run import draw_losses, parts, run_all
-from epluribus.uncertainty._table import plain_table, to_frame
+from epluribus.losses.pairs import square
+from epluribus.engine.members import collect_sets
+from epluribus.engine.tables import tables_pay
+from epluribus.estimate import read_best
+from epluribus._parallel import parts, run_all
+from epluribus.engine import draw_losses
+from epluribus._text import plain_table, to_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,10 +209,10 @@ def items(
     0           0        1          1                  0.125       0.03656
     1           0        1          1                  0.125       0.03656
     """
-    labels, sample, chosen = read(best, draws, loss)
+    labels, sample, chosen = read_best(best, draws, loss)
     support = _support(labels, sample, chosen, resolve_jobs(n_jobs))
     return ItemTable(
-        names=item_names(sample),
+        names=sample.item_names,
         labels=labels,
         support=support.own,
         runner_up=support.runner_up,
@@ -252,7 +253,7 @@ def clusters(
     1           2       0.5       0.875        0       0.75        0.5
     0           2         1       0.875        1     0.9167       0.75
     """
-    labels, sample, chosen = read(best, draws, "binder")
+    labels, sample, chosen = read_best(best, draws, "binder")
     support = _support(labels, sample, chosen, resolve_jobs(n_jobs))
     sizes = np.bincount(labels)
     nearest, most = _nearest(support.between, sizes)
@@ -292,7 +293,7 @@ def _support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> _Suppor
     sizes = np.bincount(labels)
     step = max(256, min(8192, _CELLS // len(sizes)))
     part, constant = _shares(labels, draws, loss)
-    count = _by_members if walking_pays(draws.item_major, loss) else _by_tables
+    count = _by_tables if tables_pay(draws.item_major, draws.n_clusters, loss) else _by_members
     stopper = Stopper()
     fill = count(draws, labels, sizes, part, stopper)
     tasks: list[Callable[[], _Support]] = [
@@ -310,7 +311,7 @@ def _by_tables(
     draws: Draws, labels: IntArray, sizes: IntArray, part: Shares, stopper: Stopper
 ) -> Callable[[int, int, _Together], None]:
     """Counts from the contingency table of each draw in turn."""
-    rows, mass = np.ascontiguousarray(draws.distinct), shares(draws)
+    rows, mass = np.ascontiguousarray(draws.distinct), draws.shares
     k, groups = len(sizes), int(rows.max()) + 1
 
     def fill(begin: int, end: int, out: _Together) -> None:
@@ -320,7 +321,7 @@ def _by_tables(
                 break
             scaled = part._replace(scale=part.scale[some])
             item_support(
-                rows[some], mass[some], labels, begin, end, scaled, table, group_sizes, *out
+                rows[some], mass[some], labels, sizes, begin, end, scaled, table, group_sizes, *out
             )
 
     return fill
@@ -389,7 +390,7 @@ def _nearest(between: Any, sizes: IntArray) -> tuple[IntArray, NDArray[np.float6
 def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
     """How an item's part is computed, and what every item has besides."""
     n = draws.n_items
-    mass = shares(draws)
+    mass = draws.shares
     per_item = np.maximum(np.arange(n + 1), 1)
     f1, f2, f3 = (table / per_item for table in loss.tables(n))
     if loss.linear:
@@ -418,7 +419,7 @@ def _recovery(labels: IntArray, draws: Draws) -> tuple[NDArray[np.float64], NDAr
     member, first = np.argsort(labels, kind="stable"), np.append(0, np.cumsum(np.bincount(labels)))
     count, sizes = np.zeros(groups, np.int64), np.empty(groups, np.int64)
     jaccard, found = np.zeros(k), np.zeros(k)
-    mass = shares(draws)
+    mass = draws.shares
     for some in parts(len(rows), 2 * len(labels) + groups):
         cluster_recovery(rows[some], mass[some], member, first, count, sizes, jaccard, found)
     return np.minimum(jaccard, 1.0), np.minimum(found, 1.0)

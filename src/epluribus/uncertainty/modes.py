@@ -34,15 +34,15 @@ import numpy as np
 from epluribus import losses
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._validate import check_count, make_rng
-from epluribus._words import percent, with_unit
+from epluribus._text import percent
 from epluribus.draws import as_draws
-from epluribus.losses.expected import loss_values
-from epluribus.search.greedy import descend
-from epluribus.search.minimize import minimize
-from epluribus.search.objective import Objective
-from epluribus.uncertainty._inputs import shares
-from epluribus.uncertainty._run import draw_losses, run_all
-from epluribus.uncertainty._table import plain_table, sentence_list
+from epluribus.losses.values import loss_values
+from epluribus.engine import Engine, Settings
+from epluribus.search._greedy import descend
+from epluribus.search import minimize
+from epluribus._parallel import run_all
+from epluribus.engine import draw_losses
+from epluribus._text import plain_table, sentence_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +127,7 @@ class Modes:
         )
         return (
             f"{verdict} fall into {self.n_modes} groups ({share}) whose modes are "
-            f"{with_unit(far, self.loss)} apart ({self.loss.name}), while a draw is "
+            f"{self.loss.with_unit(far)} apart ({self.loss.name}), while a draw is "
             f"{self.expected_loss:.3g} from its own mode on average; with a single partition that "
             f"would be {self.single_loss:.3g}.{self._tiny()}"
         )
@@ -384,7 +384,7 @@ class _Fitter:
             return labels
         group = self.draws[np.flatnonzero(np.isin(self.draws.index, columns))]
         found = self._search(group, self.rngs[-1])
-        value = loss_values(labels, group, self.loss) @ shares(group)
+        value = loss_values(labels, group.item_major, self.loss) @ group.shares
         return found.labels if found.expected_loss <= value else labels
 
 
@@ -392,7 +392,7 @@ def _start(
     draws: Draws, loss: Loss, m: int, rng: np.random.Generator, stopper: Stopper
 ) -> tuple[IntArray, float]:
     """Modes from draws chosen far apart: each with probability in proportion to its loss (k-means++)."""
-    chance = shares(draws)
+    chance = draws.shares
     chosen: list[IntArray] = []
     nearest = np.full(draws.n_distinct, np.inf)
     for _ in range(m):
@@ -400,7 +400,7 @@ def _start(
             break
         at = int(rng.choice(draws.n_distinct, p=chance / chance.sum()))
         chosen.append(draws.distinct[at].astype(np.int64))
-        nearest = np.minimum(nearest, np.maximum(0.0, loss_values(chosen[-1], draws, loss)))
+        nearest = np.minimum(nearest, np.maximum(0.0, loss_values(chosen[-1], draws.item_major, loss)))
         chance = draws.weights * nearest
     return _alternate(draws, loss, np.stack(chosen), rng, stopper)
 
@@ -435,10 +435,10 @@ def _alternate(
         labels = np.stack(
             [
                 descend(
-                    Objective.of(draws, loss, groups[number]),
+                    Engine.of(draws, loss, groups[number]),
                     labels[number],
                     rng,
-                    stop=stopper.flag,
+                    Settings(stopper=stopper),
                 ).labels
                 for number in kept
             ]
@@ -463,12 +463,12 @@ def _groups(draws: Draws, loss: Loss, labels: IntArray) -> list[IntArray]:
 
 def _value(table: NDArray[np.float64], draws: Draws) -> float:
     """V: the mean loss between a draw and its nearest mode."""
-    return float(table.min(axis=0) @ shares(draws))
+    return float(table.min(axis=0) @ draws.shares)
 
 
 def _mass(table: NDArray[np.float64], draws: Draws) -> NDArray[np.float64]:
     """Probability of the draws nearest to each mode."""
-    return np.bincount(table.argmin(axis=0), weights=shares(draws), minlength=len(table)).astype(
+    return np.bincount(table.argmin(axis=0), weights=draws.shares, minlength=len(table)).astype(
         np.float64
     )
 
@@ -477,7 +477,7 @@ def _silhouette(table: NDArray[np.float64], draws: Draws) -> float:
     """Mean of (b - a) / max(a, b), a the loss to the nearest mode and b to the next."""
     a, b = np.partition(table, 1, axis=0)[:2]
     each = np.divide(b - a, b, out=np.zeros_like(b), where=b > 0)
-    return float(each @ shares(draws))
+    return float(each @ draws.shares)
 
 
 def _result(draws: Draws, loss: Loss, labels: IntArray, fitter: _Fitter, automatic: bool) -> Modes:
@@ -485,7 +485,7 @@ def _result(draws: Draws, loss: Loss, labels: IntArray, fitter: _Fitter, automat
     labels = labels[order]
     table = _distances(draws, loss, labels)
     nearest, mass = table.argmin(axis=0), _mass(table, draws)
-    within = np.bincount(nearest, weights=table.min(axis=0) * shares(draws), minlength=len(labels))
+    within = np.bincount(nearest, weights=table.min(axis=0) * draws.shares, minlength=len(labels))
     between: list[Any] = [
         loss_values(mode, np.ascontiguousarray(labels.T.astype(np.uint32)), loss) for mode in labels
     ]

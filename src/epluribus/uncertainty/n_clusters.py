@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epluribus.draws import as_draws
-from epluribus.uncertainty._inputs import check_fraction, read_labels
-from epluribus.uncertainty._table import plain_table
+from epluribus._validate import check_fraction
+from epluribus.partition import as_labels
+from epluribus._text import plain_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,7 +105,7 @@ def n_clusters_posterior(
     """
     sample = as_draws(draws)
     share = check_fraction(level, "level")
-    labels = None if best is None else read_labels(best, sample.n_items)
+    labels = None if best is None else as_labels(best, sample.n_items)
     mass = np.bincount(sample.n_clusters, weights=sample.draw_weights) / sample.total_weight
     low = int(np.flatnonzero(mass)[0])
     probabilities = mass[low:]

@@ -18,8 +18,8 @@ import numpy as np
 from epluribus._kernels.together import keep_above, together_counts, together_weights
 from epluribus._parallel import resolve_jobs
 from epluribus.draws import Draws, as_draws
-from epluribus.uncertainty._inputs import check_fraction
-from epluribus.uncertainty._run import run_all
+from epluribus._parallel import run_all
+from epluribus._validate import check_fraction
 
 if TYPE_CHECKING:
     from collections.abc import Callable

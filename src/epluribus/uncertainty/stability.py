@@ -19,9 +19,10 @@ from epluribus import losses
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import as_draws
 from epluribus.losses import binder, vi
-from epluribus.losses.expected import expected_loss, loss_values
-from epluribus.search.minimize import minimize
-from epluribus.uncertainty._table import plain_table, to_frame
+from epluribus.engine import expected_loss
+from epluribus.losses.values import loss_values
+from epluribus.search import minimize
+from epluribus._text import plain_table, to_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

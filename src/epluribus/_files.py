@@ -1,0 +1,88 @@
+"""Writing files: the target is checked before the work, and a file is written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+__all__ = ["STREAM", "check_target", "write_arrays", "write_columns", "write_csv", "write_whole"]
+
+STREAM = "-"
+"""The name that means standard input or standard output."""
+
+
+def check_target(path: Path, endings: Sequence[str], what: str = "The output") -> str:
+    """The ending of a path that can be written to, checked before a long run."""
+    kind = path.suffix.lower()
+    if kind not in endings:
+        allowed = ", ".join(endings[:-1]) + f" or {endings[-1]}" if endings[1:] else endings[0]
+        raise ValueError(f"{what} '{path}' must end in {allowed}; it ends in '{kind}'.")
+    _check_folder(path)
+    return kind
+
+
+def _check_folder(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder '{path.parent}' to write '{path.name}' into.")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(
+            f"The folder '{path.parent}' is not writable; '{path.name}' cannot be put there."
+        )
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Write to a temporary file beside the target, then rename: nobody ever sees half a file."""
+    _check_folder(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+    os.close(handle)
+    beside = Path(name)
+    try:
+        write(beside)
+        beside.chmod(0o666 & ~_umask())  # mkstemp gives a file that only its owner can read
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)  # the only way to read it is to set it
+    os.umask(mask)
+    return mask
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Any], *, compress: bool = False) -> None:
+    """Arrays by name, as NumPy's npz, under exactly this name."""
+    save: Callable[..., None] = np.savez_compressed if compress else np.savez
+
+    def write(target: Path) -> None:
+        with target.open("wb") as stream:  # given a name, savez would add an ending to it
+            save(stream, **arrays)
+
+    write_whole(path, write)
+
+
+def write_csv(target: Path | TextIO, rows: Iterable[Iterable[Any]]) -> None:
+    """Rows of cells as csv, to a file or to an open stream."""
+    if not isinstance(target, Path):
+        csv.writer(target, lineterminator="\n").writerows(rows)
+        return
+
+    def write(beside: Path) -> None:
+        with beside.open("w", encoding="utf-8", newline="") as stream:
+            write_csv(stream, rows)
+
+    write_whole(target, write)
+
+
+def write_columns(target: Path | TextIO, columns: Mapping[str, Any]) -> None:
+    """Columns by name as csv, the names in the first row."""
+    lists = [c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()]
+    write_csv(target, [list(columns), *zip(*lists, strict=True)])

@@ -1,0 +1,63 @@
+"""The function f0 of a loss, compiled for a row of clusters at a time.
+
+    cost[s] += weight * f0(joint + gain[s], size[s], group, n_items)    for all s
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import cfunc, njit, types
+from numpy.typing import NDArray
+
+from epluribus._kernels._jit import JIT_ENABLED, OPTIONS, kernel
+
+__all__ = ["compile_row", "row_costs", "row_values"]
+
+_ARRAY = types.Array(types.float64, 1, "C")
+_ROW = types.void(
+    _ARRAY, types.float64, _ARRAY, types.float64, types.float64, types.float64, _ARRAY
+)
+
+
+def compile_row(f0: Callable[..., float]) -> Any:
+    """A function ``row(gain, joint, size, group, n_items, weight, cost)`` that adds to `cost`.
+
+    The result has one type whatever f0 is, so that the kernels that call it are compiled once and
+    kept on disk.
+    """
+    f0_compiled = njit(**OPTIONS)(f0)
+
+    def row(gain, joint, size, group, n_items, weight, cost):  # type: ignore[no-untyped-def]
+        for s in range(cost.shape[0]):
+            cost[s] += weight * f0_compiled(joint + gain[s], size[s], group, n_items)
+
+    return cfunc(_ROW, **OPTIONS)(row) if JIT_ENABLED else row
+
+
+@kernel
+def row_values(
+    row: Any,
+    joint: NDArray[np.float64],
+    size: NDArray[np.float64],  # (1,)
+    group: NDArray[np.float64],
+    n_items: float,
+    zero: NDArray[np.float64],  # (1,) of zero
+    values: NDArray[np.float64],  # OUT, zero on entry
+) -> None:
+    """f0 of each draw."""
+    for t in range(joint.shape[0]):
+        row(zero, joint[t], size, group[t], n_items, 1.0, values[t : t + 1])
+
+
+@kernel
+def row_costs(
+    row: Any,
+    joint: NDArray[np.float64],
+    size: NDArray[np.float64],
+    group: float,
+    n_items: float,
+    values: NDArray[np.float64],  # OUT, zero on entry
+) -> None:
+    """f0 of each partition against one draw."""
+    row(joint, 0.0, size, group, n_items, 1.0, values)

@@ -1,0 +1,426 @@
+"""The execution that keeps the contingency tables of all draws: quick for clusters that are not too many.
+
+Putting item i into cluster s changes the joint sum of draw t by `joint[n_tvs]`, v = z_ti, and the size sum
+by `size[n_s]`. These differences are kept in `gain`, so that the cost of every cluster is a sum of rows.
+
+If f0 is linear, the cost of s is  size[n_s] + sum_t gain[t, v, s]  (coefficients and weights multiplied
+in): rows of single-precision numbers, added up in vectors. Clusters that are closer than rounding could
+tell apart are compared again in double precision, from the counts. Otherwise f0 is evaluated for each draw
+and cluster in double precision.
+
+Joining clusters a and s changes the joint sum of draw t by the sum over the groups v that both meet of
+f1(n_tva + n_tvs) - f1(n_tva) - f1(n_tvs), and the size sum by f2(n_a + n_s) - f2(n_a) - f2(n_s).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._kernels._jit import kernel
+from epluribus._kernels.dispatch import part, routine
+from epluribus._kernels.engine import Price, implement_execution, size_change
+from epluribus._kernels.vector import LANES, add_lanes
+
+__all__ = ["BLOCK", "Tables", "fill_gain", "joint_sums"]
+
+BLOCK = 128
+"""Draws added up in single precision before the sum moves to double: bounds the rounding error."""
+
+
+class Tables(NamedTuple):
+    """A partition under change, with the contingency tables of all draws."""
+
+    price: Price
+    draws: NDArray[np.unsignedinteger]
+    """(n_items, n_draws) labels of the draws, item-major: one item's labels are contiguous."""
+    fold: NDArray[np.float64]
+    """(n_draws,) what multiplies `joint` in `gain`: the weights if f0 is linear, else ones."""
+    labels: NDArray[np.int64]
+    """(n_items,) labels 0..K-1 without gaps; -1 for an item in no cluster."""
+    sizes: NDArray[np.int64]
+    """(width,) cluster sizes; zero from K on."""
+    n_clusters: NDArray[np.int64]
+    """(1,) K."""
+    counts: NDArray[np.integer]
+    """(n_draws, groups, width): items of draw t in its group v and in cluster s; zero for s >= K."""
+    gain: NDArray[np.floating]
+    """(n_draws, groups, width): fold[t] * joint[counts[t, v, s]]; single precision if f0 is linear. Empty
+    where clusters are only joined."""
+    joint_sums: NDArray[np.float64]
+    """(n_draws,) joint sums; kept up to date if f0 is not linear."""
+    size_sum: NDArray[np.float64]
+    """(1,) size sum, likewise."""
+    cost: NDArray[np.float64]
+    """(width,) the row of costs computed last."""
+    single: NDArray[np.float32]
+    """(width,) WORK."""
+    double: NDArray[np.float64]
+    """(width,) WORK."""
+    other: NDArray[np.float64]
+    """(width,) WORK."""
+
+
+# --- the whole partition ---
+
+
+@kernel
+def fill_gain(
+    counts: NDArray[np.integer],
+    fold: NDArray[np.float64],
+    joint: NDArray[np.float64],
+    gain: NDArray[np.floating],  # OUT
+) -> None:
+    """Fill `Tables.gain` from `Tables.counts`."""
+    for t in range(counts.shape[0]):
+        for v in range(counts.shape[1]):
+            for s in range(counts.shape[2]):
+                gain[t, v, s] = fold[t] * joint[counts[t, v, s]]
+
+
+@kernel
+def joint_sums(
+    counts: NDArray[np.integer],
+    n_clusters: int,
+    f1: NDArray[np.float64],
+    joint: NDArray[np.float64],  # OUT (n_draws,)
+    n_cells: NDArray[np.int64],  # OUT (n_draws,)
+) -> None:
+    """Sum of f1 over the contingency table of each draw, and the number of cells in use."""
+    for t in range(counts.shape[0]):
+        total = 0.0
+        cells = 0
+        for v in range(counts.shape[1]):
+            for s in range(n_clusters):
+                n = counts[t, v, s]
+                total += f1[n]
+                cells += n > 0
+        joint[t] = total
+        n_cells[t] = cells
+
+
+# --- costs ---
+
+
+@kernel
+def _linear_costs(
+    z: NDArray[np.unsignedinteger],
+    gain: NDArray[np.float32],
+    counts: NDArray[np.integer],
+    fold: NDArray[np.float64],
+    joint: NDArray[np.float64],
+    size: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    own: int,
+    n_clusters: int,
+    single: NDArray[np.float32],  # WORK
+    cost: NDArray[np.float64],  # OUT
+) -> None:
+    """Cost of every cluster for an item with labels z: four draws and eight clusters at a time.
+
+    Unsigned numbers spare the compiler the look for negative indices. Arrays and not a struct: a call
+    with a struct would count the references of everything in it.
+    """
+    one, two, three, lanes = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(LANES)
+    n_draws, groups, width = np.uint64(z.shape[0]), np.uint64(gain.shape[1]), np.uint64(gain.shape[2])
+    used = (np.uint64(n_clusters) // lanes + one) * lanes  # K + 1, rounded up
+    rows = gain.reshape(-1)
+    for s in range(used):
+        cost[s] = size[sizes[s]]
+    begin = np.uint64(0)
+    while begin < n_draws:
+        end = min(begin + np.uint64(BLOCK), n_draws)
+        for s in range(used):
+            single[s] = 0.0
+        t = begin
+        while t + three < end:
+            row0 = (t * groups + np.uint64(z[t])) * width
+            row1 = ((t + one) * groups + np.uint64(z[t + one])) * width
+            row2 = ((t + two) * groups + np.uint64(z[t + two])) * width
+            row3 = ((t + three) * groups + np.uint64(z[t + three])) * width
+            at = np.uint64(0)
+            while at < used:
+                add_lanes(single, at, rows, row0, row1, row2, row3)
+                at += lanes
+            t += np.uint64(4)
+        while t < end:
+            row0 = (t * groups + np.uint64(z[t])) * width
+            for s in range(used):
+                single[s] += rows[row0 + s]
+            t += one
+        for s in range(used):
+            cost[s] += single[s]
+        begin = end
+    if own >= 0:  # the rows count the item itself in its own cluster
+        cost[own] = _exact_cost(z, counts, fold, joint, size, sizes, own, 1)
+
+
+@kernel
+def _exact_cost(
+    z: NDArray[np.unsignedinteger],
+    counts: NDArray[np.integer],
+    fold: NDArray[np.float64],
+    joint: NDArray[np.float64],
+    size: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    s: int,
+    inside: int,
+) -> float:
+    """Cost of cluster s for an item with labels z, f0 linear, in double precision, from the counts.
+
+    `inside` is 1 if the item is counted in s: then it is what it adds to the others.
+    """
+    groups, width, at = np.uint64(counts.shape[1]), np.uint64(counts.shape[2]), np.uint64(s)
+    cells = counts.reshape(-1)
+    total = size[sizes[s] - inside]
+    less = np.uint64(inside)
+    for t in range(np.uint64(z.shape[0])):
+        n = np.uint64(cells[(t * groups + np.uint64(z[t])) * width + at])
+        total += fold[t] * joint[n - less]
+    return total
+
+
+@routine
+def _costs(e: Any, row: Any, i: int) -> None:
+    """Cost of every cluster, and of a new one (entry K), for item i."""
+    if row is None:
+        _linear_costs(
+            e.draws[i], e.gain, e.counts, e.fold, e.price.joint, e.price.size, e.sizes, e.labels[i],
+            e.n_clusters[0], e.single, e.cost,
+        )  # fmt: skip
+    else:
+        _ratio_costs(row, e, e.labels[i], e.n_clusters[0], e.draws[i])
+
+
+@kernel
+def _ratio_costs(row: Any, e: Any, own: int, k: int, z: NDArray[np.unsignedinteger]) -> None:
+    """The same for any f0: the total loss with the item in each cluster."""
+    cost, gain, counts, joint, sums = e.cost, e.gain, e.counts, e.price.joint, e.joint_sums
+    weights, group, size_row = e.price.weights, e.price.group, e.double
+    n_items = float(e.labels.shape[0])
+    size_sum = e.size_sum[0]
+    if own >= 0:
+        size_sum -= e.price.size[e.sizes[own] - 1]
+    for s in range(k + 1):
+        size_row[s] = size_sum + e.price.size[e.sizes[s]]
+        cost[s] = 0.0
+    if own >= 0:
+        size_row[own] = e.size_sum[0]
+    for t in range(z.shape[0]):
+        gains = gain[t, z[t]]
+        if own >= 0:  # as if the item had been taken out: put back below
+            at_home = gains[own]
+            gains[own] = joint[counts[t, z[t], own] - 1]
+            now = sums[t] - gains[own]
+            row(gains[: k + 1], now, size_row[: k + 1], group[t], n_items, weights[t], cost[: k + 1])
+            gains[own] = at_home
+        else:
+            row(
+                gains[: k + 1], sums[t], size_row[: k + 1], group[t], n_items, weights[t],
+                cost[: k + 1],
+            )  # fmt: skip
+
+
+@routine
+def _exact(e: Any, row: Any, i: int, s: int) -> float:
+    if row is None:
+        return _linear_exact(e, i, s)
+    _costs(e, row, i)
+    return e.cost[s]
+
+
+@part
+def _linear_exact(e: Any, i: int, s: int) -> float:
+    price = e.price
+    inside = int(e.labels[i] == s)
+    return _exact_cost(
+        e.draws[i], e.counts, e.fold, price.joint, price.size, e.sizes, s, inside
+    )
+
+
+@routine
+def _choose(e: Any, i: int, own: int, opens: bool) -> int:
+    """The cluster of least cost; those too close to tell apart are compared exactly first."""
+    cost = e.cost
+    n = e.n_clusters[0] + 1 if opens else e.n_clusters[0]
+    low = np.inf
+    for s in range(n):
+        low = min(low, cost[s])
+    if i >= 0 and e.price.margin > 0.0:
+        limit = low + e.price.margin
+        near = 0
+        for s in range(n):
+            near += cost[s] <= limit
+        if near > 1:
+            low = np.inf
+            for s in range(n):
+                if cost[s] <= limit:
+                    if s != own:  # whose cost is exact already
+                        cost[s] = _linear_exact(e, i, s)
+                    low = min(low, cost[s])
+    enough = low + e.price.tolerance
+    if own >= 0 and cost[own] <= enough:
+        return own
+    best = 0
+    while cost[best] > enough:
+        best += 1
+    return best
+
+
+@routine
+def _cost_of(e: Any, s: int) -> float:
+    return e.cost[s]
+
+
+# --- moves ---
+
+
+@part
+def _set_count(e: Any, t: int, v: int, s: int, n: int) -> None:
+    """Write one count and its gain."""
+    e.counts[t, v, s] = n
+    e.gain[t, v, s] = e.fold[t] * e.price.joint[n]
+
+
+@routine
+def _apply(e: Any, row: Any, i: int, s: int) -> None:
+    """Item i goes to cluster s; s = K opens a new cluster, and a cluster left empty closes."""
+    own = e.labels[i]
+    joint, size, counts, z = e.price.joint, e.price.size, e.counts, e.draws[i]
+    if s == e.n_clusters[0]:
+        e.n_clusters[0] += 1
+    if own >= 0:
+        e.sizes[own] -= 1
+    if row is not None:
+        e.size_sum[0] += size[e.sizes[s]]
+        if own >= 0:
+            e.size_sum[0] -= size[e.sizes[own]]
+    e.sizes[s] += 1
+    e.labels[i] = s
+    for t in range(z.shape[0]):
+        v = z[t]
+        n = counts[t, v, s]
+        _set_count(e, t, v, s, n + 1)
+        if row is not None:
+            e.joint_sums[t] += joint[n]
+        if own >= 0:
+            m = counts[t, v, own] - 1
+            _set_count(e, t, v, own, m)
+            if row is not None:
+                e.joint_sums[t] -= joint[m]
+    if own >= 0 and e.sizes[own] == 0:
+        _close(e, own)
+
+
+@kernel
+def _close(e: Any, empty: int) -> None:
+    """Give the label of an empty cluster to the last cluster."""
+    last = e.n_clusters[0] - 1
+    e.n_clusters[0] = last
+    if empty == last:
+        return
+    for i in range(e.labels.shape[0]):
+        if e.labels[i] == last:
+            e.labels[i] = empty
+    e.sizes[empty] = e.sizes[last]
+    e.sizes[last] = 0
+    for t in range(e.counts.shape[0]):
+        for v in range(e.counts.shape[1]):
+            n = e.counts[t, v, last]
+            if n > 0:
+                _set_count(e, t, v, empty, n)
+                _set_count(e, t, v, last, 0)
+
+
+# --- joins ---
+
+
+@kernel
+def _joint_changes(
+    counts: NDArray[np.integer],
+    k: int,
+    f1: NDArray[np.float64],
+    t: int,
+    a: int,
+    weight: float,
+    change: NDArray[np.float64],  # OUT, added to
+) -> None:
+    """Add to change[s] the weighted change of the joint sum of draw t if a is joined with s."""
+    for v in range(counts.shape[1]):
+        n = counts[t, v, a]
+        if n > 0:
+            cells = counts[t, v]
+            for s in range(k):
+                m = cells[s]
+                if m > 0 and s != a:
+                    change[s] += weight * (f1[n + m] - f1[n] - f1[m])
+
+
+@routine
+def _join_changes(e: Any, row: Any, a: int) -> None:
+    """Change of the total loss if a is joined with each cluster; infinite for a itself."""
+    k = e.n_clusters[0]
+    cost, price, n_a = e.cost, e.price, e.sizes[a]
+    if row is None:
+        for s in range(k):
+            cost[s] = size_change(price, n_a, e.sizes[s]) if s != a else 0.0
+        for t in range(e.counts.shape[0]):
+            _joint_changes(e.counts, k, price.f1, t, a, price.weights[t], cost)
+    else:
+        size_row, joint_row = e.double, e.other
+        n_items = float(e.labels.shape[0])
+        for s in range(k):  # entry a stays as it is now: the present loss
+            cost[s] = 0.0
+            size_row[s] = e.size_sum[0]
+            if s != a:
+                size_row[s] += size_change(price, n_a, e.sizes[s])
+        for t in range(e.counts.shape[0]):
+            joint_row[:k] = 0.0
+            _joint_changes(e.counts, k, price.f1, t, a, 1.0, joint_row)
+            joint, group, weight = e.joint_sums[t], price.group[t], price.weights[t]
+            row(joint_row[:k], joint, size_row[:k], group, n_items, weight, cost[:k])
+        now = cost[a]
+        for s in range(k):
+            cost[s] -= now
+    cost[a] = np.inf
+
+
+@routine
+def _join(e: Any, row: Any, a: int, b: int) -> None:
+    """Join cluster b into a < b; the last cluster takes the label b."""
+    last = e.n_clusters[0] - 1
+    f1 = e.price.f1
+    e.size_sum[0] += size_change(e.price, e.sizes[a], e.sizes[b])
+    for i in range(e.labels.shape[0]):
+        if e.labels[i] == b:
+            e.labels[i] = a
+        elif e.labels[i] == last:
+            e.labels[i] = b
+    e.sizes[a] += e.sizes[b]
+    e.sizes[b] = e.sizes[last]
+    e.sizes[last] = 0
+    for t in range(e.counts.shape[0]):
+        for v in range(e.counts.shape[1]):
+            cells = e.counts[t, v]
+            n, m = cells[a], cells[b]
+            if m > 0:
+                if row is not None:
+                    e.joint_sums[t] += f1[n + m] - f1[n] - f1[m]
+                cells[a] = n + m
+            cells[b] = cells[last]
+            cells[last] = 0
+    e.n_clusters[0] = last
+    if e.gain.shape[0] > 0:
+        fill_gain(e.counts, e.fold, e.price.joint, e.gain)
+
+
+implement_execution(
+    Tables,
+    costs=_costs,
+    exact=_exact,
+    choose=_choose,
+    cost_of=_cost_of,
+    apply=_apply,
+    join_changes=_join_changes,
+    join=_join,
+)

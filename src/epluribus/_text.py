@@ -1,0 +1,67 @@
+"""Numbers, lists and tables in plain text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from epluribus._validate import need
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["count", "percent", "plain_table", "sentence_list", "span", "to_frame"]
+
+
+def count(n: int, noun: str) -> str:
+    """'1 cluster', '2 clusters'."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def percent(share: float) -> str:
+    """'61 %', never rounded to 0 or 100."""
+    if 0 < share < 0.01:
+        return "below 1 %"
+    return "above 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+
+
+def span(low: int, high: int, link: str = " to ") -> str:
+    """'3' or '3 to 5'."""
+    return f"{low}" if low == high else f"{low}{link}{high}"
+
+
+def sentence_list(parts: Sequence[str]) -> str:
+    """'a', 'a and b', 'a, b and c'."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def plain_table(columns: Mapping[str, Sequence[Any]], *, words: int = 1) -> list[str]:
+    """Lines of a table: a heading, then the rows. The first `words` columns are set flush left.
+
+    Examples
+    --------
+    >>> from epluribus._text import plain_table
+    >>> print("\\n".join(plain_table({"name": ["vi", "binder"], "clusters": [3, 12]})))
+    name    clusters
+    vi             3
+    binder        12
+    """
+    cells = [[name, *(_cell(value) for value in column)] for name, column in columns.items()]
+    widths = [max(map(len, column)) for column in cells]
+    return [
+        "  ".join(
+            f"{text:<{width}}" if number < words else f"{text:>{width}}"
+            for number, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in zip(*cells, strict=True)
+    ]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "-" if value != value else f"{value:.4g}"
+    return str(value)
+
+
+def to_frame(columns: Mapping[str, Any]) -> Any:
+    """A pandas DataFrame of the columns."""
+    return need("pandas", "files", "A data frame").DataFrame(dict(columns))

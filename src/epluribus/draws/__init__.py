@@ -1,0 +1,7 @@
+"""Posterior draws of a partition: from arrays, files and objects of other packages."""
+
+from epluribus.draws.draws import Draws, as_draws
+from epluribus.draws.read import read_draws
+from epluribus.draws.soft import soft_draws, soft_psm
+
+__all__ = ["Draws", "as_draws", "read_draws", "soft_draws", "soft_psm"]

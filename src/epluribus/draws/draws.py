@@ -1,0 +1,451 @@
+"""Posterior draws of cluster labels: checked, canonical, collapsed to distinct partitions with weights.
+
+Each draw is relabelled in order of first appearance (Strehl & Ghosh 2003,
+doi:10.1162/153244303321897735), so that two draws are the same partition exactly when their labels
+are equal. Equal draws are kept once, with the sum of their weights (section 5 of Rastelli & Friel
+2018).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from epluribus._text import count, span
+from epluribus._validate import check_count
+from epluribus.draws.collapse import collapse
+from epluribus.partition import ORDER
+from epluribus.readers.convert import source_to_table, to_table
+from epluribus.readers.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus._typing import DrawsLike, IntArray
+
+__all__ = ["Draws", "as_draws"]
+
+
+class Draws:
+    """Posterior draws of a partition of `n_items` items.
+
+    Parameters
+    ----------
+    z : array_like of shape (n_draws, n_items) or (n_chains, n_draws, n_items), or other
+        Cluster labels, one draw a row. Labels are names only: integers with gaps, negative numbers,
+        whole floats and strings are all fine, and may mean different clusters in different draws.
+        Also accepted: lists, a pandas DataFrame (columns are items), an xarray DataArray or
+        Dataset, an ArviZ object, a mapping of arrays (as NumPyro's `get_samples` gives), a list of
+        fitted scikit-learn clusterers, a list of partitions, each a list of sets of items or a
+        mapping from items to labels (as networkx has them; items are sorted), the path of a file
+        (see `read_draws`) or a list of paths, one a chain, or another `Draws`.
+    weights : array_like of shape (n_draws,), optional
+        Weight of each draw, for importance samples or ensembles. All 1 by default.
+    burn : int, default 0
+        Draws left out at the beginning of each chain.
+    thin : int, default 1
+        Keep every `thin`-th draw of each chain.
+    items : sequence of str, optional
+        Names of the items; taken from the input where it has them.
+    chains : array_like of shape (n_draws,), optional
+        Which chain each draw of a two-dimensional `z` comes from.
+    var : str, optional
+        The variable to read where the input holds several.
+
+    Attributes
+    ----------
+    n_draws, n_items, n_distinct, n_chains : int
+        Draws, items, distinct partitions among the draws, chains.
+    distinct : ndarray of shape (n_distinct, n_items)
+        The distinct partitions in canonical form, in order of first appearance (a view).
+    weights : ndarray of shape (n_distinct,)
+        Sum of the weights of the draws equal to each.
+    index : ndarray of shape (n_draws,)
+        Row of `distinct` that each draw equals.
+    chains : ndarray of shape (n_draws,)
+        Chain of each draw.
+    n_clusters : ndarray of shape (n_draws,)
+        Number of clusters of each draw.
+    items : tuple of str or None
+        Names of the items.
+    variable : str or None
+        What the labels are called where they come from.
+
+    Notes
+    -----
+    Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them; memory
+    while reading stays below three times the stored labels, plus some 20 MB, besides the input
+    itself.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = epl.Draws([[1, 1, 2], [5, 5, 3], [1, 2, 2]])
+    >>> len(draws), draws.n_items, draws.n_distinct
+    (3, 3, 2)
+    >>> draws.weights
+    array([2., 1.])
+    """
+
+    def __init__(
+        self,
+        z: DrawsLike,
+        *,
+        weights: Sequence[float] | NDArray[Any] | None = None,
+        burn: int = 0,
+        thin: int = 1,
+        items: Sequence[str] | None = None,
+        chains: Sequence[int] | NDArray[Any] | None = None,
+        var: str | None = None,
+    ) -> None:
+        burn = check_count(burn, "burn", low=0)
+        thin = check_count(thin, "thin", low=1)
+        if isinstance(z, Draws):
+            source, chain, variable = np.asarray(z), z.chains, z.variable
+            names: Sequence[Any] | None = z.items
+            if weights is None:
+                weights = z.draw_weights
+        else:
+            source, chain, names, variable = (
+                source_to_table(z) if isinstance(z, Source) else to_table(z, var=var)
+            )
+        if chains is not None:
+            chain = _check_chains(chains, len(source))
+        row_weights = _check_weights(weights, len(source))
+        keep = _kept(chain, burn, thin)
+        self.n_draws: int = len(keep)
+        self.n_items: int = source.shape[1]
+        self.variable: str | None = variable
+        self.items: tuple[str, ...] | None = _check_items(items, names, self.n_items)
+        self.chains: IntArray = np.unique(chain[keep], return_inverse=True)[1].astype(np.int64)
+        self.draw_weights: NDArray[np.float64] = row_weights[keep]
+        if not self.draw_weights.sum() > 0:
+            raise ValueError(
+                "'weights' must have a positive sum; all weights of the draws kept are 0."
+            )
+        self._labels, self.index, self._k = collapse(source, keep)
+        self._summarize()
+
+    def _summarize(self) -> None:
+        """Fill what follows from `_labels`, `index` and `draw_weights`."""
+        self.n_distinct: int = self._labels.shape[1]
+        self.n_chains: int = int(self.chains.max()) + 1
+        weights = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
+        self.weights: NDArray[np.float64] = weights.astype(np.float64)
+
+    # --- other ways in ---
+
+    @classmethod
+    def from_arviz(
+        cls, data: Any, var: str | None = None, *, group: str = "posterior", **options: Any
+    ) -> Draws:
+        """Draws from an ArviZ object: InferenceData (ArviZ 0.x) or DataTree (1.x).
+
+        Parameters
+        ----------
+        data : InferenceData or DataTree
+            What PyMC, NumPyro and others return, with dimensions chain, draw and one of items.
+        var : str, optional
+            The variable that holds the labels. Not needed where only one can: one of whole numbers.
+        group : str, default "posterior"
+            The group it is in.
+        **options
+            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> import xarray as xr
+        >>> labels = xr.Dataset({"z": (("chain", "draw", "item"), [[[3, 3, 5], [0, 1, 1]]])})
+        >>> epl.Draws.from_arviz(xr.DataTree.from_dict({"posterior": labels}))
+        Draws(n_draws=2, n_items=3, n_distinct=2, n_chains=1)
+        """
+        from epluribus.readers.labelled import from_labelled
+
+        return cls(from_labelled(data, var, group=group), **options)
+
+    @classmethod
+    def from_xarray(
+        cls,
+        data: Any,
+        var: str | None = None,
+        *,
+        chain: str = "chain",
+        draw: str = "draw",
+        **options: Any,
+    ) -> Draws:
+        """Draws from an xarray DataArray or Dataset, its dimensions in any order.
+
+        Parameters
+        ----------
+        data : DataArray or Dataset
+            The labels; with a dimension `draw`, perhaps one `chain`, and one of items.
+        var : str, optional
+            The variable of a Dataset, as in `from_arviz`.
+        chain, draw : str
+            Names of these dimensions.
+        **options
+            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> import xarray as xr
+        >>> labels = xr.DataArray([[0, 1], [0, 1], [1, 1]], dims=("gene", "iteration"))
+        >>> epl.Draws.from_xarray(labels, draw="iteration")
+        Draws(n_draws=2, n_items=3, n_distinct=2, n_chains=1)
+        """
+        from epluribus.readers.labelled import from_labelled
+
+        return cls(from_labelled(data, var, chain=chain, draw=draw), **options)
+
+    @classmethod
+    def from_pandas(
+        cls, frame: Any, var: str | None = None, *, chain: str | None = None, **options: Any
+    ) -> Draws:
+        """Draws from a data frame: one draw a row, one item a column.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Columns are read as those of a file, see `read_draws`.
+        var : str, optional
+            The variable whose entries ``var[1]``, ``var[2]``, ... are the labels.
+        chain : str, optional
+            The column, or level of the index, that holds the chain; by default ``.chain``,
+            ``chain__`` or ``chain``, where there is one.
+        **options
+            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"chain": [1, 1, 2], "ann": [0, 0, 1], "bob": [0, 1, 1]})
+        >>> draws = epl.Draws.from_pandas(frame)
+        >>> draws.items, draws.n_chains
+        (('ann', 'bob'), 2)
+        """
+        from epluribus.readers.frames import from_frame
+
+        return cls(from_frame(frame, var=var, chain=chain), **options)
+
+    @classmethod
+    def from_estimators(
+        cls, estimators: Sequence[Any], *, noise: str = "alone", **options: Any
+    ) -> Draws:
+        """Draws from fitted scikit-learn clusterers: the `labels_` of each is one draw.
+
+        Parameters
+        ----------
+        estimators : list
+            Fitted clusterings of the same items in the same order.
+        noise : {"alone", "together"}, default "alone"
+            What becomes of items labelled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
+            each a cluster of its own, or all of them one.
+        **options
+            `weights` (one for each estimator) and `items`, as for `Draws`.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> from sklearn.cluster import AgglomerativeClustering
+        >>> points = [[0.0], [0.1], [5.0], [5.2], [9.0]]
+        >>> fits = [AgglomerativeClustering(k).fit(points) for k in (2, 3, 4)]
+        >>> epl.Draws.from_estimators(fits)
+        Draws(n_draws=3, n_items=5, n_distinct=3, n_chains=1)
+        """
+        from epluribus.readers.ensembles import stack_labels
+
+        return cls(stack_labels(estimators, noise), **options)
+
+    # --- access ---
+
+    @property
+    def distinct(self) -> NDArray[np.unsignedinteger[Any]]:
+        """The distinct partitions, one a row (a read-only view)."""
+        return self._labels.T
+
+    @property
+    def item_major(self) -> NDArray[np.unsignedinteger[Any]]:
+        """The same as stored, one item a row: what kernels read (read-only)."""
+        return self._labels
+
+    @property
+    def n_clusters(self) -> IntArray:
+        """Number of clusters of each draw."""
+        return self._k[self.index]
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights."""
+        return float(self.weights.sum())
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Probability of each distinct partition: its share of the weights."""
+        return self.weights / self.total_weight
+
+    @property
+    def item_names(self) -> tuple[str, ...]:
+        """Names of the items: their own, or their numbers."""
+        return self.items if self.items is not None else tuple(map(str, range(self.n_items)))
+
+    def mean(self, values: NDArray[Any]) -> float:
+        """Weighted mean over the draws of a number for each distinct partition."""
+        return float(values @ self.weights / self.total_weight)
+
+    def __len__(self) -> int:
+        return self.n_draws
+
+    @overload
+    def __getitem__(self, key: int) -> IntArray: ...
+    @overload
+    def __getitem__(self, key: slice | NDArray[Any] | list[int]) -> Draws: ...
+    def __getitem__(self, key: Any) -> Any:
+        """Labels of one draw for an integer; a `Draws` of some of the draws for a slice or an index array."""
+        if isinstance(key, int | np.integer):
+            return self._labels[:, self.index[key]].astype(np.int64)
+        return self._select(np.arange(self.n_draws)[key])
+
+    def __iter__(self) -> Iterator[IntArray]:
+        return (self[t] for t in range(self.n_draws))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError(
+                "The draws are stored once per distinct partition: an array of them is a copy."
+            )
+        table = self._labels[:, self.index].T
+        return table if dtype is None else table.astype(dtype)
+
+    def burn(self, n: int) -> Draws:
+        """Leave out the first `n` draws of each chain."""
+        return self._select(_kept(self.chains, check_count(n, "n", low=0), 1))
+
+    def thin(self, step: int) -> Draws:
+        """Keep every `step`-th draw of each chain."""
+        return self._select(_kept(self.chains, 0, check_count(step, "step", low=1)))
+
+    def chain(self, number: int) -> Draws:
+        """The draws of one chain."""
+        if not 0 <= number < self.n_chains:
+            raise ValueError(f"'number' must be in 0..{self.n_chains - 1}; got {number}.")
+        return self._select(np.flatnonzero(self.chains == number))
+
+    def _select(self, rows: IntArray) -> Draws:
+        """The given draws, as a new object; distinct partitions no longer used are dropped."""
+        if len(rows) == 0:
+            raise ValueError(f"No draws are left: 0 of {self.n_draws} were selected.")
+        new = object.__new__(Draws)
+        used, first, inverse = np.unique(self.index[rows], return_index=True, return_inverse=True)
+        order = np.argsort(first)  # keeps the order of first appearance
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
+        new.variable = self.variable
+        new.chains = np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64)
+        new.draw_weights = self.draw_weights[rows]
+        new.index = rank[inverse]
+        new._labels = np.ascontiguousarray(self._labels[:, used[order]])
+        new._k = self._k[used[order]]
+        new._summarize()
+        return new
+
+    # --- printing ---
+
+    def __repr__(self) -> str:
+        return (
+            f"Draws(n_draws={self.n_draws}, n_items={self.n_items}, "
+            f"n_distinct={self.n_distinct}, n_chains={self.n_chains})"
+        )
+
+    def __str__(self) -> str:
+        low, high = int(self._k.min()), int(self._k.max())
+        mass = np.bincount(self._k, weights=self.weights)
+        clusters = f"{low}" if low == high else f"{low} to {high}, most often {int(mass.argmax())}"
+        lines = [
+            f"{count(self.n_draws, 'draw')} of a partition of {count(self.n_items, 'item')}",
+            f"  distinct partitions  {self.n_distinct:,}",
+            f"  clusters in a draw   {clusters}",
+            f"  chains               {self.n_chains}",
+        ]
+        if self.variable is not None:
+            lines.append(f"  variable             {self.variable}")
+        if not np.all(self.draw_weights == 1.0):
+            lines.append(f"  sum of weights       {self.total_weight:.6g}")
+        return "\n".join(lines)
+
+
+def as_draws(draws: DrawsLike) -> Draws:
+    """`draws` itself, or a `Draws` made of it."""
+    if isinstance(draws, Draws):
+        return draws
+    if hasattr(draws, "expected_loss") and hasattr(draws, "labels"):
+        raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
+    return Draws(draws)
+
+
+# --- checks ---
+
+
+def _check_weights(weights: Any, n_draws: int) -> NDArray[np.float64]:
+    if weights is None:
+        return np.ones(n_draws)
+    values = np.asarray(weights, dtype=np.float64)
+    if values.ndim == 2 and values.size == n_draws:
+        values = values.ravel()  # chains by draws
+    if values.shape != (n_draws,):
+        raise ValueError(
+            f"'weights' must have one entry per draw, shape ({n_draws},); got shape {values.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"'weights' must be finite and not negative; draw {bad[0]} has {values[bad[0]]}."
+        )
+    return values
+
+
+def _check_chains(chains: Any, n_draws: int) -> IntArray:
+    values = np.asarray(chains)
+    if values.shape != (n_draws,):
+        raise ValueError(
+            f"'chains' must have one entry per draw, shape ({n_draws},); got shape {values.shape}."
+        )
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _check_items(
+    items: Sequence[Any] | None, own: Sequence[Any] | None, n_items: int
+) -> tuple[str, ...] | None:
+    """The names given, or those that came with the labels."""
+    theirs = None if own is None else tuple(str(name) for name in own)
+    if items is None:
+        return theirs
+    names = tuple(str(name) for name in items)
+    if len(names) != n_items:
+        raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")
+    if theirs is not None and names != theirs and sorted(names) == sorted(theirs):
+        t = next(t for t in range(n_items) if names[t] != theirs[t])
+        raise ValueError(
+            f"'items' must be in the order of the labels, which have these names already: item {t} is "
+            f"'{theirs[t]}'; got '{names[t]}'."
+        )
+    return names
+
+
+def _kept(chain: IntArray, burn: int, thin: int) -> IntArray:
+    """Rows that remain after `burn` and `thin` within each chain, in their old order."""
+    rows: list[IntArray] = []
+    for number in np.unique(chain):
+        mine = np.flatnonzero(chain == number)
+        if burn >= len(mine):
+            raise ValueError(
+                f"'burn' must leave at least one draw; it is {burn} and chain {number} has {len(mine)} draws."
+            )
+        rows.append(mine[burn::thin])
+    return np.sort(np.concatenate(rows))

@@ -1,0 +1,202 @@
+"""Soft labels: the probability of each cluster, for every item and draw.
+
+A sampler that sums the labels out (Stan, or a marginalized mixture in PyMC and NumPyro) and an EM
+algorithm both give p_tik, the probability that item i is in cluster k, given the other unknowns of
+draw t. Labels drawn from them, independently over items, are posterior draws. The similarity of two
+items needs no such draws (Rao-Blackwell):
+
+    P_ij = sum_t w_t sum_k p_tik p_tjk / sum_t w_t   for i != j,   P_ii = 1
+
+Both ask that items be independent given the other unknowns of a draw, as they are in a mixture.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import softmax
+
+from epluribus._validate import check_count, make_rng
+from epluribus.draws.draws import Draws
+from epluribus.readers.labelled import coordinate_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus._typing import RngLike
+
+__all__ = ["soft_draws", "soft_psm"]
+
+_BLOCK_CELLS = 1 << 22
+"""Probabilities worked on at a time (32 MB)."""
+_TOLERANCE = 1e-4
+"""How far a sum of probabilities may be from 1: single precision, or four printed digits."""
+
+
+def soft_draws(
+    probabilities: Any,
+    *,
+    log: bool = False,
+    n_draws_each: int = 1,
+    weights: Sequence[float] | NDArray[Any] | None = None,
+    items: Sequence[str] | None = None,
+    rng: RngLike = None,
+) -> Draws:
+    """Draw labels from the probabilities of the clusters.
+
+    Parameters
+    ----------
+    probabilities : array_like of shape (n_draws, n_items, n_clusters), or with chains before
+        Probability of each cluster, also called responsibilities; for each item they sum to 1. The
+        items of an xarray DataArray may have names; its last dimension is that of the clusters.
+    log : bool, default False
+        Whether they are logarithms; these need not be normalized.
+    n_draws_each : int, default 1
+        Labels drawn from each draw of the probabilities.
+    weights : array_like of shape (n_draws,), optional
+        Weight of each draw of the probabilities.
+    items : sequence of str, optional
+        Names of the items.
+    rng : int, Generator or SeedSequence, optional
+        Source of randomness.
+
+    Returns
+    -------
+    Draws
+        Of n_draws times `n_draws_each` draws, those of one soft draw in a row; chains kept.
+
+    See Also
+    --------
+    soft_psm : the similarity matrix without the noise of drawing labels.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> p = [[[0.9, 0.1], [0.8, 0.2], [0.0, 1.0]]]
+    >>> epl.soft_draws(p, n_draws_each=100, rng=1).n_draws
+    100
+    """
+    source, chains = _as_probabilities(probabilities)
+    if items is None and hasattr(probabilities, "coords"):
+        items = coordinate_names(probabilities, probabilities.dims[-2])
+    count = check_count(n_draws_each, "n_draws_each")
+    n_draws, n_items, n_clusters = source.shape
+    shared = _check_weights(weights, n_draws)
+    generator = make_rng(rng)
+    labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
+    for begin, block in _blocks(source, log):
+        # The label is the number of running sums that a uniform number exceeds.
+        sums = block.cumsum(axis=2)
+        sums /= sums[:, :, -1:]
+        for repeat in range(count):
+            uniform = generator.random((len(block), n_items, 1))
+            labels[begin : begin + len(block), repeat] = (uniform >= sums).sum(axis=2)
+    return Draws(
+        labels.reshape(n_draws * count, n_items),
+        weights=np.repeat(shared, count),
+        items=items,
+        chains=np.repeat(chains, count),
+    )
+
+
+def soft_psm(
+    probabilities: Any,
+    *,
+    log: bool = False,
+    weights: Sequence[float] | NDArray[Any] | None = None,
+) -> NDArray[np.float64]:
+    """Similarity matrix of soft labels: the probability that two items share a cluster.
+
+    Parameters
+    ----------
+    probabilities : array_like of shape (n_draws, n_items, n_clusters), or with chains before
+        As in `soft_draws`.
+    log : bool, default False
+        Whether they are logarithms; these need not be normalized.
+    weights : array_like of shape (n_draws,), optional
+        Weight of each draw.
+
+    Returns
+    -------
+    ndarray of shape (n_items, n_items)
+        Symmetric, with ones on the diagonal. It is what the similarity matrix of `soft_draws` tends
+        to as `n_draws_each` grows.
+
+    Notes
+    -----
+    Time O(n_draws n_clusters n_items^2), as products of matrices.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> epl.soft_psm([[[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]])
+    array([[1. , 0.5, 0.5],
+           [0.5, 1. , 0. ],
+           [0.5, 0. , 1. ]])
+    """
+    source, _ = _as_probabilities(probabilities)
+    n_draws, n_items, _ = source.shape
+    share = _check_weights(weights, n_draws)
+    share = share / share.sum()
+    total = np.zeros((n_items, n_items))
+    for begin, block in _blocks(source, log):
+        scaled = block * np.sqrt(share[begin : begin + len(block), None, None])
+        flat = scaled.transpose(1, 0, 2).reshape(n_items, -1)
+        total += flat @ flat.T
+    np.fill_diagonal(total, 1.0)
+    return np.clip(total, 0.0, 1.0)
+
+
+def _as_probabilities(values: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """An array (draws, items, clusters), and the chain of each draw."""
+    if hasattr(values, "coords"):  # of xarray: chain and draw come first, whatever their place
+        leading = [dim for dim in ("chain", "draw") if dim in values.dims]
+        values = values.transpose(*leading, ...)
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"'probabilities' must hold numbers; got values of type {array.dtype}.")
+    if array.ndim not in (3, 4) or 0 in array.shape:
+        way_out = " For one set of probabilities, wrap it: [p]." if array.ndim == 2 else ""
+        raise ValueError(
+            "'probabilities' must have dimensions (draws, items, clusters) or (chains, draws, items, "
+            f"clusters), none of them empty; got shape {array.shape}.{way_out}"
+        )
+    if array.ndim == 3:
+        return array, np.zeros(len(array), dtype=np.int64)
+    n_chains, n_draws = array.shape[:2]
+    return array.reshape(-1, *array.shape[2:]), np.repeat(np.arange(n_chains), n_draws)
+
+
+def _blocks(source: NDArray[Any], log: bool) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Some draws at a time, checked, as probabilities; and the number of the first."""
+    step = max(1, _BLOCK_CELLS // source[0].size)
+    for begin in range(0, len(source), step):
+        block = source[begin : begin + step].astype(np.float64)
+        if log:
+            _refuse(np.isnan(block) | (block == np.inf), begin, block, "logarithms")
+            _refuse(np.all(block == -np.inf, axis=2, keepdims=True), begin, block, "logarithms")
+            block = softmax(block, axis=2)
+        else:
+            _refuse(~(block >= 0), begin, block, "probabilities")
+            off = np.abs(block.sum(axis=2, keepdims=True) - 1) > _TOLERANCE
+            _refuse(off, begin, block, "probabilities that sum to 1")
+        yield begin, block
+
+
+def _refuse(bad: NDArray[np.bool_], begin: int, block: NDArray[np.float64], what: str) -> None:
+    """An error that names the first draw and item that are bad."""
+    if bad.any():
+        t, i, _ = np.argwhere(bad)[0]
+        way_out = "" if what == "logarithms" else " For logarithms, give log=True."
+        raise ValueError(
+            f"'probabilities' must hold {what}; draw {begin + t}, item {i} (counted from 0) has "
+            f"{np.round(block[t, i], 6).tolist()}.{way_out}"
+        )
+
+
+def _check_weights(weights: Any, n_draws: int) -> NDArray[np.float64]:
+    """One weight for each draw, checked as `Draws` checks them."""
+    return Draws(np.zeros((n_draws, 1), dtype=np.int8), weights=weights).draw_weights

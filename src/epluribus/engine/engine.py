@@ -1,0 +1,257 @@
+"""The expected loss over a sample of partitions, as a state that changes item by item.
+
+Costs add over draws, so that the sample may lie anywhere: an *execution* holds it and says what moves cost.
+Its contract is that of `_kernels/engine.py`, here for many items at a time:
+
+    start(labels)               tables, or lists of members, for a partition
+    costs(state, items)         cost of each cluster, and of a new one, for each item; nothing is moved
+    exact(state, items, ...)    the same for chosen targets in double precision, which settles near ties
+    apply(state, items, ...)    moves, in the given order
+    join_changes(state, a)      change of the loss if cluster a is joined with each other
+    join(state, a, b)           clusters b and a become one
+    sums(state)                 integer counts behind the exact value
+
+Sweeps, sequential allocation and merging are written once on it (`_kernels/loops.py`), for every loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from epluribus._kernels.engine import Price
+from epluribus._kernels.loops import (
+    Partners,
+    block_costs,
+    exact_costs,
+    join_pair,
+    merge,
+    move_items,
+    row_of_joins,
+    sweep,
+)
+from epluribus._kernels.tables import BLOCK
+from epluribus._parallel import Stopper
+from epluribus._text import count
+from epluribus.engine.members import MemberExecution
+from epluribus.engine.tables import TableExecution, tables_pay
+from epluribus.losses.values import GroupSums, groups_of, loss_values, values_from_sums
+from epluribus.partition import relabel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._typing import IntArray
+    from epluribus.draws import Draws
+    from epluribus.losses.base import Loss
+
+__all__ = ["Engine", "Execution", "Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a search was asked for: one object from `minimize` to the last sweep."""
+
+    k_min: int = 1
+    """Smallest number of clusters."""
+    k_max: int | None = None
+    """Largest number of clusters; None for no bound."""
+    search: str = "recombine"
+    n_jobs: int = 1
+    stopper: Stopper = field(default_factory=Stopper, repr=False, compare=False)
+
+    @property
+    def bound(self) -> str:
+        """The bound on the number of clusters in words; empty if there is none."""
+        if self.k_max is None:
+            return ""
+        exactly = "exactly" if self.k_min == self.k_max else "at most"
+        return f"with {exactly} {count(self.k_max, 'cluster')}"
+
+
+class Execution(Protocol):
+    """Where the sample lies, and how states for the loops are made; see `_kernels/engine.py`."""
+
+    def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Any:
+        """The state at `labels`, with room for more clusters; without `moves` only joins are possible."""
+
+    def widened(self, state: Any) -> Any:
+        """The same state with room for more clusters."""
+
+    def narrowed(self, state: Any) -> Any:
+        """The same partition in less memory, if many clusters have closed."""
+
+    def joint(self, state: Any, f1: NDArray[np.float64]) -> tuple[NDArray[np.float64], IntArray]:
+        """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
+
+
+class Engine:
+    """Expected loss over a sample of partitions.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_items, n_draws)
+        Canonical labels, item-major, unsigned.
+    weights : ndarray of shape (n_draws,)
+    loss : Loss
+    kind : {"tables", "members"}, optional
+        The execution; by default the one that is quicker for this sample.
+    """
+
+    def __init__(
+        self,
+        table: NDArray[np.unsignedinteger[Any]],
+        weights: NDArray[np.float64],
+        loss: Loss,
+        kind: str | None = None,
+    ) -> None:
+        self.loss, self.table = loss, table
+        self.n_items, self.n_draws = table.shape
+        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self.total_weight = float(weights.sum())
+        self._f1, self._f2, f3 = loss.tables(self.n_items)
+        self._groups: GroupSums = groups_of(table, f3)
+        self._row = None if loss.linear else loss.compiled_row()
+        price = self._price()
+        self.tolerance = price.tolerance
+        if kind is None:
+            kind = "tables" if tables_pay(table, self._groups.n_groups, loss) else "members"
+        make = TableExecution if kind == "tables" else MemberExecution
+        self.execution: Execution = make(table, price, loss)
+
+    @classmethod
+    def of(cls, draws: Draws, loss: Loss, columns: IntArray | None = None) -> Engine:
+        """The engine over all distinct draws, or over some of them."""
+        if columns is None:
+            return cls(draws.item_major, draws.weights, loss)
+        table = np.ascontiguousarray(draws.item_major[:, columns])
+        return cls(table, draws.weights[columns], loss)
+
+    def _price(self) -> Price:
+        """f1, f2 and their differences; for a linear f0 coefficients and weights are multiplied in."""
+        f1, f2, margin = self._f1, self._f2, 0.0
+        tolerance = 1e-11 * self.total_weight
+        if self.loss.linear:
+            form = self.loss.linear_form(self.n_items)
+            f1, f2 = form.joint * f1, form.size * self.total_weight * f2
+        joint, size = np.append(np.diff(f1), 0.0), np.append(np.diff(f2), 0.0)
+        if self.loss.linear:
+            largest = np.abs(joint).max() * self.total_weight
+            # A term is rounded once when stored; a block of them is added in BLOCK / 4 steps of two
+            # roundings: relative errors of 2**-24 each.
+            margin = float(2 * (BLOCK / 4 + 4) * 2.0**-24 * largest)
+            tolerance = float(8 * self.n_draws * 2.0**-53 * (largest + np.abs(size).max()))
+        return Price(f1, f2, joint, size, self.weights, self._groups.sums, margin, tolerance)
+
+    # --- the contract ---
+
+    def start(self, labels: IntArray) -> Any:
+        """The state at `labels`, 0..K-1 without gaps; a label of -1 is an item in no cluster."""
+        return self._started(self.execution.start(labels))
+
+    def _started(self, state: Any) -> Any:
+        """Fill the running sums, which the loops keep up to date if f0 is not linear."""
+        if not self.loss.linear:
+            joint, _ = self.execution.joint(state, self._f1)
+            state.joint_sums[:] = joint
+            state.size_sum[0] = self._f2[state.sizes].sum()
+        return state
+
+    def costs(self, state: Any, items: IntArray) -> NDArray[np.float64]:
+        """(len(items), K + 1) cost of each cluster, and of a new one, for each item, nothing moved."""
+        out = np.empty((len(items), int(state.n_clusters[0]) + 1))
+        block_costs(self._with_room(state), self._row, _integers(items), out)
+        return out
+
+    def _with_room(self, state: Any) -> Any:
+        """The state itself, or a wider one where there is no room for one more cluster."""
+        full = state.n_clusters[0] >= len(state.sizes)
+        return self.execution.widened(state) if full else state
+
+    def exact(self, state: Any, items: IntArray, targets: IntArray) -> NDArray[np.float64]:
+        """(len(items),) cost of each item in its target, in double precision, nothing moved."""
+        out = np.empty(len(items))
+        state = self._with_room(state)
+        exact_costs(state, self._row, _integers(items), _integers(targets), out)
+        return out
+
+    def apply(self, state: Any, items: IntArray, targets: IntArray) -> Any:
+        """Move items to their targets, in the given order; returns the state, perhaps a wider one."""
+        items, targets, begin = _integers(items), _integers(targets), 0
+        while True:
+            begin = move_items(state, self._row, items, targets, begin)
+            if begin == len(items):
+                return state
+            state = self.execution.widened(state)
+
+    def join_changes(self, state: Any, a: int) -> NDArray[np.float64]:
+        """(K,) change of the total loss if cluster a is joined with each other; infinite for itself."""
+        out = np.empty(int(state.n_clusters[0]))
+        row_of_joins(state, self._row, a, out)
+        return out
+
+    def join(self, state: Any, a: int, b: int) -> None:
+        """Join two clusters under the smaller label; the last cluster takes the other."""
+        join_pair(state, self._row, min(a, b), max(a, b))
+
+    def sums(self, state: Any) -> tuple[NDArray[np.float64], float, IntArray]:
+        """Joint sums of all draws, the size sum, and the cells in use, all from integer counts."""
+        joint, n_cells = self.execution.joint(state, self._f1)
+        return joint, float(self._f2[state.sizes].sum()), n_cells
+
+    # --- the loops ---
+
+    def sweep(
+        self, state: Any, order: IntArray, settings: Settings = Settings()
+    ) -> tuple[Any, int, bool]:
+        """Visit the items in `order`, each moved to its best cluster.
+
+        Returns the state (a new one if more room was needed), the number of moves, and whether all
+        items were visited.
+        """
+        n_moves = np.zeros(1, dtype=np.int64)
+        k_max = self.n_items if settings.k_max is None else settings.k_max
+        stop, begin = settings.stopper.flag, 0
+        while True:
+            begin = sweep(state, self._row, order, begin, settings.k_min, k_max, stop, n_moves)
+            if begin == len(order) or stop[0]:
+                return state, int(n_moves[0]), begin == len(order)
+            state = self.execution.widened(state)
+
+    def allocate(self, order: IntArray, k_max: int | None = None) -> IntArray:
+        """Labels made by putting the items, in `order`, one by one where they cost least.
+
+        A sweep over items that are in no cluster yet. It is not stopped: half of it is no partition.
+        """
+        state = self.start(np.full(self.n_items, -1, dtype=np.int64))
+        return relabel(self.sweep(state, order, Settings(k_max=k_max))[0].labels)
+
+    def merge(self, labels: IntArray, settings: Settings = Settings()) -> IntArray:
+        """Join clusters, the best pair first, while the loss falls or there are more than `k_max`."""
+        state = self._started(self.execution.start(labels, moves=False))
+        k = int(state.n_clusters[0])
+        partners = Partners(np.zeros(k, dtype=np.int64), np.empty(k), np.zeros(k, dtype=np.uint8))
+        k_max = self.n_items if settings.k_max is None else settings.k_max
+        merge(state, self._row, partners, settings.k_min, k_max, settings.stopper.flag)
+        return relabel(state.labels)
+
+    # --- values ---
+
+    def value(self, state: Any) -> float:
+        """Expected loss of the state, from its counts."""
+        joint, size, n_cells = self.sums(state)
+        values = values_from_sums(self.loss, self.n_items, joint, size, self._groups.sums)
+        if self.loss.zero_if_equal:
+            values[(n_cells == self._groups.n_groups) & (n_cells == state.n_clusters[0])] = 0.0
+        return float(values @ self.weights / self.total_weight)
+
+    def value_of(self, labels: IntArray) -> float:
+        """Expected loss of canonical labels."""
+        values = loss_values(labels, self.table, self.loss)
+        return float(values @ self.weights / self.total_weight)
+
+
+def _integers(values: Any) -> IntArray:
+    return np.ascontiguousarray(values, dtype=np.int64)

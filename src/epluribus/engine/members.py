@@ -1,0 +1,144 @@
+"""Members of the clusters of draws, walked through: the execution for many small clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._kernels.members import Members, Sets, fill_members
+from epluribus._kernels.sets import fill_of, fill_slots, sort_groups, take_sets
+from epluribus._memory import check_memory
+from epluribus.losses.values import sparse_sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._kernels.engine import Price
+    from epluribus._typing import IntArray
+    from epluribus.losses.base import Loss
+
+__all__ = ["MemberExecution", "collect_sets"]
+
+_BLOCK = 16
+"""Draws turned from item-major to rows at a time: their labels of an item lie in one or two cache lines."""
+
+
+def collect_sets(
+    table: NDArray[np.unsignedinteger[Any]],
+    weights: NDArray[np.float64],
+    *,
+    distinct: bool,
+    smallest: int = 2,
+) -> Sets:
+    """The groups of all draws: each distinct set of `smallest` items or more once, or all in turn."""
+    n_items, n_draws = table.shape
+    groups = int(table.max()) + 1
+    first, member = np.zeros(groups + 1, dtype=np.int64), np.empty(n_items, dtype=np.int32)
+    # Room for the worst case. Memory that is never written to is never taken.
+    set_weight = np.empty(n_draws * groups)
+    set_first = np.empty(n_draws * groups + 1, dtype=np.int64)
+    set_first[0] = 0
+    set_member = np.empty(n_draws * n_items, dtype=np.int32)
+    hashes = np.empty(n_draws * groups, dtype=np.uint64)
+    number = np.random.default_rng(0).integers(0, 2**64, (n_items,), dtype=np.uint64)
+    keys, found = np.empty(groups, dtype=np.uint64), np.empty(groups, dtype=np.uint64)
+    slots = np.empty(0, dtype=np.int32)
+    n_sets = 0
+    for begin in range(0, n_draws, _BLOCK):
+        rows = np.ascontiguousarray(table[:, begin : begin + _BLOCK].T)
+        # What the next draws may add, and the copy and the lists of sets made at the end.
+        check_memory(
+            24.0 * rows.size + 8.0 * (set_first[n_sets] + n_sets),
+            f"The search, with {n_draws:,} draws of {n_items:,} items in up to {groups:,} clusters,",
+            "Fewer draws need less (thin=).",
+        )
+        needed = 2 * (n_sets + len(rows) * groups)
+        if distinct and len(slots) < needed:
+            slots = np.full(1 << (2 * needed - 1).bit_length(), -1, dtype=np.int32)
+            fill_slots(hashes[:n_sets], slots)
+        for row, weight in zip(rows, weights[begin : begin + _BLOCK], strict=True):
+            sort_groups(row, first, member)
+            if distinct:
+                n_sets = take_sets(
+                    first, member, weight, number, smallest, n_sets, keys, found, set_weight, hashes,
+                    set_first, set_member, slots,
+                )  # fmt: skip
+            else:
+                ends = np.unique(first[1:])  # groups that are not empty
+                used = set_first[n_sets]
+                set_member[used : used + n_items] = member
+                set_first[n_sets + 1 : n_sets + 1 + len(ends)] = used + ends
+                set_weight[n_sets : n_sets + len(ends)] = 1.0
+                n_sets += len(ends)
+    set_first = set_first[: n_sets + 1].copy()
+    set_member = set_member[: set_first[-1]].copy()
+    first_of = np.zeros(n_items + 1, dtype=np.int64)
+    sets_of = np.empty_like(set_member)
+    fill_of(set_first, set_member, first_of, sets_of)
+    return Sets(set_weight[:n_sets].copy(), set_first, set_member, first_of, sets_of)
+
+
+class MemberExecution:
+    """Makes the states of `_kernels/members.py`: there is always room for more clusters."""
+
+    def __init__(
+        self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss
+    ) -> None:
+        self._table, self._price = table, price
+        self._n_items, self._n_draws = table.shape
+        self._groups = int(table.max()) + 1
+        self._sets = collect_sets(table, price.weights, distinct=loss.linear)
+
+    def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Members:  # noqa: ARG002
+        """The state at `labels`; work arrays are its own, since executions are shared by threads."""
+        n, long = self._n_items + 1, 2 * self._n_items + 2
+
+        def whole(size: int = n) -> IntArray:
+            return np.zeros(size, dtype=np.int64)
+
+        state = Members(
+            price=self._price,
+            sets=self._sets,
+            labels=whole(self._n_items),
+            sizes=whole(),
+            n_clusters=whole(1),
+            some_item=whole(),
+            after=whole(self._n_items),
+            before=whole(self._n_items),
+            n_of_size=whole(),
+            used_sizes=whole(),
+            place=whole(),
+            n_used=whole(1),
+            joint_sums=np.zeros(self._n_draws),
+            size_sum=np.zeros(1),
+            by_size=np.zeros(n),
+            extra=np.zeros(n),
+            is_touched=np.zeros(n, dtype=np.uint8),
+            touched=whole(),
+            n_touched=whole(1),
+            here=whole(long),
+            is_here=np.zeros(n, dtype=np.uint8),
+            count=whole(),
+            change=np.zeros(n),
+            seen=np.zeros(len(self._sets.weight), dtype=np.uint8),
+            gain_row=np.zeros(long),
+            size_row=np.zeros(long),
+            value=np.zeros(long),
+        )
+        fill_members(labels.astype(np.int64), int(labels.max()) + 1, state)
+        return state
+
+    def widened(self, state: Members) -> Members:
+        """The state itself: there is room for every item."""
+        return state
+
+    def narrowed(self, state: Members) -> Members:
+        """The state itself: its size does not depend on the number of clusters."""
+        return state
+
+    def joint(self, state: Members, f1: NDArray[np.float64]) -> tuple[NDArray[np.float64], IntArray]:
+        """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
+        if state.labels.min() < 0:  # no item is in a cluster yet
+            return np.zeros(self._n_draws), np.zeros(self._n_draws, dtype=np.int64)
+        return sparse_sums(state.labels, self._table, self._groups, f1)

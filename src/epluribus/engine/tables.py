@@ -1,0 +1,138 @@
+"""Contingency tables of all draws in memory, and when they are the quicker execution.
+
+Tables take draws x clusters of a draw x clusters of the estimate cells. With many small clusters they are
+large and nearly empty, and it is quicker to walk through the members of clusters (`members`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._kernels.partitions import count_dtype, count_tables
+from epluribus._kernels.tables import Tables, fill_gain, joint_sums
+from epluribus._kernels.vector import LANES
+from epluribus._memory import available, check_memory
+from epluribus.losses.values import groups_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._kernels.engine import Price
+    from epluribus._typing import IntArray
+    from epluribus.losses.base import Loss
+
+__all__ = ["TableExecution", "tables_pay"]
+
+_WALK_LINEAR = (4.5, 0.0)
+_WALK_RATIO = (0.8, 30.0)
+"""Walking pays where a * members + b < clusters: members in the cluster of an item, clusters of a draw, both
+on average. Fitted to whole searches, 12 to 200 clusters of 4 to 50 items: the two executions take the same
+time at 18 members with 100 clusters for VI, 40 for Binder, more than 50 for NID. Rows of contingency tables
+are added eight clusters at a time, so that few clusters, or large ones, are better off with tables."""
+_LARGEST = 4 << 30
+"""Bytes of contingency tables from which on members are walked through even where that is slower; or a
+quarter of the memory that is left."""
+
+
+def tables_pay(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss: Loss) -> bool:
+    """Whether contingency tables cost less than walking through members, and fit in memory.
+
+    The estimate is taken to have as many clusters as the draws have on average.
+    """
+    n_items, n_draws = table.shape
+    groups, k = int(table.max()) + 1, float(n_groups.mean())
+    needed = n_draws * groups * k * (6 if loss.linear else 10)
+    if needed > min(_LARGEST, available() / 4):
+        return False
+    a, b = _WALK_LINEAR if loss.linear else _WALK_RATIO
+    if a * n_items / k + b >= k:  # an item has at least N / K in its cluster, on average
+        return True
+    squares = groups_of(table, np.arange(n_items + 1.0) ** 2).sums
+    return bool(a * squares.mean() / n_items + b >= k)
+
+
+class TableExecution:
+    """Makes and changes the states of `_kernels/tables.py`."""
+
+    def __init__(
+        self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss
+    ) -> None:
+        self._table, self._price, self._loss = table, price, loss
+        self._n_items, self._n_draws = table.shape
+        self._groups = int(table.max()) + 1
+        self._fold = price.weights if loss.linear else np.ones(self._n_draws)
+
+    def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Tables:
+        """The state at `labels`, with room for more clusters; without `moves` only joins are possible."""
+        k = int(labels.max()) + 1
+        state = self._empty(labels.astype(np.int64), k, k + room if moves else k, moves=moves)
+        if k > 0:  # otherwise no item is in a cluster yet
+            state.sizes[:k] = np.bincount(labels)
+            count_tables(self._table, 0, self._n_draws, state.labels, state.counts)
+        if moves:
+            fill_gain(state.counts, self._fold, self._price.joint, state.gain)
+        return state
+
+    def _empty(self, labels: IntArray, k: int, width: int, *, moves: bool = True) -> Tables:
+        """A state without counts, as wide as asked for; rounded up to whole vectors if f0 is linear."""
+        linear = self._loss.linear
+        if linear and moves:
+            width = -(-width // LANES) * LANES
+        shape = (self._n_draws, self._groups, width)
+        self._check_memory(width, (6 if linear else 10) if moves else 2)
+        return Tables(
+            price=self._price,
+            draws=self._table,
+            fold=self._fold,
+            labels=labels,
+            sizes=np.zeros(width, dtype=np.int64),
+            n_clusters=np.array([k], dtype=np.int64),
+            counts=np.zeros(shape, dtype=count_dtype(self._n_items)),
+            gain=np.empty(shape if moves else (0, 0, 0), np.float32 if linear else np.float64),
+            joint_sums=np.zeros(self._n_draws),
+            size_sum=np.zeros(1),
+            cost=np.empty(width),
+            single=np.empty(width, dtype=np.float32),
+            double=np.empty(width),
+            other=np.empty(width),
+        )
+
+    def _check_memory(self, width: int, n_bytes: int) -> None:
+        """Refuse tables for `width` clusters that do not fit in memory."""
+        way_out = "Fewer draws need less (thin=), as do fewer clusters (k_max=)"
+        if not self._loss.linear:
+            way_out += ", and a linear loss, such as 'vi' or 'binder'"
+        check_memory(
+            float(n_bytes) * self._n_draws * self._groups * width,
+            f"The search for the loss '{self._loss.name}', with {self._n_draws:,} draws of up to "
+            f"{self._groups:,} clusters and {width:,} clusters of the estimate,",
+            f"{way_out}.",
+        )
+
+    def widened(self, state: Tables) -> Tables:
+        """The same state with room for more clusters."""
+        k = int(state.n_clusters[0])
+        new = self._empty(state.labels, k, k + max(2, k // 4))
+        new.sizes[:k] = state.sizes[:k]
+        new.counts[:, :, :k] = state.counts[:, :, :k]
+        new.joint_sums[:] = state.joint_sums
+        new.size_sum[:] = state.size_sum
+        fill_gain(new.counts, self._fold, self._price.joint, new.gain)
+        return new
+
+    def narrowed(self, state: Tables) -> Tables:
+        """The same partition in less memory, if many clusters have closed."""
+        if state.n_clusters[0] >= len(state.sizes) // 2:
+            return state
+        new = self.start(state.labels)
+        new.joint_sums[:] = state.joint_sums
+        new.size_sum[:] = state.size_sum
+        return new
+
+    def joint(self, state: Tables, f1: NDArray[np.float64]) -> tuple[NDArray[np.float64], IntArray]:
+        """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
+        joint, n_cells = np.empty(self._n_draws), np.empty(self._n_draws, dtype=np.int64)
+        joint_sums(state.counts, int(state.n_clusters[0]), f1, joint, n_cells)
+        return joint, n_cells

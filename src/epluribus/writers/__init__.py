@@ -1,0 +1,1 @@
+"""Answers written down: labels, matrices, frames, ArviZ groups, files to load again."""
