@@ -44,7 +44,6 @@ docs: $(STAMP)
 
 test: lint
 	$(RUN) -m pytest -m "not slow" --numprocesses auto --dist worksteal
-	$(MAKE) test-guides
 
 # The guides for PyMC and NumPyro run what they describe. PyMC holds numba back, so they have their own environment.
 $(GUIDES_STAMP): pyproject.toml
@@ -56,18 +55,19 @@ $(GUIDES_STAMP): pyproject.toml
 test-guides: $(GUIDES_STAMP)
 	$(GUIDES)/bin/python -m pytest tests/test_docs.py -k "pymc or numpyro" --numprocesses auto
 
-test-slow: $(STAMP)
+test-slow: $(STAMP) test-guides
 	$(RUN) -m pytest -m "slow" --numprocesses auto --dist worksteal
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 
 bench: $(STAMP)
 	$(RUN) benchmarks/run.py
 	$(RUN) benchmarks/samplers.py
 
 clean:
-	rm -rf $(VENV) $(GUIDES) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
+	rm -rf $(VENV) $(GUIDES) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
