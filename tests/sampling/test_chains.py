@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from epluribus.draws import Draws
 from epluribus.diagnostics import (
     coclustering_by_chain,
     coclustering_disagreement,
     ess,
     rhat,
 )
+from epluribus.draws import Draws
 
 
 def autoregression(rho, shape, rng):

@@ -2,16 +2,16 @@
 
 Data and partition are drawn jointly in two ways: partition from the prior, then data given it; and
 a chain that alternates moves of the partition given the data with fresh data given the partition.
-Both have the same law, whatever the sampler's mistakes in normalising; means of test functions are
+Both have the same distribution, whatever the sampler's mistakes in normalizing; means of test functions are
 compared by z-scores at level 1e-4 in all (Bonferroni)."""
 
 import numpy as np
 from scipy.stats import norm
 
-from epluribus.models import DirichletProcess, GaussianMixture
-from epluribus.sampling.chain import Chain
-from epluribus.sampling.schedule import make_schedule
 from epluribus.diagnostics import ess
+from epluribus.models import DirichletProcess, GaussianMixture
+from epluribus.sampling.chain import Chain, RunSettings
+from epluribus.sampling.moves import make_schedule
 
 N, TAU, SHAPE, RATE = 5, 0.4, 2.0, 1.5
 PRIOR = DirichletProcess(1.2)
@@ -44,17 +44,16 @@ def features(labels, y):
     )
 
 
-def test_joint_law_is_kept():
+def test_the_joint_distribution_is_kept():
     rng = np.random.default_rng(21)
     labels = [draw_labels(rng) for _ in range(20_000)]
     direct = np.array([features(z, draw_data(z, rng)) for z in labels])
 
     model = GaussianMixture(np.zeros(N), tau=TAU, gamma=SHAPE, delta=RATE, prior=PRIOR)
     schedule = make_schedule("default", model)
-    tables = tuple(side.tables for side in model.sides)
-    chain = Chain(model, (np.zeros(N, int),), tables, schedule, (0, 1, 10**7), rng)
-    stop = np.zeros(1, dtype=np.int64)
-    settings = np.array([10**9, 1, 0])
+    settings = RunSettings(n_draws=1, burn_in=10**9, thin=1)
+    chain = Chain(model, (np.zeros(N, int),), schedule, settings, rng)
+    stop = np.zeros(1, dtype=np.uint8)
     walk = np.empty((20_000, direct.shape[1]))
     for t in range(len(walk)):
         z = chain.partitions[0].labels
@@ -63,11 +62,7 @@ def test_joint_law_is_kept():
         # moves.
         chain.clock[:] = 0
         chain.clock[1] = t % 2
-        settings[2] = 5
-        chain._advance(
-            chain.states, chain.partitions, chain.records, schedule, settings, stop, rng,
-            chain.clock, chain.running, chain._log_posterior,
-        )  # fmt: skip
+        chain.run_until(5, stop)
         walk[t] = features(z, chain.states[0].values[:, 0])
 
     for column in range(direct.shape[1]):

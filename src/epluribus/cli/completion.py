@@ -80,7 +80,7 @@ def _choices(action: argparse.Action) -> list[str]:
 
         return list(ON_K)
     if action.dest == "moves":
-        from epluribus.sampling.schedule import SCHEDULES
+        from epluribus.sampling.moves import SCHEDULES
 
         return list(SCHEDULES)
     return [str(choice) for choice in action.choices or ()]

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._validate import check_choice
+from epluribus.models.block_models import LatentBlockModel, StochasticBlockModel
+from epluribus.models.gaussian import GaussianMixture
 from epluribus.readers.source import STDIN
 from epluribus.readers.text import read_lines
-from epluribus.models.gaussian import GaussianMixture
-from epluribus.models.lbm import LatentBlockModel
-from epluribus.models.sbm import StochasticBlockModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._validate import need
 from epluribus._files import write_arrays
+from epluribus._validate import need
 from epluribus.diagnostics import coclustering_disagreement, ess, rhat
 
 if TYPE_CHECKING:
