@@ -23,7 +23,7 @@ def check(trace, expected, rhat):
 
 def test_galaxies_have_four_clusters():
     model = GaussianMixture(load_galaxies() / 1000, alpha=4, tau=0.01, gamma=0.5, delta=0.5)
-    trace = sample(model, n_draws=3000, n_chains=4, rng=1)
+    trace = sample(model, n_draws=2000, n_chains=4, rng=1)
     p = check(trace, {2: 0.001, 3: 0.202, 4: 0.571, 5: 0.189, 6: 0.032}, 1.01)
     assert p.argmax() == 4
 

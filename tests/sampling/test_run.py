@@ -145,12 +145,13 @@ def test_checkpoints_are_written_on_the_way(tmp_path):
     seen = set()
 
     def look(done, total, info):
-        if path.exists():
-            seen.add(sum(s["n_kept"] for s in read_checkpoint(path)[1]))
+        kept = [s["n_kept"] for s in read_checkpoint(path)[1]] if path.exists() else [0]
+        if min(kept) > 0:
+            seen.add(sum(kept))
         if len(seen) > 1:  # two checkpoints with different draws: enough
             raise KeyboardInterrupt
 
-    options = {"n_draws": 10**6, "thin": 40, "rng": 2}
+    options = {"n_draws": 10**5, "burn_in": 0, "thin": 4000, "rng": 2}
     sample(MODELS["gaussian"], checkpoint=path, checkpoint_every=0.05, progress=look, **options)
     assert len(seen) > 1
     assert not list(tmp_path.glob(".*"))
