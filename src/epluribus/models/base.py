@@ -40,6 +40,7 @@ class Side:
     @property
     def tables(self) -> PriorTables:
         """The prior's two tables for this number of items."""
+        # Shared by all chains; nobody writes to them.
         return cached_tables(self.prior, self.n_items)
 
 
@@ -104,6 +105,7 @@ class Model(ABC):
         float
         """
         pairs = zip(self.sides, self._check(labels), strict=True)
+        # The sides are independent a priori.
         return float(sum(side.prior.log_pmf(own) for side, own in pairs))
 
     def log_posterior(self, *labels: LabelsLike) -> float:
@@ -131,11 +133,13 @@ class Model(ABC):
 
     def fingerprint(self) -> str:
         """A hash of class, data, hyperparameters and priors: equal for models that are the same."""
+        # Checkpoints hold this hash: a change here makes those of earlier versions unreadable.
         digest = hashlib.sha256(type(self).__name__.encode())
         for side in self.sides:
             digest.update(repr(side.prior).encode())
         for name, value in sorted(self._parameters().items()):
             array = np.ascontiguousarray(value)
+            # Shape and type too: the bytes of [[1, 2]] are those of [[1], [2]].
             digest.update(f"{name}{array.shape}{array.dtype}".encode())
             digest.update(array.tobytes())
         return digest.hexdigest()[:32]

@@ -135,7 +135,7 @@ class StochasticBlockModel(Model):
         z = labels[0]
         n = np.bincount(z)
         edges = _count_ones(self._matrix, z, z)
-        pairs = np.outer(n, n) - np.diag(n)
+        pairs = np.outer(n, n) - np.diag(n)  # ordered pairs of nodes, without loops
         if self.directed:
             return _log_blocks(self.beta, edges, pairs)
         upper = np.triu_indices(n.size)
@@ -146,7 +146,7 @@ class StochasticBlockModel(Model):
         """Fresh states, one per side."""
         slots = partitions[0].sizes.size
         N = self.n_items
-        pairs = N * (N - 1) // (1 if self.directed else 2)
+        pairs = N * (N - 1) // (1 if self.directed else 2)  # cells if all nodes are in one block
         start, neighbors = _sparse_rows(self._matrix)
         common: dict[str, Any] = {
             "start": start,
@@ -158,7 +158,7 @@ class StochasticBlockModel(Model):
         }
         if not self.directed:
             return (UndirectedBlockState(**common),)
-        start_in, neighbors_in = _sparse_rows(self._matrix.T)
+        start_in, neighbors_in = _sparse_rows(self._matrix.T)  # the edges that arrive at each node
         links_in = np.zeros(slots, dtype=np.int64)
         state = DirectedBlockState(
             start_in=start_in, neighbors_in=neighbors_in, links_in=links_in, **common
@@ -240,6 +240,7 @@ class LatentBlockModel(Model):
         def view(matrix: Any, other: Partition, ones: Any, cell: Any) -> LatentBlockState:
             start, where = _sparse_rows(matrix)
             links = np.zeros(other.sizes.size, dtype=np.int64)
+            # The arrays of the other partition themselves: its moves are seen here at once.
             theirs = (other.labels, other.sizes, other.order, other.n_clusters)
             return LatentBlockState(start, where, tables, *theirs, ones, cell, links)
 
@@ -270,6 +271,7 @@ def _beta_tables(beta: tuple[float, float], n_ones: int, n_cells: int) -> BetaTa
     def table(b: float, last: int) -> NDArray[np.float64]:
         return np.asarray(gammaln(np.arange(min(last + 1, _TABLE_LIMIT)) + b) - gammaln(b))
 
+    # lB(e, n) = ones[e] + zeros[n - e] - cells[n]
     b1, b2 = beta
     return BetaTables(b1, b2, table(b1, n_ones), table(b2, n_cells), table(b1 + b2, n_cells))
 
@@ -284,7 +286,7 @@ def _count_ones(matrix: sparse.csr_array, rows: IntArray, columns: IntArray) -> 
     """Number of ones in each block of a row cluster and a column cluster."""
     i, j = matrix.nonzero()
     shape = rows.max() + 1, columns.max() + 1
-    block = np.ravel_multi_index((rows[i], columns[j]), shape)
+    block = np.ravel_multi_index((rows[i], columns[j]), shape)  # number of the block of each one
     return np.bincount(block, minlength=shape[0] * shape[1]).reshape(shape)
 
 

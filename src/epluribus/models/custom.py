@@ -84,6 +84,7 @@ class CustomModel(Model):
         if prior is not None and k_max is not None:
             raise ValueError("'k_max' must be left out where 'prior' is given: the prior has it.")
         self._function = log_posterior
+        # Without a prior the function is the whole log posterior: every partition has weight 1.
         bound = N if k_max is None else check_count(k_max, "k_max")
         self.sides = (Side("items", N, FlatPrior(bound) if prior is None else prior),)
 
@@ -142,7 +143,7 @@ def _logpred(m: _State, p: Any, i: int, g: int) -> float:
     if int(g) not in m.known:
         labels = p.labels.copy()
         labels[i] = g
-        m.known[int(g)] = m.function(relabel(labels))
+        m.known[int(g)] = m.function(relabel(labels))  # users see canonical labels
     return m.known[int(g)]
 
 
@@ -156,7 +157,7 @@ def _add(m: _State, p: Any, i: int, g: int) -> float:
 def _remove(m: _State, p: Any, i: int, g: int) -> float:  # noqa: ARG001
     value = float(m.current[0])  # 0 unless no item was missing
     m.known.clear()
-    if m.missing[0] == 0:
+    if m.missing[0] == 0:  # the value of going back is known already
         m.known[int(g)] = value
     m.missing[0] += 1
     m.current[0] = 0.0

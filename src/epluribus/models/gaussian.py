@@ -94,18 +94,20 @@ class GaussianMixture(Model):
         self.gamma = check_positive(gamma, "gamma")
         self.delta = check_positive(delta, "delta")
         self.mean = _check_mean(mean, values.shape[1])
-        self.values: NDArray[np.float64] = values - self.mean
+        self.values: NDArray[np.float64] = values - self.mean  # so that the prior mean is 0
         self.sides = (Side("items", len(values), as_prior(prior, alpha, k_max, 4.0)),)
 
     def _constant(self, n: NDArray[Any]) -> NDArray[np.float64]:
         """The terms of the log marginal likelihood that depend on the size n alone."""
         per_coordinate = (
             -0.5 * n * np.log(2 * np.pi)
+            # normalizing constants of mean and precision, prior over posterior
             + 0.5 * np.log(self.tau / (self.tau + n))
             + self.gamma * np.log(self.delta)
             - gammaln(self.gamma)
             + gammaln(self.gamma + 0.5 * n)
         )
+        # Coordinates are independent and have the same prior: their constants add up.
         return np.asarray(self.values.shape[1] * per_coordinate)
 
     def _log_likelihood(self, *labels: IntArray) -> float:
@@ -123,7 +125,7 @@ class GaussianMixture(Model):
 
     def states(self, partitions: Sequence[Partition]) -> tuple[GaussianState]:
         """Fresh states, one per side."""
-        n = np.arange(len(self.values) + 1)
+        n = np.arange(len(self.values) + 1)  # all sizes a cluster can have
         slots = partitions[0].sizes.size
         state = GaussianState(
             values=self.values,

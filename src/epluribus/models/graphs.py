@@ -76,15 +76,16 @@ def read_adjacency(
         _refuse_weights(network)
         matrix = _count_edges(network)
         one_way = bool(network.is_directed())
-        directed = one_way if directed is None else directed
+        directed = one_way if directed is None else bool(directed)
     else:
         matrix, one_way = _table_to_counts(network, n_nodes)
         directed = bool(directed)
     if matrix.shape[0] == 0:
         raise ValueError("'adjacency' must have at least one node; it has none.")
-    if one_way and not directed:
+    if one_way and not directed:  # (i, j) and (j, i) are the same edge
         matrix = matrix + matrix.T
     matrix.sort_indices()
+    # Entries count edges so far; with the checks passed they are zeros and ones.
     _refuse_loops_and_repeats(matrix)
     if not directed:
         _refuse_asymmetry(matrix)
@@ -102,7 +103,7 @@ def binary_matrix(matrix: Any, argument: str) -> sparse.csr_array:
             raise ValueError(f"'{argument}' must have two dimensions; got {matrix.ndim}.")
     if 0 in matrix.shape:
         raise ValueError(f"'{argument}' must have rows and columns; got shape {matrix.shape}.")
-    entries = sparse.coo_array(matrix)
+    entries = sparse.coo_array(matrix)  # keeps what is not 0, NaN included
     values = np.asarray(entries.data, dtype=np.float64)
     bad = np.flatnonzero((values != 0) & (values != 1))
     if bad.size:
@@ -159,6 +160,7 @@ def _edges_to_counts(edges: Any, n_nodes: int | None) -> sparse.csr_array:
         raise ValueError(
             f"'adjacency' as an edge list must have two columns (i, j); got shape {pairs.shape}."
         )
+    # Integers may be stored as floats (csv files); names and truth values are refused.
     bad = np.ones(len(pairs), dtype=bool)
     if pairs.dtype.kind in "iuf":
         bad = ~(np.isfinite(pairs) & (pairs >= 0) & (pairs == np.rint(pairs))).all(axis=1)
@@ -169,7 +171,7 @@ def _edges_to_counts(edges: Any, n_nodes: int | None) -> sparse.csr_array:
         )
     pairs = pairs.astype(np.int64)
     seen = int(pairs.max()) + 1 if pairs.size else 0
-    way_out = f" The largest node number is {seen - 1}."
+    way_out = f" The largest node number is {seen - 1}." if seen else ""
     N = seen if n_nodes is None else check_count(n_nodes, "n_nodes", low=seen or 1, way_out=way_out)
     ones = np.ones(len(pairs), dtype=np.int64)
     # Edges given twice are added up here.
@@ -199,7 +201,7 @@ def _refuse_loops_and_repeats(matrix: sparse.csr_array) -> None:
         )
     if matrix.data.size and matrix.data.max() > 1:
         entries = sparse.coo_array(matrix)
-        at = int(entries.data.argmax())
+        at = int(entries.data.argmax())  # the first of the most frequent
         raise ValueError(
             "'adjacency' must list each edge once, the model is for binary data; "
             f"({entries.row[at]}, {entries.col[at]}) is there {entries.data[at]} times. Drop the "
@@ -209,7 +211,7 @@ def _refuse_loops_and_repeats(matrix: sparse.csr_array) -> None:
 
 
 def _refuse_asymmetry(matrix: sparse.csr_array) -> None:
-    odd = sparse.coo_array(matrix - matrix.T)
+    odd = sparse.coo_array(matrix - matrix.T)  # zero everywhere if symmetric
     odd.eliminate_zeros()
     if odd.nnz:
         i, j = int(odd.row[0]), int(odd.col[0])

@@ -86,7 +86,8 @@ class PartitionLaw(ABC):
         -------
         float
         """
-        sizes = np.bincount(as_labels(labels))
+        sizes = np.bincount(as_labels(labels))  # n_1, ..., n_K
+        # Normalized for the number of items given: log_weight depends on it.
         table = cached_tables(self, int(sizes.sum()))
         if sizes.size > table.slots:
             return -np.inf
@@ -143,18 +144,20 @@ class PartitionPrior(PartitionLaw):
         a = self.concentration
         last = self.k_max if self.on_k in ("uniform", "fixed") else n_clusters + n_items + _TERMS
         k = np.arange(last if self.on_k == "fixed" else n_clusters, last + 1)
+        # p(k); Poisson(1) given k >= 1 is 1 / ((e - 1) k!)
         log_p = {
             "uniform": np.full(k.size, -np.log(self.k_max)),
             "poisson": -gammaln(k + 1.0) - np.log(np.expm1(1.0)),
             "geometric": -k * np.log(2.0),
             "fixed": np.zeros(k.size),
         }[self.on_k]
+        # D(k), and k! / (k - K)! vectors of labels for each partition
         log_d = gammaln(k * a) - gammaln(k * a + n_items)
         return k, log_p + gammaln(k + 1.0) - gammaln(k - n_clusters + 1.0) + log_d
 
     def tables(self, n_items: int) -> PriorTables:
         """The two tables for `n_items` items."""
-        slots = min(self.k_max, n_items)
+        slots = min(self.k_max, n_items)  # there are never more clusters than items
         log_weight = [float(logsumexp(self._terms(n_items, K)[1])) for K in range(1, slots + 1)]
         sizes = np.arange(n_items + 1)
         a = self.concentration
@@ -190,6 +193,7 @@ class PartitionPrior(PartitionLaw):
                 f"clusters; got {K}."
             )
         k, log_terms = self._terms(N, K)
+        # The terms of log_weight[K], normalized: sizes of clusters do not depend on k given K.
         p = np.exp(log_terms - logsumexp(log_terms))
         return {int(number): float(value) for number, value in zip(k, p, strict=True) if value > 0}
 
@@ -217,6 +221,7 @@ class DirichletProcess(PartitionLaw):
 
     def tables(self, n_items: int) -> PriorTables:
         """The two tables for `n_items` items."""
+        # prod_{0<j<K} theta / prod_{0<i<N} (theta + i): the restaurant with discount 0
         return PitmanYor(self.concentration, 0.0).tables(n_items)
 
 
@@ -264,7 +269,7 @@ class PitmanYor(PartitionLaw):
 
 @dataclass(frozen=True)
 class FlatPrior(PartitionLaw):
-    """The same weight, 1, for every partition into at most `k_max` clusters; not normalised.
+    """The same weight, 1, for every partition into at most `k_max` clusters; not normalized.
 
     For models whose function of the labels is the whole log posterior.
     """

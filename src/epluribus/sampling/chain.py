@@ -67,7 +67,7 @@ def make_partition(labels: IntArray, tables: PriorTables) -> Partition:
     return Partition(
         labels=labels.astype(np.int64),
         sizes=np.bincount(labels, minlength=slots).astype(np.int64),
-        order=np.arange(slots),
+        order=np.arange(slots),  # canonical labels: the non-empty clusters are 0..K-1
         place=np.arange(slots),
         n_clusters=np.array([labels.max() + 1], dtype=np.int64),
         log_weight=np.ascontiguousarray(tables.log_weight, dtype=np.float64),
@@ -111,6 +111,7 @@ class Chain:
         self.states = model.states(self.partitions)
         self._statistics = model.statistics
         self._advance = advance_for(self.states[0], compiled=model.compiled)
+        # Records are small and 32-bit, so that one compiled loop serves every type of kept labels.
         capacity = int(np.clip(_BUFFER_CELLS // max(own.size for own in labels), 1, 1024))
         self.records = tuple(
             Record(
@@ -123,7 +124,7 @@ class Chain:
         )
         # See the arguments of `advance`: steps done, place in the schedule, draws in the records.
         self.clock = np.zeros(4, dtype=np.int64)
-        self.running = np.full(2, -np.inf)
+        self.running = np.full(2, -np.inf)  # log target, the highest so far
         self._log_posterior = np.zeros(capacity)
         self.n_kept = 0
         self.labels: list[NDArray[Any]] = [
@@ -132,7 +133,7 @@ class Chain:
         ]
         self.n_clusters = np.zeros((len(labels), settings.n_draws), dtype=np.int64)
         self.log_posterior = np.zeros(settings.n_draws)
-        self._block = 64
+        self._block = 64  # steps; doubled until a block takes as long as it should
 
     @property
     def total(self) -> int:
@@ -162,6 +163,7 @@ class Chain:
     def run_until(self, until: int, stop: NDArray[np.uint8]) -> None:
         """Run to the given step, or until `stop` is set."""
         settings = np.array([self.settings.burn_in, self.settings.thin, until], dtype=np.int64)
+        # `advance` also returns when the records are full.
         while self.clock[0] < until and stop[0] == 0:
             self._advance(
                 self.states, self.partitions, self.records, self.schedule, settings, stop, self.rng,
@@ -201,12 +203,14 @@ class Chain:
     def snapshot(self) -> Snapshot:
         """A copy of the state between two steps."""
         state = {name: array.copy() for name, array in self._arrays().items()}
+        # The draws need no copy: those kept never change.
         return {"arrays": state, "n_kept": self.n_kept, "rng": self.rng.bit_generator.state}
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue from a snapshot that was read from a checkpoint, with its draws."""
         self.rng.bit_generator.state = snapshot["rng"]
         self.n_kept = snapshot["n_kept"]
+        # In place: the states of the model and the partitions share these arrays.
         for name, array in self._arrays().items():
             array[...] = snapshot["arrays"][name]
         for name, array in self.kept(self.n_kept).items():
@@ -227,6 +231,7 @@ def write_checkpoint(
         numbers.append({"n_kept": n, "rng": snapshot["rng"]})
         arrays |= {f"chain{c}/{name}": array for name, array in snapshot["arrays"].items()}
         arrays |= {f"kept{c}/{name}": array for name, array in chain.kept(n).items()}
+    # JSON inside the npz file: the settings, and the integers of the generators, which exceed 64 bits.
     text = json.dumps({"format": FORMAT, **header, "chains": numbers}, default=_plain)
     arrays["header"] = np.frombuffer(text.encode(), dtype=np.uint8)
     write_arrays(path, arrays)
@@ -251,6 +256,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], list[Snapshot]]:
             f"'resume' must be a checkpoint of format {FORMAT}; {path} has "
             f"{header.get('format')}. Run again from the beginning."
         )
+    # Names are "chain0/clock", "kept0/labels0" and so on.
     groups: dict[str, dict[str, Any]] = defaultdict(dict)
     for name, array in arrays.items():
         group, _, key = name.partition("/")

@@ -186,6 +186,8 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     chosen: Sequence[Move]
     if isinstance(moves, str):
         check_choice(moves, SCHEDULES, "moves")
+        # On the paper's data this cycle gave the most effective draws per second; with rows and columns
+        # Gibbs alone mixes nearly as well, and 2 proposals suffice.
         default = (Gibbs(), SplitMerge(5 if len(model.sides) == 1 else 2))
         chosen = default if moves == "default" else (Allocation(),)
     else:
@@ -195,6 +197,7 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
                 "'moves' must be 'default', 'appendix' or a sequence of Gibbs(), SplitMerge() and "
                 f"Allocation(); got {moves!r}."
             )
+    # With two sides: all moves of the rows, then all moves of the columns.
     rows = [
         (number, move.code, move.n_steps(side.n_items))
         for number, side in enumerate(model.sides)

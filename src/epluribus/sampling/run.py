@@ -123,6 +123,7 @@ def sample(
             if given:
                 raise ValueError(f"'{name}' must be left out with 'resume': the checkpoint has it.")
         settings, chains = _continue(Path(resume), model, asked, schedule)
+    # Everything is checked before the first step: nobody should wait hours for a message.
     threads = min(resolve_jobs(n_jobs), len(chains))
     stopper = Stopper()
     bar = make_progress(progress, sum(chain.total for chain in chains), "sample", stopper)
@@ -131,6 +132,7 @@ def sample(
         raise FileNotFoundError(f"'checkpoint' must be in a folder that exists; got {target}.")
     begin = time.perf_counter()
     _Run(model, chains, stopper, bar, target, every).to_the_end(threads)
+    # An interrupt that came after the last step has cost nothing.
     interrupted = stopper.interrupted and not all(chain.finished for chain in chains)
     if min(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt("interrupted before the first draw was kept")
@@ -147,6 +149,7 @@ def _fill_settings(asked: dict[str, int | None], schedule: IntArray) -> RunSetti
     n_chains = 2 if asked["n_chains"] is None else check_count(asked["n_chains"], "n_chains")
     thin = cycle if asked["thin"] is None else check_count(asked["thin"], "thin")
     if asked["burn_in"] is None:
+        # 100 cycles: enough for chains from one cluster and from many to meet on the paper's data.
         burn_in = max(n_draws * thin // 10, 100 * cycle)
     else:
         burn_in = check_count(asked["burn_in"], "burn_in", low=0)
@@ -156,10 +159,11 @@ def _fill_settings(asked: dict[str, int | None], schedule: IntArray) -> RunSetti
 def _begin(
     model: Model, settings: RunSettings, schedule: IntArray, start: Any, rng: RngLike
 ) -> list[Chain]:
+    # By number, before anything runs: the draws of a chain do not depend on threads or other chains.
     rngs = make_rng(rng).spawn(settings.n_chains)
     chains = []
     for number, labels in enumerate(first_labels(start, model, rngs)):
-        # A function of the user's may forbid partitions; the built-in models forbid none.
+        # A user's function may forbid partitions; compiled models give all of them some probability.
         if not model.compiled and not np.isfinite(model.log_posterior(*labels)):
             raise ValueError(
                 f"'start' must have a finite log posterior; that of chain {number} is minus "
@@ -195,6 +199,7 @@ def _continue(
         settings = settings._replace(n_draws=n_draws)
     chains = []
     for snapshot in snapshots:
+        # An empty chain of the right size, with a generator of the kind whose state was saved.
         labels = tuple(np.zeros(side.n_items, dtype=np.int64) for side in model.sides)
         kind = getattr(np.random, str(snapshot["rng"]["bit_generator"]))
         chain = Chain(model, labels, schedule, settings, np.random.Generator(kind()))
@@ -225,7 +230,8 @@ class _Run:
         self.lock = threading.Lock()
         self.waiting = [(c.done, number) for number, c in enumerate(chains) if not c.finished]
         heapq.heapify(self.waiting)
-        # The latest copy of each chain, made by the thread that ran it: the others never stop for it.
+        # The latest copy of each chain, made by the thread that ran it: no chain is looked at while it
+        # runs, and none has to wait.
         self.snapshots = [chain.snapshot() for chain in chains] if target else []
         self.taken = [time.perf_counter()] * len(chains)
         self.saved = time.perf_counter()
@@ -255,11 +261,11 @@ class _Run:
             chain = self.chains[number]
             chain.run_block(self.stopper.flag)
             now = time.perf_counter()
-            # Twice as often as files are written, so that a file is never much older than it says.
+            # Twice as often as files are written, so that a file is never much older than `every`.
             if self.target is not None and now - self.taken[number] > self.every / 2:
                 self.snapshots[number] = chain.snapshot()
                 self.taken[number] = now
-            if not chain.finished:
+            if not chain.finished:  # back into the queue, behind the chains with fewer steps
                 with self.lock:
                     heapq.heappush(self.waiting, (chain.done, number))
 
@@ -268,6 +274,7 @@ class _Run:
         rates = _rates(self.model, self.chains)
         info = {name: f"{100 * rate:.2g}%" for name, rate in rates.items()}
         self.bar.show(sum(chain.done for chain in self.chains), info)
+        # Safe while chains run: copies do not change, nor do draws once they are kept.
         if self.target is not None and time.perf_counter() - self.saved > self.every:
             write_checkpoint(self.target, self.header, self.chains, list(self.snapshots))
             self.saved = time.perf_counter()
@@ -293,6 +300,7 @@ def _make_trace(
 ) -> Trace:
     n = min(chain.n_kept for chain in chains)  # the same for all unless interrupted
     number = np.repeat(np.arange(len(chains)), n)
+    # The best partition of all chains, seen at any step: it need not be one of the draws.
     best = chains[int(np.argmax([chain.running[1] for chain in chains]))]
     draws, n_clusters, best_labels = [], [], []
     for s, side in enumerate(model.sides):

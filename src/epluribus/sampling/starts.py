@@ -37,6 +37,7 @@ def first_labels(
     """
     if isinstance(start, str):
         check_choice(start, _NAMES, "start")
+        # The extremes first: two chains that agree have come from both ends.
         kinds = [_NAMES[min(c, 2) + 1] if start == "dispersed" else start for c in range(len(rngs))]
         return [
             tuple(_make(kind, side, rng) for side in model.sides)
@@ -55,13 +56,14 @@ def _make(kind: str, side: Side, rng: np.random.Generator) -> IntArray:
     if kind == "one":
         return np.zeros(side.n_items, dtype=np.int64)
     if kind == "many":
-        return relabel(rng.permutation(np.arange(side.n_items) % slots))
+        return relabel(rng.permutation(np.arange(side.n_items) % slots))  # sizes as equal as can be
     k = int(rng.integers(1, slots + 1))
     return relabel(rng.integers(0, k, side.n_items))
 
 
 def _read(start: Any, side: Side, n_chains: int) -> list[IntArray]:
     """Canonical labels of one side for every chain, from one partition or one per chain."""
+    # Two dimensions mean one row per chain; `as_labels` reads anything else as one partition.
     rows = list(start) if np.ndim(start) == 2 else [start] * n_chains
     if len(rows) != n_chains:
         raise ValueError(
