@@ -116,7 +116,7 @@ def test_a_cluster_without_partner_and_weights():
         ({"parameters": [[1.0]] * 2}, r"entries for labels 0..0; the labels go from 0 to 1. Give"),
         (
             {"parameters": [[1.0, 2.0]] * 2, "raw_labels": [[0, 1]] * 2},
-            r"'raw_labels' must be whole numbers of shape \(2, 3\); got int64 of shape \(2, 2\)",
+            r"'raw_labels' must be integers of shape \(2, 3\); got int64 of shape \(2, 2\)",
         ),
         (
             {"parameters": [[1.0, 2.0]] * 2, "raw_labels": [[0, 1, 0]] * 2},

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from epluribus._typing import IntArray
-    from epluribus.uncertainty.ball import CredibleBall
+    from epluribus.uncertainty import CredibleBall
 
 __all__ = ["ball_bounds"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from epluribus.plots._clusters import check_order, read_partition
 from epluribus.plots._figure import cluster_colors, get_axes, text_color
 from epluribus.plots.blocks import LEADER, place_names, shifted, spread
-from epluribus.uncertainty.items import items
+from epluribus.uncertainty import items
 
 if TYPE_CHECKING:
     from epluribus._typing import DrawsLike, LabelsLike

@@ -14,7 +14,7 @@ from epluribus.plots._clusters import check_order
 from epluribus.plots._figure import cluster_colors, get_axes
 from epluribus.estimate import read_best
 from epluribus.partition import as_labels
-from epluribus.uncertainty.modes import Modes
+from epluribus.uncertainty import Modes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -10,7 +10,7 @@ from epluribus.draws import Draws, as_draws
 from epluribus.plots._clusters import check_order, read_partition
 from epluribus.plots._figure import cluster_colors, get_axes
 from epluribus.plots.blocks import name_clusters
-from epluribus.uncertainty.psm import psm
+from epluribus.uncertainty import psm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

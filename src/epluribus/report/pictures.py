@@ -10,7 +10,7 @@ import numpy as np
 from epluribus._text import count
 from epluribus.draws import Draws
 from epluribus.report.words import share
-from epluribus.uncertainty.psm import psm
+from epluribus.uncertainty import psm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -33,7 +33,7 @@ def _read_certainty(certainty: Any, estimate: Estimate) -> NDArray[np.float64]:
     """One number per item: those given, or the support of each item in the draws given."""
     n_items = len(estimate.labels)
     if isinstance(certainty, Draws):
-        from epluribus.uncertainty.items import items
+        from epluribus.uncertainty import items
 
         return items(estimate, certainty).support.round(9)  # the rest is rounding
     values = np.asarray(certainty, dtype=np.float64)

@@ -7,7 +7,7 @@ The ball around the estimate a has the smallest radius e such that
 Its edge is described by three sets of partitions among the draws inside it (Wade & Ghahramani 2018,
 section 4): the horizontal bound, the most distant ones; the upper vertical bound, the most distant
 of those with the fewest clusters; the lower vertical bound, the most distant of those with the most
-clusters. Any loss can be the distance.
+clusters. The distance can be any loss.
 
 Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible balls.
 Bayesian Analysis 13, 559-626. doi:10.1214/17-BA1073
@@ -20,40 +20,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._text import count
+from epluribus._text import count, plain_table, span
 from epluribus._validate import check_fraction
-from epluribus.estimate import read_best
 from epluribus.engine import draw_losses
-from epluribus._text import plain_table
+from epluribus.estimate import read_best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
-    from epluribus.draws import Draws
     from epluribus.estimate import Estimate
     from epluribus.losses.base import Loss
 
 __all__ = ["CredibleBall", "credible_ball"]
 
 _TIE = 1e-9
-"""Distances closer than this share of the largest are equal: rounding does not part ties."""
+"""Distances closer than this share of the largest are equal: rounding does not break ties."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CredibleBall:
     """A credible ball around an estimate, and the partitions at its edge.
 
-    Bounds are arrays of shape (n_ties, n_items), one partition a row in canonical form: all those
-    that are equally far.
+    Bounds are arrays of shape (n_ties, n_items), one partition per row in canonical form: all those
+    that are equally far from the center.
     """
 
     labels: IntArray
-    """The centre."""
+    """The center."""
     loss: Loss
     level: float
     radius: float
-    """Largest loss between the centre and a draw in the ball."""
+    """Largest loss between the center and a draw in the ball."""
     mass: float
     """Posterior probability of the ball: at least `level`."""
     n_inside: int
@@ -65,7 +63,7 @@ class CredibleBall:
     lower: IntArray
     """Of those with the most clusters, the most distant: lower vertical bound."""
     distances: NDArray[np.float64]
-    """Loss between the centre and each bound: horizontal, upper, lower."""
+    """Loss between the center and each bound: horizontal, upper, lower."""
     inside: NDArray[np.bool_]
     """Whether each draw is in the ball."""
 
@@ -93,10 +91,11 @@ class CredibleBall:
 
     def __str__(self) -> str:
         bounds = (self.horizontal, self.upper, self.lower)
+        n_clusters = [bound.max(axis=1) + 1 for bound in bounds]
         table = plain_table(
             {
                 "bound": ["horizontal", "upper vertical", "lower vertical"],
-                "clusters": [_range(bound.max(axis=1) + 1) for bound in bounds],
+                "clusters": [span(k.min(), k.max(), link="-") for k in n_clusters],
                 "distance": [float(value) for value in self.distances],
                 "partitions": [len(bound) for bound in bounds],
             }
@@ -128,7 +127,7 @@ def credible_ball(
     Parameters
     ----------
     best : Estimate or array_like of shape (n_items,)
-        The centre.
+        The center.
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
     level : float, default 0.95
@@ -161,59 +160,35 @@ def credible_ball(
     share = check_fraction(level, "level")
     distance = draw_losses(labels, sample, chosen)
     tie = _TIE * float(np.abs(distance).max())
-    radius, inside = _smallest(distance, sample.shares, share, tie)
-    n_clusters = _n_clusters(sample)
-    edge = [
-        _farthest(sample, distance, members, tie)
-        for members in (
-            inside,
-            inside & (n_clusters == n_clusters[inside].min()),
-            inside & (n_clusters == n_clusters[inside].max()),
-        )
-    ]
+    # A sum of shares is rounded: a level that is missed by rounding alone is reached.
+    radius = np.quantile(
+        distance, max(0.0, share - 1e-12), weights=sample.weights, method="inverted_cdf"
+    )
+    # A draw of weight zero is nowhere in the posterior: it can be no bound.
+    inside = (distance <= radius + tie) & (sample.weights > 0)
+    n_clusters = sample.item_major.max(axis=0) + 1
+
+    def farthest(members: NDArray[np.bool_]) -> tuple[IntArray, float]:
+        """The members at the largest distance, and that distance."""
+        largest = float(distance[members].max())
+        ties = members & (distance >= largest - tie)
+        return sample.distinct[ties].astype(np.int64), largest
+
+    horizontal, upper, lower = (
+        farthest(inside),
+        farthest(inside & (n_clusters == n_clusters[inside].min())),
+        farthest(inside & (n_clusters == n_clusters[inside].max())),
+    )
     return CredibleBall(
         labels=labels,
         loss=chosen,
         level=share,
-        radius=radius,
-        mass=min(1.0, float(sample.weights[inside].sum() / sample.total_weight)),
+        radius=horizontal[1],
+        mass=min(1.0, sample.mean(inside)),
         n_inside=int(inside.sum()),
-        horizontal=edge[0][0],
-        upper=edge[1][0],
-        lower=edge[2][0],
-        distances=np.array([value for _, value in edge]),
+        horizontal=horizontal[0],
+        upper=upper[0],
+        lower=lower[0],
+        distances=np.array([horizontal[1], upper[1], lower[1]]),
         inside=inside[sample.index],
     )
-
-
-def _smallest(
-    distance: NDArray[np.float64], mass: NDArray[np.float64], level: float, tie: float
-) -> tuple[float, NDArray[np.bool_]]:
-    """Radius of the smallest ball of that mass, and which distinct draws it holds."""
-    order = np.argsort(distance, kind="stable")
-    reached = np.cumsum(mass[order]) >= level - 1e-12  # a sum of shares is not quite 1
-    # A draw of weight 0 is in no ball's way: the radius is that of a draw that counts.
-    first = int(np.argmax(reached & (mass[order] > 0))) if reached.any() else len(order) - 1
-    inside = (distance <= distance[order[first]] + tie) & (mass > 0)
-    return float(distance[inside].max()), inside
-
-
-def _farthest(
-    draws: Draws, distance: NDArray[np.float64], members: NDArray[np.bool_], tie: float
-) -> tuple[IntArray, float]:
-    """The members at the largest distance, and that distance."""
-    largest = float(distance[members].max())
-    rows = np.flatnonzero(members & (distance >= largest - tie))
-    return draws.distinct[rows].astype(np.int64), largest
-
-
-def _n_clusters(draws: Draws) -> IntArray:
-    """Number of clusters of each distinct partition."""
-    out = np.empty(draws.n_distinct, dtype=np.int64)
-    out[draws.index] = draws.n_clusters
-    return out
-
-
-def _range(values: IntArray) -> str:
-    low, high = int(values.min()), int(values.max())
-    return f"{low}" if low == high else f"{low}-{high}"

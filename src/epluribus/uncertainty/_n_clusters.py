@@ -2,8 +2,8 @@
 
     P(K = k) = sum_t w_t [K_t = k] / sum_t w_t
 
-A point estimate of a partition need not have the most probable number of clusters: they answer
-different questions, and the posterior of K is often spread by small clusters that come and go.
+A point estimate of a partition need not have the most probable number of clusters: the two answer
+different questions, and small clusters that come and go often spread the posterior of K.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from epluribus.draws import as_draws
+from epluribus._text import plain_table, span
 from epluribus._validate import check_fraction
+from epluribus.draws import as_draws
 from epluribus.partition import as_labels
-from epluribus._text import plain_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["NClusters", "n_clusters_posterior"]
 
 _SHOWN = 20
+"""Rows of the printed table: the most probable numbers."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -39,27 +40,27 @@ class NClusters:
     """Posterior probability of each."""
     mean: float
     mode: int
-    """The most probable; the smaller one of a tie."""
+    """The most probable number; the smallest of several."""
     interval: tuple[int, int]
-    """Shortest range that holds at least `level` of the probability."""
+    """Shortest range that has a probability of at least `level`."""
     level: float
     mass: float
     """Probability of the interval."""
     estimate: int | None
-    """Number of clusters of the estimate, where one was given."""
+    """Number of clusters of the estimate, if one was given."""
 
     def probability(self, n_clusters: int) -> float:
-        """Posterior probability of exactly so many clusters."""
+        """Posterior probability of exactly this many clusters."""
         return float(self.probabilities[self.values == n_clusters].sum())
 
     def __repr__(self) -> str:
         return f"NClusters(mode={self.mode}, interval={self.interval}, level={self.level:g})"
 
     def __str__(self) -> str:
-        low, high = self.interval
-        found = f"{low}" if low == high else f"{low} to {high}"
-        head = f"number of clusters: {found} with probability {self.mass:.3g}, "
-        lines = [head + f"most probable {self.mode}, mean {self.mean:.4g}"]
+        lines = [
+            f"number of clusters: {span(*self.interval)} with probability {self.mass:.3g}, "
+            f"most probable {self.mode}, mean {self.mean:.4g}"
+        ]
         if self.estimate is not None:
             share = self.probability(self.estimate)
             lines.append(f"the estimate has {self.estimate}, which has probability {share:.3g}")
@@ -128,7 +129,7 @@ def _shortest(probabilities: NDArray[np.float64], level: float) -> tuple[int, in
     total = np.concatenate([[0.0], np.cumsum(probabilities)])
     for length in range(1, len(probabilities) + 1):
         mass = total[length:] - total[:-length]
-        if mass.max() >= level - 1e-12:
+        if mass.max() >= level - 1e-12:  # a sum of shares is rounded
             begin = int(mass.argmax())
             return begin, begin + length - 1
     return 0, len(probabilities) - 1
