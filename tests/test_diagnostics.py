@@ -35,7 +35,12 @@ def arviz_value(name, x, **options):
 def test_numbers_are_those_of_arviz(shape):
     rng = np.random.default_rng(0)
     normal = autoregression(0.6, shape, rng)
-    for x in (normal, np.exp(3 * normal), np.floor(normal), normal * rng.integers(1, 4, (shape[0], 1))):
+    for x in (
+        normal,
+        np.exp(3 * normal),
+        np.floor(normal),
+        normal * rng.integers(1, 4, (shape[0], 1)),
+    ):
         assert rhat(x) == pytest.approx(arviz_value("rhat", x, method="rank"))
         assert ess(x) == pytest.approx(arviz_value("ess", x, method="bulk"))
         assert ess(x, method="mean") == pytest.approx(arviz_value("ess", x, method="mean"))
@@ -103,7 +108,9 @@ A, B = np.arange(12) % 3, np.arange(12) // 4
 
 def around(partition, n_draws, rng, refresh=1.0, noise=0.1):
     """A chain near one partition: each item is drawn again with probability `refresh` per step."""
-    fresh = np.where(rng.random((n_draws, 12)) < noise, rng.integers(3, size=(n_draws, 12)), partition)
+    fresh = np.where(
+        rng.random((n_draws, 12)) < noise, rng.integers(3, size=(n_draws, 12)), partition
+    )
     keep = rng.random((n_draws, 12)) >= refresh
     last = np.maximum.accumulate(np.where(keep, 0, np.arange(n_draws)[:, None]), axis=0)
     return np.take_along_axis(fresh, last, axis=0)
@@ -200,7 +207,9 @@ def test_equal_chains_agree():
     assert found.pair is None
     weights = np.random.default_rng(0).random(20)  # rounding of weights is no difference
     z = np.tile(around(A, 10, np.random.default_rng(1)), (2, 1))
-    again = chain_agreement(Draws(z, chains=np.repeat([0, 1], 10), weights=np.tile(weights[:10], 2)))
+    again = chain_agreement(
+        Draws(z, chains=np.repeat([0, 1], 10), weights=np.tile(weights[:10], 2))
+    )
     assert again.difference == 0
     assert again.limit >= 0
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,7 @@ def rhat(values: ArrayLike) -> float:
     --------
     >>> import numpy as np
     >>> from epluribus.diagnostics import rhat
-    >>> chains = np.random.default_rng(1).normal(size=(2, 500))
+    >>> chains = np.random.default_rng(1).normal(size=(2, 2000))
     >>> bool(rhat(chains) < 1.01), bool(rhat(chains + [[0.0], [3.0]]) > 1.5)
     (True, True)
     """
@@ -98,15 +99,14 @@ def rhat(values: ArrayLike) -> float:
     halves = np.concatenate([chains[:, :half], chains[:, -half:]])
     if not np.ptp(halves, axis=1).any():  # no half moves: ArviZ would divide by zero
         return 1.0 if np.ptp(halves) == 0 else float("inf")
-    from arviz_stats.base import array_stats
-
+    stats = _array_stats()
     # A series of two values is constant once folded at its median: 0/0, which says nothing.
     with np.errstate(divide="ignore", invalid="ignore"):
         if len(chains) > 1:
-            return float(array_stats.rhat(chains, method="rank"))
+            return float(stats.rhat(chains, method="rank"))
         # ArviZ judges no single chain. The same formula, on the halves as they are.
         folded = np.abs(halves - np.median(halves))
-        both = (array_stats.rhat(_scores(x), method="identity") for x in (halves, folded))
+        both = (stats.rhat(_scores(x), method="identity") for x in (halves, folded))
         return float(np.fmax(*both))
 
 
@@ -147,9 +147,12 @@ def ess(values: ArrayLike, *, method: str = "bulk") -> float:
         return float("nan")
     if np.ptp(chains) == 0:
         return float(chains.size)
-    from arviz_stats.base import array_stats
+    return float(_array_stats().ess(chains, method=method))
 
-    return float(array_stats.ess(chains, method=method))
+
+def _array_stats() -> Any:
+    """ArviZ's functions on arrays; imported when needed, since SciPy's statistics take a second."""
+    return import_module("arviz_stats.base").array_stats
 
 
 # --- rows of the similarity matrix ---
@@ -211,8 +214,7 @@ def map_blocks(
     """
     rows = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // n_items))
     tasks: list[Callable[[], Any]] = [
-        partial(task, begin, min(begin + rows, n_items))
-        for begin in range(0, n_items, rows * step)
+        partial(task, begin, min(begin + rows, n_items)) for begin in range(0, n_items, rows * step)
     ]
     return run_all(tasks, n_jobs, stopper)
 
@@ -242,10 +244,10 @@ class Agreement:
         """The verdict in words."""
         if math.isnan(self.difference):
             return "There are no two chains to compare."
-        items = "some two items" if self.pair is None else f"items {self.pair[0]} and {self.pair[1]}"
-        text = (
-            f"Two chains differ by {self.difference:.2g} in the probability that {items} share a cluster"
+        items = (
+            "some two items" if self.pair is None else f"items {self.pair[0]} and {self.pair[1]}"
         )
+        text = f"Two chains differ by {self.difference:.2g} in the probability that {items} share a cluster"
         if self.agree is None:
             return f"{text}; they are too short to say whether that is chance."
         compared = "no more" if self.agree else "more"
@@ -282,8 +284,9 @@ def chain_agreement(draws: Draws, n_jobs: int | None = None) -> Agreement:
     >>> chain_agreement(Draws(z)).agree
     True
     >>> z[1] = [0, 0, 1]  # a chain that does not move
-    >>> print(chain_agreement(Draws(z)).sentence)
-    Two chains differ by 0.54 in the probability that items 0 and 2 share a cluster, more than chance explains (up to 0.17).
+    >>> found = chain_agreement(Draws(z))
+    >>> found.agree, found.pair, round(found.difference, 2), round(found.limit, 2)
+    (False, ('1', '2'), 0.46, 0.2)
     >>> print(chain_agreement(Draws(z[0])).agree)
     None
     """

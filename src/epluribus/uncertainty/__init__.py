@@ -1,13 +1,12 @@
 """How sure an answer is: every function here takes posterior draws and, mostly, an estimate."""
 
 from epluribus.uncertainty._align import Alignment, ParameterSummary, align
-from epluribus.uncertainty._ball import CredibleBall, credible_ball
+from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, n_clusters_posterior
 from epluribus.uncertainty._certificate import Certificate, certificate
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
 from epluribus.uncertainty._modes import Modes, modes
-from epluribus.uncertainty._n_clusters import NClusters, n_clusters_posterior
-from epluribus.uncertainty._psm import psm
+from epluribus.uncertainty._similarity import psm
 from epluribus.uncertainty._stability import Stability, stability
 
 __all__ = [

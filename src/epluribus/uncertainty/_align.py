@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._text import plain_table
-from epluribus.draws import Draws, as_draws
-from epluribus.partition import as_labels
+from epluribus.draws import Draws
+from epluribus.estimate import Estimate, read_best
 from epluribus.readers.convert import to_source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import DrawsLike, IntArray, LabelsLike
-    from epluribus.estimate import Estimate
 
 __all__ = ["Alignment", "ParameterSummary", "align"]
 
@@ -56,12 +55,12 @@ class ParameterSummary:
             "present": [f"{value:.3f}" for value in self.present],
         }
         names = ("mean", "sd", "2.5 %", "50 %", "97.5 %")
-        tables = (self.mean, self.sd, *self.quantiles)
-        flat = [table.reshape(len(self.present), -1) for table in tables]
-        for component in range(flat[0].shape[1]):
-            suffix = f" [{component}]" if flat[0].shape[1] > 1 else ""
-            for name, table in zip(names, flat, strict=True):
-                columns[name + suffix] = [float(value) for value in table[:, component]]
+        # One group of columns for each component of the parameter.
+        found = np.stack([self.mean, self.sd, *self.quantiles])
+        found = found.reshape(len(names), len(self.present), -1)
+        for number, component in enumerate(np.moveaxis(found, 2, 0)):
+            suffix = f" [{number}]" if found.shape[2] > 1 else ""
+            columns |= {n + suffix: c.tolist() for n, c in zip(names, component, strict=True)}
         return "\n".join(plain_table(columns))
 
 
@@ -145,8 +144,7 @@ def align(
     >>> found.parameters.mean
     array([-0.7,  5.1])
     """
-    sample = as_draws(draws)
-    labels = as_labels(best, sample.n_items)
+    labels, sample, _ = read_best(best, draws, None)
     if parameters is not None and raw_labels is None:
         if isinstance(draws, Draws):
             raise ValueError(
@@ -205,9 +203,8 @@ def _summarize(
     for new, old in zip(aligned.T, raw.T, strict=True):  # item by item
         matched = new < k
         partner[rows[matched], new[matched]] = old[matched]
-    shape = (k, *values.shape[2:])
-    mean, sd = np.full(shape, np.nan), np.full(shape, np.nan)
-    quantiles = np.full((len(_QUANTILES), *shape), np.nan)
+    found = np.full((2 + len(_QUANTILES), k, *values.shape[2:]), np.nan)
+    mean, sd, quantiles = found[0], found[1], found[2:]  # views
     present = np.zeros(k)
     for g in range(k):
         has = (partner[:, g] >= 0) & (weights > 0)

@@ -49,11 +49,9 @@ from epluribus._kernels.similarity import least_costs, pack_triangles, worst_tri
 from epluribus._parallel import run_apart, run_tasks
 from epluribus.diagnostics import Similarity, map_blocks
 from epluribus.losses.values import loss_values
-from epluribus.uncertainty._psm import psm
+from epluribus.uncertainty._similarity import psm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from epluribus._parallel import Stopper
@@ -113,8 +111,8 @@ def _pair_by_pair(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> t
         block = rows(begin, end, end)
         return least_costs(block, begin, cost), 2.0 * block.size
 
-    parts = map_blocks(draws.n_items, part, n_jobs, stopper)
-    return sum(bound for bound, _ in parts), sum(size for _, size in parts)
+    bound, size = np.sum(map_blocks(draws.n_items, part, n_jobs, stopper), axis=0)
+    return float(bound), float(size)
 
 
 def _components(price: NDArray[np.float64]) -> list[NDArray[np.float64]]:
@@ -144,7 +142,7 @@ def _connected(components: list[NDArray[np.float64]], stopper: Stopper) -> float
             break
         # Where nothing could be packed, each pair can have what it wants: the bound is the minimum.
         if packed[number] > 0 and len(price) <= _PROGRAM_ITEMS:
-            bounds[number] = max(bounds[number], _Program(price).solve(stopper))
+            bounds[number] = max(bounds[number], _solve_program(price, stopper))
     return sum(bounds)
 
 
@@ -153,76 +151,68 @@ def _unconstrained(price: NDArray[np.float64]) -> float:
     return float(np.minimum(price, 0.0).sum()) / 2.0
 
 
-class _Program:
-    """The linear program of one component, in the pairs that its constraints name so far."""
+def _solve_program(price: NDArray[np.float64], stopper: Stopper) -> float:
+    """Bound of the linear program of one component, in the pairs that violated constraints name.
 
-    def __init__(self, price: NDArray[np.float64]) -> None:
-        self.price = price
-        self.n = len(price)
-        self.wanted = (price < 0).astype(np.float64)  # the solution without constraints
-        self.x = self.wanted
-        self.cuts: IntArray = np.empty((0, 3), dtype=np.int64)
-        self.bound = self.start = _unconstrained(price)
-
-    def solve(self, stopper: Stopper) -> float:
-        """Add violated constraints until none is left or time is up; returns the best bound."""
-        while not stopper.stopped and len(fresh := self._violated()):
-            self.cuts = np.unique(np.concatenate([self.cuts, fresh]), axis=0)
-            if not self._round(stopper):
-                break
-        return self.bound
-
-    def _violated(self) -> IntArray:
-        """Triples (i, j, k) with x_ik + x_jk - x_ij > 1, the worst ones."""
-        violation = np.zeros((self.n, self.n))
-        third = np.zeros((self.n, self.n), dtype=np.int64)
-        worst_triangles(self.x, violation, third)
-        i, j = np.nonzero(violation > _VIOLATED)
-        order = np.argsort(-violation[i, j], kind="stable")[: _CUTS_PER_ITEM * self.n]
-        return np.stack([i[order], j[order], third[i[order], j[order]]], axis=1)
-
-    def _round(self, stopper: Stopper) -> bool:
-        """Solve with the present constraints; False if the solver ran out of time."""
-        from scipy.optimize import linprog
-
-        matrix, pairs = self._matrix()
-        price = self.price.ravel()[pairs]
-        left = stopper.left
-        if left == 0:
-            return False
-        options = {} if left is None else {"time_limit": left}
-        ones = np.ones(len(self.cuts))
-        solve = partial(
-            linprog, price, A_ub=matrix, b_ub=ones, bounds=(0, 1), method="highs", options=options
-        )
-        found = run_apart(solve, stopper)
-        if found is None or found.status != 0:
-            return False
+    Constraints are added until none is violated or time is up; the best bound on the way is returned.
+    """
+    n = len(price)
+    bound = start = _unconstrained(price)
+    x = wanted = (price < 0).astype(np.float64)  # the solution without constraints
+    cuts: IntArray = np.empty((0, 3), dtype=np.int64)
+    while not stopper.stopped and len(fresh := _violated(x)):
+        cuts = np.unique(np.concatenate([cuts, fresh]), axis=0)
+        matrix, pairs = _constraints(cuts, n)
+        cost = price.ravel()[pairs]
+        found = _solve(cost, matrix, stopper)
+        if found is None or found.status != 0:  # interrupted, or out of time
+            break
         multipliers = np.maximum(0.0, -found.ineqlin.marginals)
-        before = self.bound
         # The bound of these multipliers, whatever they are; pairs in no constraint keep their price.
-        change = np.minimum(price + matrix.T @ multipliers, 0.0) - np.minimum(price, 0.0)
-        self.bound = max(before, self.start + float(change.sum()) - float(multipliers.sum()))
-        i, j = np.divmod(pairs, self.n)
-        self.x = self.wanted.copy()
-        self.x[i, j] = self.x[j, i] = found.x
+        change = np.minimum(cost + matrix.T @ multipliers, 0.0) - np.minimum(cost, 0.0)
+        before, bound = bound, max(bound, start + float(change.sum() - multipliers.sum()))
+        i, j = np.divmod(pairs, n)
+        x = wanted.copy()
+        x[i, j] = x[j, i] = found.x
         # Constraints with room to spare are dropped, and come back if they are violated again; only
         # after a gain, or the rounds could go in a circle.
-        if self.bound > before + 1e-3 * abs(before):
-            slack = ones - matrix @ found.x
-            self.cuts = self.cuts[(slack < 1e-6) | (multipliers > 0)]
-        return True
+        if bound > before + 1e-3 * abs(before):
+            cuts = cuts[(matrix @ found.x > 1 - 1e-6) | (multipliers > 0)]
+    return bound
 
-    def _matrix(self) -> tuple[Any, IntArray]:
-        """Constraints as a sparse matrix, and the pairs (i n + j with i < j) of its columns."""
-        from scipy.sparse import csr_array
 
-        i, j, k = self.cuts.T
-        sides = [np.minimum(a, b) * self.n + np.maximum(a, b) for a, b in ((i, k), (j, k), (i, j))]
-        pairs, column = np.unique(np.stack(sides, axis=1), return_inverse=True)
-        signs = np.tile([1.0, 1.0, -1.0], len(i))  # x_ik + x_jk - x_ij <= 1
-        starts = np.arange(0, 3 * len(i) + 1, 3)
-        return csr_array((signs, column.ravel(), starts), shape=(len(i), len(pairs))), pairs
+def _violated(x: NDArray[np.float64]) -> IntArray:
+    """Triples (i, j, k) with x_ik + x_jk - x_ij > 1, the worst ones."""
+    violation, third = np.zeros(x.shape), np.zeros(x.shape, dtype=np.int64)
+    worst_triangles(x, violation, third)
+    i, j = np.nonzero(violation > _VIOLATED)
+    order = np.argsort(-violation[i, j], kind="stable")[: _CUTS_PER_ITEM * len(x)]
+    return np.stack([i[order], j[order], third[i[order], j[order]]], axis=1)
+
+
+def _constraints(cuts: IntArray, n: int) -> tuple[Any, IntArray]:
+    """Constraints as a sparse matrix, and the pairs (i n + j with i < j) of its columns."""
+    from scipy.sparse import csr_array
+
+    i, j, k = cuts.T
+    sides = [np.minimum(a, b) * n + np.maximum(a, b) for a, b in ((i, k), (j, k), (i, j))]
+    pairs, column = np.unique(np.stack(sides, axis=1), return_inverse=True)
+    signs = np.tile([1.0, 1.0, -1.0], len(i))  # x_ik + x_jk - x_ij <= 1
+    starts = np.arange(0, 3 * len(i) + 1, 3)
+    return csr_array((signs, column.ravel(), starts), shape=(len(i), len(pairs))), pairs
+
+
+def _solve(cost: NDArray[np.float64], matrix: Any, stopper: Stopper) -> Any:
+    """The solver's answer; None after Ctrl-C, or if no time is left."""
+    from scipy.optimize import linprog
+
+    left = stopper.left
+    if left == 0:
+        return None
+    limits = {"b_ub": np.ones(matrix.shape[0]), "bounds": (0, 1)}
+    options = {} if left is None else {"time_limit": left}
+    task = partial(linprog, cost, A_ub=matrix, **limits, method="highs", options=options)
+    return run_apart(task, stopper)
 
 
 # --- metrics ---
@@ -238,7 +228,7 @@ def triangle_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> f
     n_blocks = -(-len(columns) // _BLOCK)
     # Draws of a block are far apart in the sample: neighbors in a chain are alike.
     blocks = [np.arange(first, len(columns), n_blocks) for first in range(n_blocks)]
-    tasks: list[Callable[[], float]] = [
+    tasks = [
         partial(_match, draws.item_major[:, columns[block]], mass[block], loss, stopper)
         for block in blocks
     ]

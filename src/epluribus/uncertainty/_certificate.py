@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING
 
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus.engine import draw_losses
-from epluribus.estimate import read_best
+from epluribus.estimate import Estimate, read_best
 from epluribus.search._exact import best_of_all
 from epluribus.uncertainty._bounds import binder_bound, item_bound, triangle_bound
 
 if TYPE_CHECKING:
     from epluribus._typing import DrawsLike, LabelsLike, LossLike
     from epluribus.draws import Draws
-    from epluribus.estimate import Estimate
     from epluribus.losses.base import Loss
 
 __all__ = ["Certificate", "certificate"]
@@ -69,10 +68,8 @@ class Certificate:
     @property
     def verdict(self) -> str:
         """``"proved optimal"``, ``"within 3.4 %"``, or that there is no bound."""
-        if self.proved:
-            return "proved optimal"
-        if math.isinf(self.relative_gap):
-            return "no bound"
+        if self.proved or math.isinf(self.relative_gap):
+            return "proved optimal" if self.proved else "no bound"
         return f"within {_rounded_up(100 * self.relative_gap)} %"
 
     def __repr__(self) -> str:

@@ -24,14 +24,13 @@ import numpy as np
 from epluribus._text import count
 from epluribus.diagnostics import RHAT_LIMIT, Agreement, chain_agreement, ess, rhat
 from epluribus.engine import draw_losses
-from epluribus.estimate import read_best
+from epluribus.estimate import Estimate, read_best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import DrawsLike, LabelsLike, LossLike
     from epluribus.draws import Draws
-    from epluribus.estimate import Estimate
     from epluribus.losses.base import Loss
 
 __all__ = ["Difference", "MonteCarloError", "compare", "error"]
@@ -90,12 +89,12 @@ class MonteCarloError:
         )
 
     def __str__(self) -> str:
-        advice = "" if self.rhat <= RHAT_LIMIT else f", above {RHAT_LIMIT}: run longer, or more chains"
+        advice = f", above {RHAT_LIMIT}: run longer, or more chains"
         lines = [
             f"expected loss {_plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})",
             f"  {count(self.n_draws, 'draw')} in {count(self.n_chains, 'chain')} are worth "
             f"{self.ess:.4g} independent ones",
-            f"  R-hat of the loss {self.rhat:.4g}{advice}",
+            f"  R-hat of the loss {self.rhat:.4g}" + ("" if self.rhat <= RHAT_LIMIT else advice),
         ]
         if self.n_chains > 1:
             lines.append(f"  {self.agreement.sentence}")
@@ -178,16 +177,8 @@ def error(
     """
     labels, sample, chosen = read_best(best, draws, loss)
     mean = _mean(draw_losses(labels, sample, chosen), sample)
-    return MonteCarloError(
-        expected_loss=mean.value,
-        standard_error=mean.standard_error,
-        ess=mean.ess,
-        rhat=mean.rhat,
-        agreement=chain_agreement(sample, n_jobs),
-        n_draws=sample.n_draws,
-        n_chains=sample.n_chains,
-        loss=chosen,
-    )
+    agreement = chain_agreement(sample, n_jobs)
+    return MonteCarloError(*mean, agreement, sample.n_draws, sample.n_chains, chosen)
 
 
 def compare(
@@ -227,16 +218,12 @@ def compare(
     second, _, _ = read_best(b, sample, chosen, "b")
     x, y = (draw_losses(labels, sample, chosen) for labels in (first, second))
     mean = _mean(x - y, sample)
-    return Difference(
-        difference=mean.value,
-        standard_error=mean.standard_error,
-        ess=mean.ess,
-        expected_losses=(sample.mean(x), sample.mean(y)),
-        loss=chosen,
-    )
+    return Difference(*mean[:3], (sample.mean(x), sample.mean(y)), chosen)
 
 
 class _Mean(NamedTuple):
+    """The first fields of the results."""
+
     value: float
     standard_error: float
     ess: float
@@ -252,14 +239,13 @@ def _mean(values: NDArray[np.float64], draws: Draws) -> _Mean:
         shifted = np.zeros_like(shifted)
     weights = draws.draw_weights / draws.draw_weights.mean()
     shift = float(shifted @ weights) / draws.n_draws
-    influence = weights * (shifted - shift)
+    influence = weights * (shifted - shift)  # y of the formula
     table = _by_chain(influence, draws)
     # Chains are cut to the length of the shortest; each draw left out is worth as much as one kept.
     size = ess(table, method="mean") * draws.n_draws / table.size
-    spread = float(np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1)))
-    return _Mean(
-        float(origin) + shift, spread / float(np.sqrt(size)), size, rhat(_by_chain(shifted, draws))
-    )
+    spread = np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1))
+    hat = rhat(_by_chain(shifted, draws))
+    return _Mean(float(origin) + shift, float(spread / np.sqrt(size)), size, hat)
 
 
 def _by_chain(values: NDArray[np.float64], draws: Draws) -> NDArray[np.float64]:

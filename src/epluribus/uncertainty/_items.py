@@ -20,14 +20,13 @@ import numpy as np
 
 from epluribus._parallel import resolve_jobs
 from epluribus._text import plain_table, to_frame
-from epluribus.estimate import read_best
-from epluribus.uncertainty._support import ALONE, recovery, support
+from epluribus.estimate import Estimate, read_best
+from epluribus.uncertainty._similarity import ALONE, recovery, support
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
-    from epluribus.estimate import Estimate
     from epluribus.losses.base import Loss
 
 __all__ = ["ClusterTable", "ItemTable", "clusters", "items"]
@@ -85,7 +84,7 @@ class ItemTable:
         )
 
     def __str__(self) -> str:
-        return _first_rows(self.columns(), "runner_up", "alone", "more items, each with more support")
+        return _first_rows(self.columns(), "runner_up", "alone", "more items with more support")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -191,16 +190,8 @@ def items(
     1           0        1          1                  0.125       0.03656
     """
     labels, sample, chosen = read_best(best, draws, loss)
-    found = support(labels, sample, chosen, resolve_jobs(n_jobs))
-    return ItemTable(
-        names=sample.item_names,
-        labels=labels,
-        support=found.own,
-        runner_up=found.runner_up,
-        runner_up_probability=found.second,
-        contribution=found.part,
-        loss=chosen,
-    )
+    own, runner_up, second, part, _ = support(labels, sample, chosen, resolve_jobs(n_jobs))
+    return ItemTable(sample.item_names, labels, own, runner_up, second, part, chosen)
 
 
 def clusters(
@@ -246,12 +237,5 @@ def clusters(
         between.setdiag(-1.0)  # a cluster is not its own neighbor
         separation = 1.0 - between.max(axis=1).toarray().ravel()
         nearest = between.argmax(axis=1)
-    stability, recovered = recovery(labels, sample)
-    return ClusterTable(
-        sizes=sizes,
-        cohesion=np.bincount(labels, weights=found.own) / sizes,
-        separation=separation,
-        nearest=nearest,
-        stability=stability,
-        recovered=recovered,
-    )
+    cohesion = np.bincount(labels, weights=found.own) / sizes
+    return ClusterTable(sizes, cohesion, separation, nearest, *recovery(labels, sample))

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus import losses
-from epluribus._parallel import Stopper, resolve_jobs
+from epluribus._parallel import resolve_jobs
 from epluribus._text import percent, plain_table, sentence_list
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import as_draws
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import DrawsLike, IntArray, LossLike, RngLike
-    from epluribus.losses.base import Loss
 
 __all__ = ["Modes", "modes"]
 
@@ -74,7 +73,7 @@ class Modes:
     """Whether the number of modes was chosen by the rule."""
     n_distinct: int
     """Number of distinct partitions among the draws."""
-    loss: Loss
+    loss: losses.Loss
 
     @property
     def n_modes(self) -> int:
@@ -89,13 +88,9 @@ class Modes:
         share = sentence_list([percent(weight) for weight in self.weights])
         apart = self.distances[np.triu_indices(self.n_modes, 1)]  # each two modes once
         far = f"{apart.min():.3g}" + (f" to {apart.max():.3g}" if len(apart) > 1 else "")
-        verdict = (
-            "One estimate is not a fair summary: the draws"
-            if self.chosen
-            else "As asked for, the draws"
-        )
+        verdict = "One estimate is not a fair summary:" if self.chosen else "As asked for,"
         return (
-            f"{verdict} fall into {self.n_modes} groups ({share}) whose modes are "
+            f"{verdict} the draws fall into {self.n_modes} groups ({share}) whose modes are "
             f"{self.loss.with_unit(far)} apart ({self.loss.name}), while a draw is "
             f"{self.expected_loss:.3g} from its own mode on average; with a single partition that "
             f"would be {self.single_loss:.3g}.{self._tiny()}"
@@ -157,15 +152,13 @@ class Modes:
         return f"Modes(n_modes={self.n_modes}, weights=[{weights}], loss={self.loss.name!r})"
 
     def __str__(self) -> str:
-        table = plain_table(
-            {
-                "mode": [str(m) for m in range(self.n_modes)],
-                "weight": [f"{weight:.3f}" for weight in self.weights],
-                "clusters": [int(labels.max()) + 1 for labels in self.labels],
-                "loss within": [float(value) for value in self.expected_losses],
-            }
-        )
-        return "\n".join([self.sentence, *table])
+        columns: dict[str, list[Any]] = {
+            "mode": [str(m) for m in range(self.n_modes)],
+            "weight": [f"{weight:.3f}" for weight in self.weights],
+            "clusters": [int(labels.max()) + 1 for labels in self.labels],
+            "loss within": [float(value) for value in self.expected_losses],
+        }
+        return "\n".join([self.sentence, *plain_table(columns)])
 
 
 def modes(
@@ -231,8 +224,8 @@ def modes(
     if automatic and n_modes != "auto":
         raise ValueError(f"'n_modes' must be an integer or 'auto'; got {n_modes!r}.")
     fixed = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or say 'auto'.")
-    limit, jobs = Stopper(time_limit), resolve_jobs(n_jobs)
-    search = ModeSearch(sample, chosen, max(highest, fixed), make_rng(rng), jobs, limit)
+    rngs = make_rng(rng).spawn(2 + max(highest, fixed))
+    search = ModeSearch(sample, chosen, rngs, resolve_jobs(n_jobs), time_limit)
     labels = search.solve(search.choose(highest) if automatic else fixed)
     order = np.argsort(-Assignment(sample, chosen, labels).weights, kind="stable")
     labels = labels[order]

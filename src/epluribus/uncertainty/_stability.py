@@ -18,9 +18,9 @@ import numpy as np
 from epluribus import losses
 from epluribus._text import plain_table, to_frame
 from epluribus._validate import check_count, make_rng
-from epluribus.draws import as_draws
+from epluribus.draws import Draws, as_draws
 from epluribus.engine import draw_losses
-from epluribus.losses.base import BUILT_IN
+from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.losses.values import loss_values
 from epluribus.search import minimize
 
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import DrawsLike, IntArray, LossLike, RngLike
-    from epluribus.draws import Draws
     from epluribus.estimate import Estimate
-    from epluribus.losses.base import Loss
 
 __all__ = ["Stability", "stability"]
 
