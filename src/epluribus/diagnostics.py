@@ -53,6 +53,8 @@ _FALSE_ALARMS = 0.01
 """Share of samples with chains of one posterior in which a difference may pass the limit by chance."""
 _USEFUL = 0.5
 """Largest limit that says anything: a higher one would excuse probabilities of 1/4 and 3/4."""
+_CHAINS = 16
+"""Up to this many chains each is compared with every other; beyond, with the next one."""
 _COMPARISONS = 1e11
 """Comparisons of labels up to which all pairs of items are looked at: some seconds."""
 _SUBTRACTION = 50
@@ -96,7 +98,7 @@ def rhat(values: ArrayLike) -> float:
     half = chains.shape[1] // 2
     if half < 2:
         return float("nan")
-    halves = np.concatenate([chains[:, :half], chains[:, -half:]])
+    halves = np.concatenate([chains[:, :half], chains[:, -half:]])  # an odd chain loses its middle
     if not np.ptp(halves, axis=1).any():  # no half moves: ArviZ would divide by zero
         return 1.0 if np.ptp(halves) == 0 else float("inf")
     stats = _array_stats()
@@ -145,7 +147,7 @@ def ess(values: ArrayLike, *, method: str = "bulk") -> float:
     chains = np.atleast_2d(np.asarray(values, dtype=np.float64))
     if chains.shape[1] < 4:
         return float("nan")
-    if np.ptp(chains) == 0:
+    if np.ptp(chains) == 0:  # nothing varies: every draw says the same
         return float(chains.size)
     return float(_array_stats().ess(chains, method=method))
 
@@ -191,7 +193,7 @@ class Similarity:
     def __call__(self, begin: int, end: int, stop: int) -> NDArray[np.float64]:
         """Probabilities of items begin..end with items 0..stop."""
         shape = (end - begin, stop)
-        if self._counted:
+        if self._counted:  # integers, divided once: no rounding but that of the quotient
             counts = np.empty(shape, dtype=np.int32)
             together_counts(self._labels, begin, end, stop, counts)
             return counts / self._total
@@ -212,8 +214,9 @@ def map_blocks(
 
     Blocks not begun when the time of `stopper` is up are left out.
     """
+    # Fewer rows where they are long, so that a block of each thread fits in memory.
     rows = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // n_items))
-    tasks: list[Callable[[], Any]] = [
+    tasks = [
         partial(task, begin, min(begin + rows, n_items)) for begin in range(0, n_items, rows * step)
     ]
     return run_all(tasks, n_jobs, stopper)
@@ -244,9 +247,7 @@ class Agreement:
         """The verdict in words."""
         if math.isnan(self.difference):
             return "There are no two chains to compare."
-        items = (
-            "some two items" if self.pair is None else f"items {self.pair[0]} and {self.pair[1]}"
-        )
+        items = "some two items" if self.pair is None else "items {} and {}".format(*self.pair)
         text = f"Two chains differ by {self.difference:.2g} in the probability that {items} share a cluster"
         if self.agree is None:
             return f"{text}; they are too short to say whether that is chance."
@@ -293,12 +294,15 @@ def chain_agreement(draws: Draws, n_jobs: int | None = None) -> Agreement:
     n, chains = draws.n_items, [draws.chain(number) for number in range(draws.n_chains)]
     if len(chains) < 2 or n < 2 or not all(chain.total_weight > 0 for chain in chains):
         return Agreement(math.nan, math.nan, None, None)
-    couples = list(combinations(range(len(chains)), 2))
+    m = len(chains)
+    # Chains that are not all alike differ from a neighbor somewhere in the row.
+    neighbors = [(a, a + 1) for a in range(m - 1)]
+    couples = list(combinations(range(m), 2)) if m <= _CHAINS else neighbors
     rows = [Similarity(chain) for chain in chains]
 
     def largest(begin: int, end: int) -> list[tuple[float, int, int]]:
         """For each two chains the largest difference in these rows, and its items."""
-        blocks = [similarity(begin, end, end) for similarity in rows]
+        blocks = [similarity(begin, end, end) for similarity in rows]  # i < end, j < end: each pair
         found = []
         for a, b in couples:
             apart = np.abs(blocks[a] - blocks[b])
@@ -306,6 +310,7 @@ def chain_agreement(draws: Draws, n_jobs: int | None = None) -> Agreement:
             found.append((float(apart[i, j]), begin + i, j))
         return found
 
+    # With too many items only every `step`-th block of rows is compared with all items before it.
     work = n * n / 2 * (draws.n_draws + _SUBTRACTION * len(couples))
     step = math.ceil(work / _COMPARISONS)
     blocks = map_blocks(n, largest, resolve_jobs(n_jobs), step=step)
@@ -315,6 +320,7 @@ def chain_agreement(draws: Draws, n_jobs: int | None = None) -> Agreement:
     for (a, b), column in zip(couples, zip(*blocks, strict=True), strict=True):
         difference, i, j = max(column, key=lambda one: one[0])
         judged.append((difference, _limit(chains[a], chains[b], i, j, alarm), i, j))
+    # A chain too short to be judged must not hide two others that disagree.
     beyond = [one for one in judged if one[0] > one[1] + _ROUNDING]
     difference, limit, i, j = max(beyond or judged, key=lambda one: one[0])
     names = draws.item_names
@@ -328,6 +334,7 @@ def _limit(a: Draws, b: Draws, i: int, j: int, alarm: float) -> float:
     """What chance exceeds with probability `alarm`, in either direction, in the difference at items i, j."""
     from scipy.special import stdtrit
 
+    # For each chain the share of each draw, and whether the items share a cluster in it.
     shares = [chain.draw_weights / chain.total_weight for chain in (a, b)]
     together = [(chain.item_major[i] == chain.item_major[j])[chain.index] for chain in (a, b)]
     probability = sum(float(x @ share) for x, share in zip(together, shares, strict=True)) / 2

@@ -151,9 +151,10 @@ def align(
                 "'raw_labels' must be given with 'parameters' where 'draws' is a Draws: it knows which "
                 "items are together, but not which label the sampler gave them. Give the sampler's array."
             )
-        raw_labels = draws
+        raw_labels = draws  # the sampler's own array, before it was made canonical
     aligned = _match_labels(sample, labels)
     k = int(labels.max()) + 1
+    # Over distinct draws with their shares: an item's probability of each label.
     probabilities = np.stack([(aligned == g).T @ sample.shares for g in range(k)], axis=1)
     table = aligned[sample.index]
     summary = None
@@ -185,6 +186,7 @@ def _match_labels(draws: Draws, labels: IntArray) -> NDArray[Any]:
         shared = overlap[mine, theirs] > 0  # clusters without a common item are not partners
         new = np.full(n_groups, -1)
         new[mine[shared]] = theirs[shared]
+        # Clusters of the draw that are left over: labels of their own, from K on.
         new[new < 0] = k + np.arange(np.sum(new < 0))
         target[:] = new[row]
     return out
@@ -199,6 +201,7 @@ def _summarize(
 ) -> ParameterSummary:
     """Each cluster's parameter over the draws in which it has a partner."""
     rows = np.arange(len(aligned))
+    # Any item of a cluster shows which raw label its partner has in a draw.
     partner = np.full((len(aligned), k), -1, dtype=np.int64)  # its raw label; -1 for none
     for new, old in zip(aligned.T, raw.T, strict=True):  # item by item
         matched = new < k
@@ -212,6 +215,7 @@ def _summarize(
         if not has.any():
             continue
         mine, share = values[rows[has], partner[has, g]], weights[has] / weights[has].sum()
+        # Over the first axis, the draws; a parameter may have any shape.
         mean[g] = np.tensordot(share, mine, 1)
         sd[g] = np.sqrt(np.tensordot(share, (mine - mean[g]) ** 2, 1))
         # A sum of shares is rounded: a quantile that is missed by rounding alone is reached.

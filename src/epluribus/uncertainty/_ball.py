@@ -149,6 +149,7 @@ class NClusters:
         if self.estimate is not None:
             share = self.probability(self.estimate)
             lines.append(f"the estimate has {self.estimate}, which has probability {share:.3g}")
+        # The most probable numbers, in the order of the numbers.
         shown = np.sort(np.argsort(-self.probabilities, kind="stable")[:_SHOWN])
         columns = {
             "clusters": [str(self.values[k]) for k in shown],
@@ -205,14 +206,16 @@ def credible_ball(
     labels, sample, chosen = read_best(best, draws, loss)
     share = check_fraction(level, "level")
     distance = draw_losses(labels, sample, chosen)
-    tie = _TIE * float(np.abs(distance).max())
+    tie = _TIE * float(np.abs(distance).max())  # a user's loss may be negative
+    # The smallest distance within which the draws have the share asked for.
     reached = max(0.0, share - _ROUNDING)
     radius = np.quantile(distance, reached, weights=sample.weights, method="inverted_cdf")
     # A draw of weight zero is not in the posterior: it is not inside, and no bound.
     inside = (distance <= radius + tie) & (sample.weights > 0)
-    n_clusters = sample.item_major.max(axis=0) + 1
+    n_clusters = sample.item_major.max(axis=0) + 1  # canonical labels count from 0
     few, many = n_clusters[inside].min(), n_clusters[inside].max()
     bounds, distances = [], []
+    # Horizontal, upper and lower bound: the farthest of all, of the fewest clusters, of the most.
     for members in (inside, inside & (n_clusters == few), inside & (n_clusters == many)):
         largest = distance[members].max()
         ties = members & (distance >= largest - tie)
@@ -265,7 +268,7 @@ def n_clusters_posterior(
     share = check_fraction(level, "level")
     labels = None if best is None else read_best(best, sample, None)[0]
     mass = np.bincount(sample.n_clusters, weights=sample.draw_weights) / sample.total_weight
-    low = int(np.flatnonzero(mass)[0])
+    low = int(np.flatnonzero(mass)[0])  # numbers below are in no draw
     values, probabilities = np.arange(low, len(mass)), mass[low:]
     begin, end = _shortest(probabilities, share)
     return NClusters(
@@ -284,7 +287,7 @@ def _shortest(probabilities: NDArray[np.float64], level: float) -> tuple[int, in
     """First and last entry of the shortest run of that mass; of several, the one of largest mass."""
     total = np.concatenate([[0.0], np.cumsum(probabilities)])
     for length in range(1, len(probabilities) + 1):
-        mass = total[length:] - total[:-length]
+        mass = total[length:] - total[:-length]  # of every run of this length
         if mass.max() >= level - _ROUNDING:
             begin = int(mass.argmax())
             return begin, begin + length - 1

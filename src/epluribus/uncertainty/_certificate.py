@@ -56,7 +56,7 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """The expected loss is at most this share above the minimum; infinite if the bound is 0."""
-        if self.proved:
+        if self.proved:  # what rounding leaves is no gap
             return 0.0
         return self.gap / self.lower_bound if self.lower_bound > 0 else math.inf
 
@@ -145,16 +145,17 @@ def certificate(
     stopper = Stopper(time_limit)
     value = sample.mean(draw_losses(labels, sample, chosen))
     bound, method = _lower_bound(sample, chosen, stopper, resolve_jobs(n_jobs))
-    stopper.check()
-    # The minimum is not above the partition's own loss; rounding may say so.
+    stopper.check()  # half a bound after Ctrl-C is of no use
+    # The minimum is not above the partition's own loss, though rounding may put the bound there.
     bound = min(bound, value)
     return Certificate(value, bound, method, chosen, time.perf_counter() - began)
 
 
 def _lower_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> tuple[float, str]:
     """The best bound that is known for this loss, and its name."""
-    if draws.n_items <= _EXACT_ITEMS:
+    if draws.n_items <= _EXACT_ITEMS:  # the minimum itself
         return best_of_all(draws, loss)[1], "enumeration of all partitions"
+    # The expected 0-1 loss of a partition is one minus its probability.
     if loss.family == "zero_one":
         return 1.0 - float(draws.shares.max()), "the most probable draw"
     if loss.family == "binder":
@@ -175,5 +176,6 @@ def _lower_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> tup
 
 def _rounded_up(percent: float) -> str:
     """Two digits, never less than the number itself."""
+    # One unit of the second digit: 0.1 for 3.31, 0.00001 for 0.000125.
     step = 10.0 ** (math.floor(math.log10(percent)) - 1)
     return f"{math.ceil(percent / step) * step:.{max(0, -round(math.log10(step)))}f}"

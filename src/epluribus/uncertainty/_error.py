@@ -96,7 +96,7 @@ class MonteCarloError:
             f"{self.ess:.4g} independent ones",
             f"  R-hat of the loss {self.rhat:.4g}" + ("" if self.rhat <= RHAT_LIMIT else advice),
         ]
-        if self.n_chains > 1:
+        if self.n_chains > 1:  # one chain has nothing to agree with
             lines.append(f"  {self.agreement.sentence}")
         return "\n".join(lines)
 
@@ -117,7 +117,7 @@ class Difference:
     @property
     def clear(self) -> bool:
         """Whether the difference is more than two standard errors."""
-        return bool(abs(self.difference) > _CLEAR * self.standard_error)
+        return bool(abs(self.difference) > _CLEAR * self.standard_error)  # False for NaN
 
     def __repr__(self) -> str:
         return (
@@ -216,6 +216,7 @@ def compare(
     """
     first, sample, chosen = read_best(a, draws, loss, "a")
     second, _, _ = read_best(b, sample, chosen, "b")
+    # Losses of both against the same draws: good and bad draws for both cancel in x - y.
     x, y = (draw_losses(labels, sample, chosen) for labels in (first, second))
     mean = _mean(x - y, sample)
     return Difference(*mean[:3], (sample.mean(x), sample.mean(y)), chosen)
@@ -235,7 +236,7 @@ def _mean(values: NDArray[np.float64], draws: Draws) -> _Mean:
     # Relative to one of them, so that equal values have a variance of exactly 0.
     origin = values[draws.index[0]]
     shifted = (values - origin)[draws.index]
-    if np.abs(shifted).max() <= _SAME * np.abs(values).max():
+    if np.abs(shifted).max() <= _SAME * np.abs(values).max():  # or rounding would pass for variance
         shifted = np.zeros_like(shifted)
     weights = draws.draw_weights / draws.draw_weights.mean()
     shift = float(shifted @ weights) / draws.n_draws
@@ -244,6 +245,7 @@ def _mean(values: NDArray[np.float64], draws: Draws) -> _Mean:
     # Chains are cut to the length of the shortest; each draw left out is worth as much as one kept.
     size = ess(table, method="mean") * draws.n_draws / table.size
     spread = np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1))
+    # R-hat asks whether chains are alike, whatever the weights.
     hat = rhat(_by_chain(shifted, draws))
     return _Mean(float(origin) + shift, float(spread / np.sqrt(size)), size, hat)
 
@@ -252,6 +254,7 @@ def _by_chain(values: NDArray[np.float64], draws: Draws) -> NDArray[np.float64]:
     """(n_chains, length of the shortest): the last draws of each chain."""
     chains = [values[draws.chains == number] for number in range(draws.n_chains)]
     length = min(len(chain) for chain in chains)
+    # The last ones: what is left of the burn-in is at the beginning.
     return np.stack([chain[len(chain) - length :] for chain in chains])
 
 
@@ -261,5 +264,6 @@ def _plus_minus(value: float, standard_error: float) -> str:
         return f"{value:.6g} (too few draws for a standard error)"
     if standard_error == 0:
         return f"{value:.6g} +- 0"
+    # The position of the second significant digit of the error.
     decimals = max(0, 1 - int(np.floor(np.log10(standard_error))))
     return f"{value:.{decimals}f} +- {standard_error:.{decimals}f}"

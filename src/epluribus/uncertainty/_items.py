@@ -138,6 +138,7 @@ class ClusterTable:
 
 def _first_rows(columns: dict[str, Any], place: str, no_place: str, more: str) -> str:
     """The first rows of a table; in the column `place` -1 stands for `no_place`."""
+    # The column that names clusters has words as well.
     columns[place] = [no_place if k == ALONE else str(k) for k in columns[place]]
     rest = len(columns[place]) - _SHOWN
     lines = plain_table({name.replace("_", " "): c[:_SHOWN] for name, c in columns.items()})
@@ -228,14 +229,16 @@ def clusters(
     labels, sample, binder = read_best(best, draws, "binder")  # any loss: its parts are not used
     found = support(labels, sample, binder, resolve_jobs(n_jobs))
     sizes = np.bincount(labels)
-    separation, nearest = np.array([np.nan]), np.array([ALONE])
+    separation, nearest = np.array([np.nan]), np.array([ALONE])  # of a single cluster
     if len(sizes) > 1:
         # Mean probability between the items of two clusters; the nearest is the first of a tie.
         between = found.between.tocoo()
+        # Sums become means. The matrix is sparse: most clusters never meet.
         between.data /= sizes[between.row] * sizes[between.col]
         between = between.tocsr()
         between.setdiag(-1.0)  # a cluster is not its own neighbor
         separation = 1.0 - between.max(axis=1).toarray().ravel()
         nearest = between.argmax(axis=1)
+    # The mean support of its items is the mean over its pairs: each item has as many partners.
     cohesion = np.bincount(labels, weights=found.own) / sizes
     return ClusterTable(sizes, cohesion, separation, nearest, *recovery(labels, sample))

@@ -80,7 +80,7 @@ class Assignment:
     @property
     def silhouette(self) -> float:
         """Mean of (b - a) / max(a, b), a the loss to the nearest mode and b to the next."""
-        a, b = np.partition(self.losses, 1, axis=0)[:2]
+        a, b = np.partition(self.losses, 1, axis=0)[:2]  # a <= b, so that b is the larger
         each = np.divide(b - a, b, out=np.zeros_like(b), where=b > 0)
         return float(each @ self._shares)
 
@@ -117,6 +117,7 @@ class ModeSearch:
         self.draws, self.loss, self.n_jobs = draws, loss, n_jobs
         self.stopper = Stopper(time_limit)
         part_rng, *self.rngs = rngs
+        # Numbers of modes are tried on a part; a part without any weight would say nothing.
         self.part = draws
         if draws.n_draws > _DRAWS:
             rows = np.sort(part_rng.choice(draws.n_draws, _DRAWS, replace=False))
@@ -128,6 +129,7 @@ class ModeSearch:
 
     def choose(self, highest: int) -> int:
         """The number of modes by the rule that the head of `_modes.py` explains."""
+        # V(1) on the part, for the drops: the single partition, moved downhill there.
         alone = partial(self._alternate, self.part, self.single.labels[None], self.rngs[0])
         single = self._best_of([alone]).expected_loss
         admitted: set[int] = set()
@@ -150,9 +152,11 @@ class ModeSearch:
         m = min(m, self.part.n_distinct)
         if m == 1:
             return self.single.labels[None]
+        # From the modes of the part: a thorough search for each, on all draws nearest to it.
         found = Assignment(self.draws, self.loss, self._fit(m).labels)
         modes = zip(found.labels, found.groups, strict=True)
         labels = np.stack([self._improve(mode, group) for mode, group in modes])
+        # The modes have moved, and with them the nearest mode of some draws.
         last = partial(self._alternate, self.draws, labels, self.rngs[m])
         return self._best_of([last]).labels
 
@@ -168,7 +172,7 @@ class ModeSearch:
     def _minimize(self, draws: Draws, rng: Generator) -> Estimate:
         """The best partition for all or some draws."""
         left = self.stopper.left
-        limit = None if left is None else max(1e-3, left)
+        limit = None if left is None else max(1e-3, left)  # no limit is 0
         found = minimize(draws, self.loss, rng=rng, n_jobs=self.n_jobs, time_limit=limit)
         if found.interrupted:
             raise KeyboardInterrupt
@@ -203,7 +207,7 @@ class ModeSearch:
             # A user's loss may be negative, or rounding may make it so; a probability may not.
             values = np.maximum(0.0, loss_values(chosen[-1], draws.item_major, self.loss))
             nearest = np.minimum(nearest, values)
-            chance = draws.weights * nearest
+            chance = draws.weights * nearest  # 0 for a draw that is chosen already
         return self._alternate(draws, np.stack(chosen), rng)
 
     def _central_draws(self, m: int) -> IntArray:
@@ -211,6 +215,7 @@ class ModeSearch:
         from scipy.cluster.hierarchy import fcluster
 
         tree, distance, columns = self._linkage
+        # In each group the draw with the smallest sum of losses to the others.
         groups = fcluster(tree, m, criterion="maxclust")
         centers = []
         for group in np.unique(groups):
@@ -247,6 +252,7 @@ class ModeSearch:
                 break
             modes = zip(found.labels, found.groups, strict=True)
             before = [(mode, group) for mode, group in modes if len(group)]
+            # By Algorithm 1 from where it is: a full search in each round would take too long.
             downhill = [
                 descend(Engine.of(draws, self.loss, group), mode, rng, settings).labels
                 for mode, group in before

@@ -108,7 +108,7 @@ class Modes:
             what = "a single draw" if counts[m] == 1 else f"{percent(self.weights[m])} of the draws"
             which = _ORDINALS[m] if m < len(_ORDINALS) else f"{m + 1}th"
             names.append(f"the {which} group is {what}")
-        left = int((~tiny).sum())
+        left = int((~tiny).sum())  # at least one: the weights sum to 1
         has = "one mode" if left == 1 else f"no more than {left} modes"
         return f" But {sentence_list(names)}: the sample has {has}."
 
@@ -119,6 +119,7 @@ class Modes:
         if not self.silhouettes:
             asked = "No more than one partition was" if self.chosen else "One partition was"
             return f"{asked} asked for; whether it is a fair summary was not tested."
+        # Of the numbers that failed, the one that came nearest.
         m = max(self.silhouettes, key=lambda number: self.drops[number])
         return (
             f"One estimate is a fair summary: with {m} partitions instead of one a draw would be "
@@ -220,13 +221,15 @@ def modes(
     """
     sample, chosen = as_draws(draws), losses.get(loss)
     highest = check_count(max_modes, "max_modes")
-    automatic = isinstance(n_modes, str)
+    automatic = isinstance(n_modes, str)  # "auto"; any other word is refused
     if automatic and n_modes != "auto":
         raise ValueError(f"'n_modes' must be an integer or 'auto'; got {n_modes!r}.")
     fixed = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or say 'auto'.")
+    # One child for the part of the draws, one for each number of modes, from 0 on.
     rngs = make_rng(rng).spawn(2 + max(highest, fixed))
     search = ModeSearch(sample, chosen, rngs, resolve_jobs(n_jobs), time_limit)
     labels = search.solve(search.choose(highest) if automatic else fixed)
+    # The heaviest first; ties among draws are then settled in that order.
     order = np.argsort(-Assignment(sample, chosen, labels).weights, kind="stable")
     labels = labels[order]
     found = Assignment(sample, chosen, labels)

@@ -77,6 +77,7 @@ class Stability:
     def __str__(self) -> str:
         columns = self.columns()
         columns["expected_loss"] = [f"{value:.6g}" for value in self.expected_losses]
+        # As many digits in each row, so that equal rows look equal.
         columns["distance"] = [f"{value:.4f}" for value in self.distances]
         columns["agreement"] = [f"{value:.4f}" for value in self.agreement]
         table = plain_table({name.replace("_", " "): column for name, column in columns.items()})
@@ -144,6 +145,7 @@ def stability(
     sample, chosen = as_draws(draws), losses.get(loss)
     others = [losses.get(one) for one in other_losses]
     n_seeds = check_count(n_seeds, "n_seeds", low=0)
+    # Made anew by its maker: the reference with other costs.
     if chosen.family is not None and "cost" in chosen.parameters:
         make, own = BUILT_IN[chosen.family], chosen.parameters["cost"]
         others += [make(cost) for cost in costs if cost != own]
@@ -155,7 +157,7 @@ def stability(
 
     found = {"all draws": search(sample, chosen)}
     for one in others:
-        if one.name != chosen.name:
+        if one.name != chosen.name:  # that would be the first row again
             found[one.name] = search(sample, one)
     if halves:
         for name, part in _halves(sample).items():
@@ -176,8 +178,9 @@ def _halves(draws: Draws) -> dict[str, Draws]:
 
 
 def _table(draws: Draws, loss: Loss, found: dict[str, Estimate]) -> Stability:
+    """The estimates side by side, each against the first and on all draws."""
     labels = np.stack([estimate.labels for estimate in found.values()])
-    columns = np.ascontiguousarray(labels.T.astype(np.uint32))
+    columns = np.ascontiguousarray(labels.T.astype(np.uint32))  # item-major, as draws are
     pairs = max(1, draws.n_items * (draws.n_items - 1) // 2)
     return Stability(
         settings=tuple(found),
