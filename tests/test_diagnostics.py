@@ -94,6 +94,16 @@ def test_constant_short_and_stuck_chains():
         assert np.isnan(ess(few))
 
 
+def test_rounding_is_not_ranked():
+    """A log posterior of few values that drifts in its last digits, as running sums do."""
+    rng = np.random.default_rng(3)
+    x = np.where(rng.random((2, 1000)) < 0.2, -50.5, -44.4)
+    drift = 1e-15 * rng.normal(size=(2, 1000)).cumsum(axis=1)
+    assert rhat(x * (1 + drift)) == rhat(x) < 1.01
+    assert ess(x * (1 + drift)) == ess(x) > 1000
+    assert rhat(-44.4 + drift) == 1.0
+
+
 def test_two_values_are_enough():
     """Folded at the median they are constant: no warning, and the answer of the values themselves."""
     x = np.tile([0.0, 1.0], (2, 50))

@@ -49,6 +49,8 @@ __all__ = ["RHAT_LIMIT", "Agreement", "Similarity", "chain_agreement", "ess", "m
 RHAT_LIMIT = 1.01
 """R-hat above which Vehtari et al. (2021) say that chains have not mixed."""
 
+_BITS = 33
+"""Bits of a value that are looked at: ten digits."""
 _FALSE_ALARMS = 0.01
 """Share of samples with chains of one posterior in which a difference may pass the limit by chance."""
 _USEFUL = 0.5
@@ -94,7 +96,7 @@ def rhat(values: ArrayLike) -> float:
     >>> bool(rhat(chains) < 1.01), bool(rhat(chains + [[0.0], [3.0]]) > 1.5)
     (True, True)
     """
-    chains = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    chains = _as_chains(values)
     half = chains.shape[1] // 2
     if half < 2:
         return float("nan")
@@ -144,12 +146,23 @@ def ess(values: ArrayLike, *, method: str = "bulk") -> float:
     >>> bool(1500 < ess(noise) < 2500), bool(ess(noise.cumsum(axis=1)) < 50)
     (True, True)
     """
-    chains = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    chains = _as_chains(values)
     if chains.shape[1] < 4:
         return float("nan")
     if np.ptp(chains) == 0:  # nothing varies: every draw says the same
         return float(chains.size)
     return float(_array_stats().ess(chains, method=method))
+
+
+def _as_chains(values: ArrayLike) -> NDArray[np.float64]:
+    """(n_chains, n_draws), each value rounded to some 10 digits.
+
+    A log posterior kept up to date step by step drifts in its last digits. Ranks would take that for a chain
+    that hardly moves.
+    """
+    chains = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    mantissa, exponent = np.frexp(chains)
+    return np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS)
 
 
 def _array_stats() -> Any:

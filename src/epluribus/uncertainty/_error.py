@@ -176,9 +176,12 @@ def error(
     (True, 0.538, 0.019)
     """
     labels, sample, chosen = read_best(best, draws, loss)
-    mean = _mean(draw_losses(labels, sample, chosen), sample)
+    values = draw_losses(labels, sample, chosen)
+    # R-hat asks whether chains are alike, whatever the weights.
+    hat = rhat(_by_chain(values[sample.index], sample))
     agreement = chain_agreement(sample, n_jobs)
-    return MonteCarloError(*mean, agreement, sample.n_draws, sample.n_chains, chosen)
+    mean = _mean(values, sample)
+    return MonteCarloError(*mean, hat, agreement, sample.n_draws, sample.n_chains, chosen)
 
 
 def compare(
@@ -219,7 +222,7 @@ def compare(
     # Losses of both against the same draws: good and bad draws for both cancel in x - y.
     x, y = (draw_losses(labels, sample, chosen) for labels in (first, second))
     mean = _mean(x - y, sample)
-    return Difference(*mean[:3], (sample.mean(x), sample.mean(y)), chosen)
+    return Difference(*mean, (sample.mean(x), sample.mean(y)), chosen)
 
 
 class _Mean(NamedTuple):
@@ -228,11 +231,10 @@ class _Mean(NamedTuple):
     value: float
     standard_error: float
     ess: float
-    rhat: float
 
 
 def _mean(values: NDArray[np.float64], draws: Draws) -> _Mean:
-    """Weighted mean of a number for each distinct partition, its standard error, ESS and R-hat."""
+    """Weighted mean of a number for each distinct partition, its standard error and its ESS."""
     # Relative to one of them, so that equal values have a variance of exactly 0.
     origin = values[draws.index[0]]
     shifted = (values - origin)[draws.index]
@@ -245,9 +247,7 @@ def _mean(values: NDArray[np.float64], draws: Draws) -> _Mean:
     # Chains are cut to the length of the shortest; each draw left out is worth as much as one kept.
     size = ess(table, method="mean") * draws.n_draws / table.size
     spread = np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1))
-    # R-hat asks whether chains are alike, whatever the weights.
-    hat = rhat(_by_chain(shifted, draws))
-    return _Mean(float(origin) + shift, float(spread / np.sqrt(size)), size, hat)
+    return _Mean(float(origin) + shift, float(spread / np.sqrt(size)), size)
 
 
 def _by_chain(values: NDArray[np.float64], draws: Draws) -> NDArray[np.float64]:
