@@ -159,6 +159,15 @@ def test_chains_that_disagree_are_told_so(n_draws, refresh):
         assert ", more than chance explains (up to 0." in found.sentence
 
 
+def test_one_of_many_chains():
+    """Beyond 16 chains each is compared with the next: one that differs is still found."""
+    rng = np.random.default_rng(8)
+    chains = [around(A, 100, rng) for _ in range(20)]
+    assert chain_agreement(Draws(chains), 1).agree is True
+    chains[11] = around(B, 100, rng)
+    assert chain_agreement(Draws(chains), 1).agree is False
+
+
 def test_a_short_chain_excuses_no_others():
     """The largest difference is that of a chain too short to judge; two others disagree for sure."""
     rng = np.random.default_rng(3)

@@ -65,6 +65,7 @@ def test_no_certificate_claims_too_much(name, monkeypatch):
             assert found.expected_loss == pytest.approx(minimum)
         assert certificate(best, z, loss=name).lower_bound == pytest.approx(minimum)
         assert certificate(epl.minimize(z, name, rng=0), z).proved
+        assert found.gap >= 0
 
 
 def test_binder_is_often_proved(monkeypatch):

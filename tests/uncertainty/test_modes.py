@@ -111,6 +111,23 @@ def test_weights_count():
     assert found.weights[0] == pytest.approx(weights[near].sum() / weights.sum())
 
 
+def test_draws_of_weight_zero_count_for_nothing():
+    z = np.concatenate(
+        [np.tile(ONE, (6, 1)), np.tile(OTHER, (4, 1)), np.tile(np.arange(20), (30, 1))]
+    )
+    found = modes(epl.Draws(z, weights=np.repeat([1.0, 0.0], [10, 30])), rng=0)
+    np.testing.assert_array_equal(found.labels, [ONE, OTHER])
+    np.testing.assert_allclose(found.weights, [0.6, 0.4])
+    assert found.n_distinct == 2
+
+
+def test_a_handful_of_odd_draws_is_not_a_mode():
+    """They are far away and all alike: only their weight, 3 or 6 %, decides."""
+    for n_odd, n_modes in ((3, 1), (6, 2)):
+        z = np.concatenate([np.tile(ONE, (100 - n_odd, 1)), np.tile(OTHER, (n_odd, 1))])
+        assert modes(z, rng=0).n_modes == n_modes
+
+
 def test_same_rng_same_answer_for_any_n_jobs():
     z = around([ONE, OTHER], [0.6, 0.4], np.random.default_rng(5), n_draws=600, noise=0.3)
     first, second = modes(z, rng=3, n_jobs=1), modes(z, rng=3, n_jobs=3)

@@ -147,8 +147,7 @@ def stability(
     n_seeds = check_count(n_seeds, "n_seeds", low=0)
     # Made anew by its maker: the reference with other costs.
     if chosen.family is not None and "cost" in chosen.parameters:
-        make, own = BUILT_IN[chosen.family], chosen.parameters["cost"]
-        others += [make(cost) for cost in costs if cost != own]
+        others += [BUILT_IN[chosen.family](cost) for cost in costs]
     # One seed for all but the last rows, so that each row shows what its own change does.
     seed, *seeds = (int(one) for one in make_rng(rng).integers(2**63, size=1 + n_seeds))
 
@@ -157,7 +156,7 @@ def stability(
 
     found = {"all draws": search(sample, chosen)}
     for one in others:
-        if one.name != chosen.name:  # that would be the first row again
+        if one.name != chosen.name:  # or it would be the first row again
             found[one.name] = search(sample, one)
     if halves:
         for name, part in _halves(sample).items():
