@@ -58,9 +58,9 @@ _USEFUL = 0.5
 _CHAINS = 16
 """Up to this many chains each is compared with every other; beyond, with the next one."""
 _COMPARISONS = 1e11
-"""Comparisons of labels up to which all pairs of items are looked at: some seconds."""
-_SUBTRACTION = 50
-"""Comparisons of labels that take as long as the difference of two probabilities."""
+"""Comparisons of labels up to which all pairs of items are looked at: eight seconds of one core."""
+_OVERHEAD = 150
+"""Comparisons of labels that take as long as one probability, or the difference of two."""
 _ROUNDING = 1e-12
 """Probabilities that differ by less than this are equal: sums of weights are rounded."""
 
@@ -324,7 +324,7 @@ def chain_agreement(draws: Draws, n_jobs: int | None = None) -> Agreement:
         return found
 
     # With too many items only every `step`-th block of rows is compared with all items before it.
-    work = n * n / 2 * (draws.n_draws + _SUBTRACTION * len(couples))
+    work = n * n / 2 * (draws.n_draws + _OVERHEAD * (m + len(couples)))
     step = math.ceil(work / _COMPARISONS)
     blocks = map_blocks(n, largest, resolve_jobs(n_jobs), step=step)
     # Bonferroni: all pairs of items and of chains, in both directions, share the false alarms.

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import DrawsLike, IntArray, LossLike, RngLike
+    from epluribus.losses.base import Loss
 
 __all__ = ["Modes", "modes"]
 
@@ -73,7 +74,7 @@ class Modes:
     """Whether the number of modes was chosen by the rule."""
     n_distinct: int
     """Number of distinct partitions among the draws."""
-    loss: losses.Loss
+    loss: Loss
 
     @property
     def n_modes(self) -> int:
