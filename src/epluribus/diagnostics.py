@@ -11,10 +11,10 @@ mix alike, so the slower of the two speaks for both. The chains agree if
 
     |p_a - p_b| <= q sqrt( p (1 - p) (1/n_a + 1/n_b) ),
 
-q being the quantile of Student's distribution with n_a + n_b - 2 degrees of freedom for which chance
-exceeds some limit, among all pairs of items and of chains, with probability 0.01 at most (Bonferroni).
-The effective sample size of all chains together is not used: it collapses exactly when chains disagree,
-and would excuse any difference.
+where q is the quantile of Student's distribution with n_a + n_b - 2 degrees of freedom at which, over all
+pairs of items and of chains, chance alone breaks the rule with probability 0.01 at most (Bonferroni). The
+effective sample size of all chains together is not used: it collapses exactly when chains disagree, and
+would excuse any difference.
 
 References
 ----------

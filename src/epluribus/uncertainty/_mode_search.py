@@ -104,8 +104,8 @@ class ModeSearch:
     draws : Draws
     loss : Loss
     rngs : list of Generator
-        The first for the part and the single partition, one for each number of modes from 1 on: numbers
-        do not depend on each other.
+        One for the part of the draws, one for the single partition, then one for each number of modes from
+        1 on, so that numbers do not depend on each other.
     n_jobs : int
     time_limit : float, optional
         Seconds after which TimeoutError is raised.
@@ -133,7 +133,7 @@ class ModeSearch:
         alone = partial(self._alternate, self.part, self.single.labels[None], self.rngs[0])
         single = self._best_of([alone]).expected_loss
         admitted: set[int] = set()
-        for m in range(2, min(highest, self.part.n_distinct) + 1 if single > 0 else 2):
+        for m in range(2, min(highest, self.part.n_distinct) + 1 if single != 0 else 2):
             found = self._fit(m)
             if len(found.labels) < m:  # a mode has lost all its draws to the others
                 self.silhouettes[m] = self.drops[m] = 0.0
@@ -166,7 +166,7 @@ class ModeSearch:
             return mode
         draws = self.draws[np.flatnonzero(np.isin(self.draws.index, group))]
         found = self._minimize(draws, self.rngs[-1])
-        before = draws.mean(loss_values(mode, draws.item_major, self.loss))
+        before = float(loss_values(mode, draws.item_major, self.loss) @ draws.shares)
         return found.labels if found.expected_loss <= before else mode
 
     def _minimize(self, draws: Draws, rng: Generator) -> Estimate:
@@ -234,9 +234,8 @@ class ModeSearch:
         table = np.ascontiguousarray(self.part.item_major[:, columns])
         rows = (column.astype(np.int64) for column in table.T)
         distance = np.stack([loss_values(row, table, self.loss) for row in rows])
-        distance = (
-            np.maximum(0.0, distance + distance.T) / 2.0
-        )  # not symmetric if the cost is not 1
+        # A loss with a cost other than 1 is not symmetric, a linkage is.
+        distance = np.maximum(0.0, distance + distance.T) / 2.0
         np.fill_diagonal(distance, 0.0)
         return linkage(squareform(distance, checks=False), "ward"), distance, columns
 

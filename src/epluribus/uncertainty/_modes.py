@@ -226,7 +226,7 @@ def modes(
     if automatic and n_modes != "auto":
         raise ValueError(f"'n_modes' must be an integer or 'auto'; got {n_modes!r}.")
     fixed = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or say 'auto'.")
-    # One child for the part of the draws, one for each number of modes, from 0 on.
+    # Children for the part of the draws, for the single partition, and for each number of modes.
     rngs = make_rng(rng).spawn(2 + max(highest, fixed))
     search = ModeSearch(sample, chosen, rngs, resolve_jobs(n_jobs), time_limit)
     labels = search.solve(search.choose(highest) if automatic else fixed)

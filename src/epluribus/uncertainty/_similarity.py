@@ -268,11 +268,11 @@ def _block(
     mine, here = np.arange(n), labels[begin:end]
     together[mine, here] -= 1.0  # an item is always with itself
     between = csr_array((np.ones(n), (here, mine)), shape=(k, n)) @ csr_array(together)
-    others = np.repeat(sizes[None].astype(np.float64), n, axis=0)
-    others[mine, here] -= 1.0
+    others = np.repeat(sizes[None], n, axis=0)
+    others[mine, here] -= 1
     single = others[mine, here] == 0
-    others[mine[single], here[single]] = 1.0  # any number: there is nobody to be with
-    affinity = np.clip(together / others, 0.0, 1.0)
+    # With nobody to be with, any number but 0 will do: it is not used.
+    affinity = np.clip(together / np.maximum(others, 1), 0.0, 1.0)
     own = np.where(single, alone, affinity[mine, here])
     affinity[mine, here] = -1.0  # the runner-up is another place
     best = affinity.argmax(axis=1)
@@ -293,9 +293,8 @@ def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
         scaled = Shares(form.joint * f1, form.size * f2, form.group * f3, mass)
         return scaled, form.constant / n
     function = loss.f1
-    if np.any(
-        np.diff(f1[1:]) < 0
-    ):  # parts could be negative: share by pairs in disagreement instead
+    # Where parts could be negative, the loss is shared by pairs in disagreement instead.
+    if np.any(np.diff(f1[1:]) < 0):
         function, f1 = square, per_item * 1.0
     whole = Loss(_disagreement, function, function, function, linear=True, zero_if_equal=True)
     disagreement = draw_losses(labels, draws, whole)
