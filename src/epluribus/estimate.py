@@ -366,7 +366,10 @@ def set_side_by_side(draws: Draws, estimates: Sequence[Estimate]) -> Comparison:
     return Comparison(
         tuple(estimates),
         np.array(
-            [[draws.mean(draw_losses(a.labels, draws, b.loss)) for b in estimates] for a in estimates]
+            [
+                [draws.mean(draw_losses(a.labels, draws, b.loss)) for b in estimates]
+                for a in estimates
+            ]
         ),
         np.array([[loss(a.labels, b.labels, "vi") for b in estimates] for a in estimates]),
     )

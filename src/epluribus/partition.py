@@ -166,7 +166,7 @@ def canonical_table(table: NDArray[Any]) -> tuple[NDArray[np.uint32], IntArray]:
 # --- one partition, from whatever the user has ---
 
 
-def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "labels") -> IntArray:
+def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels") -> IntArray:
     """One partition in canonical form, checked: the only way labels come into the package.
 
     Parameters
@@ -181,12 +181,15 @@ def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "l
     """
     if hasattr(labels, "item_major"):  # a Draws
         raise TypeError(f"'{argument}' must be one partition; got {labels!r}. {ORDER}")
-    if hasattr(labels, "expected_loss") and hasattr(labels, "labels"):  # an Estimate, or a run of one
+    if hasattr(labels, "expected_loss") and hasattr(
+        labels, "labels"
+    ):  # an Estimate, or a run of one
         labels = labels.labels
     if isinstance(labels, str):
         raise TypeError(f"'{argument}' must hold one label for each item; got {labels!r}.")
-    if _is_groups(labels):
-        labels = groups_to_labels([labels], argument)[0][0]
+    groups = groups_to_labels([labels], argument)
+    if groups is not None:
+        labels = groups[0][0]
     values = labels if isinstance(labels, np.ma.MaskedArray) else np.asarray(labels)
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()
@@ -214,7 +217,9 @@ def _is_groups(labels: Any) -> bool:
     return isinstance(labels, Mapping)
 
 
-def groups_to_labels(draws: Sequence[Any], argument: str) -> tuple[list[list[Any]], list[Any]] | None:
+def groups_to_labels(
+    draws: Sequence[Any], argument: str
+) -> tuple[list[list[Any]], list[Any]] | None:
     """Labels, one draw a row, and the items, sorted; None if not every draw is sets or a mapping."""
     if not draws or not all(_is_groups(draw) for draw in draws):
         return None

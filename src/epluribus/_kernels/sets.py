@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part
 
-__all__ = ["fill_of", "fill_slots", "sort_groups", "take_sets"]
+__all__ = ["fill_sets_of", "fill_slots", "sort_groups", "take_sets"]
 
 
 @kernel
@@ -121,22 +121,26 @@ def fill_slots(
 
 
 @kernel
-def fill_of(
+def fill_sets_of(
     first: NDArray[np.int64],
     member: NDArray[np.int32],
-    of_first: NDArray[np.int64],  # OUT (n_items + 1,), zero on entry
-    of: NDArray[np.int32],  # OUT, as long as member
+    first_of: NDArray[np.int64],  # OUT (n_items + 1,), zero on entry
+    sets_of: NDArray[np.int32],  # OUT, as long as member
 ) -> None:
-    """The sets that hold each item, ascending: those of item i are of[of_first[i]:of_first[i + 1]]."""
+    """The sets that hold each item, ascending: for item i sets_of[first_of[i]:first_of[i + 1]].
+
+    A counting sort: `first_of` counts, then points to where the next set of each item goes, and is moved
+    back by one place at the end.
+    """
     for i in member:
-        of_first[i + 1] += 1
-    for i in range(1, of_first.shape[0]):
-        of_first[i] += of_first[i - 1]
+        first_of[i + 1] += 1
+    for i in range(1, first_of.shape[0]):
+        first_of[i] += first_of[i - 1]
     for b in range(first.shape[0] - 1):
         for at in range(first[b], first[b + 1]):
             i = member[at]
-            of[of_first[i]] = b
-            of_first[i] += 1
-    for i in range(of_first.shape[0] - 1, 0, -1):
-        of_first[i] = of_first[i - 1]
-    of_first[0] = 0
+            sets_of[first_of[i]] = b
+            first_of[i] += 1
+    for i in range(first_of.shape[0] - 1, 0, -1):
+        first_of[i] = first_of[i - 1]
+    first_of[0] = 0

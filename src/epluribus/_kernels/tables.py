@@ -102,29 +102,18 @@ def joint_sums(
 # --- costs ---
 
 
-@kernel
-def _linear_costs(
-    z: NDArray[np.unsignedinteger],
-    gain: NDArray[np.float32],
-    counts: NDArray[np.integer],
-    fold: NDArray[np.float64],
-    joint: NDArray[np.float64],
-    size: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    own: int,
-    n_clusters: int,
-    single: NDArray[np.float32],  # WORK
-    cost: NDArray[np.float64],  # OUT
-) -> None:
-    """Cost of every cluster for an item with labels z: four draws and eight clusters at a time.
+@part
+def _linear_costs(e: Any, i: int) -> None:
+    """Sum the rows of `gain` of item i: four draws and eight clusters at a time.
 
-    Unsigned numbers spare the compiler the look for negative indices. Arrays and not a struct: a call
-    with a struct would count the references of everything in it.
+    Unsigned numbers spare the compiler the check for negative indices.
     """
+    z, size, sizes, single, cost = e.draws[i], e.price.size, e.sizes, e.single, e.cost
     one, two, three, lanes = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(LANES)
-    n_draws, groups, width = np.uint64(z.shape[0]), np.uint64(gain.shape[1]), np.uint64(gain.shape[2])
-    used = (np.uint64(n_clusters) // lanes + one) * lanes  # K + 1, rounded up
-    rows = gain.reshape(-1)
+    n_draws = np.uint64(z.shape[0])
+    groups, width = np.uint64(e.gain.shape[1]), np.uint64(e.gain.shape[2])
+    used = (np.uint64(e.n_clusters[0]) // lanes + one) * lanes  # K + 1, rounded up
+    rows = e.gain.reshape(-1)
     for s in range(used):
         cost[s] = size[sizes[s]]
     begin = np.uint64(0)
@@ -143,7 +132,7 @@ def _linear_costs(
                 add_lanes(single, at, rows, row0, row1, row2, row3)
                 at += lanes
             t += np.uint64(4)
-        while t < end:
+        while t < end:  # the last one to three draws of the block
             row0 = (t * groups + np.uint64(z[t])) * width
             for s in range(used):
                 single[s] += rows[row0 + s]
@@ -151,32 +140,19 @@ def _linear_costs(
         for s in range(used):
             cost[s] += single[s]
         begin = end
-    if own >= 0:  # the rows count the item itself in its own cluster
-        cost[own] = _exact_cost(z, counts, fold, joint, size, sizes, own, 1)
 
 
-@kernel
-def _exact_cost(
-    z: NDArray[np.unsignedinteger],
-    counts: NDArray[np.integer],
-    fold: NDArray[np.float64],
-    joint: NDArray[np.float64],
-    size: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    s: int,
-    inside: int,
-) -> float:
-    """Cost of cluster s for an item with labels z, f0 linear, in double precision, from the counts.
-
-    `inside` is 1 if the item is counted in s: then it is what it adds to the others.
-    """
-    groups, width, at = np.uint64(counts.shape[1]), np.uint64(counts.shape[2]), np.uint64(s)
-    cells = counts.reshape(-1)
-    total = size[sizes[s] - inside]
-    less = np.uint64(inside)
+@part
+def _linear_exact(e: Any, i: int, s: int) -> float:
+    """Cost of cluster s for item i in double precision, from the counts, if f0 is linear."""
+    z, fold, joint = e.draws[i], e.fold, e.price.joint
+    groups, width = np.uint64(e.counts.shape[1]), np.uint64(e.counts.shape[2])
+    cells, at = e.counts.reshape(-1), np.uint64(s)
+    inside = np.uint64(e.labels[i] == s)  # then it is what the item adds to the others
+    total = e.price.size[np.uint64(e.sizes[s]) - inside]
     for t in range(np.uint64(z.shape[0])):
         n = np.uint64(cells[(t * groups + np.uint64(z[t])) * width + at])
-        total += fold[t] * joint[n - less]
+        total += fold[t] * joint[n - inside]
     return total
 
 
@@ -184,58 +160,47 @@ def _exact_cost(
 def _costs(e: Any, row: Any, i: int) -> None:
     """Cost of every cluster, and of a new one (entry K), for item i."""
     if row is None:
-        _linear_costs(
-            e.draws[i], e.gain, e.counts, e.fold, e.price.joint, e.price.size, e.sizes, e.labels[i],
-            e.n_clusters[0], e.single, e.cost,
-        )  # fmt: skip
+        _linear_costs(e, i)
+        own = e.labels[i]
+        if own >= 0:  # the rows count the item itself in its own cluster
+            e.cost[own] = _linear_exact(e, i, own)
     else:
-        _ratio_costs(row, e, e.labels[i], e.n_clusters[0], e.draws[i])
+        _ratio_costs(row, e, i)
 
 
 @kernel
-def _ratio_costs(row: Any, e: Any, own: int, k: int, z: NDArray[np.unsignedinteger]) -> None:
+def _ratio_costs(row: Any, e: Any, i: int) -> None:
     """The same for any f0: the total loss with the item in each cluster."""
-    cost, gain, counts, joint, sums = e.cost, e.gain, e.counts, e.price.joint, e.joint_sums
-    weights, group, size_row = e.price.weights, e.price.group, e.double
+    own, n = e.labels[i], e.n_clusters[0] + 1
+    z, gain, counts, joint, size = e.draws[i], e.gain, e.counts, e.price.joint, e.price.size
+    weights, group, size_row, cost = e.price.weights, e.price.group, e.double[:n], e.cost[:n]
     n_items = float(e.labels.shape[0])
     size_sum = e.size_sum[0]
     if own >= 0:
-        size_sum -= e.price.size[e.sizes[own] - 1]
-    for s in range(k + 1):
-        size_row[s] = size_sum + e.price.size[e.sizes[s]]
+        size_sum -= size[e.sizes[own] - 1]
+    for s in range(n):
+        size_row[s] = size_sum + size[e.sizes[s]]
         cost[s] = 0.0
     if own >= 0:
         size_row[own] = e.size_sum[0]
     for t in range(z.shape[0]):
-        gains = gain[t, z[t]]
-        if own >= 0:  # as if the item had been taken out: put back below
+        gains = gain[t, z[t], :n]
+        now, at_home = e.joint_sums[t], 0.0
+        if own >= 0:  # as if the item had been taken out of its cluster, until the row is done
             at_home = gains[own]
             gains[own] = joint[counts[t, z[t], own] - 1]
-            now = sums[t] - gains[own]
-            row(gains[: k + 1], now, size_row[: k + 1], group[t], n_items, weights[t], cost[: k + 1])
+            now -= gains[own]
+        row(gains, now, size_row, group[t], n_items, weights[t], cost)
+        if own >= 0:
             gains[own] = at_home
-        else:
-            row(
-                gains[: k + 1], sums[t], size_row[: k + 1], group[t], n_items, weights[t],
-                cost[: k + 1],
-            )  # fmt: skip
 
 
 @routine
 def _exact(e: Any, row: Any, i: int, s: int) -> float:
     if row is None:
         return _linear_exact(e, i, s)
-    _costs(e, row, i)
+    _ratio_costs(row, e, i)
     return e.cost[s]
-
-
-@part
-def _linear_exact(e: Any, i: int, s: int) -> float:
-    price = e.price
-    inside = int(e.labels[i] == s)
-    return _exact_cost(
-        e.draws[i], e.counts, e.fold, price.joint, price.size, e.sizes, s, inside
-    )
 
 
 @routine

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from epluribus.draws import Draws
     from epluribus.losses.base import Loss
 
-__all__ = ["Engine", "Execution", "Settings"]
+__all__ = ["NO_BOUNDS", "Engine", "Execution", "Settings"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,10 @@ class Settings:
             return ""
         exactly = "exactly" if self.k_min == self.k_max else "at most"
         return f"with {exactly} {count(self.k_max, 'cluster')}"
+
+
+NO_BOUNDS = Settings()
+"""Any number of clusters, and nothing that ends the work early."""
 
 
 class Execution(Protocol):
@@ -204,7 +208,7 @@ class Engine:
     # --- the loops ---
 
     def sweep(
-        self, state: Any, order: IntArray, settings: Settings = Settings()
+        self, state: Any, order: IntArray, settings: Settings = NO_BOUNDS
     ) -> tuple[Any, int, bool]:
         """Visit the items in `order`, each moved to its best cluster.
 
@@ -228,7 +232,7 @@ class Engine:
         state = self.start(np.full(self.n_items, -1, dtype=np.int64))
         return relabel(self.sweep(state, order, Settings(k_max=k_max))[0].labels)
 
-    def merge(self, labels: IntArray, settings: Settings = Settings()) -> IntArray:
+    def merge(self, labels: IntArray, settings: Settings = NO_BOUNDS) -> IntArray:
         """Join clusters, the best pair first, while the loss falls or there are more than `k_max`."""
         state = self._started(self.execution.start(labels, moves=False))
         k = int(state.n_clusters[0])

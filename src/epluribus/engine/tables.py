@@ -56,9 +56,7 @@ def tables_pay(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss
 class TableExecution:
     """Makes and changes the states of `_kernels/tables.py`."""
 
-    def __init__(
-        self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss
-    ) -> None:
+    def __init__(self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss) -> None:
         self._table, self._price, self._loss = table, price, loss
         self._n_items, self._n_draws = table.shape
         self._groups = int(table.max()) + 1

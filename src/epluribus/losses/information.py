@@ -68,9 +68,7 @@ def vi(cost: float = 1.0) -> Loss:
 
 
 def _information_loss(f0, title: str, unit: str = "") -> Loss:  # type: ignore[no-untyped-def]
-    return Loss(
-        f0, xlogx, xlogx, xlogx, metric=True, zero_if_equal=True, unit=unit, title=title
-    )
+    return Loss(f0, xlogx, xlogx, xlogx, metric=True, zero_if_equal=True, unit=unit, title=title)
 
 
 def _nvi(joint: float, size: float, group: float, n_items: float) -> float:

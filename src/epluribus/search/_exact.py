@@ -15,7 +15,7 @@ from epluribus import losses
 from epluribus._kernels.partitions import count_dtype, loss_sums
 from epluribus._kernels.rows import row_costs
 from epluribus.draws import as_draws
-from epluribus.engine import Settings
+from epluribus.engine import NO_BOUNDS, Settings
 from epluribus.estimate import Estimate
 from epluribus.partition import n_partitions
 from epluribus.search._greedy import check_k_max
@@ -79,9 +79,7 @@ def exact(draws: DrawsLike, loss: LossLike = "vi", *, k_max: int | None = None) 
     )
 
 
-def best_of_all(
-    draws: Draws, loss: Loss, settings: Settings = Settings()
-) -> tuple[IntArray, float]:
+def best_of_all(draws: Draws, loss: Loss, settings: Settings = NO_BOUNDS) -> tuple[IntArray, float]:
     """The best of all partitions within the bounds of the settings, and its expected loss."""
     table = _all_partitions(draws.n_items)
     n_clusters = table.max(axis=0) + 1
