@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from engine_cases import KINDS, LOSSES, get, make, random_sample
-from epluribus._parallel import Stopper
-from epluribus.engine import Settings
 
 import epluribus as epl
 import oracles
 import strategies
+from engine_cases import KINDS, LOSSES, get, make, random_sample
+from epluribus._parallel import Stopper
+from epluribus.engine import Settings
 
 pytestmark = [pytest.mark.parametrize("kind", KINDS), pytest.mark.parametrize("name", LOSSES)]
 

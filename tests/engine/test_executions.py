@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from engine_cases import LOSSES, get, make, micro, random_sample
 
 import epluribus as epl
 import strategies
+from engine_cases import LOSSES, get, make, micro, random_sample
 from epluribus import _memory
 from epluribus._kernels.engine import implement_execution
 from epluribus._kernels.loops import sweep

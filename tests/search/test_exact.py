@@ -1,10 +1,10 @@
 """All partitions of a few items."""
 
 import pytest
-from search_cases import LOSSES, sample
 
 import epluribus as epl
 import oracles
+from search_cases import LOSSES, sample
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from search_cases import LOSSES, sample
 
 import epluribus as epl
 import oracles
 from epluribus.engine import Engine, Settings
+from search_cases import LOSSES, sample
 
 
 def greedy_oracle(name, labels, z, orders):
