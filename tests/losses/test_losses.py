@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -222,6 +223,7 @@ def test_a_loss_knows_all_about_itself(name):
     assert loss.unit == {"vi": "bits", "id": "bits", "binder": "pairs of items"}.get(name, "")
     assert ("(" in loss.title) == bool(loss.reference)  # a year in the title has its reference
     assert epl.Loss(vi_f0, xlogx, xlogx, xlogx, name=name).family is None
+    assert replace(loss, linear=not loss.linear).family is None  # made from it, but another one
 
 
 def test_unknown_loss_suggests_the_nearest():

@@ -100,6 +100,7 @@ def _add_values(
     # Arrays by name: each look into a struct would count references.
     here, gain, size, value, extra = e.here, e.gain_row, e.size_row, e.value, e.extra
     used_sizes, place, sizes, by_size, change = e.used_sizes, e.place, e.sizes, e.by_size, e.change
+    # One row for f0: first each size in use, for the clusters not touched, then the clusters touched.
     n_used = e.n_used[0]
     length = n_used + n_here
     for q in range(n_used):
@@ -128,6 +129,7 @@ def _cost_of(e: Any, s: int) -> float:
 @routine
 def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     """The cluster of least cost; `own` (-1 for none) if it is as good, then the smallest label."""
+    # The lowest of: the clusters touched, one by one; the others, which cost the same for one size.
     low = np.inf
     for q in range(e.n_touched[0]):
         s = e.touched[q]
@@ -139,6 +141,7 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
             low = min(low, e.by_size[n])
     if opens:
         low = min(low, e.by_size[0])
+    # Ties as in `tables`: stay, else the smallest label, a new cluster (label K) last.
     enough = low + e.price.tolerance
     best = e.n_clusters[0]
     if own >= 0 and _cost_of(e, own) <= enough:
@@ -151,6 +154,7 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
         for q in range(e.n_used[0]):
             n = e.used_sizes[q]
             if e.n_of_size[n] > 0 and e.by_size[n] <= enough:
+                # Rare: an untouched cluster is as good as the best, and the first of them is looked for.
                 for s in range(best):
                     if e.sizes[s] == n and e.is_touched[s] == 0:
                         best = s
@@ -186,6 +190,7 @@ def _linear_costs(e: Any, i: int, own: int) -> None:
     for q in range(e.n_used[0]):
         n = e.used_sizes[q]
         e.by_size[n] = size[n]
+    # extra[s] = sum over the groups of the item of weight (joint[n] - joint[0]), n their members in s.
     for at in range(e.sets.first_of[i], e.sets.first_of[i + 1]):
         b = sets_of[at]
         n_here = _count_set(labels, member, first[b], first[b + 1], here, count, 0)
@@ -202,6 +207,7 @@ def _linear_costs(e: Any, i: int, own: int) -> None:
 def _ratio_costs(row: Any, e: Any, i: int, own: int) -> None:
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
     here, count, change, joint, price = e.here, e.tally, e.change, e.price.joint, e.price
+    # Sums as if the item had been taken out of its cluster.
     size_sum = e.size_sum[0]
     if own >= 0:
         size_sum -= price.size[e.sizes[own] - 1]
@@ -253,6 +259,7 @@ def _shift_joint(e: Any, i: int, s: int, sign: float) -> None:
 @routine
 def _apply(e: Any, row: Any, i: int, s: int) -> None:
     """Item i goes to cluster s; s = K opens a new cluster, and a cluster left empty closes."""
+    # The running sums change by what the item adds in its old and in its new cluster without it.
     own = e.labels[i]
     if own >= 0:
         take_item(e, i)
@@ -280,6 +287,7 @@ def _joint_changes(e: Any, t: int, a: int) -> int:
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
     here, is_here, count, change, seen = e.here, e.is_here, e.tally, e.change, e.seen
     f1, weight, first_of = e.price.f1, e.sets.weight, e.sets.first_of
+    # Every set that holds an item of a, once: n of its members are in a, m in s.
     n_here = 0
     i = e.some_item[a]
     for _ in range(e.sizes[a]):
@@ -307,6 +315,7 @@ def _joint_changes(e: Any, t: int, a: int) -> int:
                 change[s] += weight[b] * (f1[n + m] - f1[n] - f1[m])
             n_here = kept
         i = e.after[i]
+    # Marks are taken away by the same walk, which is shorter than clearing them all.
     for _ in range(e.sizes[a]):
         begin = first_of[i] + max(t, 0)
         end = first_of[i + 1] if t < 0 else begin + 1
@@ -324,6 +333,7 @@ def _join_changes(e: Any, row: Any, a: int) -> None:
     _new_row(e)
     _touch(e, a)
     price = e.price
+    # A cluster that shares no group with a changes the size sum only, by its size.
     for q in range(e.n_used[0]):
         n = e.used_sizes[q]
         change = size_change(price, e.sizes[a], n)

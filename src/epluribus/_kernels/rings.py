@@ -126,6 +126,7 @@ def put_item(e: Any, i: int, s: int) -> None:
     e.labels[i] = s
     if s == e.n_clusters[0]:
         e.n_clusters[0] += 1
+    # Into the ring between the item known of the cluster and the one before it.
     if e.sizes[s] == 0:
         e.some_item[s] = i
         e.after[i] = i
@@ -187,6 +188,7 @@ def fill_members(labels: NDArray[np.int64], n_clusters: int, e: Members) -> None
 @part
 def join_rings(e: Any, a: int, b: int) -> None:
     """All items of cluster b go to a < b; the last cluster takes the label b."""
+    # The two rings are cut open after i and j, and closed crosswise: one ring.
     _rename(e, b, a)
     i, j = e.some_item[a], e.some_item[b]
     i_after, j_after = e.after[i], e.after[j]

@@ -21,6 +21,7 @@ def sort_groups(
     member: NDArray[np.int32],  # OUT (n_items,)
 ) -> None:
     """Sort the items of one draw by group: group v is member[first[v]:first[v + 1]]."""
+    # A counting sort: count, add up, place, and move the pointers back.
     first[:] = 0
     for v in row:
         first[v + 1] += 1
@@ -77,6 +78,7 @@ def take_sets(
     Returns the number of distinct sets. All are looked up before any is compared: one need not wait for
     the memory of another.
     """
+    # The order of items does not matter for an exclusive or, so a set has one hash.
     for v in range(first.shape[0] - 1):
         key = np.uint64(0)
         for at in range(first[v], first[v + 1]):
@@ -89,12 +91,13 @@ def take_sets(
         if end - begin < smallest:
             continue
         slot = found[v]
+        # Sets with one hash stand in slots side by side; another set of this draw may have come between.
         while slots[slot] >= 0:
             b = slots[slot]
             if _same(member, begin, end, set_member, set_first[b], set_first[b + 1]):
                 break
             slot = (slot + np.uint64(1)) & np.uint64(slots.shape[0] - 1)
-        if slots[slot] < 0:
+        if slots[slot] < 0:  # a set not seen before
             slots[slot] = n_sets
             weight[n_sets] = 0.0
             hashes[n_sets] = keys[v]

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import Price, implement_execution, size_change
+from epluribus._kernels.partitions import fill_gain
 from epluribus._kernels.vector import LANES, add_lanes
 
-__all__ = ["BLOCK", "Tables", "fill_gain", "joint_sums"]
+__all__ = ["BLOCK", "Tables"]
 
 BLOCK = 128
 """Draws added up in single precision before the sum moves to double: bounds the rounding error."""
@@ -61,44 +62,6 @@ class Tables(NamedTuple):
     """(width,) WORK."""
 
 
-# --- the whole partition ---
-
-
-@kernel
-def fill_gain(
-    counts: NDArray[np.integer],
-    fold: NDArray[np.float64],
-    joint: NDArray[np.float64],
-    gain: NDArray[np.floating],  # OUT
-) -> None:
-    """Fill `Tables.gain` from `Tables.counts`."""
-    for t in range(counts.shape[0]):
-        for v in range(counts.shape[1]):
-            for s in range(counts.shape[2]):
-                gain[t, v, s] = fold[t] * joint[counts[t, v, s]]
-
-
-@kernel
-def joint_sums(
-    counts: NDArray[np.integer],
-    n_clusters: int,
-    f1: NDArray[np.float64],
-    joint: NDArray[np.float64],  # OUT (n_draws,)
-    n_cells: NDArray[np.int64],  # OUT (n_draws,)
-) -> None:
-    """Sum of f1 over the contingency table of each draw, and the number of cells in use."""
-    for t in range(counts.shape[0]):
-        total = 0.0
-        cells = 0
-        for v in range(counts.shape[1]):
-            for s in range(n_clusters):
-                n = counts[t, v, s]
-                total += f1[n]
-                cells += n > 0
-        joint[t] = total
-        n_cells[t] = cells
-
-
 # --- costs ---
 
 
@@ -113,11 +76,14 @@ def _linear_costs(e: Any, i: int) -> None:
     n_draws = np.uint64(z.shape[0])
     groups, width = np.uint64(e.gain.shape[1]), np.uint64(e.gain.shape[2])
     used = (np.uint64(e.n_clusters[0]) // lanes + one) * lanes  # K + 1, rounded up
+    # Row (t, v) of `gain` begins at (t groups + v) width. Entries beyond K are zero clusters: they cost
+    # nothing to add, and whole vectors are quicker than a remainder.
     rows = e.gain.reshape(-1)
     for s in range(used):
         cost[s] = size[sizes[s]]
     begin = np.uint64(0)
     while begin < n_draws:
+        # Single precision within a block of draws, double precision from block to block.
         end = min(begin + np.uint64(BLOCK), n_draws)
         for s in range(used):
             single[s] = 0.0
@@ -171,6 +137,8 @@ def _costs(e: Any, row: Any, i: int) -> None:
 @kernel
 def _ratio_costs(row: Any, e: Any, i: int) -> None:
     """The same for any f0: the total loss with the item in each cluster."""
+    # f0 is evaluated at (joint sum, size sum) as they would be with the item in each cluster. The size
+    # sums are the same for all draws, the joint sums differ by draw.
     own, n = e.labels[i], e.n_clusters[0] + 1
     z, gain, counts, joint, size = e.draws[i], e.gain, e.counts, e.price.joint, e.price.size
     weights, group, size_row, cost = e.price.weights, e.price.group, e.double[:n], e.cost[:n]
@@ -211,6 +179,8 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     low = np.inf
     for s in range(n):
         low = min(low, cost[s])
+    # Sums in single precision are off by at most half the margin each: a cluster further above the
+    # lowest than the margin cannot be the best. If several are nearer, their exact costs decide.
     if i >= 0 and e.price.margin > 0.0:
         limit = low + e.price.margin
         near = 0
@@ -223,6 +193,7 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
                     if s != own:  # whose cost is exact already
                         cost[s] = _linear_exact(e, i, s)
                     low = min(low, cost[s])
+    # Ties: stay, else the smallest label; the new cluster is the last entry.
     enough = low + e.price.tolerance
     if own >= 0 and cost[own] <= enough:
         return own
@@ -254,6 +225,7 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
     joint, size, counts, z = e.price.joint, e.price.size, e.counts, e.draws[i]
     if s == e.n_clusters[0]:
         e.n_clusters[0] += 1
+    # Sizes without the item first: what it adds to, or takes from, a cluster depends on the others.
     if own >= 0:
         e.sizes[own] -= 1
     if row is not None:
@@ -262,6 +234,7 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
             e.size_sum[0] -= size[e.sizes[own]]
     e.sizes[s] += 1
     e.labels[i] = s
+    # One cell of each draw's table gains the item, one loses it.
     for t in range(z.shape[0]):
         v = z[t]
         n = counts[t, v, s]
@@ -289,6 +262,7 @@ def _close(e: Any, empty: int) -> None:
             e.labels[i] = empty
     e.sizes[empty] = e.sizes[last]
     e.sizes[last] = 0
+    # Column `last` of every table moves to column `empty`, which is zero.
     for t in range(e.counts.shape[0]):
         for v in range(e.counts.shape[1]):
             n = e.counts[t, v, last]
@@ -311,6 +285,7 @@ def _joint_changes(
     change: NDArray[np.float64],  # OUT, added to
 ) -> None:
     """Add to change[s] the weighted change of the joint sum of draw t if a is joined with s."""
+    # Only groups that meet both clusters count: f1(n) + f1(0) - f1(n) = 0 for the others.
     for v in range(counts.shape[1]):
         n = counts[t, v, a]
         if n > 0:
@@ -355,6 +330,7 @@ def _join(e: Any, row: Any, a: int, b: int) -> None:
     """Join cluster b into a < b; the last cluster takes the label b."""
     last = e.n_clusters[0] - 1
     f1 = e.price.f1
+    # Labels, sizes and columns of the tables: b is added to a, then the last one moves to b.
     e.size_sum[0] += size_change(e.price, e.sizes[a], e.sizes[b])
     for i in range(e.labels.shape[0]):
         if e.labels[i] == b:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._kernels.partitions import count_dtype, count_tables
-from epluribus._kernels.tables import Tables, fill_gain, joint_sums
+from epluribus._kernels.partitions import count_dtype, count_tables, fill_gain, joint_sums
+from epluribus._kernels.tables import Tables
 from epluribus._kernels.vector import LANES
 from epluribus._memory import available, check_memory
 from epluribus.losses.values import groups_of

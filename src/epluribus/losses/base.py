@@ -119,8 +119,15 @@ class Loss:
     @property
     def family(self) -> str | None:
         """Name of the built-in loss this is, whatever its parameters; None for a user's own."""
-        maker = self.made_by[0] if self.made_by is not None else None
-        return next((name for name, make in BUILT_IN.items() if make is maker), None)
+        if self.made_by is None or not hasattr(self.made_by[0], "family"):
+            return None
+        make, arguments = self.made_by
+        original = make(*arguments)
+        # `dataclasses.replace` keeps what made a loss, but it may not be that loss any more.
+        fields = ("f1", "f2", "f3", "linear", "metric", "zero_if_equal")
+        same = all(getattr(self, name) == getattr(original, name) for name in fields)
+        same = same and self.f0.__code__ is original.f0.__code__
+        return str(make.family) if same else None
 
     def with_unit(self, value: str) -> str:
         """'0.87 bits'."""
@@ -130,7 +137,10 @@ class Loss:
         return f"Loss({self.name!r})"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.made_by or super().__reduce_ex__(protocol)
+        made_by = self.made_by
+        if made_by is not None and (self.family or not hasattr(made_by[0], "family")):
+            return made_by
+        return super().__reduce_ex__(protocol)
 
     def __deepcopy__(self, memo: Any) -> Loss:
         return self  # it cannot change, and a copy would be compiled again
@@ -198,6 +208,7 @@ def built_in(name: str) -> Callable[[Callable[..., Loss]], Callable[..., Loss]]:
                 parameters=MappingProxyType(dict(bound.arguments)),
             )
 
+        maker.family = name  # type: ignore[attr-defined]
         BUILT_IN[name] = maker
         return maker
 
