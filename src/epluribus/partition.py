@@ -151,7 +151,8 @@ def relabel(labels: IntArray) -> IntArray:
 def canonical_table(table: NDArray[Any]) -> tuple[NDArray[np.uint32], IntArray]:
     """Rows of integers relabelled in order of first appearance, and their numbers of clusters."""
     rows = np.ascontiguousarray(table, dtype=np.int64)
-    low, span = int(rows.min()), int(rows.max()) - int(rows.min()) + 1
+    low = int(rows.min())
+    span = int(rows.max()) - low + 1
     if span > 16 * rows.size + 1024:  # labels too far apart for a look-up table: number them first
         rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape).astype(np.int64)
         low, span = 0, int(rows.max()) + 1
@@ -161,6 +162,18 @@ def canonical_table(table: NDArray[Any]) -> tuple[NDArray[np.uint32], IntArray]:
     code = np.empty(span, dtype=np.uint32)
     canonical_rows(rows, low, stamp, code, out, n_clusters)
     return out, n_clusters
+
+
+def widen_rows(
+    rows: NDArray[np.unsignedinteger[Any]], used: int, largest: int
+) -> NDArray[np.unsignedinteger[Any]]:
+    """The same rows, of which the first `used` are in use, in a type that holds the label `largest`."""
+    dtype = np.promote_types(rows.dtype, np.min_scalar_type(largest))
+    if dtype == rows.dtype:
+        return rows
+    wide = np.empty(rows.shape, dtype=dtype)
+    wide[:used] = rows[:used]
+    return wide
 
 
 # --- one partition, from whatever the user has ---
@@ -181,11 +194,13 @@ def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "l
     """
     if hasattr(labels, "item_major"):  # a Draws
         raise TypeError(f"'{argument}' must be one partition; got {labels!r}. {ORDER}")
-    if hasattr(labels, "expected_loss") and hasattr(labels, "labels"):  # an Estimate, or a run of one
+    if hasattr(labels, "expected_loss") and hasattr(
+        labels, "labels"
+    ):  # an Estimate, or a run of one
         labels = labels.labels
     if isinstance(labels, str):
         raise TypeError(f"'{argument}' must hold one label for each item; got {labels!r}.")
-    if _is_groups(labels):
+    if is_groups(labels):
         labels = groups_to_labels([labels], argument)[0][0]
     values = labels if isinstance(labels, np.ma.MaskedArray) else np.asarray(labels)
     if values.ndim == 2 and 1 in values.shape:
@@ -207,17 +222,15 @@ def _pair(a: LabelsLike, b: LabelsLike) -> tuple[IntArray, IntArray]:
     return first, as_labels(b, len(first), argument="b")
 
 
-def _is_groups(labels: Any) -> bool:
+def is_groups(labels: Any) -> bool:
     """Whether a partition is given as sets of items, or as a mapping from items to labels."""
     if isinstance(labels, list | tuple):
         return bool(labels) and all(isinstance(one, Set) for one in labels)
     return isinstance(labels, Mapping)
 
 
-def groups_to_labels(draws: Sequence[Any], argument: str) -> tuple[list[list[Any]], list[Any]] | None:
-    """Labels, one draw a row, and the items, sorted; None if not every draw is sets or a mapping."""
-    if not draws or not all(_is_groups(draw) for draw in draws):
-        return None
+def groups_to_labels(draws: Sequence[Any], argument: str) -> tuple[list[list[Any]], list[Any]]:
+    """Labels, one draw per row, and the items, sorted, of draws that are sets of items or mappings."""
     found = [_groups_to_mapping(draw, t, argument) for t, draw in enumerate(draws)]
     try:
         items = sorted(found[0])
