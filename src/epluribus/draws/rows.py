@@ -73,8 +73,7 @@ def collapse(
     one that has its hash, so that a collision costs time, never correctness.
     """
     n_items = table.shape[1]
-    # A multilinear hash with fixed odd multipliers; unsigned arithmetic wraps around.
-    multiplier = np.random.default_rng(0).integers(1, 2**63, n_items, dtype=np.uint64) * 2 + 1
+    multipliers = _hash_multipliers(n_items)
     row_of: dict[int, int] = {}
     # The system provides memory only for the rows that are written: one for each distinct partition.
     distinct = np.empty((len(keep), n_items), dtype=np.uint8)
@@ -84,7 +83,7 @@ def collapse(
     for begin in range(0, len(keep), step):
         rows, k = canonical_table(_take(table, keep[begin : begin + step]))
         distinct = widen_rows(distinct, len(row_of), int(k.max()) - 1)
-        keys = rows.astype(np.uint64) @ multiplier
+        keys = rows.astype(np.uint64) @ multipliers  # unsigned arithmetic wraps around
         todo = np.arange(len(rows))
         while todo.size:
             known = len(row_of)
@@ -100,6 +99,11 @@ def collapse(
             keys[todo] += 1
     n = len(row_of)
     return np.ascontiguousarray(distinct[:n].T), index, n_clusters[:n].copy()
+
+
+def _hash_multipliers(n_items: int) -> NDArray[np.uint64]:
+    """Random odd numbers, the same in every call: the hash of a row is its product with them."""
+    return np.random.default_rng(0).integers(1, 2**63, n_items, dtype=np.uint64) * 2 + 1
 
 
 def _take(table: NDArray[Any], rows: IntArray) -> NDArray[Any]:

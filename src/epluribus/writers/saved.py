@@ -90,14 +90,18 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
         record = _read_npz(source) if kind == ".npz" else json.loads(source.read_text("utf-8"))
     except (ValueError, OSError, KeyError, EOFError) as error:
         raise ValueError(f"The file '{source}' could not be read as {kind}: {error}.") from None
+    wrong = f"The file '{source}' must hold an estimate, saved by Estimate.save"
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
-        raise ValueError(f"The file '{source}' must hold an estimate, saved by Estimate.save.")
-    if record["version"] > _VERSION:
-        raise ValueError(
-            f"The file '{source}' has version {record['version']} of the format; this epluribus reads "
-            f"up to {_VERSION}. Install a newer one."
-        )
-    return _to_estimate(record, _find_loss(record, loss, source))
+        raise ValueError(f"{wrong}.")
+    try:
+        if record["version"] > _VERSION:
+            raise ValueError(
+                f"The file '{source}' has version {record['version']} of the format; this epluribus "
+                f"reads up to {_VERSION}. Install a newer one."
+            )
+        return _to_estimate(record, _find_loss(record, loss, source))
+    except KeyError as error:
+        raise ValueError(f"{wrong}; it has no {error}.") from None
 
 
 def _check_ending(path: Path) -> str:
