@@ -1,7 +1,7 @@
 """Partitions as arrays of labels: canonical form, contingency table, meet, join, enumeration.
 
-Labels are names only: integers, strings, whole floats. They are checked and made canonical once, where
-they enter the package (`as_labels`): 0, 1, 2, ... in order of first appearance (Strehl & Ghosh 2003,
+Labels are only names: integers, strings, integers stored as floats. They are checked and made canonical
+once, where they enter the package (`as_labels`): 0, 1, 2, ... in order of first appearance (Strehl & Ghosh 2003,
 doi:10.1162/153244303321897735). Two partitions are the same exactly when their canonical labels are
 equal. Inside the package labels are int64 arrays without gaps, made canonical by `relabel`, unchecked.
 """

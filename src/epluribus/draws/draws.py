@@ -105,7 +105,7 @@ class Draws:
         burn = check_count(burn, "burn", low=0)
         thin = check_count(thin, "thin", low=1)
         names: Sequence[Any] | None
-        if isinstance(z, Draws):
+        if isinstance(z, Draws):  # to take a part of it, or to give it other names or weights
             table, chain, names, variable = np.asarray(z), z.chains, z.items, z.variable
             weights = z.draw_weights if weights is None else weights
         else:
@@ -328,7 +328,7 @@ class Draws:
             raise ValueError(f"No draws are left: 0 of {self.n_draws} were selected.")
         new = object.__new__(Draws)  # the labels are canonical already: nothing is read again
         used, first, inverse = np.unique(self.index[rows], return_index=True, return_inverse=True)
-        order = np.argsort(first)  # keeps the order of first appearance
+        order = np.argsort(first)  # np.unique sorts: back to the order of first appearance
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
@@ -351,7 +351,7 @@ class Draws:
 
     def __str__(self) -> str:
         low, high = int(self._k.min()), int(self._k.max())
-        mass = np.bincount(self._k, weights=self.weights)
+        mass = np.bincount(self._k, weights=self.weights)  # of each number of clusters
         clusters = f"{low}" if low == high else f"{low} to {high}, most often {int(mass.argmax())}"
         lines = [
             f"{count(self.n_draws, 'draw')} of a partition of {count(self.n_items, 'item')}",
@@ -370,7 +370,7 @@ def as_draws(draws: DrawsLike) -> Draws:
     """`draws` itself, or a `Draws` made of it."""
     if isinstance(draws, Draws):
         return draws
-    if hasattr(draws, "expected_loss") and hasattr(draws, "labels"):
+    if hasattr(draws, "expected_loss") and hasattr(draws, "labels"):  # an Estimate
         raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
     return Draws(draws)
 
@@ -385,6 +385,7 @@ def _check_items(
     names = tuple(str(name) for name in items)
     if len(names) != n_items:
         raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")
+    # New names are welcome; the same names in another order are nearly always a mistake.
     if theirs is not None and names != theirs and sorted(names) == sorted(theirs):
         t = next(t for t in range(n_items) if names[t] != theirs[t])
         raise ValueError(

@@ -74,7 +74,7 @@ def collapse(
     """
     n_items = table.shape[1]
     multipliers = _hash_multipliers(n_items)
-    row_of: dict[int, int] = {}
+    row_of: dict[int, int] = {}  # row of `distinct` by hash
     # The system provides memory only for the rows that are written: one for each distinct partition.
     distinct = np.empty((len(keep), n_items), dtype=np.uint8)
     n_clusters = np.empty(len(keep), dtype=np.int64)
@@ -98,6 +98,7 @@ def collapse(
             todo = old[differ]  # another partition has this hash: try the next number
             keys[todo] += 1
     n = len(row_of)
+    # Kernels read all draws of an item one after the other: items become the rows.
     return np.ascontiguousarray(distinct[:n].T), index, n_clusters[:n].copy()
 
 

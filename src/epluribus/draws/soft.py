@@ -87,6 +87,7 @@ def soft_draws(
     n_draws, n_items, n_clusters = source.shape
     shared = check_weights(weights, n_draws)
     generator = make_rng(rng)
+    # Filled draw by draw, so that the repeats of a soft draw follow each other.
     labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
     for begin, block in _blocks(source, log):
         # The label is the number of running sums that a uniform number in [0, 1) reaches. The last
@@ -150,7 +151,7 @@ def soft_psm(
         flat = scaled.transpose(1, 0, 2).reshape(n_items, -1)
         total += flat @ flat.T
     np.fill_diagonal(total, 1.0)  # an item is always with itself, whatever sum_k p_tik^2 is
-    return np.clip(total, 0.0, 1.0)
+    return np.clip(total, 0.0, 1.0)  # sums may exceed 1 by the tolerance
 
 
 def _as_probabilities(values: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -38,8 +38,10 @@ __all__ = ["pick_columns"]
 _CHAIN = (".chain", "chain__", "chain")
 _COUNTERS = (".iteration", ".draw", ".iter", "iteration", "draw", "iter")
 _WEIGHT = ".log_weight"
+"""The column in which R's posterior keeps the weights of draws."""
 _MIN_COUNTED = 10
 """Rows from which on a column 1, 2, 3, ... counts the draws. In fewer rows labels may do so by chance."""
+# The shortest name that leaves one index: of z.1.2 the variable is z.1, which is an entry again.
 _ENTRY = re.compile(r"(?P<variable>.+?)(?:\.(?P<dot>\d+)|\[(?P<bracket>\d+)\])")
 
 
@@ -79,6 +81,7 @@ def pick_columns(
     rest = [i for i in range(len(texts)) if i not in left_out]
     if not rest:
         raise ValueError(f"No column of {where} holds labels: it has {quoted(texts)}.")
+    # A long table needs a column for the item and one for the label, and has no entries of variables.
     if counters and len(rest) > 1 and not _variables(texts, rest):
         draw = _draw_of_each_row([take([i])[:, 0] for i in counters], chains)
         if draw is not None:
@@ -127,6 +130,7 @@ def _candidates(
         # R's data.frame names the columns of a matrix X1, X2, ...
         numbered = [i for i in rest if re.fullmatch(re.escape(var) + r"\d+", texts[i])]
         return variables | {var: numbered} if numbered and var not in variables else variables
+    # Outside a sampler's output, some columns may look like entries of a variable by chance.
     n_entries = sum(len(columns) for columns in variables.values())
     return variables if variables and (from_sampler or n_entries == len(rest)) else None
 
@@ -194,6 +198,7 @@ def _from_long(
     if columns[index].dtype.kind in "iuf":  # numbers have an order of their own
         item = np.unique(columns[index], return_inverse=True)[1].astype(np.int64)
     n_draws, n_items = int(draw.max()) + 1, int(item.max()) + 1
+    # No draw has an item twice (it is an index), so the table is complete if the numbers agree.
     if len(draw) != n_draws * n_items:
         short = int(np.bincount(draw, minlength=n_draws).argmin())
         missing = int(np.setdiff1d(np.arange(n_items), item[draw == short])[0])
@@ -206,7 +211,7 @@ def _from_long(
     return Source(
         columns[label][order].reshape(n_draws, n_items),
         item_names(columns[index][order[:n_items]]),
-        None if chains is None else chains[order[::n_items]],
+        None if chains is None else chains[order[::n_items]],  # of the first row of each draw
         label,
     )
 
@@ -221,6 +226,7 @@ def _codes(values: NDArray[Any]) -> IntArray:
     if values.dtype.kind == "O":
         values = values.astype(str)  # objects of several types have no order
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    # np.unique sorts the values: number them by where each was first seen.
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     return rank[inverse]

@@ -47,7 +47,7 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
 
     `z` is anything that `Draws` accepts, or the `Source` that a reader returned.
     """
-    if _is_list_of_files(z):
+    if _is_list_of_files(z):  # each file is checked by itself, so that messages name it
         return _stack_chains([to_table(Path(one), var=var) for one in z], z)
     source = to_source(z, var, argument)
     argument = source.variable or (str(z) if isinstance(z, str | Path) else argument)
@@ -59,7 +59,7 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
             f"'{argument}' must have two dimensions (draws, items) or three (chains, draws, items); "
             f"got {array.ndim}.{way_out}"
         )
-    *n_chains, n_draws, n_items = array.shape
+    *n_chains, n_draws, n_items = array.shape  # the product of no numbers is 1: one chain
     chain = np.repeat(np.arange(math.prod(n_chains)), n_draws)
     if len(chain) == 0:
         raise ValueError(f"'{argument}' must have at least one draw; it has no rows.")
@@ -68,6 +68,8 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
     if source.chains is not None:
         chain = _number_chains(source.chains)
 
+    names = source.items
+
     def check(rows: NDArray[Any], first_draw: int = 0) -> NDArray[Any]:
         def place(t: int, i: int) -> str:
             item = f"item {i} (counted from 0)" if names is None else f"item '{names[i]}'"
@@ -75,7 +77,7 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
 
         return partition.to_integers(rows, argument, place)
 
-    names = source.items
+    # A reshaped array is a view: integers in memory are not copied here.
     labels = _read_blocks(array, check) if lazy else check(array.reshape(-1, n_items))
     return Table(labels, chain, names, source.variable)
 
@@ -94,7 +96,7 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
         tables = [name for name, value in z.items() if np.ndim(value) >= 2]
         name = pick_labels(list(z), z.__getitem__, var, f"'{argument}'", possible=tables)
         return Source(z[name], variable=name)
-    if isinstance(z, Iterator):
+    if isinstance(z, Iterator):  # it can be looked at only once
         z = list(z)
     if is_ensemble(z):
         return Source(stack_labels(z))
@@ -109,11 +111,11 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
 
 def _is_list_of_files(z: Any) -> bool:
     """A list of paths; of strings, only if all name files, since labels may be strings too."""
-    if not isinstance(z, list | tuple) or not z:
-        return False
-    if all(isinstance(one, Path) for one in z):
-        return True
-    return all(isinstance(one, str | Path) and Path(one).exists() for one in z)
+    return (
+        isinstance(z, list | tuple)
+        and bool(z)
+        and all(isinstance(one, Path) or (isinstance(one, str) and Path(one).exists()) for one in z)
+    )
 
 
 def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
@@ -126,6 +128,7 @@ def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
                 f"The files must have the same items; '{paths[0]}' has {first.labels.shape[1]} and "
                 f"'{path}' has {table.labels.shape[1]}."
             )
+        # Files without names may stand beside files with names: only two sets of names can differ.
         named = table.items is not None and first.items is not None
         if named and list(table.items or ()) != list(first.items or ()):
             raise ValueError(f"The files '{paths[0]}' and '{path}' must name the same items.")
@@ -140,6 +143,7 @@ def _number_chains(chains: NDArray[Any]) -> IntArray:
     bad = next((t for t, value in enumerate(chains) if partition.is_missing(value)), None)
     if bad is not None:
         raise ValueError(f"Every draw must have a chain; that of draw {bad} is missing.")
+    # Numbers have an order of their own; anything else is put in the order of its text.
     names = chains if chains.dtype.kind in "iuf" else chains.astype(str)
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
@@ -149,7 +153,7 @@ def _number_chains(chains: NDArray[Any]) -> IntArray:
 
 def _to_array(z: Any, argument: str) -> NDArray[Any]:
     """An array of any type, masked if it came so; rows of several lengths are refused."""
-    if isinstance(z, np.ma.MaskedArray):
+    if isinstance(z, np.ma.MaskedArray):  # np.asarray would drop the mask, and missing labels pass
         return z
     try:
         return np.asarray(z)
@@ -173,6 +177,7 @@ def is_lazy(array: Any) -> bool:
     """Whether `array` can be sliced and need not be in memory."""
     if isinstance(array, np.ndarray | list | tuple):
         return False
+    # Strings and objects (of xarray, h5py) are read whole: they have no canonical form in blocks.
     sliceable = all(hasattr(array, name) for name in ("shape", "dtype", "ndim", "__getitem__"))
     return sliceable and getattr(array.dtype, "kind", "") in "iufb" and array.ndim in (2, 3)
 
@@ -184,8 +189,7 @@ def _read_blocks(
 
     `check` makes a block integers, given the number of its first draw.
     """
-    shape = math.prod(array.shape[:-1]), array.shape[-1]
-    out: NDArray[np.unsignedinteger[Any]] = np.empty(shape, dtype=np.uint8)
+    out = np.empty((math.prod(array.shape[:-1]), array.shape[-1]), dtype=np.uint8)
     begin = 0
     for rows in _slices(array):
         block, k = partition.canonical_table(check(np.asarray(rows), begin))
@@ -203,7 +207,7 @@ def _slices(array: Any) -> Iterator[Any]:
         # Sizes of all chunks (dask, xarray) or of one (zarr, h5py): a chunk cut in two is read twice.
         sizes = array.chunks[-2]
         of_draws = max(sizes) if isinstance(sizes, tuple) else sizes
-        step = max(1, step // of_draws) * of_draws
+        step = max(1, step // of_draws) * of_draws  # a multiple of it, at least one chunk
     spans = [slice(begin, begin + step) for begin in range(0, n_draws, step)]
     if array.ndim == 2:
         yield from (array[span] for span in spans)

@@ -67,7 +67,7 @@ def _kind(path: Path) -> str:
     """The ending that says which format it is; that of a compressed file is the one before."""
     if path.is_dir() and any((path / name).exists() for name in ("zarr.json", ".zgroup")):
         return ".zarr"
-    suffixes = [suffix.lower() for suffix in path.suffixes]
+    suffixes = [suffix.lower() for suffix in path.suffixes]  # of draws.csv.gz both
     if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".xz"):
         return suffixes[-2]
     return suffixes[-1] if suffixes else ""
@@ -89,7 +89,7 @@ def load_numpy(path: Path) -> Any:
 
 
 def _read_npz(path: Path, var: str | None) -> Source:
-    with load_numpy(path) as archive:
+    with load_numpy(path) as archive:  # arrays are read when they are asked for
         tables = [name for name in archive.files if archive[name].ndim >= 2]
         name = pick_labels(
             archive.files, archive.__getitem__, var, f"the file '{path}'", possible=tables
@@ -190,7 +190,7 @@ def _from_named_list(value: dict[Any, Any], var: str | None, where: str) -> Sour
         return _from_r(list(elements.values()), var, where)
     tables = [name for name, element in elements.items() if np.ndim(element) >= 2]
     if var is not None and var not in elements and len(tables) == 1:
-        return _from_r(elements[tables[0]], var, where)  # a variable of the one table
+        return _from_r(elements[tables[0]], var, where)  # `var` names some columns of the one table
     name = pick_labels(list(elements), elements.__getitem__, var, where, possible=tables)
     return _from_r(elements[name], None, where)
 
@@ -208,6 +208,7 @@ def _from_named_array(array: Any, var: str | None, where: str) -> Source:
     values, last = np.asarray(array), array.dims[-1]
     if last not in array.coords:
         return Source(values)
+    # Chains by iterations by variables: columns are picked from a table of all chains.
     flat = values.reshape(-1, values.shape[-1])
     names = np.asarray(array.coords[last]).tolist()
     source = pick_columns(names, lambda i: flat[:, i], where=where, var=var)

@@ -12,7 +12,6 @@ from epluribus.readers.source import to_texts
 from epluribus.readers.text import read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 __all__ = ["Labels", "match_items", "read_labels"]
@@ -27,7 +26,6 @@ class Labels(NamedTuple):
 
 def read_labels(path: Path) -> Labels:
     """One partition: one label per line, one row, or the columns that `write_labels` makes."""
-    header: Sequence[Any] | None
     if is_text(path):
         header, table, _, _ = read_table(path)
     else:
@@ -36,6 +34,7 @@ def read_labels(path: Path) -> Labels:
             warnings.filterwarnings("ignore", message=".* counts the draws")
             source = read_source(path)
         header, table = source.items, np.asarray(source.labels)
+    # Without a column of that name, labels are the only row, or the last column.
     columns = [] if header is None else list(header)
     if "cluster" in columns:
         items = to_texts(table[:, columns.index("item")]) if "item" in columns else None

@@ -24,6 +24,8 @@ __all__ = ["NOISE", "from_frame", "is_ensemble", "is_frame", "place_noise", "sta
 
 _MAKE_FRAME = ("compute", "collect", "to_pandas")
 """Methods that turn a frame of dask, a lazy one of polars, or a table of pyarrow into one in memory."""
+_FRAME = ("to_numpy", *_MAKE_FRAME)
+"""Every frame or table has one of these."""
 
 NOISE = ("alone", "together")
 """What can become of items that a clusterer gives no cluster."""
@@ -38,9 +40,7 @@ def is_frame(data: Any) -> bool:
     """Whether `data` is a frame of pandas, polars (lazy too) or dask, or a table of pyarrow."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # polars: naming the columns of a lazy frame takes time
-        return hasattr(data, "columns") and any(
-            hasattr(data, way) for way in ("to_numpy", *_MAKE_FRAME)
-        )
+        return hasattr(data, "columns") and any(hasattr(data, way) for way in _FRAME)
 
 
 def from_frame(frame: Any, *, var: str | None = None, chain: str | None = None) -> Source:
@@ -52,6 +52,7 @@ def from_frame(frame: Any, *, var: str | None = None, chain: str | None = None) 
         frame = frame.reset_index()
         levels = _index_names(frame)
 
+    # pandas selects columns by number with iloc, polars with a plain index.
     def take(columns: list[int]) -> Any:
         part = frame.iloc[:, columns] if hasattr(frame, "iloc") else frame[:, columns]
         return part.to_numpy()

@@ -34,9 +34,11 @@ __all__ = ["TextTable", "read_numbers", "read_table", "read_text"]
 _DELIMITERS = (",", ";", "\t")
 """Tried in this order; blanks if the first two lines have none of them."""
 _MISSING = {"", "na", "nan", "null", "none", "?"}
+"""Cells without a value, in small letters, as R, NumPy, databases, Python and surveys write them."""
 _COMPRESSED = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "lzma": b"\xfd7zXZ"}
 """Modules that undo a compression, and how such files begin."""
 _END_OF_WARMUP = "Adaptation terminated"
+"""The comment with which Stan begins the draws that count."""
 _QUOTED_NAME = re.compile(r'\s*"[^"]+"[\s,;][^"]*')
 """A line of R's `write.table` without a header: the row's name is quoted, the numbers are not."""
 
@@ -44,7 +46,7 @@ _QUOTED_NAME = re.compile(r'\s*"[^"]+"[\s,;][^"]*')
 class TextTable(NamedTuple):
     """A table in a text file, without its row names."""
 
-    header: list[str] | None
+    header: Sequence[str] | None
     cells: NDArray[Any]
     """Integers, floats or words."""
     lines: list[int]
@@ -54,9 +56,9 @@ class TextTable(NamedTuple):
 
     def refuse(self, path: Path, is_bad: Callable[[str], bool], what: str) -> None:
         """Raise an error that names the first bad cell of a table of words, if there is one."""
-        if self.cells.dtype.kind != "U":
-            return
-        bad = [cell for cell in np.unique(self.cells) if is_bad(cell)]
+        # Words repeat much: each is looked at once.
+        words = np.unique(self.cells).tolist() if self.cells.dtype.kind == "U" else []
+        bad = [word for word in words if is_bad(word)]
         if bad:
             t, i = np.argwhere(np.isin(self.cells, bad))[0]
             raise ValueError(
@@ -77,8 +79,8 @@ def read_text(path: Path, var: str | None = None) -> Source:
     cells, where = table.cells, f"the file '{path}'"
     if table.header is not None:
         return pick_columns(table.header, lambda i: cells[:, i], where=where, var=var)
-    if var is not None:
-        pick_labels([], str, var, where)  # raises: without a header there are no variables
+    if var is not None:  # without a header there are no variables: this raises the error
+        pick_labels([], str, var, where)
     _warn_of_numbered_columns(cells, where)
     return Source(cells)
 
@@ -86,6 +88,7 @@ def read_text(path: Path, var: str | None = None) -> Source:
 def read_numbers(path: Path) -> NDArray[np.float64]:
     """A table of numbers in a text file; names of rows and columns are left out."""
     table = read_table(path)
+    # One cell that is not a number makes all of them words: it is this one that is named.
     table.refuse(path, lambda cell: not _is_number(cell), "numbers")
     return table.cells.astype(np.float64)
 
@@ -99,6 +102,7 @@ def read_table(path: Path) -> TextTable:
     # A header of one word, above named rows, has no delimiter: the next line shows it.
     shown = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
     delimiter = next((mark for line in shown for mark in _DELIMITERS if mark in line), None)
+    # Two rows are enough to see what the table is like, if there are numbers in the second.
     rows = _split(lines[:2], delimiter)
     plain = len(rows) == 1 or any(_is_number(cell) for cell in rows[1])
     if not plain:  # labels are words: only all rows together show whether the first is a header
@@ -128,7 +132,7 @@ def _read_lines(path: Path) -> dict[int, str]:
         if text.startswith("#"):
             if _END_OF_WARMUP in text:  # of all before it, only the header is kept
                 lines = dict(list(lines.items())[:1])
-        elif text.count('"') % 2:
+        elif text.count('"') % 2:  # csv allows it, but names and numbers of lines would be off
             raise ValueError(
                 f"The file '{path}' has a quote that does not end in line {number}; cells with line "
                 "breaks in them cannot be read."
@@ -149,13 +153,13 @@ def _read_content(path: Path) -> str:
         for module, begin in _COMPRESSED.items():
             if data.startswith(begin):
                 data = import_module(module).decompress(data)
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")  # without the mark that Excel puts at the beginning
     except (UnicodeDecodeError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"The file '{path}' could not be read as text: {error}.") from None
 
 
 def _split(lines: list[str], delimiter: str | None) -> list[list[str]]:
-    if delimiter is None:
+    if delimiter is None:  # any number of blanks, also before the first cell
         return [[cell.strip("\"'") for cell in line.split()] for line in lines]
     return list(csv.reader(lines, delimiter=delimiter))
 
@@ -178,6 +182,7 @@ def _find_header(rows: list[list[str]]) -> list[str] | None:
         return None
     if any(_is_number(cell) for cell in rest[0]):
         return first
+    # All are words. Labels come back in other draws, names of items do not.
     seen = {cell for row in rest for cell in row}
     return None if seen.intersection(first) else first
 
@@ -190,6 +195,7 @@ def _is_header_alone(row: list[str]) -> bool:
 
 def _has_row_names(header: list[str], first: list[str]) -> bool:
     """Whether the first column numbers or names the rows, as R writes it."""
+    # write.table leaves the cell above the names out, write.csv leaves it empty.
     return len(header) == len(first) - 1 or (len(header) > 1 and header[0].strip() == "")
 
 
@@ -214,21 +220,19 @@ def _parse_numbers(lines: list[str], delimiter: str | None, skip: int) -> NDArra
     for dtype in (np.int64, np.float64):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "error"
-                )  # NumPy still reads 1.5 as an integer, with a warning
+                # Old versions of NumPy read 1.5 as the integer 1, with a warning.
+                warnings.simplefilter("error")
                 table = np.loadtxt(
                     lines, dtype, comments=None, delimiter=delimiter, quotechar='"', ndmin=2
                 )
         except (ValueError, OverflowError, DeprecationWarning):
             continue
+        # A missing value must be named with its line, which only the slow way knows.
         return None if np.isnan(table).any() else table[:, skip:]
     return None
 
 
-def _parse_words(
-    path: Path, numbers: Sequence[int], rows: list[list[str]], skip: int
-) -> NDArray[Any]:
+def _parse_words(path: Path, numbers: list[int], rows: list[list[str]], skip: int) -> NDArray[Any]:
     """Cell by cell, from column `skip`, with errors that name the line."""
     for number, row in zip(numbers, rows, strict=True):
         if len(row) != len(rows[0]):
@@ -243,7 +247,7 @@ def _parse_words(
                     f"cell {i}."
                 )
     cells = np.array([[cell.strip() for cell in row[skip:]] for row in rows])
-    for dtype in (np.int64, np.float64):  # numbers under quoted names come this way too
+    for dtype in (np.int64, np.float64):  # numbers beside quoted names come this way too
         try:
             return cells.astype(dtype)
         except (ValueError, OverflowError):

@@ -23,6 +23,7 @@ __all__ = ["add_group", "columns", "to_pandas", "to_xarray"]
 def columns(estimate: Estimate, certainty: Any = None) -> dict[str, Any]:
     """The columns of a table with one item per row."""
     n_items = len(estimate.labels)
+    # Numbers rather than their text, so that a table can be joined with others by them.
     items = np.arange(n_items) if estimate.items is None else np.array(estimate.items)
     table = {"item": items, "cluster": estimate.labels}
     if certainty is not None:
@@ -78,7 +79,7 @@ def add_group(
     estimate: Estimate, data: Any, group: str, certainty: Any = None, *, overwrite: bool = False
 ) -> Any:
     """`data`, an InferenceData or a DataTree, with the estimate in a new group."""
-    is_tree = hasattr(data, "children")
+    is_tree = hasattr(data, "children")  # ArviZ 1.x; the objects of 0.x have `add_groups`
     if not is_tree and not hasattr(data, "add_groups"):
         raise TypeError(
             "'data' must be an ArviZ InferenceData or an xarray DataTree; got "

@@ -49,6 +49,7 @@ def save(estimate: Estimate, path: str | Path) -> None:
         to_json(estimate, target)
         return
     record = _to_record(estimate)
+    # As arrays, labels are compressed, and quick to read.
     labels = np.array(record.pop("labels"))
     runs = [run.pop("labels") for run in record["runs"]]
     run_labels = np.array(runs, dtype=np.int64).reshape(len(runs), len(labels))  # also of no runs
@@ -118,6 +119,7 @@ def _to_record(estimate: Estimate) -> dict[str, Any]:
     """All of the estimate in plain values."""
     record: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, **estimate.to_dict()}
     record["seconds"] = estimate.seconds  # not rounded
+    # A user's own loss may have any name, so the name alone does not say where it comes from.
     record["loss_built_in"] = estimate.loss.name.partition("(")[0] == estimate.loss.family
     record["interrupted"] = estimate.interrupted
     for entry, run in zip(record["runs"], estimate.runs, strict=True):
@@ -137,31 +139,21 @@ def _read_npz(path: Path) -> dict[str, Any]:
 
 
 def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
-    runs = [
-        _make(
-            Run,
-            entry,
-            labels=np.array(entry["labels"], dtype=np.int64),
-            trace=tuple(Step(*step) for step in entry["trace"]),
-        )
-        for entry in record["runs"]
-    ]
+    for entry in (record, *record["runs"]):
+        entry["labels"] = np.array(entry["labels"], dtype=np.int64)
+    for entry in record["runs"]:
+        entry["trace"] = tuple(Step(*step) for step in entry["trace"])
+    # Version 1 did not keep what was asked for: then the defaults are all that can be said.
     asked = {name: record[name] for name in ("k_min", "k_max", "search") if name in record}
-    return _make(
-        Estimate,
-        record,
-        labels=np.array(record["labels"], dtype=np.int64),
-        loss=loss,
-        runs=tuple(runs),
-        items=None if record["items"] is None else tuple(record["items"]),
-        settings=Settings(**asked),
-    )
+    record["settings"] = Settings(**asked)
+    record["runs"] = tuple(_make(Run, entry) for entry in record["runs"])
+    record["items"] = None if record["items"] is None else tuple(record["items"])
+    return _make(Estimate, {**record, "loss": loss})
 
 
-def _make(kind: type[_Kind], record: dict[str, Any], **given: Any) -> _Kind:
-    """An object whose fields are given, or else are entries of the record with the same names."""
-    rest = {f.name: record[f.name] for f in fields(kind) if f.name not in given}
-    return kind(**given, **rest)
+def _make(kind: type[_Kind], record: dict[str, Any]) -> _Kind:
+    """An object whose fields are the entries of the same names; other entries follow from them."""
+    return kind(**{field.name: record[field.name] for field in fields(kind)})
 
 
 def _find_loss(record: dict[str, Any], loss: Loss | None, path: Path) -> Loss:
