@@ -1,9 +1,10 @@
 """Partitions as arrays of labels: canonical form, contingency table, meet, join, enumeration.
 
-Labels are only names: integers, strings, integers stored as floats. They are checked and made canonical
-once, where they enter the package (`as_labels`): 0, 1, 2, ... in order of first appearance (Strehl & Ghosh 2003,
-doi:10.1162/153244303321897735). Two partitions are the same exactly when their canonical labels are
-equal. Inside the package labels are int64 arrays without gaps, made canonical by `relabel`, unchecked.
+Labels are only names: integers, strings, integers stored as floats. They are checked and made
+canonical once, where they enter the package (`as_labels`): 0, 1, 2, ... in order of first appearance
+(Strehl & Ghosh 2003, doi:10.1162/153244303321897735). Two partitions are the same exactly when their
+canonical labels are equal. Inside the package labels are int64 arrays without gaps, made canonical by
+`relabel`, unchecked.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def relabel(labels: IntArray) -> IntArray:
 
 
 def canonical_table(table: NDArray[Any]) -> tuple[NDArray[np.uint32], IntArray]:
-    """Rows of integers relabelled in order of first appearance, and their numbers of clusters."""
+    """Rows of integers relabeled in order of first appearance, and their numbers of clusters."""
     rows = np.ascontiguousarray(table, dtype=np.int64)
     low = int(rows.min())
     span = int(rows.max()) - low + 1

@@ -54,7 +54,7 @@ def test_every_form_of_input_gives_the_same_draws(form):
 
 @pytest.mark.parametrize("cells", [8, 1 << 20], ids=["blocks of two draws", "one block"])
 def test_partitions_with_the_same_hash_stay_apart(cells, monkeypatch):
-    """With a hash that is always 0, all that tells partitions apart is comparing them."""
+    """With a hash that is always 0, only comparing them keeps partitions apart."""
     z = np.random.default_rng(0).integers(3, size=(60, 4))
     right = epl.Draws(z)
     monkeypatch.setattr(rows, "_BLOCK_CELLS", cells)

@@ -103,7 +103,7 @@ def test_number_of_draws_is_checked():
         epl.soft_draws(P, n_draws_each=0)
 
 
-def test_labelled_probabilities_keep_names_and_chains():
+def test_labeled_probabilities_keep_names_and_chains():
     import xarray as xr
 
     p = np.random.default_rng(1).dirichlet(np.ones(3), size=(2, 5, 4))

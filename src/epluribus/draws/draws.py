@@ -1,6 +1,6 @@
 """Posterior draws of cluster labels: checked, canonical, collapsed to distinct partitions with weights.
 
-Each draw is relabelled in order of first appearance (Strehl & Ghosh 2003,
+Each draw is relabeled in order of first appearance (Strehl & Ghosh 2003,
 doi:10.1162/153244303321897735), so that two draws are the same partition exactly when their labels
 are equal. Equal draws are kept once, with the sum of their weights (section 5 of Rastelli & Friel
 2018).
@@ -232,7 +232,7 @@ class Draws:
         estimators : list
             Fitted clusterings of the same items in the same order.
         noise : {"alone", "together"}, default "alone"
-            What becomes of items labelled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
+            What becomes of items labeled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
             each is a cluster of its own, or all of them are one cluster.
         **options
             `weights` (one for each estimator) and `items`, as for `Draws`.

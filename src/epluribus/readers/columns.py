@@ -40,7 +40,7 @@ _COUNTERS = (".iteration", ".draw", ".iter", "iteration", "draw", "iter")
 _WEIGHT = ".log_weight"
 """The column in which R's posterior keeps the weights of draws."""
 _MIN_COUNTED = 10
-"""Rows from which on a column 1, 2, 3, ... counts the draws. In fewer rows labels may do so by chance."""
+"""From this many rows on, a first column 1, 2, 3, ... counts the draws; fewer labels may count by chance."""
 # The shortest name that leaves one index: of z.1.2 the variable is z.1, which is an entry again.
 _ENTRY = re.compile(r"(?P<variable>.+?)(?:\.(?P<dot>\d+)|\[(?P<bracket>\d+)\])")
 
@@ -136,7 +136,7 @@ def _candidates(
 
 
 def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
-    """Columns of each variable of one index, in order, if none is missing from the first on (0 or 1)."""
+    """Columns of each variable with one index, in order, if they are complete from 0 or 1 on."""
     found: dict[str, dict[int, int]] = {}
     for i in rest:
         match = _ENTRY.fullmatch(texts[i])

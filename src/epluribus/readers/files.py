@@ -17,7 +17,7 @@ import numpy as np
 from epluribus._files import STREAM
 from epluribus._validate import need
 from epluribus.readers.columns import pick_columns
-from epluribus.readers.labeled_arrays import read_groups
+from epluribus.readers.labeled_arrays import read_arviz_file
 from epluribus.readers.source import Source, pick_labels
 from epluribus.readers.text import read_text
 
@@ -41,7 +41,7 @@ _CHAIN = re.compile(r"chain\W*\d+", re.IGNORECASE)
 def read_source(path: Path, *, var: str | None = None) -> Source:
     """Labels in a file, and the names and chains it has."""
     check_exists(path)
-    kind = _kind(path)
+    kind = _ending(path)
     if path.is_dir() and kind != ".zarr":
         raise IsADirectoryError(f"'{path}' is a folder; a file is needed, or a folder in zarr.")
     if kind not in _READERS:
@@ -60,10 +60,10 @@ def check_exists(path: Path) -> None:
 
 def is_text(path: Path) -> bool:
     """Whether a file is text, by its name."""
-    return _kind(path) in _TEXT
+    return _ending(path) in _TEXT
 
 
-def _kind(path: Path) -> str:
+def _ending(path: Path) -> str:
     """The ending that says which format it is; that of a compressed file is the one before."""
     if path.is_dir() and any((path / name).exists() for name in ("zarr.json", ".zgroup")):
         return ".zarr"
@@ -217,8 +217,8 @@ def _from_named_array(array: Any, var: str | None, where: str) -> Source:
 
 _READERS: dict[str, Callable[[Path, str | None], Source]] = {
     **dict.fromkeys(_TEXT, read_text),
-    **dict.fromkeys((".nc", ".nc4", ".netcdf", ".cdf"), read_groups),
-    ".zarr": partial(read_groups, engine="zarr"),
+    **dict.fromkeys((".nc", ".nc4", ".netcdf", ".cdf"), read_arviz_file),
+    ".zarr": partial(read_arviz_file, engine="zarr"),
     ".npy": lambda path, _: Source(load_numpy(path)),
     ".npz": _read_npz,
     **dict.fromkeys((".parquet", ".pq"), _read_parquet),

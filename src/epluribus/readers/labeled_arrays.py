@@ -16,13 +16,13 @@ from epluribus.readers.source import Source, item_names, pick_labels
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["coordinate_names", "from_labeled", "is_labeled", "read_groups"]
+__all__ = ["coordinate_names", "from_labeled", "is_labeled", "read_arviz_file"]
 
 _GROUP = "posterior"
 """The group of an ArviZ object that holds the posterior sample."""
 
 
-def read_groups(path: Path, var: str | None, engine: str | None = None) -> Source:
+def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> Source:
     """A netCDF file, or zarr by `engine`: its group ``posterior``, or all of it if it has no groups."""
     kind = engine or "netCDF"
     xarray = need("xarray", "arviz", f"Reading {kind}")

@@ -34,12 +34,11 @@ def read_labels(path: Path) -> Labels:
             warnings.filterwarnings("ignore", message=".* counts the draws")
             source = read_source(path)
         header, table = source.items, np.asarray(source.labels)
-    # Without a column of that name, labels are the only row, or the last column.
     columns = [] if header is None else list(header)
     if "cluster" in columns:
         items = to_texts(table[:, columns.index("item")]) if "item" in columns else None
         return Labels(table[:, columns.index("cluster")].tolist(), items)
-    if table.ndim == 2:
+    if table.ndim == 2:  # the only row, or else the last column
         table = table[0] if header is None and len(table) == 1 else table[:, -1]
     return Labels(table.tolist(), None)
 

@@ -108,7 +108,7 @@ def stack_labels(estimators: Sequence[Any], noise: str = "alone") -> NDArray[Any
 
 
 def place_noise(rows: NDArray[Any], noise: str) -> NDArray[Any]:
-    """Items labelled -1 each alone, or together, in a table with one clustering per row."""
+    """Items labeled -1 each alone, or together, in a table with one clustering per row."""
     if noise == "together" or rows.dtype.kind not in "if":
         return rows
     outside = rows == _NOISE_LABEL

@@ -54,7 +54,7 @@ class TextTable(NamedTuple):
     skip: int
     """Cells of a line before the first of its row: 1 where rows have names."""
 
-    def refuse(self, path: Path, is_bad: Callable[[str], bool], what: str) -> None:
+    def check_cells(self, path: Path, is_bad: Callable[[str], bool], what: str) -> None:
         """Raise an error that names the first bad cell of a table of words, if there is one."""
         # Words repeat much: each is looked at once.
         words = np.unique(self.cells).tolist() if self.cells.dtype.kind == "U" else []
@@ -71,7 +71,7 @@ def read_text(path: Path, var: str | None = None) -> Source:
     """Labels in a text file, with the names and chains it has."""
     table = read_table(path)
     # Numbers beside words are labels only if they are integers: 4.9 is a measurement.
-    table.refuse(
+    table.check_cells(
         path,
         lambda cell: _is_number(cell) and not float(cell).is_integer(),
         "labels, integers or words",
@@ -89,7 +89,7 @@ def read_numbers(path: Path) -> NDArray[np.float64]:
     """A table of numbers in a text file; names of rows and columns are left out."""
     table = read_table(path)
     # One cell that is not a number makes all of them words: it is this one that is named.
-    table.refuse(path, lambda cell: not _is_number(cell), "numbers")
+    table.check_cells(path, lambda cell: not _is_number(cell), "numbers")
     return table.cells.astype(np.float64)
 
 
