@@ -195,9 +195,8 @@ def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "l
     """
     if hasattr(labels, "item_major"):  # a Draws
         raise TypeError(f"'{argument}' must be one partition; got {labels!r}. {ORDER}")
-    if hasattr(labels, "expected_loss") and hasattr(
-        labels, "labels"
-    ):  # an Estimate, or a run of one
+    # An Estimate, or a run of one: known by what it offers, since that room is to the right.
+    if hasattr(labels, "expected_loss") and hasattr(labels, "labels"):
         labels = labels.labels
     if isinstance(labels, str):
         raise TypeError(f"'{argument}' must hold one label for each item; got {labels!r}.")
