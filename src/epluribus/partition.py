@@ -57,6 +57,7 @@ def contingency(a: LabelsLike, b: LabelsLike) -> IntArray:
     """
     first, second = _pair(a, b)
     columns = int(second.max()) + 1
+    # Cell (g, h) of the table has the number g * columns + h.
     cells = np.bincount(first * columns + second, minlength=(int(first.max()) + 1) * columns)
     return cells.reshape(-1, columns)
 
@@ -75,7 +76,7 @@ def meet(a: LabelsLike, b: LabelsLike) -> IntArray:
 
 def meet_labels(a: IntArray, b: IntArray) -> IntArray:
     """The meet of canonical labels, unchecked."""
-    return relabel(a * (int(b.max()) + 1) + b)
+    return relabel(a * (int(b.max()) + 1) + b)  # one number for each pair of labels
 
 
 def join(a: LabelsLike, b: LabelsLike) -> IntArray:
@@ -157,6 +158,7 @@ def canonical_table(table: NDArray[Any]) -> tuple[NDArray[np.uint32], IntArray]:
     if span > 16 * rows.size + 1024:  # labels too far apart for a look-up table: number them first
         rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape).astype(np.int64)
         low, span = 0, int(rows.max()) + 1
+    # Work space of the kernel: for each label the last row that had it, and its number there.
     out = np.empty(rows.shape, dtype=np.uint32)
     n_clusters = np.empty(len(rows), dtype=np.int64)
     stamp = np.full(span, -1, dtype=np.int64)
@@ -203,7 +205,9 @@ def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "l
     if is_groups(labels):
         labels = groups_to_labels([labels], argument)[0][0]
     values = labels if isinstance(labels, np.ma.MaskedArray) else np.asarray(labels)
-    if values.ndim == 2 and 1 in values.shape:
+    if (
+        values.ndim == 2 and 1 in values.shape
+    ):  # several rows or columns would be several partitions
         values = values.ravel()
     if values.ndim != 1 or values.size == 0:
         raise ValueError(
@@ -281,7 +285,7 @@ def to_integers(
         return table
     if kind == "f":
         return _floats_to_integers(table, argument, place)
-    if kind in "US":
+    if kind in "US":  # numbered in the order of the words: equal ones get equal numbers
         return np.unique(table, return_inverse=True)[1].reshape(table.shape)
     if kind == "O":
         return _objects_to_integers(table, argument, place)
