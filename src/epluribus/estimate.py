@@ -247,7 +247,7 @@ class Estimate:
         >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
         >>> epl.minimize(draws).write_labels("labels.csv", draws)  # doctest: +SKIP
         """
-        from epluribus.writers.labels import write_estimate
+        from epluribus.writers.files import write_estimate
 
         write_estimate(Path(path), self, certainty)
 

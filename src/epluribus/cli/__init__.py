@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import epluribus as epl
 from epluribus._files import check_target, write_columns
 from epluribus.readers.labels import Labels, match_items, read_labels
-from epluribus.writers.labels import WITH_COLUMNS, WRITABLE, write_estimate
-from epluribus.writers.matrix import check_matrix_target, write_matrix, write_matrix_csv
+from epluribus.writers.files import (
+    WITH_COLUMNS, WRITABLE, check_matrix_target, write_estimate, write_matrix, write_matrix_csv,
+)  # fmt: skip
 from epluribus.writers.results import columns
 
 if TYPE_CHECKING:

@@ -121,8 +121,8 @@ class Loss:
         """Name of the built-in loss this is, whatever its parameters; None for a user's own."""
         if self.made_by is None or not hasattr(self.made_by[0], "family"):
             return None
-        make, arguments = self.made_by
-        original = make(*arguments)
+        make: Any = self.made_by[0]
+        original = make(*self.made_by[1])
         # `dataclasses.replace` keeps what made a loss, but it may not be that loss any more.
         fields = ("f1", "f2", "f3", "linear", "metric", "zero_if_equal")
         same = all(getattr(self, name) == getattr(original, name) for name in fields)

@@ -13,7 +13,7 @@ import numpy as np
 
 from epluribus._validate import check_choice, need
 from epluribus.draws import Draws
-from epluribus.readers.ensembles import NOISE, is_ensemble, place_noise, stack_labels
+from epluribus.readers.objects import NOISE, is_ensemble, place_noise, stack_labels
 from epluribus.search._minimize import minimize
 
 if TYPE_CHECKING:

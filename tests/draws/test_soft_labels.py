@@ -30,7 +30,7 @@ def test_similarity_matrix(weights, monkeypatch):
     np.testing.assert_allclose(epl.soft_psm(P, weights=weights), ref, atol=1e-12)
     shifted = np.log(P) + RNG.normal(size=(6, 5, 1))  # not normalized
     np.testing.assert_allclose(epl.soft_psm(shifted, log=True, weights=weights), ref, atol=1e-12)
-    monkeypatch.setattr("epluribus.soft._BLOCK_CELLS", 31)
+    monkeypatch.setattr("epluribus.draws.soft._BLOCK_CELLS", 31)
     np.testing.assert_allclose(epl.soft_psm(P, weights=weights), ref, atol=1e-12)
 
 
@@ -53,6 +53,15 @@ def test_sure_labels_are_kept_with_chains_and_names():
         sure = epl.soft_draws(np.log(p), log=True, rng=1)
     np.testing.assert_array_equal(np.asarray(sure), np.asarray(epl.Draws(z)))
     np.testing.assert_allclose(epl.soft_psm(p), similarity(epl.Draws(z)))
+
+
+@pytest.mark.parametrize("total", [1 - 9e-5, 1 + 9e-5])
+def test_sums_that_are_not_quite_1_give_no_other_label(total):
+    """Of 200,000 labels, one in 11,000 would be beyond the end of a sum below 1."""
+    sure = epl.soft_draws(np.full((1, 20, 2), [total, 0.0]), n_draws_each=10_000, rng=1)
+    assert sure.n_clusters.max() == 1
+    halves = epl.soft_draws(np.full((1, 20, 2), total / 2), n_draws_each=10_000, rng=1)
+    assert halves.n_clusters.max() == 2
 
 
 def test_same_rng_same_draws():
@@ -94,7 +103,7 @@ def test_number_of_draws_is_checked():
         epl.soft_draws(P, n_draws_each=0)
 
 
-def test_labelled_probabilities_keep_names_and_chains():
+def test_labeled_probabilities_keep_names_and_chains():
     import xarray as xr
 
     p = np.random.default_rng(1).dirichlet(np.ones(3), size=(2, 5, 4))
