@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._validate import make_rng
-from epluribus.plots._figure import import_pyplot
+from epluribus.plots._shared import import_pyplot
 from epluribus.sampling import sample
 from epluribus.search import minimize
 

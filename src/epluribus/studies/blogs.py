@@ -11,7 +11,7 @@ from epluribus import plots
 from epluribus.datasets import FrenchBlogs, load_french_blogs
 from epluribus.engine import expected_loss
 from epluribus.models import StochasticBlockModel
-from epluribus.plots._figure import new_figure
+from epluribus.plots._shared import new_figure
 from epluribus.sampling import sample
 from epluribus.studies import report
 from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze

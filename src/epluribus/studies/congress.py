@@ -11,7 +11,7 @@ from epluribus import plots
 from epluribus.datasets import CongressVotes, load_congress_votes
 from epluribus.engine import expected_loss
 from epluribus.models import LatentBlockModel
-from epluribus.plots._figure import new_figure
+from epluribus.plots._shared import new_figure
 from epluribus.search import minimize
 from epluribus.studies import report
 from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze, law_of_clusters

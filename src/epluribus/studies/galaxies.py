@@ -10,7 +10,7 @@ import numpy as np
 from epluribus import plots
 from epluribus.datasets import load_galaxies
 from epluribus.models import GaussianMixture
-from epluribus.plots._figure import new_figure
+from epluribus.plots._shared import new_figure
 from epluribus.studies import report
 from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze
 from epluribus.studies.confusion import number_clusters
