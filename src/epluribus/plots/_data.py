@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._text import count
-from epluribus.plots._names import halo, place_over_items
-from epluribus.plots._shared import (
-    bin_edges,
-    check_axes,
-    cluster_colors,
-    get_axes,
-    legend_beside,
-    read_data,
-    read_partition,
-)
+from epluribus.plots._names import halo, legend_beside, place_over_items
+from epluribus.plots._shared import check_axes, cluster_colors, get_axes, read_data, read_partition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +18,7 @@ if TYPE_CHECKING:
     from epluribus._typing import IntArray, LabelsLike
     from epluribus.estimate import Estimate
 
-__all__ = ["draw_points", "histogram", "pairs", "scatter", "stack_bars"]
+__all__ = ["bin_edges", "draw_points", "histogram", "pairs", "scatter", "stack_bars"]
 
 _MARKERS = "os^Dvp>X<Ph"
 """Shapes of points: with eleven of them and seven safe colors, neighbors in the list differ in both."""
@@ -93,12 +85,13 @@ def histogram(
     )  # room for columns of 15 names
     # Clusters from left to right, so that the legend follows the axis; colors go with the names.
     order = np.argsort([y[labels == g].mean() for g in range(len(names))]).tolist()
-    colors = cluster_colors(len(names))
+    palette = cluster_colors(len(names))
+    colors = {g: palette[g] for g in order}
     legend = [f"{names[g]}: {count(int((labels == g).sum()), 'item')}" for g in order]
-    stack_bars(ax, y, labels, order, colors, bins=bin_edges(y, labels, bins), label=legend)
-    for g in order:
+    stack_bars(ax, y, labels, colors, bins=bin_edges(y, labels, bins), label=legend)
+    for g, color in colors.items():
         own = y[labels == g]
-        ax.plot(own, np.full(own.size, -0.02), "|", color=colors[g], clip_on=False,
+        ax.plot(own, np.full(own.size, -0.02), "|", color=color, clip_on=False,
                 transform=ax.get_xaxis_transform(), markersize=7)  # fmt: skip
     ax.tick_params(axis="x", pad=9)  # numbers below the ticks of the items
     ax.set_ylabel("items")
@@ -110,17 +103,29 @@ def histogram(
     return ax
 
 
+def bin_edges(
+    values: NDArray[np.float64], labels: IntArray, bins: Any = None, most: int = 60
+) -> NDArray[np.float64]:
+    """Edges of the bars of a histogram: what NumPy makes of `bins`, by default 15 to `most` bars.
+
+    The default is the rule of Freedman & Diaconis (1981, doi:10.1007/BF01025868), 2 IQR / n^(1/3) wide,
+    for the distances to the medians of the clusters: clusters far apart would make bars too wide.
+    """
+    if bins is None:
+        medians = np.array([np.median(values[labels == g]) for g in range(labels.max() + 1)])
+        quartiles = np.percentile(values - medians[labels], [25, 75])
+        width = 2 * np.ptp(quartiles) / np.cbrt(values.size)
+        # 1e-300: equal values have no range to divide by.
+        bins = int(max(np.ceil(np.ptp(values) / max(width, np.ptp(values) / most, 1e-300)), 15))
+    return np.asarray(np.histogram_bin_edges(values, bins))
+
+
 def stack_bars(
-    ax: Any,
-    values: NDArray[Any],
-    labels: IntArray,
-    clusters: Sequence[int],
-    colors: Sequence[Any],
-    **options: Any,
+    ax: Any, values: NDArray[Any], labels: IntArray, colors: dict[int, Any], **options: Any
 ) -> None:
-    """A histogram of the values whose bars are stacked by cluster, the first cluster at the bottom."""
-    groups = [values[labels == g] for g in clusters]
-    ax.hist(groups, stacked=True, color=[colors[g] for g in clusters], **options)
+    """A histogram with bars stacked by cluster, in the order of `colors` from the bottom up."""
+    groups = [values[labels == g] for g in colors]
+    ax.hist(groups, stacked=True, color=list(colors.values()), **options)
 
 
 def scatter(X: ArrayLike, best: Estimate | LabelsLike, *, ax: Any = None) -> Any:
@@ -243,7 +248,7 @@ def pairs(
             ax.set_axis_off()
         elif i == j:
             edges = bin_edges(data[:, i], labels, most=25)
-            stack_bars(ax, data[:, i], labels, range(k), colors, bins=edges)
+            stack_bars(ax, data[:, i], labels, dict(enumerate(colors)), bins=edges)
             ax.set_yticks([])
         else:  # without names: the panels are small, and there is a legend
             draw_points(ax, data[:, [j, i]], labels, dict.fromkeys(range(k), ""), colors, size=size)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.plots._shared import size_in_points, text_color
+from epluribus.plots._shared import size_in_points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     from epluribus._typing import IntArray
 
-__all__ = ["halo", "name_below", "name_left", "place_along", "place_over_items", "spread"]
+__all__ = [
+    "halo", "legend_beside", "name_below", "name_left", "place_along", "place_over_items", "spread",
+    "text_color",
+]  # fmt: skip
 
 _LEADER = {"arrowstyle": "-", "color": "#808080", "linewidth": 0.5, "shrinkA": 1, "shrinkB": 0}
 """The line from a cluster to its name."""
@@ -118,6 +121,24 @@ def name_below(
                     color=text_color(color), annotation_clip=False,
                     arrowprops=_LEADER | {"relpos": (0.5, 1), "color": color, "linewidth": 1})  # fmt: skip
     return float(drop + font_size * (width + 0.6 if upright else 1.3))
+
+
+def legend_beside(ax: Any, handles: Any, names: list[str], *, rows: int = 15) -> Any:
+    """Names of the clusters to the right of the Axes, in as many columns as needed."""
+    columns = -(-len(names) // rows)  # rounded up
+    return ax.legend(
+        handles, names, title="cluster", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0),
+        borderaxespad=0.2, fontsize=9 if columns == 1 else 8, ncols=columns, columnspacing=1.0,
+        handlelength=1.2, handletextpad=0.5,
+    )  # fmt: skip
+
+
+def text_color(background: Any) -> str:
+    """Black or white, whichever is easier to read on the background."""
+    from matplotlib.colors import to_rgb
+
+    # How bright the eye finds red, green and blue (ITU-R BT.601).
+    return "black" if np.dot((0.299, 0.587, 0.114), to_rgb(background)) > 0.55 else "white"
 
 
 def halo(width: float) -> list[Any]:

@@ -9,14 +9,13 @@ import numpy as np
 
 from epluribus.estimate import Estimate
 from epluribus.plots._layout import force_layout, unit_square
-from epluribus.plots._names import halo, place_over_items
+from epluribus.plots._names import halo, place_over_items, text_color
 from epluribus.plots._shared import (
     as_matrix,
     cluster_colors,
     get_axes,
     read_partition,
     size_in_points,
-    text_color,
 )
 
 if TYPE_CHECKING:
@@ -174,18 +173,12 @@ def _draw_links(
         (edges[~inside], "#808080", 0.35, 0.3),
         (edges[inside], shades, 0.5, 0.55),
     ):
-        ax.add_collection(
-            LineCollection(place[own], colors=color, linewidths=width, alpha=alpha * faint)
-        )
+        lines = LineCollection(place[own], colors=color, linewidths=width, alpha=alpha * faint)
+        ax.add_collection(lines)
 
 
 def _draw_arrowheads(
-    ax: Any,
-    place: NDArray[np.float64],
-    edges: IntArray,
-    group: IntArray,
-    colors: list[Any],
-    radius: float,
+    ax: Any, place: NDArray[Any], edges: IntArray, group: IntArray, colors: list[Any], radius: float
 ) -> None:
     """Small triangles that touch the node a link leads to."""
     from matplotlib.collections import PolyCollection
@@ -197,9 +190,8 @@ def _draw_arrowheads(
     tip, back = head - radius * along, head - 1.75 * radius * along  # 0.75 radius long
     shades = [colors[group[i]] if group[i] == group[j] else "#808080" for i, j in edges]
     corners = np.stack([tip, back + 0.3 * radius * across, back - 0.3 * radius * across], axis=1)
-    ax.add_collection(
-        PolyCollection(list(corners), facecolors=shades, linewidths=0, alpha=0.8, zorder=2)
-    )
+    heads = PolyCollection(list(corners), facecolors=shades, linewidths=0, alpha=0.8, zorder=2)
+    ax.add_collection(heads)
 
 
 def _radius(n: int) -> float:
@@ -216,10 +208,8 @@ def _draw_nodes(
     from matplotlib.collections import EllipseCollection
 
     for g, color in enumerate(colors):
-        own = place[group == g]
-        ax.add_collection(
-            EllipseCollection(
-                2 * radius, 2 * radius, 0, units="xy", offsets=own, facecolors=color,
-                offset_transform=ax.transData, edgecolors="white", linewidths=30 * radius, zorder=3,
-            )
+        discs = EllipseCollection(
+            2 * radius, 2 * radius, 0, units="xy", offsets=place[group == g], facecolors=color,
+            offset_transform=ax.transData, edgecolors="white", linewidths=30 * radius, zorder=3,
         )  # fmt: skip
+        ax.add_collection(discs)

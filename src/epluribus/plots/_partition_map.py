@@ -17,7 +17,8 @@ import numpy as np
 from epluribus.estimate import read_best
 from epluribus.losses.values import loss_values
 from epluribus.partition import as_labels
-from epluribus.plots._shared import check_order, cluster_colors, even_steps, get_axes, text_color
+from epluribus.plots._names import text_color
+from epluribus.plots._shared import check_order, cluster_colors, even_steps, get_axes
 from epluribus.uncertainty import Modes
 
 if TYPE_CHECKING:
@@ -128,11 +129,7 @@ def _bring_near(
 
 
 def _draw_by_mode(
-    ax: Any,
-    places: NDArray[np.float64],
-    size: NDArray[np.float64],
-    nearest: IntArray,
-    modes_at: NDArray[np.float64],
+    ax: Any, places: NDArray[Any], size: NDArray[Any], nearest: IntArray, modes_at: NDArray[Any]
 ) -> None:
     """Draws in the color of their mode, modes as numbered discs."""
     colors = cluster_colors(len(modes_at))

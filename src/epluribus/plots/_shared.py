@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from epluribus._typing import IntArray, LabelsLike
 
 __all__ = [
-    "as_matrix", "bin_edges", "check_axes", "check_order", "cluster_colors", "cluster_edges",
-    "draw_cuts", "even_steps", "get_axes", "import_pyplot", "legend_beside", "new_figure",
-    "read_data", "read_partition", "size_in_points", "text_color",
+    "as_matrix", "check_axes", "check_order", "cluster_colors", "cluster_edges", "draw_cuts",
+    "even_steps", "get_axes", "import_pyplot", "new_figure", "read_data", "read_partition",
+    "size_in_points",
 ]  # fmt: skip
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
@@ -106,16 +106,6 @@ def draw_cuts(ax: Any, rows: IntArray, columns: IntArray, width: float = 0.7) ->
             draw(place, color=_CUT, linewidth=width)
 
 
-def legend_beside(ax: Any, handles: Any, names: list[str], *, rows: int = 15) -> Any:
-    """Names of the clusters to the right of the Axes, in as many columns as needed."""
-    columns = -(-len(names) // rows)  # rounded up
-    return ax.legend(
-        handles, names, title="cluster", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0),
-        borderaxespad=0.2, fontsize=9 if columns == 1 else 8, ncols=columns, columnspacing=1.0,
-        handlelength=1.2, handletextpad=0.5,
-    )  # fmt: skip
-
-
 # --- colors ---
 
 
@@ -132,14 +122,6 @@ def cluster_colors(k: int) -> list[Any]:
         for i in range(len(_THIRTY), k)
     ]
     return [*_THIRTY, *more]
-
-
-def text_color(background: Any) -> str:
-    """Black or white, whichever is easier to read on the background."""
-    from matplotlib.colors import to_rgb
-
-    # How bright the eye finds red, green and blue (ITU-R BT.601).
-    return "black" if np.dot((0.299, 0.587, 0.114), to_rgb(background)) > 0.55 else "white"
 
 
 # --- partitions ---
@@ -200,23 +182,6 @@ def read_data(values: ArrayLike, n_items: int | None = None, argument: str = "X"
             "missing or infinite. Leave these items out, also of the partition."
         )
     return data
-
-
-def bin_edges(
-    values: NDArray[np.float64], labels: IntArray, bins: Any = None, most: int = 60
-) -> NDArray[np.float64]:
-    """Edges of the bars of a histogram: what NumPy makes of `bins`, by default 15 to `most` bars.
-
-    The default is the rule of Freedman & Diaconis (1981, doi:10.1007/BF01025868), 2 IQR / n^(1/3) wide,
-    for the distances to the medians of the clusters: clusters far apart would make bars too wide.
-    """
-    if bins is None:
-        medians = np.array([np.median(values[labels == g]) for g in range(labels.max() + 1)])
-        quartiles = np.percentile(values - medians[labels], [25, 75])
-        width = 2 * np.ptp(quartiles) / np.cbrt(values.size)
-        # 1e-300: equal values have no range to divide by.
-        bins = int(max(np.ceil(np.ptp(values) / max(width, np.ptp(values) / most, 1e-300)), 15))
-    return np.asarray(np.histogram_bin_edges(values, bins))
 
 
 def as_matrix(network: Any) -> Any:

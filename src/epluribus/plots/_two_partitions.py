@@ -10,8 +10,6 @@ from epluribus.plots._names import place_along
 from epluribus.plots._shared import cluster_colors, get_axes, read_partition, size_in_points
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from epluribus._typing import IntArray, LabelsLike
@@ -123,7 +121,7 @@ def _tops(sizes: IntArray) -> NDArray[np.float64]:
     return np.asarray(begin + before * ((1 - _GAP) / sizes.sum()) + gap * np.arange(k))
 
 
-def _draw_bands(ax: Any, table: IntArray, colors: Sequence[Any]) -> None:
+def _draw_bands(ax: Any, table: IntArray, colors: list[Any]) -> None:
     """A band for every two clusters that share items."""
     x = np.linspace(0, 1, 60)
     bend = x**3 * (10 - 15 * x + 6 * x**2)  # from 0 to 1, flat at both ends
@@ -138,12 +136,7 @@ def _draw_bands(ax: Any, table: IntArray, colors: Sequence[Any]) -> None:
 
 
 def _draw_bars(
-    ax: Any,
-    x: float,
-    sizes: IntArray,
-    names: Sequence[str],
-    colors: Sequence[Any],
-    font_size: float,
+    ax: Any, x: float, sizes: IntArray, names: list[str], colors: list[Any], font_size: float
 ) -> None:
     """Bars at the left (x = 0) or at the right (x = 1), with names that do not overlap."""
     tops, heights = _tops(sizes), sizes * (1 - _GAP) / sizes.sum()

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._text import count
-from epluribus.plots._data import draw_points, stack_bars
-from epluribus.plots._names import name_below
+from epluribus.plots._data import bin_edges, draw_points, stack_bars
+from epluribus.plots._names import legend_beside, name_below
 from epluribus.plots._shared import (
-    bin_edges,
     check_axes,
     check_order,
     cluster_colors,
@@ -18,7 +17,6 @@ from epluribus.plots._shared import (
     draw_cuts,
     even_steps,
     get_axes,
-    legend_beside,
     read_data,
     read_partition,
     size_in_points,
@@ -163,7 +161,7 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
             _draw_pairs(ax, labels, ball.labels)
         elif columns == 1:
             edges = bin_edges(data[:, 0], ball.labels)
-            stack_bars(ax, data[:, 0], labels, clusters, colors, bins=edges)
+            stack_bars(ax, data[:, 0], labels, {g: colors[g] for g in clusters}, bins=edges)
         else:
             draw_points(ax, data, labels, {g: str(g) for g in clusters}, colors, font_size=8)
     for ax, (name, (labels, distance)) in zip(axes, bounds.items(), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,23 +12,24 @@ from epluribus import plots
 from epluribus.datasets import load_galaxies
 from epluribus.models import GaussianMixture
 from epluribus.plots._shared import new_figure
-from epluribus.studies import report
+from epluribus.studies._confusion import number_clusters
 from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze
-from epluribus.studies.confusion import number_clusters
 from epluribus.studies.facts import GALAXIES
-from epluribus.studies.study import Picture, Study
+from epluribus.studies.study import Picture, Study, check_folder
+from epluribus.studies.tables import label_columns, make_study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from epluribus._typing import RngLike
 
-__all__ = ["galaxies"]
+__all__ = ["galaxies", "run_demo"]
 
 _FULL = Protocol()
-_QUICK = _FULL.shortened(n_draws=1_000, burn_in=20_000, thin=100)
+_QUICK = _FULL.shortened(burn_in=20_000, thin=100)
 
 
 def galaxies(
@@ -45,7 +47,7 @@ def galaxies(
     Parameters
     ----------
     quick : bool, default False
-        1,000 draws a chain instead of 10,000, and a shorter burn-in.
+        1,000 draws per chain instead of 10,000, and a shorter burn-in.
     as_printed : bool, default False
         The sampler of the paper's appendix alone. The hyperparameters are the printed ones in any case.
     losses : sequence of str
@@ -63,63 +65,36 @@ def galaxies(
     model = GaussianMixture(
         velocity / 1000, alpha=4, tau=0.01, gamma=0.5, delta=0.5, k_max=GALAXIES.k_max
     )
-    chosen = protocol or (_QUICK if quick else _FULL).with_moves(
-        "appendix" if as_printed else "default"
-    )
-    analysis = analyze(
-        model,
-        chosen,
-        k_max=GALAXIES.k_max,
-        ks=(2, 3, 4, 5),
-        losses=losses,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    labels = report.label_columns(analysis, partial(number_clusters, rank=velocity))
+    moves = "appendix" if as_printed else "default"
+    chosen = protocol or replace(_QUICK if quick else _FULL, moves=moves)
+    ks = (2, 3, 4, 5)
+    analysis = analyze(model, chosen, GALAXIES.k_max, ks, losses, rng, n_jobs, progress)
+    labels = label_columns(analysis, partial(number_clusters, rank=velocity))
     sizes = ", ".join(map(str, np.bincount(labels["vi"])[1:]))
-    sampler = (
-        "Gibbs sweeps and split-merge" if chosen.moves == "default" else "the paper's appendix"
-    )
-    return Study(
-        name="galaxies",
-        title="Galaxies: 82 velocities",
-        setting=report.setting(
-            analysis,
-            GALAXIES,
+    appendix = chosen.moves == "appendix"
+    return make_study(
+        GALAXIES,
+        analysis,
+        model=(
             "A Gaussian mixture for velocities in 1000 km/s with the printed hyperparameters: tau 0.01, "
-            "gamma 0.5, delta 0.5, alpha 4; number of components uniform on 1 to 50.",
-            sampler,
+            "gamma 0.5, delta 0.5, alpha 4; number of components uniform on 1 to 50."
         ),
-        facts=report.facts_table(
-            analysis, GALAXIES, [("sizes of its clusters, by velocity", "(a picture)", sizes)]
-        ),
-        tables=(
-            report.clusters_table(analysis),
-            report.losses_table(analysis),
-            report.greedy_table(analysis, GALAXIES),
-            report.chains_table(analysis),
-            report.k_table(analysis),
-        ),
+        sampler="the paper's appendix" if appendix else "Gibbs sweeps and split-merge",
+        rows=[("sizes of its clusters, by velocity", "(a picture)", sizes)],
         pictures=_pictures(analysis, velocity),
-        labels={
-            "item": range(velocity.size),
-            "velocity": [f"{value:.0f}" for value in velocity],
-            **{name: own.tolist() for name, own in labels.items()},
-        },
+        labels={"velocity": [f"{value:.0f}" for value in velocity], **labels},
         notes=_notes(analysis),
-        analysis=analysis,
-        command=report.command("galaxies", quick=quick, as_printed=as_printed),
+        quick=quick,
+        as_printed=as_printed,
     )
 
 
 def _pictures(analysis: Analysis, velocity: NDArray[np.float64]) -> tuple[Picture, ...]:
     first, ax = new_figure((6.4, 4.0))
     plots.histogram(velocity / 1000, analysis.best, ax=ax)
-    ax.set_xlabel("velocity (1000 km/s)")
-    ax.set_ylabel("galaxies")
+    ax.set(xlabel="velocity (1000 km/s)", ylabel="galaxies")
     second, ax = new_figure((5.6, 4.0))
-    plots.n_clusters(analysis.trace.draws, analysis.best, ax=ax)
+    plots.n_clusters(analysis.draws, analysis.best, ax=ax)
     return (
         Picture("partition", first, "The VI-optimal partition of the galaxies (figure 1, left)"),
         Picture("clusters", second, "Posterior of the number of clusters (figure 1, right)"),
@@ -147,3 +122,31 @@ def _notes(analysis: Analysis) -> tuple[str, ...]:
             "VI between them). For these data the choice of the loss matters."
         )
     return tuple(notes)
+
+
+def run_demo(out: str | Path, *, progress: bool = False) -> str:
+    """A first look: the galaxies in their short setting, offline, in seconds.
+
+    Parameters
+    ----------
+    out : str or Path
+        The folder, made if it is not there.
+    progress : bool, default False
+        Whether to show bars on a terminal.
+
+    Returns
+    -------
+    str
+        The answer and where things were written, to be printed.
+    """
+    folder = check_folder(out)
+    # Only the losses that share one compiled search: a first run compiles for a few seconds less.
+    study = galaxies(quick=True, losses=("vi", "binder"), progress=progress)
+    study.write(folder)
+    draws, best = study.analysis.draws, study.analysis.best
+    return (
+        f"{draws.n_draws:,} posterior draws of a partition of {draws.n_items} galaxies by velocity.\n"
+        f"The partition with the smallest expected loss has\n\n{best}\n\n"
+        f"{study.facts.text()}\n\n"
+        f"Pictures, labels, draws and a summary are in {folder}/ (begin with summary.md)."
+    )

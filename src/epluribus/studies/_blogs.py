@@ -13,11 +13,11 @@ from epluribus.engine import expected_loss
 from epluribus.models import StochasticBlockModel
 from epluribus.plots._shared import new_figure
 from epluribus.sampling import sample
-from epluribus.studies import report
+from epluribus.studies._confusion import Groups
 from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze
-from epluribus.studies.confusion import confusion, number_as_printed, rebuild, table_distance
 from epluribus.studies.facts import BLOGS, PARTIES_OF_BLOGS
 from epluribus.studies.study import Picture, Study, Table
+from epluribus.studies.tables import above, confusion_table, label_columns, make_study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["blogs"]
 
-# Ten sweeps from draw to draw: chains agree on the number of clusters after some 100,000 sweeps.
+# A sweep has 201 steps. Ten sweeps from draw to draw: chains agree on the number of clusters after some
+# 100,000 sweeps.
 _FULL = Protocol(thin=10 * 201)
-_QUICK = _FULL.shortened(n_draws=1_000, burn_in=200_000, thin=402)
+_QUICK = _FULL.shortened(burn_in=200_000, thin=2 * 201)
 _REFERENCE_GROUPS = BLOGS.reference_table.shape[1]
+_SHORT = {"Commentateurs Analystes": "CA", "Parti Radical de Gauche": "PRG"}
+"""Names of parties as the paper's figures have them."""
 
 
 def blogs(
@@ -51,7 +54,7 @@ def blogs(
     data : path, optional
         Folder of the data; see `load_french_blogs`.
     quick : bool, default False
-        1,000 draws a chain instead of 10,000, closer together, and a shorter burn-in.
+        1,000 draws per chain instead of 10,000, closer together, and a shorter burn-in.
     as_printed : bool, default False
         Makes no difference here: the printed hyperparameters are those that are used.
     losses : sequence of str
@@ -69,54 +72,32 @@ def blogs(
     model = StochasticBlockModel(
         net.edges, n_nodes=net.n_nodes, beta=(0.5, 0.5), alpha=0.5, k_max=BLOGS.k_max
     )
-    analysis = analyze(
-        model,
-        protocol or (_QUICK if quick else _FULL),
-        k_max=BLOGS.k_max,
-        ks=(15, 16, 17, 18, 19),
-        losses=losses,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    number = partial(_number, net)
-    labels = report.label_columns(analysis, number)
-    labels["reference"] = number(_reference(net, rng, n_jobs), table=BLOGS.reference_table)
-    distances = _distances(analysis, net)
-    return Study(
-        name="blogs",
-        title="French political blogs: 196 nodes, 1432 links",
-        setting=report.setting(
-            analysis,
-            BLOGS,
+    chosen = protocol or (_QUICK if quick else _FULL)
+    ks = (15, 16, 17, 18, 19)
+    analysis = analyze(model, chosen, BLOGS.k_max, ks, losses, rng, n_jobs, progress)
+    parties = Groups(net.party, PARTIES_OF_BLOGS)
+    labels = label_columns(analysis, partial(parties.number, printed=BLOGS.table))
+    labels["reference"] = parties.number(_reference(net, rng, n_jobs), BLOGS.reference_table)
+    # Blogs in another cell than in the paper's table: the optimum, and the best with as many clusters.
+    pair = (analysis.best, analysis.by_k[BLOGS.k_optimal])
+    off = [parties.distance(estimate.labels, BLOGS.table) for estimate in pair]
+    return make_study(
+        BLOGS,
+        analysis,
+        model=(
             "A stochastic block model with the printed hyperparameters: Beta(0.5, 0.5), alpha 0.5; "
-            "number of components uniform on 1 to 50; each pair of blogs counted once.",
-            "Gibbs sweeps and split-merge",
+            "number of components uniform on 1 to 50; each pair of blogs counted once."
         ),
-        facts=report.facts_table(analysis, BLOGS, _facts(labels, net, distances)),
-        tables=(
-            *_party_tables(labels, net),
-            report.clusters_table(analysis),
-            report.losses_table(analysis),
-            report.greedy_table(analysis, BLOGS),
-            report.chains_table(analysis, {"blogs off the paper's table": distances[:-1]}),
-            _k_table(analysis, net),
-        ),
+        sampler="Gibbs sweeps and split-merge",
+        rows=_facts(labels, parties, off),
+        parties=parties,
+        tables=_reference_tables(parties, labels["reference"]),
         pictures=_pictures(analysis, net, labels),
-        labels={
-            "item": range(net.n_nodes),
-            "party": net.party.tolist(),
-            **{name: own.tolist() for name, own in labels.items()},
-        },
-        notes=_notes(analysis, distances),
-        analysis=analysis,
-        command=report.command("blogs", quick=quick, as_printed=as_printed),
+        labels={"party": net.party, **labels},
+        notes=_notes(analysis, off),
+        quick=quick,
+        as_printed=as_printed,
     )
-
-
-def _number(net: FrenchBlogs, labels: IntArray, table: IntArray = BLOGS.table) -> IntArray:
-    """Clusters in the order of the paper's columns."""
-    return number_as_printed(labels, net.party, PARTIES_OF_BLOGS, table)
 
 
 def _reference(net: FrenchBlogs, rng: RngLike, n_jobs: int | None) -> IntArray:
@@ -130,72 +111,37 @@ def _reference(net: FrenchBlogs, rng: RngLike, n_jobs: int | None) -> IntArray:
     return trace.map_labels
 
 
-def _table_of(net: FrenchBlogs, labels: IntArray) -> IntArray:
-    return confusion(net.party, labels, PARTIES_OF_BLOGS)
-
-
-def _distances(analysis: Analysis, net: FrenchBlogs) -> list[int]:
-    """Distance to the printed table: each chain's optimum, that of all, the best with 18 clusters."""
-    found = (*analysis.by_chain, analysis.best, analysis.by_k[BLOGS.k_optimal])
-    return [table_distance(_table_of(net, one.labels), BLOGS.table) for one in found]
-
-
 def _facts(
-    labels: dict[str, IntArray], net: FrenchBlogs, distances: list[int]
+    labels: dict[str, IntArray], parties: Groups, off: Sequence[int]
 ) -> list[tuple[Any, ...]]:
     reference = labels["reference"]
-    off = table_distance(_table_of(net, reference), BLOGS.reference_table)
-    row = PARTIES_OF_BLOGS.index
-    mine, printed = _table_of(net, labels["vi"]), BLOGS.table
+    # Clusters in which a party is found, in the paper and here.
+    spread = [np.count_nonzero(one, axis=1) for one in (BLOGS.table, parties.table(labels["vi"]))]
+    rows = {party: parties.rows.index(party) for party in ("UDF", "UMP", "PS", "liberaux")}
+    off_reference = parties.distance(reference, BLOGS.reference_table)
     return [
-        ("blogs in another cell of the party table", "", f"{distances[-2]} of 196"),
-        ("the same, best partition with 18 clusters", "", f"{distances[-1]} of 196"),
+        ("blogs in another cell of the party table", "", f"{off[0]} of 196"),
+        ("the same, best partition with 18 clusters", "", f"{off[1]} of 196"),
         *(
-            (
-                f"clusters with blogs of {party}",
-                _groups(printed, row(party)),
-                _groups(mine, row(party)),
-            )
-            for party in ("UDF", "UMP", "PS", "liberaux")
+            (f"clusters with blogs of {party}", *(int(counts[row]) for counts in spread))
+            for party, row in rows.items()
         ),
         ("groups of the reference partition", _REFERENCE_GROUPS, int(reference.max())),
-        ("blogs in another cell of the reference's table", "", f"{off} of 196"),
+        ("blogs in another cell of the reference's table", "", f"{off_reference} of 196"),
     ]
 
 
-def _groups(table: IntArray, row: int) -> int:
-    return int(np.count_nonzero(table[row]))
-
-
-def _party_tables(labels: dict[str, IntArray], net: FrenchBlogs) -> tuple[Table, ...]:
-    table = partial(report.confusion_table, rows=PARTIES_OF_BLOGS)
-    return (
-        table(
-            "Parties and the VI-optimal clusters",
-            table=_table_of(net, labels["vi"]),
-            note=report.NUMBERED,
-        ),
-        table("The same in the paper", table=BLOGS.table),
-        table(
-            "Parties and the reference partition",
-            table=_table_of(net, labels["reference"]),
-            note=(
-                "The paper's reference is the variational solution of the R package mixer, with 12 groups. "
-                "Ours stands in for it: the partition of highest posterior (exact integrated complete "
-                "likelihood) of our own model that chains bound to 12 groups find."
-            ),
-        ),
-        table("The paper's reference", table=BLOGS.reference_table),
+def _reference_tables(parties: Groups, labels: IntArray) -> tuple[Table, Table]:
+    note = (
+        "The paper's reference is the variational solution of the R package mixer, with 12 groups. "
+        "Ours stands in for it: the partition of highest posterior (exact integrated complete "
+        "likelihood) of our own model that chains bound to 12 groups find."
     )
-
-
-def _k_table(analysis: Analysis, net: FrenchBlogs) -> Table:
-    draws, low = analysis.trace.draws, analysis.best.expected_loss
-    start = analysis.by_k[BLOGS.k_optimal].labels
-    paper = rebuild(BLOGS.table, net.party, PARTIES_OF_BLOGS, start, draws)
-    value = expected_loss(paper, draws, "vi")
-    cells = (int(paper.max()) + 1, f"{value:.4f}", report.above(value, low))
-    return report.k_table(analysis, [("the paper's table, rebuilt", *cells)])
+    mine = parties.table(labels)
+    return (
+        confusion_table("Parties and the reference partition", parties.rows, mine, note),
+        confusion_table("The paper's reference", parties.rows, BLOGS.reference_table),
+    )
 
 
 def _pictures(
@@ -204,9 +150,8 @@ def _pictures(
     first, ax = new_figure((8.5, 8.5))
     plots.network(net.adjacency, labels["vi"], ax=ax)
     second, axes = new_figure((13.5, 4.7), 1, 3)
-    short = {"Commentateurs Analystes": "CA", "Parti Radical de Gauche": "PRG"}  # as in the paper
     panels = {
-        "parties": np.array([short.get(name, name) for name in net.party.tolist()]),
+        "parties": np.array([_SHORT.get(name, name) for name in net.party.tolist()]),
         f"VI-optimal, {labels['vi'].max()} clusters": labels["vi"],
         f"reference, {labels['reference'].max()} groups": labels["reference"],
     }
@@ -214,7 +159,7 @@ def _pictures(
         plots.blocks(net.adjacency, own, ax=ax)
         ax.set_title(title)
     third, ax = new_figure((5.6, 4.0))
-    plots.n_clusters(analysis.trace.draws, analysis.best, ax=ax)
+    plots.n_clusters(analysis.draws, analysis.best, ax=ax)
     return (
         Picture("network", first, "The network; colors and numbers are the VI-optimal clusters"),
         Picture(
@@ -226,14 +171,14 @@ def _pictures(
 
 def _excess(analysis: Analysis) -> str:
     """How much worse the best partition with 18 clusters is than the optimum, chain by chain."""
-    draws = analysis.trace.draws
+    draws = analysis.draws
     pair = (analysis.by_k[BLOGS.k_optimal].labels, analysis.best.labels)
     chains = [draws.chain(c) for c in range(draws.n_chains)]
     values = [[expected_loss(labels, chain, "vi") for labels in pair] for chain in chains]
     return ", ".join(f"{eighteen / best - 1:.1%}" for eighteen, best in values)
 
 
-def _notes(analysis: Analysis, distances: list[int]) -> tuple[str, ...]:
+def _notes(analysis: Analysis, off: Sequence[int]) -> tuple[str, ...]:
     best, near = analysis.best, [analysis.by_k[k].expected_loss for k in (16, 17, 18)]
     runs = [run for kind in analysis.greedy.values() for run in kind]
     at_18 = sum(run.n_clusters == BLOGS.k_optimal for run in runs)
@@ -241,11 +186,11 @@ def _notes(analysis: Analysis, distances: list[int]) -> tuple[str, ...]:
     return (
         f"**18 clusters.** The paper's optimum has 18 clusters, ours {best.n_clusters} (single chains: "
         f"{ks}). The best partitions with 16, 17 and 18 are within "
-        f"{report.above(max(near), best.expected_loss)} of the smallest expected VI. On single chains "
+        f"{above(max(near), best.expected_loss)} of the smallest expected VI. On single chains "
         f"the one with 18 is {_excess(analysis)} above ours with {best.n_clusters}. Of our "
         f"{len(runs)} greedy runs {at_18} ended with 18 clusters, so Algorithm 1 alone may well stop there.",
-        f"**Table.** {distances[-2]} blogs are in another cell than in the paper's table, "
-        f"{distances[-1]} for the best partition with 18 clusters. The paper does not say which blogs "
+        f"**Table.** {off[0]} blogs are in another cell than in the paper's table, "
+        f"{off[1]} for the best partition with 18 clusters. The paper does not say which blogs "
         "are in a cell. We rebuilt a partition with exactly its table (from ours with 18 clusters, "
         "as few blogs moved as possible); its expected VI is in the last table.",
         "**Prior on the number of components.** The paper states none. Uniform on 1 to 50 has its "

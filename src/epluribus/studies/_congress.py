@@ -9,15 +9,15 @@ import numpy as np
 
 from epluribus import plots
 from epluribus.datasets import CongressVotes, load_congress_votes
-from epluribus.engine import expected_loss
 from epluribus.models import LatentBlockModel
 from epluribus.plots._shared import new_figure
 from epluribus.search import minimize
-from epluribus.studies import report
-from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze, law_of_clusters
-from epluribus.studies.confusion import confusion, number_as_printed, rebuild, table_distance
+from epluribus.studies._confusion import Groups, table_distance
+from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze
 from epluribus.studies.facts import CONGRESS, PARTIES_OF_CONGRESS
-from epluribus.studies.study import Picture, Study, Table
+from epluribus.studies.study import Picture, Study
+from epluribus.studies.tables import distances, label_columns, make_study
+from epluribus.uncertainty import n_clusters_posterior
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ __all__ = ["congress"]
 
 # A cycle of the sampler has 455 steps; the number of clusters needs thousands of cycles.
 _FULL = Protocol(thin=3 * 455)
-_QUICK = _FULL.shortened(n_draws=1_000, burn_in=200_000, thin=455)
+_QUICK = _FULL.shortened(burn_in=200_000, thin=455)
 
 
 def congress(
@@ -46,7 +46,7 @@ def congress(
     Parameters
     ----------
     quick : bool, default False
-        1,000 draws a chain instead of 10,000, closer together, and a shorter burn-in.
+        1,000 draws per chain instead of 10,000, closer together, and a shorter burn-in.
     as_printed : bool, default False
         Beta(0.5, 0.5) as the paper prints it; Beta(1, 1) gives the paper's table.
     losses : sequence of str
@@ -66,62 +66,32 @@ def congress(
     model = LatentBlockModel(
         house.yeas, beta=(beta, beta), alpha=0.5, prior="poisson", k_max=bounds
     )
-    analysis = analyze(
-        model,
-        protocol or (_QUICK if quick else _FULL),
-        k_max=CONGRESS.k_max,
-        ks=(5, 6, 7, 8),
-        losses=losses,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    number = partial(
-        number_as_printed, group=house.party, rows=PARTIES_OF_CONGRESS, table=CONGRESS.table
-    )
-    labels = report.label_columns(analysis, number)
-    issues = minimize(_column_draws(analysis), "vi", rng=rng, n_jobs=n_jobs).labels
+    chosen = protocol or (_QUICK if quick else _FULL)
+    ks = (5, 6, 7, 8)
+    analysis = analyze(model, chosen, CONGRESS.k_max, ks, losses, rng, n_jobs, progress)
+    parties = Groups(house.party, PARTIES_OF_CONGRESS)
+    labels = label_columns(analysis, partial(parties.number, printed=CONGRESS.table))
+    issues = minimize(analysis.trace.column_draws, "vi", rng=rng, n_jobs=n_jobs).labels
     columns = {"vi": issues + 1, "map": np.asarray(analysis.trace.column_map_labels) + 1}
-    table = confusion(house.party, labels["vi"], PARTIES_OF_CONGRESS)
-    distances = _distances(analysis, house)
-    return Study(
-        name="congress",
-        title="Congressional votes: 435 members, 16 issues",
-        setting=report.setting(
-            analysis,
-            CONGRESS,
+    return make_study(
+        CONGRESS,
+        analysis,
+        model=(
             "A latent block model; abstained and absent count as nay. "
             f"Beta({beta:g}, {beta:g}), alpha 0.5, number of components Poisson(1) for members and "
-            f"for issues, at most {bounds[0]} and {bounds[1]} clusters.",
-            "Gibbs sweeps and split-merge on members and issues",
+            f"for issues, at most {bounds[0]} and {bounds[1]} clusters."
         ),
-        facts=report.facts_table(analysis, CONGRESS, _facts(analysis, table, columns)),
-        tables=(
-            report.confusion_table(
-                "Parties and the VI-optimal clusters", PARTIES_OF_CONGRESS, table, report.NUMBERED
-            ),
-            report.confusion_table("The same in the paper", PARTIES_OF_CONGRESS, CONGRESS.table),
-            report.clusters_table(analysis, "clusters of members"),
-            report.losses_table(analysis),
-            report.greedy_table(analysis, CONGRESS),
-            report.chains_table(analysis, {"members off the paper's table": distances}),
-            _k_table(analysis, house, number),
-        ),
+        sampler="Gibbs sweeps and split-merge on members and issues",
+        rows=_facts(analysis, parties.table(labels["vi"]), columns),
+        what="clusters of members",
+        parties=parties,
         pictures=_pictures(analysis, house, labels, columns),
-        labels={
-            "item": range(house.party.size),
-            "party": house.party.tolist(),
-            **{name: own.tolist() for name, own in labels.items()},
-        },
+        labels={"party": house.party, **labels},
         more={"issues": {"item": house.issues, **{k: v.tolist() for k, v in columns.items()}}},
-        notes=_notes(analysis, distances, as_printed=as_printed),
-        analysis=analysis,
-        command=report.command("congress", quick=quick, as_printed=as_printed),
+        notes=_notes(analysis, distances(analysis, CONGRESS, parties), as_printed=as_printed),
+        quick=quick,
+        as_printed=as_printed,
     )
-
-
-def _column_draws(analysis: Analysis) -> Any:
-    return analysis.trace.column_draws
 
 
 def _against(table: IntArray) -> int:
@@ -132,46 +102,17 @@ def _against(table: IntArray) -> int:
 def _facts(
     analysis: Analysis, table: IntArray, columns: dict[str, IntArray]
 ) -> list[tuple[Any, ...]]:
-    law = law_of_clusters(np.asarray(analysis.trace.column_n_clusters))
-    same = np.array_equal(columns["vi"], columns["map"])
+    found = n_clusters_posterior(analysis.trace.column_draws)
+    often = f"{found.mode} of 16 ({found.probabilities.max():.0%})"
+    map_clusters = int(analysis.trace.map_labels.max()) + 1
+    same = "equal" if np.array_equal(columns["vi"], columns["map"]) else "different"
     return [
-        (
-            "clusters of the MAP partition",
-            CONGRESS.k_optimal,
-            int(analysis.trace.map_labels.max()) + 1,
-        ),
+        ("clusters of the MAP partition", CONGRESS.k_optimal, map_clusters),
         ("members against the tide", _against(CONGRESS.table), _against(table)),
         ("members in another cell of the party table", "", table_distance(table, CONGRESS.table)),
-        (
-            "issues: clusters, most often",
-            '"very few aggregated"',
-            f"{law.argmax()} of 16 ({law.max():.0%})",
-        ),
-        ("issues: MAP and VI-optimal clusters", "equivalent", "equal" if same else "different"),
+        ("issues: clusters, most often", '"very few aggregated"', often),
+        ("issues: MAP and VI-optimal clusters", "equivalent", same),
     ]
-
-
-def _distances(analysis: Analysis, house: CongressVotes) -> list[int]:
-    """Distance to the printed table of each chain's optimum, and of all chains'."""
-    tables = [
-        confusion(house.party, estimate.labels, PARTIES_OF_CONGRESS)
-        for estimate in (*analysis.by_chain, analysis.best)
-    ]
-    return [table_distance(table, CONGRESS.table) for table in tables]
-
-
-def _k_table(analysis: Analysis, house: CongressVotes, number: Any) -> Table:
-    start = analysis.by_k[CONGRESS.k_optimal].labels
-    draws = analysis.trace.draws
-    paper = rebuild(CONGRESS.table, house.party, PARTIES_OF_CONGRESS, start, draws)
-    value, low = expected_loss(paper, draws, "vi"), analysis.best.expected_loss
-    row = (
-        "the paper's table, rebuilt",
-        number(paper).max(),
-        f"{value:.4f}",
-        report.above(value, low),
-    )
-    return report.k_table(analysis, [row])
 
 
 def _pictures(
@@ -181,11 +122,11 @@ def _pictures(
     columns: dict[str, IntArray],
 ) -> tuple[Picture, ...]:
     first, ax = new_figure((5.6, 4.0))
-    plots.n_clusters(analysis.trace.draws, analysis.best, ax=ax)
+    plots.n_clusters(analysis.draws, analysis.best, ax=ax)
     ax.set_xlabel("number of clusters of members")
     second, axes = new_figure((9.0, 7.5), 1, 2)
+    names = [name.replace("_", " ").replace("-", " ") for name in house.issues]
     for ax, kind, title in zip(axes, ("map", "vi"), ("MAP", "VI-optimal"), strict=True):
-        names = [name.replace("_", " ").replace("-", " ") for name in house.issues]
         plots.blocks(house.yeas, labels[kind], columns[kind], column_names=names, ax=ax)
         ax.set_title(f"{title}: {labels[kind].max()} x {columns[kind].max()} clusters")
     second.supylabel("members, by cluster")
@@ -200,16 +141,13 @@ def _pictures(
 
 
 def _notes(analysis: Analysis, distances: Sequence[int], *, as_printed: bool) -> tuple[str, ...]:
-    draws = analysis.trace.draws
-    beta = (
-        "This run has the printed Beta(0.5, 0.5)."
-        if as_printed
-        else "This run has Beta(1, 1); `--as-printed` runs Beta(0.5, 0.5)."
-    )
+    draws = analysis.draws
+    beta = "Beta(1, 1); `--as-printed` runs Beta(0.5, 0.5)"
+    beta = "the printed Beta(0.5, 0.5)" if as_printed else beta
     return (
         "**Beta prior.** The paper prints 0.5 for all hyperparameters. Its table comes out with "
         "Beta(1, 1): of 14 settings we tried, the four with Beta(1, 1) are 0 to 4 members off the "
-        f"printed table, the ten with Beta(0.5, 0.5) 6 to 26. {beta}",
+        f"printed table, the ten with Beta(0.5, 0.5) 6 to 26. This run has {beta}.",
         "**Prior on the number of components.** The paper states none. With Beta(1, 1), Poisson(1) "
         "has its peak at 6, uniform at 8.",
         f"**Table.** {distances[-1]} of 435 members are in another cell than in the paper; for single "
