@@ -49,7 +49,7 @@ class FrenchBlogs:
     @property
     def adjacency(self) -> NDArray[np.int64]:
         """(196, 196) symmetric matrix of zeros and ones."""
-        matrix = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int64)
+        matrix = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int64)  # i < j first
         matrix[self.edges[:, 0], self.edges[:, 1]] = 1
         return matrix + matrix.T
 
@@ -85,6 +85,7 @@ def load_french_blogs(data: str | Path | None = None) -> FrenchBlogs:
     >>> blogs.n_nodes, len(blogs.edges)  # doctest: +SKIP
     (196, 1432)
     """
+    # An empty variable counts as not set.
     if data is None:
         data = os.environ.get(_VARIABLE) or None
     if data is None:
@@ -116,7 +117,7 @@ def _download() -> Path:
     name, cache = "mixer-blog.rda", pooch.os_cache("epluribus")
     try:
         path = pooch.retrieve(url=_URL, known_hash=f"sha256:{_SHA256}", fname=name, path=cache)
-    except Exception as error:
+    except Exception as error:  # whatever went wrong on the way, the way out is the same
         raise ConnectionError(
             "The French blogs are not built in and could not be downloaded "
             f"({type(error).__name__}: {error}). "
@@ -128,6 +129,8 @@ def _download() -> Path:
 
 
 def _from_rda(path: Path) -> FrenchBlogs:
+    # A file that the user has is checked as one that is downloaded: R's format runs no code, but a
+    # changed file would change the study.
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != _SHA256:
         raise ValueError(

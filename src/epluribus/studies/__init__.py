@@ -3,6 +3,9 @@
 >>> from epluribus.studies import galaxies
 >>> study = galaxies(quick=True)  # doctest: +SKIP
 >>> study.write("epluribus-galaxies")  # doctest: +SKIP
+
+Each study samples its posterior with several chains, finds the optimal partitions in every way the paper
+reports (and some more), and sets each fact that the paper states beside the one found here.
 """
 
 from __future__ import annotations
@@ -58,9 +61,16 @@ def reproduce(
     Returns
     -------
     Study
+
+    Examples
+    --------
+    >>> from epluribus.studies import STUDIES, reproduce
+    >>> list(STUDIES)
+    ['galaxies', 'congress', 'blogs']
+    >>> reproduce("congress", quick=True).write("votes")  # doctest: +SKIP
     """
     run = STUDIES[check_choice(name, STUDIES, "name")]
-    if name == "blogs":
+    if name == "blogs":  # the only one that takes data
         run = partial(run, data=data)
     elif data is not None:
         raise ValueError(

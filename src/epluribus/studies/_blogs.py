@@ -1,4 +1,10 @@
-"""Section 6.2: links between 196 French political blogs, a stochastic block model."""
+"""Section 6.2: links between 196 French political blogs, a stochastic block model.
+
+    y_ij | z_i = g, z_j = h ~ Bernoulli(theta_gh),    theta_gh ~ Beta(0.5, 0.5),    i < j
+
+with Dirichlet weights of alpha 0.5. The paper compares the parties of the blogs with two partitions: its
+VI-optimal one, with 18 clusters, and a variational one, with 12 groups, which is the reference here.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +16,7 @@ import numpy as np
 from epluribus import plots
 from epluribus.datasets import FrenchBlogs, load_french_blogs
 from epluribus.engine import expected_loss
+from epluribus.estimate import raise_if_interrupted
 from epluribus.models import StochasticBlockModel
 from epluribus.plots._shared import new_figure
 from epluribus.sampling import sample
@@ -27,11 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["blogs"]
 
-# A sweep has 201 steps. Ten sweeps from draw to draw: chains agree on the number of clusters after some
-# 100,000 sweeps.
+# A cycle of the sampler has 201 steps: 196 single items and 5 split-merge moves. Ten cycles from draw to
+# draw, since chains agree on the number of clusters only after some 100,000 of them.
 _FULL = Protocol(thin=10 * 201)
 _QUICK = _FULL.shortened(burn_in=200_000, thin=2 * 201)
-_REFERENCE_GROUPS = BLOGS.reference_table.shape[1]
+_REFERENCE_GROUPS = BLOGS.reference_table.shape[1]  # 12
 _SHORT = {"Commentateurs Analystes": "CA", "Parti Radical de Gauche": "PRG"}
 """Names of parties as the paper's figures have them."""
 
@@ -56,7 +63,7 @@ def blogs(
     quick : bool, default False
         1,000 draws per chain instead of 10,000, closer together, and a shorter burn-in.
     as_printed : bool, default False
-        Makes no difference here: the printed hyperparameters are those that are used.
+        Makes no difference here: the printed hyperparameters are always used.
     losses : sequence of str
         Losses whose optima are listed; the first must be "vi".
     rng, n_jobs, progress
@@ -67,13 +74,23 @@ def blogs(
     Returns
     -------
     Study
+
+    See Also
+    --------
+    epluribus.datasets.load_french_blogs : the data, which are not built in.
+
+    Examples
+    --------
+    >>> from epluribus.studies import blogs
+    >>> study = blogs(quick=True)  # doctest: +SKIP
+    >>> print(study)  # doctest: +SKIP
     """
-    net = load_french_blogs(data)
+    net = load_french_blogs(data)  # each pair of linked blogs once
     model = StochasticBlockModel(
         net.edges, n_nodes=net.n_nodes, beta=(0.5, 0.5), alpha=0.5, k_max=BLOGS.k_max
     )
     chosen = protocol or (_QUICK if quick else _FULL)
-    ks = (15, 16, 17, 18, 19)
+    ks = (15, 16, 17, 18, 19)  # around the paper's 17, the peak, and 18, the optimum
     analysis = analyze(model, chosen, BLOGS.k_max, ks, losses, rng, n_jobs, progress)
     parties = Groups(net.party, PARTIES_OF_BLOGS)
     labels = label_columns(analysis, partial(parties.number, printed=BLOGS.table))
@@ -108,12 +125,14 @@ def _reference(net: FrenchBlogs, rng: RngLike, n_jobs: int | None) -> IntArray:
     """
     model = StochasticBlockModel(net.edges, n_nodes=net.n_nodes, k_max=_REFERENCE_GROUPS)
     trace = sample(model, n_draws=500, n_chains=4, rng=rng, n_jobs=n_jobs)
+    raise_if_interrupted(trace)
     return trace.map_labels
 
 
 def _facts(
     labels: dict[str, IntArray], parties: Groups, off: Sequence[int]
 ) -> list[tuple[Any, ...]]:
+    """The facts that only this study has, the paper's numbers read off its two tables."""
     reference = labels["reference"]
     # Clusters in which a party is found, in the paper and here.
     spread = [np.count_nonzero(one, axis=1) for one in (BLOGS.table, parties.table(labels["vi"]))]
@@ -132,6 +151,7 @@ def _facts(
 
 
 def _reference_tables(parties: Groups, labels: IntArray) -> tuple[Table, Table]:
+    """Parties against the reference partition, here and in the paper."""
     note = (
         "The paper's reference is the variational solution of the R package mixer, with 12 groups. "
         "Ours stands in for it: the partition of highest posterior (exact integrated complete "
@@ -147,8 +167,10 @@ def _reference_tables(parties: Groups, labels: IntArray) -> tuple[Table, Table]:
 def _pictures(
     analysis: Analysis, net: FrenchBlogs, labels: dict[str, IntArray]
 ) -> tuple[Picture, ...]:
+    """The paper's figures: the network, the matrices, the number of groups."""
     first, ax = new_figure((8.5, 8.5))
     plots.network(net.adjacency, labels["vi"], ax=ax)
+    # The same matrix three times, in the order of three partitions.
     second, axes = new_figure((13.5, 4.7), 1, 3)
     panels = {
         "parties": np.array([_SHORT.get(name, name) for name in net.party.tolist()]),
@@ -171,6 +193,7 @@ def _pictures(
 
 def _excess(analysis: Analysis) -> str:
     """How much worse the best partition with 18 clusters is than the optimum, chain by chain."""
+    # On the draws of one chain, as in the paper, the order of the two partitions may be another.
     draws = analysis.draws
     pair = (analysis.by_k[BLOGS.k_optimal].labels, analysis.best.labels)
     chains = [draws.chain(c) for c in range(draws.n_chains)]
@@ -179,8 +202,11 @@ def _excess(analysis: Analysis) -> str:
 
 
 def _notes(analysis: Analysis, off: Sequence[int]) -> tuple[str, ...]:
+    """What the paper leaves open, what differs, and how close 16, 17 and 18 clusters are."""
     best, near = analysis.best, [analysis.by_k[k].expected_loss for k in (16, 17, 18)]
+    # All runs of the paper's procedure, whatever they started from.
     runs = [run for kind in analysis.greedy.values() for run in kind]
+    # Does Algorithm 1 alone end where the paper did?
     at_18 = sum(run.n_clusters == BLOGS.k_optimal for run in runs)
     ks = ", ".join(str(estimate.n_clusters) for estimate in analysis.by_chain)
     return (

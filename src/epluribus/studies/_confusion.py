@@ -32,7 +32,7 @@ _DRAWS_READ = 2_000
 
 def match_columns(a: IntArray, b: IntArray) -> tuple[list[tuple[int, int]], int]:
     """Pairs of columns (of `a`, of `b`) that share most items, and how many items they share."""
-    # Two columns share, in each row, the smaller of the two counts.
+    # In each row two columns share the smaller of their counts.
     shared = np.minimum(a[:, :, None], b[:, None, :]).sum(axis=0)
     first, second = linear_sum_assignment(shared, maximize=True)
     return list(zip(first.tolist(), second.tolist(), strict=True)), int(shared[first, second].sum())
@@ -46,6 +46,7 @@ def table_distance(a: IntArray, b: IntArray) -> int:
 def items_moved(a: LabelsLike, b: LabelsLike) -> int:
     """Items that two partitions place differently, after the best matching of clusters."""
     table = contingency(a, b)
+    # The items that stay are those in the cells of the best one-to-one matching.
     return int(table.sum() - table[linear_sum_assignment(table, maximize=True)].sum())
 
 
@@ -99,7 +100,7 @@ class Groups:
         """
         few = draws[:: max(1, draws.n_draws // _DRAWS_READ)]
         own = as_labels(labels)
-        current = np.full(own.size, -1)
+        current = np.full(own.size, -1)  # the column of each item; -1 if its cluster matches none
         for mine, column in match_columns(self.table(own), printed)[0]:
             current[own == mine] = column
         member = (current[:, None] == np.arange(printed.shape[1])).astype(np.float64)
@@ -116,6 +117,7 @@ class Groups:
 
     def _exchange(self, labels: IntArray, moved: IntArray, draws: Draws) -> IntArray:
         """Each moved item in turn changes places with the item of its group that lowers the loss most."""
+        # An exchange within a group leaves the table as it is.
         value = expected_loss(labels, draws, "vi")
         for i in moved:
             best = labels

@@ -1,4 +1,10 @@
-"""Section 6.3: votes of 435 members of Congress on 16 issues, a latent block model."""
+"""Section 6.3: votes of 435 members of Congress on 16 issues, a latent block model.
+
+    y_ij | member i in g, issue j in h ~ Bernoulli(theta_gh),    theta_gh ~ Beta(b, b)
+
+with Dirichlet weights of alpha 0.5 for members and for issues. Only the partition of the members is
+studied in full; the issues have their own optimum and MAP.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,7 @@ import numpy as np
 
 from epluribus import plots
 from epluribus.datasets import CongressVotes, load_congress_votes
+from epluribus.estimate import raise_if_interrupted
 from epluribus.models import LatentBlockModel
 from epluribus.plots._shared import new_figure
 from epluribus.search import minimize
@@ -26,7 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["congress"]
 
-# A cycle of the sampler has 455 steps; the number of clusters needs thousands of cycles.
+# A cycle of the sampler has 455 steps: 435 members, 16 issues, and two split-merge moves for each. The
+# number of clusters needs thousands of cycles.
 _FULL = Protocol(thin=3 * 455)
 _QUICK = _FULL.shortened(burn_in=200_000, thin=455)
 
@@ -59,20 +67,32 @@ def congress(
     Returns
     -------
     Study
+
+    See Also
+    --------
+    epluribus.datasets.load_congress_votes : the data.
+
+    Examples
+    --------
+    >>> from epluribus.studies import congress
+    >>> study = congress(quick=True)  # doctest: +SKIP
+    >>> print(study)  # doctest: +SKIP
     """
     house = load_congress_votes()
-    beta = 0.5 if as_printed else 1.0
-    bounds = (CONGRESS.k_max, len(house.issues))
+    beta = 0.5 if as_printed else 1.0  # 1 gives the printed table, see the notes
+    bounds = (CONGRESS.k_max, len(house.issues))  # clusters of members and of issues
     model = LatentBlockModel(
         house.yeas, beta=(beta, beta), alpha=0.5, prior="poisson", k_max=bounds
     )
     chosen = protocol or (_QUICK if quick else _FULL)
-    ks = (5, 6, 7, 8)
+    ks = (5, 6, 7, 8)  # around the paper's 6, peak and optimum in one
     analysis = analyze(model, chosen, CONGRESS.k_max, ks, losses, rng, n_jobs, progress)
     parties = Groups(house.party, PARTIES_OF_CONGRESS)
     labels = label_columns(analysis, partial(parties.number, printed=CONGRESS.table))
-    issues = minimize(analysis.trace.column_draws, "vi", rng=rng, n_jobs=n_jobs).labels
-    columns = {"vi": issues + 1, "map": np.asarray(analysis.trace.column_map_labels) + 1}
+    issues = minimize(analysis.trace.column_draws, "vi", rng=rng, n_jobs=n_jobs)
+    raise_if_interrupted(issues)
+    # Clusters of issues are numbered from 1, as those of members are.
+    columns = {"vi": issues.labels + 1, "map": np.asarray(analysis.trace.column_map_labels) + 1}
     return make_study(
         CONGRESS,
         analysis,
@@ -96,12 +116,13 @@ def congress(
 
 def _against(table: IntArray) -> int:
     """Members in a cluster where the other party has the majority."""
-    return int(table.min(axis=0).sum())
+    return int(table.min(axis=0).sum())  # of two parties, the smaller one in each cluster
 
 
 def _facts(
     analysis: Analysis, table: IntArray, columns: dict[str, IntArray]
 ) -> list[tuple[Any, ...]]:
+    """The facts that only this study has; the table is that of the VI-optimal clusters."""
     found = n_clusters_posterior(analysis.trace.column_draws)
     often = f"{found.mode} of 16 ({found.probabilities.max():.0%})"
     map_clusters = int(analysis.trace.map_labels.max()) + 1
@@ -121,10 +142,12 @@ def _pictures(
     labels: dict[str, IntArray],
     columns: dict[str, IntArray],
 ) -> tuple[Picture, ...]:
+    """The paper's figures: the number of clusters, and the votes in order of the clusters."""
     first, ax = new_figure((5.6, 4.0))
     plots.n_clusters(analysis.draws, analysis.best, ax=ax)
     ax.set_xlabel("number of clusters of members")
     second, axes = new_figure((9.0, 7.5), 1, 2)
+    # The names in the file are identifiers.
     names = [name.replace("_", " ").replace("-", " ") for name in house.issues]
     for ax, kind, title in zip(axes, ("map", "vi"), ("MAP", "VI-optimal"), strict=True):
         plots.blocks(house.yeas, labels[kind], columns[kind], column_names=names, ax=ax)
@@ -141,6 +164,7 @@ def _pictures(
 
 
 def _notes(analysis: Analysis, distances: Sequence[int], *, as_printed: bool) -> tuple[str, ...]:
+    """What the paper leaves open, what differs, and the evidence; distances as `distances` gives them."""
     draws = analysis.draws
     beta = "Beta(1, 1); `--as-printed` runs Beta(0.5, 0.5)"
     beta = "the printed Beta(0.5, 0.5)" if as_printed else beta

@@ -1,4 +1,10 @@
-"""Section 6.1: velocities of 82 galaxies, a mixture of Gaussian distributions."""
+"""Section 6.1: velocities of 82 galaxies, a mixture of Gaussian distributions.
+
+    y_i | z_i = g ~ N(mu_g, 1 / r_g),    mu_g | r_g ~ N(0, 1 / (tau r_g)),    r_g ~ Gamma(gamma, delta)
+
+with tau 0.01, gamma 0.5, delta 0.5 and Dirichlet weights of alpha 4, as the paper prints them. The paper
+does not state the unit of y; here it is 1000 km/s (see the notes of the study).
+"""
 
 from __future__ import annotations
 
@@ -28,8 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = ["galaxies", "run_demo"]
 
+# As in the paper: 10,000 draws, 100 steps apart, after a million steps.
 _FULL = Protocol()
 _QUICK = _FULL.shortened(burn_in=20_000, thin=100)
+_GIBBS = "Gibbs sweeps and split-merge"
 
 
 def galaxies(
@@ -60,18 +68,28 @@ def galaxies(
     Returns
     -------
     Study
+
+    See Also
+    --------
+    epluribus.datasets.load_galaxies : the data.
+
+    Examples
+    --------
+    >>> from epluribus.studies import galaxies
+    >>> study = galaxies(quick=True)  # doctest: +SKIP
+    >>> print(study)  # doctest: +SKIP
     """
-    velocity = load_galaxies()
+    velocity = load_galaxies()  # in km/s; the model has them in 1000 km/s
     model = GaussianMixture(
         velocity / 1000, alpha=4, tau=0.01, gamma=0.5, delta=0.5, k_max=GALAXIES.k_max
     )
     moves = "appendix" if as_printed else "default"
     chosen = protocol or replace(_QUICK if quick else _FULL, moves=moves)
-    ks = (2, 3, 4, 5)
+    ks = (2, 3, 4, 5)  # around the paper's 3, the optimum, and 4, the peak of the posterior
     analysis = analyze(model, chosen, GALAXIES.k_max, ks, losses, rng, n_jobs, progress)
+    # Clusters are numbered from the slowest to the fastest.
     labels = label_columns(analysis, partial(number_clusters, rank=velocity))
-    sizes = ", ".join(map(str, np.bincount(labels["vi"])[1:]))
-    appendix = chosen.moves == "appendix"
+    sizes = ", ".join(map(str, np.bincount(labels["vi"])[1:]))  # numbered from 1
     return make_study(
         GALAXIES,
         analysis,
@@ -79,7 +97,7 @@ def galaxies(
             "A Gaussian mixture for velocities in 1000 km/s with the printed hyperparameters: tau 0.01, "
             "gamma 0.5, delta 0.5, alpha 4; number of components uniform on 1 to 50."
         ),
-        sampler="the paper's appendix" if appendix else "Gibbs sweeps and split-merge",
+        sampler=_GIBBS if chosen.moves == "default" else "the paper's appendix",
         rows=[("sizes of its clusters, by velocity", "(a picture)", sizes)],
         pictures=_pictures(analysis, velocity),
         labels={"velocity": [f"{value:.0f}" for value in velocity], **labels},
@@ -90,6 +108,7 @@ def galaxies(
 
 
 def _pictures(analysis: Analysis, velocity: NDArray[np.float64]) -> tuple[Picture, ...]:
+    """The two panels of the paper's figure 1."""
     first, ax = new_figure((6.4, 4.0))
     plots.histogram(velocity / 1000, analysis.best, ax=ax)
     ax.set(xlabel="velocity (1000 km/s)", ylabel="galaxies")
@@ -102,6 +121,7 @@ def _pictures(analysis: Analysis, velocity: NDArray[np.float64]) -> tuple[Pictur
 
 
 def _notes(analysis: Analysis) -> tuple[str, ...]:
+    """What the paper leaves open, and what differs."""
     best, names = analysis.best, analysis.by_loss.names
     notes = [
         "**Unit and prior.** The paper states neither the unit of the velocities nor a prior on the "
@@ -114,7 +134,7 @@ def _notes(analysis: Analysis) -> tuple[str, ...]:
         "**Sampler.** The paper's own sampler mixes slowly: its 10,000 draws are worth about 100 "
         "independent numbers of clusters. `--as-printed` runs it.",
     ]
-    if "binder" in names:
+    if "binder" in names:  # the demo and short runs may leave losses out
         between = analysis.by_loss.distances[0, names.index("binder")]
         notes.append(
             f"**Other losses.** Binder's optimum has {analysis.by_loss['binder'].n_clusters} "
@@ -130,14 +150,14 @@ def run_demo(out: str | Path, *, progress: bool = False) -> str:
     Parameters
     ----------
     out : str or Path
-        The folder, made if it is not there.
+        The folder, made if it does not exist.
     progress : bool, default False
-        Whether to show bars on a terminal.
+        Whether to show progress bars on a terminal.
 
     Returns
     -------
     str
-        The answer and where things were written, to be printed.
+        The answer and where the files are, to be printed.
     """
     folder = check_folder(out)
     # Only the losses that share one compiled search: a first run compiles for a few seconds less.

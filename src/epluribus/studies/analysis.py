@@ -1,4 +1,9 @@
-"""The steps that all studies share: chains, optima under several losses, the paper's greedy runs."""
+"""The steps that all studies share: chains, optima under several losses, the paper's greedy runs.
+
+The posterior is sampled once, by several chains. On the draws of all chains the optimum is found under each
+loss, with other seeds, and with given numbers of clusters; on those of single chains the VI-optimum, and
+on the first chain the paper's own procedure: its Algorithm 1 from noisy MAP and from random starts.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +44,13 @@ class Protocol:
     n_draws: int = 10_000
     """Draws of each chain: the paper's sample size, so that every chain repeats the paper's run."""
     burn_in: int = 1_000_000
+    """Steps before the first draw."""
     thin: int = 100
+    """Steps from draw to draw."""
     n_chains: int = 4
+    """The paper ran one: several show whether they agree."""
     moves: str = "default"
+    """The sampler, as in `sample`."""
     n_greedy: int = 10
     """Greedy runs from each kind of start."""
     n_seeds: int = 5
@@ -128,11 +137,12 @@ def analyze(
     trace = sample(
         model, **lengths, moves=protocol.moves, rng=first, n_jobs=n_jobs, progress=progress
     )
-    raise_if_interrupted(trace)
+    raise_if_interrupted(trace)  # a study of half a chain would be of no use
     draws = trace.draws
     by_loss = minimize(draws, list(losses), rng=losses_rng, n_jobs=n_jobs, progress=progress)
     raise_if_interrupted(*by_loss)
     best = partial(_vi_optimum, n_jobs=n_jobs)
+    # `others` is one stream used by turns: chains first, then numbers of clusters.
     return Analysis(
         protocol=protocol,
         trace=trace,
@@ -159,6 +169,7 @@ def _greedy_runs(
 
     The paper moves "some" items of a noisy MAP start at random; here it is a tenth of them.
     """
+    # `minimize` takes starts as rows of labels, or by the name of their kind.
     near_map = np.array([noisy(trace.map_labels, rng) for _ in range(n_runs)])
     starts: dict[str, Any] = {"noisy MAP": near_map, "random": "random"}
     # One run after the other, in one thread: their times are compared with the paper's.

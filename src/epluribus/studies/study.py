@@ -45,6 +45,7 @@ class Table:
         columns = {}
         for head, *cells in zip(self.head, *self.rows, strict=True):
             words = [str(cell) for cell in cells]
+            # A rule below the head, as wide as the column.
             columns[head] = ["-" * max(map(len, [head, *words])), *words]
         return "\n".join(plain_table(columns, words=len(columns)))
 
@@ -67,7 +68,7 @@ class Picture:
             return
         from PIL import Image  # matplotlib needs it too
 
-        memory = io.BytesIO()
+        memory = io.BytesIO()  # full colors first, to choose from
         self.figure.savefig(memory, format=kind, dpi=_DOTS_PER_INCH)
         # 256 colors: a third of the size, and no difference to the eye.
         with Image.open(memory) as picture:
@@ -77,7 +78,10 @@ class Picture:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
-    """One of the paper's applications, carried out."""
+    """One of the paper's applications, carried out.
+
+    `print` shows the facts, `summary` is a page in Markdown, `write` makes a folder of files.
+    """
 
     name: str
     title: str
@@ -98,7 +102,14 @@ class Study:
     """Columns of further csv files, by name."""
 
     def summary(self) -> str:
-        """The page: facts, pictures, tables, and what differs from the paper."""
+        """The page, in Markdown: facts, pictures, tables, and what differs from the paper.
+
+        Returns
+        -------
+        str
+            Its pictures are those that `write` puts beside it.
+        """
+        # Pictures lie beside the page, under the name of the study.
         pictures = [
             f"![{picture.caption}]({self.name}-{picture.name}.png)\n\n*{picture.caption}*"
             for picture in self.pictures
@@ -121,14 +132,21 @@ class Study:
         Parameters
         ----------
         folder : str or Path
-            Made if it is not there; files of the same names are replaced, each whole or not at all.
+            Made if it does not exist; files of the same names are replaced, each whole or not at all.
 
         Returns
         -------
         list of Path
             The files written.
+
+        Examples
+        --------
+        >>> from epluribus.studies import galaxies
+        >>> galaxies(quick=True).write("epluribus-galaxies")[0].name  # doctest: +SKIP
+        'summary.md'
         """
         place = check_folder(folder)
+        # Csv files and draws are written whole by their own functions.
         files = [place / "summary.md", place / "labels.csv", place / "draws.npz"]
         write_whole(files[0], lambda path: path.write_text(self.summary(), encoding="utf-8"))
         write_columns(files[1], self.labels)
@@ -150,7 +168,7 @@ class Study:
 
 
 def check_folder(folder: str | Path) -> Path:
-    """The folder, made if it is not there: a bad one is refused before the long work."""
+    """The folder, made if it does not exist: a bad one is refused before the long work."""
     place = Path(folder)
     if place.exists() and not place.is_dir():
         raise NotADirectoryError(

@@ -1,4 +1,7 @@
-"""The tables and sentences that all three studies have, and the study made of them."""
+"""The tables and sentences that all three studies have, and the study made of them.
+
+Each table is one function of the `Analysis`; `make_study` puts them in the order of the page.
+"""
 
 from __future__ import annotations
 
@@ -81,11 +84,13 @@ def make_study(
     parties : Groups, optional
         Parties of the items, where the paper has a table of them.
     """
+    # More to say where the paper prints a table of parties: how far we are from it.
     apart, rebuilt = {}, []
     if parties is not None:
         tables = (*_party_tables(parties, analysis.best, facts.table), *tables)
         apart = {f"{facts.items} off the paper's table": distances(analysis, facts, parties)}
         rebuilt = [_rebuilt_row(analysis, facts, parties)]
+    # True counts 1: an option is repeated once or not at all.
     options = [" --quick"] * quick + [" --as-printed"] * as_printed
     return Study(
         name=facts.name,
@@ -116,14 +121,14 @@ def make_study(
 
 
 def duration(seconds: float) -> str:
-    """To two figures: 0.034 s, 4.5 s, 72 s, 3.1 min."""
+    """A time to two figures: 0.034 s, 4.5 s, 72 s, 3.1 min."""
     if seconds >= 120:
         return f"{seconds / 60:.2g} min"
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
 def above(value: float, low: float) -> str:
-    """An excess in percent; nothing below a hundredth of a percent."""
+    """By how much a value is above the lowest, in percent; at least 0, which rounding might miss."""
     return f"{max(0.0, value / low - 1):.2%}"
 
 
@@ -138,13 +143,13 @@ def label_columns(
 ) -> dict[str, IntArray]:
     """The optimum under each loss and the MAP, clusters numbered 1, 2, ... by `number`."""
     found = {estimate.loss.name: estimate.labels for estimate in analysis.by_loss}
-    found["map"] = analysis.trace.map_labels
+    found["map"] = analysis.trace.map_labels  # of highest posterior, seen at any step
     return {name: number(labels) for name, labels in found.items()}
 
 
 def distances(analysis: Analysis, facts: Facts, parties: Groups) -> list[int]:
     """Distance to the paper's table of each chain's optimum, then of that of all chains."""
-    found = (*analysis.by_chain, analysis.best)
+    found = (*analysis.by_chain, analysis.best)  # the order of the rows of the table of chains
     return [parties.distance(estimate.labels, facts.table) for estimate in found]
 
 
@@ -164,6 +169,7 @@ def _setting(analysis: Analysis, facts: Facts, model: str, sampler: str) -> str:
 
 def _facts_table(analysis: Analysis, facts: Facts, more: Sequence[Sequence[Any]]) -> Table:
     """The paper beside us."""
+    # The paper ran one chain; the time of all of ours is also given per chain.
     sampled, n_chains = float(analysis.trace.settings["seconds"]), analysis.protocol.n_chains
     runs = [run.seconds for kind in analysis.greedy.values() for run in kind]
     time = f"{duration(sampled)} for {n_chains} chains, {duration(sampled / n_chains)} per chain"
@@ -198,9 +204,9 @@ def _losses_table(analysis: Analysis) -> Table:
         (
             estimate.loss.name,
             estimate.n_clusters,
-            *(f"{value:.5g}" for value in comparison.expected_losses[i]),
+            *(f"{value:.5g}" for value in comparison.expected_losses[i]),  # under every loss
             items_moved(analysis.best.labels, estimate.labels),
-            f"{comparison.distances[0, i]:.3f}",
+            f"{comparison.distances[0, i]:.3f}",  # the first loss is VI
         )
         for i, estimate in enumerate(comparison)
     ]
@@ -212,10 +218,10 @@ def _losses_table(analysis: Analysis) -> Table:
 
 def similar_note(analysis: Analysis) -> str:
     """Whether the losses agree, as the paper says they do."""
-    limit = _SIMILAR * analysis.best.labels.size
+    limit = _SIMILAR * analysis.best.labels.size  # items
     best = analysis.best.labels
     moved = {other.loss.name: items_moved(best, other.labels) for other in analysis.by_loss}
-    far = [name for name, n in moved.items() if n > limit]
+    far = [name for name, n in moved.items() if n > limit]  # never "vi" itself
     near = [name for name in moved if name not in ("vi", *far)]
     rule = f"(at most {_SIMILAR:.0%} of the items placed differently)"
     said = 'The paper says that "the other losses lead to similar partitions".'
@@ -233,7 +239,7 @@ def _do(names: Sequence[str]) -> str:
 
 def _greedy_table(analysis: Analysis, facts: Facts) -> Table:
     """The paper's procedure: several runs from noisy MAP and from random starts."""
-    best = analysis.by_chain[0]
+    best = analysis.by_chain[0]  # on the same draws as the greedy runs
     ours = (f"{best.expected_loss:.4f}", best.n_clusters, "", duration(best.seconds))
     rows = [
         *((start, *_runs_cells(runs)) for start, runs in analysis.greedy.items()),
@@ -249,6 +255,7 @@ def _greedy_table(analysis: Analysis, facts: Facts) -> Table:
 
 
 def _runs_cells(runs: Sequence[Run]) -> tuple[Any, ...]:
+    """How many runs, the best of them, how often each number of clusters, and the mean time."""
     best = min(runs, key=lambda run: run.expected_loss)
     ks, times = np.unique([run.n_clusters for run in runs], return_counts=True)
     spread = ", ".join(f"{k} ({n}x)" for k, n in zip(ks, times, strict=True))
@@ -261,6 +268,7 @@ def _chains_table(analysis: Analysis, more: Mapping[str, Sequence[Any]]) -> Tabl
     draws, n_chains = analysis.draws, analysis.draws.n_chains
     starts = (*_STARTS_OF_CHAINS, *["random labels"] * n_chains)[:n_chains]
     names = [*(f"chain {c + 1}, from {start}" for c, start in enumerate(starts)), "all"]
+    # One row for each chain, and one for all of them.
     parts = [*(draws.chain(c) for c in range(n_chains)), draws]
     found = [*analysis.by_chain, analysis.best]
     clusters = [estimate.n_clusters for estimate in found]
@@ -279,7 +287,7 @@ def _chains_table(analysis: Analysis, more: Mapping[str, Sequence[Any]]) -> Tabl
 
 def _sampler_note(analysis: Analysis) -> str:
     """Whether the chains can be trusted."""
-    report = analysis.trace.diagnostics(warn=False)
+    report = analysis.trace.diagnostics(warn=False)  # its problems are printed instead
     hat, size = max(report.rhat.values()), min(report.ess.values())
     text = (
         f"Largest split R-hat {hat:.3f}, smallest effective sample size {size:,.0f}, largest difference "
@@ -294,6 +302,7 @@ def _seeds_note(analysis: Analysis) -> str:
     losses = [estimate.expected_loss for estimate in found]
     low, high = min(losses), max(losses)
     ks = sorted({estimate.n_clusters for estimate in found})
+    # Equal to the four digits that are printed: one number.
     spread = f"{low:.4f}" if high - low < 5e-5 else f"{low:.4f} to {high:.4f}"
     return (
         f"The search over all draws with {len(found)} seeds: expected VI {spread}, clusters "
@@ -312,11 +321,15 @@ def _k_table(analysis: Analysis, more: Sequence[Sequence[Any]]) -> Table:
 
 
 def _k_cells(analysis: Analysis, n_clusters: int, value: float) -> tuple[Any, ...]:
+    """Clusters, expected VI, and how much it is above the smallest."""
     return n_clusters, f"{value:.4f}", above(value, analysis.best.expected_loss)
 
 
 def _rebuilt_row(analysis: Analysis, facts: Facts, parties: Groups) -> tuple[Any, ...]:
-    """The partition behind the paper's table, as near to ours as the table allows."""
+    """The partition behind the paper's table, as near to ours as the table allows.
+
+    If its expected loss were below ours, the search would have missed the paper's optimum.
+    """
     paper = parties.rebuild(facts.table, analysis.by_k[facts.k_optimal].labels, analysis.draws)
     value = expected_loss(paper, analysis.draws, "vi")
     return "the paper's table, rebuilt", *_k_cells(analysis, int(paper.max()) + 1, value)
@@ -334,5 +347,6 @@ def _party_tables(parties: Groups, best: Estimate, printed: IntArray) -> tuple[T
 def confusion_table(title: str, rows: Sequence[str], table: IntArray, note: str = "") -> Table:
     """Known groups against clusters; zeros are left blank."""
     head = ("", *(str(g + 1) for g in range(table.shape[1])))
+    # Most cells of a table with 18 columns are 0: without them it can be read.
     counts = [[count or "" for count in row] for row in table.tolist()]
     return Table(title, head, [(name, *row) for name, row in zip(rows, counts, strict=True)], note)
