@@ -144,7 +144,7 @@ def read_partition(
 
 
 def check_order(call: str, best: Any, draws: Any) -> None:
-    """An error if estimate and draws were exchanged; `call` is right: "certainty(best, draws)"."""
+    """Refuse an estimate and draws in the wrong order; `call` shows the right one, as in the message."""
     if isinstance(draws, Estimate) or isinstance(best, Draws):
         plot, _, arguments = call.partition("(")
         first, second = "estimate", "draws"
