@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
     from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
     from epluribus.losses.base import Loss
+    from epluribus.sampling.trace import Trace
 
-__all__ = ["Comparison", "Estimate", "Run", "Step", "read_best", "set_side_by_side"]
+__all__ = [
+    "Comparison", "Estimate", "Run", "Step", "raise_if_interrupted", "read_best",
+    "set_side_by_side",
+]  # fmt: skip
 
 _SIZES_SHOWN = 12
 
@@ -312,6 +316,12 @@ def read_best(
     if loss is None:
         loss = best.loss if isinstance(best, Estimate) else "vi"
     return labels, sample, losses.get(loss)
+
+
+def raise_if_interrupted(*found: Estimate | Trace) -> None:
+    """Raise the Ctrl-C that ended a search or a sampling run early, where the best so far is of no use."""
+    if any(one.interrupted for one in found):
+        raise KeyboardInterrupt
 
 
 @dataclass(frozen=True, repr=False, eq=False)

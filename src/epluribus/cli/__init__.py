@@ -527,7 +527,7 @@ def _add_reproduce(commands: Commands) -> None:
 
 def _reproduce(args: argparse.Namespace) -> int:
     from epluribus.studies import reproduce
-    from epluribus.studies.folder import check_folder
+    from epluribus.studies.study import check_folder
 
     folder = check_folder(args.out or Path(f"epluribus-{args.study}"))
     study = reproduce(
@@ -566,7 +566,7 @@ def _add_demo(commands: Commands) -> None:
 
 
 def _demo(args: argparse.Namespace) -> int:
-    from epluribus.studies.demo import run_demo
+    from epluribus.studies._galaxies import run_demo
 
     print(run_demo(args.out, progress=True))
     return 0

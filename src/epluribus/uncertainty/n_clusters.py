@@ -105,7 +105,7 @@ def n_clusters_posterior(
     """
     sample = as_draws(draws)
     share = check_fraction(level, "level")
-    labels = None if best is None else as_labels(best, sample.n_items)
+    labels = None if best is None else as_labels(best, sample.n_items, "best")
     mass = np.bincount(sample.n_clusters, weights=sample.draw_weights) / sample.total_weight
     low = int(np.flatnonzero(mass)[0])
     probabilities = mass[low:]

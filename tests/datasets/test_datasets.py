@@ -1,7 +1,6 @@
-"""Data on board and data fetched on demand."""
+"""Data that are built in, and data that are downloaded."""
 
 import hashlib
-import importlib
 import sys
 import types
 
@@ -62,7 +61,7 @@ def test_blogs_from_the_r_file(fake_rda):
         assert network.party.tolist() == ["PS", "UMP", "PS"]
 
 
-def test_blogs_fetched_with_their_hash(fake_rda, monkeypatch):
+def test_blogs_are_downloaded_with_their_hash(fake_rda, monkeypatch):
     asked = {}
 
     def retrieve(**options):
@@ -84,20 +83,19 @@ def test_offline_says_what_to_do(monkeypatch):
     fake = types.SimpleNamespace(retrieve=retrieve, os_cache=lambda name: name)
     monkeypatch.setitem(sys.modules, "pooch", fake)
     monkeypatch.delenv("EPLURIBUS_DATA", raising=False)
-    message = r"could not be fetched \(OSError: no route\).*sha256 4b42.*set EPLURIBUS_DATA=FOLDER"
+    message = (
+        r"could not be downloaded \(OSError: no route\).*sha256 4b42.*set EPLURIBUS_DATA=FOLDER"
+    )
     with pytest.raises(ConnectionError, match=message):
         load_french_blogs()
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch):
-    def missing(name):
-        raise ImportError(name)
-
     monkeypatch.delenv("EPLURIBUS_DATA", raising=False)
-    monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(
-        ImportError, match=r"need the package 'pooch': pip install .epluribus\[studies\]"
-    ):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    folder = r"unless EPLURIBUS_DATA is a folder with french_blogs_edges.csv and french_blogs_nodes"
+    package = r"needs the package 'pooch', .*pip install .epluribus\[studies\]"
+    with pytest.raises(ImportError, match=f"{folder}.*{package}"):
         load_french_blogs()
 
 
