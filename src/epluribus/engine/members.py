@@ -54,6 +54,7 @@ def collect_sets(
             f"The search, with {n_draws:,} draws of {n_items:,} items in up to {groups:,} clusters,",
             "Fewer draws need less (thin=).",
         )
+        # At most half full, or looking up a set would take long walks through the table.
         needed = 2 * (n_sets + len(rows) * groups)
         if distinct and len(slots) < needed:
             slots = np.full(1 << (2 * needed - 1).bit_length(), -1, dtype=np.int32)
@@ -72,6 +73,7 @@ def collect_sets(
                 set_first[n_sets + 1 : n_sets + 1 + len(ends)] = used + ends
                 set_weight[n_sets : n_sets + len(ends)] = 1.0
                 n_sets += len(ends)
+    # Copies of what is used let go of the room for the worst case.
     set_first = set_first[: n_sets + 1].copy()
     set_member = set_member[: set_first[-1]].copy()
     first_of = np.zeros(n_items + 1, dtype=np.int64)

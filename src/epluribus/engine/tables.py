@@ -64,6 +64,7 @@ class TableExecution:
 
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Tables:
         """The state at `labels`, with room for more clusters; without `moves` only joins are possible."""
+        # Counts by one pass over item-major labels, gains from the counts.
         k = int(labels.max()) + 1
         state = self._empty(labels.astype(np.int64), k, k + room if moves else k, moves=moves)
         if k > 0:  # otherwise no item is in a cluster yet
@@ -111,6 +112,7 @@ class TableExecution:
 
     def widened(self, state: Tables) -> Tables:
         """The same state with room for more clusters."""
+        # A quarter more, so that many new clusters do not copy the tables again and again.
         k = int(state.n_clusters[0])
         new = self._empty(state.labels, k, k + max(2, k // 4))
         new.sizes[:k] = state.sizes[:k]
@@ -122,6 +124,7 @@ class TableExecution:
 
     def narrowed(self, state: Tables) -> Tables:
         """The same partition in less memory, if many clusters have closed."""
+        # The rows of all tables are read in every sweep: half of them empty is half the time wasted.
         if state.n_clusters[0] >= len(state.sizes) // 2:
             return state
         new = self.start(state.labels)

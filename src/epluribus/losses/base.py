@@ -155,6 +155,7 @@ class Loss:
 
     def linear_form(self, n_items: int) -> LinearForm:
         """Coefficients of a linear f0 for `n_items` items; an error if f0 is not linear."""
+        # The coefficients of a linear function, from its values at 0 and at the unit points.
         f0 = self.f0
         constant = f0(0.0, 0.0, 0.0, n_items)
         form = LinearForm(
@@ -193,6 +194,7 @@ def built_in(name: str) -> Callable[[Callable[..., Loss]], Callable[..., Loss]]:
 
         @wraps(make)
         def maker(*args: Any, **options: Any) -> Loss:
+            # All parameters by name, those at their defaults too: they are part of what the loss is.
             bound = signature.bind(*args, **options)
             bound.apply_defaults()
             loss = make(*bound.args, **bound.kwargs)

@@ -210,6 +210,7 @@ def _check_starts(starts: Any, n_starts: int | None, search: str, n_items: int) 
     if all(isinstance(kind, str) and kind in STARTS for kind in starts):
         kinds = [Start(kind) for kind in starts]
         return list(islice(cycle(kinds), count or _DEFAULT_N_STARTS[search]))
+    # Labels: those of one partition, or one partition per row.
     rows = starts if np.ndim(starts[0]) else [starts]
     given = [Start("given", as_labels(row, n_items, argument="starts")) for row in rows]
     return list(islice(cycle(given), count or len(given)))
@@ -263,6 +264,7 @@ def _compare(
     expected = set_side_by_side(draws, estimates).expected_losses
     improved = []
     for number, mine in enumerate(estimates):
+        # The estimate that is best under this loss need not be the one that was searched for it.
         winner = int(np.argmin(expected[:, number]))
         if expected[winner, number] < mine.expected_loss * (1 - 1e-12):
             engine, labels = Engine.of(draws, mine.loss), estimates[winner].labels

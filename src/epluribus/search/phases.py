@@ -64,6 +64,7 @@ class Search:
         self.draws, self.full, self.plan = draws, full, plan
         self.settings, self.seed = settings, seed
         self.stopper, self.bar = settings.stopper, Progress()
+        # Generators by number, so that neither threads nor other phases change what a start does.
         first, last, *rest = seed.spawn(2 + len(plan))
         self.subset_rng = np.random.default_rng(first)
         self.final_rng = np.random.default_rng(last)
@@ -93,6 +94,7 @@ class Search:
         pool = sorted(
             [replace(run, expected_loss=part.value_of(run.labels)) for run in found], key=_by_loss
         )
+        # Out of two good partitions a better one: the blocks on which both agree, joined anew.
         best = pool[0]
         for other in pool[1:]:
             merged = self._merge(part, [best, other])
@@ -101,6 +103,7 @@ class Search:
             run = self._descend(part, merged, max_sweeps=1 if linear else None)
             best = min(best, run, key=_by_loss)
             self._report(best)
+        # On all draws the order of candidates may be another one than on few.
         candidates = [best.labels]
         if not self.stopper.stopped:
             merged = self._merge(self.full, [best, *pool])
@@ -148,6 +151,7 @@ class Search:
     def _run_start(
         self, engine: Engine | None, start: Start, rng: np.random.Generator, max_sweeps: int | None
     ) -> Run:
+        # Starts that see different draws fall into different traps, which recombination gets out of.
         if engine is None:
             engine = few_draws(self.draws, rng, self.full)
         if start.labels is None:
@@ -175,7 +179,7 @@ class Search:
 
     def _polish(self, candidates: list[IntArray], n: int) -> Run:
         """To the end, on all draws, from the best n candidates; the best of these."""
-        if self.stopper.stopped:
+        if self.stopper.stopped:  # no time to sweep: the loss on all draws is still computed
             value, k = self.full.value_of(candidates[0]), int(candidates[0].max()) + 1
             trace = (Step(value, k),)
             return Run(candidates[0], value, k, "recombined", trace, converged=False, seconds=0.0)
