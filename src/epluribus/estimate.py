@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
     from epluribus.losses.base import Loss
 
-__all__ = ["Comparison", "Estimate", "Run", "Step", "read_best", "set_side_by_side"]
+__all__ = [
+    "Comparison", "Estimate", "Run", "Step", "raise_if_interrupted", "read_best", "set_side_by_side",
+]  # fmt: skip
 
 _SIZES_SHOWN = 12
 
@@ -295,6 +297,12 @@ class Estimate:
         if not self.converged:
             lines.append("  stopped early: the best so far, a longer search may find better")
         return "\n".join(lines)
+
+
+def raise_if_interrupted(*estimates: Estimate) -> None:
+    """Raise KeyboardInterrupt where Ctrl-C ended a search: what is built on it would be half an answer."""
+    if any(estimate.interrupted for estimate in estimates):
+        raise KeyboardInterrupt
 
 
 def _shorten(sizes: list[int]) -> str:

@@ -1,54 +1,43 @@
-"""The page, put together: template, style, script, and what they show."""
+"""The page, put together: the values of the template, and the file."""
 
 from __future__ import annotations
 
-import html
-import json
 import platform
-import re
+from dataclasses import replace
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
-from string import Template
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from epluribus._validate import make_rng
-from epluribus._text import count
-from epluribus.draws import as_draws
 from epluribus._files import check_target, write_whole
+from epluribus._parallel import finish
+from epluribus._text import count, span
+from epluribus._validate import make_rng, need
 from epluribus._version import __version__
+from epluribus.estimate import Estimate, read_best
 from epluribus.report.facts import ALL_LOSSES, Facts, gather
-from epluribus.report.pictures import bars_of_k, trace_of_loss
-from epluribus.report.words import answer, checks, degenerate, methods, number, share
-from epluribus.partition import as_labels
+from epluribus.report.pictures import bars_of_k, short, trace_of_loss
+from epluribus.report.words import answer, checks, degenerate, k_sentence, methods, number, share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from epluribus._progress import ProgressLike
-    from epluribus._typing import DrawsLike, RngLike
-    from epluribus.estimate import Estimate
+    from epluribus._typing import DrawsLike, IntArray, RngLike
 
 __all__ = ["build_report", "write_report"]
 
-T = TypeVar("T")
-
 _ITEMS = 2000
-"""Rows of the table of items; the least certain are kept."""
-_PLAIN_ITEMS = 25
-"""Rows that are there without JavaScript."""
+"""Rows of the table of items, which a browser sorts at once; the least certain are kept."""
 _CLUSTERS = 200
-_LINES = 100
-"""With so many cuts between clusters the script draws no lines: they would hide the cells."""
-_TALL = 20
-"""Longer tables scroll in a window of their own."""
-_DASH = number(float("nan"))
+"""Rows of the table of clusters; the largest are kept."""
+_SIZES = 8
+"""Cluster sizes in a cell of a table."""
 _NAMES = 2 * 10**6
-"""With longer names of all items together the page has no labels to download."""
-_LONG = 80
-"""Characters of an item's name that are shown."""
+"""With more characters in the names of all items together the page has no labels to download."""
 
 
 def write_report(
@@ -58,6 +47,8 @@ def write_report(
     *,
     title: str = "Optimal partition",
     call: str | None = None,
+    k: int | None = None,
+    k_max: int | None = None,
     level: float = 0.95,
     rng: RngLike = None,
     n_jobs: int | None = None,
@@ -78,6 +69,9 @@ def write_report(
         Heading of the page.
     call : str, optional
         The call to show on the page as the one that made it.
+    k, k_max : int, optional
+        The bounds that `minimize` was given; only for an estimate that does not remember them,
+        because it was saved by version 0.1.0.
     level : float, default 0.95
         Probability of the credible ball and of the interval of the number of clusters.
     rng : int, Generator or SeedSequence, optional
@@ -87,7 +81,7 @@ def write_report(
     progress : bool or callable, default False
         A bar on stderr, or a function ``(done, total, info)``.
     brief : bool, default False
-        Leave out all that takes time to compute.
+        Leave out everything that takes time to compute.
 
     Returns
     -------
@@ -96,8 +90,8 @@ def write_report(
 
     Notes
     -----
-    Ctrl-C ends the computation, and the page is written with what is there; it says what is
-    missing.
+    Ctrl-C ends the computation, and the page is written with what is known so far; it says what is
+    missing. The page is made with jinja2: ``pip install "epluribus[report]"``.
 
     Examples
     --------
@@ -117,15 +111,15 @@ def write_report(
         draws,
         title=title,
         call=call or f'best.report(draws, "{target.name}")',
+        k=k,
+        k_max=k_max,
         level=level,
         rng=rng,
         n_jobs=n_jobs,
         progress=progress,
         brief=brief,
     )
-    _once_more(
-        lambda: write_whole(target, lambda beside: beside.write_text(text, encoding="utf-8"))
-    )
+    finish(lambda: write_whole(target, lambda beside: beside.write_text(text, encoding="utf-8")))
     return target
 
 
@@ -135,230 +129,181 @@ def build_report(
     *,
     title: str = "Optimal partition",
     call: str = "",
+    k: int | None = None,
+    k_max: int | None = None,
     level: float = 0.95,
     rng: RngLike = None,
     n_jobs: int | None = None,
     progress: ProgressLike = False,
     brief: bool = False,
 ) -> str:
-    """The page as text; see `write_report`."""
-    sample = as_draws(draws)
-    as_labels(best, sample.n_items)  # refuses draws of other items
+    """The page as text; the arguments are those of `write_report`.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> from epluribus.report import build_report
+    >>> draws = [[0, 0, 1], [0, 0, 1], [0, 1, 1]]
+    >>> build_report(epl.minimize(draws, rng=1), draws, rng=1)[:15]
+    '<!doctype html>'
+    """
+    template = _template()  # before the work: jinja2 may be missing
+    _, sample, _ = read_best(best, draws, best.loss)  # refuses draws of other items
+    settings = best.settings
+    if (k, k_max) != (None, None):
+        settings = replace(settings, k_min=k or 1, k_max=k_max if k is None else k)
     facts = gather(
         best,
         sample,
+        bound=settings.bound,
         level=level,
         rng=make_rng(rng),
         n_jobs=n_jobs,
         progress=progress,
         brief=brief,
     )
-    return _once_more(lambda: _compose(facts, title, call))
+    return finish(lambda: str(template.render(title=title, call=call, **_values(facts))))
 
 
-def _once_more(work: Callable[[], T]) -> T:
-    """Short work that one Ctrl-C does not keep from being done."""
-    try:
-        return work()
-    except KeyboardInterrupt:
-        return work()
+def _template() -> Any:
+    """The template of the page, in which every value is escaped."""
+    jinja2 = need("jinja2", "report", "The report")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    environment.filters |= {"count": count, "fixed": _fixed, "number": number, "share": share}
+    return environment.from_string(_resource("page.html"))
 
 
-def _compose(facts: Facts, title: str, call: str) -> str:
-    bars, caption = bars_of_k(facts)
-    paragraph, references = methods(facts, __version__)
-    table = _items(facts)
-    cells = {
-        "title": _text(title),
-        "answer": _text(answer(facts)),
-        "tiles": _tiles(facts),
-        "checks": _checks(facts),
-        "clusters": _clusters(facts),
-        "items_note": _prose(_items_note(facts)),
-        "items_rows": _item_rows(table),
-        "heatmap": _heatmap(facts),
-        "bars": _bars(bars, caption),
-        "comparison": _comparison(facts),
-        "modes": _modes(facts),
-        "ball": _ball(facts),
-        "trace": _trace(facts),
-        "chains": _chains(facts),
-        "certificate": _certificate(facts),
-        "methods": _text(paragraph),
-        "references": "".join(f"<li>{_reference(reference)}</li>" for reference in references),
-        "call": _text(call),
-        "versions": _text(
-            f"epluribus {__version__}, NumPy {np.__version__}, "
-            f"Python {platform.python_version()}"
-        ),
-        "data": _script_data(
-            {
-                "heatmap": _for_canvas(facts),
-                "items": table,
-                "n_items": facts.draws.n_items,
-                "all": _all_items(facts),
-            }
-        ),
-        "style": _file("page.css"),
-        "script": _file("page.js"),
-    }
-    return Template(_file("page.html")).substitute(cells)
-
-
-def _file(name: str) -> str:
+def _resource(name: str) -> str:
     return files("epluribus.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _text(text: object) -> str:
-    return html.escape(str(text))
+def _fixed(value: float, digits: int = 1) -> str:
+    return f"{value:.{digits}f}"
 
 
-def _prose(text: str) -> str:
-    """Text with code between backticks."""
-    return re.sub("`([^`]*)`", r"<code>\1</code>", _text(text))
+class _Table(NamedTuple):
+    """A table of the page: the first cell of a row is its name, the others are numbers."""
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    sortable: bool = False
 
 
-def _script_data(data: Any) -> str:
-    """JSON that is safe inside a script element, whatever the names of items are."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+def _values(facts: Facts) -> dict[str, Any]:
+    """What the template shows, besides its title and call."""
+    paragraph, references = methods(facts)
+    items = _items(facts)
+    solid = facts.clusters
+    return {
+        "facts": facts,
+        "all_losses": ALL_LOSSES,
+        "problem": degenerate(facts),
+        "answer": answer(facts),
+        "tiles": _tiles(facts),
+        "checks": checks(facts),
+        "trace": None if facts.values is None else trace_of_loss(facts.draws, facts.values),
+        "chains": _chains(facts),
+        "clusters": _clusters(facts),
+        "cohesion": None if solid is None else np.average(solid.cohesion, weights=solid.sizes),
+        "items_note": _items_note(facts),
+        "item_rows": list(zip(*items.values(), strict=True)),
+        "bars": bars_of_k(facts.n_clusters, facts.best.n_clusters),
+        "k_sentence": k_sentence(facts),
+        "comparison": _comparison(facts),
+        "modes": _modes(facts),
+        "ball": _ball(facts),
+        "paragraph": paragraph,
+        "references": references,
+        "versions": (
+            f"epluribus {__version__}, NumPy {np.__version__}, Python {platform.python_version()}"
+        ),
+        # For the script.
+        "data": {
+            "heatmap": facts.heatmap,
+            "items": items,
+            "n_items": facts.draws.n_items,
+            "all": _all_items(facts),
+        },
+        "style": _resource("page.css"),
+        "script": _resource("page.js"),
+    }
 
 
-def _reference(reference: str) -> str:
-    text, _, doi = reference.rpartition(" ")
-    return f'{_text(text)} <a href="{_text(doi)}">{_text(doi)}</a>'
-
-
-def _table(
-    head: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    caption: str,
-    *,
-    words: int = 1,
-    sortable: bool = False,
-) -> str:
-    """A table; the first `words` columns are words, the rest numbers."""
-    heads = "".join(
-        f'<th scope="col"{"" if i < words else " class=number"}>{_text(cell)}</th>'
-        for i, cell in enumerate(head)
-    )
-    lines = []
-    for row in rows:
-        cells = "".join(
-            f"<td{'' if i < words else ' class=number'}>{_text(cell)}</td>"
-            for i, cell in enumerate(row[1:], 1)
-        )
-        lines.append(f'<tr><th scope="row">{_text(row[0])}</th>{cells}</tr>')
-    kind = "scroll tall" if len(rows) > _TALL else "scroll"
-    return (
-        f'<div class="{kind}" tabindex="0"><table{" class=sortable" if sortable else ""}>'
-        f"<caption>{_text(caption)}</caption><thead><tr>{heads}</tr></thead>"
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
-    )
-
-
-# --- sections ---
-
-
-def _tiles(facts: Facts) -> str:
-    best, (low, high) = facts.best, facts.n_clusters.interval
-    units = best.loss.unit
-    tiles = [
+def _tiles(facts: Facts) -> list[tuple[str, str]]:
+    best, k = facts.best, facts.n_clusters
+    unit = f", in {best.loss.unit}" if best.loss.unit else ""
+    return [
         ("clusters", f"{best.n_clusters:,}"),
         ("items", f"{best.labels.size:,}"),
         ("draws", f"{facts.draws.n_draws:,}"),
         ("chains", f"{facts.draws.n_chains:,}"),
-        (
-            f"expected loss ({best.loss.name}{f', in {units}' if units else ''})",
-            number(best.expected_loss),
-        ),
-        (
-            f"clusters, {100 * facts.n_clusters.level:g} % interval",
-            f"{low}" if low == high else f"{low} to {high}",
-        ),
+        (f"expected loss ({best.loss.name}{unit})", number(best.expected_loss)),
+        (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
     ]
-    return "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(v)}</dd></div>" for name, v in tiles)
 
 
-def _checks(facts: Facts) -> str:
-    found = sorted(checks(facts), key=lambda check: check.fine)
-    return "".join(
-        f'<li class="{"fine" if check.fine else "warning"}"><strong>'
-        f"{'Fine' if check.fine else 'Warning'}:</strong> {_text(check.text)}</li>"
-        for check in found
-    ) + "".join(
-        f'<li class="note"><strong>Note:</strong> {_prose(line)}</li>' for line in facts.skipped
-    )
-
-
-def _left_out() -> str:
-    return "<p>Left out: see the notes under diagnostics.</p>"
-
-
-def _clusters(facts: Facts) -> str:
+def _clusters(facts: Facts) -> _Table:
     table, sizes = facts.clusters, facts.best.sizes
-    order = np.argsort(-sizes, kind="stable")[:_CLUSTERS]
-    total = int(sizes.sum())
-    rows: list[tuple[str, ...]] = []
-    for c in order:
-        row: tuple[str, ...] = (f"{c}", f"{sizes[c]:,}", f"{100 * sizes[c] / total:.1f} %")
+    head = ["cluster", "items", "share"]
+    if table is not None:
+        head += ["cohesion", "separation", "nearest", "stability"]
+    rows = []
+    for c in np.argsort(-sizes, kind="stable")[:_CLUSTERS]:
+        row = [f"{c}", f"{sizes[c]:,}", f"{100 * sizes[c] / sizes.sum():.1f} %"]
         if table is not None:
-            has_other = table.nearest[c] >= 0
-            row += (
+            near = table.nearest[c]  # -1 where there is no other cluster
+            row += [
                 f"{table.cohesion[c]:.2f}",
-                f"{table.separation[c]:.2f}" if has_other else "-",
-                f"{table.nearest[c]}" if has_other else "-",
+                f"{table.separation[c]:.2f}" if near >= 0 else "-",
+                f"{near}" if near >= 0 else "-",
                 f"{table.stability[c]:.2f}",
-            )
+            ]
         rows.append(row)
     hidden = len(sizes) - len(rows)
-    caption = "Clusters, the largest first" + (
-        f"; {hidden:,} smaller ones are not shown" if hidden else ""
-    )
-    head = ("cluster", "items", "share", "cohesion", "separation", "nearest", "stability")
-    return _table(head[: len(rows[0])], rows, caption, sortable=True)
+    more = f"; {hidden:,} smaller ones are not shown" if hidden else ""
+    return _Table(f"Clusters, the largest first{more}", head, rows, sortable=True)
 
 
-def _items(facts: Facts) -> dict[str, Any]:
-    """Columns of the table of items, uncertain ones first."""
-    table, names = facts.items, facts.draws.item_names
-    if table is None:
-        first = range(min(_ITEMS, len(names)))
-        none = [None] * len(first)
-        return {
-            "name": [_short(names[i]) for i in first],
-            "cluster": facts.best.labels[: len(first)].tolist(),
-            "support": none,
-            "runner_up": none,
-            "probability": none,
-        }
-    order = table.order[:_ITEMS]
-    return {
-        "name": [_short(names[i]) for i in order],
-        "cluster": table.labels[order].tolist(),
-        "support": [round(float(v), 3) for v in table.support[order]],
-        "runner_up": table.runner_up[order].tolist(),
-        "probability": [round(float(v), 3) for v in table.runner_up_probability[order]],
+def _items(facts: Facts) -> dict[str, list[Any]]:
+    """Columns of the table of items, the uncertain ones first."""
+    best, table, names = facts.best, facts.items, facts.draws.item_names
+    order = (np.arange(len(names)) if table is None else table.order)[:_ITEMS]
+    unknown: list[Any] = [None] * len(order)
+    columns = {
+        "name": [short(names[i]) for i in order],
+        "cluster": best.labels[order].tolist(),
+        "support": unknown,
+        "runner_up": unknown,
+        "probability": unknown,
     }
+    if table is not None:
+        columns |= {
+            "support": _rounded(table.support[order]),
+            "runner_up": table.runner_up[order].tolist(),
+            "probability": _rounded(table.runner_up_probability[order]),
+        }
+    return columns
+
+
+def _rounded(probabilities: NDArray[np.float64]) -> list[float]:
+    return [round(value, 3) for value in probabilities.tolist()]
 
 
 def _all_items(facts: Facts) -> dict[str, Any] | None:
     """What the file of labels holds: all items in their order; names are None if they are numbers."""
-    names = facts.draws.items
+    names, table = facts.draws.items, facts.items
     if names is not None and sum(map(len, names)) > _NAMES:
         return None
-    support = None
-    if facts.items is not None:
-        support = np.rint(1000 * facts.items.support).astype(np.int64).tolist()
     return {
-        "name": None if names is None else list(names),
+        "name": names,
         "cluster": facts.best.labels.tolist(),
-        "per_mille": support,
+        # Integers are shorter than decimals.
+        "per_mille": None if table is None else np.rint(1000 * table.support).astype(int).tolist(),
     }
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONG else f"{name[: _LONG - 1]}…"
 
 
 def _items_note(facts: Facts) -> str:
@@ -374,209 +319,85 @@ def _items_note(facts: Facts) -> str:
     )
 
 
-def _item_rows(table: dict[str, Any]) -> str:
-    rows = []
-    for name, cluster, support, other, probability in list(zip(*table.values(), strict=True))[
-        :_PLAIN_ITEMS
-    ]:
-        place = _DASH if other is None else "alone" if other < 0 else other
-        numbers = [_DASH if v is None else f"{v:.3f}" for v in (support, probability)]
-        rows.append(
-            f'<tr><th scope="row">{_text(name)}</th><td class=number>{cluster}</td>'
-            f"<td class=number>{numbers[0]}</td><td class=number>{place}</td>"
-            f"<td class=number>{numbers[1]}</td></tr>"
-        )
-    return "".join(rows)
-
-
-def _for_canvas(facts: Facts) -> dict[str, Any] | None:
-    """The heatmap with a name for each of its rows in place of the numbers of the items."""
-    picture = facts.heatmap
-    if picture is None:
-        return None
-    edges, order, names = picture["edges"], picture["items"], facts.draws.item_names
-    rows = []
-    for begin, end in pairwise(edges):
-        first, last = _short(names[order[begin]]), _short(names[order[end - 1]])
-        rows.append(first if end - begin == 1 else f"{first} … {last}, {end - begin} items")
-    rest = {key: value for key, value in picture.items() if key != "items"}
-    return {**rest, "names": rows}
-
-
-def _save(what: str, name: str) -> str:
-    """A link that the script turns into a file of the picture `what`."""
-    return f'<a class="save" href="#{what}" data-save="{name}" hidden>save</a>'
-
-
-def _bars(bars: str, caption: str) -> str:
-    if not bars:
-        return f"<p>{_text(caption)}</p>"
-    return (
-        f'<figure id="bars">{bars}<figcaption>Posterior probability of each number of clusters; that '
-        f"of the estimate is highlighted. {_text(caption)} {_save('bars', 'clusters.svg')}"
-        "</figcaption></figure>"
-    )
-
-
-def _trace(facts: Facts) -> str:
-    if facts.values is None:
-        return ""
-    return (
-        f'<figure id="trace">{trace_of_loss(facts)}<figcaption>Loss between the estimate and each '
-        "draw, one line a chain. Lines that mix, without trend, are a good sign. "
-        f"{_save('trace', 'trace.svg')}</figcaption></figure>"
-    )
-
-
-def _heatmap(facts: Facts) -> str:
-    if facts.heatmap is None:
-        return _left_out()
-    alt = _text(_heatmap_alt(facts))
-    return (
-        '<figure><div class="map"><canvas id="heatmap" role="img" '
-        f'aria-label="{alt}" tabindex="0">{alt}</canvas></div>'
-        '<div class="legend" aria-hidden="true"><span>0</span><span class="ramp"></span>'
-        '<span>1</span></div><p id="hover" role="status">Move over the picture, or use the arrow '
-        "keys, to read probabilities.</p>"
-        "<figcaption>Probability that two items share a cluster. "
-        f"{_text(_heatmap_note(facts.heatmap))} {_save('heatmap', 'similarity.png')}</figcaption>"
-        "</figure><noscript><p>The picture needs JavaScript.</p></noscript>"
-    )
-
-
-def _heatmap_alt(facts: Facts) -> str:
-    text = (
-        "Heatmap of the probability that two items share a cluster, items in the order of the "
-        f"{count(facts.best.n_clusters, 'cluster')}"
-    )
-    if facts.clusters is None:
-        return text
-    mean = float(np.average(facts.clusters.cohesion, weights=facts.clusters.sizes))
-    return f"{text}; within clusters it is {mean:.2f} on average."
-
-
-def _heatmap_note(picture: dict[str, Any]) -> str:
-    text = "Items are in the order of their clusters, the largest first"
-    text += "; lines part the clusters." if len(picture["cuts"]) < _LINES else "."
-    if picture["all"] > picture["shown"]:
-        text += (
-            f" {picture['shown']:,} of the {picture['all']:,} items, spread evenly, stand for all."
-        )
-    if picture["shown"] > picture["n"]:
-        text += f" A cell is the mean over a few neighbours: {picture['n']} rows in all."
-    return text
-
-
-def _comparison(facts: Facts) -> str:
+def _comparison(facts: Facts) -> _Table | None:
     table = facts.comparison
     if table is None:
-        return _left_out()
-    names = [estimate.loss.name for estimate in table.estimates]
+        return None
     rows = [
         (
-            estimate.loss.name + (" (reported)" if i == 0 else ""),
+            estimate.loss.name + (" (reported)" if estimate is facts.best else ""),
             estimate.n_clusters,
-            number(float(table.distances[i])),
-            *(number(float(value)) for value in table.expected_losses[i]),
+            *map(number, [distance, *expected]),
         )
-        for i, estimate in enumerate(table.estimates)
+        for estimate, distance, expected in zip(
+            table, table.distances[0], table.expected_losses, strict=True
+        )
     ]
-    head = (
-        "estimate for",
-        "clusters",
-        "VI from the one reported (bits)",
-        *(f"E\u00a0{name}" for name in names),
+    return _Table(
+        "The best partition for each loss, and its expected loss under all",
+        (
+            "estimate for",
+            "clusters",
+            "VI from the one reported (bits)",
+            *(f"E\u00a0{name}" for name in table.names),
+        ),
+        rows,
     )
-    made = _table(head, rows, "The best partition for each loss, and its expected loss under all")
-    if len(facts.best.labels) > ALL_LOSSES:
-        words = f"With more than {ALL_LOSSES} items only the quick losses are compared."
-        made += f'<p class="note">{words}</p>'
-    return made
 
 
-def _modes(facts: Facts) -> str:
+def _modes(facts: Facts) -> _Table | None:
     found = facts.modes
     if found is None:
-        return _left_out()
+        return None
     rows = [
-        (f"{m}", f"{found.weights[m]:.3f}", int(found.labels[m].max()) + 1, _sizes(found.labels[m]),
-         number(float(found.expected_losses[m])))
-        for m in range(found.n_modes)
-    ]  # fmt: skip
-    head = ("mode", "weight", "clusters", "sizes", "loss within")
-    return f"<p>{_text(found.sentence)}</p>" + _table(head, rows, "Modes, the heaviest first")
+        (m, f"{weight:.3f}", labels.max() + 1, _sizes(labels), number(loss))
+        for m, (weight, labels, loss) in enumerate(
+            zip(found.weights, found.labels, found.expected_losses, strict=True)
+        )
+    ]
+    return _Table(
+        "Modes, the heaviest first", ("mode", "weight", "clusters", "sizes", "loss within"), rows
+    )
 
 
-def _sizes(labels: Any) -> str:
-    sizes = sorted(np.bincount(labels).tolist(), reverse=True)
-    return ", ".join(map(str, sizes[:8])) + (", …" if len(sizes) > 8 else "")
+def _sizes(labels: IntArray) -> str:
+    sizes = np.sort(np.bincount(labels))[::-1].tolist()
+    return ", ".join(map(str, sizes[:_SIZES])) + (", …" if len(sizes) > _SIZES else "")
 
 
-def _ball(facts: Facts) -> str:
+def _ball(facts: Facts) -> _Table | None:
     ball = facts.ball
     if ball is None:
-        return _left_out()
-    if degenerate(facts):
-        return (
-            f"<p>There is none: {_text(degenerate(facts)[0].lower() + degenerate(facts)[1:])}</p>"
-        )
+        return None
     names = ("most distant", "fewest clusters", "most clusters")
     bounds = (ball.horizontal, ball.upper, ball.lower)
-    rows = [
-        (name, int(bound[0].max()) + 1, number(float(distance)), _sizes(bound[0]), len(bound))
-        for name, bound, distance in zip(names, bounds, ball.distances, strict=True)
-    ]
-    units = ball.loss.unit
-    distance = f"distance ({units})" if units else "distance"
-    head = ("edge of the ball", "clusters", distance, "sizes", "partitions so far away")
-    text = (
-        f"With probability {share(ball.mass)} the partition is within "
-        f"{ball.loss.with_unit(number(ball.radius))} ({ball.loss.name}) of the estimate: "
-        f"{count(ball.n_inside, 'distinct partition')} among the draws."
-    )
-    return f"<p>{_text(text)}</p>" + _table(
-        head, rows, "Partitions at the edge: how different a credible partition can be"
+    unit = f" ({ball.loss.unit})" if ball.loss.unit else ""
+    return _Table(
+        "Partitions at the edge: how different a credible partition can be",
+        ("edge of the ball", "clusters", f"distance{unit}", "sizes", "partitions so far away"),
+        [
+            (name, bound[0].max() + 1, number(distance), _sizes(bound[0]), len(bound))
+            for name, bound, distance in zip(names, bounds, ball.distances, strict=True)
+        ],
     )
 
 
-def _chains(facts: Facts) -> str:
+def _chains(facts: Facts) -> list[_Table]:
     draws, error = facts.draws, facts.error
-    k, weights = draws.n_clusters, draws.draw_weights
     rows = []
     for chain in range(draws.n_chains):
         mine = draws.chains == chain
-        heavy = weights[mine].sum() > 0
-        mean = float(np.average(k[mine], weights=weights[mine])) if heavy else float("nan")
-        low, high = int(k[mine].min()), int(k[mine].max())
-        span = f"{low}" if low == high else f"{low} to {high}"
-        rows.append((f"{chain}", f"{int(mine.sum()):,}", f"{mean:.2f}", span))
-    table = _table(("chain", "draws", "mean number of clusters", "range"), rows, "Chains")
-    if error is None or degenerate(facts):
-        return table
-    facts_of_error = [
-        ("expected loss", number(error.expected_loss, 6)),
-        ("Monte Carlo standard error", number(error.standard_error, 2)),
-        ("effective draws", number(error.ess)),
-        ("split R-hat of the loss", number(error.rhat)),
-        ("largest difference between chains", number(error.disagreement, 3)),
-    ]
-    return table + _table(("quantity", "value"), facts_of_error, "Precision of the expected loss")
-
-
-def _certificate(facts: Facts) -> str:
-    found = facts.certificate
-    if found is None:
-        return _left_out()
-    if found.proved:
-        text = "Proved optimal: no partition has a smaller expected loss for these draws."
-    elif found.verdict == "no bound":
-        text = (
-            "No useful bound on the smallest expected loss is known for this loss and these draws."
-        )
-    else:
-        above = found.verdict.removeprefix("within ")
-        text = (
-            f"No partition has an expected loss below {number(found.lower_bound, 6)}, so that of the "
-            f"estimate, {number(found.expected_loss, 6)}, is at most {above} above the smallest."
-        )
-    return f"<p>{_text(text)} The bound comes from {_text(found.method)}.</p>"
+        k, weights = draws.n_clusters[mine], draws.draw_weights[mine]
+        mean = np.average(k, weights=weights) if weights.sum() > 0 else np.nan
+        rows.append((chain, f"{mine.sum():,}", f"{mean:.2f}", span(k.min(), k.max())))
+    tables = [_Table("Chains", ("chain", "draws", "mean number of clusters", "range"), rows)]
+    if error is not None and not degenerate(facts):
+        precision = [
+            ("expected loss", number(error.expected_loss, 6)),
+            ("Monte Carlo standard error", number(error.standard_error, 2)),
+            ("effective draws", number(error.ess)),
+            ("split R-hat of the loss", number(error.rhat)),
+            ("largest difference between chains", number(error.disagreement, 3)),
+        ]
+        tables.append(_Table("Precision of the expected loss", ("quantity", "value"), precision))
+    return tables
