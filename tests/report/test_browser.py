@@ -44,8 +44,8 @@ def browser(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     rng = np.random.default_rng(0)
-    centre = rng.integers(0, 4, 300)
-    z = np.tile(centre, (2, 50, 1))
+    center = rng.integers(0, 4, 300)
+    z = np.tile(center, (2, 50, 1))
     moved = rng.random(z.shape) < 0.1 * rng.random(300)
     z[moved] = rng.integers(0, 5, moved.sum())
     names = ["<b>bold</b>", *(f"item {i}" for i in range(1, 300))]
@@ -113,7 +113,7 @@ def test_table_is_searched_and_sorted(opened):
     assert set(_texts(opened, "#item-table tbody td:nth-child(2)")) == {"2"}
 
 
-def test_hover_tells_items_and_probability(opened):
+def test_hover_shows_items_and_probability(opened):
     from selenium.webdriver import ActionChains, Keys
     from selenium.webdriver.common.by import By
 
@@ -129,11 +129,11 @@ def test_hover_tells_items_and_probability(opened):
     assert text.endswith(": 1.00")  # the middle of the diagonal
     canvas.send_keys(Keys.ARROW_RIGHT)
     assert _texts(opened, "#hover") != [text]
-    colours = opened.execute_script(
+    colors = opened.execute_script(
         "const c = arguments[0]; const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
         "return new Set(d).size", canvas,
     )  # fmt: skip
-    assert colours > 10
+    assert colors > 10
 
 
 def test_clusters_are_sorted(opened):

@@ -135,7 +135,7 @@ def test_a_thousand_items_stay_small():
     assert "only the quick losses are compared" in text
 
 
-def test_many_items_are_cut_and_said_to_be():
+def test_many_items_are_cut_with_a_note():
     draws = epl.Draws(noisy(3000, 10, 4, np.random.default_rng(2)))
     best = epl.minimize(draws, rng=1)
     page = Page(build_report(best, draws, rng=1))
@@ -145,7 +145,7 @@ def test_many_items_are_cut_and_said_to_be():
     assert "2,000 of the 3,000 items, spread evenly, stand for all" in page.words
 
 
-def test_what_is_too_heavy_is_left_out_and_said_to_be(small, monkeypatch):
+def test_what_is_too_heavy_is_left_out_with_a_note(small, monkeypatch):
     monkeypatch.setattr(facts_module, "_HEAVY", 10)
     draws, best, _ = small
     words = Page(build_report(best, draws, rng=1)).words
@@ -177,7 +177,7 @@ def test_warnings_in_plain_words():
     assert "parts of the chains differ" in words
     draws = epl.Draws(z[0, :3])
     words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
-    assert "one chain only" in words
+    assert "only one chain" in words
     assert "too few draws" in words
 
 
@@ -193,17 +193,17 @@ def test_odd_draws(z):
 @pytest.mark.parametrize(
     ("z", "warning"),
     [
-        ([[0, 0, 1, 1, 2]], "There is one draw only"),
+        ([[0, 0, 1, 1, 2]], "There is only one draw"),
         ([[0, 0, 1, 1, 2]] * 100, "All draws are equal: did the sampler move?"),
-        ([[0]] * 100, "There is one item only"),
+        ([[0]] * 100, "There is only one item"),
     ],
 )
-def test_draws_that_say_nothing_are_warned_of(z, warning):
+def test_draws_that_say_nothing_give_a_warning(z, warning):
     words = Page(build_report(epl.minimize(z, rng=1), z, rng=1)).words
     assert f"Warning: {warning}" in words
-    for claim in ("Fine:", "R-hat of the loss", "a radius of", "It was proved optimal"):
+    for claim in ("Fine:", "R-hat of the loss", "a radius of", "proved optimal"):
         assert claim not in words
-    assert "nothing can be said on its uncertainty" in words
+    assert "nothing can be said about its uncertainty" in words
     for wrong in ("The 1 draws", "1 draws are", "the 1 items", "1 distinct partitions"):
         assert wrong not in words
 
@@ -221,7 +221,7 @@ def test_units_of_the_loss(small):
     assert "expected loss (nvi)" in nvi
 
 
-def test_several_groups_are_told_in_the_first_sentence():
+def test_the_first_sentence_mentions_several_groups():
     z = np.repeat([np.repeat([0, 1], 10), np.tile([0, 1], 10)], 50, axis=0)
     words = Page(build_report(epl.minimize(z, rng=1), z, rng=1)).words
     assert "but the draws fall into 2 groups and no single partition is a fair summary" in words
@@ -277,7 +277,8 @@ def test_brief(small):
     page = Page(build_report(best, draws, rng=1, brief=True))
     assert page.data["all"]["cluster"] == best.labels.tolist()
     assert page.data["all"]["per_mille"] is None
-    assert "Left out: the certainty of items" in page.words
+    assert "A brief page was asked for. Left out: the certainty of items" in page.words
+    assert "Ctrl-C" not in page.words
 
 
 def test_weights_and_own_loss():

@@ -28,6 +28,7 @@ _BAD_INPUT = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code: 0 fine, 2 bad input, 130 interrupted."""
     args = make_parser().parse_args(arguments)
+    # The report shows the command that made it.
     args.call = shlex.join(["epluribus", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         code = args.run(args) or 0
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _in_words_of_the_shell(error: Exception, args: Namespace) -> str:
     """The message in one line, with arguments by the names of their options: '--n-jobs', not 'n_jobs'."""
     message = " ".join(str(error).split())
+    # Only where it names an argument: "'k_max' must be at least 1", not the name of an item.
     for name in vars(args):
         message = message.replace(f"'{name}' must", f"'--{name.replace('_', '-')}' must")
     return message.replace(" None means", " Leaving it out means")

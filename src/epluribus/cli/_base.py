@@ -50,6 +50,7 @@ class Argument(NamedTuple):
     def add_to(self, parser: argparse.ArgumentParser) -> argparse.Action:
         """The argument as argparse has it."""
         names = self.name.split()
+        # argparse wants other settings for a switch, an option and an argument given by its place.
         if self.kind is bool:
             return parser.add_argument(*names, help=self.help, action="store_true")
         settings: dict[str, Any] = {"help": self.help, "type": self.kind, "choices": self.choices}
@@ -92,6 +93,7 @@ def make_parser(files: Any = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"epluribus {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, (summary, arguments, run) in _COMMANDS.items():
+        # argparse fills lines anew, so that line breaks of the docstring do not matter.
         *text, example = inspect.cleandoc(run.__doc__ or "").split("\n\n")
         made = commands.add_parser(name, help=summary, description=" ".join(text), epilog=example)
         made.set_defaults(run=run)

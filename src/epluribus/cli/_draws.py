@@ -70,25 +70,28 @@ _MATRIX = "write the matrix there (.npy, .csv or .npz; - is csv on standard outp
 def summarize(args: Namespace) -> int:
     """Find the partition with the smallest expected posterior loss.
 
-    DRAWS holds one draw a row, one item a column (csv with any common delimiter, with or without header,
+    DRAWS holds one draw per row, one item per column (csv with any common delimiter, with or without header,
     output of Stan, npy, npz, parquet, netCDF or zarr of ArviZ, R's rds).
 
     Example: epluribus summarize draws.csv --loss vi --out labels.csv. In a pipe:
     cat draws.csv | epluribus summarize - --out - > labels.csv
     """
+    # What cannot be written is said before the search, not after it.
     _refuse_two_answers(args)
     if args.out is not None and not is_stream(args.out):
         check_target(args.out, WRITABLE)
     draws = _read(args)
     best = _minimize(args, draws)
-    # Certainty takes time, and who interrupts wants the labels now.
+    # Certainty takes time; a user who interrupts wants the labels now.
     certainty = None if best.interrupted else draws
     if is_stream(args.out):
+        # The labels are for the next program in the pipe, the summary for the user.
         write_columns(sys.stdout, columns(best, certainty))
         print(best, file=sys.stderr)
     else:
         written = ""
         if args.out is not None:
+            # Other files have no column for the certainty.
             has_column = args.out.suffix.lower() in WITH_COLUMNS
             write_estimate(args.out, best, certainty if has_column else None)
             written = f"\n  labels written to {args.out}"
@@ -106,11 +109,12 @@ def summarize(args: Namespace) -> int:
 def compare(args: Namespace) -> None:
     """Loss between two partitions of the same items.
 
-    A and B are files of labels: one label a line, or what summarize --out writes: a csv with the columns
+    A and B are files of labels: one label per line, or what summarize --out writes, a csv with the columns
     item and cluster. Items are matched by name where both files name them.
 
     Example: epluribus compare labels.csv truth.txt --loss vi
     """
+    # In the order of the first file.
     a, b = match_items(read_labels(args.a), read_labels(args.b), args.a, args.b)
     names = _LOSSES if args.loss is None else (args.loss,)
     values = {name: epl.loss(a, b, name) for name in names}
@@ -155,16 +159,16 @@ def psm(args: Namespace) -> None:
     *_DRAWS,
     _LOSS,
     Argument("--level", "smallest probability of the ball (default: 0.95)", float, 0.95),
-    Argument("--labels", "file of labels to centre it on, in place of a search", Path),
+    Argument("--labels", "file of labels to center it on, in place of a search", Path),
     SEED,
     N_JOBS,
     JSON,
 )
 def ball(args: Namespace) -> None:
-    """Find the best partition and the smallest ball around it that holds so much of the posterior.
+    """Find the best partition and the smallest ball around it of at least a given probability.
 
-    The partitions at its edge are the most distant, and the most distant of those with fewest and with
-    most clusters.
+    With it come the partitions at its edge: the most distant, and the most distant of those with fewest and
+    with most clusters.
 
     Example: epluribus ball draws.csv --loss vi --level 0.9
     """
@@ -225,8 +229,9 @@ def report(args: Namespace) -> int:
     check_target(args.out, (".html",))
     need("jinja2", "report", "The report")  # a missing package is said now, not after a long search
     draws = _read(args)
+    # The first Ctrl-C ends the search or the step it meets, and the page is still written.
     with Interrupts(
-        "interrupted; the page is written with what is there (once more ends at once)",
+        "interrupted; the page is written with what is known so far (Ctrl-C again ends at once)",
         "ended; no page was written",
     ) as interrupts:
         best = _minimize(args, draws)
@@ -240,11 +245,13 @@ def report(args: Namespace) -> int:
         )
     data = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
     answer(args, data, f"{best}\n  page written to {args.out}")
+    # The page is there, but a script must see that it is not whole.
     return INTERRUPTED if interrupts.count else 0
 
 
 def _read(args: Namespace) -> epl.Draws:
     draws = epl.read_draws(args.draws, **given(args, "burn", "thin", "var"))
+    # A guess of the reader is shown, so that a wrong one is noticed.
     if draws.variable is not None and args.var is None:
         print(f"epluribus: labels are read from the variable '{draws.variable}'", file=sys.stderr)
     return draws

@@ -1,4 +1,4 @@
-"""The commands that make draws (sample, reproduce, demo) and those about the package itself."""
+"""The commands that make draws (sample, reproduce, demo) and those that describe the package."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _AS_PRINTED = "the settings printed in the paper, where others give its results"
     Argument("--n-nodes", "number of nodes, for the edges of an sbm", int),
     Argument("--moves", _MOVES, str, "default", values=SCHEDULES),
     SEED,
-    Argument("--n-jobs", "threads (default: one a chain, all cores)", int),
+    Argument("--n-jobs", "threads (default: one per chain, at most all cores)", int),
     Argument("--checkpoint", "save the run there every minute", Path),
     Argument("--resume", "continue a checkpoint", Path),
     JSON,
@@ -53,13 +53,14 @@ _AS_PRINTED = "the settings printed in the paper, where others give its results"
 def sample(args: Namespace) -> int:
     """Draw partitions from the posterior of a model of the data in FILE (csv or npy).
 
-    gaussian: one item a line, one number or several; sbm: a square matrix of 0 and 1, or edges in two
+    gaussian: one item per line, one number or several; sbm: a square matrix of 0 and 1, or edges in two
     columns, nodes counted from 0; lbm: a matrix of 0 and 1. Burn-in and thinning count single updates: a
     sweep over N items is N steps.
 
     Example: epluribus sample gaussian y.csv --out draws.npz && epluribus summarize draws.npz
     """
     check_target(args.out, (".npz",))
+    # Only a network has nodes; the model would not know the argument.
     options = given(args, "prior", "k_max")
     if args.n_nodes is not None:
         if args.model != "sbm":
@@ -93,17 +94,19 @@ def sample(args: Namespace) -> int:
 def reproduce(args: Namespace) -> None:
     """Carry out one of the paper's three applications.
 
-    It has data, sampler, optimal partitions, tables and pictures, with each fact that the paper states beside
-    ours. Writes a folder with summary.md, labels.csv, draws.npz and the pictures.
+    From the data to draws, optimal partitions, tables and pictures, with each fact that the paper states
+    beside ours. It writes a folder with summary.md, labels.csv, draws.npz and the pictures.
 
     Example: epluribus reproduce congress --out votes
     """
     from epluribus.studies.folder import check_folder
 
+    # Before the work, which takes minutes.
     folder = check_folder(args.out or Path(f"epluribus-{args.study}"))
     options = given(args, "data", "quick", "as_printed", "n_jobs")
     study = epl.studies.reproduce(args.study, rng=args.seed, progress=not args.json, **options)
     files = [path.name for path in study.write(folder)]
+    # A fact as a mapping from the heading of the table to its cell.
     facts = [dict(zip(study.facts.head, map(str, row), strict=True)) for row in study.facts.rows]
     data = {"study": study.name, "facts": facts, "folder": str(folder), "files": files}
     answer(args, data, f"{study}\n\nWritten to {folder}: {', '.join(files)}")
@@ -114,7 +117,7 @@ def reproduce(args: Namespace) -> None:
     Argument("--out", "folder (default: epluribus-demo)", Path, Path("epluribus-demo")),
 )
 def demo(args: Namespace) -> None:
-    """Sample partitions of the galaxies on board, find the best one, write pictures and a summary.
+    """Sample partitions of the built-in galaxies, find the best one, write pictures and a summary.
 
     It is the short setting of 'reproduce galaxies'.
 
@@ -138,7 +141,7 @@ def losses(args: Namespace) -> None:
 def datasets(args: Namespace) -> None:
     """Names of the data of the paper's applications, with a line on each.
 
-    'epluribus reproduce NAME' analyses them; in Python they are loaded by epl.datasets.
+    'epluribus reproduce NAME' analyzes them; in Python epl.datasets loads them.
 
     Example: epluribus datasets
     """

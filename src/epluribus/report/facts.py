@@ -89,6 +89,7 @@ def gather(
     # generator of their own spawns the children that this one would spawn first.
     seed: Any = copy.deepcopy(rng.bit_generator.seed_seq)
     modes_rng = np.random.default_rng(seed)
+    # By the field of Facts that it fills: what the page calls the step, and the step itself.
     steps: dict[str, tuple[str, Callable[[], Any]]] = {
         "items": (
             "the certainty of items",
@@ -120,11 +121,12 @@ def gather(
             lambda: uncertainty.certificate(best, draws, time_limit=_SECONDS, n_jobs=n_jobs),
         ),
     }
+    # A step that would take minutes is left out before the bar is drawn: the bar counts what is done.
     notes, found = [], {}
     for name in _too_heavy(draws):
         del steps[name]
         notes.append(
-            f"{_LEFT_OUT[name]} because they would take long: "
+            f"{_LEFT_OUT[name]} because they would take too long: "
             f"{count(draws.n_distinct, 'distinct draw')} of {count(draws.n_items, 'item')} with up to "
             f"{int(draws.n_clusters.max()):,} clusters."
         )
@@ -135,11 +137,9 @@ def gather(
         for number, (name, (_, step)) in enumerate(() if brief else steps.items(), 1):
             try:
                 found[name] = step()
-            except TimeoutError:
+            except TimeoutError:  # only the modes have a limit that is an error
                 found[name] = None
-                notes.append(
-                    f"{_LEFT_OUT[name]}: they were not found within {_MODES_SECONDS:g} s."
-                )
+                notes.append(f"{_LEFT_OUT[name]}: they were not found within {_MODES_SECONDS:g} s.")
             bar.show(number, {})
             stopper.check()  # a Ctrl-C that the user's progress function met
     except KeyboardInterrupt:
@@ -148,14 +148,15 @@ def gather(
         bar.close()
     left_out = [what for name, (what, _) in steps.items() if name not in found]
     if left_out:
-        notes.append(
-            f"Ctrl-C was pressed before all was computed. Left out: {sentence_list(left_out)}."
-        )
+        asked = brief and not best.interrupted
+        why = "A brief page was asked for" if asked else "Ctrl-C was pressed before the end"
+        notes.append(f"{why}. Left out: {sentence_list(left_out)}.")
     return Facts(best, draws, bound, n_clusters, **found, notes=tuple(notes))
 
 
 def _too_heavy(draws: Draws) -> list[str]:
     """The steps that would take minutes, for these draws."""
+    # A search takes some ten sweeps over all labels.
     if draws.n_items * draws.n_distinct > _HEAVY:
         return list(_LEFT_OUT)
     # Two draws are compared through the contingency table of their clusters.

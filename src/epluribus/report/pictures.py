@@ -35,11 +35,11 @@ _LINES = 100
 _NAME_LENGTH = 80
 """Characters of an item's name that are shown."""
 _BARS, _BAR_NAMES = 40, 20
-"""Most bars that are told apart on a page, and most names that have room below them."""
+"""Most bars on the page, and most names with room below them."""
 _BAR_WIDTH, _BARS_WIDTH, _VALUE_WIDTH = 56.0, 640.0, 32
 """Widest bar, all bars together, and the narrowest bar with room for its value above."""
 _POINTS = 300
-"""Points of the line of a chain: about one per two pixels."""
+"""Most points of a line: about one per two pixels."""
 
 
 def short(name: str) -> str:
@@ -52,11 +52,13 @@ def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str
     # Clusters from the largest to the smallest; the rank of a cluster is its place in that order.
     rank = np.argsort(np.argsort(-best.sizes, kind="stable"))
     order = np.argsort(rank[best.labels], kind="stable")
+    # Of many items some stand for all, spread evenly, so that large clusters stay large.
     if len(order) > _ITEMS:
         order = order[_even_edges(len(order) - 1, _ITEMS - 1)]
     matrix = psm(Draws(draws.distinct[:, order], weights=draws.weights), n_jobs=n_jobs)
     leaves = _similar_side_by_side(matrix, best.labels[order])
     order, matrix = order[leaves], matrix[np.ix_(leaves, leaves)]
+    # The mean over a block of cells is its sum over the product of its widths.
     edges = _even_edges(len(order), CELLS)
     widths = np.diff(edges)
     sums = np.add.reduceat(np.add.reduceat(matrix, edges[:-1], axis=0), edges[:-1], axis=1)
@@ -89,6 +91,7 @@ def _similar_side_by_side(matrix: NDArray[np.float64], labels: IntArray) -> IntA
     """An order that keeps the clusters and puts similar items of one cluster next to each other."""
     from scipy.cluster.hierarchy import leaves_list, linkage
 
+    # Items that are nearly always together are neighbors in a tree of average linkage.
     blocks = np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1)
     for number, block in enumerate(blocks):
         if len(block) > 2:
@@ -109,7 +112,7 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
     # Leave out the thin tails, then join neighbors where there are still too many bars.
     kept = np.flatnonzero(k.probabilities >= 0.001 * k.probabilities.max())
     values = k.values[kept[0] : kept[-1] + 1]
-    step = -(-len(values) // _BARS)
+    step = -(-len(values) // _BARS)  # rounded up
     masses = np.add.reduceat(
         k.probabilities[kept[0] : kept[-1] + 1], np.arange(0, len(values), step)
     )
@@ -148,7 +151,7 @@ def trace_of_loss(draws: Draws, values: NDArray[np.float64]) -> dict[str, Any]:
     left, right, top, floor = 74.0, 692.0, 30.0, 176.0
 
     def height(value: Any) -> Any:
-        if high == low:
+        if high == low:  # a line in the middle
             return (top + floor) / 2 + 0 * value
         return floor - (floor - top) * (value - low) / (high - low)
 
@@ -170,8 +173,10 @@ def nice_ticks(low: float, high: float) -> list[float]:
     """Three to six round numbers from low to high; one if they are equal."""
     if not high > low:
         return [low]
+    # The largest of 5, 2, 1, 0.5, 0.2 times a power of ten that leaves room for three ticks.
     power = 10.0 ** np.floor(np.log10((high - low) / 2))
     for step in (power * factor for factor in (5.0, 2.0, 1.0, 0.5, 0.2)):
+        # A tick on the border must not be lost to rounding.
         numbers = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1)
         if len(numbers) >= 3:
             return [float(number * step) + 0.0 for number in numbers]  # no -0

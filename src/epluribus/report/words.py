@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 
     from epluribus.report.facts import Facts
 
-__all__ = ["Check", "answer", "checks", "degenerate", "k_sentence", "methods", "number", "share"]
+__all__ = [
+    "Check",
+    "answer",
+    "checks",
+    "degenerate",
+    "items_note",
+    "k_sentence",
+    "methods",
+    "number",
+    "share",
+]
 
 _RHAT = 1.01
 """Largest R-hat of chains that have mixed (Vehtari et al. 2021)."""
@@ -73,12 +83,12 @@ def _interval(facts: Facts) -> str:
 
 
 def degenerate(facts: Facts) -> str:
-    """Why the draws say nothing on uncertainty; empty if they do."""
+    """Why the draws say nothing about uncertainty; empty if they do."""
     draws = facts.draws
     if draws.n_items == 1:
-        return "There is one item only: there is nothing to part."
+        return "There is only one item: there is nothing to cluster."
     if draws.n_draws == 1:
-        return "There is one draw only: it says nothing on how sure the partition is."
+        return "There is only one draw: it says nothing about how certain the partition is."
     if int((draws.weights > 0).sum()) == 1:
         return "All draws are equal: did the sampler move?"
     return ""
@@ -94,13 +104,15 @@ def answer(facts: Facts) -> str:
         text = f"The partition of the {items} has {has}{largest}. {problem}"
         if facts.draws.n_items == 1:
             return text
-        return f"{text} What is said below of uncertainty is that of these draws, which have none."
+        return f"{text} What follows on uncertainty describes these draws, which have none."
+    # One partition is not the answer where there are several modes: that comes first.
     several = ""
     if facts.modes is not None and facts.modes.chosen and facts.modes.n_modes > 1:
         several = (
             f", but the draws fall into {facts.modes.n_modes} groups and no single partition is a "
             "fair summary: see Modes"
         )
+    # A search is no proof: 'that were tried', not 'of all partitions'.
     tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
     text = (
         f"The best single partition of the {items} has {has}{largest}{several}. Of all partitions "
@@ -109,7 +121,8 @@ def answer(facts: Facts) -> str:
         f"number of clusters is {_interval(facts)} with probability {share(facts.n_clusters.mass)}. "
     )
     if facts.items is None:
-        return text + "Ctrl-C was pressed before all was computed: what is missing is left out."
+        return text + "Much of the page is left out: see the notes under diagnostics."
+    # The support of an item is the mean probability that it is with each other item of its cluster.
     unsure = int((facts.items.support < _SURE).sum())
     if not unsure:
         return (
@@ -136,11 +149,26 @@ def k_sentence(facts: Facts) -> str:
     )
 
 
+def items_note(facts: Facts, at_most: int) -> str:
+    """Which items the table shows, where it has room for `at_most`."""
+    n = len(facts.best.labels)
+    if facts.items is None:
+        shown = f"The first {at_most:,} of {n:,} items" if n > at_most else count(n, "item")
+        return f"{shown}; how certain they are was left out: see the notes under diagnostics."
+    if n <= at_most:
+        return f"All {count(n, 'item')}, the least certain first." if n > 1 else ""
+    return (
+        f"The {at_most:,} least certain of {n:,} items; the others are more certain. "
+        "`best.write_labels('labels.csv', draws)` writes all of them."
+    )
+
+
 def checks(facts: Facts) -> list[Check]:
     """What speaks against the draws, the search and the summary, then what speaks for them."""
     problem = degenerate(facts)
     if problem:
         return [Check(False, problem)]
+    # What the search and the summary are worth depends on the chains, so they come first.
     found = [*_chain_checks(facts), *_search_checks(facts), *_summary_checks(facts)]
     return sorted(found, key=lambda check: check.fine)
 
@@ -152,9 +180,10 @@ def _chain_checks(facts: Facts) -> Iterator[Check]:
     if error.n_chains == 1:
         yield Check(
             False,
-            "There is one chain only. One chain cannot show whether another would have found a "
-            "different answer: run at least two, better four, from different starts.",
+            "There is only one chain. One chain cannot show whether another would have found a "
+            "different answer: run at least two, preferably four, from different starts.",
         )
+    # Split R-hat needs two draws in each half of a chain.
     if math.isnan(error.rhat):
         yield Check(False, "There are too few draws in a chain to judge whether it has mixed.")
         return
@@ -166,6 +195,7 @@ def _chain_checks(facts: Facts) -> Iterator[Check]:
         "the beginning, or run more chains."
     )
     yield Check(mixed, f"R-hat of the loss is {error.rhat:.3f}{verdict}")
+    # Neighboring draws resemble each other: a thousand may be worth ten.
     enough = error.ess >= _ESS
     advice = "" if enough else f", fewer than the {_ESS} often advised: run the sampler longer"
     yield Check(
@@ -174,6 +204,7 @@ def _chain_checks(facts: Facts) -> Iterator[Check]:
         f"expected loss{advice}.",
     )
     if error.n_chains > 1:
+        # The largest of many differences is large by chance too: it is compared with what chance gives.
         agree = error.disagreement <= error.expected_disagreement
         pair = "" if error.pair is None else f" (items {error.pair[0]} and {error.pair[1]})"
         verdict = (
@@ -194,11 +225,12 @@ def _search_checks(facts: Facts) -> Iterator[Check]:
         yield Check(
             False, "The search was stopped early: a longer one may find a better partition."
         )
+    # The partition found for another loss can turn out better for this one: the search has missed it.
     if table is not None:
         winner = int(np.argmin(table.expected_losses[:, 0]))
         if table.expected_losses[winner, 0] < best.expected_loss * (1 - _ROUNDING):
             why = (
-                f"It was not searched for among partitions {facts.bound} only."
+                f"Its search was not limited to partitions {facts.bound}."
                 if facts.bound
                 else "Search with more starts, and without a bound on the number of clusters."
             )
@@ -212,6 +244,7 @@ def _search_checks(facts: Facts) -> Iterator[Check]:
 
 
 def _summary_checks(facts: Facts) -> Iterator[Check]:
+    # Without silhouettes no other number of modes was tried, and there is no verdict.
     if facts.modes is not None and facts.modes.silhouettes:
         yield Check(facts.modes.n_modes == 1, facts.modes.sentence)
     k, mine = facts.n_clusters, facts.best.n_clusters
@@ -232,14 +265,15 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
         what = (
             "the only draw"
             if draws.n_draws == 1
-            else f"the partition that all {count(draws.n_draws, 'draw')} are equal to"
+            else f"the partition that all {count(draws.n_draws, 'draw')} share"
         )
         return (
             f"The estimate of the partition of the {items}, made with epluribus {__version__}, is "
-            f"{what}, with {has}. The draws do not vary, so that nothing can be said on its uncertainty.",
+            f"{what}, with {has}. The draws do not vary, so nothing can be said about its uncertainty.",
             [_RASTELLI],
         )
     chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
+    # A user's own loss has no title.
     loss = best.loss.title or f"the loss '{best.loss.name}'"
     among = facts.bound or "with any number of clusters"
     runs = f" of {count(len(best.runs), 'run')}" if best.runs else ""
@@ -259,6 +293,7 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
         )
         references.append(_VEHTARI)
     text += ". "
+    # Each part that was left out is left out here too, with its reference.
     if ball is not None:
         text += (
             f"The {100 * ball.level:g} % credible ball around it (Wade & Ghahramani 2018) has a radius "
@@ -273,9 +308,9 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
     if found is not None and found.relative_gap <= _WORTH_SAYING:
         above = found.verdict.removeprefix("within ")
         text += (
-            " It was proved optimal for these draws."
+            " The estimate was proved optimal for these draws."
             if found.proved
-            else f" Its expected loss is at most {above} above the smallest possible for these draws."
+            else f" The expected loss is at most {above} above the smallest possible for these draws."
         )
     if facts.modes is not None and facts.modes.n_modes > 1:
         text += (
