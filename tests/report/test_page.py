@@ -133,6 +133,16 @@ def test_a_thousand_items_stay_small():
     assert data["heatmap"]["edges"][-1] == 1000
     assert len(data["items"]["name"]) == 1000
     assert "only the quick losses are compared" in text
+    head = {content for content in Page(text).text if content.startswith("E\N{NO-BREAK SPACE}")}
+    assert head == {"E\N{NO-BREAK SPACE}binder", "E\N{NO-BREAK SPACE}vi"}
+
+
+@pytest.mark.parametrize("n_clusters", [3, 120])
+def test_lines_between_very_many_clusters_would_hide_the_cells(n_clusters):
+    z = np.arange(120) % n_clusters
+    page = Page(build_report(epl.minimize([z, z, z[::-1]], rng=1), [z, z, z[::-1]], rng=1))
+    assert page.data["heatmap"]["lines"] == (n_clusters == 3)
+    assert ("lines separate the clusters" in page.words) == (n_clusters == 3)
 
 
 def test_many_items_are_cut_with_a_note():
