@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import epluribus as epl
+from terminal import PATIENCE
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -149,6 +150,8 @@ def test_clusters_are_sorted(opened):
 
 def test_pictures_and_labels_are_saved(opened):
     """What the links hand over, caught before the browser asks where to put it."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
     opened.execute_script(
         "window.saved = {}; HTMLAnchorElement.prototype.click = function () {"
         " const name = this.download; window.saved[name] = null;"
@@ -156,8 +159,12 @@ def test_pictures_and_labels_are_saved(opened):
         "for (const link of document.querySelectorAll('a.save'))"
         " link.dispatchEvent(new MouseEvent('click', {cancelable: true}));"
     )
-    opened.execute_async_script("setTimeout(arguments[0], 1000)")
-    saved = opened.execute_script("return window.saved")
+    saved = WebDriverWait(opened, PATIENCE).until(
+        lambda browser: browser.execute_script(
+            "const texts = Object.values(window.saved);"
+            "return texts.length === 4 && texts.every((text) => text !== null) && window.saved"
+        )
+    )
     assert set(saved) == {"labels.csv", "similarity.png", "trace.svg", "clusters.svg"}
     assert saved["trace.svg"].startswith("<svg ")
     assert "stroke: rgb(" in saved["trace.svg"]
@@ -171,9 +178,10 @@ def test_pictures_and_labels_are_saved(opened):
 
 def test_copy(opened):
     from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
 
     opened.find_element(By.CSS_SELECTOR, "button[data-copy]").click()
-    opened.execute_async_script("setTimeout(arguments[0], 200)")
+    WebDriverWait(opened, PATIENCE).until(lambda browser: _texts(browser, "#copied") != [""])
     assert _texts(opened, "#copied")[0] in ("Copied.", "Selected: press Ctrl+C.")
 
 

@@ -355,6 +355,8 @@ def test_command(tmp_path, capsys):
         "1",
         "--title",
         "A < B",
+        "--k-max",
+        "3",
     ]
     assert main(arguments) == 0
     assert f"page written to {out}" in capsys.readouterr().out
@@ -362,6 +364,7 @@ def test_command(tmp_path, capsys):
     assert "epluribus report " in page.words
     assert "--seed 1" in page.words
     assert "A < B" in page.words
+    assert "over all partitions with at most 3 clusters" in page.words
     assert main([*arguments, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["out"] == str(out)

@@ -93,7 +93,7 @@ def make_parser(files: Any = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"epluribus {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, (summary, arguments, run) in _COMMANDS.items():
-        # argparse fills lines anew, so that line breaks of the docstring do not matter.
+        # argparse breaks lines anew, so that those of the docstring do not matter.
         *text, example = inspect.cleandoc(run.__doc__ or "").split("\n\n")
         made = commands.add_parser(name, help=summary, description=" ".join(text), epilog=example)
         made.set_defaults(run=run)

@@ -99,6 +99,7 @@ def reproduce(args: Namespace) -> None:
 
     Example: epluribus reproduce congress --out votes
     """
+    # Here, so that other commands start without the studies.
     from epluribus.studies.folder import check_folder
 
     # Before the work, which takes minutes.

@@ -38,6 +38,18 @@ _SECONDS = 10.0
 """Limit on the search for each other loss, and on the lower bound."""
 _MODES_SECONDS = 20.0
 """Limit on the modes; above it they are left out, so that those shown never depend on the clock."""
+_STEP_NAMES = {
+    "items": "the certainty of items",
+    "clusters": "the solidity of clusters",
+    "ball": "the credible ball",
+    "values": "the trace of the loss",
+    "error": "the diagnostics of the chains",
+    "heatmap": "the similarity matrix",
+    "comparison": "other losses",
+    "modes": "modes",
+    "certificate": "the certificate",
+}
+"""What the page calls the steps, by the field of `Facts` that each fills."""
 _LEFT_OUT = {
     "comparison": "Estimates for other losses are left out",
     "modes": "Modes are left out (the command `epluribus modes` finds them)",
@@ -85,42 +97,7 @@ def gather(
 
     The first Ctrl-C leaves out the step it meets and all that follow; `brief` leaves out all.
     """
-    # The modes are those that `epluribus modes` finds with the same seed, whatever comes before them: a
-    # generator of their own spawns the children that this one would spawn first.
-    seed: Any = copy.deepcopy(rng.bit_generator.seed_seq)
-    modes_rng = np.random.default_rng(seed)
-    # By the field of Facts that it fills: what the page calls the step, and the step itself.
-    steps: dict[str, tuple[str, Callable[[], Any]]] = {
-        "items": (
-            "the certainty of items",
-            lambda: uncertainty.items(best, draws, n_jobs=n_jobs),
-        ),
-        "clusters": (
-            "the solidity of clusters",
-            lambda: uncertainty.clusters(best, draws, n_jobs=n_jobs),
-        ),
-        "ball": ("the credible ball", lambda: uncertainty.credible_ball(best, draws, level)),
-        "values": (
-            "the trace of the loss",
-            lambda: draw_losses(best.labels, draws, best.loss)[draws.index],
-        ),
-        "error": (
-            "the diagnostics of the chains",
-            lambda: uncertainty.error(best, draws, n_jobs=n_jobs),
-        ),
-        "heatmap": ("the similarity matrix", lambda: heatmap(best, draws, n_jobs)),
-        "comparison": ("other losses", lambda: _other_losses(best, draws, rng, n_jobs)),
-        "modes": (
-            "modes",
-            lambda: uncertainty.modes(
-                draws, best.loss, rng=modes_rng, n_jobs=n_jobs, time_limit=_MODES_SECONDS
-            ),
-        ),
-        "certificate": (
-            "the certificate",
-            lambda: uncertainty.certificate(best, draws, time_limit=_SECONDS, n_jobs=n_jobs),
-        ),
-    }
+    steps = _steps(best, draws, level, rng, n_jobs)
     # A step that would take minutes is left out before the bar is drawn: the bar counts what is done.
     notes, found = [], {}
     for name in _too_heavy(draws):
@@ -131,27 +108,54 @@ def gather(
             f"{int(draws.n_clusters.max()):,} clusters."
         )
     n_clusters = finish(lambda: uncertainty.n_clusters_posterior(draws, best, level=level))
+    # A user's progress function runs in `show`; a Ctrl-C that meets it is kept by the stopper.
     stopper = Stopper()
     bar = make_progress(progress, len(steps), "report", stopper)
     try:
-        for number, (name, (_, step)) in enumerate(() if brief else steps.items(), 1):
+        for number, (name, step) in enumerate(() if brief else steps.items(), 1):
             try:
                 found[name] = step()
             except TimeoutError:  # only the modes have a limit that is an error
                 found[name] = None
                 notes.append(f"{_LEFT_OUT[name]}: they were not found within {_MODES_SECONDS:g} s.")
             bar.show(number, {})
-            stopper.check()  # a Ctrl-C that the user's progress function met
+            stopper.check()
     except KeyboardInterrupt:
         pass  # what was not found is named below
     finally:
         bar.close()
-    left_out = [what for name, (what, _) in steps.items() if name not in found]
+    left_out = [_STEP_NAMES[name] for name in steps if name not in found]
     if left_out:
+        # The command makes a brief page after a search that was interrupted.
         asked = brief and not best.interrupted
         why = "A brief page was asked for" if asked else "Ctrl-C was pressed before the end"
         notes.append(f"{why}. Left out: {sentence_list(left_out)}.")
     return Facts(best, draws, bound, n_clusters, **found, notes=tuple(notes))
+
+
+def _steps(
+    best: Estimate, draws: Draws, level: float, rng: np.random.Generator, n_jobs: int | None
+) -> dict[str, Callable[[], Any]]:
+    """What is computed, in this order, by the field of `Facts` that it fills."""
+    # The modes are those that `epluribus modes` finds with the same seed, whatever comes before them: a
+    # generator of their own spawns the children that this one would spawn first.
+    seed: Any = copy.deepcopy(rng.bit_generator.seed_seq)
+    modes_rng = np.random.default_rng(seed)
+    return {
+        "items": lambda: uncertainty.items(best, draws, n_jobs=n_jobs),
+        "clusters": lambda: uncertainty.clusters(best, draws, n_jobs=n_jobs),
+        "ball": lambda: uncertainty.credible_ball(best, draws, level),
+        "values": lambda: draw_losses(best.labels, draws, best.loss)[draws.index],
+        "error": lambda: uncertainty.error(best, draws, n_jobs=n_jobs),
+        "heatmap": lambda: heatmap(best, draws, n_jobs),
+        "comparison": lambda: _other_losses(best, draws, rng, n_jobs),
+        "modes": lambda: uncertainty.modes(
+            draws, best.loss, rng=modes_rng, n_jobs=n_jobs, time_limit=_MODES_SECONDS
+        ),
+        "certificate": lambda: uncertainty.certificate(
+            best, draws, time_limit=_SECONDS, n_jobs=n_jobs
+        ),
+    }
 
 
 def _too_heavy(draws: Draws) -> list[str]:
@@ -173,5 +177,6 @@ def _other_losses(
         is_quick = draws.n_items <= ALL_LOSSES or losses.get(name).linear
         if is_quick and name != best.loss.name:
             estimates.append(minimize(draws, name, rng=rng, n_jobs=n_jobs, time_limit=_SECONDS))
+            # The search returns the best so far, which is no estimate to compare with.
             raise_if_interrupted(estimates[-1])
     return set_side_by_side(draws, estimates)

@@ -63,6 +63,7 @@ def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str
     widths = np.diff(edges)
     sums = np.add.reduceat(np.add.reduceat(matrix, edges[:-1], axis=0), edges[:-1], axis=1)
     levels = np.rint(_LEVELS * sums / np.outer(widths, widths)).clip(0, _LEVELS).astype(np.uint8)
+    # A cut is where the cluster changes from one item to the next.
     labels = best.labels[order]
     cuts = np.flatnonzero(np.diff(labels)) + 1
     return {
@@ -116,6 +117,7 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
     masses = np.add.reduceat(
         k.probabilities[kept[0] : kept[-1] + 1], np.arange(0, len(values), step)
     )
+    # Few bars are not stretched over the whole width.
     slot = min(_BAR_WIDTH, _BARS_WIDTH / len(masses))
     top, floor = 24.0, 164.0
     bars = []

@@ -77,7 +77,7 @@ def page_values(facts: Facts) -> dict[str, Any]:
         "versions": (
             f"epluribus {__version__}, NumPy {np.__version__}, Python {platform.python_version()}"
         ),
-        # For the script.
+        # For the script, as JSON: items to search and sort, cells to paint, labels to save.
         "data": {
             "heatmap": facts.heatmap,
             "items": items,
@@ -129,6 +129,7 @@ def _clusters(facts: Facts) -> _Table:
 def _items(facts: Facts) -> dict[str, list[Any]]:
     """Columns of the table of items, the uncertain ones first."""
     best, table, names = facts.best, facts.items, facts.draws.item_names
+    # Without their certainty, items are listed in their own order.
     order = (np.arange(len(names)) if table is None else table.order)[:_ITEMS]
     # All columns are there on a brief page too: the script sorts by any of them.
     unknown: list[Any] = [None] * len(order)

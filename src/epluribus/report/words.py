@@ -71,6 +71,7 @@ def number(value: float, digits: int = 4) -> str:
 
 def share(probability: float) -> str:
     """A probability with two digits, never rounded to 0 or 1."""
+    # Below 0.005 two digits would be 0.00, from 0.995 on 1.00.
     if 0 < probability < 0.005:
         return "below 0.01"
     return "above 0.99" if 0.995 <= probability < 1 else f"{probability:.2f}"
@@ -89,6 +90,7 @@ def degenerate(facts: Facts) -> str:
         return "There is only one item: there is nothing to cluster."
     if draws.n_draws == 1:
         return "There is only one draw: it says nothing about how certain the partition is."
+    # Of the distinct partitions, those of weight 0 do not count.
     if int((draws.weights > 0).sum()) == 1:
         return "All draws are equal: did the sampler move?"
     return ""
@@ -139,6 +141,7 @@ def answer(facts: Facts) -> str:
 def k_sentence(facts: Facts) -> str:
     """What the bars of the number of clusters show."""
     k, mine = facts.n_clusters, facts.best.n_clusters
+    # There are no bars then: the sentence stands alone.
     if k.probability(k.mode) == 1:
         other = "" if mine == k.mode else f"; the estimate has {mine}"
         return f"Every draw has {count(k.mode, 'cluster')}{other}."
@@ -267,6 +270,7 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
             if draws.n_draws == 1
             else f"the partition that all {count(draws.n_draws, 'draw')} share"
         )
+        # Error, ball and modes of draws that do not vary would be numbers without meaning.
         return (
             f"The estimate of the partition of the {items}, made with epluribus {__version__}, is "
             f"{what}, with {has}. The draws do not vary, so nothing can be said about its uncertainty.",
@@ -276,6 +280,7 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
     # A user's own loss has no title.
     loss = best.loss.title or f"the loss '{best.loss.name}'"
     among = facts.bound or "with any number of clusters"
+    # Partitions of few items are enumerated: there are no runs.
     runs = f" of {count(len(best.runs), 'run')}" if best.runs else ""
     early = "" if best.converged else ", which was stopped early"
     text = (
@@ -318,4 +323,4 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
             "(Balocchi & Wade 2025)."
         )
         references.append(_BALOCCHI)
-    return text, sorted(references)
+    return text, sorted(references)  # by author
