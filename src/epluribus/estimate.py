@@ -265,7 +265,7 @@ class Estimate:
         path : str or Path
             The file, ending in .html.
         **options
-            `title`, `call`, `level`, `rng`, `n_jobs`, `progress`, `brief`: see
+            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`, `brief`: see
             `epluribus.report.write_report`.
 
         Returns
