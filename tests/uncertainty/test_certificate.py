@@ -1,11 +1,11 @@
 import math
 
-import naive_uncertainty as naive
 import numpy as np
 import pytest
 from hypothesis import given
 
 import epluribus as epl
+import naive_uncertainty as naive
 import strategies
 from epluribus._parallel import Stopper
 from epluribus.uncertainty import _bounds, _certificate, certificate

@@ -1,11 +1,11 @@
 import sys
 
-import naive_uncertainty as naive
 import numpy as np
 import pytest
 from hypothesis import given
 
 import epluribus as epl
+import naive_uncertainty as naive
 import strategies
 from epluribus.uncertainty import _similarity, clusters, items
 

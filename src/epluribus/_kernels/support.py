@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.members import Sets
+from epluribus._kernels.rings import Sets
 
 __all__ = ["Shares", "cluster_recovery", "item_support", "members_support"]
 
