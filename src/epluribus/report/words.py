@@ -9,6 +9,7 @@ import numpy as np
 
 from epluribus._text import count, span
 from epluribus._version import __version__
+from epluribus.diagnostics import RHAT_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +28,6 @@ __all__ = [
     "share",
 ]
 
-_RHAT = 1.01
-"""Largest R-hat of chains that have mixed (Vehtari et al. 2021)."""
 _ESS = 400
 """Effective draws that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
 _SURE = 0.5
@@ -190,11 +189,11 @@ def _chain_checks(facts: Facts) -> Iterator[Check]:
     if math.isnan(error.rhat):
         yield Check(False, "There are too few draws in a chain to judge whether it has mixed.")
         return
-    mixed = error.rhat <= _RHAT
+    mixed = error.rhat <= RHAT_LIMIT
     verdict = (
         ": parts of the chains look alike."
         if mixed
-        else f", above {_RHAT}: parts of the chains differ. Run the sampler longer, leave out more at "
+        else f", above {RHAT_LIMIT}: parts of the chains differ. Run the sampler longer, leave out more at "
         "the beginning, or run more chains."
     )
     yield Check(mixed, f"R-hat of the loss is {error.rhat:.3f}{verdict}")
@@ -207,19 +206,7 @@ def _chain_checks(facts: Facts) -> Iterator[Check]:
         f"expected loss{advice}.",
     )
     if error.n_chains > 1:
-        # The largest of many differences is large by chance too: it is compared with what chance gives.
-        agree = error.disagreement <= error.expected_disagreement
-        pair = "" if error.pair is None else f" (items {error.pair[0]} and {error.pair[1]})"
-        verdict = (
-            "no more than chance explains"
-            if agree
-            else "more than chance explains: they do not agree"
-        )
-        yield Check(
-            agree,
-            f"Chains differ by up to {error.disagreement:.2f} in the probability that two items share "
-            f"a cluster{pair}, {verdict}.",
-        )
+        yield Check(error.agreement.agree is True, error.agreement.sentence)
 
 
 def _search_checks(facts: Facts) -> Iterator[Check]:

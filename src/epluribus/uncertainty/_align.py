@@ -3,7 +3,7 @@
 Labels mean nothing across draws: cluster 1 of one draw may be cluster 3 of the next. For each draw
 its clusters are matched one to one with those of the estimate so that as many items as possible
 keep their label (the assignment problem); a cluster of the draw without a partner gets a label of
-its own, from K on. What belongs to a cluster, such as its mean, can then be followed over the draws.
+its own, K or above. What belongs to a cluster, such as its mean, can then be followed over the draws.
 
 Stephens, M. (2000). Dealing with label switching in mixture models. Journal of the Royal
 Statistical Society B 62, 795-809. doi:10.1111/1467-9868.00265
@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus.draws import Draws, as_draws
-from epluribus.readers.convert import to_source
-from epluribus.partition import as_labels
 from epluribus._text import plain_table
+from epluribus.draws import Draws
+from epluribus.estimate import Estimate, read_best
+from epluribus.readers.convert import to_source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import DrawsLike, IntArray, LabelsLike
-    from epluribus.estimate import Estimate
 
 __all__ = ["Alignment", "ParameterSummary", "align"]
 
 _QUANTILES = (0.025, 0.5, 0.975)
+"""The median and the ends of a 95 % interval."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -55,12 +55,12 @@ class ParameterSummary:
             "present": [f"{value:.3f}" for value in self.present],
         }
         names = ("mean", "sd", "2.5 %", "50 %", "97.5 %")
-        tables = (self.mean, self.sd, *self.quantiles)
-        flat = [table.reshape(len(self.present), -1) for table in tables]
-        for component in range(flat[0].shape[1]):
-            suffix = f" [{component}]" if flat[0].shape[1] > 1 else ""
-            for name, table in zip(names, flat, strict=True):
-                columns[name + suffix] = [float(value) for value in table[:, component]]
+        # One group of columns for each component of the parameter.
+        found = np.stack([self.mean, self.sd, *self.quantiles])
+        found = found.reshape(len(names), len(self.present), -1)
+        for number, component in enumerate(np.moveaxis(found, 2, 0)):
+            suffix = f" [{number}]" if found.shape[2] > 1 else ""
+            columns |= {n + suffix: c.tolist() for n, c in zip(names, component, strict=True)}
         return "\n".join(plain_table(columns))
 
 
@@ -119,9 +119,8 @@ def align(
         A parameter of the clusters: entry (t, k) belongs to the cluster that draw t labels k. With
         chains, (n_chains, n_draws, n_labels, ...).
     raw_labels : array_like of int of shape (n_draws, n_items), optional
-        Labels as the sampler gave them, that `parameters` refers to: anything that holds whole numbers
-        and that `Draws` accepts. By default `draws` itself, but a `Draws` keeps no raw labels: they
-        must then be given.
+        The labels that the sampler gave and `parameters` refers to: integers, in anything that `Draws`
+        accepts. By default `draws` itself; but a `Draws` keeps no raw labels, so they must then be given.
 
     Returns
     -------
@@ -145,32 +144,33 @@ def align(
     >>> found.parameters.mean
     array([-0.7,  5.1])
     """
-    sample = as_draws(draws)
-    labels = as_labels(best, sample.n_items)
+    labels, sample, _ = read_best(best, draws, None)
     if parameters is not None and raw_labels is None:
         if isinstance(draws, Draws):
             raise ValueError(
                 "'raw_labels' must be given with 'parameters' where 'draws' is a Draws: it knows which "
                 "items are together, but not which label the sampler gave them. Give the sampler's array."
             )
-        raw_labels = draws
-    aligned = _aligned(sample, labels)
+        raw_labels = draws  # the sampler's own array, before it was made canonical
+    aligned = _match_labels(sample, labels)
     k = int(labels.max()) + 1
-    mass = sample.shares
-    probabilities = np.stack([(aligned == g).T @ mass for g in range(k)], axis=1)
+    # Over distinct draws with their shares: an item's probability of each label.
+    probabilities = np.stack([(aligned == g).T @ sample.shares for g in range(k)], axis=1)
     table = aligned[sample.index]
+    summary = None
+    if parameters is not None:
+        values, raw = _check_parameters(parameters, raw_labels, sample)
+        summary = _summarize(table, values, raw, sample.draw_weights, k)
     return Alignment(
         labels=table,
         probabilities=probabilities,
         agreement=probabilities[np.arange(sample.n_items), labels],
         best=labels,
-        parameters=None
-        if parameters is None
-        else _summary(table, sample, k, parameters, raw_labels),
+        parameters=summary,
     )
 
 
-def _aligned(draws: Draws, labels: IntArray) -> NDArray[Any]:
+def _match_labels(draws: Draws, labels: IntArray) -> NDArray[Any]:
     """(n_distinct, n_items) the distinct draws in the labels of the estimate."""
     from scipy.optimize import linear_sum_assignment
 
@@ -179,51 +179,62 @@ def _aligned(draws: Draws, labels: IntArray) -> NDArray[Any]:
     out = np.empty((draws.n_distinct, draws.n_items), dtype=np.min_scalar_type(k + groups))
     for row, target in zip(draws.distinct, out, strict=True):
         n_groups = int(row.max()) + 1
+        # Cell (h, g): items in cluster h of the draw and g of the estimate.
         cells = np.bincount(row.astype(np.int64) * k + labels, minlength=n_groups * k)
         overlap = cells.reshape(n_groups, k)
         mine, theirs = linear_sum_assignment(overlap, maximize=True)
-        shared = overlap[mine, theirs] > 0  # a partner with no item in common is none
+        shared = overlap[mine, theirs] > 0  # clusters without a common item are not partners
         new = np.full(n_groups, -1)
         new[mine[shared]] = theirs[shared]
+        # Clusters of the draw that are left over: labels of their own, from K on.
         new[new < 0] = k + np.arange(np.sum(new < 0))
         target[:] = new[row]
     return out
 
 
-def _summary(
-    aligned: NDArray[Any], draws: Draws, k: int, parameters: Any, raw_labels: Any
+def _summarize(
+    aligned: NDArray[Any],
+    values: NDArray[np.float64],
+    raw: NDArray[Any],
+    weights: NDArray[np.float64],
+    k: int,
 ) -> ParameterSummary:
-    values = np.asarray(parameters, dtype=np.float64)
-    raw = np.asarray(to_source(raw_labels, argument="raw_labels").labels)
-    if raw.ndim == 3:  # chains, of the parameters too
-        if values.shape[:2] == raw.shape[:2]:
-            values = values.reshape(-1, *values.shape[2:])
-        raw = raw.reshape(-1, raw.shape[2])
-    _check(values, raw, draws)
-    where = np.full((draws.n_draws, k), -1, dtype=np.int64)  # raw label of each cluster's partner
-    rows = np.arange(draws.n_draws)
-    for i in range(draws.n_items):
-        matched = aligned[:, i] < k
-        where[rows[matched], aligned[matched, i]] = raw[matched, i]
-    shape = (k, *values.shape[2:])
-    mean, sd = np.full(shape, np.nan), np.full(shape, np.nan)
-    quantiles = np.full((len(_QUANTILES), *shape), np.nan)
+    """Each cluster's parameter over the draws in which it has a partner."""
+    rows = np.arange(len(aligned))
+    # Any item of a cluster shows which raw label its partner has in a draw.
+    partner = np.full((len(aligned), k), -1, dtype=np.int64)  # its raw label; -1 for none
+    for new, old in zip(aligned.T, raw.T, strict=True):  # item by item
+        matched = new < k
+        partner[rows[matched], new[matched]] = old[matched]
+    found = np.full((2 + len(_QUANTILES), k, *values.shape[2:]), np.nan)
+    mean, sd, quantiles = found[0], found[1], found[2:]  # views
     present = np.zeros(k)
     for g in range(k):
-        has = (where[:, g] >= 0) & (draws.draw_weights > 0)
-        weights = draws.draw_weights[has]
-        present[g] = weights.sum() / draws.total_weight
+        has = (partner[:, g] >= 0) & (weights > 0)
+        present[g] = weights[has].sum() / weights.sum()
         if not has.any():
             continue
-        mine = values[rows[has], where[has, g]]
-        share = weights / weights.sum()
+        mine, share = values[rows[has], partner[has, g]], weights[has] / weights[has].sum()
+        # Over the first axis, the draws; a parameter may have any shape.
         mean[g] = np.tensordot(share, mine, 1)
         sd[g] = np.sqrt(np.tensordot(share, (mine - mean[g]) ** 2, 1))
-        quantiles[:, g] = _weighted_quantiles(mine, share)
+        # A sum of shares is rounded: a quantile that is missed by rounding alone is reached.
+        quantiles[:, g] = np.quantile(
+            mine, np.array(_QUANTILES) - 1e-12, axis=0, weights=share, method="inverted_cdf"
+        )
     return ParameterSummary(mean, sd, quantiles, np.minimum(present, 1.0))
 
 
-def _check(values: NDArray[np.float64], raw: NDArray[Any], draws: Draws) -> None:
+def _check_parameters(
+    parameters: Any, raw_labels: Any, draws: Draws
+) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Parameters and the labels they belong to, one draw per row."""
+    values = np.asarray(parameters, dtype=np.float64)
+    raw = np.asarray(to_source(raw_labels, argument="raw_labels").labels)
+    if raw.ndim == 3:  # with chains; perhaps the parameters too
+        if values.shape[:2] == raw.shape[:2]:
+            values = values.reshape(-1, *values.shape[2:])
+        raw = raw.reshape(-1, raw.shape[2])
     if values.ndim < 2 or len(values) != draws.n_draws:
         raise ValueError(
             f"'parameters' must have shape (n_draws, n_labels, ...) with n_draws = {draws.n_draws}; "
@@ -231,7 +242,7 @@ def _check(values: NDArray[np.float64], raw: NDArray[Any], draws: Draws) -> None
         )
     if raw.shape != (draws.n_draws, draws.n_items) or raw.dtype.kind not in "iu":
         raise ValueError(
-            f"'raw_labels' must be whole numbers of shape ({draws.n_draws}, {draws.n_items}); got "
+            f"'raw_labels' must be integers of shape ({draws.n_draws}, {draws.n_items}); got "
             f"{raw.dtype} of shape {raw.shape}."
         )
     if raw.min() < 0 or raw.max() >= values.shape[1]:
@@ -239,19 +250,8 @@ def _check(values: NDArray[np.float64], raw: NDArray[Any], draws: Draws) -> None
             f"'parameters' has entries for labels 0..{values.shape[1] - 1}; the labels go from "
             f"{raw.min()} to {raw.max()}. Give labels that count from 0, by 'raw_labels'."
         )
-    same = Draws(raw)
-    if not np.array_equal(np.asarray(same), np.asarray(draws)):
+    if not np.array_equal(np.asarray(Draws(raw)), np.asarray(draws)):
         raise ValueError(
             "'raw_labels' must be the same partitions as 'draws', draw by draw; they are not."
         )
-
-
-def _weighted_quantiles(
-    values: NDArray[np.float64], share: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Smallest value that at least the asked share does not exceed, for each component."""
-    order = np.argsort(values, axis=0, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=0)
-    reached = np.cumsum(share[order], axis=0)
-    rows = [(reached < q - 1e-12).sum(axis=0, keepdims=True) for q in _QUANTILES]
-    return np.concatenate([np.take_along_axis(ordered, row, axis=0) for row in rows])
+    return values, raw

@@ -1,8 +1,8 @@
 """How the answer moves when what it rests on is changed.
 
-Each row of the table is one more search: under another loss, another cost of separating, on one
-half of the draws, or from another seed. The distance to the reference is the variation of
-information in bits, 0 for the same partition.
+Each row of the table is another search: under another loss, with another cost of separating, on one
+half of the draws, or from another seed. The distance to the reference is the variation of information
+in bits, 0 for the same partition.
 
 Meila, M. (2007). Comparing clusterings: an information based distance. Journal of Multivariate
 Analysis 98, 873-895. doi:10.1016/j.jmva.2006.11.013
@@ -16,27 +16,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus import losses
+from epluribus._text import plain_table, to_frame
 from epluribus._validate import check_count, make_rng
-from epluribus.draws import as_draws
-from epluribus.losses import binder, vi
-from epluribus.engine import expected_loss
+from epluribus.draws import Draws, as_draws
+from epluribus.engine import draw_losses
+from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.losses.values import loss_values
 from epluribus.search import minimize
-from epluribus._text import plain_table, to_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from epluribus._typing import DrawsLike, IntArray, LossLike, RngLike
-    from epluribus.draws import Draws
     from epluribus.estimate import Estimate
-    from epluribus.losses.base import Loss
 
 __all__ = ["Stability", "stability"]
-
-_COSTED: dict[str, Callable[[float], Loss]] = {"vi": vi, "binder": binder}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -81,6 +77,7 @@ class Stability:
     def __str__(self) -> str:
         columns = self.columns()
         columns["expected_loss"] = [f"{value:.6g}" for value in self.expected_losses]
+        # As many digits in each row, so that equal rows look equal.
         columns["distance"] = [f"{value:.4f}" for value in self.distances]
         columns["agreement"] = [f"{value:.4f}" for value in self.agreement]
         table = plain_table({name.replace("_", " "): column for name, column in columns.items()})
@@ -104,7 +101,7 @@ def stability(
     """How the estimate moves with the loss, its cost, halves of the sample, and the seed.
 
     In a paper: *estimates from the two halves of the sample differ from that of all draws by 0.02
-    and 0.03 bits; under Binder's loss three small clusters more appear*.
+    and 0.03 bits; under Binder's loss three more small clusters appear*.
 
     Parameters
     ----------
@@ -115,7 +112,8 @@ def stability(
     other_losses : sequence of str or Loss, default ("vi", "binder", "omari")
         Losses to try; the reference itself is left out.
     costs : sequence of float, default (0.5, 0.8, 1.2, 1.5)
-        Costs of separating to try, where the reference is "vi" or "binder".
+        Costs of separating to try, if the reference is a built-in loss with a cost ("vi", "binder"); its
+        own cost is left out.
     halves : bool, default True
         Try the first and the second half of each chain.
     n_seeds : int, default 2
@@ -147,17 +145,18 @@ def stability(
     sample, chosen = as_draws(draws), losses.get(loss)
     others = [losses.get(one) for one in other_losses]
     n_seeds = check_count(n_seeds, "n_seeds", low=0)
-    make = _COSTED.get(chosen.name)
-    costed = [] if make is None else [make(cost) for cost in costs if cost != 1]
-    # One seed for all but the last rows: what differs is what was changed.
+    # Made anew by its maker: the reference with other costs.
+    if chosen.family is not None and "cost" in chosen.parameters:
+        others += [BUILT_IN[chosen.family](cost) for cost in costs]
+    # One seed for all but the last rows, so that each row shows what its own change does.
     seed, *seeds = (int(one) for one in make_rng(rng).integers(2**63, size=1 + n_seeds))
 
     def search(part: Draws, one: Loss, seed: int = seed) -> Estimate:
         return minimize(part, one, rng=seed, n_jobs=n_jobs)
 
     found = {"all draws": search(sample, chosen)}
-    for one in (*others, *costed):
-        if one.name != chosen.name:
+    for one in others:
+        if one.name != chosen.name:  # or it would be the first row again
             found[one.name] = search(sample, one)
     if halves:
         for name, part in _halves(sample).items():
@@ -168,30 +167,27 @@ def stability(
 
 
 def _halves(draws: Draws) -> dict[str, Draws]:
-    """First and second half of each chain; none if a half would be empty."""
-    rows: tuple[list[IntArray], list[IntArray]] = ([], [])
+    """First and second half of each chain; a half without any weight is left out."""
+    first = np.zeros(draws.n_draws, dtype=np.bool_)
     for number in range(draws.n_chains):
         mine = np.flatnonzero(draws.chains == number)
-        rows[0].append(mine[: len(mine) // 2])
-        rows[1].append(mine[len(mine) // 2 :])
-    parts = {}
-    for name, half in zip(("first half", "second half"), rows, strict=True):
-        chosen = np.sort(np.concatenate(half))
-        if draws.draw_weights[chosen].sum() > 0:
-            parts[name] = draws[chosen]
-    return parts
+        first[mine[: len(mine) // 2]] = True
+    halves = {"first half": first, "second half": ~first}
+    return {name: draws[rows] for name, rows in halves.items() if draws.draw_weights[rows].any()}
 
 
 def _table(draws: Draws, loss: Loss, found: dict[str, Estimate]) -> Stability:
+    """The estimates side by side, each against the first and on all draws."""
     labels = np.stack([estimate.labels for estimate in found.values()])
-    columns = np.ascontiguousarray(labels.T.astype(np.uint32))
+    columns = np.ascontiguousarray(labels.T.astype(np.uint32))  # item-major, as draws are
     pairs = max(1, draws.n_items * (draws.n_items - 1) // 2)
     return Stability(
         settings=tuple(found),
         labels=labels,
         n_clusters=labels.max(axis=1) + 1,
-        expected_losses=np.array([expected_loss(row, draws, loss) for row in labels]),
+        expected_losses=np.array([draws.mean(draw_losses(row, draws, loss)) for row in labels]),
         distances=loss_values(labels[0], columns, losses.get("vi")),
+        # Binder's loss is the number of pairs on which two partitions disagree.
         agreement=1.0 - loss_values(labels[0], columns, losses.get("binder")) / pairs,
         loss=loss,
     )

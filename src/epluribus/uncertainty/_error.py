@@ -1,12 +1,13 @@
 """Monte Carlo error: what another run of the sampler could have given instead.
 
 The expected loss of a partition is a mean over draws that depend on each other. With x_t the loss
-against draw t, m their (weighted) mean and y_t = w_t (x_t - m) / mean(w), its standard error is
+against draw t, w_t its weight, m the weighted mean of the losses and y_t = w_t (x_t - m) / mean(w), the
+standard error of m is
 
     se = sd(y) / sqrt(ESS),
 
-ESS the effective sample size of y within and between chains (see chains). Two partitions are
-compared by the same formula on the differences of their losses draw by draw: what both share
+where ESS is the effective sample size of y over all chains (see `epluribus.diagnostics`). Two partitions
+are compared by the same formula on the differences of their losses, draw by draw: what both share
 cancels.
 
 Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). Rank-normalization,
@@ -20,30 +21,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from epluribus._parallel import resolve_jobs
-from epluribus.estimate import read_best
+from epluribus._text import count
+from epluribus.diagnostics import RHAT_LIMIT, Agreement, chain_agreement, ess, rhat
 from epluribus.engine import draw_losses
-from epluribus.diagnostics import coclustering_disagreement, ess, rhat
-from epluribus.uncertainty.psm import Rows, map_rows
+from epluribus.estimate import Estimate, read_best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import DrawsLike, LabelsLike, LossLike
     from epluribus.draws import Draws
-    from epluribus.estimate import Estimate
     from epluribus.losses.base import Loss
 
 __all__ = ["Difference", "MonteCarloError", "compare", "error"]
 
 _CLEAR = 2.0
-"""Standard errors that a difference must exceed to be called one: about 95 % confidence."""
-_RHAT = 1.01
-"""R-hat above which Vehtari et al. (2021) say that chains have not mixed."""
+"""Standard errors that a difference must exceed to be called clear: about 95 % confidence."""
 _SAME = 1e-12
 """Losses that differ by less than this share are equal."""
-_COMPARISONS = 1e11
-"""Labels compared to find the largest disagreement of all pairs: some seconds; else pairs are sampled."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -52,35 +47,40 @@ class MonteCarloError:
 
     expected_loss: float
     standard_error: float
-    """NaN with fewer than 4 draws in a chain."""
+    """NaN with fewer than 4 draws per chain."""
     ess: float
-    """Effective sample size of the losses: so many independent draws would be as good."""
+    """Effective sample size of the losses: this many independent draws would be as good."""
     rhat: float
-    """Split R-hat of the losses: near 1 when chains agree."""
-    disagreement: float
-    """Largest difference between two chains of the probability that two items share a cluster."""
-    pair: tuple[str, str] | None
-    """The items of that largest difference; None with one chain, or if only some pairs were compared."""
+    """Rank-normalized split R-hat of the losses: near 1 when chains agree."""
+    agreement: Agreement
+    """Whether chains agree on which items belong together."""
     n_draws: int
     n_chains: int
     loss: Loss
 
     @property
-    def expected_disagreement(self) -> float:
-        """What `disagreement` stays below if chains agree: 5 standard errors of two proportions.
+    def disagreement(self) -> float:
+        """Largest difference between two chains of the probability that two items share a cluster."""
+        return self.agreement.difference
 
-        The largest of a million differences of chance is about 5 standard errors.
-        """
-        return float(5.0 * np.sqrt(0.5 * self.n_chains / self.ess))
+    @property
+    def expected_disagreement(self) -> float:
+        """What `disagreement` stays below if chains agree; see `epluribus.diagnostics`."""
+        return self.agreement.limit
+
+    @property
+    def pair(self) -> tuple[str, str] | None:
+        """The items of `disagreement`; None with one chain, or if only some pairs were compared."""
+        return self.agreement.pair
 
     @property
     def mixed(self) -> bool:
-        """Whether nothing speaks against it that the chains agree.
+        """Whether nothing suggests that the chains disagree.
 
-        R-hat is at most 1.01, as Vehtari et al. advise, and `disagreement` is not above what chance
-        explains. False if R-hat cannot be computed.
+        R-hat of the losses is at most 1.01, as Vehtari et al. advise, and `disagreement` is not above what
+        chance explains. False if R-hat cannot be computed.
         """
-        return bool(self.rhat <= _RHAT) and not self.disagreement > self.expected_disagreement
+        return bool(self.rhat <= RHAT_LIMIT) and self.agreement.agree is not False
 
     def __repr__(self) -> str:
         return (
@@ -89,26 +89,15 @@ class MonteCarloError:
         )
 
     def __str__(self) -> str:
-        chains = "1 chain" if self.n_chains == 1 else f"{self.n_chains} chains"
+        advice = f", above {RHAT_LIMIT}: run longer, or more chains"
         lines = [
             f"expected loss {_plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})",
-            f"  {self.n_draws:,} draws in {chains} are worth {self.ess:.4g} independent ones",
-            f"  R-hat of the loss {self.rhat:.4g}"
-            + ("" if self.rhat <= _RHAT else f", above {_RHAT}: run longer, or more chains"),
+            f"  {count(self.n_draws, 'draw')} in {count(self.n_chains, 'chain')} are worth "
+            f"{self.ess:.4g} independent ones",
+            f"  R-hat of the loss {self.rhat:.4g}" + ("" if self.rhat <= RHAT_LIMIT else advice),
         ]
-        if self.n_chains > 1:
-            which = " among the pairs compared"
-            if self.pair is not None:
-                which = f" (items {self.pair[0]} and {self.pair[1]})"
-            lines.append(
-                f"  chains differ by up to {self.disagreement:.3g} in the probability that two items "
-                f"share a cluster{which}"
-                + (
-                    ""
-                    if self.disagreement <= self.expected_disagreement
-                    else ": more than by chance"
-                )
-            )
+        if self.n_chains > 1:  # one chain has nothing to agree with
+            lines.append(f"  {self.agreement.sentence}")
         return "\n".join(lines)
 
 
@@ -119,15 +108,16 @@ class Difference:
     difference: float
     """Expected loss of the first minus that of the second: negative if the first is better."""
     standard_error: float
-    """Of the difference; NaN with fewer than 4 draws in a chain."""
+    """Of the difference; NaN with fewer than 4 draws per chain."""
     ess: float
+    """Effective sample size of the differences."""
     expected_losses: tuple[float, float]
     loss: Loss
 
     @property
     def clear(self) -> bool:
         """Whether the difference is more than two standard errors."""
-        return bool(abs(self.difference) > _CLEAR * self.standard_error)
+        return bool(abs(self.difference) > _CLEAR * self.standard_error)  # False for NaN
 
     def __repr__(self) -> str:
         return (
@@ -141,14 +131,7 @@ class Difference:
             return f"A and B have the same expected loss ({self.loss.name}), {size} apart"
         better, worse = ("A", "B") if self.difference < 0 else ("B", "A")
         text = f"{better} is better than {worse} by {size} ({self.loss.name})"
-        return text if self.clear else f"{text}: not told apart by these draws"
-
-
-class _Mean(NamedTuple):
-    value: float
-    standard_error: float
-    ess: float
-    rhat: float
+        return text if self.clear else f"{text}: these draws cannot tell them apart"
 
 
 def error(
@@ -168,7 +151,7 @@ def error(
     best : Estimate or array_like of shape (n_items,)
         The partition.
     draws : Draws or array_like of shape (n_draws, n_items)
-        The posterior sample, in the order it was drawn, chains told apart.
+        The posterior sample, in the order it was drawn, with its chains.
     loss : str or Loss, optional
         By default the loss that `best` was made for, "vi" for plain labels.
     n_jobs : int, optional
@@ -193,19 +176,12 @@ def error(
     (True, 0.538, 0.019)
     """
     labels, sample, chosen = read_best(best, draws, loss)
-    mean = _mean(draw_losses(labels, sample, chosen)[sample.index], sample)
-    disagreement, pair = _disagreement(sample, resolve_jobs(n_jobs))
-    return MonteCarloError(
-        expected_loss=mean.value,
-        standard_error=mean.standard_error,
-        ess=mean.ess,
-        rhat=mean.rhat,
-        disagreement=disagreement,
-        pair=pair,
-        n_draws=sample.n_draws,
-        n_chains=sample.n_chains,
-        loss=chosen,
-    )
+    values = draw_losses(labels, sample, chosen)
+    # R-hat asks whether chains are alike, whatever the weights.
+    hat = rhat(_by_chain(values[sample.index], sample))
+    agreement = chain_agreement(sample, n_jobs)
+    mean = _mean(values, sample)
+    return MonteCarloError(*mean, hat, agreement, sample.n_draws, sample.n_chains, chosen)
 
 
 def compare(
@@ -243,63 +219,43 @@ def compare(
     """
     first, sample, chosen = read_best(a, draws, loss, "a")
     second, _, _ = read_best(b, sample, chosen, "b")
-    values = [draw_losses(labels, sample, chosen)[sample.index] for labels in (first, second)]
-    mean = _mean(values[0] - values[1], sample)
-    means = [float(value @ sample.draw_weights / sample.total_weight) for value in values]
-    return Difference(
-        difference=mean.value,
-        standard_error=mean.standard_error,
-        ess=mean.ess,
-        expected_losses=(means[0], means[1]),
-        loss=chosen,
-    )
+    # Losses of both against the same draws: good and bad draws for both cancel in x - y.
+    x, y = (draw_losses(labels, sample, chosen) for labels in (first, second))
+    mean = _mean(x - y, sample)
+    return Difference(*mean, (sample.mean(x), sample.mean(y)), chosen)
+
+
+class _Mean(NamedTuple):
+    """The first fields of the results."""
+
+    value: float
+    standard_error: float
+    ess: float
 
 
 def _mean(values: NDArray[np.float64], draws: Draws) -> _Mean:
-    """Weighted mean of one number a draw, its standard error, effective sample size, R-hat."""
-    shifted = values - values[0]
-    if np.abs(shifted).max() <= _SAME * np.abs(values).max():
-        shifted = np.zeros_like(values)  # else rounding would pass for variance
+    """Weighted mean of a number for each distinct partition, its standard error and its ESS."""
+    # Relative to one of them, so that equal values have a variance of exactly 0.
+    origin = values[draws.index[0]]
+    shifted = (values - origin)[draws.index]
+    if np.abs(shifted).max() <= _SAME * np.abs(values).max():  # or rounding would pass for variance
+        shifted = np.zeros_like(shifted)
     weights = draws.draw_weights / draws.draw_weights.mean()
-    shift = float(shifted @ weights / weights.sum())
-    influence = weights * (shifted - shift)
+    shift = float(shifted @ weights) / draws.n_draws
+    influence = weights * (shifted - shift)  # y of the formula
     table = _by_chain(influence, draws)
     # Chains are cut to the length of the shortest; each draw left out is worth as much as one kept.
-    size = float(ess(table) * draws.n_draws / table.size)
-    spread = float(np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1)))
-    mean, r = float(values[0] + shift), rhat(_by_chain(shifted, draws))
-    return _Mean(mean, spread / float(np.sqrt(size)), size, r)
+    size = ess(table, method="mean") * draws.n_draws / table.size
+    spread = np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1))
+    return _Mean(float(origin) + shift, float(spread / np.sqrt(size)), size)
 
 
 def _by_chain(values: NDArray[np.float64], draws: Draws) -> NDArray[np.float64]:
     """(n_chains, length of the shortest): the last draws of each chain."""
     chains = [values[draws.chains == number] for number in range(draws.n_chains)]
     length = min(len(chain) for chain in chains)
+    # The last ones: what is left of the burn-in is at the beginning.
     return np.stack([chain[len(chain) - length :] for chain in chains])
-
-
-def _disagreement(draws: Draws, n_jobs: int) -> tuple[float, tuple[str, str] | None]:
-    """Largest difference between chains of a probability to share a cluster, and where it is."""
-    n = draws.n_items
-    if draws.n_chains < 2 or n < 2:
-        return float("nan"), None
-    chains = [draws.chain(number) for number in range(draws.n_chains)]
-    if any(not chain.total_weight > 0 for chain in chains):
-        return float("nan"), None
-    if n * n / 2 * draws.n_draws > _COMPARISONS:
-        return coclustering_disagreement(draws), None
-    sources = [Rows(chain) for chain in chains]
-
-    def largest(_: Rows, begin: int, end: int) -> tuple[float, int, int]:
-        blocks = [rows(begin, end, end) for rows in sources]
-        spread = np.max(blocks, axis=0) - np.min(blocks, axis=0)
-        i, j = np.unravel_index(int(spread.argmax()), spread.shape)
-        return float(spread[i, j]), begin + int(i), int(j)
-
-    found = map_rows(draws, largest, n_jobs)
-    value, i, j = max(found, key=lambda one: one[0])
-    names = draws.item_names
-    return value, (names[min(i, j)], names[max(i, j)])
 
 
 def _plus_minus(value: float, standard_error: float) -> str:
@@ -308,5 +264,6 @@ def _plus_minus(value: float, standard_error: float) -> str:
         return f"{value:.6g} (too few draws for a standard error)"
     if standard_error == 0:
         return f"{value:.6g} +- 0"
+    # The position of the second significant digit of the error.
     decimals = max(0, 1 - int(np.floor(np.log10(standard_error))))
     return f"{value:.{decimals}f} +- {standard_error:.{decimals}f}"

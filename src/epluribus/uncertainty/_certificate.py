@@ -1,9 +1,9 @@
 """Certificates: how far from the optimum an estimate can be at most.
 
-A search finds a good partition; a lower bound on the smallest expected loss says how good. The
-bounds: enumeration for a few items; for Binder's loss a linear programme; for the variation of
-information a bound item by item; for any metric the triangle inequality between draws; for the 0-1
-loss the most probable draw, which is the optimum. Where several apply the best is taken.
+A search finds a good partition; a lower bound on the smallest expected loss says how good it is. The
+bounds: enumeration for a few items; for Binder's loss a linear program; for the variation of information
+a bound item by item; for any metric the triangle inequality between draws; for the 0-1 loss the most
+probable draw, which is the optimum. Where several apply the best is taken.
 
 Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
 Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
@@ -17,25 +17,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from epluribus._parallel import Stopper, resolve_jobs
-from epluribus.losses import available, get
-from epluribus.losses.pairs import square
-from epluribus.losses.information import xlogx
-from epluribus.search._exact import best_of_all
-from epluribus.uncertainty._binder_bound import binder_bound
-from epluribus.estimate import read_best
-from epluribus.uncertainty._metric_bound import item_bound, triangle_bound
 from epluribus.engine import draw_losses
+from epluribus.estimate import Estimate, read_best
+from epluribus.search._exact import best_of_all
+from epluribus.uncertainty._bounds import binder_bound, item_bound, triangle_bound
 
 if TYPE_CHECKING:
     from epluribus._typing import DrawsLike, LabelsLike, LossLike
     from epluribus.draws import Draws
-    from epluribus.estimate import Estimate
     from epluribus.losses.base import Loss
 
 __all__ = ["Certificate", "certificate"]
 
 _EXACT_ITEMS = 8
-"""Up to so many items all partitions (4140) are tried: a tenth of a second."""
+"""Up to this many items all partitions (4140) are tried: a tenth of a second."""
 _ROUNDING = 1e-9
 """Losses closer than this share are equal: one computed from counts, one from a bound."""
 
@@ -61,7 +56,7 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """The expected loss is at most this share above the minimum; infinite if the bound is 0."""
-        if self.proved:
+        if self.proved:  # what rounding leaves is no gap
             return 0.0
         return self.gap / self.lower_bound if self.lower_bound > 0 else math.inf
 
@@ -73,10 +68,8 @@ class Certificate:
     @property
     def verdict(self) -> str:
         """``"proved optimal"``, ``"within 3.4 %"``, or that there is no bound."""
-        if self.proved:
-            return "proved optimal"
-        if math.isinf(self.relative_gap):
-            return "no bound"
+        if self.proved or math.isinf(self.relative_gap):
+            return "proved optimal" if self.proved else "no bound"
         return f"within {_rounded_up(100 * self.relative_gap)} %"
 
     def __repr__(self) -> str:
@@ -106,7 +99,7 @@ def certificate(
     time_limit: float | None = 10.0,
     n_jobs: int | None = None,
 ) -> Certificate:
-    """A lower bound on the smallest expected loss: the estimate is proved optimal, or within so much.
+    """A lower bound on the smallest expected loss: the estimate is proved optimal, or nearly so.
 
     In a paper: *the expected loss of the estimate is at most 3.4 % above the smallest possible for
     these draws*, or, if it says so, *the estimate was proved optimal for these draws*.
@@ -118,11 +111,11 @@ def certificate(
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
     loss : str or Loss, optional
-        By default the loss that `best` was made for, "vi" for plain labels. A loss of the user's is
-        taken at its word if it says that it is a metric.
+        By default the loss that `best` was made for, "vi" for plain labels. If your own loss says that
+        it is a metric, it is believed.
     time_limit : float, optional
         Seconds, about 10 by default; None for no limit. The bound reached by then is returned: it
-        holds, a longer run may improve it.
+        holds, and a longer run may improve it.
     n_jobs : int, optional
         Threads; all cores by default.
 
@@ -136,7 +129,7 @@ def certificate(
     The bound is about the expected loss over these draws; for how far that is from the posterior see
     `error`. Binder's loss is often solved to optimality for some hundred items. For the other metrics
     the gaps were 15 to 46 % on samples of 82 to 50,000 items, and for VI with a cost other than 1,
-    where only Jensen's inequality applies, above 100 %: the weakness of the bound, which says
+    where only Jensen's inequality applies, above 100 %. A wide gap is a weakness of the bound and says
     nothing against the estimate.
 
     Examples
@@ -150,55 +143,39 @@ def certificate(
     began = time.perf_counter()
     labels, sample, chosen = read_best(best, draws, loss)
     stopper = Stopper(time_limit)
-    value = float(draw_losses(labels, sample, chosen) @ sample.shares)
+    value = sample.mean(draw_losses(labels, sample, chosen))
     bound, method = _lower_bound(sample, chosen, stopper, resolve_jobs(n_jobs))
-    stopper.check()
-    # The minimum is not above the partition's own loss; rounding may say so.
+    stopper.check()  # half a bound after Ctrl-C is of no use
+    # The minimum is not above the partition's own loss, though rounding may put the bound there.
     bound = min(bound, value)
     return Certificate(value, bound, method, chosen, time.perf_counter() - began)
 
 
 def _lower_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> tuple[float, str]:
     """The best bound that is known for this loss, and its name."""
-    if draws.n_items <= _EXACT_ITEMS:
+    if draws.n_items <= _EXACT_ITEMS:  # the minimum itself
         return best_of_all(draws, loss)[1], "enumeration of all partitions"
-    if loss.name == "zero_one" and loss == get("zero_one"):
+    # The expected 0-1 loss of a partition is one minus its probability.
+    if loss.family == "zero_one":
         return 1.0 - float(draws.shares.max()), "the most probable draw"
-    cost = _cost(loss, draws.n_items, square, joint=1.0)
-    if cost is not None:
+    if loss.family == "binder":
+        cost = loss.parameters["cost"]
         return binder_bound(draws, cost, stopper, n_jobs), "linear programming"
-    found = [_none(loss)]
+    found = [(-math.inf, "no bound for this loss")]
+    if loss.metric or loss.family is not None:
+        found.append((0.0, "the loss not being negative"))
     if loss.metric:
         bound = triangle_bound(draws, loss, stopper, n_jobs)
+        # A sum of many distances: rounding must not lift it above the minimum.
         found.append((bound * (1 - _ROUNDING), "the triangle inequality between draws"))
-    cost = _cost(loss, draws.n_items, xlogx, joint=2.0 / draws.n_items)
-    if cost is not None and not stopper.stopped:
-        found.append((item_bound(draws, cost, stopper, n_jobs), "Jensen's inequality"))
+    if loss.family == "vi" and not stopper.stopped:
+        bound = item_bound(draws, loss.parameters["cost"], stopper, n_jobs)
+        found.append((bound, "Jensen's inequality"))
     return max(found)
-
-
-def _none(loss: Loss) -> tuple[float, str]:
-    """Losses on board, and metrics, are not negative; of others nothing is known."""
-    if loss.metric or (loss.name in available() and loss == get(loss.name)):
-        return 0.0, "the loss not being negative"
-    return -math.inf, "no bound for this loss"
-
-
-def _cost(loss: Loss, n_items: int, function: object, joint: float) -> float | None:
-    """The cost c if the loss is joint * ((c Z + (2 - c) A)/2 - J) in sums of `function`, else None."""
-    if not (loss.linear and loss.f1 is loss.f2 is loss.f3 is function):
-        return None
-    form = loss.linear_form(n_items)
-    c = 2.0 * form.group / joint
-    right = (0.0, -joint, joint * (2.0 - c) / 2.0)
-    same = all(
-        math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-15)
-        for a, b in zip((form.constant, form.joint, form.size), right, strict=True)
-    )
-    return c if same and 0 < c < 2 else None
 
 
 def _rounded_up(percent: float) -> str:
     """Two digits, never less than the number itself."""
+    # One unit of the second digit: 0.1 for 3.31, 0.00001 for 0.000125.
     step = 10.0 ** (math.floor(math.log10(percent)) - 1)
     return f"{math.ceil(percent / step) * step:.{max(0, -round(math.log10(step)))}f}"
