@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed-dev
 GUIDES := .venv-guides
 GUIDES_STAMP := $(GUIDES)/.installed
 
-.PHONY: setup demo studies docs test test-guides test-slow lint bench clean
+.PHONY: setup demo studies docs test test-guides test-slow lint mutants bench clean
 
 setup: $(STAMP)
 
@@ -63,6 +63,10 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
+
+# Changes the code at random and counts how often the tests notice: half an hour.
+mutants: $(STAMP)
+	$(RUN) tests/mutants.py
 
 bench: $(STAMP)
 	$(RUN) benchmarks/run.py

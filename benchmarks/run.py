@@ -22,7 +22,7 @@ import numpy as np
 
 import epluribus as epl
 import samples
-from epluribus.engine import Engine
+from epluribus.engine import NO_BOUNDS, Engine, Settings
 
 HERE = Path(__file__).parent
 
@@ -106,9 +106,9 @@ def kernel_speed() -> list[str]:
     for loss, k in cases:
         truth = rng.integers(k, size=1000)
         z = np.where(rng.random((1000, 1000)) < 0.9, truth, rng.integers(15, size=(1000, 1000)))
-        objective = Engine.of(epl.Draws(z % 15), epl.losses.get(loss))
-        seconds = sweep_seconds(objective, epl.partition.canonical(truth), k, keep=True)
-        name = objective.loss.name
+        engine = Engine.of(epl.Draws(z % 15), epl.losses.get(loss))
+        seconds = sweep_seconds(engine, epl.partition.canonical(truth), k, keep=True)
+        name = engine.loss.name
         rows.append(f"| {name} | {k} | {seconds / (1000 * 1000 * k) * 1e9:.3f} |")
     return rows
 
@@ -121,17 +121,17 @@ def _vi(joint: float, size: float, group: float, n_items: float) -> float:
     return (size + group - 2 * joint) / n_items
 
 
-def sweep_seconds(objective: Objective, labels: np.ndarray, k: int, keep: bool = False) -> float:
+def sweep_seconds(engine: Engine, labels: np.ndarray, k: int, keep: bool = False) -> float:
     """The least CPU time of three sweeps; with `keep` no cluster may open or close."""
     rng = np.random.default_rng(0)
-    bounds = {"k_min": k, "k_max": k} if keep else {}
-    state = objective.start(labels)
+    bounds = Settings(k_min=k, k_max=k) if keep else NO_BOUNDS
+    state = engine.start(labels)
     for _ in range(3 if keep else 0):
-        state, _, _ = objective.sweep(state, rng.permutation(objective.n_items), **bounds)
+        state, _, _ = engine.sweep(state, rng.permutation(engine.n_items), bounds)
     times = []
     for _ in range(3):
         began = time.process_time()
-        state, _, _ = objective.sweep(state, rng.permutation(objective.n_items), **bounds)
+        state, _, _ = engine.sweep(state, rng.permutation(engine.n_items), bounds)
         times.append(time.process_time() - began)
     return min(times)
 
@@ -173,8 +173,8 @@ def search_row(name: str, loss: str, known: float, n_seeds: int) -> str:
     epl.minimize(draws, loss, rng=1)
     peak = tracemalloc.get_traced_memory()[1] - before
     tracemalloc.stop()
-    objective = Engine.of(draws, epl.losses.get(loss))
-    sweep = sweep_seconds(objective, best.labels, best.n_clusters)
+    engine = Engine.of(draws, epl.losses.get(loss))
+    sweep = sweep_seconds(engine, best.labels, best.n_clusters)
     # Reached: to five decimals, or to seven digits of a large loss.
     hits = sum(value <= known + max(5e-6, 1e-7 * known) for value in values)
     difference = [(value / known - 1) * 100 for value in (min(values), max(values))]

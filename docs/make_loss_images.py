@@ -1,6 +1,6 @@
 """Makes the pictures of docs/losses: `python docs/make_loss_images.py`, some seconds.
 
-One picture a loss: what mistakes cost, and the galaxies under this loss; and one for the index: two
+One picture for each loss: what mistakes cost, and the galaxies under this loss; and one for the index: two
 posteriors under all losses, a row for each. `python docs/make_loss_images.py clouds`, a minute, prints
 the table of the simulated clouds in docs/losses/index.md.
 """
@@ -19,12 +19,10 @@ import numpy as np
 from matplotlib.colors import to_rgb
 
 import epluribus as epl
-from epluribus.plots._clusters import match
-from epluribus.plots._figure import cluster_colors
+from epluribus.plots._shared import cluster_colors
 
 FOLDER = Path(__file__).parent / "images" / "losses"
 LARGEST = 150_000  # bytes
-UNITS = {"binder": "pairs of items", "vi": "bits", "id": "bits"}
 TRUTH = np.repeat([0, 1], 50)
 MISTAKES = {  # style of the line, so that equal ones are seen below each other
     "m items leave, each alone": {"color": "#D55E00", "lw": 5, "alpha": 0.6},
@@ -47,8 +45,7 @@ def draw_prices(ax: Any, loss: Any) -> None:
         ax.plot(sizes, [price(kind, m, loss) for m in sizes], label=kind, **style)
     merged = epl.loss(np.zeros(100), TRUTH, loss)
     ax.axhline(merged, color="gray", lw=1.5, ls=":", label="the two clusters are merged")
-    unit = UNITS.get(loss.name)
-    ax.set(xlabel="m", ylabel=f"loss ({unit})" if unit else "loss", xlim=(0, 25))
+    ax.set(xlabel="m", ylabel=f"loss ({loss.unit})" if loss.unit else "loss", xlim=(0, 25))
     ax.set_ylim(0, 1.06 * ax.get_ylim()[1])
     ax.set_title("the price of a mistake: truth 50 + 50 items")
     ax.spines[["top", "right"]].set_visible(False)
@@ -63,10 +60,15 @@ def draw_galaxies(ax: Any, velocity: Any, best: Any) -> None:
 
 def draw_rows(ax: Any, estimates: Any, order: Any, reference: Any) -> None:
     """A row for each loss, a column for each item, colored by cluster; clusters of one item are dark."""
+    matched = epl.uncertainty.align([best.labels for best in estimates], reference).labels
+    # Aligned labels number the clusters of the reference as they first appear; here they have its own
+    # numbers, and clusters that match none of them the next ones.
+    own = list(dict.fromkeys(reference.tolist()))
+    numbers = np.array([*own, *range(len(own), matched.max() + 1)])
+    colors = cluster_colors(7)
     for row, best in enumerate(estimates):
-        labels = match(best.labels, reference)[order]
+        labels = numbers[matched[row]][order]
         sizes = np.bincount(labels)
-        colors = cluster_colors(7)
         cells = [to_rgb(ALONE) if sizes[x] == 1 else to_rgb(colors[x]) for x in labels]
         ax.imshow([cells], extent=(0, len(cells), row + 0.4, row - 0.4), aspect="auto",
                   interpolation="nearest")  # fmt: skip
@@ -144,7 +146,7 @@ def save(figure: Any, name: str) -> None:
 
 
 def main() -> None:
-    """One picture a loss, and the index."""
+    """One picture for each loss, and the index."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     velocity = epl.datasets.load_galaxies() / 1000
     draws = epl.sample(epl.models.GaussianMixture(velocity), n_draws=2000, rng=1).draws

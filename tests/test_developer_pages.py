@@ -83,7 +83,7 @@ def test_every_name_exists(page):
     """`epluribus.x.y` and `Class.x` are looked up; other words occur in the code or in the page's own."""
     known = words_of_code()
     own = set(re.findall(r"\w+", " ".join(CODE.findall(page.read_text("utf-8")))))
-    classes = {"Objective": "epluribus.search.objective", "_Search": "epluribus.search.minimize"}
+    classes = {"Engine": "epluribus.engine", "Search": "epluribus.search.phases"}
     for span in spans(page):
         if PLACE.fullmatch(span) or "*" in span:  # a place, or a pattern of names
             continue

@@ -1,47 +1,82 @@
 """Whether chains agree, and how many independent draws they are worth.
 
-Split R-hat and effective sample size as in Gelman et al. (Bayesian Data Analysis, 3rd edition,
-sections 11.4-11.5) and Stan: each chain is cut in two; with W the mean variance within halves, B /
-n the variance of their means and n their length,
+R-hat and effective sample sizes are those of ArviZ, in the rank-normalized form of Vehtari et al.
+(2021): values are replaced by normal scores of their ranks, each chain is cut in two, and the larger of
+R-hat of the scores and of their distances from the median counts.
 
-    R-hat^2 = ((n - 1) / n W + B / n) / W
-    ESS = m n / tau,    tau = 1 + 2 sum of autocorrelations
+One rule says whether chains agree on the partition. For two chains a and b and two items, let p_a and
+p_b be the probabilities that the items share a cluster, p their mean, and n_a and n_b the effective
+sample sizes of the series "they do, they do not", *each within its own chain*; two chains of one posterior
+mix alike, so the slower of the two speaks for both. The chains agree if
 
-where the autocorrelations are those of all halves together and the sum is cut by Geyer's initial
-monotone sequence.
+    |p_a - p_b| <= q sqrt( p (1 - p) (1/n_a + 1/n_b) ),
+
+where q is the quantile of Student's distribution with n_a + n_b - 2 degrees of freedom at which, over all
+pairs of items and of chains, chance alone breaks the rule with probability 0.01 at most (Bonferroni). The
+effective sample size of all chains together is not used: it collapses exactly when chains disagree, and
+would excuse any difference.
 
 References
 ----------
 Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). Rank-normalization,
 folding, and localization: an improved R-hat. Bayesian Analysis 16, 667-718. doi:10.1214/20-BA1221
-
-Geyer, C. J. (1992). Practical Markov chain Monte Carlo. Statistical Science 7, 473-483.
-doi:10.1214/ss/1177011137
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus._kernels.similarity import together_counts, together_weights
+from epluribus._parallel import resolve_jobs, run_all
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
+    from epluribus._parallel import Stopper
     from epluribus.draws import Draws
 
-__all__ = ["coclustering_by_chain", "coclustering_disagreement", "ess", "rhat"]
+__all__ = ["RHAT_LIMIT", "Agreement", "Similarity", "chain_agreement", "ess", "map_blocks", "rhat"]
+
+RHAT_LIMIT = 1.01
+"""R-hat above which Vehtari et al. (2021) say that chains have not mixed."""
+
+_BITS = 33
+"""Bits of a value that are looked at: ten digits."""
+_FALSE_ALARMS = 0.01
+"""Share of samples with chains of one posterior in which a difference may pass the limit by chance."""
+_USEFUL = 0.5
+"""Largest limit that says anything: a higher one would excuse probabilities of 1/4 and 3/4."""
+_CHAINS = 16
+"""Up to this many chains each is compared with every other; beyond, with the next one."""
+_COMPARISONS = 1e11
+"""Comparisons of labels up to which all pairs of items are looked at: eight seconds of one core."""
+_OVERHEAD = 150
+"""Comparisons of labels that take as long as one probability, or the difference of two."""
+_ROUNDING = 1e-12
+"""Probabilities that differ by less than this are equal: sums of weights are rounded."""
+
+_REPEATS = 4
+"""With this many draws per distinct partition it pays to compare these, by weight."""
+_BLOCK_ROWS = 32
+"""Rows of the similarity matrix per task: their labels over some thousand draws fit a core's cache."""
+_BLOCK_CELLS = 1 << 22
+"""Largest number of entries of a block: 32 MB."""
 
 
-def _halves(values: ArrayLike) -> NDArray[np.float64]:
-    """Each chain cut in two halves of equal length; the middle draw of an odd chain is left out."""
-    table = np.atleast_2d(np.asarray(values, dtype=np.float64))
-    n = table.shape[1] // 2
-    return np.concatenate([table[:, :n], table[:, table.shape[1] - n :]])
+# --- R-hat and effective sample size ---
 
 
 def rhat(values: ArrayLike) -> float:
-    """Split R-hat: near 1 when chains agree.
+    """Rank-normalized split R-hat: near 1 when chains agree.
 
     Parameters
     ----------
@@ -50,38 +85,58 @@ def rhat(values: ArrayLike) -> float:
     Returns
     -------
     float
-        1 if all values are equal; NaN with fewer than 4 draws.
+        1 if all values are equal, infinity if every half of a chain is constant and they differ; NaN
+        with fewer than 4 draws per chain. A single chain is judged by its two halves, and needs 8.
 
     Examples
     --------
     >>> import numpy as np
     >>> from epluribus.diagnostics import rhat
-    >>> chains = np.random.default_rng(1).normal(size=(2, 500))
+    >>> chains = np.random.default_rng(1).normal(size=(2, 2000))
     >>> bool(rhat(chains) < 1.01), bool(rhat(chains + [[0.0], [3.0]]) > 1.5)
     (True, True)
     """
-    halves = _halves(values)
-    n = halves.shape[1]
-    if n < 2:
+    chains = _as_chains(values)
+    half = chains.shape[1] // 2
+    if half < 2:
         return float("nan")
-    within = halves.var(axis=1, ddof=1).mean()
-    between = halves.mean(axis=1).var(ddof=1)
-    if within == 0:
-        return 1.0 if between == 0 else float("inf")
-    return float(np.sqrt((n - 1) / n + between / within))
+    halves = np.concatenate([chains[:, :half], chains[:, -half:]])  # an odd chain loses its middle
+    if not np.ptp(halves, axis=1).any():  # no half moves: ArviZ would divide by zero
+        return 1.0 if np.ptp(halves) == 0 else float("inf")
+    stats = _array_stats()
+    # A series of two values is constant once folded at its median: 0/0, which says nothing.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if len(chains) > 1:
+            return float(stats.rhat(chains, method="rank"))
+        # ArviZ judges no single chain. The same formula, on the halves as they are.
+        folded = np.abs(halves - np.median(halves))
+        both = (stats.rhat(_scores(x), method="identity") for x in (halves, folded))
+        return float(np.fmax(*both))
 
 
-def ess(values: ArrayLike) -> float:
+def _scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Normal scores of the ranks among all values (Blom's offset of 3/8, as Vehtari et al. use it)."""
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    ranks = rankdata(values).reshape(values.shape)
+    return np.asarray(ndtri((ranks - 0.375) / (values.size + 0.25)))
+
+
+def ess(values: ArrayLike, *, method: str = "bulk") -> float:
     """Effective number of independent draws, all chains together.
 
     Parameters
     ----------
     values : array_like of shape (n_chains, n_draws) or (n_draws,)
+    method : {"bulk", "mean"}, default "bulk"
+        "bulk" looks at the ranks of the values, as a diagnostic should; "mean" at the values themselves,
+        as the standard error of their mean asks for.
 
     Returns
     -------
     float
-        The number of draws if all values are equal; NaN with fewer than 4 draws.
+        The number of draws if all values are equal; NaN with fewer than 4 draws per chain.
 
     Examples
     --------
@@ -91,103 +146,216 @@ def ess(values: ArrayLike) -> float:
     >>> bool(1500 < ess(noise) < 2500), bool(ess(noise.cumsum(axis=1)) < 50)
     (True, True)
     """
-    halves = _halves(values)
-    m, n = halves.shape
-    if n < 2:
+    chains = _as_chains(values)
+    if chains.shape[1] < 4:
         return float("nan")
-    covariance = _autocovariance(halves).mean(axis=0)
-    within = covariance[0] * n / (n - 1)
-    variance = within * (n - 1) / n + halves.mean(axis=1).var(ddof=1)
-    if variance == 0:
-        return float(m * n)
-    correlation = 1.0 - (within - covariance * n / (n - 1)) / variance
-    correlation[0] = 1.0
-    # Sums of neighbours are positive and decreasing for a reversible chain: cut at the first that
-    # is not.
-    pairs = correlation[: n - n % 2].reshape(-1, 2).sum(axis=1)
-    cut = np.flatnonzero(pairs < 0)
-    pairs = np.minimum.accumulate(pairs[: cut[0]] if cut.size else pairs)
-    tau = -1.0 + 2.0 * pairs.sum()
-    # Chains that jump back and forth can be worth more than their length; bounded as Stan does.
-    return float(m * n / max(tau, 1.0 / np.log10(max(m * n, 10))))
+    if np.ptp(chains) == 0:  # nothing varies: every draw says the same
+        return float(chains.size)
+    return float(_array_stats().ess(chains, method=method))
 
 
-def _autocovariance(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Autocovariances of each row at all lags, by the fast Fourier transform."""
-    n = table.shape[1]
-    centred = table - table.mean(axis=1, keepdims=True)
-    power = np.abs(np.fft.rfft(centred, 2 * n)) ** 2
-    return np.asarray(np.fft.irfft(power)[:, :n] / n)
+def _as_chains(values: ArrayLike) -> NDArray[np.float64]:
+    """(n_chains, n_draws), each value rounded to some 10 digits.
+
+    A log posterior kept up to date step by step drifts in its last digits. Ranks would take that for a chain
+    that hardly moves.
+    """
+    chains = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    mantissa, exponent = np.frexp(chains)
+    return np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS)
 
 
-def coclustering_by_chain(draws: Draws, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Probability that the items of each pair share a cluster, by chain.
+def _array_stats() -> Any:
+    """ArviZ's functions on arrays; imported when needed, since SciPy's statistics take a second."""
+    return import_module("arviz_stats.base").array_stats
+
+
+# --- rows of the similarity matrix ---
+
+
+class Similarity:
+    """Probabilities that items share a cluster, row by row when asked for; threads may share it.
 
     Parameters
     ----------
     draws : Draws
-    pairs : ndarray of shape (n_pairs, 2)
-        Numbers of the items.
+
+    Examples
+    --------
+    >>> from epluribus import Draws
+    >>> from epluribus.diagnostics import Similarity
+    >>> Similarity(Draws([[0, 0, 1], [0, 1, 1]]))(1, 2, 3)  # item 1 with items 0, 1, 2
+    array([[0.5, 1. , 0.5]])
+    """
+
+    def __init__(self, draws: Draws) -> None:
+        weights = draws.draw_weights
+        self.equal_weights = bool(np.all(weights == weights[0]))
+        self._counted = self.equal_weights and draws.n_draws < _REPEATS * draws.n_distinct
+        if self._counted:
+            repeated = draws.n_draws > draws.n_distinct
+            table = draws.item_major[:, draws.index] if repeated else draws.item_major
+            self._labels = np.ascontiguousarray(table)
+            self._total = float(draws.n_draws)
+        else:
+            self._labels = np.ascontiguousarray(draws.distinct)
+            # Divided by an equal weight they are integers, and sums of integers are exact.
+            self._weights = draws.weights / weights[0] if self.equal_weights else draws.weights
+            self._total = float(self._weights.sum())
+
+    def __call__(self, begin: int, end: int, stop: int) -> NDArray[np.float64]:
+        """Probabilities of items begin..end with items 0..stop."""
+        shape = (end - begin, stop)
+        if self._counted:  # integers, divided once: no rounding but that of the quotient
+            counts = np.empty(shape, dtype=np.int32)
+            together_counts(self._labels, begin, end, stop, counts)
+            return counts / self._total
+        out = np.empty(shape)
+        together_weights(self._labels, self._weights, begin, end, stop, out)
+        return np.minimum(out / self._total, 1.0)  # rounding of weights may pass 1
+
+
+def map_blocks(
+    n_items: int,
+    task: Callable[[int, int], Any],
+    n_jobs: int,
+    stopper: Stopper | None = None,
+    *,
+    step: int = 1,
+) -> list[Any]:
+    """`task(begin, end)` for every block of items, or every `step`-th one, in threads; results in order.
+
+    Blocks not begun when the time of `stopper` is up are left out.
+    """
+    # Fewer rows where they are long, so that a block of each thread fits in memory.
+    rows = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // n_items))
+    tasks = [
+        partial(task, begin, min(begin + rows, n_items)) for begin in range(0, n_items, rows * step)
+    ]
+    return run_all(tasks, n_jobs, stopper)
+
+
+# --- the rule ---
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether chains agree on which items belong together."""
+
+    difference: float
+    """Largest difference between two chains of the probability that two items share a cluster; if some
+    are above their limits, the largest of these. NaN if there are no two chains to compare."""
+    limit: float
+    """What this difference stays below if the chains are draws from one posterior. NaN with fewer than 4
+    draws per chain."""
+    pair: tuple[str, str] | None
+    """The two items; None if no pair differs, if there are no two chains, or if only some pairs were
+    compared."""
+    agree: bool | None
+    """None if that cannot be known: one chain, or chains worth so few independent draws that the limit
+    is above one half."""
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        if math.isnan(self.difference):
+            return "There are no two chains to compare."
+        items = "some two items" if self.pair is None else "items {} and {}".format(*self.pair)
+        text = f"Two chains differ by {self.difference:.2g} in the probability that {items} share a cluster"
+        if self.agree is None:
+            return f"{text}; they are too short to say whether that is chance."
+        compared = "no more" if self.agree else "more"
+        return f"{text}, {compared} than chance explains (up to {self.limit:.2g})."
+
+
+def chain_agreement(draws: Draws, n_jobs: int | None = None) -> Agreement:
+    """Whether chains agree on which items belong together: the one rule of the package.
+
+    Chains are compared two at a time, in the probability that two items share a cluster. A difference
+    is too large if chance would exceed it in fewer than one of 100 samples; see the head of this module.
+
+    Parameters
+    ----------
+    draws : Draws
+        In the order they were drawn, with their chains.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
 
     Returns
     -------
-    ndarray of shape (n_chains, n_pairs)
+    Agreement
+
+    Notes
+    -----
+    Time O(n_items^2 n_draws), at most some seconds: beyond, only some items are compared with the others.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from epluribus import draws
-    >>> from epluribus.diagnostics import coclustering_by_chain
-    >>> two = draws.Draws([[[0, 0], [0, 1]], [[0, 0], [0, 0]]])
-    >>> coclustering_by_chain(two, np.array([[0, 1]]))
-    array([[0.5],
-           [1. ]])
+    >>> from epluribus import Draws
+    >>> from epluribus.diagnostics import chain_agreement
+    >>> z = np.random.default_rng(1).integers(2, size=(2, 100, 3))
+    >>> chain_agreement(Draws(z)).agree
+    True
+    >>> z[1] = [0, 0, 1]  # a chain that does not move
+    >>> found = chain_agreement(Draws(z))
+    >>> found.agree, found.pair, round(found.difference, 2), round(found.limit, 2)
+    (False, ('1', '2'), 0.46, 0.2)
+    >>> print(chain_agreement(Draws(z[0])).agree)
+    None
     """
-    # Weight of each distinct partition in each chain.
-    weights = np.zeros((draws.n_chains, draws.n_distinct))
-    np.add.at(weights, (draws.chains, draws.index), draws.draw_weights)
-    weights /= weights.sum(axis=1, keepdims=True)
-    labels = draws.distinct.T  # one item a row, contiguous
-    out = np.empty((draws.n_chains, len(pairs)))
-    step = max(1, (1 << 24) // draws.n_distinct)
-    for begin in range(0, len(pairs), step):
-        block = pairs[begin : begin + step]
-        together = labels[block[:, 0]] == labels[block[:, 1]]
-        out[:, begin : begin + step] = weights @ together.T
-    return out
+    n, chains = draws.n_items, [draws.chain(number) for number in range(draws.n_chains)]
+    if len(chains) < 2 or n < 2 or not all(chain.total_weight > 0 for chain in chains):
+        return Agreement(math.nan, math.nan, None, None)
+    m = len(chains)
+    # Chains that are not all alike differ from a neighbor somewhere in the row.
+    neighbors = [(a, a + 1) for a in range(m - 1)]
+    couples = list(combinations(range(m), 2)) if m <= _CHAINS else neighbors
+    rows = [Similarity(chain) for chain in chains]
+
+    def largest(begin: int, end: int) -> list[tuple[float, int, int]]:
+        """For each two chains the largest difference in these rows, and its items."""
+        blocks = [similarity(begin, end, end) for similarity in rows]  # i < end, j < end: each pair
+        found = []
+        for a, b in couples:
+            apart = np.abs(blocks[a] - blocks[b])
+            i, j = divmod(int(apart.argmax()), end)
+            found.append((float(apart[i, j]), begin + i, j))
+        return found
+
+    # With too many items only every `step`-th block of rows is compared with all items before it.
+    work = n * n / 2 * (draws.n_draws + _OVERHEAD * (m + len(couples)))
+    step = math.ceil(work / _COMPARISONS)
+    blocks = map_blocks(n, largest, resolve_jobs(n_jobs), step=step)
+    # Bonferroni: all pairs of items and of chains, in both directions, share the false alarms.
+    alarm = _FALSE_ALARMS / (len(couples) * n * (n - 1))
+    judged = []
+    for (a, b), column in zip(couples, zip(*blocks, strict=True), strict=True):
+        difference, i, j = max(column, key=lambda one: one[0])
+        judged.append((difference, _limit(chains[a], chains[b], i, j, alarm), i, j))
+    # A chain too short to be judged must not hide two others that disagree.
+    beyond = [one for one in judged if one[0] > one[1] + _ROUNDING]
+    difference, limit, i, j = max(beyond or judged, key=lambda one: one[0])
+    names = draws.item_names
+    # Equal chains differ nowhere: the first item with itself is no pair.
+    pair = (names[min(i, j)], names[max(i, j)]) if step == 1 and i != j else None
+    agree = False if beyond else True if limit <= _USEFUL else None
+    return Agreement(difference, limit, pair, agree)
 
 
-def coclustering_disagreement(draws: Draws, n_pairs: int = 5000) -> float:
-    """Largest difference between two chains of the probability that two items share a cluster.
+def _limit(a: Draws, b: Draws, i: int, j: int, alarm: float) -> float:
+    """What chance exceeds with probability `alarm`, in either direction, in the difference at items i, j."""
+    from scipy.special import stdtrit
 
-    Parameters
-    ----------
-    draws : Draws
-    n_pairs : int, default 5000
-        All pairs are compared if there are no more than this, else so many, spread evenly over the
-        list of all pairs.
-
-    Returns
-    -------
-    float
-        NaN with one chain or one item.
-
-    Examples
-    --------
-    >>> from epluribus import draws
-    >>> from epluribus.diagnostics import coclustering_disagreement
-    >>> coclustering_disagreement(draws.Draws([[[0, 0], [0, 1]], [[0, 0], [0, 0]]]))
-    0.5
-    """
-    N = draws.n_items
-    if draws.n_chains < 2 or N < 2:
-        return float("nan")
-    total = N * (N - 1) // 2
-    number = np.unique(np.linspace(0, total - 1, min(total, n_pairs)).astype(np.int64))
-    # Pair number j (j - 1) / 2 + i is (i, j) with i < j.
-    j = ((1 + np.sqrt(1 + 8 * number.astype(np.float64))) // 2).astype(np.int64)
-    j += number >= j * (j + 1) // 2  # rounding of the square root, either way
-    j -= number < j * (j - 1) // 2
-    pairs = np.stack([number - j * (j - 1) // 2, j], axis=1)
-    together = coclustering_by_chain(draws, pairs)
-    return float((together.max(axis=0) - together.min(axis=0)).max())
+    # For each chain the share of each draw, and whether the items share a cluster in it.
+    shares = [chain.draw_weights / chain.total_weight for chain in (a, b)]
+    together = [(chain.item_major[i] == chain.item_major[j])[chain.index] for chain in (a, b)]
+    probability = sum(float(x @ share) for x, share in zip(together, shares, strict=True)) / 2
+    # Effective draws per draw. A chain in which the items never part, or never meet, counts as mixing
+    # well; none counts as worth more than its length.
+    mixing = float(np.min([1.0, *(ess(x, method="mean") / len(x) for x in together)]))
+    # Unequal weights (Kish): 1 / sum of squares is the number of equal weights that would be as good.
+    n_a, n_b = (mixing / float(share @ share) for share in shares)
+    quantile = -float(stdtrit(max(1.0, n_a + n_b - 2), alarm))
+    variance = max(0.0, probability * (1 - probability)) * (1 / n_a + 1 / n_b)
+    return quantile * math.sqrt(variance)

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
     from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
     from epluribus.losses.base import Loss
+    from epluribus.sampling.trace import Trace
 
-__all__ = ["Comparison", "Estimate", "Run", "Step", "read_best", "set_side_by_side"]
+__all__ = [
+    "Comparison", "Estimate", "Run", "Step", "raise_if_interrupted", "read_best",
+    "set_side_by_side",
+]  # fmt: skip
 
 _SIZES_SHOWN = 12
 
@@ -247,7 +251,7 @@ class Estimate:
         >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
         >>> epl.minimize(draws).write_labels("labels.csv", draws)  # doctest: +SKIP
         """
-        from epluribus.writers.labels import write_estimate
+        from epluribus.writers.files import write_estimate
 
         write_estimate(Path(path), self, certainty)
 
@@ -261,7 +265,7 @@ class Estimate:
         path : str or Path
             The file, ending in .html.
         **options
-            `title`, `call`, `level`, `rng`, `n_jobs`, `progress`, `brief`: see
+            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`, `brief`: see
             `epluribus.report.write_report`.
 
         Returns
@@ -312,6 +316,12 @@ def read_best(
     if loss is None:
         loss = best.loss if isinstance(best, Estimate) else "vi"
     return labels, sample, losses.get(loss)
+
+
+def raise_if_interrupted(*found: Estimate | Trace) -> None:
+    """Raise the Ctrl-C that ended a search or a sampling run early, where the best so far is of no use."""
+    if any(one.interrupted for one in found):
+        raise KeyboardInterrupt
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -366,7 +376,10 @@ def set_side_by_side(draws: Draws, estimates: Sequence[Estimate]) -> Comparison:
     return Comparison(
         tuple(estimates),
         np.array(
-            [[draws.mean(draw_losses(a.labels, draws, b.loss)) for b in estimates] for a in estimates]
+            [
+                [draws.mean(draw_losses(a.labels, draws, b.loss)) for b in estimates]
+                for a in estimates
+            ]
         ),
         np.array([[loss(a.labels, b.labels, "vi") for b in estimates] for a in estimates]),
     )

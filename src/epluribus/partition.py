@@ -1,9 +1,10 @@
 """Partitions as arrays of labels: canonical form, contingency table, meet, join, enumeration.
 
-Labels are names only: integers, strings, whole floats. They are checked and made canonical once, where
-they enter the package (`as_labels`): 0, 1, 2, ... in order of first appearance (Strehl & Ghosh 2003,
-doi:10.1162/153244303321897735). Two partitions are the same exactly when their canonical labels are
-equal. Inside the package labels are int64 arrays without gaps, made canonical by `relabel`, unchecked.
+Labels are only names: integers, strings, integers stored as floats. They are checked and made
+canonical once, where they enter the package (`as_labels`): 0, 1, 2, ... in order of first appearance
+(Strehl & Ghosh 2003, doi:10.1162/153244303321897735). Two partitions are the same exactly when their
+canonical labels are equal. Inside the package labels are int64 arrays without gaps, made canonical by
+`relabel`, unchecked.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def contingency(a: LabelsLike, b: LabelsLike) -> IntArray:
     """
     first, second = _pair(a, b)
     columns = int(second.max()) + 1
+    # Cell (g, h) of the table has the number g * columns + h.
     cells = np.bincount(first * columns + second, minlength=(int(first.max()) + 1) * columns)
     return cells.reshape(-1, columns)
 
@@ -74,7 +76,7 @@ def meet(a: LabelsLike, b: LabelsLike) -> IntArray:
 
 def meet_labels(a: IntArray, b: IntArray) -> IntArray:
     """The meet of canonical labels, unchecked."""
-    return relabel(a * (int(b.max()) + 1) + b)
+    return relabel(a * (int(b.max()) + 1) + b)  # one number for each pair of labels
 
 
 def join(a: LabelsLike, b: LabelsLike) -> IntArray:
@@ -149,12 +151,14 @@ def relabel(labels: IntArray) -> IntArray:
 
 
 def canonical_table(table: NDArray[Any]) -> tuple[NDArray[np.uint32], IntArray]:
-    """Rows of integers relabelled in order of first appearance, and their numbers of clusters."""
+    """Rows of integers relabeled in order of first appearance, and their numbers of clusters."""
     rows = np.ascontiguousarray(table, dtype=np.int64)
-    low, span = int(rows.min()), int(rows.max()) - int(rows.min()) + 1
+    low = int(rows.min())
+    span = int(rows.max()) - low + 1
     if span > 16 * rows.size + 1024:  # labels too far apart for a look-up table: number them first
         rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape).astype(np.int64)
         low, span = 0, int(rows.max()) + 1
+    # Work space of the kernel: for each label the last row that had it, and its number there.
     out = np.empty(rows.shape, dtype=np.uint32)
     n_clusters = np.empty(len(rows), dtype=np.int64)
     stamp = np.full(span, -1, dtype=np.int64)
@@ -163,10 +167,22 @@ def canonical_table(table: NDArray[Any]) -> tuple[NDArray[np.uint32], IntArray]:
     return out, n_clusters
 
 
+def widen_rows(
+    rows: NDArray[np.unsignedinteger[Any]], used: int, largest: int
+) -> NDArray[np.unsignedinteger[Any]]:
+    """The same rows, of which the first `used` are in use, in a type that holds the label `largest`."""
+    dtype = np.promote_types(rows.dtype, np.min_scalar_type(largest))
+    if dtype == rows.dtype:
+        return rows
+    wide = np.empty(rows.shape, dtype=dtype)
+    wide[:used] = rows[:used]
+    return wide
+
+
 # --- one partition, from whatever the user has ---
 
 
-def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "labels") -> IntArray:
+def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels") -> IntArray:
     """One partition in canonical form, checked: the only way labels come into the package.
 
     Parameters
@@ -181,13 +197,15 @@ def as_labels(labels: LabelsLike, n_items: int | None = None, argument: str = "l
     """
     if hasattr(labels, "item_major"):  # a Draws
         raise TypeError(f"'{argument}' must be one partition; got {labels!r}. {ORDER}")
-    if hasattr(labels, "expected_loss") and hasattr(labels, "labels"):  # an Estimate, or a run of one
+    # An Estimate, or a run of one: known by what it offers, since that room is to the right.
+    if hasattr(labels, "expected_loss") and hasattr(labels, "labels"):
         labels = labels.labels
     if isinstance(labels, str):
         raise TypeError(f"'{argument}' must hold one label for each item; got {labels!r}.")
-    if _is_groups(labels):
+    if is_groups(labels):
         labels = groups_to_labels([labels], argument)[0][0]
     values = labels if isinstance(labels, np.ma.MaskedArray) else np.asarray(labels)
+    # One row or one column; several would be several partitions.
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()
     if values.ndim != 1 or values.size == 0:
@@ -207,17 +225,15 @@ def _pair(a: LabelsLike, b: LabelsLike) -> tuple[IntArray, IntArray]:
     return first, as_labels(b, len(first), argument="b")
 
 
-def _is_groups(labels: Any) -> bool:
+def is_groups(labels: Any) -> bool:
     """Whether a partition is given as sets of items, or as a mapping from items to labels."""
     if isinstance(labels, list | tuple):
         return bool(labels) and all(isinstance(one, Set) for one in labels)
     return isinstance(labels, Mapping)
 
 
-def groups_to_labels(draws: Sequence[Any], argument: str) -> tuple[list[list[Any]], list[Any]] | None:
-    """Labels, one draw a row, and the items, sorted; None if not every draw is sets or a mapping."""
-    if not draws or not all(_is_groups(draw) for draw in draws):
-        return None
+def groups_to_labels(draws: Sequence[Any], argument: str) -> tuple[list[list[Any]], list[Any]]:
+    """Labels, one draw per row, and the items, sorted, of draws that are sets of items or mappings."""
     found = [_groups_to_mapping(draw, t, argument) for t, draw in enumerate(draws)]
     try:
         items = sorted(found[0])
@@ -268,7 +284,7 @@ def to_integers(
         return table
     if kind == "f":
         return _floats_to_integers(table, argument, place)
-    if kind in "US":
+    if kind in "US":  # numbered in the order of the words: equal ones get equal numbers
         return np.unique(table, return_inverse=True)[1].reshape(table.shape)
     if kind == "O":
         return _objects_to_integers(table, argument, place)

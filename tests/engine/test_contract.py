@@ -7,6 +7,8 @@ import epluribus as epl
 import oracles
 import strategies
 from engine_cases import KINDS, LOSSES, get, make, random_sample
+from epluribus._parallel import Stopper
+from epluribus.engine import Settings
 
 pytestmark = [pytest.mark.parametrize("kind", KINDS), pytest.mark.parametrize("name", LOSSES)]
 
@@ -152,8 +154,6 @@ def test_joins_change_what_they_say(name, kind):
 
 
 def test_merging_ends_where_no_pair_helps(name, kind):
-    from epluribus.engine import Settings
-
     for seed in range(4):
         draws, rng = random_sample(seed)
         engine = make(draws, name, kind)
@@ -172,15 +172,12 @@ def test_merging_ends_where_no_pair_helps(name, kind):
 
 
 def test_the_stop_flag_is_heard(name, kind):
-    from epluribus._parallel import Stopper
-    from epluribus.engine import Settings
-
     draws, rng = random_sample(5)
     stopper = Stopper()
     stopper.interrupt()
     engine = make(draws, name, kind)
     labels = epl.partition.canonical(rng.integers(draws.n_items, size=draws.n_items))
-    state, n_moves, complete = engine.sweep(
+    _, n_moves, complete = engine.sweep(
         engine.start(labels), np.arange(draws.n_items), Settings(stopper=stopper)
     )
     assert (n_moves, complete) == (0, False)

@@ -1,5 +1,6 @@
 """The kernels give the same answers without compilation."""
 
+import os
 import subprocess
 import sys
 
@@ -8,18 +9,20 @@ import numpy as np, epluribus as epl
 rng = np.random.default_rng(0)
 truth = rng.integers(3, size=9)
 z = np.where(rng.random((12, 9)) < 0.8, truth, rng.integers(3, size=(12, 9)))
-from epluribus.search import objective
-for walks in (False, True):
-    objective.walking_pays = lambda *_: walks
-    for name in epl.losses.available():
-        best = epl.minimize(z, name, rng=1, n_starts=3)
-        print(name, best.labels.tolist(), round(best.expected_loss, 9))
+from epluribus.engine import Engine
+for name in epl.losses.available():
+    best = epl.minimize(z, name, rng=1, n_starts=3)
+    print(name, best.labels.tolist(), round(best.expected_loss, 9))
+    draws = epl.Draws(z)
+    for kind in ("tables", "members"):
+        engine = Engine(draws.item_major, draws.weights, epl.losses.get(name), kind)
+        merged = engine.merge(np.arange(9))
+        state, n_moves, _ = engine.sweep(engine.start(merged), np.arange(9))
+        print(kind, merged.tolist(), state.labels.tolist(), n_moves)
 """
 
 
 def test_same_answers_with_the_jit_off():
-    import os
-
     results = []
     for off in ("0", "1"):
         out = subprocess.run(

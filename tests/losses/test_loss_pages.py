@@ -8,7 +8,7 @@ import pytest
 
 import epluribus as epl
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGES = DOCS / "losses"
 PICTURES = DOCS / "images" / "losses"
 NAMES = epl.losses.available()

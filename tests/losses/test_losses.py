@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,15 @@ def test_extremes_of_normalized_losses(name):
     assert epl.loss(one, singles, name) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("name", ["nvi", "nid"])
+def test_small_entropies_are_not_taken_for_zero(name):
+    """One item out of a thousand apart: entropies of 0.1 % of the largest are not nothing."""
+    one, two = [0] * 999 + [1], [0] * 998 + [1, 1]
+    ref = oracles.loss(name, one, two)
+    assert ref > 0.3
+    assert epl.loss(one, two, name) == pytest.approx(ref, abs=1e-9)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_symmetric(name):
     for a, b in random_pairs(10):
@@ -144,6 +154,15 @@ def test_a_loss_of_ones_own_equal_to_vi_gives_the_same_answer(linear):
     )
 
 
+def test_a_loss_nearly_linear_is_found_out():
+    bent = epl.Loss(
+        lambda joint, size, group, n: (size + group - 2 * joint) / n + 1e-7 * size * group,
+        xlogx, xlogx, xlogx, name="bent", linear=True,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"'linear' must be False for the loss 'bent'"):
+        epl.loss([0, 1], [0, 0], bent)
+
+
 def test_said_linear_but_not():
     crooked = epl.Loss(
         lambda joint, size, group, n: (size + group - 2 * joint) ** 2,  # noqa: ARG005
@@ -155,7 +174,7 @@ def test_said_linear_but_not():
 
 def test_f0_that_does_not_compile():
     bad = epl.Loss(
-        lambda joint, size, group, n: sorted([str(joint)]).foo,  # noqa: ARG005
+        lambda joint, size, group, n: joint.foo,  # noqa: ARG005
         xlogx, xlogx, xlogx, name="bad",
     )  # fmt: skip
     with pytest.raises(TypeError, match=r"'f0' of the loss 'bad' could not be compiled"):
@@ -171,6 +190,40 @@ def test_functions_must_vanish_at_zero_and_be_finite():
         )
     with pytest.raises(TypeError, match=r"'f1' must be a function"):
         epl.Loss(vi_f0, 3, xlogx, xlogx)
+
+
+def test_a_name_with_parameters_makes_the_loss():
+    for text, maker in (
+        ("vi(cost=0.5)", epl.losses.vi),
+        ("binder( cost = 0.25 )", epl.losses.binder),
+    ):
+        loss = epl.losses.get(text)
+        cost = loss.parameters["cost"]
+        assert loss.name == maker(cost=cost).name == text.replace(" ", "")
+        assert epl.loss([0, 0, 1], [0, 1, 1], loss) == epl.loss([0, 0, 1], [0, 1, 1], maker(cost))
+        assert epl.losses.get(loss.name) is epl.losses.get(loss.name)
+    third = epl.losses.vi(cost=1 / 3)
+    assert epl.losses.get(third.name).parameters["cost"] == 1 / 3  # no digit is lost
+    for text in ("vi(0.5)", "vi(cost=x)", "vi()"):
+        with pytest.raises(ValueError, match=r"'loss' must be written like 'vi\(cost=0.5\)'"):
+            epl.losses.get(text)
+    with pytest.raises(
+        ValueError, match=r"'loss' must have parameters that exist; got 'nvi\(cost=1"
+    ):
+        epl.losses.get("nvi(cost=1)")
+    with pytest.raises(ValueError, match=r"'cost' must be a number between 0 and 2"):
+        epl.losses.get("vi(cost=2)")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_loss_knows_all_about_itself(name):
+    loss = epl.losses.get(name)
+    assert loss.family == loss.name == name
+    assert loss.title
+    assert loss.unit == {"vi": "bits", "id": "bits", "binder": "pairs of items"}.get(name, "")
+    assert ("(" in loss.title) == bool(loss.reference)  # a year in the title has its reference
+    assert epl.Loss(vi_f0, xlogx, xlogx, xlogx, name=name).family is None
+    assert replace(loss, linear=not loss.linear).family is None  # made from it, but another one
 
 
 def test_unknown_loss_suggests_the_nearest():

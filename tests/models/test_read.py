@@ -12,7 +12,7 @@ from epluribus.models.read import read_model, read_numbers
 
 def test_reads_tables_with_and_without_names(tmp_path):
     path = tmp_path / "data.csv"
-    path.write_text("a,b\n1,2\n\n3;4\n")
+    path.write_text("a,b\n1,2\n\n3, 4\n")
     assert read_numbers(path).tolist() == [[1, 2], [3, 4]]
     path.write_text("1\n2\n")
     assert read_numbers(path).tolist() == [1, 2]
@@ -35,9 +35,9 @@ def test_makes_each_model(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1\nx\n", r"The file '.*' must hold numbers; line 2 is 'x'"),
-        ("1 2\n3\n", r"lines of one length; line 2 has 1 numbers, those before have 2"),
-        ("velocity\n", "The file '.*' must hold numbers; it has none"),
+        ("1\nx\n", r"The file '.*' must hold numbers; line 2, cell 1 has 'x'"),
+        ("1 2\n3\n", r"rows of one length; line 1 has 2 cells and line 2 has 1"),
+        ("velocity\n", "The file '.*' must hold numbers; line 1, cell 1 has 'velocity'"),
     ],
 )
 def test_bad_files(tmp_path, text, message):
@@ -54,7 +54,15 @@ def test_bad_files(tmp_path, text, message):
 
 
 @pytest.mark.parametrize(
-    "text", ['"","x"\n"1",0.5\n"2",7\n', '"x"\n"ann" 0.5\n"bob" 7\n', '"x"\n0.5\n7\n']
+    "text",
+    [
+        '"","x"\n"1",0.5\n"2",7\n',
+        '"",x\n"1",0.5\n"2",7\n',
+        '"x"\n"1",0.5\n"2",7\n',
+        '"x"\n"ann" 0.5\n"bob" 7\n',
+        '"ann" 0.5\n"bob" 7\n',
+        '"x"\n0.5\n7\n',
+    ],
 )
 def test_row_names_of_r(tmp_path, text):
     (tmp_path / "x.csv").write_text(text)

@@ -150,12 +150,13 @@ def test_loss_trace_shows_every_draw_of_every_chain(draws, best):
     assert (ticks[0], ticks[60], ticks[80]) == ("0", "0", "20")  # each chain counts from 0
 
 
-def test_the_running_mean_of_a_constant_is_the_constant():
-    from epluribus.plots.loss_trace import _running_mean
-
-    assert np.allclose(_running_mean(np.full(100, 3.0)), 3.0)
-    assert _running_mean(np.array([1.0, 5.0])).tolist() == [1, 5]
-    assert np.isclose(_running_mean(np.arange(100.0))[50], 50)
+def test_the_running_mean_is_over_a_twentieth_of_the_chain(draws, best):
+    losses, means = (line.get_ydata() for line in plots.loss_trace(best, draws).lines[:2])
+    # Three of 60 draws: the draw itself and its neighbors, of which the ends have one.
+    ref = [losses[max(t - 1, 0) : t + 2].mean() for t in range(60)]
+    assert np.allclose(means, ref)
+    few = plots.loss_trace([0, 0, 1], [[0, 0, 1], [0, 1, 2]])
+    assert few.lines[1].get_ydata().tolist() == few.lines[0].get_ydata().tolist()
 
 
 def test_loss_trace_of_one_chain_has_no_names_of_chains(draws, best):
@@ -225,14 +226,14 @@ def test_pairs_refuses_other_numbers_of_columns():
 # --- partition_map ---
 
 
-def test_places_of_points_in_a_plane_keep_their_distances():
-    from epluribus.plots.partition_map import _scale
-
-    points = np.random.default_rng(0).normal(size=(20, 2))
-    apart = np.linalg.norm(points[:, None] - points, axis=2)
-    places, explained = _scale(apart)
-    assert np.allclose(np.linalg.norm(places[:, None] - places, axis=2), apart)
-    assert np.isclose(explained.sum(), 1.0)
+def test_places_in_the_plane_keep_the_losses_where_they_can():
+    z = np.array([[0, 0, 1, 1, 2], [0, 0, 0, 1, 1], [0, 1, 1, 1, 1]])  # three points are a plane
+    ax = plots.partition_map(z, z[0])
+    places = np.asarray(ax.collections[0].get_offsets())
+    apart = np.linalg.norm(places[:, None] - places, axis=2)
+    assert np.allclose(apart, [[epl.loss(a, b) for b in z] for a in z])
+    shares = [int(text.split(": ")[1].split()[0]) for text in (ax.get_xlabel(), ax.get_ylabel())]
+    assert sum(shares) == 100
 
 
 def test_partition_map_marks_the_estimate_and_the_modes(draws, best):
@@ -263,15 +264,24 @@ def test_partition_map_of_many_draws_shows_four_hundred():
 
 
 def test_draws_far_from_all_others_stand_at_the_border():
-    from epluribus.plots.partition_map import _bring_near
+    rng = np.random.default_rng(0)
+    z = np.tile(np.repeat([0, 1], 20), (300, 1))
+    for label in (2, 3):  # two items leave: distinct partitions near each other
+        z[np.arange(300), rng.integers(40, size=300)] = label
+    z[7] = rng.permutation(40)  # all alone: 4 bits away, where the others are within one
 
-    places = np.random.default_rng(0).uniform(size=(300, 2))
-    places[7] = [50.0, 0.5]
-    near, far = _bring_near(places, np.array([[0.5, 0.5]]))
-    assert np.flatnonzero(far).tolist() == [7]
-    assert 1 < near[7, 0] < 2
-    assert np.allclose(np.delete(near, 7, 0), np.delete(places, 7, 0))
-    assert not _bring_near(places, places[7:8])[1].any()  # the estimate is always shown
+    def legend(ax):
+        return [text.get_text() for text in ax.get_legend().get_texts()]
+
+    ax = plots.partition_map(z, z[0])
+    assert legend(ax) == ["farther out", "estimate"]
+    points, ring = (np.asarray(c.get_offsets()) for c in ax.collections[:2])
+    assert len(ring) == 1
+    at = int((points == ring[0]).all(axis=1).argmax())
+    others = np.delete(points, at, 0)
+    assert (ring > others.max(axis=0)).any() or (ring < others.min(axis=0)).any()
+    assert np.abs(ring).max() < 2  # not 4
+    assert legend(plots.partition_map(z, z[7])) == ["estimate"]  # which is always shown
 
 
 def test_partition_map_of_one_partition_alone():
@@ -318,12 +328,24 @@ def test_ball_bounds_checks_data_and_axes(draws, best):
         plots.ball_bounds(ball, axes=plots.scatter([[0, 1]], [0]))
 
 
-def test_clusters_are_matched_by_shared_items():
-    from epluribus.plots._clusters import match
+def test_clusters_of_a_bound_have_the_color_of_the_cluster_they_share_most_items_with():
+    center = [0, 0, 0, 1, 1, 2]
+    other = [0, 1, 1, 2, 2, 2]
+    x = np.arange(12.0).reshape(6, 2)
+    estimate, *bounds = plots.ball_bounds(epl.credible_ball(center, [center, other], level=1), x)
 
-    reference = np.array([0, 0, 0, 1, 1, 2])
-    assert match(np.array([0, 1, 1, 2, 2, 2]), reference).tolist() == [3, 0, 0, 1, 1, 1]
-    assert match(np.zeros(6, dtype=int), reference).tolist() == [0] * 6
+    def colors(ax):
+        found = {}
+        for points in ax.collections:
+            color = mpl.colors.to_hex(points.get_facecolor()[0])
+            found |= {int(place[0]) // 2: color for place in np.asarray(points.get_offsets())}
+        return [found[i] for i in range(6)]
+
+    one, two, three = dict.fromkeys(colors(estimate))
+    for bound in bounds:  # each of them is the other partition
+        new, *rest = colors(bound)
+        assert rest == [one, one, two, two, two]
+        assert new not in (one, two, three)
 
 
 # --- alluvial, contingency ---
@@ -402,6 +424,13 @@ def test_the_draws_come_first_where_they_do(draws, best, plot):
     for pair in ((best, draws), (best, best), (best.labels, draws)):
         with pytest.raises(TypeError, match=words):
             getattr(plots, plot)(*pair)
+
+
+def test_clusters_given_as_sets_of_items_are_numbered():
+    sets = [{0, 3}, {1, 2}]
+    assert words(plots.alluvial(sets, [0, 1, 1, 0]))[:2] == ["0 (2)", "1 (2)"]
+    by_item = {0: "x", 1: "y", 2: "y", 3: "x"}
+    assert words(plots.similarity([[0, 1, 1, 0]], by_item)) == ["0", "1"]
 
 
 def test_pictures_are_drawn_where_told(draws, best):

@@ -45,19 +45,19 @@ def test_histogram_names_thirty_clusters_beside_the_axes():
 
 
 def test_bars_are_as_many_as_the_items_allow():
-    from epluribus.plots._clusters import bin_edges
+    def bars(y, labels, **options):
+        return plots.histogram(y, labels, **options).patches
 
     rng = np.random.default_rng(0)
     one = np.zeros(150, int)
     y = rng.normal(size=150)
-    assert len(bin_edges(y, one)) - 1 == 15
-    assert len(bin_edges(np.r_[y, 1e9], np.zeros(151, int))) - 1 == 60
-    assert len(bin_edges(np.ones(5), one[:5])) - 1 == 15
+    assert len(bars(y, one)) == 15
+    assert len(bars(np.r_[y, 1e9], np.zeros(151, int))) == 60
+    assert len(bars(np.ones(5), one[:5])) == 15
     apart = np.r_[y, y + 20]  # two clusters: bars as wide as for one of them
-    width = np.diff(bin_edges(apart, np.repeat([0, 1], 150)))[0]
-    assert width < 0.6
-    assert bin_edges(y, one, 4).size == 5
-    assert len(plots.histogram(y, one, bins=[-4, 0, 4]).patches) == 2
+    assert bars(apart, np.repeat([0, 1], 150))[0].get_width() < 0.6
+    assert len(bars(y, one, bins=4)) == 4
+    assert len(bars(y, one, bins=[-4, 0, 4])) == 2
 
 
 def test_histogram_wants_one_finite_number_an_item():
@@ -84,6 +84,12 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
         plots.histogram([1.0], [0])
 
 
+def colors_of(k):
+    """Red, green and blue of k clusters."""
+    points = plots.scatter(np.arange(2 * k).reshape(k, 2), np.arange(k)).collections
+    return np.array([cluster.get_facecolor()[0, :3] for cluster in points])
+
+
 def to_lab(colors):
     """CIELAB (D65) of linear red, green and blue."""
     xyz = colors @ np.array([
@@ -100,9 +106,7 @@ def to_lab(colors):
 def test_colors_of_up_to_thirty_clusters_can_be_told_apart(k, plain, deuteranopia):
     from scipy.spatial.distance import pdist
 
-    from epluribus.plots._figure import cluster_colors
-
-    rgb = np.array([mpl.colors.to_rgb(color) for color in cluster_colors(k)])
+    rgb = colors_of(k)
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     # Machado, Oliveira & Fernandes (2009), severity 1.
     seen = linear @ np.array([
@@ -115,9 +119,7 @@ def test_colors_of_up_to_thirty_clusters_can_be_told_apart(k, plain, deuteranopi
 
 
 def test_colors_go_on_beyond_thirty():
-    from epluribus.plots._figure import cluster_colors
-
-    assert len({mpl.colors.to_hex(color) for color in cluster_colors(45)}) == 45
+    assert len(np.unique(colors_of(45), axis=0)) == 45
 
 
 def test_blocks_sorts_rows_and_columns_by_cluster():
@@ -137,7 +139,7 @@ def test_blocks_sorts_rows_and_columns_by_cluster():
 
 
 def test_names_of_clusters_are_kept_apart():
-    from epluribus.plots.blocks import spread
+    from epluribus.plots._names import spread
 
     assert spread([1.0, 5.0, 9.0], 2.0).tolist() == [1, 5, 9]
     assert spread([1.0, 1.0, 9.0], 2.0).tolist() == [0, 2, 9]
@@ -145,12 +147,12 @@ def test_names_of_clusters_are_kept_apart():
 
 
 def test_names_of_clusters_stay_within_the_bounds():
-    from epluribus.plots.blocks import place_names, spread
+    from epluribus.plots._names import place_along, spread
 
     assert spread([1.0, 1.0, 9.0], 2.0, 0.5, 10.0).tolist() == [0.5, 2.5, 9]
     assert spread([1.0, 9.8, 9.9], 2.0, 0.0, 10.0).tolist() == [1, 8, 10]
     assert spread([3.0, 3.0, 3.0], 8.0, 0.0, 10.0).tolist() == [0, 5, 10]  # no room: nearer
-    places, font_size = place_names(np.full(40, 3.0), 10.0, 230.0, 8.0)
+    places, font_size = place_along(np.full(40, 3.0), 10.0, 230.0, 8.0)
     assert font_size == 5.0  # 230 points for 40 names, each 1.15 times as high as its font
     assert np.allclose(places, 0.125 + 0.25 * np.arange(40))
 
@@ -210,14 +212,10 @@ def test_network_and_blocks_take_an_estimate():
         plots.blocks(np.eye(2), best)
 
 
-def test_network_of_many_nodes_is_fast_and_names_clusters_once():
-    import time
-
+def test_network_of_many_nodes_names_clusters_once():
     rng = np.random.default_rng(0)
     matrix = rng.random((1000, 1000)) < 0.008
-    begin = time.perf_counter()
     ax = plots.network(matrix, np.repeat(["a", "b", "c", "d"], 250))
-    assert time.perf_counter() - begin < 15  # one or two on a free machine; pair by pair it was 46
     assert [text.get_text() for text in ax.texts] == ["a", "b", "c", "d"]
     assert len(arrowheads(ax)) == 0
     places = np.concatenate([c.get_offsets() for c in ax.collections[2:]])
@@ -240,7 +238,7 @@ def test_network_takes_places_and_names_of_nodes():
     places = [text.get_position() for text in ax.texts[:3]]
     assert np.allclose(places, [[0, 0.25], [0.5, 0.5], [1, 0.75]])  # its shape is kept
     with pytest.raises(
-        ValueError, match="'pos' must have a place for every node; 1 have none, as 'q'"
+        ValueError, match="'pos' must have a place for every node; 1 have none, such as 'q'"
     ):
         plots.network(graph, [0, 1, 1], pos={"p": (0, 0), "r": (1, 1)})
     with pytest.raises(ValueError, match=r"'pos' must .* shape \(3, 2\); got shape \(2, 2\)"):
@@ -264,7 +262,12 @@ def test_networks_of_every_kind_are_one_matrix(directed):
     nx = pytest.importorskip("networkx", reason="networkx is not installed")
     graph = nx.gnp_random_graph(12, 0.3, seed=1, directed=directed)
     graph = nx.relabel_nodes(graph, {k: f"node {k}" for k in range(0, 12, 2)})
-    ref = nx.to_numpy_array(graph)
+    ref = np.zeros((12, 12), dtype=int)
+    number = {node: i for i, node in enumerate(graph)}
+    for first, second in graph.edges:
+        ref[number[first], number[second]] = 1
+        if not directed:
+            ref[number[second], number[first]] = 1
     labels = np.arange(12) % 3
     by_cluster = ref[np.ix_(np.argsort(labels, kind="stable"), np.argsort(labels, kind="stable"))]
     for kind in (graph, nx.to_scipy_sparse_array(graph), ref):
@@ -273,12 +276,19 @@ def test_networks_of_every_kind_are_one_matrix(directed):
         assert len(plots.network(kind, labels).texts) == 12
 
 
+def test_weights_and_parallel_edges_of_a_graph_are_one_link():
+    nx = pytest.importorskip("networkx", reason="networkx is not installed")
+    graph = nx.MultiGraph([("p", "q"), ("p", "q"), ("r", "r")])
+    graph.add_edge("q", "r", weight=0.0)
+    shown = plots.blocks(graph, [0, 0, 1]).images[0].get_array()
+    assert shown.tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 1]]
+
+
 def test_layout_of_one_cluster_and_no_edges():
     ax = plots.network(np.zeros((3, 3)), [1, 1, 1])
     assert len(ax.texts) == 3
 
 
 def test_text_is_black_on_light_and_white_on_dark():
-    from epluribus.plots._figure import text_color
-
-    assert (text_color("#ffe119"), text_color("#000075")) == ("black", "white")
+    *_, yellow, navy = plots.network(np.eye(8), np.arange(8)).texts
+    assert (yellow.get_color(), navy.get_color()) == ("black", "white")

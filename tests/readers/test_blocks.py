@@ -8,7 +8,7 @@ import xarray as xr
 import zarr
 
 import epluribus as epl
-from epluribus.readers import blocks
+from epluribus.readers import convert
 
 RNG = np.random.default_rng(3)
 TABLE = RNG.integers(-3, 4, size=(50, 7))
@@ -22,7 +22,7 @@ def same(a, b):
 
 @pytest.fixture(autouse=True, params=[14, 1 << 22], ids=["blocks of two draws", "one block"])
 def small_blocks(request, monkeypatch):
-    monkeypatch.setattr(blocks, "_BLOCK_CELLS", request.param)
+    monkeypatch.setattr(convert, "_BLOCK_CELLS", request.param)
 
 
 @pytest.mark.parametrize("chunks", [(7, 3), (50, 7), (1, 1), ((20, 25, 5), (7,))])
@@ -78,7 +78,7 @@ def test_floats_are_checked_and_the_place_is_named():
     floats = TABLE.astype(float)
     same(epl.Draws(dask.array.from_array(floats, chunks=(4, 7))), epl.Draws(TABLE))
     floats[37, 2] = np.nan
-    with pytest.raises(ValueError, match=r"'z' must hold whole labels; draw 37, item 2 .* missing"):
+    with pytest.raises(ValueError, match=r"'z' must hold labels .*; draw 37, item 2 .* missing"):
         epl.Draws(dask.array.from_array(floats, chunks=(4, 7)))
 
 

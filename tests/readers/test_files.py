@@ -1,13 +1,9 @@
 import gzip
-import json
 
 import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus._files import write_whole
-from epluribus.readers.labels import read_labels
-from epluribus.writers.labels import write_estimate
 
 Z = np.array([[1, 1, 2], [2, 3, 3], [1, 1, 1], [4, 4, 2]])
 REF = np.asarray(epl.Draws(Z))
@@ -68,7 +64,7 @@ def test_gzip_npy_npz(tmp_path):
         ("empty.csv", b"", "The file .* is empty"),
         ("ragged.csv", b"1,2\n1,2,3\n", "line 1 has 2 cells and line 2 has 3"),
         ("missing.csv", b"1,2\n1,NA\n", r"missing value \('NA'\) in line 2, cell 2"),
-        ("half.csv", b"1,2\n1,1.5\n", "draw 1, item 1 .* 1.5, which is no whole number"),
+        ("half.csv", b"1,2\n1,1.5\n", "draw 1, item 1 .* 1.5, which is not an integer"),
         ("draws.xlsx", b"PK", "must be one of csv, .* its name ends in '.xlsx'"),
         ("broken.npy", b"junk", "could not be read as NumPy data"),
     ],
@@ -83,40 +79,8 @@ def test_bad_files_are_refused_in_words(name, content, message, tmp_path):
 def test_npz_without_or_with_several_tables(tmp_path):
     np.savez(tmp_path / "two.npz", z=Z, c=Z)
     with pytest.raises(
-        ValueError, match=r"'var' must name the table of labels: .* of which \['z', 'c'\]"
+        ValueError, match=r"'var' must name the variable that holds .* of which 'z', 'c' could"
     ):
         epl.Draws(tmp_path / "two.npz")
-    with pytest.raises(ValueError, match=r"'var' must be one of \['z', 'c'\]"):
+    with pytest.raises(ValueError, match=r"'var' must be one of 'z', 'c' in the file"):
         epl.Draws(tmp_path / "two.npz", var="q")
-
-
-@pytest.mark.parametrize("ending", ["csv", "txt", "npy", "json"])
-def test_labels_out_and_in(ending, tmp_path):
-    best = epl.minimize(epl.Draws(Z, items=["x", "y", "z"]), rng=1)
-    path = tmp_path / f"labels.{ending}"
-    write_estimate(path, best)
-    if ending == "json":
-        data = json.loads(path.read_text())
-        assert data["labels"] == best.labels.tolist()
-        assert data["items"] == ["x", "y", "z"]
-    else:
-        assert [int(label) for label in read_labels(path).labels] == best.labels.tolist()
-    assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(ValueError, match=r"must end in .csv, .parquet, .* or .json; .* '.xls'"):
-        write_estimate(tmp_path / "labels.xls", best)
-    with pytest.raises(FileNotFoundError, match="There is no folder"):
-        write_estimate(tmp_path / "nowhere" / "labels.csv", best)
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path):
-    path = tmp_path / "labels.csv"
-    path.write_text("old")
-
-    def fail(target):
-        target.write_text("half")
-        raise RuntimeError("disk full")
-
-    with pytest.raises(RuntimeError, match="disk full"):
-        write_whole(path, fail)
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]

@@ -3,9 +3,9 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
-from io_cases import MU, Z3, arviz_object, import_arviz, same
 
 import epluribus as epl
+from io_cases import MU, Z3, arviz_object, import_arviz, same
 
 
 def dataset(z=Z3, **others):
@@ -76,13 +76,13 @@ def test_several_candidates_are_named(tmp_path):
     path = tmp_path / "draws.nc"
     tree(c=Z3[:, :, ::-1]).to_netcdf(path)
     with pytest.raises(
-        ValueError, match=r"'var' must name .* z \(chain, draw, item\).* the items, are 2 \(z, c\)"
+        ValueError, match=r"'var' must name .* z \(chain, draw, item\).* of which 'z', 'c' could be"
     ):
         epl.read_draws(path)
     same(epl.read_draws(path, var="z"))
-    with pytest.raises(ValueError, match=r"'var' must be one of \['z', 'mu', 'c'\]; got 'w'"):
+    with pytest.raises(ValueError, match=r"'var' must be one of 'z', 'mu', 'c' in .*; got 'w'"):
         epl.read_draws(path, var="w")
-    with pytest.raises(ValueError, match="the items, are none"):
+    with pytest.raises(ValueError, match="of which none could be it"):
         epl.Draws(dataset(Z3 + 0.5))
 
 
@@ -127,7 +127,7 @@ def test_messages_name_the_variable():
     )
     assert epl.Draws(data).variable == "z"
     assert "variable             z" in str(epl.Draws(data).burn(1))
-    with pytest.raises(ValueError, match=r"'mu' must hold whole labels"):
+    with pytest.raises(ValueError, match=r"'mu' must hold labels"):
         epl.Draws(data, var="mu")
     with pytest.raises(ValueError, match=r"'K' must have one dimension besides chain and draw"):
         epl.Draws(data, var="K")

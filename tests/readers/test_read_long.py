@@ -1,4 +1,4 @@
-"""Tables with one label a row, as tidybayes and xarray make them."""
+"""Tables with one label per row, as tidybayes and xarray make them."""
 
 import numpy as np
 import pandas as pd
@@ -77,14 +77,16 @@ def test_frame_of_xarray():
 
 def test_other_columns_need_a_name():
     frame = long_frame().assign(mu=0.5)
-    same(epl.Draws(frame), NUMBERS)  # mu holds no whole numbers
+    same(epl.Draws(frame), NUMBERS)  # mu holds no integers
     frame = long_frame().assign(mu=7)
     with pytest.raises(
-        ValueError, match=r"'var' must name the column .* 'z', 'mu'.*column 'i' tells"
+        ValueError, match=r"'var' must name .* items in the column 'i'\) has 'z', 'mu', of which"
     ):
         epl.Draws(frame)
     same(epl.Draws(frame, var="z"), NUMBERS)
-    with pytest.raises(ValueError, match=r"'var' must name the column .* got 'y'"):
+    with pytest.raises(
+        ValueError, match=r"'var' must be one of 'z', 'mu' in the frame .*; got 'y'"
+    ):
         epl.Draws(frame, var="y")
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from io_cases import MU, Z3, Z, same
 
 import epluribus as epl
+from io_cases import MU, Z3, Z, same
 
 CHAIN = np.repeat([1, 2], 5)
 ITERATION = np.tile(np.arange(1, 6), 2)
@@ -58,15 +58,17 @@ def test_stan_files_are_chains(options, tmp_path):
     assert epl.read_draws(paths, burn=2).n_draws == 6
 
 
-def test_two_variables_of_whole_numbers_must_be_told_apart(tmp_path):
+def test_two_variables_of_integers_need_a_name(tmp_path):
     path = tmp_path / "model.csv"
     path.write_text(stan_text(Z3[0], extra=["c.1", "c.2"]))
     with pytest.raises(
-        ValueError, match=r"'var' must name .*'mu', 'z', 'c'.* numbers are 2 \(z, c"
+        ValueError, match=r"'var' must name .*'mu', 'z', 'c', of which 'z', 'c' could be it"
     ):
         epl.read_draws(path)
     assert epl.read_draws(path, var="z").n_items == 4
-    with pytest.raises(ValueError, match=r"'var' must be a variable of the file .*'z'.*; got 'w'"):
+    with pytest.raises(
+        ValueError, match=r"'var' must be one of 'mu', 'z', 'c' in the file .*; got 'w'"
+    ):
         epl.read_draws(path, var="w")
 
 
@@ -131,7 +133,7 @@ def test_frames():
         (
             {},
             {"var": "z"},
-            r"'var' must be a variable of the frame \(none, every column is an item",
+            r"'var' must be None for the frame, in which every column is an item; got 'z'",
         ),
         ({"a": [1] * 9 + [pd.NA]}, {}, r"draw 9, item 'a' has a missing value"),
         ({"a": 0.5}, {}, r"draw 0, item 'a' has 0.5, which .* Leave such columns out"),
@@ -176,7 +178,15 @@ def test_a_column_that_counts_the_draws_of_each_chain_is_left_out():
         same(epl.Draws(frame.reset_index(names="Unnamed: 0")), chains=1)
 
 
-def test_text_that_is_none(tmp_path):
+def test_a_short_column_1_2_3_is_an_item():
+    """Labels may count by chance; ten in a row hardly do."""
+    frame = pd.DataFrame(Z, columns=list("abcd")).assign(a=np.arange(1, 11))
+    assert epl.Draws(frame[:9]).items == tuple("abcd")
+    with pytest.warns(UserWarning, match="column 'a' of the frame counts the draws"):
+        assert epl.Draws(frame).items == tuple("bcd")
+
+
+def test_files_that_are_not_text(tmp_path):
     path = tmp_path / "draws.csv"
     path.write_bytes(b"\xff\xfe1,\x00")
     with pytest.raises(ValueError, match="could not be read as text"):
@@ -187,10 +197,19 @@ def test_text_that_is_none(tmp_path):
         epl.read_draws(path)
     path = tmp_path / "plain.csv"
     path.write_text("1,2\n1,1\n")
-    with pytest.raises(ValueError, match=r"'var' must be None for the file .*no header; got 'z'"):
+    with pytest.raises(
+        ValueError, match=r"'var' must be None for the file .*every column is.*; got 'z'"
+    ):
         epl.read_draws(path, var="z")
     with pytest.raises(IsADirectoryError, match="is a folder; a file is needed"):
         epl.read_draws(tmp_path)
+
+
+def test_a_line_break_in_a_cell_is_refused(tmp_path):
+    path = tmp_path / "draws.csv"
+    path.write_text('x,y,"a\nb"\n1,2,1\n')
+    with pytest.raises(ValueError, match="has a quote that does not end in line 1"):
+        epl.read_draws(path)
 
 
 def test_parquet(tmp_path):
@@ -233,7 +252,7 @@ def test_rds_refused_in_words(tmp_path):
     path = tmp_path / "z.rds"
     rows = Z.astype(np.int32)
     write_rds(path, {"a": rows, "b": rows})
-    with pytest.raises(ValueError, match=r"'var' must name the table .*\['a', 'b'\] could be it"):
+    with pytest.raises(ValueError, match=r"'var' must name .*of which 'a', 'b' could be it"):
         epl.read_draws(path)
     with pytest.raises(ValueError, match=r"got 'c'"):
         epl.read_draws(path, var="c")
@@ -312,7 +331,7 @@ def test_missing_values_of_r_are_refused(tmp_path):
     broken[6, 2] = np.iinfo(np.int32).min  # how R stores NA
     path = write_rds(tmp_path / "z.rds", broken)
     pair = write_rds(tmp_path / "pair.rds", [Z.astype(np.int32), broken])
-    with pytest.raises(ValueError, match=r"draw 6, item 2 .* has a missing value"):
+    with pytest.raises(ValueError, match=r"draw 16, item 2 .* has a missing value"):
         epl.read_draws(pair)
     with pytest.raises(ValueError, match=r"draw 6, item 2 .* has a missing value"):
         epl.read_draws(path)
@@ -342,9 +361,9 @@ def test_a_lazy_frame_is_computed():
     assert draws.n_chains == 2
 
 
-def test_a_header_alone_is_no_draw(tmp_path):
+def test_a_header_alone_is_not_a_draw(tmp_path):
     (tmp_path / "draws.csv").write_text('"ann","bob","cy"\n')
-    with pytest.raises(ValueError, match="has a header but no draws"):
+    with pytest.raises(ValueError, match="has a header but no rows"):
         epl.read_draws(tmp_path / "draws.csv")
     (tmp_path / "draws.csv").write_text("a,a,b\n")  # words twice: labels of one draw
     assert epl.read_draws(tmp_path / "draws.csv").n_draws == 1
@@ -352,7 +371,7 @@ def test_a_header_alone_is_no_draw(tmp_path):
 
 def test_continuous_numbers_beside_words_are_refused(tmp_path):
     (tmp_path / "iris.csv").write_text("width,species\n5,setosa\n4.9,setosa\n")
-    with pytest.raises(ValueError, match=r"whole numbers or words; line 3, cell 1 has 4.9"):
+    with pytest.raises(ValueError, match=r"integers or words; line 3, cell 1 has '4.9'"):
         epl.read_draws(tmp_path / "iris.csv")
 
 
@@ -380,8 +399,8 @@ def test_probabilities_lead_to_soft_draws():
         epl.Draws(np.full((3, 4), 0.5))
 
 
-def test_lists_of_no_one_shape():
-    with pytest.raises(ValueError, match="its parts have no one shape"):
+def test_nested_lists_that_differ_in_shape():
+    with pytest.raises(ValueError, match="its parts differ in shape"):
         epl.Draws([[[0, 1], [0]], [[1, 1], [0, 1]]])
 
 
@@ -390,9 +409,11 @@ def test_an_address_is_not_read():
         epl.read_draws("https://example.org/draws.csv")
 
 
-def test_numpy_data_that_is_none(tmp_path):
+def test_files_that_are_not_numpy_data(tmp_path):
     (tmp_path / "z.npy").write_text("1,2,1\n")
-    with pytest.raises(ValueError, match="could not be read as NumPy data: it is none") as error:
+    with pytest.raises(
+        ValueError, match="could not be read as NumPy data: it is something else"
+    ) as error:
         epl.read_draws(tmp_path / "z.npy")
     assert "pickle" not in str(error.value)
 

@@ -1,4 +1,4 @@
-"""Files that R itself wrote; tests/io/data/make.R tells how."""
+"""Files that R itself wrote; tests/readers/data/make.R made them."""
 
 from pathlib import Path
 

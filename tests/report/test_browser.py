@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import epluribus as epl
+from terminal import PATIENCE
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -44,8 +45,8 @@ def browser(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     rng = np.random.default_rng(0)
-    centre = rng.integers(0, 4, 300)
-    z = np.tile(centre, (2, 50, 1))
+    center = rng.integers(0, 4, 300)
+    z = np.tile(center, (2, 50, 1))
     moved = rng.random(z.shape) < 0.1 * rng.random(300)
     z[moved] = rng.integers(0, 5, moved.sum())
     names = ["<b>bold</b>", *(f"item {i}" for i in range(1, 300))]
@@ -113,7 +114,7 @@ def test_table_is_searched_and_sorted(opened):
     assert set(_texts(opened, "#item-table tbody td:nth-child(2)")) == {"2"}
 
 
-def test_hover_tells_items_and_probability(opened):
+def test_hover_shows_items_and_probability(opened):
     from selenium.webdriver import ActionChains, Keys
     from selenium.webdriver.common.by import By
 
@@ -129,11 +130,11 @@ def test_hover_tells_items_and_probability(opened):
     assert text.endswith(": 1.00")  # the middle of the diagonal
     canvas.send_keys(Keys.ARROW_RIGHT)
     assert _texts(opened, "#hover") != [text]
-    colours = opened.execute_script(
+    colors = opened.execute_script(
         "const c = arguments[0]; const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
         "return new Set(d).size", canvas,
     )  # fmt: skip
-    assert colours > 10
+    assert colors > 10
 
 
 def test_clusters_are_sorted(opened):
@@ -149,6 +150,8 @@ def test_clusters_are_sorted(opened):
 
 def test_pictures_and_labels_are_saved(opened):
     """What the links hand over, caught before the browser asks where to put it."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
     opened.execute_script(
         "window.saved = {}; HTMLAnchorElement.prototype.click = function () {"
         " const name = this.download; window.saved[name] = null;"
@@ -156,8 +159,12 @@ def test_pictures_and_labels_are_saved(opened):
         "for (const link of document.querySelectorAll('a.save'))"
         " link.dispatchEvent(new MouseEvent('click', {cancelable: true}));"
     )
-    opened.execute_async_script("setTimeout(arguments[0], 1000)")
-    saved = opened.execute_script("return window.saved")
+    saved = WebDriverWait(opened, PATIENCE).until(
+        lambda browser: browser.execute_script(
+            "const texts = Object.values(window.saved);"
+            "return texts.length === 4 && texts.every((text) => text !== null) && window.saved"
+        )
+    )
     assert set(saved) == {"labels.csv", "similarity.png", "trace.svg", "clusters.svg"}
     assert saved["trace.svg"].startswith("<svg ")
     assert "stroke: rgb(" in saved["trace.svg"]
@@ -171,9 +178,10 @@ def test_pictures_and_labels_are_saved(opened):
 
 def test_copy(opened):
     from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
 
     opened.find_element(By.CSS_SELECTOR, "button[data-copy]").click()
-    opened.execute_async_script("setTimeout(arguments[0], 200)")
+    WebDriverWait(opened, PATIENCE).until(lambda browser: _texts(browser, "#copied") != [""])
     assert _texts(opened, "#copied")[0] in ("Copied.", "Selected: press Ctrl+C.")
 
 

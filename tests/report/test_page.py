@@ -2,17 +2,13 @@
 
 import base64
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
-import time
-from contextlib import contextmanager
-from html.parser import HTMLParser
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from parsed_page import Page, noisy
 
 import epluribus as epl
 from epluribus.cli import main
@@ -21,59 +17,16 @@ from epluribus.report import facts as facts_module
 from epluribus.report.pictures import CELLS, nice_ticks
 from epluribus.report.words import share
 
-VOID = {"meta", "link", "input", "br", "img", "hr"}
-NAMES = ['<script>alert("x")</script>', "a & b", "O'Neil", "</script>", "$title", "`code`"]
-
-
-def noisy(n_items, n_draws, n_clusters, rng, n_chains=2):
-    """Draws around one partition, with chains."""
-    centre = rng.integers(0, n_clusters, n_items)
-    z = np.tile(centre, (n_chains, n_draws, 1))
-    moved = rng.random(z.shape) < 0.1
-    z[moved] = rng.integers(0, n_clusters + 1, moved.sum())
-    return z
-
-
-class Page(HTMLParser):
-    """Checks that tags are closed in order; collects what the tests ask for."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.links, self.ids, self.tags, self.text = [], [], [], [], []
-        self.data = None
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        self.tags.append((tag, attributes))
-        self.links += [(tag, attributes[name]) for name in ("src", "href") if name in attributes]
-        self.ids += [attributes["id"]] if "id" in attributes else []
-        if tag not in VOID and not self.get_starttag_text().endswith("/>"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open[-1:] == ["script"] and self.tags[-1][1].get("id") == "data":
-            self.data = json.loads(data)
-        elif self.open and self.open[-1] not in ("script", "style"):
-            self.text.append(data)
-
-    @property
-    def words(self):
-        return " ".join(" ".join(self.text).split())
+NAMES = [
+    '<script>alert("x")</script>', "a & b", "O'Neil", "</script>", "</script ><b>", "<!-- <script ", "$title",
+    "`code`", "{{ 7 * 7 }}", "{% endfor %}",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def small():
     rng = np.random.default_rng(0)
-    items = [*NAMES, *(f"item {i}" for i in range(24))]
+    items = [*NAMES, *(f"item {i}" for i in range(30 - len(NAMES)))]
     draws = epl.Draws(noisy(30, 60, 3, rng), items=items)
     best = epl.minimize(draws, rng=1)
     return draws, best, build_report(best, draws, rng=1, call="epluribus report <x> & y")
@@ -113,8 +66,35 @@ def test_states_the_facts(small):
 def test_names_of_items_are_escaped(small):
     page = Page(small[2])
     assert set(NAMES) <= set(page.data["items"]["name"])
+    assert set(NAMES) <= set(page.data["all"]["name"])
     assert "<script>alert" not in small[2]
+    assert "<b>" not in small[2]
     assert sum(tag == "script" for tag, _ in page.tags) == 2
+    draws, best, _ = small
+    assert set(NAMES) <= set(
+        Page(build_report(best, draws, brief=True)).text
+    )  # in the table itself
+
+
+def test_the_data_cannot_end_their_element(small):
+    """Browsers look for tags and comments in a script too: none may begin in the JSON."""
+    _, _, data = small[2].partition('id="data">')
+    data, _, rest = data.partition("</script>")
+    assert not re.search("[<>&]", data)
+    assert json.loads(data)["all"]["name"][: len(NAMES)] == NAMES
+    assert rest.lstrip().startswith("<script>")
+
+
+def test_title_call_and_loss_are_escaped():
+    own = epl.losses.vi()
+    draws = [[0, 0, 1], [0, 1, 1], [0, 0, 1]]
+    best = replace(epl.minimize(draws, rng=1), loss=replace(own, name="<i>mine</i>", title=""))
+    text = build_report(best, draws, title="<i>A</i> & {{ b }}", call="<i>c</i>", brief=True)
+    assert "<i>" not in text
+    words = Page(text).words
+    assert words.count("<i>A</i> & {{ b }}") == 2
+    assert "<i>c</i>" in words
+    assert "the loss '<i>mine</i>'" in words
 
 
 def test_accessible(small):
@@ -153,9 +133,19 @@ def test_a_thousand_items_stay_small():
     assert data["heatmap"]["edges"][-1] == 1000
     assert len(data["items"]["name"]) == 1000
     assert "only the quick losses are compared" in text
+    head = {content for content in Page(text).text if content.startswith("E\N{NO-BREAK SPACE}")}
+    assert head == {"E\N{NO-BREAK SPACE}binder", "E\N{NO-BREAK SPACE}vi"}
 
 
-def test_many_items_are_cut_and_said_to_be():
+@pytest.mark.parametrize("n_clusters", [3, 120])
+def test_lines_between_very_many_clusters_would_hide_the_cells(n_clusters):
+    z = np.arange(120) % n_clusters
+    page = Page(build_report(epl.minimize([z, z, z[::-1]], rng=1), [z, z, z[::-1]], rng=1))
+    assert page.data["heatmap"]["lines"] == (n_clusters == 3)
+    assert ("lines separate the clusters" in page.words) == (n_clusters == 3)
+
+
+def test_many_items_are_cut_with_a_note():
     draws = epl.Draws(noisy(3000, 10, 4, np.random.default_rng(2)))
     best = epl.minimize(draws, rng=1)
     page = Page(build_report(best, draws, rng=1))
@@ -165,7 +155,7 @@ def test_many_items_are_cut_and_said_to_be():
     assert "2,000 of the 3,000 items, spread evenly, stand for all" in page.words
 
 
-def test_what_is_too_heavy_is_left_out_and_said_to_be(small, monkeypatch):
+def test_what_is_too_heavy_is_left_out_with_a_note(small, monkeypatch):
     monkeypatch.setattr(facts_module, "_HEAVY", 10)
     draws, best, _ = small
     words = Page(build_report(best, draws, rng=1)).words
@@ -197,7 +187,7 @@ def test_warnings_in_plain_words():
     assert "parts of the chains differ" in words
     draws = epl.Draws(z[0, :3])
     words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
-    assert "one chain only" in words
+    assert "only one chain" in words
     assert "too few draws" in words
 
 
@@ -213,17 +203,17 @@ def test_odd_draws(z):
 @pytest.mark.parametrize(
     ("z", "warning"),
     [
-        ([[0, 0, 1, 1, 2]], "There is one draw only"),
+        ([[0, 0, 1, 1, 2]], "There is only one draw"),
         ([[0, 0, 1, 1, 2]] * 100, "All draws are equal: did the sampler move?"),
-        ([[0]] * 100, "There is one item only"),
+        ([[0]] * 100, "There is only one item"),
     ],
 )
-def test_draws_that_say_nothing_are_warned_of(z, warning):
+def test_draws_that_say_nothing_give_a_warning(z, warning):
     words = Page(build_report(epl.minimize(z, rng=1), z, rng=1)).words
     assert f"Warning: {warning}" in words
-    for claim in ("Fine:", "R-hat of the loss", "a radius of", "It was proved optimal"):
+    for claim in ("Fine:", "R-hat of the loss", "a radius of", "proved optimal"):
         assert claim not in words
-    assert "nothing can be said on its uncertainty" in words
+    assert "nothing can be said about its uncertainty" in words
     for wrong in ("The 1 draws", "1 draws are", "the 1 items", "1 distinct partitions"):
         assert wrong not in words
 
@@ -241,7 +231,7 @@ def test_units_of_the_loss(small):
     assert "expected loss (nvi)" in nvi
 
 
-def test_several_groups_are_told_in_the_first_sentence():
+def test_the_first_sentence_mentions_several_groups():
     z = np.repeat([np.repeat([0, 1], 10), np.tile([0, 1], 10)], 50, axis=0)
     words = Page(build_report(epl.minimize(z, rng=1), z, rng=1)).words
     assert "but the draws fall into 2 groups and no single partition is a fair summary" in words
@@ -267,13 +257,21 @@ def test_ticks_are_round(low, high, ticks):
     np.testing.assert_allclose(nice_ticks(low, high), ticks)
 
 
-def test_modes_are_those_of_the_same_seed():
+def test_modes_are_those_of_the_same_seed(monkeypatch):
     rng = np.random.default_rng(5)
     draws = epl.Draws(noisy(40, 500, 4, rng))
     found = epl.modes(draws, rng=1)
     assert found.silhouettes != epl.modes(draws, rng=2).silhouettes
-    best = epl.minimize(draws, rng=1)
-    assert facts_module.gather(best, draws, rng=1).modes.silhouettes == found.silhouettes
+    on_the_page = []
+
+    def record(*args, **options):
+        on_the_page.append(found_by(*args, **options))
+        return on_the_page[0]
+
+    found_by = epl.uncertainty.modes
+    monkeypatch.setattr(epl.uncertainty, "modes", record)
+    build_report(epl.minimize(draws, rng=1), draws, rng=1)
+    assert on_the_page[0].silhouettes == found.silhouettes
 
 
 def test_modes_that_take_too_long_are_left_out(small, monkeypatch):
@@ -284,93 +282,13 @@ def test_modes_that_take_too_long_are_left_out(small, monkeypatch):
     assert "they were not found within 0.001 s" in words
 
 
-@pytest.mark.parametrize(
-    "name", ["items", "clusters", "credible_ball", "error", "modes", "certificate"]
-)
-def test_an_interrupted_step_and_all_after_it_are_left_out(small, monkeypatch, name):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(epl.uncertainty, name, interrupted)
-    draws, best, _ = small
-    page = Page(build_report(best, draws, rng=1))
-    assert "Ctrl-C was pressed before all was computed. Left out: " in page.words
-    assert "the certificate." in page.words
-    assert (page.data["heatmap"] is None) == (name not in ("modes", "certificate"))
-
-
 def test_brief(small):
     draws, best, _ = small
     page = Page(build_report(best, draws, rng=1, brief=True))
     assert page.data["all"]["cluster"] == best.labels.tolist()
     assert page.data["all"]["per_mille"] is None
-    assert "Left out: the certainty of items" in page.words
-
-
-@contextmanager
-def _command(tmp_path, z, *options):
-    np.save(tmp_path / "z.npy", z)
-    out = tmp_path / "page.html"
-    command = [sys.executable, "-u", "-m", "epluribus", "report", str(tmp_path / "z.npy")]
-    command += ["--out", str(out), "--seed", "1", *options]
-    # a shell that runs the tests in the background has them ignore Ctrl-C
-    with subprocess.Popen(
-        command,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:
-        try:
-            yield process, out
-        finally:
-            process.kill()
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    """All that a report runs, compiled and kept: what is timed below is no compilation."""
-    folder = tmp_path_factory.mktemp("compiled")
-    with _command(folder, np.random.default_rng(0).integers(0, 5, (300, 40))) as (process, _):
-        assert process.wait(timeout=240) == 0
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals")
-@pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("seconds", [6, 12])
-def test_interrupt_writes_a_page_with_what_is_there(tmp_path, seconds):
-    """A real Ctrl-C, in the search and after it."""
-    z = np.random.default_rng(0).integers(0, 50, (3000, 2000))
-    limit = "60" if seconds == 6 else "3"
-    with _command(tmp_path, z, "--time-limit", limit) as (process, out):
-        time.sleep(seconds)
-        assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        began = time.perf_counter()
-        _, err = process.communicate(timeout=60)
-        took = time.perf_counter() - began
-    assert process.returncode == 130, err
-    assert took < 8, err
-    assert err.startswith("epluribus: interrupted; the page is written with what is there")
-    assert "Ctrl-C was pressed before all was computed. Left out: " in Page(out.read_text()).words
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals")
-@pytest.mark.usefixtures("compiled")
-def test_second_interrupt_ends_at_once(tmp_path):
-    z = np.random.default_rng(0).integers(0, 50, (3000, 2000))
-    with _command(tmp_path, z) as (process, out):
-        time.sleep(6)
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        began = time.perf_counter()
-        _, err = process.communicate(timeout=60)
-        took = time.perf_counter() - began
-    assert took < 2
-    assert process.returncode == 130
-    assert err.splitlines()[1] == "epluribus: ended; no page was written"
-    assert not out.exists()
+    assert "A brief page was asked for. Left out: the certainty of items" in page.words
+    assert "Ctrl-C" not in page.words
 
 
 def test_weights_and_own_loss():
@@ -387,11 +305,35 @@ def test_weights_and_own_loss():
 
 
 def test_a_bound_on_the_number_of_clusters_is_stated(small):
+    """It is the one that the estimate remembers, unless another is given."""
     draws = small[0]
-    words = Page(build_report(epl.minimize(draws, k=2, rng=1), draws, k=2, rng=1)).words
+    exactly = epl.minimize(draws, k=2, rng=1)
+    words = Page(build_report(exactly, draws, rng=1)).words
     assert "over all partitions with exactly 2 clusters" in words
-    assert "It was not searched for among partitions with exactly 2 clusters only." in words
+    assert "partitions with exactly 2 clusters that were tried" in words
+    at_most = epl.minimize(draws, k_max=2, rng=1)
+    words = Page(build_report(at_most, draws, brief=True)).words
+    assert "over all partitions with at most 2 clusters" in words
     assert "over all partitions with any number of clusters" in Page(small[2]).words
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [({"k": 3}, "with exactly 3 clusters"), ({"k_max": 5}, "with at most 5 clusters")],
+)
+def test_a_bound_can_be_given_for_an_estimate_that_forgot_it(small, bound, words):
+    draws, best, _ = small
+    page = Page(build_report(best, draws, brief=True, **bound))
+    assert f"over all partitions {words}" in page.words
+
+
+def test_without_jinja2_the_error_names_the_extra(small, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "jinja2", None)  # as if it were not installed
+    draws, best, _ = small
+    with pytest.raises(
+        ImportError, match=r"The report needs the package 'jinja2'.*epluribus\[report\]"
+    ):
+        best.report(draws, tmp_path / "page.html")
 
 
 def test_share_is_never_rounded_to_certainty():
@@ -413,6 +355,8 @@ def test_command(tmp_path, capsys):
         "1",
         "--title",
         "A < B",
+        "--k-max",
+        "3",
     ]
     assert main(arguments) == 0
     assert f"page written to {out}" in capsys.readouterr().out
@@ -420,6 +364,7 @@ def test_command(tmp_path, capsys):
     assert "epluribus report " in page.words
     assert "--seed 1" in page.words
     assert "A < B" in page.words
+    assert "over all partitions with at most 3 clusters" in page.words
     assert main([*arguments, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["out"] == str(out)

@@ -105,7 +105,7 @@ def test_bad_ensembles_are_refused_in_words():
 
 
 def test_a_missing_scikit_learn_is_named(monkeypatch):
-    monkeypatch.delitem(sys.modules, "epluribus.consensus", raising=False)
+    monkeypatch.delitem(sys.modules, "epluribus.search.consensus", raising=False)
     monkeypatch.delitem(vars(epl), "ConsensusClustering", raising=False)
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     message = r"ConsensusClustering needs the package 'sklearn', .*\"epluribus\[sklearn\]\""

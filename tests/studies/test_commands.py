@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import select
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import pytest
 
 import epluribus as epl
 from epluribus.cli import main
+from epluribus.studies.analysis import Protocol
 
 
 @pytest.fixture
@@ -93,7 +96,10 @@ SAMPLE = ["sample", "gaussian", "{y}", "--out", "d.npz"]
         ([*SAMPLE, "--n-nodes", "3"], "'--n-nodes' is for the model 'sbm'"),
         ([*SAMPLE, "--prior", "poison"], "Did you mean 'poisson'?"),
         ([*SAMPLE, "--moves", "all"], "'--moves' must be one of"),
-        (["reproduce", "galaxies", "--data", "."], "'--data' must be left out for 'galaxies'"),
+        (
+            ["reproduce", "galaxies", "--data", "."],
+            "'--data' must be left out for 'galaxies', whose",
+        ),
         (["reproduce", "galaxies", "--out", "{y}"], "'--out' must be a folder"),
         (
             ["reproduce", "blogs", "--data", "no"],
@@ -130,7 +136,8 @@ def test_reproduce_prints_the_facts_and_the_files(tmp_path, monkeypatch, capsys)
 
     def quick_one(**options):
         seen.update(options)
-        return studies.galaxies(quick=True, losses=("vi", "binder"), rng=options["rng"])
+        short = Protocol(n_draws=300, burn_in=20_000, n_chains=2, n_greedy=2, n_seeds=1)
+        return studies.galaxies(protocol=short, losses=("vi", "binder"), rng=options["rng"])
 
     monkeypatch.setitem(studies.STUDIES, "galaxies", quick_one)
     monkeypatch.chdir(tmp_path)
@@ -146,18 +153,52 @@ def test_reproduce_prints_the_facts_and_the_files(tmp_path, monkeypatch, capsys)
     )
 
 
+def read_until(stream, sign, seconds=300):
+    """What a program writes to a terminal, up to the sign, or None for its end.
+
+    The seconds decide nothing: they end a test that would hang.
+    """
+    text, limit = "", time.monotonic() + seconds
+    while sign is None or not re.search(sign, text):
+        ready = select.select([stream], [], [], max(0.0, limit - time.monotonic()))[0]
+        assert ready, f"no {sign!r} within {seconds} s: {text}"
+        try:
+            text += os.read(stream, 1 << 16).decode()
+        except OSError:  # the program has ended
+            assert sign is None, text
+            break
+    return text
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_interrupt_writes_the_draws_so_far_and_exits_130(values, tmp_path):
-    """A real Ctrl-C in the middle of a long run."""
+    """A real Ctrl-C in the middle of a long run, once its progress bar shows that draws are kept."""
+    import pty
+    import termios
+
     out = tmp_path / "draws.npz"
     command = [sys.executable, "-m", "epluribus", "sample", "gaussian", str(values)]
-    command += ["--out", str(out), "--n-draws", "100000000", "--burn-in", "0", "--thin", "1000"]
-    command += ["--checkpoint", str(tmp_path / "saved.npz")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    time.sleep(5)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    command += ["--out", str(out), "--n-draws", "100000000", "--burn-in", "0", "--thin", "100"]
+    command += ["--n-chains", "1", "--checkpoint", str(tmp_path / "saved.npz")]
+    terminal, program_side = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 100))
+    process = subprocess.Popen(
+        command,
+        stderr=program_side,
+        stdout=subprocess.DEVNULL,
+        # A shell that runs the tests in the background makes them ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    os.close(program_side)
+    try:
+        read_until(terminal, r"\| [0-9.]+[kMG]/")  # thousands of steps, a draw every hundred
+        process.send_signal(signal.SIGINT)
+        err = read_until(terminal, None)
+        assert process.wait(timeout=300) == 130, err
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
     assert "the draws so far are written" in err
-    assert epl.Draws(out).n_chains == 2
+    assert epl.Draws(out).n_draws >= 10
+    assert (tmp_path / "saved.npz").exists()

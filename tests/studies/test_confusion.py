@@ -4,34 +4,31 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.studies.confusion import (
-    confusion,
+from epluribus.studies._confusion import (
+    Groups,
     items_moved,
     match_columns,
-    number_as_printed,
     number_clusters,
-    rebuild,
     table_distance,
-    together,
 )
 from epluribus.studies.facts import BLOGS, CONGRESS, GALAXIES, PARTIES_OF_BLOGS
 
-PARTY = np.array(list("aaaabbbb"))
+PARTIES = Groups(np.array(list("aaaabbbb")), "ab")
 LABELS = np.array([0, 0, 1, 1, 1, 2, 2, 2])
 
 
-def test_confusion_counts_groups_by_cluster():
-    assert confusion(PARTY, LABELS, "ab").tolist() == [[2, 2, 0], [0, 1, 3]]
-    assert confusion(PARTY, LABELS, "ba").tolist() == [[0, 1, 3], [2, 2, 0]]
+def test_the_table_counts_groups_by_cluster():
+    assert PARTIES.table(LABELS).tolist() == [[2, 2, 0], [0, 1, 3]]
+    assert Groups(PARTIES.group, "ba").table(LABELS).tolist() == [[0, 1, 3], [2, 2, 0]]
 
 
 def test_distance_does_not_depend_on_the_order_of_columns():
-    table = confusion(PARTY, LABELS, "ab")
-    assert table_distance(table, table[:, [2, 0, 1]]) == 0
+    table = PARTIES.table(LABELS)
+    assert PARTIES.distance(LABELS, table[:, [2, 0, 1]]) == 0
     assert match_columns(table, table[:, [2, 0, 1]])[0] == [(0, 1), (1, 2), (2, 0)]
     other = table.copy()
     other[1, 1:] += [-1, 1]  # one item moved
-    assert table_distance(table, other) == 1
+    assert PARTIES.distance(LABELS, other) == 1
     assert table_distance(table, np.array([[4], [4]])) == 8 - 3
 
 
@@ -42,34 +39,22 @@ def test_items_moved():
 
 def test_numbers_follow_the_rank_or_the_printed_columns():
     assert number_clusters(LABELS, -np.arange(8)).tolist() == [3, 3, 2, 2, 2, 1, 1, 1]
-    printed = confusion(PARTY, LABELS, "ab")[:, [1, 2, 0]]
-    assert number_as_printed(LABELS, PARTY, "ab", printed).tolist() == [3, 3, 1, 1, 1, 2, 2, 2]
+    assert number_clusters(LABELS, np.zeros(8)).tolist() == [3, 3, 1, 1, 1, 2, 2, 2]  # by size
+    printed = PARTIES.table(LABELS)[:, [1, 2, 0]]
+    expected = [3, 3, 1, 1, 1, 2, 2, 2]
+    assert PARTIES.number(LABELS, printed).tolist() == expected
     # A cluster that no column is left for comes last.
-    assert number_as_printed(LABELS, PARTY, "ab", printed[:, :2]).tolist() == [
-        3,
-        3,
-        1,
-        1,
-        1,
-        2,
-        2,
-        2,
-    ]
+    assert PARTIES.number(LABELS, printed[:, :2]).tolist() == expected
 
 
 def test_rebuilt_partition_has_the_table():
     draws = epl.Draws([LABELS, LABELS, [0, 0, 0, 1, 1, 2, 2, 2]])
     table = np.array([[3, 1, 0], [0, 1, 3]])
-    labels = rebuild(table, PARTY, "ab", LABELS, draws)
-    assert table_distance(confusion(PARTY, labels, "ab"), table) == 0
+    labels = PARTIES.rebuild(table, LABELS, draws)
+    assert PARTIES.distance(labels, table) == 0
     assert items_moved(labels, LABELS) == 1
     # Of items 2 and 3 the one that the draws put with items 0 and 1 was moved.
     assert labels[2] == labels[0] != labels[3]
-
-
-def test_together_is_the_probability_of_sharing_a_cluster():
-    draws = epl.Draws([[0, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 1]])
-    assert together(draws).tolist() == [[1, 0.75, 0.25], [0.75, 1, 0.5], [0.25, 0.5, 1]]
 
 
 @pytest.mark.parametrize("facts", [BLOGS, CONGRESS])

@@ -21,6 +21,7 @@ def psm(z, weights=None):
 def ball(name, best, z, level, weights=None):
     """Radius, mass and the three bounds, by sorting all draws."""
     weights = np.ones(len(z)) if weights is None else np.asarray(weights, float)
+    z, weights = [row for row, w in zip(z, weights, strict=True) if w > 0], weights[weights > 0]
     draws = [tuple(oracles.canonical(row)) for row in z]
     distance = [round(oracles.loss(name, best, row), 9) for row in draws]
     for radius in sorted(set(distance)):

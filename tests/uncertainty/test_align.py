@@ -102,10 +102,24 @@ def test_a_cluster_without_partner_and_weights():
     np.testing.assert_allclose(found.parameters.mean, [2.0, 2.0])
     np.testing.assert_allclose(found.parameters.present, [1.0, 0.75])
     np.testing.assert_array_equal(found.parameters.quantiles[1], [1.0, 2.0])
+    hidden = align(
+        epl.Draws(z, weights=[0, 1]), [0, 0, 1], parameters=[[1, 2], [5, 99]], raw_labels=z
+    )
+    np.testing.assert_array_equal(
+        hidden.parameters.mean, [5.0, np.nan]
+    )  # its only partner has weight 0
+    assert hidden.parameters.present[1] == 0
     never = align([[0, 0, 0]], [0, 0, 1], parameters=[[1.0]])
     assert np.isnan(never.parameters.mean[1])
     assert never.parameters.present[1] == 0
     assert "-" in str(never.parameters)
+
+
+def test_a_median_that_rounding_misses_is_reached():
+    """Six of 12 shares of 1/12 sum to a little less than one half."""
+    values = [[float(t)] for t in range(12)]
+    found = align([[0, 0]] * 12, [0, 0], parameters=values).parameters
+    np.testing.assert_array_equal(found.quantiles, [[0.0], [5.0], [11.0]])
 
 
 @pytest.mark.parametrize(
@@ -116,7 +130,7 @@ def test_a_cluster_without_partner_and_weights():
         ({"parameters": [[1.0]] * 2}, r"entries for labels 0..0; the labels go from 0 to 1. Give"),
         (
             {"parameters": [[1.0, 2.0]] * 2, "raw_labels": [[0, 1]] * 2},
-            r"'raw_labels' must be whole numbers of shape \(2, 3\); got int64 of shape \(2, 2\)",
+            r"'raw_labels' must be integers of shape \(2, 3\); got int64 of shape \(2, 2\)",
         ),
         (
             {"parameters": [[1.0, 2.0]] * 2, "raw_labels": [[0, 1, 0]] * 2},

@@ -1,9 +1,9 @@
-import naive_uncertainty as naive
 import numpy as np
 import pytest
 from hypothesis import given
 
 import epluribus as epl
+import naive_uncertainty as naive
 import strategies
 from epluribus.uncertainty import credible_ball
 
@@ -17,11 +17,11 @@ def as_set(bound):
 @pytest.mark.parametrize("name", LOSSES)
 @given(z=strategies.draws(max_items=7, max_draws=30))
 def test_ball_is_the_one_found_by_sorting(name, z):
-    """Every loss, level and tie against the plain definition, with and without weights."""
+    """Every loss, level and tie against the plain definition, with and without weights, some of them 0."""
     rng = np.random.default_rng(z.size)
     best = epl.minimize(z, name, rng=0)
     for level in (0.05, 0.5, 0.95, 1.0):
-        for weights in (None, rng.integers(1, 5, len(z)) * 0.25):
+        for weights in (None, np.append(1.0, rng.integers(0, 5, len(z) - 1) * 0.25)):
             draws = epl.Draws(z, weights=weights)
             ball = credible_ball(best, draws, level)
             ref = naive.ball(name, best.labels.tolist(), z.tolist(), level, weights)
@@ -62,6 +62,17 @@ def test_a_draw_of_weight_zero_counts_for_nothing():
     assert ball.radius == 0.0
     assert ball.n_inside == 1
     np.testing.assert_array_equal(ball.lower, [[0, 0, 1]])
+
+
+def test_a_draw_of_weight_zero_within_the_radius_is_not_inside():
+    """Under the 0-1 loss it is as far as the others; it has the fewest clusters and would be a bound."""
+    z = [[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 0, 0], [0, 1, 2, 2]]
+    ball = credible_ball([0, 0, 1, 1], epl.Draws(z, weights=[2, 1, 0, 1]), 1.0, loss="zero_one")
+    assert ball.radius == 1
+    np.testing.assert_array_equal(ball.inside, [True, True, False, True])
+    assert ball.n_inside == 3
+    assert as_set(ball.upper) == {(0, 0, 1, 1)}
+    assert as_set(ball.horizontal) == {(0, 0, 1, 2), (0, 1, 2, 2)}
 
 
 def test_printing():

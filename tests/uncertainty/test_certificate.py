@@ -1,24 +1,22 @@
 import math
-import sys
 
-import naive_uncertainty as naive
 import numpy as np
 import pytest
 from hypothesis import given
 
 import epluribus as epl
+import naive_uncertainty as naive
 import strategies
 from epluribus._parallel import Stopper
-from epluribus.uncertainty import certificate
-from epluribus.uncertainty._binder_bound import binder_bound
-from epluribus.uncertainty._metric_bound import item_bound, triangle_bound
+from epluribus.uncertainty import _bounds, _certificate, certificate
+from epluribus.uncertainty._bounds import binder_bound, item_bound, triangle_bound
 
 LOSSES = epl.losses.available()
 METRICS = ("binder", "vi", "nvi", "id", "nid", "zero_one")
 
 
 def no_enumeration(monkeypatch):
-    monkeypatch.setattr(sys.modules["epluribus.uncertainty.certificate"], "_EXACT_ITEMS", 0)
+    monkeypatch.setattr(_certificate, "_EXACT_ITEMS", 0)
 
 
 def weighted(z, kind):
@@ -67,6 +65,7 @@ def test_no_certificate_claims_too_much(name, monkeypatch):
             assert found.expected_loss == pytest.approx(minimum)
         assert certificate(best, z, loss=name).lower_bound == pytest.approx(minimum)
         assert certificate(epl.minimize(z, name, rng=0), z).proved
+        assert found.gap >= 0
 
 
 def test_binder_is_often_proved(monkeypatch):
@@ -91,29 +90,27 @@ def test_a_worse_partition_is_not_proved():
 
 
 def test_packing_alone_and_pairs_alone_hold(monkeypatch):
-    module = sys.modules["epluribus.uncertainty._binder_bound"]
-    z = np.random.default_rng(2).integers(2, size=(30, 40))
+    z = np.random.default_rng(2).integers(2, size=(30, 24))
     best = epl.minimize(z, "binder", rng=0)
     bounds = []
-    for name, value in (("_DENSE_ITEMS", 0), ("_PROGRAMME_ITEMS", 0), ("_CUTS_PER_ITEM", 40)):
+    for name, value in (("_DENSE_ITEMS", 0), ("_PROGRAM_ITEMS", 0), ("_CUTS_PER_ITEM", 40)):
         with monkeypatch.context() as patch:
-            patch.setattr(module, name, value)
+            patch.setattr(_bounds, name, value)
             bounds.append(binder_bound(epl.Draws(z), 1.0, Stopper(), 2))
     p = epl.uncertainty.psm(z)
-    pairs = np.minimum(p, 1 - p)[np.triu_indices(40, 1)].sum()
+    pairs = np.minimum(p, 1 - p)[np.triu_indices(24, 1)].sum()
     assert bounds[0] == pytest.approx(np.ceil(30 * pairs - 1e-4) / 30)
     assert bounds[0] < bounds[1] < bounds[2] <= best.expected_loss + 1e-9
 
 
 def test_more_draws_than_a_block(monkeypatch):
-    module = sys.modules["epluribus.uncertainty._metric_bound"]
     z = strategies.random_draws(np.random.default_rng(3), 12, 60, 3)
     loss = epl.losses.get("vi")
     best = epl.minimize(z, "vi", rng=0).expected_loss
     for draws in (epl.Draws(z), epl.Draws(z, weights=np.arange(1, 61))):
         whole = triangle_bound(draws, loss, Stopper(), 2)
         with monkeypatch.context() as patch:
-            patch.setattr(module, "_BLOCK", 16)
+            patch.setattr(_bounds, "_BLOCK", 16)
             parts = triangle_bound(draws, loss, Stopper(), 2)
         assert 0.5 * best < parts <= whole + 0.02 * best
         assert whole <= best * 1.1
@@ -126,7 +123,7 @@ def test_time_limit_ends_with_a_bound_that_holds(name):
     found = certificate(best, z, time_limit=1e-6)
     full = certificate(best, z, time_limit=None)
     assert found.lower_bound <= full.lower_bound + 1e-9
-    assert found.seconds < 5
+    assert found.lower_bound < full.lower_bound or full.proved
 
 
 def test_losses_without_a_bound(monkeypatch):

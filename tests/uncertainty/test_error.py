@@ -1,12 +1,11 @@
-import sys
-
 import numpy as np
 import pytest
 
 import epluribus as epl
 import strategies
+from epluribus import diagnostics
+from epluribus.diagnostics import chain_agreement, ess, rhat
 from epluribus.uncertainty import compare, error, psm
-from epluribus.diagnostics import ess, rhat
 
 TRUTH = np.repeat([0, 1, 2], 5)
 
@@ -35,7 +34,7 @@ def test_independent_draws_have_the_textbook_error():
     assert found.mixed
     by_chain = values.reshape(2, -1)
     assert found.rhat == pytest.approx(rhat(by_chain))
-    assert found.ess == pytest.approx(ess(by_chain))
+    assert found.ess == pytest.approx(ess(by_chain, method="mean"))
 
 
 def test_standard_error_covers_the_truth_for_sticky_chains():
@@ -48,18 +47,34 @@ def test_standard_error_covers_the_truth_for_sticky_chains():
     assert np.mean([one.ess for one in found]) < 150
 
 
-def test_weights_like_repeated_draws_and_errors_that_grow():
-    rng = np.random.default_rng(2)
-    z = noisy(rng, 1, 400)[0]
-    even = error(TRUTH, epl.Draws(z, weights=np.full(400, 7.0)))
-    plain = error(TRUTH, z)
+def test_equal_weights_change_nothing():
+    z = noisy(np.random.default_rng(2), 1, 400)[0]
+    even, plain = error(TRUTH, epl.Draws(z, weights=np.full(400, 7.0))), error(TRUTH, z)
     assert even.standard_error == pytest.approx(plain.standard_error)
-    weights = rng.exponential(size=400) ** 2
+    assert even.ess == pytest.approx(plain.ess)
+
+
+def test_weights_enter_the_mean_and_its_error():
+    """The formula of the module, and for independent draws the textbook's error of a weighted mean."""
+    rng = np.random.default_rng(2)
+    z, weights = noisy(rng, 2, 1000), rng.exponential(size=(2, 1000)) ** 2
     found = error(TRUTH, epl.Draws(z, weights=weights))
-    assert found.expected_loss == pytest.approx(
-        np.average(epl.expected_loss(TRUTH, z, "vi", per_draw=True), weights=weights)
-    )
-    assert found.standard_error > plain.standard_error
+    x = epl.expected_loss(TRUTH, z, "vi", per_draw=True).reshape(2, 1000)
+    mean = np.average(x, weights=weights)
+    assert found.expected_loss == pytest.approx(mean)
+    influence = weights * (x - mean) / weights.mean()
+    size = ess(influence, method="mean")
+    assert found.ess == pytest.approx(size)
+    assert found.standard_error == pytest.approx(influence.std(ddof=1) / np.sqrt(size))
+    textbook = np.sqrt((weights**2 * (x - mean) ** 2).sum()) / weights.sum()
+    assert found.standard_error == pytest.approx(textbook, rel=0.1)
+    assert found.standard_error > 1.5 * error(TRUTH, z).standard_error
+    assert found.rhat == pytest.approx(rhat(x))
+    other = np.where(np.arange(15) == 0, 1, TRUTH)
+    pair = compare(TRUTH, other, epl.Draws(z, weights=weights))
+    y = epl.expected_loss(other, z, "vi", per_draw=True).reshape(2, 1000)
+    assert pair.expected_losses == pytest.approx((mean, np.average(y, weights=weights)))
+    assert pair.difference == pytest.approx(np.average(x - y, weights=weights))
 
 
 def test_chains_that_disagree_are_seen():
@@ -74,8 +89,21 @@ def test_chains_that_disagree_are_seen():
     assert found.disagreement == pytest.approx(np.abs(both[0] - both[1]).max())
     i, j = (int(name) for name in found.pair)
     assert abs(both[0] - both[1])[i, j] == pytest.approx(found.disagreement)
+    assert found.agreement == chain_agreement(epl.Draws(z))
+    assert found.expected_disagreement == found.agreement.limit
     assert "above 1.01: run longer, or more chains" in str(found)
-    assert f"(items {i} and {j})" in str(found)
+    assert f"the probability that items {i} and {j} share a cluster, more than chance" in str(found)
+
+
+def test_unrelated_chains_are_not_excused():
+    """The effective size of all chains together is about 2 here: it must not make the limit."""
+    rng = np.random.default_rng(9)
+    z = np.stack([noisy(rng, 1, 300, 0.97)[0], noisy(rng, 1, 300, 0.97)[0][:, rng.permutation(15)]])
+    found = error(TRUTH, z)
+    assert found.ess < 10
+    assert found.disagreement > 0.9
+    assert found.expected_disagreement < 0.3
+    assert not found.mixed
 
 
 def test_chains_equally_far_but_apart_are_seen():
@@ -86,29 +114,35 @@ def test_chains_equally_far_but_apart_are_seen():
     assert found.rhat == 1
     assert found.disagreement == 1
     assert not found.mixed
-    assert "more than by chance" in str(found)
-    assert "more than by chance" not in str(error(TRUTH, noisy(np.random.default_rng(8))))
+    assert ", more than chance explains" in str(found)
+    assert ", no more than chance explains" in str(error(TRUTH, noisy(np.random.default_rng(8))))
 
 
 def test_many_items_are_compared_in_part(monkeypatch):
-    monkeypatch.setattr(sys.modules["epluribus.uncertainty.error"], "_COMPARISONS", 0)
+    monkeypatch.setattr(diagnostics, "_COMPARISONS", 1)
     found = error(TRUTH, noisy(np.random.default_rng(4)))
     assert found.pair is None
     assert 0 < found.disagreement < 1
-    assert "among the pairs compared" in str(found)
+    assert "that some two items share a cluster" in str(found)
 
 
 def test_chains_of_unequal_length():
     z = noisy(np.random.default_rng(5), 1, 300)[0]
     found = error(TRUTH, epl.Draws(z, chains=np.repeat([0, 1], [100, 200])))
-    assert 150 < found.ess < 600
+    x = epl.expected_loss(TRUTH, z, "vi", per_draw=True)
+    x -= x.mean()
+    cut = ess([x[:100], x[200:]], method="mean")  # the last draws of the longer chain
+    assert found.ess == pytest.approx(cut * 300 / 200)  # but all draws count
+    assert found.standard_error == pytest.approx(x.std(ddof=1) / np.sqrt(found.ess))
     assert found.n_chains == 2
 
 
 def test_a_chain_without_weight_has_no_probabilities():
     z = noisy(np.random.default_rng(5), 2, 20).reshape(40, 15)
     draws = epl.Draws(z, weights=np.repeat([0.0, 1.0], 20), chains=np.repeat([0, 1], 20))
-    assert np.isnan(error(TRUTH, draws).disagreement)
+    found = error(TRUTH, draws)
+    assert np.isnan(found.disagreement)
+    assert found.agreement.agree is None
 
 
 def test_paired_comparison_is_sharper_than_two_errors():
@@ -132,7 +166,7 @@ def test_a_difference_within_the_noise_is_called_so():
     z = [[0, 0, 1, 1], [0, 1, 1, 1]] * 10 + [[0, 0, 1, 1]]
     rng = np.random.default_rng(7)
     z = np.array(z)[rng.permutation(21)]
-    assert "not told apart by these draws" in str(compare([0, 0, 1, 1], [0, 1, 1, 1], z))
+    assert "these draws cannot tell them apart" in str(compare([0, 0, 1, 1], [0, 1, 1, 1], z))
 
 
 def test_too_few_draws_for_an_error():

@@ -1,13 +1,13 @@
 import sys
 
-import naive_uncertainty as naive
 import numpy as np
 import pytest
 from hypothesis import given
 
 import epluribus as epl
+import naive_uncertainty as naive
 import strategies
-from epluribus.uncertainty import clusters, items
+from epluribus.uncertainty import _similarity, clusters, items
 
 LOSSES = epl.losses.available()
 
@@ -97,8 +97,8 @@ def test_clusters_against_sets_of_items(z):
 def test_blocks_and_threads_change_nothing(monkeypatch):
     z = strategies.random_draws(np.random.default_rng(5), 600, 20, 6)
     whole = items(z[0], z, n_jobs=1)
-    monkeypatch.setattr(sys.modules["epluribus.uncertainty.items"], "_CELLS", 1)
-    parts = items(z[0], z, n_jobs=2)  # 256 items a block
+    monkeypatch.setattr(_similarity, "_CELLS", 1)
+    parts = items(z[0], z, n_jobs=2)  # 256 items per block
     for field in ("support", "runner_up", "runner_up_probability", "contribution"):
         np.testing.assert_array_equal(getattr(whole, field), getattr(parts, field))
     np.testing.assert_allclose(clusters(z[0], z).cohesion, clusters(z[0], z, n_jobs=1).cohesion)
@@ -115,7 +115,7 @@ def test_tables_print_the_uncertain_first():
     assert table.to_pandas()["item"][0] == "c"
     assert clusters(best, draws).to_pandas().shape == (2, 7)
     many = strategies.random_draws(np.random.default_rng(0), 40, 10, 20)
-    assert "and 25 more items, each surer" in str(items(many[0], many))
+    assert "and 25 more items with more support" in str(items(many[0], many))
     assert "more clusters" in str(clusters(np.arange(40), many))
 
 

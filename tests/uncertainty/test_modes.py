@@ -10,10 +10,10 @@ ONE = np.repeat([0, 1, 2, 3], 5)
 OTHER = np.arange(20) % 4
 
 
-def around(centres, weights, rng, n_draws=300, noise=0.1):
+def around(centers, weights, rng, n_draws=300, noise=0.1):
     """Draws around several partitions."""
-    centre = np.array(centres)[rng.choice(len(centres), size=n_draws, p=weights)]
-    return np.where(rng.random(centre.shape) < noise, rng.integers(4, size=centre.shape), centre)
+    center = np.array(centers)[rng.choice(len(centers), size=n_draws, p=weights)]
+    return np.where(rng.random(center.shape) < noise, rng.integers(4, size=center.shape), center)
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder", "nvi"])
@@ -66,12 +66,12 @@ def test_few_different_draws():
     assert same.expected_loss == 0
     assert modes([[0, 0, 1]], n_modes=3, rng=0).n_modes == 1
     for draws in ([[0, 0, 1]] * 4, [[0, 0, 1]]):
-        assert modes(draws, rng=0).sentence == "All draws are equal: one partition says all."
+        assert modes(draws, rng=0).sentence == "All draws are equal: one partition says it all."
     one = modes([[0, 0, 1], [0, 1, 1]], n_modes=1, rng=0)
-    assert "whether it is a fair summary was not tried" in one.sentence
+    assert "whether it is a fair summary was not tested" in one.sentence
 
 
-def test_a_group_that_is_none_is_said_to_be():
+def test_a_group_too_small_to_be_a_mode_is_named():
     z = np.tile(np.repeat([0, 1], 10), (300, 1))
     z[7] = np.tile([0, 1], 10)
     found = modes(z, n_modes=2, rng=1)
@@ -89,7 +89,7 @@ def test_a_group_that_is_none_is_said_to_be():
 def test_time_limit_is_an_error():
     z = np.random.default_rng(0).integers(0, 20, (400, 200))
     with pytest.raises(TimeoutError, match="'time_limit' was reached"):
-        modes(z, rng=1, time_limit=0.01)
+        modes(z, rng=1, time_limit=1e-6)
     mixed = modes([[0, 0, 1]] * 3 + [[0, 1, 2]], n_modes=2, rng=0)
     np.testing.assert_array_equal(mixed.labels, [[0, 0, 1], [0, 1, 2]])
     assert mixed.expected_loss == 0
@@ -100,7 +100,7 @@ def test_a_given_number_is_never_worse_than_one_less():
     z = strategies.random_draws(np.random.default_rng(3), 15, 100, 4)
     values = [modes(z, n_modes=m, rng=0).expected_loss for m in (1, 2, 4)]
     assert values[0] > values[1] > values[2]
-    assert "was not tried" in modes(z, n_modes=1, rng=0).sentence
+    assert "was not tested" in modes(z, n_modes=1, rng=0).sentence
 
 
 def test_weights_count():
@@ -109,6 +109,23 @@ def test_weights_count():
     weights = np.where(near, 9.0, 1.0)
     found = modes(epl.Draws(z, weights=weights), n_modes=2, rng=0)
     assert found.weights[0] == pytest.approx(weights[near].sum() / weights.sum())
+
+
+def test_draws_of_weight_zero_count_for_nothing():
+    z = np.concatenate(
+        [np.tile(ONE, (6, 1)), np.tile(OTHER, (4, 1)), np.tile(np.arange(20), (30, 1))]
+    )
+    found = modes(epl.Draws(z, weights=np.repeat([1.0, 0.0], [10, 30])), rng=0)
+    np.testing.assert_array_equal(found.labels, [ONE, OTHER])
+    np.testing.assert_allclose(found.weights, [0.6, 0.4])
+    assert found.n_distinct == 2
+
+
+def test_a_handful_of_odd_draws_is_not_a_mode():
+    """They are far away and all alike: only their weight, 3 or 6 %, decides."""
+    for n_odd, n_modes in ((3, 1), (6, 2)):
+        z = np.concatenate([np.tile(ONE, (100 - n_odd, 1)), np.tile(OTHER, (n_odd, 1))])
+        assert modes(z, rng=0).n_modes == n_modes
 
 
 def test_same_rng_same_answer_for_any_n_jobs():
@@ -125,7 +142,7 @@ def test_printing():
 
 
 def test_bad_arguments_are_refused_in_words():
-    with pytest.raises(ValueError, match=r"'n_modes' must be a whole number or 'auto'; got 'many'"):
+    with pytest.raises(ValueError, match=r"'n_modes' must be an integer or 'auto'; got 'many'"):
         modes([[0, 1]], n_modes="many")
     with pytest.raises(ValueError, match=r"'n_modes' must be at least 1; got 0. Or say 'auto'"):
         modes([[0, 1]], n_modes=0)

@@ -1,9 +1,9 @@
-import naive_uncertainty as naive
 import numpy as np
 import pytest
 from hypothesis import given
 
 import epluribus as epl
+import naive_uncertainty as naive
 import strategies
 from epluribus.uncertainty import psm
 

@@ -41,6 +41,24 @@ def test_same_rng_same_table_and_choices():
     assert one.settings == ("all draws", "second half")
 
 
+def test_halves_are_those_of_each_chain():
+    """Two chains, alike: A in the first half, mostly B in the second, mostly A in all but the first third."""
+    a, b = [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]
+    chain = [a] * 10 + [b] * 6 + [a] * 4
+    found = stability([chain, chain], other_losses=[], costs=[], n_seeds=0, rng=0)
+    assert found.settings == ("all draws", "first half", "second half")
+    np.testing.assert_array_equal(found.labels, [a, a, b])
+
+
+def test_every_built_in_loss_with_a_cost_is_tried_with_others():
+    z = strategies.random_draws(np.random.default_rng(3), 8, 20, 3)
+    options = {"other_losses": [], "halves": False, "n_seeds": 0, "rng": 0}
+    found = stability(z, "binder(cost=0.8)", costs=(0.5, 0.8, 1), **options)
+    assert found.settings == ("all draws", "binder(cost=0.5)", "binder")
+    own = epl.Loss(*(getattr(epl.losses.vi(), f) for f in ("f0", "f1", "f2", "f3")), name="mine")
+    assert stability(z, own, **options).settings == ("all draws",)
+
+
 def test_printing():
     z = strategies.random_draws(np.random.default_rng(2), 8, 20, 3)
     found = stability(z, costs=[], n_seeds=0, rng=0)

@@ -5,10 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from io_cases import Z3, arviz_object
 
 import epluribus as epl
-from epluribus.readers.labels import read_labels
+from epluribus._files import write_whole
+from epluribus.readers.labels import match_items, read_labels
+from io_cases import Z3, arviz_object
 
 DRAWS = epl.Draws(np.random.default_rng(0).integers(3, size=(30, 9)), items=list("abcdefghi"))
 BEST = epl.minimize(DRAWS, rng=1)
@@ -66,79 +67,56 @@ def test_labels_with_certainty(ending, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("ending", ["npz", "json"])
-@pytest.mark.parametrize("loss", ["vi", "nid", epl.losses.binder(cost=0.75)])
-def test_saved_and_loaded(ending, loss, tmp_path):
-    best = epl.minimize(DRAWS, loss, rng=1)
-    path = tmp_path / f"best.{ending}"
-    best.save(path)
-    again = epl.load(path)
-    assert again.to_dict() == best.to_dict()
-    assert again.to_json() == best.to_json()
-    np.testing.assert_array_equal(again.labels, best.labels)
-    assert again.labels.dtype == best.labels.dtype
-    assert [run.trace for run in again.runs] == [run.trace for run in best.runs]
-    assert epl.expected_loss(again.labels, DRAWS, again.loss) == pytest.approx(best.expected_loss)
+@pytest.mark.parametrize("ending", ["csv", "txt", "npy", "json"])
+def test_labels_out_and_in(ending, tmp_path):
+    path = tmp_path / f"labels.{ending}"
+    BEST.write_labels(path)
+    if ending == "json":
+        record = json.loads(path.read_text())
+        assert record["labels"] == BEST.labels.tolist()
+        assert record["items"] == list("abcdefghi")
+    else:
+        found = read_labels(path)
+        assert [int(label) for label in found.labels] == BEST.labels.tolist()
+        assert found.items == (list("abcdefghi") if ending == "csv" else None)
     assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(ValueError, match=r"must end in .csv, .parquet, .* or .json; .* '.xls'"):
+        BEST.write_labels(tmp_path / "labels.xls")
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        BEST.write_labels(tmp_path / "nowhere" / "labels.csv")
 
 
-def test_estimate_without_runs_is_saved(tmp_path):
-    small = epl.minimize([[0, 0, 1], [0, 1, 1], [0, 0, 1]])
-    small.save(tmp_path / "small.npz")
-    assert epl.load(tmp_path / "small.npz").to_dict() == small.to_dict()
+def test_labels_of_two_files_are_matched_by_name(tmp_path):
+    one, two, three = (tmp_path / name for name in ("1.csv", "2.parquet", "3.csv"))
+    one.write_text("item,cluster\nann,0\nbob,1\ncy,2\n")
+    pd.DataFrame({"item": ["cy", "ann", "bob"], "cluster": [7, 8, 9]}).to_parquet(two, index=False)
+    mine, theirs = match_items(read_labels(one), read_labels(two), one, two)
+    assert [int(label) for label in mine] == [0, 1, 2]
+    assert [int(label) for label in theirs] == [8, 9, 7]
+    three.write_text("cluster\n5\n6\n7\n")  # no names: line by line
+    assert match_items(read_labels(one), read_labels(three), one, three)[1] == [5, 6, 7]
+    for text, message in {
+        "item,cluster\nann,1\nbob,1\ndi,1\n": r"the same items .*; 'cy' is not in '.*3.csv'",
+        "item,cluster\nann,1\nann,1\nbob,1\n": r"the same items .*; 'cy' is not in '.*3.csv'",
+        "1\n2\n": r"labels of the same items.* has 3 and '.*3.csv' has 2",
+    }.items():
+        three.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            match_items(read_labels(one), read_labels(three), one, three)
 
 
-def test_json(tmp_path):
-    text = BEST.to_json(tmp_path / "best.json")
-    assert json.loads((tmp_path / "best.json").read_text()) == json.loads(text)
-    record = json.loads(text)
-    assert (record["format"], record["version"]) == ("epluribus estimate", 1)
-    assert record["labels"] == BEST.labels.tolist()
-    assert epl.load(tmp_path / "best.json").items == tuple("abcdefghi")
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("old")
 
+    def fail(target):
+        target.write_text("half")
+        raise RuntimeError("disk full")
 
-@pytest.mark.parametrize("name", ["mine", "vi"])
-def test_a_loss_of_ones_own_must_be_given_again(name, tmp_path):
-    """Also if it bears the name of one on board, or a cost that its name rounds."""
-    vi = epl.losses.get("vi")
-    mine = epl.Loss(lambda j, s, g, n: (s + g - 2 * j) / n + 1, vi.f1, vi.f2, vi.f3, name=name)
-    best = epl.minimize(DRAWS, mine, rng=1)
-    path = tmp_path / "best.json"
-    best.save(path)
-    with pytest.raises(
-        ValueError, match=rf"'loss' must be given: .* with the loss '{name}', whose"
-    ):
-        epl.load(path)
-    assert epl.load(path, loss=mine).loss is mine
-    with pytest.raises(ValueError, match=rf"made with, '{name}'; got 'binder'"):
-        epl.load(path, loss=epl.losses.binder())
-    epl.minimize(DRAWS, epl.losses.vi(cost=1 / 3), rng=1).save(path)
-    with pytest.raises(ValueError, match=r"'loss' must be given"):
-        epl.load(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("best.txt", "", r"must end in .npz or .json; it ends in '.txt'"),
-        ("best.json", "{", r"could not be read as .json"),
-        ("best.npz", "junk", r"could not be read as .npz"),
-        ("best.json", "[1]", r"must hold an estimate, saved by Estimate.save"),
-        (
-            "best.json",
-            '{"format": "epluribus estimate", "version": 2}',
-            r"has version 2 .* up to 1",
-        ),
-    ],
-)
-def test_files_that_cannot_be_loaded(name, content, message, tmp_path):
-    (tmp_path / name).write_text(content)
-    with pytest.raises(ValueError, match=message):
-        epl.load(tmp_path / name)
-    with pytest.raises(FileNotFoundError, match="There is no file"):
-        epl.load(tmp_path / "nowhere.npz")
-    with pytest.raises(ValueError, match=r"must end in .npz or .json; it ends in '.pkl'"):
-        BEST.save(tmp_path / "best.pkl")
+    with pytest.raises(RuntimeError, match="disk full"):
+        write_whole(path, fail)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("make", ["installed", "tree"])

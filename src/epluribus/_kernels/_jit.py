@@ -18,6 +18,11 @@ from typing import Any
 
 import numba
 
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: files are written without a lock, as Numba does
+    fcntl = None  # type: ignore[assignment]
+
 __all__ = ["JIT_ENABLED", "OPTIONS", "kernel"]
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
@@ -44,9 +49,25 @@ def kernel(function: Callable[..., Any]) -> Any:
     except RuntimeError:  # no folder to keep compiled code in: it is compiled in every process
         return numba.njit(nogil=True, **OPTIONS)(function)
     if JIT_ENABLED:
-        # Where Numba would write down the time of the file. Without this attribute (another version
-        # of Numba) the cache works as Numba's own does.
-        store = getattr(compiled._cache, "_cache_file", None)
-        if hasattr(store, "_source_stamp"):
-            store._source_stamp = _STAMP
+        # Where these attributes are missing (another version of Numba) the cache works as Numba's does.
+        store: Any = getattr(compiled._cache, "_cache_file", None)
+        if hasattr(store, "_version") and hasattr(store, "_index_path"):
+            _guard(store)
     return compiled
+
+
+def _guard(store: Any) -> None:
+    """Mark the files of a function with the hash of all kernels, and let one process write at a time."""
+    # Numba reads the version of itself that made a file before anything else in it: what does not match
+    # is not even opened, and written anew.
+    store._version = f"{store._version} {_STAMP}"
+    save = store.save
+
+    def save_alone(key: Any, data: Any) -> None:
+        # Two processes that save two variants at once would give both the same file.
+        with Path(f"{store._index_path}.lock").open("w") as lock:
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            save(key, data)
+
+    store.save = save_alone

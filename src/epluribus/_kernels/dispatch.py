@@ -26,7 +26,17 @@ from numba.extending import overload, register_jitable
 
 from epluribus._kernels._jit import OPTIONS
 
-__all__ = ["Contract", "add", "implement", "logpred", "part", "prepare", "remove", "reset", "routine"]
+__all__ = [
+    "Contract",
+    "add",
+    "implement",
+    "logpred",
+    "part",
+    "prepare",
+    "remove",
+    "reset",
+    "routine",
+]
 
 part = register_jitable(forceinline=True, **OPTIONS)
 """Decorator of a small part of a kernel: plain when Python calls it, compiled when a kernel does.
@@ -72,7 +82,7 @@ class Contract:
             3: lambda m, a, b: find(m),  # noqa: ARG005
             4: lambda m, a, b, c: find(m),  # noqa: ARG005
         }
-        options = {**OPTIONS, "forceinline": inline}
+        options: Any = {**OPTIONS, "forceinline": inline}
         overload(call, jit_options=options, strict=False)(by_number[self._arguments[name]])
         call.__name__ = call.__qualname__ = name
         return call

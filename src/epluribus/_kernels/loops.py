@@ -44,6 +44,7 @@ def sweep(
         k = e.n_clusters[0]
         if stop[0] or k >= e.sizes.shape[0]:
             return position
+        # Line 9 of Algorithm 1 tries all K_up clusters; the empty ones are all alike, so one will do.
         i = order[position]
         own = e.labels[i]
         alone = own >= 0 and e.sizes[own] == 1
@@ -86,8 +87,9 @@ def _refresh(e: Any, row: Any, partners: Partners, a: int, b: int) -> None:
         if s == a:
             continue
         lost = partners.partner[s] == a or partners.partner[s] == b
-        if partners.partner[s] == k:
+        if partners.partner[s] == k:  # the last cluster, which is called b now
             partners.partner[s] = b
+        # Joining is symmetric: the row of a holds the change for s with a.
         change = cost_of(e, s)
         if change <= partners.change[s]:
             partners.change[s] = change
@@ -112,6 +114,7 @@ def merge(
         if stop[0]:
             return
         _find_partner(e, row, partners, a)
+    # What is remembered is never too high if f0 is linear: the lowest that is fresh is the best pair.
     while e.n_clusters[0] > k_min and not stop[0]:
         k = e.n_clusters[0]
         a = 0
@@ -126,6 +129,7 @@ def merge(
         b = max(a, partners.partner[a])
         a = min(a, partners.partner[a])
         join(e, row, a, b)
+        # The last cluster is b now, and what was remembered of it moves along.
         partners.partner[b] = partners.partner[k - 1]
         partners.change[b] = partners.change[k - 1]
         partners.fresh[b] = partners.fresh[k - 1]

@@ -15,181 +15,17 @@ Time of a sweep: the sum over the sets of the square of their size, and for f0 n
 sizes in use. Memory: at most 8 bytes for each draw and item.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
-from epluribus._kernels.engine import Price, implement_execution, size_change
+from epluribus._kernels.engine import implement_execution, size_change
+from epluribus._kernels.rings import Members, close_cluster, join_rings, put_item, take_item
 
-__all__ = ["Members", "Sets", "fill_members"]
-
-
-class Sets(NamedTuple):
-    """The groups of all draws as sets of items.
-
-    If f0 is linear, draws matter only through their groups: a set that is a group of several draws is
-    there once, and one of a single item not at all. If not, all groups of all draws are there in turn.
-    """
-
-    weight: NDArray[np.float64]
-    """(n_sets,) sum of the weights of the draws that have it as a group; 1 if f0 is not linear."""
-    first: NDArray[np.int64]
-    """(n_sets + 1,) set b is member[first[b]:first[b + 1]]."""
-    member: NDArray[np.int32]
-    """Items, ascending in each set."""
-    first_of: NDArray[np.int64]
-    """(n_items + 1,) the sets that hold item i are sets_of[first_of[i]:first_of[i + 1]]."""
-    sets_of: NDArray[np.int32]
-    """Sets, ascending for each item: if f0 is not linear, one for each draw."""
-
-
-class Members(NamedTuple):
-    """A partition under change: its clusters as rings of items, and the sizes in use.
-
-    Arrays without a shape have n_items + 1 entries.
-    """
-
-    price: Price
-    sets: Sets
-    labels: NDArray[np.int64]
-    """(n_items,) labels 0..K-1 without gaps; -1 for an item in no cluster."""
-    sizes: NDArray[np.int64]
-    """Cluster sizes; zero from K on."""
-    n_clusters: NDArray[np.int64]
-    """(1,) K."""
-    some_item: NDArray[np.int64]
-    """An item of each cluster."""
-    after: NDArray[np.int64]
-    """(n_items,) the next item of the same cluster, round and round."""
-    before: NDArray[np.int64]
-    """(n_items,) the item before."""
-    n_of_size: NDArray[np.int64]
-    """Number of clusters of each size; none of size 0."""
-    used_sizes: NDArray[np.int64]
-    """The sizes in use, in no order, after a 0, which stands for a new cluster."""
-    place: NDArray[np.int64]
-    """Where a size in use stands in `used_sizes`."""
-    n_used: NDArray[np.int64]
-    """(1,) how many there are, the 0 included."""
-    joint_sums: NDArray[np.float64]
-    """(n_draws,) joint sums; kept up to date if f0 is not linear."""
-    size_sum: NDArray[np.float64]
-    """(1,) size sum, likewise."""
-    by_size: NDArray[np.float64]
-    """The row of costs computed last: for the sizes in use ..."""
-    extra: NDArray[np.float64]
-    """... and what is added for the clusters touched; zero for all others."""
-    is_touched: NDArray[np.uint8]
-    touched: NDArray[np.int64]
-    """The clusters touched, in no order."""
-    n_touched: NDArray[np.int64]
-    """(1,)"""
-    here: NDArray[np.int64]
-    """(2 n_items + 2,) WORK: the clusters touched in one group or draw."""
-    is_here: NDArray[np.uint8]
-    """WORK, zero between calls."""
-    count: NDArray[np.int64]
-    """WORK: items of one group in each cluster; zero between calls."""
-    change: NDArray[np.float64]
-    """WORK: change of the joint sum of one draw, for the clusters of `here`."""
-    seen: NDArray[np.uint8]
-    """(n_sets,) WORK, zero between calls."""
-    gain_row: NDArray[np.float64]
-    """(2 n_items + 2,) WORK: what f0 is evaluated at, changes of the joint sum ..."""
-    size_row: NDArray[np.float64]
-    """(2 n_items + 2,) WORK: ... and size sums, first of the sizes in use, then of the clusters of `here`."""
-    value: NDArray[np.float64]
-    """(2 n_items + 2,) WORK: f0 there."""
-
-
-# --- the clusters of the estimate ---
-
-
-@part
-def _resize(e: Any, s: int, n: int) -> None:
-    """Set the size of cluster s, and keep the list of sizes in use; 0 always stays on it."""
-    old = e.sizes[s]
-    e.sizes[s] = n
-    if old > 0:
-        e.n_of_size[old] -= 1
-        if e.n_of_size[old] == 0:  # the last size of the list takes its place
-            e.n_used[0] -= 1
-            moved = e.used_sizes[e.n_used[0]]
-            e.used_sizes[e.place[old]] = moved
-            e.place[moved] = e.place[old]
-    if n > 0:
-        e.n_of_size[n] += 1
-        if e.n_of_size[n] == 1:
-            e.used_sizes[e.n_used[0]] = n
-            e.place[n] = e.n_used[0]
-            e.n_used[0] += 1
-
-
-@part
-def _put(e: Any, i: int, s: int) -> None:
-    """Put item i, which is in no cluster, into s; s = K opens a new cluster."""
-    e.labels[i] = s
-    if s == e.n_clusters[0]:
-        e.n_clusters[0] += 1
-    if e.sizes[s] == 0:
-        e.some_item[s] = i
-        e.after[i] = i
-        e.before[i] = i
-    else:
-        after = e.some_item[s]
-        before = e.before[after]
-        e.after[before] = i
-        e.before[i] = before
-        e.after[i] = after
-        e.before[after] = i
-    _resize(e, s, e.sizes[s] + 1)
-
-
-@part
-def _take(e: Any, i: int) -> None:
-    """Take item i out of its cluster."""
-    s = e.labels[i]
-    e.labels[i] = -1
-    before, after = e.before[i], e.after[i]
-    e.after[before] = after
-    e.before[after] = before
-    e.some_item[s] = after
-    _resize(e, s, e.sizes[s] - 1)
-
-
-@part
-def _rename(e: Any, s: int, name: int) -> None:
-    """Give all items of cluster s, which is not empty, another label."""
-    i = e.some_item[s]
-    for _ in range(e.sizes[s]):
-        e.labels[i] = name
-        i = e.after[i]
-
-
-@part
-def _close(e: Any, empty: int) -> None:
-    """Give the label of an empty cluster to the last cluster."""
-    last = e.n_clusters[0] - 1
-    e.n_clusters[0] = last
-    if empty != last:
-        _rename(e, last, empty)
-        e.some_item[empty] = e.some_item[last]
-        e.sizes[empty] = e.sizes[last]
-        e.sizes[last] = 0
-
-
-@kernel
-def fill_members(labels: NDArray[np.int64], n_clusters: int, e: Members) -> None:
-    """Put every item into its cluster, all of them empty on entry; an item with label -1 into none."""
-    e.n_clusters[0] = n_clusters
-    e.n_used[0] = 1  # the size 0
-    for i in range(labels.shape[0]):
-        e.labels[i] = -1
-        if labels[i] >= 0:
-            _put(e, i, labels[i])
+__all__ = ["Members"]
 
 
 # --- rows of costs ---
@@ -264,6 +100,7 @@ def _add_values(
     # Arrays by name: each look into a struct would count references.
     here, gain, size, value, extra = e.here, e.gain_row, e.size_row, e.value, e.extra
     used_sizes, place, sizes, by_size, change = e.used_sizes, e.place, e.sizes, e.by_size, e.change
+    # One row for f0: first each size in use, for the clusters not touched, then the clusters touched.
     n_used = e.n_used[0]
     length = n_used + n_here
     for q in range(n_used):
@@ -292,6 +129,7 @@ def _cost_of(e: Any, s: int) -> float:
 @routine
 def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     """The cluster of least cost; `own` (-1 for none) if it is as good, then the smallest label."""
+    # The lowest of: the clusters touched, one by one; the others, which cost the same for one size.
     low = np.inf
     for q in range(e.n_touched[0]):
         s = e.touched[q]
@@ -303,6 +141,7 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
             low = min(low, e.by_size[n])
     if opens:
         low = min(low, e.by_size[0])
+    # Ties as in `tables`: stay, else the smallest label, a new cluster (label K) last.
     enough = low + e.price.tolerance
     best = e.n_clusters[0]
     if own >= 0 and _cost_of(e, own) <= enough:
@@ -315,6 +154,7 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
         for q in range(e.n_used[0]):
             n = e.used_sizes[q]
             if e.n_of_size[n] > 0 and e.by_size[n] <= enough:
+                # Rare: an untouched cluster is as good as the best, and the first of them is looked for.
                 for s in range(best):
                     if e.sizes[s] == n and e.is_touched[s] == 0:
                         best = s
@@ -345,11 +185,12 @@ def _costs(e: Any, row: Any, i: int) -> None:
 @kernel
 def _linear_costs(e: Any, i: int, own: int) -> None:
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
-    here, count, extra, weight = e.here, e.count, e.extra, e.sets.weight
+    here, count, extra, weight = e.here, e.tally, e.extra, e.sets.weight
     joint, size = e.price.joint, e.price.size
     for q in range(e.n_used[0]):
         n = e.used_sizes[q]
         e.by_size[n] = size[n]
+    # extra[s] = sum over the groups of the item of weight (joint[n] - joint[0]), n their members in s.
     for at in range(e.sets.first_of[i], e.sets.first_of[i + 1]):
         b = sets_of[at]
         n_here = _count_set(labels, member, first[b], first[b + 1], here, count, 0)
@@ -365,7 +206,8 @@ def _linear_costs(e: Any, i: int, own: int) -> None:
 @kernel
 def _ratio_costs(row: Any, e: Any, i: int, own: int) -> None:
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
-    here, count, change, joint, price = e.here, e.count, e.change, e.price.joint, e.price
+    here, count, change, joint, price = e.here, e.tally, e.change, e.price.joint, e.price
+    # Sums as if the item had been taken out of its cluster.
     size_sum = e.size_sum[0]
     if own >= 0:
         size_sum -= price.size[e.sizes[own] - 1]
@@ -417,18 +259,19 @@ def _shift_joint(e: Any, i: int, s: int, sign: float) -> None:
 @routine
 def _apply(e: Any, row: Any, i: int, s: int) -> None:
     """Item i goes to cluster s; s = K opens a new cluster, and a cluster left empty closes."""
+    # The running sums change by what the item adds in its old and in its new cluster without it.
     own = e.labels[i]
     if own >= 0:
-        _take(e, i)
+        take_item(e, i)
     if row is not None:
         if own >= 0:
             _shift_joint(e, i, own, -1.0)
             e.size_sum[0] -= e.price.size[e.sizes[own]]
         _shift_joint(e, i, s, 1.0)
         e.size_sum[0] += e.price.size[e.sizes[s]]
-    _put(e, i, s)
+    put_item(e, i, s)
     if own >= 0 and e.sizes[own] == 0:
-        _close(e, own)
+        close_cluster(e, own)
 
 
 # --- joins ---
@@ -442,8 +285,9 @@ def _joint_changes(e: Any, t: int, a: int) -> int:
     returns their number.
     """
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
-    here, is_here, count, change, seen = e.here, e.is_here, e.count, e.change, e.seen
+    here, is_here, count, change, seen = e.here, e.is_here, e.tally, e.change, e.seen
     f1, weight, first_of = e.price.f1, e.sets.weight, e.sets.first_of
+    # Every set that holds an item of a, once: n of its members are in a, m in s.
     n_here = 0
     i = e.some_item[a]
     for _ in range(e.sizes[a]):
@@ -471,6 +315,7 @@ def _joint_changes(e: Any, t: int, a: int) -> int:
                 change[s] += weight[b] * (f1[n + m] - f1[n] - f1[m])
             n_here = kept
         i = e.after[i]
+    # Marks are taken away by the same walk, which is shorter than clearing them all.
     for _ in range(e.sizes[a]):
         begin = first_of[i] + max(t, 0)
         end = first_of[i + 1] if t < 0 else begin + 1
@@ -488,6 +333,7 @@ def _join_changes(e: Any, row: Any, a: int) -> None:
     _new_row(e)
     _touch(e, a)
     price = e.price
+    # A cluster that shares no group with a changes the size sum only, by its size.
     for q in range(e.n_used[0]):
         n = e.used_sizes[q]
         change = size_change(price, e.sizes[a], n)
@@ -520,14 +366,7 @@ def _join(e: Any, row: Any, a: int, b: int) -> None:
                 if e.here[q] == b:
                     e.joint_sums[t] += e.change[b]
     e.size_sum[0] += size_change(e.price, e.sizes[a], e.sizes[b])
-    _rename(e, b, a)
-    i, j = e.some_item[a], e.some_item[b]  # two rings of items become one
-    i_after, j_after = e.after[i], e.after[j]
-    e.after[i], e.before[j_after] = j_after, i
-    e.after[j], e.before[i_after] = i_after, j
-    _resize(e, a, e.sizes[a] + e.sizes[b])
-    _resize(e, b, 0)
-    _close(e, b)
+    join_rings(e, a, b)
 
 
 implement_execution(

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 
 __all__ = [
-    "canonical_rows", "count_dtype", "count_tables", "group_sums", "loss_sums", "sparse_joint",
+    "canonical_rows", "count_dtype", "count_tables", "fill_gain", "group_sums", "joint_sums",
+    "loss_sums", "sparse_joint",
 ]  # fmt: skip
 
 _SMALL = 16
@@ -36,7 +37,7 @@ def canonical_rows(
         k = 0
         for i in range(rows.shape[1]):
             label = rows[t, i] - low
-            if stamp[label] != t:
+            if stamp[label] != t:  # the first of its cluster in this row
                 stamp[label] = t
                 code[label] = k
                 k += 1
@@ -59,6 +60,42 @@ def count_tables(
 
 
 @kernel
+def fill_gain(
+    counts: NDArray[np.integer],
+    fold: NDArray[np.float64],
+    joint: NDArray[np.float64],
+    gain: NDArray[np.floating],  # OUT
+) -> None:
+    """What one more item adds in each cell of all tables (`Tables.gain`)."""
+    for t in range(counts.shape[0]):
+        for v in range(counts.shape[1]):
+            for s in range(counts.shape[2]):
+                gain[t, v, s] = fold[t] * joint[counts[t, v, s]]
+
+
+@kernel
+def joint_sums(
+    counts: NDArray[np.integer],
+    n_clusters: int,
+    f1: NDArray[np.float64],
+    joint: NDArray[np.float64],  # OUT (n_draws,)
+    n_cells: NDArray[np.int64],  # OUT (n_draws,)
+) -> None:
+    """Sum of f1 over the contingency table of each draw, and the number of cells in use."""
+    # sum over v and s of f1(n_tvs); a draw equals the estimate if it has as many cells in use as clusters.
+    for t in range(counts.shape[0]):
+        total = 0.0
+        cells = 0
+        for v in range(counts.shape[1]):
+            for s in range(n_clusters):
+                n = counts[t, v, s]
+                total += f1[n]
+                cells += n > 0
+        joint[t] = total
+        n_cells[t] = cells
+
+
+@kernel
 def loss_sums(
     draws: NDArray[np.unsignedinteger],
     labels: NDArray[np.int64],
@@ -71,6 +108,7 @@ def loss_sums(
     equal: NDArray[np.bool_],  # OUT whether draw and labels are the same partition
 ) -> None:
     """The sums of a loss for every draw, from integer counts, a block of draws at a time."""
+    # A block of draws at a time: labels are item-major, so one pass over the items serves the block.
     block = table.shape[0]
     for begin in range(0, draws.shape[1], block):
         end = min(begin + block, draws.shape[1])
@@ -115,6 +153,7 @@ def sparse_joint(
     """
     n_draws, block = draws.shape[1], count.shape[0]
     for g in range(first.shape[0] - 1):
+        # Large cluster: count its items by group, then add f1 of each count at its first item.
         if first[g + 1] - first[g] > _SMALL:
             for begin in range(0, n_draws, block):
                 end = min(begin + block, n_draws)
@@ -129,6 +168,7 @@ def sparse_joint(
                             n_cells[t] += 1
                             count[t - begin, draws[member[at], t]] = 0
             continue
+        # Small cluster: f1 of a cell is the sum of what each of its items added, f1(n + 1) - f1(n).
         for at in range(first[g], first[g + 1]):
             mine = draws[member[at]]
             before[:] = 0

@@ -1,6 +1,10 @@
 """The function f0 of a loss, compiled for a row of clusters at a time.
 
-    cost[s] += weight * f0(joint + gain[s], size[s], group, n_items)    for all s
+For all clusters s
+
+    cost[s] += weight * f0(joint + gain[s], size[s], group, n_items)
+
+where `joint + gain[s]` is the joint sum of one draw and `size[s]` the size sum if an item goes to s.
 """
 
 from collections.abc import Callable

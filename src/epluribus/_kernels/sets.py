@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part
 
-__all__ = ["fill_of", "fill_slots", "sort_groups", "take_sets"]
+__all__ = ["fill_sets_of", "fill_slots", "sort_groups", "take_sets"]
 
 
 @kernel
@@ -21,6 +21,7 @@ def sort_groups(
     member: NDArray[np.int32],  # OUT (n_items,)
 ) -> None:
     """Sort the items of one draw by group: group v is member[first[v]:first[v + 1]]."""
+    # A counting sort: count, add up, place, and move the pointers back.
     first[:] = 0
     for v in row:
         first[v + 1] += 1
@@ -77,6 +78,7 @@ def take_sets(
     Returns the number of distinct sets. All are looked up before any is compared: one need not wait for
     the memory of another.
     """
+    # The order of items does not matter for an exclusive or, so a set has one hash.
     for v in range(first.shape[0] - 1):
         key = np.uint64(0)
         for at in range(first[v], first[v + 1]):
@@ -89,12 +91,13 @@ def take_sets(
         if end - begin < smallest:
             continue
         slot = found[v]
+        # Sets with one hash stand in slots side by side; another set of this draw may have come between.
         while slots[slot] >= 0:
             b = slots[slot]
             if _same(member, begin, end, set_member, set_first[b], set_first[b + 1]):
                 break
             slot = (slot + np.uint64(1)) & np.uint64(slots.shape[0] - 1)
-        if slots[slot] < 0:
+        if slots[slot] < 0:  # a set not seen before
             slots[slot] = n_sets
             weight[n_sets] = 0.0
             hashes[n_sets] = keys[v]
@@ -121,22 +124,26 @@ def fill_slots(
 
 
 @kernel
-def fill_of(
+def fill_sets_of(
     first: NDArray[np.int64],
     member: NDArray[np.int32],
-    of_first: NDArray[np.int64],  # OUT (n_items + 1,), zero on entry
-    of: NDArray[np.int32],  # OUT, as long as member
+    first_of: NDArray[np.int64],  # OUT (n_items + 1,), zero on entry
+    sets_of: NDArray[np.int32],  # OUT, as long as member
 ) -> None:
-    """The sets that hold each item, ascending: those of item i are of[of_first[i]:of_first[i + 1]]."""
+    """The sets that hold each item, ascending: for item i sets_of[first_of[i]:first_of[i + 1]].
+
+    A counting sort: `first_of` counts, then points to where the next set of each item goes, and is moved
+    back by one place at the end.
+    """
     for i in member:
-        of_first[i + 1] += 1
-    for i in range(1, of_first.shape[0]):
-        of_first[i] += of_first[i - 1]
+        first_of[i + 1] += 1
+    for i in range(1, first_of.shape[0]):
+        first_of[i] += first_of[i - 1]
     for b in range(first.shape[0] - 1):
         for at in range(first[b], first[b + 1]):
             i = member[at]
-            of[of_first[i]] = b
-            of_first[i] += 1
-    for i in range(of_first.shape[0] - 1, 0, -1):
-        of_first[i] = of_first[i - 1]
-    of_first[0] = 0
+            sets_of[first_of[i]] = b
+            first_of[i] += 1
+    for i in range(first_of.shape[0] - 1, 0, -1):
+        first_of[i] = first_of[i - 1]
+    first_of[0] = 0

@@ -1,4 +1,8 @@
-"""How the draws support the place of each item, and each cluster, of a partition."""
+"""How the draws support the place of each item, and each cluster, of a partition.
+
+n_g is the size of cluster g of the partition, n_h that of cluster h of a draw, n_gh the number of items
+in both.
+"""
 
 from typing import NamedTuple
 
@@ -6,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.members import Sets
+from epluribus._kernels.rings import Sets
 
 __all__ = ["Shares", "cluster_recovery", "item_support", "members_support"]
 
 
 class Shares(NamedTuple):
-    """One item's part of a loss: scale[t] * (joint[n_gh] + size[n_g] + group[n_h])."""
+    """One item's part of the loss against draw t: scale[t] * (joint[n_gh] + size[n_g] + group[n_h])."""
 
     joint: NDArray[np.float64]
     size: NDArray[np.float64]
@@ -50,9 +54,9 @@ def item_support(
     alone: NDArray[np.float64],  # OUT (end - begin,), zero on entry
     part: NDArray[np.float64],  # OUT (end - begin,), zero on entry
 ) -> None:
-    """For items begin..end: weighted items of each cluster they are with, themselves included.
+    """For items begin..end: the weighted number of items of each cluster that share a cluster with them.
 
-    Also the weight of the draws in which they are alone, and their part of the loss.
+    An item counts itself. Also the weight of the draws in which it is alone, and its part of the loss.
     """
     for t in range(rows.shape[0]):
         row = rows[t]
@@ -83,13 +87,17 @@ def members_support(
     alone: NDArray[np.float64],  # OUT (end - begin,), zero on entry
     part: NDArray[np.float64],  # OUT (end - begin,), zero on entry
 ) -> None:
-    """As `item_support`, by walking through the members of the sets that are groups of the draws."""
+    """The same as `item_support`, by walking through the members of the clusters of the draws.
+
+    Each distinct set of items that is a cluster of some draw is visited once, with the weight of all
+    draws that have it.
+    """
     for i in range(begin, end):
         g = labels[i]
         for at in range(sets.first_of[i], sets.first_of[i + 1]):
             b = sets.sets_of[at]
             n = sets.first[b + 1] - sets.first[b]
-            own = 0
+            own = 0  # n_gh: members of the set in the item's own cluster
             for q in range(sets.first[b], sets.first[b + 1]):
                 s = labels[sets.member[q]]
                 together[i - begin, s] += sets.weight[b]
@@ -128,7 +136,7 @@ def cluster_recovery(
             for at in range(first[g], first[g + 1]):
                 h = row[member[at]]
                 n = count[h]
-                if n > 0:  # shared items over all items of either
+                if n > 0:  # first visit of this group; Jaccard: shared items over items of either
                     best = max(best, n / (first[g + 1] - first[g] + sizes[h] - n))
                     count[h] = 0
             jaccard[g] += weights[t] * best

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import Price, implement_execution, size_change
+from epluribus._kernels.partitions import fill_gain
 from epluribus._kernels.vector import LANES, add_lanes
 
-__all__ = ["BLOCK", "Tables", "fill_gain", "joint_sums"]
+__all__ = ["BLOCK", "Tables"]
 
 BLOCK = 128
 """Draws added up in single precision before the sum moves to double: bounds the rounding error."""
@@ -61,74 +62,28 @@ class Tables(NamedTuple):
     """(width,) WORK."""
 
 
-# --- the whole partition ---
-
-
-@kernel
-def fill_gain(
-    counts: NDArray[np.integer],
-    fold: NDArray[np.float64],
-    joint: NDArray[np.float64],
-    gain: NDArray[np.floating],  # OUT
-) -> None:
-    """Fill `Tables.gain` from `Tables.counts`."""
-    for t in range(counts.shape[0]):
-        for v in range(counts.shape[1]):
-            for s in range(counts.shape[2]):
-                gain[t, v, s] = fold[t] * joint[counts[t, v, s]]
-
-
-@kernel
-def joint_sums(
-    counts: NDArray[np.integer],
-    n_clusters: int,
-    f1: NDArray[np.float64],
-    joint: NDArray[np.float64],  # OUT (n_draws,)
-    n_cells: NDArray[np.int64],  # OUT (n_draws,)
-) -> None:
-    """Sum of f1 over the contingency table of each draw, and the number of cells in use."""
-    for t in range(counts.shape[0]):
-        total = 0.0
-        cells = 0
-        for v in range(counts.shape[1]):
-            for s in range(n_clusters):
-                n = counts[t, v, s]
-                total += f1[n]
-                cells += n > 0
-        joint[t] = total
-        n_cells[t] = cells
-
-
 # --- costs ---
 
 
-@kernel
-def _linear_costs(
-    z: NDArray[np.unsignedinteger],
-    gain: NDArray[np.float32],
-    counts: NDArray[np.integer],
-    fold: NDArray[np.float64],
-    joint: NDArray[np.float64],
-    size: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    own: int,
-    n_clusters: int,
-    single: NDArray[np.float32],  # WORK
-    cost: NDArray[np.float64],  # OUT
-) -> None:
-    """Cost of every cluster for an item with labels z: four draws and eight clusters at a time.
+@part
+def _linear_costs(e: Any, i: int) -> None:
+    """Sum the rows of `gain` of item i: four draws and eight clusters at a time.
 
-    Unsigned numbers spare the compiler the look for negative indices. Arrays and not a struct: a call
-    with a struct would count the references of everything in it.
+    Unsigned numbers spare the compiler the check for negative indices.
     """
+    z, size, sizes, single, cost = e.draws[i], e.price.size, e.sizes, e.single, e.cost
     one, two, three, lanes = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(LANES)
-    n_draws, groups, width = np.uint64(z.shape[0]), np.uint64(gain.shape[1]), np.uint64(gain.shape[2])
-    used = (np.uint64(n_clusters) // lanes + one) * lanes  # K + 1, rounded up
-    rows = gain.reshape(-1)
+    n_draws = np.uint64(z.shape[0])
+    groups, width = np.uint64(e.gain.shape[1]), np.uint64(e.gain.shape[2])
+    used = (np.uint64(e.n_clusters[0]) // lanes + one) * lanes  # K + 1, rounded up
+    # Row (t, v) of `gain` begins at (t groups + v) width. Entries beyond K are zero clusters: they cost
+    # nothing to add, and whole vectors are quicker than a remainder.
+    rows = e.gain.reshape(-1)
     for s in range(used):
         cost[s] = size[sizes[s]]
     begin = np.uint64(0)
     while begin < n_draws:
+        # Single precision within a block of draws, double precision from block to block.
         end = min(begin + np.uint64(BLOCK), n_draws)
         for s in range(used):
             single[s] = 0.0
@@ -143,7 +98,7 @@ def _linear_costs(
                 add_lanes(single, at, rows, row0, row1, row2, row3)
                 at += lanes
             t += np.uint64(4)
-        while t < end:
+        while t < end:  # the last one to three draws of the block
             row0 = (t * groups + np.uint64(z[t])) * width
             for s in range(used):
                 single[s] += rows[row0 + s]
@@ -151,32 +106,19 @@ def _linear_costs(
         for s in range(used):
             cost[s] += single[s]
         begin = end
-    if own >= 0:  # the rows count the item itself in its own cluster
-        cost[own] = _exact_cost(z, counts, fold, joint, size, sizes, own, 1)
 
 
-@kernel
-def _exact_cost(
-    z: NDArray[np.unsignedinteger],
-    counts: NDArray[np.integer],
-    fold: NDArray[np.float64],
-    joint: NDArray[np.float64],
-    size: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    s: int,
-    inside: int,
-) -> float:
-    """Cost of cluster s for an item with labels z, f0 linear, in double precision, from the counts.
-
-    `inside` is 1 if the item is counted in s: then it is what it adds to the others.
-    """
-    groups, width, at = np.uint64(counts.shape[1]), np.uint64(counts.shape[2]), np.uint64(s)
-    cells = counts.reshape(-1)
-    total = size[sizes[s] - inside]
-    less = np.uint64(inside)
+@part
+def _linear_exact(e: Any, i: int, s: int) -> float:
+    """Cost of cluster s for item i in double precision, from the counts, if f0 is linear."""
+    z, fold, joint = e.draws[i], e.fold, e.price.joint
+    groups, width = np.uint64(e.counts.shape[1]), np.uint64(e.counts.shape[2])
+    cells, at = e.counts.reshape(-1), np.uint64(s)
+    inside = np.uint64(e.labels[i] == s)  # then it is what the item adds to the others
+    total = e.price.size[np.uint64(e.sizes[s]) - inside]
     for t in range(np.uint64(z.shape[0])):
         n = np.uint64(cells[(t * groups + np.uint64(z[t])) * width + at])
-        total += fold[t] * joint[n - less]
+        total += fold[t] * joint[n - inside]
     return total
 
 
@@ -184,58 +126,49 @@ def _exact_cost(
 def _costs(e: Any, row: Any, i: int) -> None:
     """Cost of every cluster, and of a new one (entry K), for item i."""
     if row is None:
-        _linear_costs(
-            e.draws[i], e.gain, e.counts, e.fold, e.price.joint, e.price.size, e.sizes, e.labels[i],
-            e.n_clusters[0], e.single, e.cost,
-        )  # fmt: skip
+        _linear_costs(e, i)
+        own = e.labels[i]
+        if own >= 0:  # the rows count the item itself in its own cluster
+            e.cost[own] = _linear_exact(e, i, own)
     else:
-        _ratio_costs(row, e, e.labels[i], e.n_clusters[0], e.draws[i])
+        _ratio_costs(row, e, i)
 
 
 @kernel
-def _ratio_costs(row: Any, e: Any, own: int, k: int, z: NDArray[np.unsignedinteger]) -> None:
+def _ratio_costs(row: Any, e: Any, i: int) -> None:
     """The same for any f0: the total loss with the item in each cluster."""
-    cost, gain, counts, joint, sums = e.cost, e.gain, e.counts, e.price.joint, e.joint_sums
-    weights, group, size_row = e.price.weights, e.price.group, e.double
+    # f0 is evaluated at (joint sum, size sum) as they would be with the item in each cluster. The size
+    # sums are the same for all draws, the joint sums differ by draw.
+    own, n = e.labels[i], e.n_clusters[0] + 1
+    z, gain, counts, joint, size = e.draws[i], e.gain, e.counts, e.price.joint, e.price.size
+    weights, group, size_row, cost = e.price.weights, e.price.group, e.double[:n], e.cost[:n]
     n_items = float(e.labels.shape[0])
     size_sum = e.size_sum[0]
     if own >= 0:
-        size_sum -= e.price.size[e.sizes[own] - 1]
-    for s in range(k + 1):
-        size_row[s] = size_sum + e.price.size[e.sizes[s]]
+        size_sum -= size[e.sizes[own] - 1]
+    for s in range(n):
+        size_row[s] = size_sum + size[e.sizes[s]]
         cost[s] = 0.0
     if own >= 0:
         size_row[own] = e.size_sum[0]
     for t in range(z.shape[0]):
-        gains = gain[t, z[t]]
-        if own >= 0:  # as if the item had been taken out: put back below
+        gains = gain[t, z[t], :n]
+        now, at_home = e.joint_sums[t], 0.0
+        if own >= 0:  # as if the item had been taken out of its cluster, until the row is done
             at_home = gains[own]
             gains[own] = joint[counts[t, z[t], own] - 1]
-            now = sums[t] - gains[own]
-            row(gains[: k + 1], now, size_row[: k + 1], group[t], n_items, weights[t], cost[: k + 1])
+            now -= gains[own]
+        row(gains, now, size_row, group[t], n_items, weights[t], cost)
+        if own >= 0:
             gains[own] = at_home
-        else:
-            row(
-                gains[: k + 1], sums[t], size_row[: k + 1], group[t], n_items, weights[t],
-                cost[: k + 1],
-            )  # fmt: skip
 
 
 @routine
 def _exact(e: Any, row: Any, i: int, s: int) -> float:
     if row is None:
         return _linear_exact(e, i, s)
-    _costs(e, row, i)
+    _ratio_costs(row, e, i)
     return e.cost[s]
-
-
-@part
-def _linear_exact(e: Any, i: int, s: int) -> float:
-    price = e.price
-    inside = int(e.labels[i] == s)
-    return _exact_cost(
-        e.draws[i], e.counts, e.fold, price.joint, price.size, e.sizes, s, inside
-    )
 
 
 @routine
@@ -246,6 +179,8 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     low = np.inf
     for s in range(n):
         low = min(low, cost[s])
+    # Sums in single precision are off by at most half the margin each: a cluster further above the
+    # lowest than the margin cannot be the best. If several are nearer, their exact costs decide.
     if i >= 0 and e.price.margin > 0.0:
         limit = low + e.price.margin
         near = 0
@@ -258,6 +193,7 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
                     if s != own:  # whose cost is exact already
                         cost[s] = _linear_exact(e, i, s)
                     low = min(low, cost[s])
+    # Ties: stay, else the smallest label; the new cluster is the last entry.
     enough = low + e.price.tolerance
     if own >= 0 and cost[own] <= enough:
         return own
@@ -289,6 +225,7 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
     joint, size, counts, z = e.price.joint, e.price.size, e.counts, e.draws[i]
     if s == e.n_clusters[0]:
         e.n_clusters[0] += 1
+    # Sizes without the item first: what it adds to, or takes from, a cluster depends on the others.
     if own >= 0:
         e.sizes[own] -= 1
     if row is not None:
@@ -297,6 +234,7 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
             e.size_sum[0] -= size[e.sizes[own]]
     e.sizes[s] += 1
     e.labels[i] = s
+    # One cell of each draw's table gains the item, one loses it.
     for t in range(z.shape[0]):
         v = z[t]
         n = counts[t, v, s]
@@ -324,6 +262,7 @@ def _close(e: Any, empty: int) -> None:
             e.labels[i] = empty
     e.sizes[empty] = e.sizes[last]
     e.sizes[last] = 0
+    # Column `last` of every table moves to column `empty`, which is zero.
     for t in range(e.counts.shape[0]):
         for v in range(e.counts.shape[1]):
             n = e.counts[t, v, last]
@@ -346,6 +285,7 @@ def _joint_changes(
     change: NDArray[np.float64],  # OUT, added to
 ) -> None:
     """Add to change[s] the weighted change of the joint sum of draw t if a is joined with s."""
+    # Only groups that meet both clusters count: f1(n) + f1(0) - f1(n) = 0 for the others.
     for v in range(counts.shape[1]):
         n = counts[t, v, a]
         if n > 0:
@@ -390,6 +330,7 @@ def _join(e: Any, row: Any, a: int, b: int) -> None:
     """Join cluster b into a < b; the last cluster takes the label b."""
     last = e.n_clusters[0] - 1
     f1 = e.price.f1
+    # Labels, sizes and columns of the tables: b is added to a, then the last one moves to b.
     e.size_sum[0] += size_change(e.price, e.sizes[a], e.sizes[b])
     for i in range(e.labels.shape[0]):
         if e.labels[i] == b:

@@ -45,6 +45,7 @@ def _add_lanes_vector(
     _typing: Any, total: Any, _at: Any, rows: Any, _row0: Any, _row1: Any, _row2: Any, _row3: Any
 ) -> Any:
     """The same with explicit vector loads and one store."""
+    # LLVM's own vectors: eight floats are loaded from each of four rows, added pairwise, and stored.
     index = types.uint64
     signature = types.void(total, index, rows, index, index, index, index)
     vector = ir.VectorType(ir.FloatType(), LANES)

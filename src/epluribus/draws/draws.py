@@ -1,6 +1,6 @@
 """Posterior draws of cluster labels: checked, canonical, collapsed to distinct partitions with weights.
 
-Each draw is relabelled in order of first appearance (Strehl & Ghosh 2003,
+Each draw is relabeled in order of first appearance (Strehl & Ghosh 2003,
 doi:10.1162/153244303321897735), so that two draws are the same partition exactly when their labels
 are equal. Equal draws are kept once, with the sum of their weights (section 5 of Rastelli & Friel
 2018).
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from epluribus._text import count, span
+from epluribus._text import count
 from epluribus._validate import check_count
-from epluribus.draws.collapse import collapse
+from epluribus.draws.rows import check_chains, check_weights, collapse, kept_rows
 from epluribus.partition import ORDER
-from epluribus.readers.convert import source_to_table, to_table
-from epluribus.readers.source import Source
+from epluribus.readers.convert import to_table
+from epluribus.readers.labeled_arrays import from_labeled
+from epluribus.readers.objects import from_frame, stack_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,13 +36,13 @@ class Draws:
     Parameters
     ----------
     z : array_like of shape (n_draws, n_items) or (n_chains, n_draws, n_items), or other
-        Cluster labels, one draw a row. Labels are names only: integers with gaps, negative numbers,
-        whole floats and strings are all fine, and may mean different clusters in different draws.
-        Also accepted: lists, a pandas DataFrame (columns are items), an xarray DataArray or
-        Dataset, an ArviZ object, a mapping of arrays (as NumPyro's `get_samples` gives), a list of
-        fitted scikit-learn clusterers, a list of partitions, each a list of sets of items or a
-        mapping from items to labels (as networkx has them; items are sorted), the path of a file
-        (see `read_draws`) or a list of paths, one a chain, or another `Draws`.
+        Cluster labels, one draw per row. Labels are only names: integers with gaps, negative numbers,
+        integers stored as floats, and strings are all fine, and the same label may mean different
+        clusters in different draws. Also accepted: lists, a pandas DataFrame (columns are items), an
+        xarray DataArray or Dataset, an ArviZ object, a mapping of arrays (as NumPyro's `get_samples`
+        gives), a list of fitted scikit-learn clusterers, a list of partitions, each a list of sets of
+        items or a mapping from items to labels (as networkx has them; items are sorted), the path of
+        a file (see `read_draws`) or a list of paths, one per chain, or another `Draws`.
     weights : array_like of shape (n_draws,), optional
         Weight of each draw, for importance samples or ensembles. All 1 by default.
     burn : int, default 0
@@ -49,11 +50,11 @@ class Draws:
     thin : int, default 1
         Keep every `thin`-th draw of each chain.
     items : sequence of str, optional
-        Names of the items; taken from the input where it has them.
+        Names of the items; taken from the input if it has them.
     chains : array_like of shape (n_draws,), optional
         Which chain each draw of a two-dimensional `z` comes from.
     var : str, optional
-        The variable to read where the input holds several.
+        The variable to read if the input holds several.
 
     Attributes
     ----------
@@ -103,34 +104,27 @@ class Draws:
     ) -> None:
         burn = check_count(burn, "burn", low=0)
         thin = check_count(thin, "thin", low=1)
-        if isinstance(z, Draws):
-            source, chain, variable = np.asarray(z), z.chains, z.variable
-            names: Sequence[Any] | None = z.items
-            if weights is None:
-                weights = z.draw_weights
+        names: Sequence[Any] | None
+        if isinstance(z, Draws):  # to take a part of it, or to give it other names or weights
+            table, chain, names, variable = np.asarray(z), z.chains, z.items, z.variable
+            weights = z.draw_weights if weights is None else weights
         else:
-            source, chain, names, variable = (
-                source_to_table(z) if isinstance(z, Source) else to_table(z, var=var)
-            )
+            table, chain, names, variable = to_table(z, var=var)
         if chains is not None:
-            chain = _check_chains(chains, len(source))
-        row_weights = _check_weights(weights, len(source))
-        keep = _kept(chain, burn, thin)
+            chain = check_chains(chains, len(table))
+        keep = kept_rows(chain, burn, thin)
         self.n_draws: int = len(keep)
-        self.n_items: int = source.shape[1]
+        self.n_items: int = table.shape[1]
         self.variable: str | None = variable
         self.items: tuple[str, ...] | None = _check_items(items, names, self.n_items)
-        self.chains: IntArray = np.unique(chain[keep], return_inverse=True)[1].astype(np.int64)
-        self.draw_weights: NDArray[np.float64] = row_weights[keep]
-        if not self.draw_weights.sum() > 0:
-            raise ValueError(
-                "'weights' must have a positive sum; all weights of the draws kept are 0."
-            )
-        self._labels, self.index, self._k = collapse(source, keep)
+        self.chains: IntArray = chain[keep]
+        self.draw_weights: NDArray[np.float64] = check_weights(weights, len(table), keep)
+        self._labels, self.index, self._k = collapse(table, keep)
         self._summarize()
 
     def _summarize(self) -> None:
         """Fill what follows from `_labels`, `index` and `draw_weights`."""
+        self._labels.flags.writeable = False  # they are shared by all that looks at them
         self.n_distinct: int = self._labels.shape[1]
         self.n_chains: int = int(self.chains.max()) + 1
         weights = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
@@ -149,7 +143,7 @@ class Draws:
         data : InferenceData or DataTree
             What PyMC, NumPyro and others return, with dimensions chain, draw and one of items.
         var : str, optional
-            The variable that holds the labels. Not needed where only one can: one of whole numbers.
+            The variable that holds the labels; not needed if only one variable holds integers.
         group : str, default "posterior"
             The group it is in.
         **options
@@ -163,9 +157,7 @@ class Draws:
         >>> epl.Draws.from_arviz(xr.DataTree.from_dict({"posterior": labels}))
         Draws(n_draws=2, n_items=3, n_distinct=2, n_chains=1)
         """
-        from epluribus.readers.labelled import from_labelled
-
-        return cls(from_labelled(data, var, group=group), **options)
+        return cls(from_labeled(data, var, group=group), **options)
 
     @classmethod
     def from_xarray(
@@ -198,15 +190,13 @@ class Draws:
         >>> epl.Draws.from_xarray(labels, draw="iteration")
         Draws(n_draws=2, n_items=3, n_distinct=2, n_chains=1)
         """
-        from epluribus.readers.labelled import from_labelled
-
-        return cls(from_labelled(data, var, chain=chain, draw=draw), **options)
+        return cls(from_labeled(data, var, chain=chain, draw=draw), **options)
 
     @classmethod
     def from_pandas(
         cls, frame: Any, var: str | None = None, *, chain: str | None = None, **options: Any
     ) -> Draws:
-        """Draws from a data frame: one draw a row, one item a column.
+        """Draws from a data frame: one draw per row, one item per column.
 
         Parameters
         ----------
@@ -216,7 +206,7 @@ class Draws:
             The variable whose entries ``var[1]``, ``var[2]``, ... are the labels.
         chain : str, optional
             The column, or level of the index, that holds the chain; by default ``.chain``,
-            ``chain__`` or ``chain``, where there is one.
+            ``chain__`` or ``chain``, if there is one.
         **options
             `weights`, `burn`, `thin`, `items`, as for `Draws`.
 
@@ -229,8 +219,6 @@ class Draws:
         >>> draws.items, draws.n_chains
         (('ann', 'bob'), 2)
         """
-        from epluribus.readers.frames import from_frame
-
         return cls(from_frame(frame, var=var, chain=chain), **options)
 
     @classmethod
@@ -244,8 +232,8 @@ class Draws:
         estimators : list
             Fitted clusterings of the same items in the same order.
         noise : {"alone", "together"}, default "alone"
-            What becomes of items labelled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
-            each a cluster of its own, or all of them one.
+            What becomes of items labeled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
+            each is a cluster of its own, or all of them are one cluster.
         **options
             `weights` (one for each estimator) and `items`, as for `Draws`.
 
@@ -258,20 +246,18 @@ class Draws:
         >>> epl.Draws.from_estimators(fits)
         Draws(n_draws=3, n_items=5, n_distinct=3, n_chains=1)
         """
-        from epluribus.readers.ensembles import stack_labels
-
         return cls(stack_labels(estimators, noise), **options)
 
     # --- access ---
 
     @property
     def distinct(self) -> NDArray[np.unsignedinteger[Any]]:
-        """The distinct partitions, one a row (a read-only view)."""
+        """The distinct partitions, one per row (a read-only view)."""
         return self._labels.T
 
     @property
     def item_major(self) -> NDArray[np.unsignedinteger[Any]]:
-        """The same as stored, one item a row: what kernels read (read-only)."""
+        """The same as they are stored, one item per row: what kernels read (read-only)."""
         return self._labels
 
     @property
@@ -324,11 +310,11 @@ class Draws:
 
     def burn(self, n: int) -> Draws:
         """Leave out the first `n` draws of each chain."""
-        return self._select(_kept(self.chains, check_count(n, "n", low=0), 1))
+        return self._select(kept_rows(self.chains, check_count(n, "n", low=0), 1))
 
     def thin(self, step: int) -> Draws:
         """Keep every `step`-th draw of each chain."""
-        return self._select(_kept(self.chains, 0, check_count(step, "step", low=1)))
+        return self._select(kept_rows(self.chains, 0, check_count(step, "step", low=1)))
 
     def chain(self, number: int) -> Draws:
         """The draws of one chain."""
@@ -340,9 +326,9 @@ class Draws:
         """The given draws, as a new object; distinct partitions no longer used are dropped."""
         if len(rows) == 0:
             raise ValueError(f"No draws are left: 0 of {self.n_draws} were selected.")
-        new = object.__new__(Draws)
+        new = object.__new__(Draws)  # the labels are canonical already: nothing is read again
         used, first, inverse = np.unique(self.index[rows], return_index=True, return_inverse=True)
-        order = np.argsort(first)  # keeps the order of first appearance
+        order = np.argsort(first)  # np.unique sorts: back to the order of first appearance
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
@@ -365,7 +351,7 @@ class Draws:
 
     def __str__(self) -> str:
         low, high = int(self._k.min()), int(self._k.max())
-        mass = np.bincount(self._k, weights=self.weights)
+        mass = np.bincount(self._k, weights=self.weights)  # of each number of clusters
         clusters = f"{low}" if low == high else f"{low} to {high}, most often {int(mass.argmax())}"
         lines = [
             f"{count(self.n_draws, 'draw')} of a partition of {count(self.n_items, 'item')}",
@@ -384,39 +370,9 @@ def as_draws(draws: DrawsLike) -> Draws:
     """`draws` itself, or a `Draws` made of it."""
     if isinstance(draws, Draws):
         return draws
-    if hasattr(draws, "expected_loss") and hasattr(draws, "labels"):
+    if hasattr(draws, "expected_loss") and hasattr(draws, "labels"):  # an Estimate
         raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
     return Draws(draws)
-
-
-# --- checks ---
-
-
-def _check_weights(weights: Any, n_draws: int) -> NDArray[np.float64]:
-    if weights is None:
-        return np.ones(n_draws)
-    values = np.asarray(weights, dtype=np.float64)
-    if values.ndim == 2 and values.size == n_draws:
-        values = values.ravel()  # chains by draws
-    if values.shape != (n_draws,):
-        raise ValueError(
-            f"'weights' must have one entry per draw, shape ({n_draws},); got shape {values.shape}."
-        )
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if bad.size:
-        raise ValueError(
-            f"'weights' must be finite and not negative; draw {bad[0]} has {values[bad[0]]}."
-        )
-    return values
-
-
-def _check_chains(chains: Any, n_draws: int) -> IntArray:
-    values = np.asarray(chains)
-    if values.shape != (n_draws,):
-        raise ValueError(
-            f"'chains' must have one entry per draw, shape ({n_draws},); got shape {values.shape}."
-        )
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
 def _check_items(
@@ -429,6 +385,7 @@ def _check_items(
     names = tuple(str(name) for name in items)
     if len(names) != n_items:
         raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")
+    # New names are welcome; the same names in another order are nearly always a mistake.
     if theirs is not None and names != theirs and sorted(names) == sorted(theirs):
         t = next(t for t in range(n_items) if names[t] != theirs[t])
         raise ValueError(
@@ -436,16 +393,3 @@ def _check_items(
             f"'{theirs[t]}'; got '{names[t]}'."
         )
     return names
-
-
-def _kept(chain: IntArray, burn: int, thin: int) -> IntArray:
-    """Rows that remain after `burn` and `thin` within each chain, in their old order."""
-    rows: list[IntArray] = []
-    for number in np.unique(chain):
-        mine = np.flatnonzero(chain == number)
-        if burn >= len(mine):
-            raise ValueError(
-                f"'burn' must leave at least one draw; it is {burn} and chain {number} has {len(mine)} draws."
-            )
-        rows.append(mine[burn::thin])
-    return np.sort(np.concatenate(rows))

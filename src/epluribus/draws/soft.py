@@ -15,11 +15,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import softmax
 
 from epluribus._validate import check_count, make_rng
 from epluribus.draws.draws import Draws
-from epluribus.readers.labelled import coordinate_names
+from epluribus.draws.rows import check_weights
+from epluribus.readers.labeled_arrays import coordinate_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,11 +51,11 @@ def soft_draws(
     ----------
     probabilities : array_like of shape (n_draws, n_items, n_clusters), or with chains before
         Probability of each cluster, also called responsibilities; for each item they sum to 1. The
-        items of an xarray DataArray may have names; its last dimension is that of the clusters.
+        items of an xarray DataArray may have names; its last dimension is the clusters.
     log : bool, default False
         Whether they are logarithms; these need not be normalized.
     n_draws_each : int, default 1
-        Labels drawn from each draw of the probabilities.
+        Number of labels drawn from each draw of the probabilities.
     weights : array_like of shape (n_draws,), optional
         Weight of each draw of the probabilities.
     items : sequence of str, optional
@@ -66,7 +66,8 @@ def soft_draws(
     Returns
     -------
     Draws
-        Of n_draws times `n_draws_each` draws, those of one soft draw in a row; chains kept.
+        Of n_draws times `n_draws_each` draws; those of one soft draw follow each other. Chains are
+        kept.
 
     See Also
     --------
@@ -84,11 +85,13 @@ def soft_draws(
         items = coordinate_names(probabilities, probabilities.dims[-2])
     count = check_count(n_draws_each, "n_draws_each")
     n_draws, n_items, n_clusters = source.shape
-    shared = _check_weights(weights, n_draws)
+    shared = check_weights(weights, n_draws)
     generator = make_rng(rng)
+    # Filled draw by draw, so that the repeats of a soft draw follow each other.
     labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
     for begin, block in _blocks(source, log):
-        # The label is the number of running sums that a uniform number exceeds.
+        # The label is the number of running sums that a uniform number in [0, 1) reaches. The last
+        # sum must be exactly 1, or a number close to 1 would give a label that no cluster has.
         sums = block.cumsum(axis=2)
         sums /= sums[:, :, -1:]
         for repeat in range(count):
@@ -139,15 +142,16 @@ def soft_psm(
     """
     source, _ = _as_probabilities(probabilities)
     n_draws, n_items, _ = source.shape
-    share = _check_weights(weights, n_draws)
+    share = check_weights(weights, n_draws)
     share = share / share.sum()
     total = np.zeros((n_items, n_items))
     for begin, block in _blocks(source, log):
+        # sum_t w_t p_tik p_tjk is one product of matrices with rows sqrt(w_t) p_tik.
         scaled = block * np.sqrt(share[begin : begin + len(block), None, None])
         flat = scaled.transpose(1, 0, 2).reshape(n_items, -1)
         total += flat @ flat.T
-    np.fill_diagonal(total, 1.0)
-    return np.clip(total, 0.0, 1.0)
+    np.fill_diagonal(total, 1.0)  # an item is always with itself, whatever sum_k p_tik^2 is
+    return np.clip(total, 0.0, 1.0)  # sums may exceed 1 by the tolerance
 
 
 def _as_probabilities(values: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -172,12 +176,15 @@ def _as_probabilities(values: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 def _blocks(source: NDArray[Any], log: bool) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Some draws at a time, checked, as probabilities; and the number of the first."""
+    from scipy.special import softmax  # a quarter of the time to import the package
+
     step = max(1, _BLOCK_CELLS // source[0].size)
     for begin in range(0, len(source), step):
         block = source[begin : begin + step].astype(np.float64)
         if log:
-            _refuse(np.isnan(block) | (block == np.inf), begin, block, "logarithms")
-            _refuse(np.all(block == -np.inf, axis=2, keepdims=True), begin, block, "logarithms")
+            nowhere = np.all(block == -np.inf, axis=2, keepdims=True)  # no cluster is possible
+            bad = np.isnan(block) | (block == np.inf) | nowhere
+            _refuse(bad, begin, block, "logarithms")
             block = softmax(block, axis=2)
         else:
             _refuse(~(block >= 0), begin, block, "probabilities")
@@ -195,8 +202,3 @@ def _refuse(bad: NDArray[np.bool_], begin: int, block: NDArray[np.float64], what
             f"'probabilities' must hold {what}; draw {begin + t}, item {i} (counted from 0) has "
             f"{np.round(block[t, i], 6).tolist()}.{way_out}"
         )
-
-
-def _check_weights(weights: Any, n_draws: int) -> NDArray[np.float64]:
-    """One weight for each draw, checked as `Draws` checks them."""
-    return Draws(np.zeros((n_draws, 1), dtype=np.int8), weights=weights).draw_weights

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from epluribus.draws import Draws
     from epluribus.losses.base import Loss
 
-__all__ = ["Engine", "Execution", "Settings"]
+__all__ = ["NO_BOUNDS", "Engine", "Execution", "Settings"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,10 @@ class Settings:
             return ""
         exactly = "exactly" if self.k_min == self.k_max else "at most"
         return f"with {exactly} {count(self.k_max, 'cluster')}"
+
+
+NO_BOUNDS = Settings()
+"""Any number of clusters, and nothing that ends the work early."""
 
 
 class Execution(Protocol):
@@ -131,6 +135,7 @@ class Engine:
 
     def _price(self) -> Price:
         """f1, f2 and their differences; for a linear f0 coefficients and weights are multiplied in."""
+        # Losses that are not linear are sums of f0 over the draws, each of order 1 for the usual ones.
         f1, f2, margin = self._f1, self._f2, 0.0
         tolerance = 1e-11 * self.total_weight
         if self.loss.linear:
@@ -142,6 +147,7 @@ class Engine:
             # A term is rounded once when stored; a block of them is added in BLOCK / 4 steps of two
             # roundings: relative errors of 2**-24 each.
             margin = float(2 * (BLOCK / 4 + 4) * 2.0**-24 * largest)
+            # In double precision a cost is a sum of n_draws terms, rounded at each addition.
             tolerance = float(8 * self.n_draws * 2.0**-53 * (largest + np.abs(size).max()))
         return Price(f1, f2, joint, size, self.weights, self._groups.sums, margin, tolerance)
 
@@ -204,7 +210,7 @@ class Engine:
     # --- the loops ---
 
     def sweep(
-        self, state: Any, order: IntArray, settings: Settings = Settings()
+        self, state: Any, order: IntArray, settings: Settings = NO_BOUNDS
     ) -> tuple[Any, int, bool]:
         """Visit the items in `order`, each moved to its best cluster.
 
@@ -214,6 +220,7 @@ class Engine:
         n_moves = np.zeros(1, dtype=np.int64)
         k_max = self.n_items if settings.k_max is None else settings.k_max
         stop, begin = settings.stopper.flag, 0
+        # The loop comes back when clusters fill the tables; with wider ones it goes on where it was.
         while True:
             begin = sweep(state, self._row, order, begin, settings.k_min, k_max, stop, n_moves)
             if begin == len(order) or stop[0]:
@@ -228,8 +235,9 @@ class Engine:
         state = self.start(np.full(self.n_items, -1, dtype=np.int64))
         return relabel(self.sweep(state, order, Settings(k_max=k_max))[0].labels)
 
-    def merge(self, labels: IntArray, settings: Settings = Settings()) -> IntArray:
+    def merge(self, labels: IntArray, settings: Settings = NO_BOUNDS) -> IntArray:
         """Join clusters, the best pair first, while the loss falls or there are more than `k_max`."""
+        # Joins need no gains, which are most of the memory: there may be eight blocks for each cluster.
         state = self._started(self.execution.start(labels, moves=False))
         k = int(state.n_clusters[0])
         partners = Partners(np.zeros(k, dtype=np.int64), np.empty(k), np.zeros(k, dtype=np.uint8))
@@ -243,6 +251,7 @@ class Engine:
         """Expected loss of the state, from its counts."""
         joint, size, n_cells = self.sums(state)
         values = values_from_sums(self.loss, self.n_items, joint, size, self._groups.sums)
+        # As many cells in use as clusters on both sides: the draw is the same partition.
         if self.loss.zero_if_equal:
             values[(n_cells == self._groups.n_groups) & (n_cells == state.n_clusters[0])] = 0.0
         return float(values @ self.weights / self.total_weight)

@@ -1,6 +1,6 @@
 """The expected loss of a partition over draws (equation 2 of Rastelli & Friel).
 
-    psi(a) = sum_t w_t loss(a, z_t) / sum_t w_t
+psi(a) = sum_t w_t loss(a, z_t) / sum_t w_t
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._kernels.members import Members, Sets, fill_members
-from epluribus._kernels.sets import fill_of, fill_slots, sort_groups, take_sets
+from epluribus._kernels.members import Members
+from epluribus._kernels.rings import Sets, fill_members
+from epluribus._kernels.sets import fill_sets_of, fill_slots, sort_groups, take_sets
 from epluribus._memory import check_memory
 from epluribus.losses.values import sparse_sums
 
@@ -53,6 +54,7 @@ def collect_sets(
             f"The search, with {n_draws:,} draws of {n_items:,} items in up to {groups:,} clusters,",
             "Fewer draws need less (thin=).",
         )
+        # At most half full, or looking up a set would take long walks through the table.
         needed = 2 * (n_sets + len(rows) * groups)
         if distinct and len(slots) < needed:
             slots = np.full(1 << (2 * needed - 1).bit_length(), -1, dtype=np.int32)
@@ -71,20 +73,19 @@ def collect_sets(
                 set_first[n_sets + 1 : n_sets + 1 + len(ends)] = used + ends
                 set_weight[n_sets : n_sets + len(ends)] = 1.0
                 n_sets += len(ends)
+    # Copies of what is used let go of the room for the worst case.
     set_first = set_first[: n_sets + 1].copy()
     set_member = set_member[: set_first[-1]].copy()
     first_of = np.zeros(n_items + 1, dtype=np.int64)
     sets_of = np.empty_like(set_member)
-    fill_of(set_first, set_member, first_of, sets_of)
+    fill_sets_of(set_first, set_member, first_of, sets_of)
     return Sets(set_weight[:n_sets].copy(), set_first, set_member, first_of, sets_of)
 
 
 class MemberExecution:
     """Makes the states of `_kernels/members.py`: there is always room for more clusters."""
 
-    def __init__(
-        self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss
-    ) -> None:
+    def __init__(self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss) -> None:
         self._table, self._price = table, price
         self._n_items, self._n_draws = table.shape
         self._groups = int(table.max()) + 1
@@ -119,7 +120,7 @@ class MemberExecution:
             n_touched=whole(1),
             here=whole(long),
             is_here=np.zeros(n, dtype=np.uint8),
-            count=whole(),
+            tally=whole(),
             change=np.zeros(n),
             seen=np.zeros(len(self._sets.weight), dtype=np.uint8),
             gain_row=np.zeros(long),
@@ -137,7 +138,9 @@ class MemberExecution:
         """The state itself: its size does not depend on the number of clusters."""
         return state
 
-    def joint(self, state: Members, f1: NDArray[np.float64]) -> tuple[NDArray[np.float64], IntArray]:
+    def joint(
+        self, state: Members, f1: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], IntArray]:
         """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
         if state.labels.min() < 0:  # no item is in a cluster yet
             return np.zeros(self._n_draws), np.zeros(self._n_draws, dtype=np.int64)

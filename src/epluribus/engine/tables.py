@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._kernels.partitions import count_dtype, count_tables
-from epluribus._kernels.tables import Tables, fill_gain, joint_sums
+from epluribus._kernels.partitions import count_dtype, count_tables, fill_gain, joint_sums
+from epluribus._kernels.tables import Tables
 from epluribus._kernels.vector import LANES
 from epluribus._memory import available, check_memory
 from epluribus.losses.values import groups_of
@@ -56,9 +56,7 @@ def tables_pay(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss
 class TableExecution:
     """Makes and changes the states of `_kernels/tables.py`."""
 
-    def __init__(
-        self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss
-    ) -> None:
+    def __init__(self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss) -> None:
         self._table, self._price, self._loss = table, price, loss
         self._n_items, self._n_draws = table.shape
         self._groups = int(table.max()) + 1
@@ -66,6 +64,7 @@ class TableExecution:
 
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Tables:
         """The state at `labels`, with room for more clusters; without `moves` only joins are possible."""
+        # Counts by one pass over item-major labels, gains from the counts.
         k = int(labels.max()) + 1
         state = self._empty(labels.astype(np.int64), k, k + room if moves else k, moves=moves)
         if k > 0:  # otherwise no item is in a cluster yet
@@ -113,6 +112,7 @@ class TableExecution:
 
     def widened(self, state: Tables) -> Tables:
         """The same state with room for more clusters."""
+        # A quarter more, so that many new clusters do not copy the tables again and again.
         k = int(state.n_clusters[0])
         new = self._empty(state.labels, k, k + max(2, k // 4))
         new.sizes[:k] = state.sizes[:k]
@@ -124,6 +124,7 @@ class TableExecution:
 
     def narrowed(self, state: Tables) -> Tables:
         """The same partition in less memory, if many clusters have closed."""
+        # The rows of all tables are read in every sweep: half of them empty is half the time wasted.
         if state.n_clusters[0] >= len(state.sizes) // 2:
             return state
         new = self.start(state.labels)

@@ -94,4 +94,6 @@ def _make(text: str) -> Loss:
     try:
         return make(**parameters)
     except TypeError as error:
-        raise ValueError(f"'loss' must have parameters that exist; got '{text}': {error}.") from None
+        raise ValueError(
+            f"'loss' must have parameters that exist; got '{text}': {error}."
+        ) from None

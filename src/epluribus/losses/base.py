@@ -119,8 +119,15 @@ class Loss:
     @property
     def family(self) -> str | None:
         """Name of the built-in loss this is, whatever its parameters; None for a user's own."""
-        maker = self.made_by[0] if self.made_by is not None else None
-        return next((name for name, make in BUILT_IN.items() if make is maker), None)
+        if self.made_by is None or not hasattr(self.made_by[0], "family"):
+            return None
+        make: Any = self.made_by[0]
+        original = make(*self.made_by[1])
+        # `dataclasses.replace` keeps what made a loss, but it may not be that loss any more.
+        fields = ("f1", "f2", "f3", "linear", "metric", "zero_if_equal")
+        same = all(getattr(self, name) == getattr(original, name) for name in fields)
+        same = same and self.f0.__code__ is original.f0.__code__
+        return str(make.family) if same else None
 
     def with_unit(self, value: str) -> str:
         """'0.87 bits'."""
@@ -130,7 +137,10 @@ class Loss:
         return f"Loss({self.name!r})"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.made_by or super().__reduce_ex__(protocol)
+        made_by = self.made_by
+        if made_by is not None and (self.family or not hasattr(made_by[0], "family")):
+            return made_by
+        return super().__reduce_ex__(protocol)
 
     def __deepcopy__(self, memo: Any) -> Loss:
         return self  # it cannot change, and a copy would be compiled again
@@ -145,6 +155,7 @@ class Loss:
 
     def linear_form(self, n_items: int) -> LinearForm:
         """Coefficients of a linear f0 for `n_items` items; an error if f0 is not linear."""
+        # The coefficients of a linear function, from its values at 0 and at the unit points.
         f0 = self.f0
         constant = f0(0.0, 0.0, 0.0, n_items)
         form = LinearForm(
@@ -183,6 +194,7 @@ def built_in(name: str) -> Callable[[Callable[..., Loss]], Callable[..., Loss]]:
 
         @wraps(make)
         def maker(*args: Any, **options: Any) -> Loss:
+            # All parameters by name, those at their defaults too: they are part of what the loss is.
             bound = signature.bind(*args, **options)
             bound.apply_defaults()
             loss = make(*bound.args, **bound.kwargs)
@@ -198,6 +210,7 @@ def built_in(name: str) -> Callable[[Callable[..., Loss]], Callable[..., Loss]]:
                 parameters=MappingProxyType(dict(bound.arguments)),
             )
 
+        maker.family = name  # type: ignore[attr-defined]
         BUILT_IN[name] = maker
         return maker
 

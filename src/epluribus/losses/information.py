@@ -68,12 +68,11 @@ def vi(cost: float = 1.0) -> Loss:
 
 
 def _information_loss(f0, title: str, unit: str = "") -> Loss:  # type: ignore[no-untyped-def]
-    return Loss(
-        f0, xlogx, xlogx, xlogx, metric=True, zero_if_equal=True, unit=unit, title=title
-    )
+    return Loss(f0, xlogx, xlogx, xlogx, metric=True, zero_if_equal=True, unit=unit, title=title)
 
 
 def _nvi(joint: float, size: float, group: float, n_items: float) -> float:
+    # (A + Z - 2 J) / (C - J); 0 / 0 if both partitions are one cluster, which are equal
     largest = n_items * math.log2(n_items)
     joint_entropy = largest - joint
     if joint_entropy <= _NO_ENTROPY * largest:
@@ -98,6 +97,7 @@ def information_distance() -> Loss:
 
 
 def _nid(joint: float, size: float, group: float, n_items: float) -> float:
+    # (max(A, Z) - J) / (C - min(A, Z)); 0 / 0 as above
     largest = n_items * math.log2(n_items)
     entropy = largest - min(size, group)
     if entropy <= _NO_ENTROPY * largest:

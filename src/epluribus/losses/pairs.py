@@ -74,6 +74,7 @@ def binder(cost: float = 1.0) -> Loss:
 
 
 def _omari(joint: float, size: float, group: float, n_items: float) -> float:
+    # 1 - (Pj - E) / ((Pa + Pz)/2 - E)
     all_pairs = n_items * (n_items - 1.0) / 2.0
     if all_pairs == 0.0:
         return 0.0

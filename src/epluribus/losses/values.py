@@ -66,6 +66,8 @@ def loss_values(
     n_items, n_draws = table.shape
     f1, f2, f3 = loss.tables(n_items)
     n_clusters, groups = int(labels.max()) + 1, int(table.max()) + 1
+    # Where tables are small, counting is quickest. Where they would be large, they are nearly empty, and
+    # only the cells in use are visited.
     if groups * n_clusters <= max(_TABLE_CELLS, 8 * n_items):
         joint, group = np.zeros(n_draws), np.zeros(n_draws)
         equal = np.empty(n_draws, dtype=np.bool_)
@@ -110,6 +112,7 @@ def sparse_sums(
     No table is made: time O(n_items) for each column, as long as clusters are small.
     """
     n_draws = table.shape[1]
+    # Items by cluster: those of cluster g are member[first[g]:first[g + 1]].
     member = np.argsort(labels, kind="stable")
     first = np.append(0, np.cumsum(np.bincount(labels)))
     joint, n_cells = np.zeros(n_draws), np.zeros(n_draws, dtype=np.int64)

@@ -10,8 +10,8 @@ import numpy as np
 from epluribus._validate import check_choice
 from epluribus.models.block_models import LatentBlockModel, StochasticBlockModel
 from epluribus.models.gaussian import GaussianMixture
-from epluribus.readers.source import STDIN
-from epluribus.readers.text import read_lines
+from epluribus.readers import text
+from epluribus.readers.files import check_exists, load_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
         Which model.
     path : str or Path
         The data: csv (commas, semicolons, tabs or blanks; a first line of names is skipped) or npy.
-        For 'gaussian' one item a line; for 'sbm' a square matrix, or edges in two columns; for
+        For 'gaussian' one item per line; for 'sbm' a square matrix, or edges in two columns; for
         'lbm' a matrix of zeros and ones.
     **options
         Arguments of the model.
@@ -69,33 +69,8 @@ def read_numbers(path: str | Path) -> NDArray[Any]:
     A column alone gives one dimension.
     """
     path = Path(path)
-    if str(path) != STDIN and not path.is_file():
-        raise FileNotFoundError(f"There is no file '{path}'.")
+    check_exists(path)
     if path.suffix == ".npy":
-        return np.asarray(np.load(path, allow_pickle=False))
-    rows: list[list[float]] = []
-    header: list[str] = []
-    for number, line in enumerate(read_lines(path), start=1):
-        cells = [cell.strip("\"'") for cell in line.replace(",", " ").replace(";", " ").split()]
-        if not cells:
-            continue
-        # R writes names of rows, and above them nothing, or an empty name.
-        has_name = bool(header) and (header[0] == "" or len(header) == len(cells) - 1)
-        try:
-            rows.append([float(cell) for cell in cells[has_name:]])
-        except ValueError:
-            if rows or header:
-                raise ValueError(
-                    f"The file '{path}' must hold numbers; line {number} is {line.strip()[:60]!r}."
-                ) from None
-            header = cells
-            continue
-        if len(rows) > 1 and len(rows[-1]) != len(rows[0]):
-            raise ValueError(
-                f"The file '{path}' must have lines of one length; line {number} has "
-                f"{len(rows[-1])} numbers, those before have {len(rows[0])}."
-            )
-    if not rows:
-        raise ValueError(f"The file '{path}' must hold numbers; it has none.")
-    table = np.array(rows)
+        return np.asarray(load_numpy(path))
+    table = text.read_numbers(path)
     return table[:, 0] if table.shape[1] == 1 else table

@@ -1,31 +1,18 @@
-"""Pictures. Each function draws into `ax` or a new figure and returns the Axes; needs matplotlib."""
+"""Pictures of partitions, draws and data.
 
-from epluribus.plots.alluvial import alluvial
-from epluribus.plots.ball_bounds import ball_bounds
-from epluribus.plots.blocks import blocks
-from epluribus.plots.certainty import certainty
-from epluribus.plots.contingency import contingency
-from epluribus.plots.histogram import histogram
-from epluribus.plots.loss_trace import loss_trace
-from epluribus.plots.n_clusters import n_clusters
-from epluribus.plots.network import network
-from epluribus.plots.pairs import pairs
-from epluribus.plots.partition_map import partition_map
-from epluribus.plots.scatter import scatter
-from epluribus.plots.similarity import similarity
+Each function draws into `ax`, or into a new figure, and returns the Axes; those with several panels take
+and return an array `axes`. They need matplotlib: ``pip install "epluribus[plots]"``.
+"""
+
+from epluribus.plots._data import histogram, pairs, scatter
+from epluribus.plots._draws import loss_trace, n_clusters
+from epluribus.plots._matrices import blocks, similarity
+from epluribus.plots._network import network
+from epluribus.plots._partition_map import partition_map
+from epluribus.plots._two_partitions import alluvial, contingency
+from epluribus.plots._uncertainty import ball_bounds, certainty
 
 __all__ = [
-    "alluvial",
-    "ball_bounds",
-    "blocks",
-    "certainty",
-    "contingency",
-    "histogram",
-    "loss_trace",
-    "n_clusters",
-    "network",
-    "pairs",
-    "partition_map",
-    "scatter",
-    "similarity",
-]
+    "alluvial", "ball_bounds", "blocks", "certainty", "contingency", "histogram", "loss_trace",
+    "n_clusters", "network", "pairs", "partition_map", "scatter", "similarity",
+]  # fmt: skip

@@ -1,7 +1,13 @@
-"""Places for the nodes of a network, so that linked nodes and clusters are near and none overlap.
+"""Places for the nodes of a network: linked nodes and clusters near each other, and no overlap.
 
-Forces of Fruchterman & Reingold (1991, doi:10.1002/spe.4380211102) with a pull to the middle of the
-node's cluster, then nodes that still overlap are pushed apart.
+The forces of Fruchterman & Reingold (1991, doi:10.1002/spe.4380211102) with l the length of a link at
+rest and d the distance of two nodes, and a pull to the middle of the node's cluster:
+
+    all other nodes push by l^2 / d;   linked ones pull by 0.15 d^2 / l;
+    the middle of the cluster pulls by 0.45 d / l;   the middle of the picture by 0.6 d
+
+Each step moves a node along the sum of its forces, at most as far as the "heat" allows, which cools down
+to 0. Then nodes that still overlap are pushed apart.
 """
 
 from __future__ import annotations
@@ -18,13 +24,15 @@ if TYPE_CHECKING:
 __all__ = ["force_layout", "unit_square"]
 
 _STEPS = 60, 400
-"""At least and at most: as many as `_PAIRS` allows."""
+"""Steps at least and at most; in between, as many as `_PAIRS` allows."""
 _PAIRS = 1e8
-"""Pairs of nodes looked at in all: a second or two."""
+"""Pairs of nodes looked at in all steps together: a second or two."""
 _BLOCK = 2**15
 """Pairs of nodes looked at together: they stay in the cache."""
-_CLUSTER_PULL = 3.0
-"""Pull to the middle of the cluster, in units of the force of one link."""
+_LINK_PULL = 0.15
+"""Pull of a link, weak enough for dense clusters not to collapse."""
+_CLUSTER_PULL = 3.0 * _LINK_PULL
+"""Pull to the middle of the cluster, as that of three links."""
 _GRAVITY = 0.6
 """Pull to the middle of the picture: keeps nodes without links in it."""
 
@@ -34,8 +42,8 @@ def force_layout(
 ) -> NDArray[np.float64]:
     """Places of the nodes in the unit square, at least two `radius` apart where there is room.
 
-    `edges` are pairs of nodes, each in one direction. Time O(n_nodes^2) a step; large networks are
-    given fewer steps.
+    `edges` are pairs of nodes, each link once. Time O(n_nodes^2) per step; large networks get fewer
+    steps.
     """
     from scipy.sparse import coo_array
 
@@ -43,7 +51,7 @@ def force_layout(
     half = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
     linked = (half + half.T).tocsr()
     member = (labels[:, None] == np.arange(labels.max() + 1)).astype(np.float64)
-    average = member / member.sum(axis=0)
+    average = member / member.sum(axis=0)  # column g averages over cluster g
     # Clusters begin on a circle in order of their links with each other, nodes near their cluster.
     rng = np.random.default_rng(seed)
     place = _circle(average.T @ (linked @ average))[labels] + 0.1 * rng.normal(size=(n, 2))
@@ -52,16 +60,16 @@ def force_layout(
     for step in range(steps):
         middle = (average.T @ place)[labels]
         force = _push(place, length) - _pull(place, edges, length)
-        force += 0.15 * _CLUSTER_PULL / length * (middle - place) - _GRAVITY * place
+        force += _CLUSTER_PULL / length * (middle - place) - _GRAVITY * place
         size = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-12)
-        heat = 0.1 * (1 - step / steps)
+        heat = 0.1 * (1 - step / steps)  # the longest move of this step
         place += force / size * np.minimum(size, heat)
     return _push_apart(unit_square(place), 2 * radius)
 
 
 def _push(place: NDArray[np.float64], length: float) -> NDArray[np.float64]:
-    """Sum over all other nodes of the way from them, over its squared length."""
-    x, y = place.T.astype(np.float32)
+    """Sum over all other nodes of the vector from them, over its squared length."""
+    x, y = place.T.astype(np.float32)  # half the memory; a picture needs no more digits
     force = np.empty_like(place)
     rows = 1 + _BLOCK // len(place)
     for low in range(0, len(place), rows):
@@ -69,7 +77,7 @@ def _push(place: NDArray[np.float64], length: float) -> NDArray[np.float64]:
         dx, dy = np.subtract.outer(x[part], x), np.subtract.outer(y[part], y)
         weight = dx * dx
         weight += dy * dy
-        np.maximum(weight, 1e-6, out=weight)
+        np.maximum(weight, 1e-6, out=weight)  # nodes at one place, and a node with itself
         np.divide(np.float32(length**2), weight, out=weight)
         force[part, 0] = np.einsum("ij,ij->i", weight, dx)
         force[part, 1] = np.einsum("ij,ij->i", weight, dy)
@@ -77,10 +85,10 @@ def _push(place: NDArray[np.float64], length: float) -> NDArray[np.float64]:
 
 
 def _pull(place: NDArray[np.float64], edges: IntArray, length: float) -> NDArray[np.float64]:
-    """Sum over the links of each node of the way from the other end, times its length."""
+    """Sum over the links of each node of the vector from the other end, times its length."""
     first, second = edges.T
     apart = place[first] - place[second]
-    force = 0.15 / length * np.linalg.norm(apart, axis=1)[:, None] * apart
+    force = _LINK_PULL / length * np.linalg.norm(apart, axis=1)[:, None] * apart
     return np.column_stack([
         np.bincount(first, force[:, j], len(place)) - np.bincount(second, force[:, j], len(place))
         for j in (0, 1)
@@ -89,7 +97,8 @@ def _pull(place: NDArray[np.float64], edges: IntArray, length: float) -> NDArray
 
 def _circle(links: NDArray[np.float64]) -> NDArray[np.float64]:
     """Clusters on a circle, those with similar links side by side (second and third eigenvector)."""
-    scaled = np.sqrt(links)
+    scaled = np.sqrt(links)  # or a few strong links would decide alone
+    # The eigenvectors of the Laplacian after the constant one vary slowly from neighbor to neighbor.
     values = np.linalg.eigh(np.diag(scaled.sum(axis=1)) - scaled)[1]
     first = values[:, min(1, len(links) - 1)]
     second = values[:, min(2, len(links) - 1)]
@@ -99,7 +108,7 @@ def _circle(links: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def unit_square(place: NDArray[np.float64], *, stretch: bool = True) -> NDArray[np.float64]:
-    """Shifted and scaled into the unit square, each direction by itself if `stretch`."""
+    """Places moved and scaled into the unit square, each direction by itself if `stretch`."""
     low, high = place.min(axis=0), place.max(axis=0)
     side = high - low if stretch else np.full(2, (high - low).max())
     return np.asarray(0.5 + (place - (low + high) / 2) / np.maximum(side, 1e-12))
@@ -109,14 +118,14 @@ def _push_apart(place: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
     """Overlapping nodes moved away from each other, a little at a time."""
     from scipy.spatial import cKDTree
 
-    for _ in range(200):
+    for _ in range(200):  # a crowd loosens from its border inwards; most need far fewer rounds
         first, second = cKDTree(place).query_pairs(gap, output_type="ndarray").T
         apart = place[first] - place[second]
         distance = np.maximum(np.linalg.norm(apart, axis=1), 1e-9)
         overlap = gap - distance
         if overlap.max(initial=0.0) < 0.02 * gap:
             break
-        move = 0.4 * (overlap / distance)[:, None] * apart
+        move = 0.4 * (overlap / distance)[:, None] * apart  # half would be enough for a lone pair
         for j in (0, 1):
             place[:, j] += np.bincount(first, move[:, j], len(place))
             place[:, j] -= np.bincount(second, move[:, j], len(place))

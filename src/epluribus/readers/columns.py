@@ -3,13 +3,16 @@
 Tables come from csv, parquet, pandas and R. Three kinds of columns are known by their names:
 
 - the chain of a draw: ``.chain`` (posterior), ``chain__`` (CmdStan), ``chain``;
-- what counts or describes the draws, and is left out: ``.iteration``, ``.draw``, ``iteration``,
-  ``draw``, and all that end in ``__``, as ``lp__`` does;
+- columns that count or describe the draws, which are left out: ``.iteration``, ``.draw``,
+  ``iteration``, ``draw``, and all that end in ``__``, as ``lp__`` does;
 - the entries of a variable: ``z[1]``, ``z[2]``, ... or ``z.1``, ``z.2``, ...
 
-In any other table every column is an item, but for a first one that numbers ten draws or more: it is
-left out with a warning. A variable that is asked for may also have columns ``z1``, ``z2``, ... Where
-several rows have the same draw, the table is long: see `long`.
+In any other table every column is an item, except a first one that numbers ten draws or more: it is
+left out with a warning. A variable that is asked for may also have the columns ``z1``, ``z2``, ...
+
+If several rows have the same draw, the table is long: it has one label per row, beside its draw and
+its item. tidybayes in R (``.chain``, ``.iteration``, ``.draw``, ``i``, ``z``) and xarray's
+`to_dataframe` (``chain``, ``draw``, ``z_dim_0``, ``z``) write such tables.
 """
 
 from __future__ import annotations
@@ -21,22 +24,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._validate import quoted
-from epluribus.readers.long import draw_of_row, from_long
-from epluribus.readers.source import HOW_TO_NAME, Source, names_of
-from epluribus.readers.tables import is_whole
+from epluribus.readers.source import Source, all_integers, item_names, pick_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from epluribus._typing import IntArray
 
 __all__ = ["pick_columns"]
 
 _CHAIN = (".chain", "chain__", "chain")
 _COUNTERS = (".iteration", ".draw", ".iter", "iteration", "draw", "iter")
 _WEIGHT = ".log_weight"
-_COUNTED = 10
-"""Rows from which on a column 1, 2, 3, ... is no label any more."""
+"""The column in which R's posterior keeps the weights of draws."""
+_MIN_COUNTED = 10
+"""From this many rows on, a first column 1, 2, 3, ... counts the draws; fewer labels may count by chance."""
+# The shortest name that leaves one index: of z.1.2 the variable is z.1, which is an entry again.
 _ENTRY = re.compile(r"(?P<variable>.+?)(?:\.(?P<dot>\d+)|\[(?P<bracket>\d+)\])")
 
 
@@ -61,7 +66,7 @@ def pick_columns(
     var : str, optional
         The variable that holds the labels: its entries are columns ``var[1]`` or ``var.1``.
     chain : str, optional
-        The column that holds the chain, if not one of those known.
+        The column that holds the chain, if it has none of the names above.
     """
     texts = [str(name).strip() for name in names]
     if _WEIGHT in texts:
@@ -70,117 +75,68 @@ def pick_columns(
             "its exponentials as 'weights'."
         )
     at_chain = _chain_column(texts, chain, where)
-    known = {at_chain, *(i for i, text in enumerate(texts) if _is_about_draws(text))}
-    rest = [i for i in range(len(texts)) if i not in known]
+    chains = None if at_chain is None else take([at_chain])[:, 0]
+    counters = [i for i, text in enumerate(texts) if text.lower() in _COUNTERS]
+    left_out = {at_chain, *counters, *(i for i, text in enumerate(texts) if text.endswith("__"))}
+    rest = [i for i in range(len(texts)) if i not in left_out]
     if not rest:
         raise ValueError(f"No column of {where} holds labels: it has {quoted(texts)}.")
-    if not _variables(texts, rest):
-        long = _read_long(texts, rest, take, at_chain, where=where, var=var)
-        if long is not None:
-            return long
-    # Items may be called anna.1; brackets, or columns about the draws, only samplers write.
-    sure = len(rest) < len(texts) or any(text.endswith("]") for text in texts)
-    chains = None if at_chain is None else take([at_chain])[:, 0]
-    if var is None:
-        rest = _without_counter(texts, rest, take, chains, where)
-    chosen = _choose(texts, rest, take, var, where, sure=sure)
-    return Source(take(chosen), _item_names([texts[i] for i in chosen]), chains, var)
-
-
-def _read_long(
-    texts: list[str],
-    rest: list[int],
-    take: Callable[[list[int]], NDArray[Any]],
-    at_chain: int | None,
-    *,
-    where: str,
-    var: str | None,
-) -> Source | None:
-    """The table read as a long one, where several rows have the same draw; None if it is none."""
-    counters = [i for i, text in enumerate(texts) if text.lower() in _COUNTERS]
-    if not counters or len(rest) < 2:
-        return None
-    chains = None if at_chain is None else take([at_chain])[:, 0]
-    draw = draw_of_row([take([i])[:, 0] for i in counters], chains)
-    if draw is None:
-        return None
-    columns = {texts[i]: take([i])[:, 0] for i in rest}
-    return from_long(columns, draw, chains, where=where, var=var)
-
-
-def _without_counter(
-    texts: list[str],
-    rest: list[int],
-    take: Callable[[list[int]], NDArray[Any]],
-    chains: NDArray[Any] | None,
-    where: str,
-) -> list[int]:
-    """All but a first column that numbers the draws, or those of each chain, under whatever name."""
-    values = take(rest[:1])[:, 0]
-    if len(rest) == 1 or len(values) < _COUNTED or not is_whole(values):
-        return rest
-    counts = np.diff(values.astype(np.float64)) == 1
-    if chains is not None:
-        counts |= chains[1:] != chains[:-1]  # it may begin anew
-    if not counts.all():
-        return rest
-    warnings.warn(
-        f"The column '{texts[rest[0]]}' of {where} counts the draws: it is left out.", stacklevel=2
-    )
-    return rest[1:]
-
-
-def _is_about_draws(text: str) -> bool:
-    return text.lower() in _COUNTERS or text.endswith("__")
+    # A long table needs a column for the item and one for the label, and has no entries of variables.
+    if counters and len(rest) > 1 and not _variables(texts, rest):
+        draw = _draw_of_each_row([take([i])[:, 0] for i in counters], chains)
+        if draw is not None:
+            columns = {texts[i]: take([i])[:, 0] for i in rest}
+            long = _from_long(columns, draw, chains, where, var)
+            if long is not None:
+                return long
+    # Items may be called anna.1, but only samplers write brackets, or columns about the draws.
+    from_sampler = len(rest) < len(texts) or any(text.endswith("]") for text in texts)
+    if var is None and len(rest) > 1 and _counts_draws(take(rest[:1])[:, 0], chains):
+        message = f"The column '{texts[rest[0]]}' of {where} counts the draws: it is left out."
+        warnings.warn(message, stacklevel=2)
+        rest = rest[1:]
+    variables = _candidates(texts, rest, var, from_sampler=from_sampler)
+    if variables is not None:
+        name = pick_labels(list(variables), lambda name: take(variables[name]), var, where)
+        rest = variables[name]
+    return Source(take(rest), _column_items([texts[i] for i in rest]), chains, var)
 
 
 def _chain_column(texts: list[str], chain: str | None, where: str) -> int | None:
     """Number of the column that holds the chain."""
-    if chain is not None:
-        if chain not in texts:
-            raise ValueError(
-                f"'chain' must be a column of {where}, {quoted(texts)}; got '{chain}'."
-            )
-        return texts.index(chain)
-    return next((texts.index(name) for name in _CHAIN if name in texts), None)
+    if chain is None:
+        return next((texts.index(name) for name in _CHAIN if name in texts), None)
+    if chain not in texts:
+        raise ValueError(f"'chain' must be a column of {where}, {quoted(texts)}; got '{chain}'.")
+    return texts.index(chain)
 
 
-def _choose(
-    texts: list[str],
-    rest: list[int],
-    take: Callable[[list[int]], NDArray[Any]],
-    var: str | None,
-    where: str,
-    *,
-    sure: bool,
-) -> list[int]:
-    """The columns of the labels; `sure` when the table is known to come from a sampler."""
+def _counts_draws(values: NDArray[Any], chains: NDArray[Any] | None) -> bool:
+    """Whether a column numbers the draws, or those of each chain."""
+    if len(values) < _MIN_COUNTED or not all_integers(values):
+        return False
+    counts = np.diff(values.astype(np.float64)) == 1
+    if chains is not None:
+        counts |= chains[1:] != chains[:-1]  # the first of the next chain may have any number
+    return bool(counts.all())
+
+
+def _candidates(
+    texts: list[str], rest: list[int], var: str | None, *, from_sampler: bool
+) -> dict[str, list[int]] | None:
+    """Columns of the variables that may hold the labels; None if every column is an item."""
     variables = _variables(texts, rest)
     if var is not None:
-        plain = [i for i in rest if re.fullmatch(re.escape(var) + r"\d+", texts[i])]
-        if plain:  # as R's data.frame names the columns of a matrix: X1, X2, ...
-            variables.setdefault(var, plain)
-        if var not in variables:
-            known = quoted(variables) or "none, every column is an item"
-            raise ValueError(f"'var' must be a variable of {where} ({known}); got '{var}'.")
-        return variables[var]
-    entries = sum(len(columns) for columns in variables.values())
-    if not variables or not (sure or entries == len(rest)):
-        return rest
-    if len(variables) == 1:
-        return next(iter(variables.values()))
-    whole = [name for name, columns in variables.items() if is_whole(take(columns))]
-    if len(whole) != 1:
-        found = f"{len(whole)} ({', '.join(whole)})" if whole else "none"
-        raise ValueError(
-            f"'var' must name the variable that holds the labels: of the variables {list(variables)} "
-            f"in {where}, those of whole numbers are {found}. {HOW_TO_NAME}"
-        )
-    return variables[whole[0]]
+        # R's data.frame names the columns of a matrix X1, X2, ...
+        numbered = [i for i in rest if re.fullmatch(re.escape(var) + r"\d+", texts[i])]
+        return variables | {var: numbered} if numbered and var not in variables else variables
+    # Outside a sampler's output, some columns may look like entries of a variable by chance.
+    n_entries = sum(len(columns) for columns in variables.values())
+    return variables if variables and (from_sampler or n_entries == len(rest)) else None
 
 
 def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
-    """Variables of one index whose entries are all there, counted from 0 or 1; their columns."""
+    """Columns of each variable with one index, in order, if they are complete from 0 or 1 on."""
     found: dict[str, dict[int, int]] = {}
     for i in rest:
         match = _ENTRY.fullmatch(texts[i])
@@ -194,9 +150,83 @@ def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
     }
 
 
-def _item_names(texts: list[str]) -> list[str] | None:
-    """Names of the columns; their numbers where they are the entries of one variable, or have no name."""
-    matches = [_ENTRY.fullmatch(text) for text in texts]
-    if all(matches) and len({match["variable"] for match in matches if match}) == 1:
-        return names_of([match["dot"] or match["bracket"] for match in matches if match])
-    return names_of([text or str(i) for i, text in enumerate(texts)])
+def _column_items(texts: list[str]) -> list[str] | None:
+    """Names of the items: those of the columns, or the numbers of the entries of one variable."""
+    matches = [match for match in map(_ENTRY.fullmatch, texts) if match]
+    if len(matches) == len(texts) and len({match["variable"] for match in matches}) == 1:
+        return item_names([match["dot"] or match["bracket"] for match in matches])
+    return item_names([text or str(i) for i, text in enumerate(texts)])
+
+
+# --- long tables ---
+
+
+def _draw_of_each_row(counters: list[NDArray[Any]], chains: NDArray[Any] | None) -> IntArray | None:
+    """The draw of each row, 0, 1, ... in order of appearance; None if no two rows share a draw.
+
+    Rows share a draw if their chain and all that counts draws are equal.
+    """
+    codes = np.zeros(len(counters[0]), dtype=np.int64)
+    for values in counters if chains is None else [chains, *counters]:
+        # Two codes below the number of rows, combined into one.
+        codes = _codes(codes * len(codes) + _codes(values))
+    return None if codes.max(initial=-1) + 1 == len(codes) else codes
+
+
+def _from_long(
+    columns: Mapping[str, NDArray[Any]],
+    draw: IntArray,
+    chains: NDArray[Any] | None,
+    where: str,
+    var: str | None,
+) -> Source | None:
+    """Labels with one draw per row; None if no column can name the items of a draw.
+
+    `columns` are those that do not count draws: one names the item, one holds its label.
+    """
+    indices = [name for name in columns if name != var and _is_index(_codes(columns[name]), draw)]
+    if not indices:
+        return None
+    index = indices[0]
+    label = pick_labels(
+        [name for name in columns if name != index],
+        columns.__getitem__,
+        var,
+        f"{where} (a long table, with its items in the column '{index}')",
+    )
+    item = _codes(columns[index])
+    if columns[index].dtype.kind in "iuf":  # numbers have an order of their own
+        item = np.unique(columns[index], return_inverse=True)[1].astype(np.int64)
+    n_draws, n_items = int(draw.max()) + 1, int(item.max()) + 1
+    # No draw has an item twice (it is an index), so the table is complete if the numbers agree.
+    if len(draw) != n_draws * n_items:
+        short = int(np.bincount(draw, minlength=n_draws).argmin())
+        missing = int(np.setdiff1d(np.arange(n_items), item[draw == short])[0])
+        name = columns[index][np.flatnonzero(item == missing)[0]]
+        raise ValueError(
+            f"Every draw must have a label for every item; in {where} draw {short} (counted from 0) "
+            f"has none for the item '{name}' of the column '{index}'."
+        )
+    order = np.lexsort((item, draw))  # by draw, then by item
+    return Source(
+        columns[label][order].reshape(n_draws, n_items),
+        item_names(columns[index][order[:n_items]]),
+        None if chains is None else chains[order[::n_items]],  # of the first row of each draw
+        label,
+    )
+
+
+def _is_index(codes: IntArray, draw: IntArray) -> bool:
+    """Whether no draw has a value twice."""
+    return len(np.unique(draw * (int(codes.max()) + 1) + codes)) == len(draw)
+
+
+def _codes(values: NDArray[Any]) -> IntArray:
+    """0, 1, ... in order of appearance."""
+    if values.dtype.kind == "O":
+        values = values.astype(str)  # objects of several types have no order
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    # np.unique sorts the values: number them by where each was first seen.
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]

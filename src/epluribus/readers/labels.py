@@ -1,4 +1,4 @@
-"""One partition from a file, and two files of the same items matched by name."""
+"""One partition from a file, and labels of two files matched by the names of their items."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from epluribus.readers.files import is_text, read_source
-from epluribus.readers.source import texts_of
+from epluribus.readers.source import to_texts
 from epluribus.readers.text import read_table
 
 if TYPE_CHECKING:
@@ -25,34 +25,29 @@ class Labels(NamedTuple):
 
 
 def read_labels(path: Path) -> Labels:
-    """One partition: one label a line, one row, or the columns that `write_estimate` makes."""
+    """One partition: one label per line, one row, or the columns that `write_labels` makes."""
     if is_text(path):
-        header, cells, _, _ = read_table(path)
-        if header is not None and "cluster" in header:
-            items = cells[:, header.index("item")] if "item" in header else None
-            return Labels(
-                cells[:, header.index("cluster")].tolist(),
-                None if items is None else texts_of(items),
-            )
-        return Labels(
-            (cells[0] if header is None and len(cells) == 1 else cells[:, -1]).tolist(), None
-        )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* counts the draws")  # here it counts the items
-        source = read_source(path)
-    array = np.asarray(source.labels)
-    if source.items is not None and "cluster" in source.items:
-        return Labels(array[:, list(source.items).index("cluster")].tolist(), None)
-    if array.ndim == 2 and source.items is None and array.shape[0] == 1:
-        return Labels(array[0].tolist(), None)
-    return Labels(array.tolist() if array.ndim == 1 else array[:, -1].tolist(), None)
+        header, table, _, _ = read_table(path)
+    else:
+        with warnings.catch_warnings():
+            # In a table of draws such a column would be left out with a warning; here it counts items.
+            warnings.filterwarnings("ignore", message=".* counts the draws")
+            source = read_source(path)
+        header, table = source.items, np.asarray(source.labels)
+    columns = [] if header is None else list(header)
+    if "cluster" in columns:
+        items = to_texts(table[:, columns.index("item")]) if "item" in columns else None
+        return Labels(table[:, columns.index("cluster")].tolist(), items)
+    if table.ndim == 2:  # the only row, or else the last column
+        table = table[0] if header is None and len(table) == 1 else table[:, -1]
+    return Labels(table.tolist(), None)
 
 
 def match_items(a: Labels, b: Labels, path_a: Path, path_b: Path) -> tuple[list[Any], list[Any]]:
-    """Labels of two files of the same items, in the order of the first; by name, where both have names."""
+    """Labels of two files of the same items, in the order of the first; by name if both have names."""
     if len(a.labels) != len(b.labels):
         raise ValueError(
-            f"The files must hold labels of the same items, one a line; '{path_a}' has "
+            f"The files must hold labels of the same items, one per line; '{path_a}' has "
             f"{len(a.labels):,} and '{path_b}' has {len(b.labels):,}."
         )
     if a.items is None or b.items is None or a.items == b.items:

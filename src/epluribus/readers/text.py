@@ -1,8 +1,9 @@
-"""Tables of labels in text files: csv and its relatives, R's tables, Stan's output.
+"""Tables in text files: csv and its relatives, R's tables, Stan's output.
 
-Lines that begin with ``#`` are comments. In the output of Stan the draws before the comment
-"Adaptation terminated" are warmup, kept only when Stan was asked to (``save_warmup``): they are
-left out.
+Cells are separated by commas, semicolons, tabs or blanks; a first line of names and a first column of
+row names are recognized. Lines that begin with ``#`` are comments. In the output of Stan the draws
+before the comment "Adaptation terminated" are warmup, which is there only if Stan was asked for it
+(``save_warmup``): they are left out.
 """
 
 from __future__ import annotations
@@ -18,107 +19,133 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from epluribus._files import STREAM
 from epluribus.readers.columns import pick_columns
-from epluribus.readers.source import STDIN, Source
+from epluribus.readers.source import Source, pick_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-__all__ = ["TextTable", "read_lines", "read_table", "read_text"]
+__all__ = ["TextTable", "read_numbers", "read_table", "read_text"]
 
 _DELIMITERS = (",", ";", "\t")
+"""Tried in this order; blanks if the first two lines have none of them."""
 _MISSING = {"", "na", "nan", "null", "none", "?"}
+"""Cells without a value, in small letters, as R, NumPy, databases, Python and surveys write them."""
 _COMPRESSED = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "lzma": b"\xfd7zXZ"}
 """Modules that undo a compression, and how such files begin."""
 _END_OF_WARMUP = "Adaptation terminated"
-_QUOTED_NAME = re.compile(r'\s*"[^"]*"[\s,;][^"]*')
-"""A line of R's `write.table` without a header: the name of the row is quoted, the numbers are not."""
+"""The comment with which Stan begins the draws that count."""
+_QUOTED_NAME = re.compile(r'\s*"[^"]+"[\s,;][^"]*')
+"""A line of R's `write.table` without a header: the row's name is quoted, the numbers are not."""
 
 
 class TextTable(NamedTuple):
-    """A table in a text file, row names left out."""
+    """A table in a text file, without its row names."""
 
-    header: list[str] | None
+    header: Sequence[str] | None
     cells: NDArray[Any]
-    """Whole numbers, numbers or words."""
-    lines: list[_Line]
-    """Where each row stands."""
+    """Integers, floats or words."""
+    lines: list[int]
+    """Number of each row's line in the file, counted from 1."""
     skip: int
-    """Cells of a line before the first of its row."""
+    """Cells of a line before the first of its row: 1 where rows have names."""
+
+    def check_cells(self, path: Path, is_bad: Callable[[str], bool], what: str) -> None:
+        """Raise an error that names the first bad cell of a table of words, if there is one."""
+        # Words repeat much: each is looked at once.
+        words = np.unique(self.cells).tolist() if self.cells.dtype.kind == "U" else []
+        bad = [word for word in words if is_bad(word)]
+        if bad:
+            t, i = np.argwhere(np.isin(self.cells, bad))[0]
+            raise ValueError(
+                f"The file '{path}' must hold {what}; line {self.lines[t]}, cell "
+                f"{self.skip + i + 1} has '{self.cells[t, i]}'."
+            )
 
 
 def read_text(path: Path, var: str | None = None) -> Source:
-    """Comma, semicolon, tab or space separated, with or without a header or row names."""
+    """Labels in a text file, with the names and chains it has."""
     table = read_table(path)
-    header, cells = table.header, table.cells
-    if cells.dtype.kind == "U":
-        _refuse_continuous(path, table)
-    if header is None:
-        return _without_names(path, cells, var)
-    return pick_columns(header, lambda i: cells[:, i], where=f"the file '{path}'", var=var)
+    # Numbers beside words are labels only if they are integers: 4.9 is a measurement.
+    table.check_cells(
+        path,
+        lambda cell: _is_number(cell) and not float(cell).is_integer(),
+        "labels, integers or words",
+    )
+    cells, where = table.cells, f"the file '{path}'"
+    if table.header is not None:
+        return pick_columns(table.header, lambda i: cells[:, i], where=where, var=var)
+    if var is not None:  # without a header there are no variables: this raises the error
+        pick_labels([], str, var, where)
+    _warn_of_numbered_columns(cells, where)
+    return Source(cells)
+
+
+def read_numbers(path: Path) -> NDArray[np.float64]:
+    """A table of numbers in a text file; names of rows and columns are left out."""
+    table = read_table(path)
+    # One cell that is not a number makes all of them words: it is this one that is named.
+    table.check_cells(path, lambda cell: not _is_number(cell), "numbers")
+    return table.cells.astype(np.float64)
 
 
 def read_table(path: Path) -> TextTable:
-    """The table as it stands in the file."""
-    lines = _read_lines(path)
-    if not lines:
+    """The table in a text file, whatever it holds."""
+    found = _read_lines(path)
+    if not found:
         raise ValueError(f"The file '{path}' is empty.")
-    delimiter = next((mark for mark in _DELIMITERS if mark in lines[0].text), None)
+    numbers, lines = list(found), list(found.values())
+    # A header of one word, above named rows, has no delimiter: the next line shows it.
+    shown = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
+    delimiter = next((mark for line in shown for mark in _DELIMITERS if mark in line), None)
+    # Two rows are enough to see what the table is like, if there are numbers in the second.
     rows = _split(lines[:2], delimiter)
     plain = len(rows) == 1 or any(_is_number(cell) for cell in rows[1])
-    if not plain:  # labels are words: whether the first row is a header, all rows must tell
+    if not plain:  # labels are words: only all rows together show whether the first is a header
         rows = _split(lines, delimiter)
-    named = all(_QUOTED_NAME.fullmatch(line.text) for line in lines[:2])
+    named = all(_QUOTED_NAME.fullmatch(line) for line in lines[:2])
     header = None if named else _find_header(rows)
-    body = lines if header is None else lines[1:]
-    if not body or (len(lines) == 1 and _is_header_alone(rows[0])):
-        raise ValueError(f"The file '{path}' has a header but no draws.")
-    skip = int(named or (header is not None and _has_row_names(header, rows[1])))
-    numbers = _parse_numbers(body, delimiter) if plain else None
-    cells = _parse_cells(path, body, delimiter, skip) if numbers is None else numbers[:, skip:]
     if header is not None:
+        numbers, lines = numbers[1:], lines[1:]
+    if not lines or (len(found) == 1 and _is_header_alone(rows[0])):
+        raise ValueError(f"The file '{path}' has a header but no rows.")
+    skip = int(named or (header is not None and _has_row_names(header, rows[1])))
+    cells = _parse_numbers(lines, delimiter, skip) if plain else None
+    if cells is None:
+        cells = _parse_words(path, numbers, _split(lines, delimiter), skip)
+    if header is not None:  # of row names the header may have an empty cell, or none
         header = header[len(header) - cells.shape[1] :]
-    return TextTable(header, cells, body, skip)
+    return TextTable(header, cells, numbers, skip)
 
 
-def _refuse_continuous(path: Path, table: TextTable) -> None:
-    """Numbers beside words are labels only if they are whole."""
-    odd = [
-        cell for cell in np.unique(table.cells) if _is_number(cell) and not float(cell).is_integer()
-    ]
-    if odd:
-        t, i = np.argwhere(np.isin(table.cells, odd))[0]
-        raise ValueError(
-            f"The file '{path}' must hold labels, whole numbers or words; line {table.lines[t].number}, "
-            f"cell {table.skip + i + 1} has {table.cells[t, i]}."
-        )
+# --- lines ---
 
 
-class _Line(NamedTuple):
-    text: str
-    number: int
-    """In the file, counted from 1."""
-
-
-def _read_lines(path: Path) -> list[_Line]:
-    """The lines that are neither blank, comments nor warmup."""
-    texts = read_lines(path)
-    lines: list[_Line] = []
-    for number, text in enumerate(texts, 1):
+def _read_lines(path: Path) -> dict[int, str]:
+    """The lines that are neither blank, comments nor warmup, by their number in the file."""
+    lines: dict[int, str] = {}
+    for number, text in enumerate(_read_content(path).splitlines(), 1):
         if text.startswith("#"):
-            if _END_OF_WARMUP in text:
-                del lines[1:]
+            if _END_OF_WARMUP in text:  # of all before it, only the header is kept
+                lines = dict(list(lines.items())[:1])
+        elif text.count('"') % 2:  # csv allows it, but names and numbers of lines would be off
+            raise ValueError(
+                f"The file '{path}' has a quote that does not end in line {number}; cells with line "
+                "breaks in them cannot be read."
+            )
         elif text.strip():
-            lines.append(_Line(text, number))
+            lines[number] = text
     return lines
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, perhaps compressed (gzip, bzip2, xz), or of standard input."""
-    if str(path) == STDIN:
-        stream = getattr(sys.stdin, "buffer", None)
+def _read_content(path: Path) -> str:
+    """The text of a file, perhaps compressed (gzip, bzip2, xz), or of standard input."""
+    if str(path) == STREAM:
+        stream = getattr(sys.stdin, "buffer", None)  # a stand-in for it may have text only
         data = sys.stdin.read().encode() if stream is None else stream.read()
     else:
         data = path.read_bytes()
@@ -126,15 +153,18 @@ def read_lines(path: Path) -> list[str]:
         for module, begin in _COMPRESSED.items():
             if data.startswith(begin):
                 data = import_module(module).decompress(data)
-        return data.decode("utf-8-sig").splitlines()
+        return data.decode("utf-8-sig")  # without the mark that Excel puts at the beginning
     except (UnicodeDecodeError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"The file '{path}' could not be read as text: {error}.") from None
 
 
-def _split(lines: list[_Line], delimiter: str | None) -> list[list[str]]:
-    if delimiter is None:
-        return [[cell.strip("\"'") for cell in line.text.split()] for line in lines]
-    return [list(row) for row in csv.reader([line.text for line in lines], delimiter=delimiter)]
+def _split(lines: list[str], delimiter: str | None) -> list[list[str]]:
+    if delimiter is None:  # any number of blanks, also before the first cell
+        return [[cell.strip("\"'") for cell in line.split()] for line in lines]
+    return list(csv.reader(lines, delimiter=delimiter))
+
+
+# --- names of columns and rows ---
 
 
 def _is_number(cell: str) -> bool:
@@ -146,80 +176,78 @@ def _is_number(cell: str) -> bool:
 
 
 def _find_header(rows: list[list[str]]) -> list[str] | None:
-    """The first row if it names the items: it has words where the rest has numbers, or new words."""
+    """The first row if it names the columns: words above numbers, or words that no row has."""
     first, rest = rows[0], rows[1:]
     if all(_is_number(cell) for cell in first) or not rest:
         return None
     if any(_is_number(cell) for cell in rest[0]):
         return first
+    # All are words. Labels come back in other draws, names of items do not.
     seen = {cell for row in rest for cell in row}
     return None if seen.intersection(first) else first
 
 
 def _is_header_alone(row: list[str]) -> bool:
-    """Whether the only line names columns: words, all different. As a draw every item would be alone."""
+    """Whether the only line names columns: words, all different. As a draw, every item would be alone."""
     words = not any(_is_number(cell) for cell in row)
     return words and len(row) > 1 and len(set(row)) == len(row)
 
 
 def _has_row_names(header: list[str], first: list[str]) -> bool:
     """Whether the first column numbers or names the rows, as R writes it."""
+    # write.table leaves the cell above the names out, write.csv leaves it empty.
     return len(header) == len(first) - 1 or (len(header) > 1 and header[0].strip() == "")
 
 
-def _without_names(path: Path, table: NDArray[Any], var: str | None) -> Source:
-    if var is not None:
-        raise ValueError(
-            f"'var' must be None for the file '{path}', which has no header; got '{var}'."
-        )
+def _warn_of_numbered_columns(table: NDArray[Any], where: str) -> None:
+    """A first row 0, 1, 2, ... and a second that is not: pandas writes such names where it has none."""
     n_items = table.shape[1]
     if n_items > 2 and table.dtype.kind in "if" and len(table) > 1:
         counts = [np.array_equal(row - row[0], np.arange(n_items)) for row in table[:2]]
-        if counts == [True, False]:  # as pandas writes the names of columns that have none
+        if counts == [True, False]:
             warnings.warn(
-                f"The first line of the file '{path}' counts the columns. It is read as a draw; if "
-                "it is a header, leave it out with burn=1.",
+                f"The first line of {where} counts the columns. It is read as a draw; if it is a "
+                "header, leave it out with burn=1.",
                 stacklevel=2,
             )
-    return Source(table)
 
 
 # --- cells ---
 
 
-def _parse_numbers(body: list[_Line], delimiter: str | None) -> NDArray[Any] | None:
-    """The fast way, for rows of numbers; None where something is missing or no number."""
-    texts = [line.text for line in body]
+def _parse_numbers(lines: list[str], delimiter: str | None, skip: int) -> NDArray[Any] | None:
+    """The quick way, for rows of numbers; None if a cell is missing or not a number."""
     for dtype in (np.int64, np.float64):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("error")  # 1.0 as an integer is deprecated in NumPy
+                # Old versions of NumPy read 1.5 as the integer 1, with a warning.
+                warnings.simplefilter("error")
                 table = np.loadtxt(
-                    texts, dtype, comments=None, delimiter=delimiter, quotechar='"', ndmin=2
+                    lines, dtype, comments=None, delimiter=delimiter, quotechar='"', ndmin=2
                 )
         except (ValueError, OverflowError, DeprecationWarning):
             continue
-        return None if np.isnan(table).any() else table
+        # A missing value must be named with its line, which only the slow way knows.
+        return None if np.isnan(table).any() else table[:, skip:]
     return None
 
 
-def _parse_cells(path: Path, body: list[_Line], delimiter: str | None, skip: int) -> NDArray[Any]:
-    """Cell by cell, from column `skip`: strings, and errors that name the line."""
-    rows = _split(body, delimiter)
-    for line, row in zip(body, rows, strict=True):
+def _parse_words(path: Path, numbers: list[int], rows: list[list[str]], skip: int) -> NDArray[Any]:
+    """Cell by cell, from column `skip`, with errors that name the line."""
+    for number, row in zip(numbers, rows, strict=True):
         if len(row) != len(rows[0]):
             raise ValueError(
-                f"The file '{path}' must have rows of one length; line {body[0].number} has "
-                f"{len(rows[0])} cells and line {line.number} has {len(row)}."
+                f"The file '{path}' must have rows of one length; line {numbers[0]} has "
+                f"{len(rows[0])} cells and line {number} has {len(row)}."
             )
         for i, cell in enumerate(row[skip:], skip + 1):
             if cell.strip().lower() in _MISSING:
                 raise ValueError(
-                    f"The file '{path}' has a missing value ('{cell.strip()}') in line "
-                    f"{line.number}, cell {i}."
+                    f"The file '{path}' has a missing value ('{cell.strip()}') in line {number}, "
+                    f"cell {i}."
                 )
     cells = np.array([[cell.strip() for cell in row[skip:]] for row in rows])
-    for dtype in (np.int64, np.float64):
+    for dtype in (np.int64, np.float64):  # numbers beside quoted names come this way too
         try:
             return cells.astype(dtype)
         except (ValueError, OverflowError):

@@ -1,5 +1,170 @@
-"""One self-contained HTML page on an estimate and the draws behind it."""
+"""One self-contained HTML page on an estimate and the draws behind it.
 
-from epluribus.report.build import build_report, write_report
+What it states is computed by `facts`, put into sentences by `words`, coordinates by `pictures` and tables by
+`values`; `page.html` is the template, with its style and script beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from epluribus._files import check_target, write_whole
+from epluribus._parallel import finish
+from epluribus._text import count
+from epluribus._validate import make_rng, need
+from epluribus.estimate import Estimate, read_best
+from epluribus.report.facts import gather
+from epluribus.report.values import page_values, resource
+from epluribus.report.words import number, share
+
+if TYPE_CHECKING:
+    from epluribus._progress import ProgressLike
+    from epluribus._typing import DrawsLike, RngLike
 
 __all__ = ["build_report", "write_report"]
+
+
+def write_report(
+    best: Estimate,
+    draws: DrawsLike,
+    path: str | Path,
+    *,
+    title: str = "Optimal partition",
+    call: str | None = None,
+    k: int | None = None,
+    k_max: int | None = None,
+    level: float = 0.95,
+    rng: RngLike = None,
+    n_jobs: int | None = None,
+    progress: ProgressLike = False,
+    brief: bool = False,
+) -> Path:
+    """Write one self-contained HTML page on an estimate; it opens offline in any browser.
+
+    Parameters
+    ----------
+    best : Estimate
+        The estimate, as `minimize` returns it.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The draws it was made from.
+    path : str or Path
+        The file, ending in .html.
+    title : str
+        Heading of the page.
+    call : str, optional
+        The call to show on the page as the one that made it.
+    k, k_max : int, optional
+        The bounds that `minimize` was given; only for an estimate that does not remember them,
+        because it was saved by version 0.1.0.
+    level : float, default 0.95
+        Probability of the credible ball and of the interval of the number of clusters.
+    rng : int, Generator or SeedSequence, optional
+        Source of randomness for modes and other losses: the same gives the same page.
+    n_jobs : int, optional
+        Threads; all cores by default.
+    progress : bool or callable, default False
+        A bar on stderr, or a function ``(done, total, info)``.
+    brief : bool, default False
+        Leave out everything that takes time to compute.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Notes
+    -----
+    Ctrl-C ends the computation, and the page is written with what is known so far; it says what is
+    missing. The page is made with jinja2: ``pip install "epluribus[report]"``.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
+    >>> with TemporaryDirectory() as folder:
+    ...     path = epl.minimize(draws, rng=1).report(draws, Path(folder, "report.html"), rng=1)
+    ...     "2 clusters" in path.read_text(encoding="utf-8")
+    True
+    """
+    target = Path(path)
+    check_target(target, (".html",))
+    text = build_report(
+        best,
+        draws,
+        title=title,
+        call=call or f'best.report(draws, "{target.name}")',
+        k=k,
+        k_max=k_max,
+        level=level,
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=progress,
+        brief=brief,
+    )
+    # The work is done: a Ctrl-C that comes now must not lose it.
+    finish(lambda: write_whole(target, lambda beside: beside.write_text(text, encoding="utf-8")))
+    return target
+
+
+def build_report(
+    best: Estimate,
+    draws: DrawsLike,
+    *,
+    title: str = "Optimal partition",
+    call: str = "",
+    k: int | None = None,
+    k_max: int | None = None,
+    level: float = 0.95,
+    rng: RngLike = None,
+    n_jobs: int | None = None,
+    progress: ProgressLike = False,
+    brief: bool = False,
+) -> str:
+    """The page as text; the arguments are those of `write_report`.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> from epluribus.report import build_report
+    >>> draws = [[0, 0, 1], [0, 0, 1], [0, 1, 1]]
+    >>> build_report(epl.minimize(draws, rng=1), draws, rng=1)[:15]
+    '<!doctype html>'
+    """
+    template = _template()  # before the work: jinja2 may be missing
+    _, sample, _ = read_best(best, draws, best.loss)  # refuses draws of other items
+    # An estimate of version 0.1.0 has forgotten its bounds: then the user says what they were.
+    settings = best.settings
+    if (k, k_max) != (None, None):
+        settings = replace(settings, k_min=k or 1, k_max=k_max if k is None else k)
+    facts = gather(
+        best,
+        sample,
+        bound=settings.bound,
+        level=level,
+        rng=make_rng(rng),
+        n_jobs=n_jobs,
+        progress=progress,
+        brief=brief,
+    )
+    return finish(lambda: str(template.render(title=title, call=call, **page_values(facts))))
+
+
+def _template() -> Any:
+    """The template of the page, in which every value is escaped."""
+    jinja2 = need("jinja2", "report", "The report")
+    # A name that the template misspells is an error, not an empty string.
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    # Compact, and never NaN, which browsers refuse to parse.
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    environment.filters |= {"count": count, "fixed": _fixed, "number": number, "share": share}
+    return environment.from_string(resource("page.html"))
+
+
+def _fixed(value: float, digits: int = 1) -> str:
+    return f"{value:.{digits}f}"

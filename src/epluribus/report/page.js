@@ -153,12 +153,12 @@
   const cells = Uint8Array.from(atob(map.cells), (c) => c.charCodeAt(0));
   const canvas = byId("heatmap");
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  // Stops from 0 to 1; lightness changes one way, so that it can be read without colours.
+  // Stops from 0 to 1; lightness changes one way, so that it can be read without colors.
   const ramps = {
     light: [[255, 255, 255], [199, 221, 238], [107, 168, 208], [33, 102, 165], [8, 38, 84]],
     dark: [[18, 22, 29], [28, 62, 102], [36, 116, 168], [108, 186, 214], [236, 248, 236]],
   };
-  const colour = (level) => {
+  const color = (level) => {
     const ramp = dark.matches ? ramps.dark : ramps.light;
     const place = (level / 255) * (ramp.length - 1);
     const low = Math.min(Math.floor(place), ramp.length - 2);
@@ -169,7 +169,7 @@
   let margin = 0;
   const paint = () => {
     const image = new ImageData(map.n, map.n);
-    const table = Array.from({ length: 256 }, (_, level) => colour(level));
+    const table = Array.from({ length: 256 }, (_, level) => color(level));
     cells.forEach((level, i) => image.data.set([...table[level], 255], 4 * i));
     const small = document.createElement("canvas");
     small.width = small.height = map.n;
@@ -201,7 +201,7 @@
     const strength = many ? .4 : .75;
     context.strokeStyle = dark.matches ? `rgb(255 157 92 / ${strength})` : `rgb(213 94 0 / ${strength})`;
     context.lineWidth = many ? .8 : 1.5;
-    if (map.cuts.length < 100) for (const cut of map.cuts) {
+    if (map.lines) for (const cut of map.cuts) {
       const at = Math.round((cut / map.shown) * size) + 0.5;
       context.beginPath();
       context.moveTo(at, 0); context.lineTo(at, size);
@@ -211,7 +211,7 @@
     context.strokeStyle = dark.matches ? "#313a48" : "#b9c2cf";
     context.strokeRect(0.5, 0.5, size - 1, size - 1);
     drawn = context.getImageData(0, 0, canvas.width, size);
-    const stops = [0, 64, 128, 191, 255].map((level) => `rgb(${colour(level)})`);
+    const stops = [0, 64, 128, 191, 255].map((level) => `rgb(${color(level)})`);
     document.querySelector(".ramp").style.background = `linear-gradient(to right, ${stops})`;
   };
   const at = { row: 0, column: 0 };

@@ -1,201 +1,184 @@
-"""Pictures of the page: the heatmap as bytes for the canvas, bars and traces as inline SVG."""
+"""The numbers behind the pictures of the page: cells of the heatmap, coordinates of bars and lines.
+
+Nothing is drawn here: the script of the page paints the heatmap, the template writes bars and lines as SVG.
+"""
 
 from __future__ import annotations
 
 import base64
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._text import count
+from epluribus._text import span
 from epluribus.draws import Draws
-from epluribus.report.words import share
-from epluribus.uncertainty.psm import psm
+from epluribus.uncertainty import psm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epluribus._typing import IntArray
     from epluribus.estimate import Estimate
-    from epluribus.report.facts import Facts
+    from epluribus.uncertainty import NClusters
 
-__all__ = ["bars_of_k", "heatmap", "trace_of_loss"]
+__all__ = ["CELLS", "bars_of_k", "heatmap", "nice_ticks", "short", "trace_of_loss"]
 
 CELLS = 400
-"""Largest number of rows of the heatmap: 160 kB."""
-ITEMS = 2000
-"""With more items so many, spread evenly, stand for all in the heatmap."""
+"""Largest number of rows of the heatmap: 160 kB of cells, and about a pixel per row on a screen."""
+_ITEMS = 2000
+"""Largest number of items behind the heatmap: their similarity matrix takes 32 MB."""
 _LEVELS = 255
-_BARS = 40
+"""A probability is one byte on the page: to 0.002, finer than the eye."""
+_LINES = 100
+"""With this many cuts between clusters no lines are drawn: they would hide the cells."""
+_NAME_LENGTH = 80
+"""Characters of an item's name that are shown."""
+_BARS, _BAR_NAMES = 40, 20
+"""Most bars on the page, and most names with room below them."""
+_BAR_WIDTH, _BARS_WIDTH, _VALUE_WIDTH = 56.0, 640.0, 32
+"""Widest bar, all bars together, and the narrowest bar with room for its value above."""
 _POINTS = 300
-_COLOURS = 8
+"""Most points of a line: about one per two pixels."""
 
 
-def _by_cluster(best: Estimate) -> IntArray:
-    """Items by cluster, the largest first."""
-    sizes = best.sizes
-    rank = np.empty(len(sizes), dtype=np.int64)
-    rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return np.argsort(rank[best.labels], kind="stable")
+def short(name: str) -> str:
+    """The name of an item, cut if it is long."""
+    return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
 
 
 def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str, Any]:
-    """Block means of the similarity matrix in the order of the clusters, for the canvas."""
-    order = _by_cluster(best)
-    n = len(order)
-    if n > ITEMS:
-        order = order[np.linspace(0, n - 1, ITEMS).round().astype(np.int64)]
-    sample = Draws(draws.distinct[:, order], weights=draws.weights)
-    matrix = psm(sample, n_jobs=n_jobs)
-    within = _within_clusters(matrix, best.labels[order])
-    order, matrix = order[within], matrix[np.ix_(within, within)]
-    edges = _edges(len(order))
-    means = np.add.reduceat(np.add.reduceat(matrix, edges[:-1], axis=0), edges[:-1], axis=1)
+    """Block means of the similarity matrix, items in the order of their clusters, for the canvas."""
+    # Clusters from the largest to the smallest; the rank of a cluster is its place in that order.
+    rank = np.argsort(np.argsort(-best.sizes, kind="stable"))
+    order = np.argsort(rank[best.labels], kind="stable")
+    # Of many items some stand for all, spread evenly, so that large clusters stay large.
+    if len(order) > _ITEMS:
+        order = order[_even_edges(len(order) - 1, _ITEMS - 1)]
+    matrix = psm(Draws(draws.distinct[:, order], weights=draws.weights), n_jobs=n_jobs)
+    leaves = _similar_side_by_side(matrix, best.labels[order])
+    order, matrix = order[leaves], matrix[np.ix_(leaves, leaves)]
+    # The mean over a block of cells is its sum over the product of its widths.
+    edges = _even_edges(len(order), CELLS)
     widths = np.diff(edges)
-    means /= np.outer(widths, widths)
-    levels = np.clip(np.rint(_LEVELS * means), 0, _LEVELS).astype(np.uint8)
+    sums = np.add.reduceat(np.add.reduceat(matrix, edges[:-1], axis=0), edges[:-1], axis=1)
+    levels = np.rint(_LEVELS * sums / np.outer(widths, widths)).clip(0, _LEVELS).astype(np.uint8)
+    # A cut is where the cluster changes from one item to the next.
     labels = best.labels[order]
     cuts = np.flatnonzero(np.diff(labels)) + 1
     return {
         "n": len(widths),
         "cells": base64.b64encode(levels.tobytes()).decode("ascii"),
         "edges": edges.tolist(),
-        "items": order.tolist(),
+        "names": _row_names(order, edges, draws.item_names),
         "clusters": labels.tolist(),
         "cuts": cuts.tolist(),
+        "lines": len(cuts) < _LINES,
         "shown": len(order),
-        "all": n,
+        "all": draws.n_items,
     }
 
 
-def _within_clusters(matrix: NDArray[np.float64], labels: IntArray) -> IntArray:
-    """An order that keeps the clusters and puts similar items of one next to each other."""
+def _row_names(order: IntArray, edges: IntArray, names: tuple[str, ...]) -> list[str]:
+    """What the reader sees under the pointer: the item of a row, or the first and last of several."""
+    rows = []
+    for begin, end in pairwise(edges.tolist()):
+        first, last = short(names[order[begin]]), short(names[order[end - 1]])
+        rows.append(first if end - begin == 1 else f"{first} … {last}, {end - begin} items")
+    return rows
+
+
+def _similar_side_by_side(matrix: NDArray[np.float64], labels: IntArray) -> IntArray:
+    """An order that keeps the clusters and puts similar items of one cluster next to each other."""
     from scipy.cluster.hierarchy import leaves_list, linkage
 
-    parts = []
-    for block in np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1):
+    # Items that are nearly always together are neighbors in a tree of average linkage.
+    blocks = np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1)
+    for number, block in enumerate(blocks):
         if len(block) > 2:
-            part = matrix[np.ix_(block, block)]
-            tree = linkage(1.0 - part[np.triu_indices(len(block), 1)], "average")
-            parts.append(block[leaves_list(tree)])
-        else:
-            parts.append(block)
-    return np.concatenate(parts)
+            distances = 1.0 - matrix[np.ix_(block, block)][np.triu_indices(len(block), 1)]
+            blocks[number] = block[leaves_list(linkage(distances, "average"))]
+    return np.concatenate(blocks)
 
 
-def _edges(n: int) -> IntArray:
-    """Bounds of at most `CELLS` blocks of nearly equal size."""
-    return np.linspace(0, n, min(n, CELLS) + 1).round().astype(np.int64)
+def _even_edges(n: int, at_most: int) -> IntArray:
+    """Bounds 0..n of at most `at_most` blocks of nearly equal size."""
+    return np.linspace(0, n, min(n, at_most) + 1).round().astype(np.int64)
 
 
-def bars_of_k(facts: Facts) -> tuple[str, str]:
-    """Posterior of the number of clusters as SVG, and a sentence that says the same.
-
-    No picture where all draws have the same number.
-    """
-    k = facts.n_clusters
+def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
+    """Bars of the posterior of the number of clusters; None where all draws have the same number."""
     if k.probability(k.mode) == 1:
-        other = (
-            "" if facts.best.n_clusters == k.mode else f"; the estimate has {facts.best.n_clusters}"
-        )
-        return "", f"Every draw has {count(k.mode, 'cluster')}{other}."
-    values, mass = k.values, k.probabilities
-    # Leave out the thin tails, then join neighbours where there are still too many bars.
-    kept = np.flatnonzero(mass >= 0.001 * mass.max())
-    values, mass = values[kept[0] : kept[-1] + 1], mass[kept[0] : kept[-1] + 1]
-    step = -(-len(values) // _BARS)
-    starts = np.arange(0, len(values), step)
-    heights = np.add.reduceat(mass, starts)
-    ends = np.append(starts[1:], len(values)) - 1
-    names = [_range(int(values[a]), int(values[b])) for a, b in zip(starts, ends, strict=True)]
-    slot = min(56.0, 640.0 / len(names))
-    width, top, floor = max(160.0, slot * len(names)) + 20, 24.0, 164.0
-    parts = []
-    every = -(-len(names) // 20)
-    for number, (name, height) in enumerate(zip(names, heights, strict=True)):
-        x = 10 + slot * number
-        tall = (floor - top) * float(height / heights.max())
-        low = int(values[starts[number]])
-        mine = low <= facts.best.n_clusters < low + step
-        parts.append(
-            f'<g><title>{name}: {height:.3f}</title><rect class="bar{" mine" if mine else ""}" '
-            f'x="{x + 0.1 * slot:.1f}" y="{floor - tall:.1f}" width="{0.8 * slot:.1f}" '
-            f'height="{max(tall, 0.5):.1f}"/></g>'
-        )
-        middle = x + slot / 2
-        if number % every == 0:
-            parts.append(f'<text x="{middle:.1f}" y="{floor + 16}">{name}</text>')
-        if slot >= 32:
-            parts.append(
-                f'<text class="value" x="{middle:.1f}" y="{floor - tall - 5:.1f}">'
-                f"{'&lt;0.01' if height < 0.005 else f'{height:.2f}'}</text>"
-            )
-    low, high = k.interval
-    caption = (
-        f"Most probable: {k.mode} (probability {share(k.probability(k.mode))}); mean {k.mean:.2f}; "
-        f"{_range(low, high, ' to ')} with probability {share(k.mass)}. The estimate has "
-        f"{facts.best.n_clusters}, which has probability {share(k.probability(facts.best.n_clusters))}."
+        return None
+    # Leave out the thin tails, then join neighbors where there are still too many bars.
+    kept = np.flatnonzero(k.probabilities >= 0.001 * k.probabilities.max())
+    values = k.values[kept[0] : kept[-1] + 1]
+    step = -(-len(values) // _BARS)  # rounded up
+    masses = np.add.reduceat(
+        k.probabilities[kept[0] : kept[-1] + 1], np.arange(0, len(values), step)
     )
-    svg = (
-        f'<svg class="bars" role="img" aria-label="Bars of the posterior of the number of clusters. '
-        f'{caption}" viewBox="0 0 {width:.0f} 190" style="max-width:{width:.0f}px">'
-        f'<line class="axis" x1="6" x2="{width - 6:.0f}" y1="{floor}" y2="{floor}"/>'
-        f"{''.join(parts)}</svg>"
-    )
-    return svg, caption
+    # Few bars are not stretched over the whole width.
+    slot = min(_BAR_WIDTH, _BARS_WIDTH / len(masses))
+    top, floor = 24.0, 164.0
+    bars = []
+    for number, mass in enumerate(masses.tolist()):
+        of_bar = values[number * step : (number + 1) * step]
+        height = (floor - top) * mass / masses.max()
+        bars.append(
+            {
+                "name": span(int(of_bar[0]), int(of_bar[-1]), "-"),
+                "named": number % -(-len(masses) // _BAR_NAMES) == 0,
+                "mass": mass,
+                "mine": estimate in of_bar,
+                "x": 10 + slot * (number + 0.1),
+                "middle": 10 + slot * (number + 0.5),
+                "y": floor - height,
+                "height": max(height, 0.5),  # else the smallest could not be seen
+            }
+        )
+    return {
+        "bars": bars,
+        "wide": 0.8 * slot,
+        "with_values": slot >= _VALUE_WIDTH,
+        "width": max(160.0, slot * len(masses)) + 20,
+        "floor": floor,
+    }
 
 
-def _range(low: int, high: int, link: str = "-") -> str:
-    return f"{low}" if low == high else f"{low}{link}{high}"
-
-
-def trace_of_loss(facts: Facts) -> str:
-    """Loss between the estimate and each draw, by chain, as SVG lines."""
-    draws, values = facts.draws, facts.values
-    if values is None:
-        return ""
+def trace_of_loss(draws: Draws, values: NDArray[np.float64]) -> dict[str, Any]:
+    """Lines of the loss between the estimate and each draw, one per chain."""
     chains = [_means(values[draws.chains == chain]) for chain in range(draws.n_chains)]
     low = float(min(chain.min() for chain in chains))
     high = float(max(chain.max() for chain in chains))
-    span = high - low
     left, right, top, floor = 74.0, 692.0, 30.0, 176.0
 
     def height(value: Any) -> Any:
-        return (
-            (top + floor) / 2 + 0 * value
-            if span == 0
-            else floor - (floor - top) * (value - low) / span
-        )
+        if high == low:  # a line in the middle
+            return (top + floor) / 2 + 0 * value
+        return floor - (floor - top) * (value - low) / (high - low)
 
-    ticks = "".join(
-        f'<line class="axis" x1="{left}" x2="{right}" y1="{height(tick):.1f}" y2="{height(tick):.1f}"/>'
-        f'<text x="{left - 8}" y="{height(tick) + 4:.1f}" class="end">{tick:.6g}</text>'
-        for tick in nice_ticks(low, high)
-    )
-    lines = []
-    for chain, mine in enumerate(chains):
-        x = left + (right - left) * (np.arange(len(mine)) + 0.5) / len(mine)
-        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, height(mine), strict=True))
-        lines.append(
-            f'<polyline class="chain c{chain % _COLOURS}" points="{points}">'
-            f"<title>chain {chain}</title></polyline>"
-        )
-    units = facts.best.loss.unit
-    label = "loss to the estimate" + (f" ({units})" if units else "")
-    return (
-        '<svg class="trace" role="img" aria-label="Loss between the estimate and the draws, one line '
-        f'a chain, from {values.min():.4g} to {values.max():.4g}" viewBox="0 0 700 202">{ticks}'
-        f'{"".join(lines)}<text x="2" y="16" class="start">{label}</text>'
-        f'<text x="{right}" y="197" class="end">draws in order</text></svg>'
-    )
+    def points(chain: NDArray[np.float64]) -> str:
+        x = left + (right - left) * (np.arange(len(chain)) + 0.5) / len(chain)
+        return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, height(chain), strict=True))
+
+    return {
+        "left": left,
+        "right": right,
+        "ticks": [(height(tick), f"{tick:.6g}") for tick in nice_ticks(low, high)],
+        "chains": [points(chain) for chain in chains],
+        "smallest": f"{values.min():.4g}",
+        "largest": f"{values.max():.4g}",
+    }
 
 
 def nice_ticks(low: float, high: float) -> list[float]:
     """Three to six round numbers from low to high; one if they are equal."""
     if not high > low:
         return [low]
+    # The largest of 5, 2, 1, 0.5, 0.2 times a power of ten that leaves room for three ticks.
     power = 10.0 ** np.floor(np.log10((high - low) / 2))
     for step in (power * factor for factor in (5.0, 2.0, 1.0, 0.5, 0.2)):
+        # A tick on the border must not be lost to rounding.
         numbers = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1)
         if len(numbers) >= 3:
             return [float(number * step) + 0.0 for number in numbers]  # no -0
@@ -203,6 +186,6 @@ def nice_ticks(low: float, high: float) -> list[float]:
 
 
 def _means(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """At most `_POINTS` means of neighbours."""
-    edges = np.linspace(0, len(values), min(len(values), _POINTS) + 1).round().astype(np.int64)
+    """At most `_POINTS` means of neighbors."""
+    edges = _even_edges(len(values), _POINTS)
     return np.asarray(np.add.reduceat(values, edges[:-1]) / np.diff(edges))

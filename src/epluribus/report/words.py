@@ -1,4 +1,4 @@
-"""Sentences of the page: the answer, warnings, the methods paragraph. Plain text, not HTML."""
+"""Sentences of the page: the answer, the checks, the methods paragraph. Plain text, not HTML."""
 
 from __future__ import annotations
 
@@ -7,42 +7,40 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from epluribus._text import count
+from epluribus._text import count, span
+from epluribus._version import __version__
+from epluribus.diagnostics import RHAT_LIMIT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from epluribus.report.facts import Facts
 
-__all__ = ["Check", "answer", "checks", "degenerate", "methods", "number", "share"]
+__all__ = [
+    "Check",
+    "answer",
+    "checks",
+    "degenerate",
+    "items_note",
+    "k_sentence",
+    "methods",
+    "number",
+    "share",
+]
 
-_RHAT = 1.01
 _ESS = 400
 """Effective draws that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
 _SURE = 0.5
-_NOTHING = "What is said below of uncertainty is that of these draws, which have none."
-_TOLD = 0.5
-"""A larger gap says little: it is on the page, not in the methods paragraph."""
+"""An item below it is more often apart from the others of its cluster than with them."""
+_WORTH_SAYING = 0.5
+"""A larger gap of the certificate says little: it is on the page, not in the methods paragraph."""
+_ROUNDING = 1e-9
+"""Relative difference of two expected losses that rounding explains."""
 
-_LOSSES = {
-    "binder": "Binder's loss (Binder 1978)",
-    "vi": "the variation of information (Meila 2007)",
-    "nvi": "the normalized variation of information",
-    "id": "the information distance",
-    "nid": "the normalized information distance",
-    "omari": "one minus the adjusted Rand index (Hubert & Arabie 1985)",
-    "zero_one": "the 0-1 loss",
-}
-_PAPER = (
+_RASTELLI = (
     "Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. "
     "Statistics and Computing 28, 1169-1186. https://doi.org/10.1007/s11222-017-9786-y"
 )
-_REFERENCES = {
-    "binder": "Binder, D. A. (1978). Bayesian cluster analysis. Biometrika 65, 31-38. "
-    "https://doi.org/10.1093/biomet/65.1.31",
-    "vi": "Meila, M. (2007). Comparing clusterings: an information based distance. Journal of "
-    "Multivariate Analysis 98, 873-895. https://doi.org/10.1016/j.jmva.2006.11.013",
-    "omari": "Hubert, L., Arabie, P. (1985). Comparing partitions. Journal of Classification 2, "
-    "193-218. https://doi.org/10.1007/BF01908075",
-}
 _WADE = (
     "Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible "
     "balls. Bayesian Analysis 13, 559-626. https://doi.org/10.1214/17-BA1073"
@@ -67,30 +65,31 @@ class Check(NamedTuple):
 
 def number(value: float, digits: int = 4) -> str:
     """A number as the page writes it; a dash where there is none."""
-    if math.isnan(value):
-        return "–"  # noqa: RUF001 - the dash of an empty cell
-    return f"{value:.{digits}g}"
+    return "–" if math.isnan(value) else f"{value:.{digits}g}"  # noqa: RUF001 - the dash of an empty cell
 
 
 def share(probability: float) -> str:
     """A probability with two digits, never rounded to 0 or 1."""
+    # Below 0.005 two digits would be 0.00, from 0.995 on 1.00.
     if 0 < probability < 0.005:
         return "below 0.01"
     return "above 0.99" if 0.995 <= probability < 1 else f"{probability:.2f}"
 
 
-def interval(low: int, high: int) -> str:
-    """'3' or 'between 3 and 5'."""
+def _interval(facts: Facts) -> str:
+    """'3' or 'between 3 and 5': the number of clusters in the draws."""
+    low, high = facts.n_clusters.interval
     return f"{low}" if low == high else f"between {low} and {high}"
 
 
 def degenerate(facts: Facts) -> str:
-    """Why the draws say nothing on uncertainty; empty if they do."""
+    """Why the draws say nothing about uncertainty; empty if they do."""
     draws = facts.draws
     if draws.n_items == 1:
-        return "There is one item only: there is nothing to part."
+        return "There is only one item: there is nothing to cluster."
     if draws.n_draws == 1:
-        return "There is one draw only: it says nothing on how sure the partition is."
+        return "There is only one draw: it says nothing about how certain the partition is."
+    # Of the distinct partitions, those of weight 0 do not count.
     if int((draws.weights > 0).sum()) == 1:
         return "All draws are equal: did the sampler move?"
     return ""
@@ -98,175 +97,187 @@ def degenerate(facts: Facts) -> str:
 
 def answer(facts: Facts) -> str:
     """The answer in a few sentences."""
-    best, k = facts.best, facts.n_clusters
-    sizes = sorted(best.sizes.tolist(), reverse=True)
-    largest = f", the largest of {count(sizes[0], 'item')}" if len(sizes) > 1 else ""
-    n_items, has = count(best.labels.size, "item"), count(best.n_clusters, "cluster")
+    best, sizes = facts.best, facts.best.sizes
+    largest = f", the largest of {count(int(sizes.max()), 'item')}" if len(sizes) > 1 else ""
+    items, has = count(best.labels.size, "item"), count(best.n_clusters, "cluster")
     problem = degenerate(facts)
     if problem:
-        text = f"The partition of the {n_items} has {has}{largest}. {problem}"
-        return text if facts.draws.n_items == 1 else f"{text} {_NOTHING}"
+        text = f"The partition of the {items} has {has}{largest}. {problem}"
+        if facts.draws.n_items == 1:
+            return text
+        return f"{text} What follows on uncertainty describes these draws, which have none."
+    # One partition is not the answer where there are several modes: that comes first.
     several = ""
     if facts.modes is not None and facts.modes.chosen and facts.modes.n_modes > 1:
         several = (
             f", but the draws fall into {facts.modes.n_modes} groups and no single partition is a "
             "fair summary: see Modes"
         )
+    # A search is no proof: 'that were tried', not 'of all partitions'.
     tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
-    loss = best.loss.with_unit(number(best.expected_loss))
     text = (
-        f"The best single partition of the {n_items} has {has}{largest}{several}. Of all partitions "
-        f"{tried} it has the smallest expected posterior loss, {loss} ({best.loss.name}). "
-        f"In the draws the number of clusters is {interval(*k.interval)} with probability "
-        f"{share(k.mass)}. "
+        f"The best single partition of the {items} has {has}{largest}{several}. Of all partitions "
+        f"{tried} it has the smallest expected posterior loss, "
+        f"{best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the draws the "
+        f"number of clusters is {_interval(facts)} with probability {share(facts.n_clusters.mass)}. "
     )
     if facts.items is None:
-        return text + "Ctrl-C was pressed before all was computed: what is missing is left out."
+        return text + "Much of the page is left out: see the notes under diagnostics."
+    # The support of an item is the mean probability that it is with each other item of its cluster.
     unsure = int((facts.items.support < _SURE).sum())
-    if unsure:
-        verb = "shares" if unsure == 1 else "share"
-        text += (
-            f"{count(unsure, 'item')} {verb} a cluster with the others of the same cluster with a mean "
-            f"probability below {_SURE:g}: look at them before reading much into their place."
+    if not unsure:
+        return (
+            f"{text}Every item shares a cluster with the others of its cluster with a mean probability "
+            f"of at least {_SURE:g}."
         )
-    else:
-        text += (
-            f"Every item shares a cluster with the others of its cluster with a mean probability of "
-            f"at least {_SURE:g}."
-        )
-    return text
+    return (
+        f"{text}{count(unsure, 'item')} {'shares' if unsure == 1 else 'share'} a cluster with the others "
+        f"of the same cluster with a mean probability below {_SURE:g}: look at them before reading "
+        "much into their place."
+    )
+
+
+def k_sentence(facts: Facts) -> str:
+    """What the bars of the number of clusters show."""
+    k, mine = facts.n_clusters, facts.best.n_clusters
+    # There are no bars then: the sentence stands alone.
+    if k.probability(k.mode) == 1:
+        other = "" if mine == k.mode else f"; the estimate has {mine}"
+        return f"Every draw has {count(k.mode, 'cluster')}{other}."
+    return (
+        f"Most probable: {k.mode} (probability {share(k.probability(k.mode))}); mean {k.mean:.2f}; "
+        f"{span(*k.interval)} with probability {share(k.mass)}. The estimate has {mine}, which has "
+        f"probability {share(k.probability(mine))}."
+    )
+
+
+def items_note(facts: Facts, at_most: int) -> str:
+    """Which items the table shows, where it has room for `at_most`."""
+    n = len(facts.best.labels)
+    if facts.items is None:
+        shown = f"The first {at_most:,} of {n:,} items" if n > at_most else count(n, "item")
+        return f"{shown}; how certain they are was left out: see the notes under diagnostics."
+    if n <= at_most:
+        return f"All {count(n, 'item')}, the least certain first." if n > 1 else ""
+    return (
+        f"The {at_most:,} least certain of {n:,} items; the others are more certain. "
+        "`best.write_labels('labels.csv', draws)` writes all of them."
+    )
 
 
 def checks(facts: Facts) -> list[Check]:
-    """What speaks for and against the draws, the search and the summary, in plain words."""
+    """What speaks against the draws, the search and the summary, then what speaks for them."""
     problem = degenerate(facts)
     if problem:
         return [Check(False, problem)]
-    return [*_chain_checks(facts), *_search_checks(facts), *_summary_checks(facts)]
+    # What the search and the summary are worth depends on the chains, so they come first.
+    found = [*_chain_checks(facts), *_search_checks(facts), *_summary_checks(facts)]
+    return sorted(found, key=lambda check: check.fine)
 
 
-def _chain_checks(facts: Facts) -> list[Check]:
+def _chain_checks(facts: Facts) -> Iterator[Check]:
     error = facts.error
     if error is None:
-        return []
-    out = []
+        return
     if error.n_chains == 1:
-        out.append(
-            Check(
-                False,
-                "There is one chain only. One chain cannot show whether another would have found a "
-                "different answer: run at least two, better four, from different starts.",
-            )
+        yield Check(
+            False,
+            "There is only one chain. One chain cannot show whether another would have found a "
+            "different answer: run at least two, preferably four, from different starts.",
         )
+    # Split R-hat needs two draws in each half of a chain.
     if math.isnan(error.rhat):
-        out.append(
-            Check(False, "There are too few draws in a chain to judge whether it has mixed.")
-        )
-        return out
-    if error.rhat <= _RHAT:
-        out.append(
-            Check(True, f"R-hat of the loss is {error.rhat:.3f}: parts of the chains look alike.")
-        )
-    else:
-        out.append(
-            Check(
-                False,
-                f"R-hat of the loss is {error.rhat:.3f}, above {_RHAT}: parts of the chains differ. "
-                "Run the sampler longer, leave out more at the beginning, or run more chains.",
-            )
-        )
-    worth = (
-        f"The {count(error.n_draws, 'draw')} are worth about {error.ess:,.0f} independent ones for the "
-        "expected loss"
+        yield Check(False, "There are too few draws in a chain to judge whether it has mixed.")
+        return
+    mixed = error.rhat <= RHAT_LIMIT
+    verdict = (
+        ": parts of the chains look alike."
+        if mixed
+        else f", above {RHAT_LIMIT}: parts of the chains differ. Run the sampler longer, leave out more at "
+        "the beginning, or run more chains."
     )
-    out.append(
-        Check(True, worth + ".")
-        if error.ess >= _ESS
-        else Check(False, f"{worth}, fewer than the {_ESS} often advised: run the sampler longer.")
+    yield Check(mixed, f"R-hat of the loss is {error.rhat:.3f}{verdict}")
+    # Neighboring draws resemble each other: a thousand may be worth ten.
+    enough = error.ess >= _ESS
+    advice = "" if enough else f", fewer than the {_ESS} often advised: run the sampler longer"
+    yield Check(
+        enough,
+        f"The {count(error.n_draws, 'draw')} are worth about {error.ess:,.0f} independent ones for the "
+        f"expected loss{advice}.",
     )
     if error.n_chains > 1:
-        between = "" if error.pair is None else f" (items {error.pair[0]} and {error.pair[1]})"
-        differ = (
-            f"Chains differ by up to {error.disagreement:.2f} in the probability that two items share "
-            f"a cluster{between}"
-        )
-        out.append(
-            Check(True, differ + ", no more than chance explains.")
-            if error.disagreement <= error.expected_disagreement
-            else Check(False, differ + ", more than chance explains: they do not agree.")
-        )
-    return out
+        yield Check(error.agreement.agree is True, error.agreement.sentence)
 
 
-def _search_checks(facts: Facts) -> list[Check]:
-    out = []
-    if not facts.best.converged:
-        out.append(
-            Check(False, "The search was stopped early: a longer one may find a better partition.")
+def _search_checks(facts: Facts) -> Iterator[Check]:
+    best, table = facts.best, facts.comparison
+    if not best.converged:
+        yield Check(
+            False, "The search was stopped early: a longer one may find a better partition."
         )
-    table = facts.comparison
+    # The partition found for another loss can turn out better for this one: the search has missed it.
     if table is not None:
         winner = int(np.argmin(table.expected_losses[:, 0]))
-        if table.expected_losses[winner, 0] < facts.best.expected_loss * (1 - 1e-9):
-            other = table.estimates[winner]
-            out.append(
-                Check(
-                    False,
-                    f"The estimate for {other.loss.name} has a smaller expected "
-                    f"{facts.best.loss.name} loss than the one reported. "
-                    + (
-                        f"It was not searched for among partitions {facts.bound} only."
-                        if facts.bound
-                        else "Search with more starts, and without a bound on the number of clusters."
-                    ),
-                )
+        if table.expected_losses[winner, 0] < best.expected_loss * (1 - _ROUNDING):
+            why = (
+                f"Its search was not limited to partitions {facts.bound}."
+                if facts.bound
+                else "Search with more starts, and without a bound on the number of clusters."
+            )
+            yield Check(
+                False,
+                f"The estimate for {table.names[winner]} has a smaller expected {best.loss.name} loss "
+                f"than the one reported. {why}",
             )
     if facts.certificate is not None and facts.certificate.proved:
-        out.append(Check(True, "The estimate is proved optimal for these draws."))
-    return out
+        yield Check(True, "The estimate is proved optimal for these draws.")
 
 
-def _summary_checks(facts: Facts) -> list[Check]:
-    out = []
+def _summary_checks(facts: Facts) -> Iterator[Check]:
+    # Without silhouettes no other number of modes was tried, and there is no verdict.
     if facts.modes is not None and facts.modes.silhouettes:
-        out.append(Check(facts.modes.n_modes == 1, facts.modes.sentence))
-    k = facts.n_clusters
-    low, high = k.interval
-    found = f"{low}" if low == high else f"{low} to {high}"
-    if not low <= facts.best.n_clusters <= high:
-        out.append(
-            Check(
-                False,
-                f"The estimate has {count(facts.best.n_clusters, 'cluster')}, outside the "
-                f"{100 * k.level:g} % interval ({found}) of the draws. That is common where "
-                "draws have small clusters that come and go: the two answer different questions.",
-            )
+        yield Check(facts.modes.n_modes == 1, facts.modes.sentence)
+    k, mine = facts.n_clusters, facts.best.n_clusters
+    if not k.interval[0] <= mine <= k.interval[1]:
+        yield Check(
+            False,
+            f"The estimate has {count(mine, 'cluster')}, outside the {100 * k.level:g} % interval "
+            f"({span(*k.interval)}) of the draws. That is common where draws have small clusters that "
+            "come and go: the two answer different questions.",
         )
-    return out
 
 
-def methods(facts: Facts, version: str) -> tuple[str, list[str]]:
+def methods(facts: Facts) -> tuple[str, list[str]]:
     """A paragraph for a paper, and its references."""
     best, draws, error, ball = facts.best, facts.draws, facts.error, facts.ball
-    base = best.loss.name.partition("(")[0]
-    named = _LOSSES.get(base, f"the loss '{best.loss.name}'")
-    problem = degenerate(facts)
-    if problem:
-        return _no_methods(facts, version)
+    items, has = count(draws.n_items, "item"), count(best.n_clusters, "cluster")
+    if degenerate(facts):
+        what = (
+            "the only draw"
+            if draws.n_draws == 1
+            else f"the partition that all {count(draws.n_draws, 'draw')} share"
+        )
+        # Error, ball and modes of draws that do not vary would be numbers without meaning.
+        return (
+            f"The estimate of the partition of the {items}, made with epluribus {__version__}, is "
+            f"{what}, with {has}. The draws do not vary, so nothing can be said about its uncertainty.",
+            [_RASTELLI],
+        )
     chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
-    k = facts.n_clusters
+    # A user's own loss has no title.
+    loss = best.loss.title or f"the loss '{best.loss.name}'"
     among = facts.bound or "with any number of clusters"
+    # Partitions of few items are enumerated: there are no runs.
     runs = f" of {count(len(best.runs), 'run')}" if best.runs else ""
     early = "" if best.converged else ", which was stopped early"
     text = (
-        f"The posterior distribution of the partition of the {count(draws.n_items, 'item')}, "
-        f"represented by {count(draws.n_draws, 'draw')} from {chains}, was summarized by the partition "
-        f"that minimizes the posterior expectation of {named} over all partitions {among} (Rastelli & "
-        f"Friel 2018), found by a search{runs} with epluribus {version}{early}. The estimate has "
-        f"{count(best.n_clusters, 'cluster')}; its expected loss is "
-        f"{best.loss.with_unit(number(best.expected_loss))}"
+        f"The posterior distribution of the partition of the {items}, represented by "
+        f"{count(draws.n_draws, 'draw')} from {chains}, was summarized by the partition that minimizes "
+        f"the posterior expectation of {loss} over all partitions {among} (Rastelli & Friel 2018), "
+        f"found by a search{runs} with epluribus {__version__}{early}. The estimate has {has}; its "
+        f"expected loss is {best.loss.with_unit(number(best.expected_loss))}"
     )
-    references = [_PAPER]
+    references = [_RASTELLI, *filter(None, [best.loss.reference])]
     if error is not None and not math.isnan(error.standard_error):
         text += (
             f", with a Monte Carlo standard error of {number(error.standard_error, 2)} (effective "
@@ -274,42 +285,29 @@ def methods(facts: Facts, version: str) -> tuple[str, list[str]]:
         )
         references.append(_VEHTARI)
     text += ". "
+    # Each part that was left out is left out here too, with its reference.
     if ball is not None:
         text += (
             f"The {100 * ball.level:g} % credible ball around it (Wade & Ghahramani 2018) has a radius "
             f"of {ball.loss.with_unit(number(ball.radius))}. "
         )
         references.append(_WADE)
-    text += f"The number of clusters is {interval(*k.interval)} with posterior probability {share(k.mass)}."
-    if base in _REFERENCES:
-        references.append(_REFERENCES[base])
-    if facts.certificate is not None and facts.certificate.relative_gap <= _TOLD:
-        above = facts.certificate.verdict.removeprefix("within ")
+    text += (
+        f"The number of clusters is {_interval(facts)} with posterior probability "
+        f"{share(facts.n_clusters.mass)}."
+    )
+    found = facts.certificate
+    if found is not None and found.relative_gap <= _WORTH_SAYING:
+        above = found.verdict.removeprefix("within ")
         text += (
-            " It was proved optimal for these draws."
-            if facts.certificate.proved
-            else f" Its expected loss is at most {above} above the smallest possible for these draws."
+            " The estimate was proved optimal for these draws."
+            if found.proved
+            else f" The expected loss is at most {above} above the smallest possible for these draws."
         )
     if facts.modes is not None and facts.modes.n_modes > 1:
         text += (
             f" The posterior was also summarized by {facts.modes.n_modes} partitions with weights "
-            f"(Balocchi & Wade 2025)."
+            "(Balocchi & Wade 2025)."
         )
         references.append(_BALOCCHI)
-    return text, sorted(references)
-
-
-def _no_methods(facts: Facts, version: str) -> tuple[str, list[str]]:
-    """The paragraph where draws say nothing on uncertainty."""
-    draws = facts.draws
-    what = (
-        "the only draw"
-        if draws.n_draws == 1
-        else f"the partition that all {count(draws.n_draws, 'draw')} are equal to"
-    )
-    text = (
-        f"The estimate of the partition of the {count(draws.n_items, 'item')}, made with epluribus "
-        f"{version}, is {what}, with {count(facts.best.n_clusters, 'cluster')}. The draws do not vary, "
-        "so that nothing can be said on its uncertainty."
-    )
-    return text, [_PAPER]
+    return text, sorted(references)  # by author

@@ -12,7 +12,7 @@ import numpy as np
 
 from epluribus._files import write_arrays
 from epluribus._validate import need
-from epluribus.diagnostics import coclustering_disagreement, ess, rhat
+from epluribus.diagnostics import RHAT_LIMIT, Agreement, chain_agreement, ess, rhat
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Diagnostics", "Trace"]
 
-_RHAT_LIMIT = 1.01
-"""Vehtari et al. (2021) ask for a split R-hat below this."""
-_APART = 0.1
-"""A pair of items whose co-clustering probability differs between chains by more than sampling
-explains."""
+_FEW = 100
+"""Effective draws below which summaries are too rough: a probability has a standard error of 0.05."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +31,22 @@ class Diagnostics:
     """How far the chains of a run can be trusted."""
 
     rhat: dict[str, float]
-    """Split R-hat of the log posterior and of the numbers of clusters; NaN with fewer than 4 draws
-    a chain."""
+    """Rank-normalized split R-hat of the log posterior and of the numbers of clusters; NaN with fewer
+    than 4 draws per chain."""
     ess: dict[str, float]
     """Effective number of independent draws, all chains together."""
-    disagreement: float
-    """Largest difference between two chains of the probability that two items share a cluster (over
-    many pairs); NaN with one chain."""
+    agreement: Agreement
+    """Whether chains agree on which items belong together."""
     problems: tuple[str, ...] = field(default=())
     """What is wrong, in plain words; empty if nothing is."""
+
+    @property
+    def disagreement(self) -> float:
+        """Largest difference between two chains of the probability that two items share a cluster.
+
+        NaN with one chain.
+        """
+        return self.agreement.difference
 
     @property
     def ok(self) -> bool:
@@ -52,11 +56,8 @@ class Diagnostics:
     def __str__(self) -> str:
         lines = [f"  {'':24}{'R-hat':>8}{'ESS':>10}"]
         lines += [f"  {name:24}{self.rhat[name]:8.3f}{self.ess[name]:10,.0f}" for name in self.rhat]
-        if not np.isnan(self.disagreement):
-            lines.append(
-                "  largest difference between chains of a co-clustering probability: "
-                f"{self.disagreement:.3f}"
-            )
+        if self.agreement.agree is not False:  # else it is among the problems
+            lines.append(f"  {self.agreement.sentence}")
         lines += [f"  ! {problem}" for problem in self.problems]
         return "\n".join(lines)
 
@@ -128,11 +129,11 @@ class Trace:
             series["number of column clusters"] = self.column_n_clusters
         hats = {name: rhat(values) for name, values in series.items()}
         sizes = {name: ess(values) for name, values in series.items()}
-        apart = coclustering_disagreement(self.draws)
-        problems = _problems(hats, sizes, apart, self.n_chains)
+        agreement = chain_agreement(self.draws)
+        problems = _problems(hats, sizes, agreement)
         if warn and problems:
             warnings.warn(" ".join(problems), stacklevel=2)
-        return Diagnostics(hats, sizes, apart, problems)
+        return Diagnostics(hats, sizes, agreement, problems)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON: settings, clusters, rates and diagnostics, no draws."""
@@ -239,24 +240,19 @@ def _distribution(n_clusters: IntArray) -> str:
 
 
 def _problems(
-    hats: dict[str, float], sizes: dict[str, float], apart: float, n_chains: int
+    hats: dict[str, float], sizes: dict[str, float], agreement: Agreement
 ) -> tuple[str, ...]:
     """What is wrong, one sentence each."""
     out = []
-    bad = [f"{name} {value:.2f}" for name, value in hats.items() if value > _RHAT_LIMIT]
+    bad = [f"{name} {value:.2f}" for name, value in hats.items() if value > RHAT_LIMIT]
     if bad:
         out.append(
-            f"The chains disagree (R-hat above {_RHAT_LIMIT}: {', '.join(bad)}): they have not yet "
+            f"The chains disagree (R-hat above {RHAT_LIMIT}: {', '.join(bad)}): they have not yet "
             "found the same partitions. Take a longer burn-in and more draws."
         )
-    # Four standard errors of a difference of two probabilities near 1/2: the largest of many pairs.
-    noise = 4 * np.sqrt(0.5 * n_chains / max(min(sizes.values()), 1.0))
-    if apart > (_APART if bad else max(_APART, noise)):
-        out.append(
-            f"Two chains differ by {apart:.2f} in the probability that some two items share a "
-            "cluster. Take a longer burn-in and more draws."
-        )
-    few = {name: value for name, value in sizes.items() if value < 100}
+    if agreement.agree is False:
+        out.append(f"{agreement.sentence} Take a longer burn-in and more draws.")
+    few = {name: value for name, value in sizes.items() if value < _FEW}
     if few and not bad:
         name, value = min(few.items(), key=lambda pair: pair[1])
         out.append(

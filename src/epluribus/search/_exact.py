@@ -15,7 +15,7 @@ from epluribus import losses
 from epluribus._kernels.partitions import count_dtype, loss_sums
 from epluribus._kernels.rows import row_costs
 from epluribus.draws import as_draws
-from epluribus.engine import Settings
+from epluribus.engine import NO_BOUNDS, Settings
 from epluribus.estimate import Estimate
 from epluribus.partition import n_partitions
 from epluribus.search._greedy import check_k_max
@@ -79,10 +79,9 @@ def exact(draws: DrawsLike, loss: LossLike = "vi", *, k_max: int | None = None) 
     )
 
 
-def best_of_all(
-    draws: Draws, loss: Loss, settings: Settings = Settings()
-) -> tuple[IntArray, float]:
+def best_of_all(draws: Draws, loss: Loss, settings: Settings = NO_BOUNDS) -> tuple[IntArray, float]:
     """The best of all partitions within the bounds of the settings, and its expected loss."""
+    # All partitions at once, one draw after the other: psi = sum of weight times loss / sum of weights.
     table = _all_partitions(draws.n_items)
     n_clusters = table.max(axis=0) + 1
     k_max = draws.n_items if settings.k_max is None else settings.k_max
@@ -111,6 +110,8 @@ def _all_partitions(n_items: int) -> NDArray[np.uint8]:
 
 def _values(table: NDArray[np.uint8], draw: IntArray, loss: Loss) -> NDArray[np.float64]:
     """Loss of each column of `table`, a partition, against one draw."""
+    # `loss_sums` takes one partition and many draws. Here the draw is the one, so f2, the function for
+    # the estimate, goes where it expects f3.
     n_items, n = table.shape
     f1, f2, f3 = loss.tables(n_items)
     groups = int(draw.max()) + 1

@@ -93,6 +93,7 @@ def descend(
     max_sweeps: int | None = None,
 ) -> Run:
     """Sweep until nothing changes, `max_sweeps` are done, or the search is stopped."""
+    # Items in a new random order each time (line 6 of Algorithm 1), until a whole sweep moves none.
     began = time.perf_counter()
     state: Any = engine.start(labels)
     trace = [_step(engine, state)]

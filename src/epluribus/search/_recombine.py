@@ -116,6 +116,7 @@ def common_blocks(partitions: Sequence[IntArray]) -> IntArray:
     Where there are too many, the smallest go back to the largest block of their cluster in the first
     partition: a few items can still move one by one.
     """
+    # Two items are in one block if all partitions have them together.
     blocks = reduce(meet_labels, partitions)
     first = partitions[0]
     k = int(first.max()) + 1
@@ -123,6 +124,7 @@ def common_blocks(partitions: Sequence[IntArray]) -> IntArray:
     sizes = np.bincount(blocks)
     if len(sizes) <= limit:
         return blocks
+    # Every block lies within one cluster of the first partition, since that is one of those met.
     cluster = np.empty(len(sizes), dtype=np.int64)
     cluster[blocks] = first
     largest_first = np.argsort(-sizes, kind="stable")

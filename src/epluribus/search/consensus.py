@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._validate import need
-from epluribus._validate import check_choice
+from epluribus._validate import check_choice, need
 from epluribus.draws import Draws
-from epluribus.readers.ensembles import NOISE, is_ensemble, place_noise, stack_labels
-from epluribus.search import minimize
+from epluribus.readers.objects import NOISE, is_ensemble, place_noise, stack_labels
+from epluribus.search._minimize import minimize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -47,6 +47,7 @@ def few_draws(draws: Draws, rng: np.random.Generator, full: Engine) -> Engine:
         rows = rng.choice(draws.n_draws, size=n, replace=False)
     else:  # draws are taken with their weights as probabilities, so each counts 1
         rows = rng.choice(draws.n_draws, size=n, p=weights / weights.sum())
+    # Equal draws are stored once: a distinct partition counts as often as it was chosen.
     columns, counts = np.unique(draws.index[rows], return_counts=True)
     table = np.ascontiguousarray(draws.item_major[:, columns])
     return Engine(table, counts.astype(np.float64), full.loss)
@@ -85,6 +86,7 @@ def fit_clusters(
     if settings.k_max is not None and k > settings.k_max:
         # Joining only: k_min = k_max ends the joins as soon as the bound is met. Not to be stopped.
         return engine.merge(labels, Settings(k_min=settings.k_max, k_max=settings.k_max))
+    # Too few clusters: items are set apart in random order, none of them the last of its cluster.
     labels, sizes = labels.copy(), np.bincount(labels, minlength=max(k, settings.k_min))
     for i in rng.permutation(len(labels)) if k < settings.k_min else ():
         if k < settings.k_min and sizes[labels[i]] > 1:

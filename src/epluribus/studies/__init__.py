@@ -3,16 +3,20 @@
 >>> from epluribus.studies import galaxies
 >>> study = galaxies(quick=True)  # doctest: +SKIP
 >>> study.write("epluribus-galaxies")  # doctest: +SKIP
+
+Each study samples its posterior with several chains, finds the optimal partitions in every way the paper
+reports (and some more), and sets each fact that the paper states beside the one found here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from epluribus._validate import check_choice
-from epluribus.studies.blogs import blogs
-from epluribus.studies.congress import congress
-from epluribus.studies.galaxies import galaxies
+from epluribus.studies._blogs import blogs
+from epluribus.studies._congress import congress
+from epluribus.studies._galaxies import galaxies
 from epluribus.studies.study import Study
 
 if TYPE_CHECKING:
@@ -24,9 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["STUDIES", "Study", "blogs", "congress", "galaxies", "reproduce"]
 
 STUDIES: dict[str, Callable[..., Study]] = {
-    "galaxies": galaxies,
-    "congress": congress,
-    "blogs": blogs,
+    study.__name__: study for study in (galaxies, congress, blogs)
 }
 """The studies by name."""
 
@@ -48,25 +50,31 @@ def reproduce(
     name : {'galaxies', 'congress', 'blogs'}
         Which one.
     data : path, optional
-        Folder of the French blogs, the only data that are not on board; see `load_french_blogs`.
+        Folder of the French blogs, the only data that are not built in; see `load_french_blogs`.
     quick : bool, default False
         Shorter chains: seconds instead of minutes.
     as_printed : bool, default False
-        The settings that the text prints, where they are not those that give its results.
+        The settings that the paper prints, where others give its results.
     rng, n_jobs, progress
         As in `sample` and `minimize`.
 
     Returns
     -------
     Study
+
+    Examples
+    --------
+    >>> from epluribus.studies import STUDIES, reproduce
+    >>> list(STUDIES)
+    ['galaxies', 'congress', 'blogs']
+    >>> reproduce("congress", quick=True).write("votes")  # doctest: +SKIP
     """
     run = STUDIES[check_choice(name, STUDIES, "name")]
-    more: dict[str, Any] = {} if data is None else {"data": data}
-    if more and name != "blogs":
+    if name == "blogs":  # the only one that takes data
+        run = partial(run, data=data)
+    elif data is not None:
         raise ValueError(
-            f"'data' must be left out for '{name}', whose data are on board; got '{data}'. It is for "
+            f"'data' must be left out for '{name}', whose data are built in; got '{data}'. It is for "
             "'blogs'."
         )
-    return run(
-        quick=quick, as_printed=as_printed, rng=rng, n_jobs=n_jobs, progress=progress, **more
-    )
+    return run(quick=quick, as_printed=as_printed, rng=rng, n_jobs=n_jobs, progress=progress)

@@ -1,4 +1,9 @@
-"""The steps all studies share: chains, optima under several losses, the paper's greedy runs, evidence."""
+"""The steps that all studies share: chains, optima under several losses, the paper's greedy runs.
+
+The posterior is sampled once, by several chains. On the draws of all chains the optimum is found under each
+loss, with other seeds, and with given numbers of clusters; on those of single chains the VI-optimum, and
+on the first chain the paper's own procedure: its Algorithm 1 from noisy MAP and from random starts.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +15,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._validate import make_rng
-from epluribus.plots._figure import import_pyplot
+from epluribus.estimate import raise_if_interrupted
+from epluribus.plots._shared import import_pyplot
 from epluribus.sampling import sample
 from epluribus.search import minimize
+from epluribus.search.starts import noisy
+from epluribus.uncertainty import n_clusters_posterior
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray, RngLike
+    from epluribus._typing import RngLike
     from epluribus.draws import Draws
-    from epluribus.estimate import Estimate
-    from epluribus.models.base import Model
-    from epluribus.sampling.trace import Trace
-    from epluribus.estimate import Comparison
-    from epluribus.estimate import Run
+    from epluribus.estimate import Comparison, Estimate, Run
+    from epluribus.models import Model
+    from epluribus.sampling import Trace
 
-__all__ = ["LOSSES", "Analysis", "Protocol", "analyze", "law_of_clusters"]
+__all__ = ["LOSSES", "Analysis", "Protocol", "analyze"]
 
 LOSSES = ("vi", "binder", "nvi", "nid")
 """The losses of the paper."""
-
-_NOISE = 0.1
-"""Share of the items of a noisy MAP start that are moved at random (the paper: "some")."""
 
 
 @dataclass(frozen=True)
@@ -43,26 +44,26 @@ class Protocol:
     n_draws: int = 10_000
     """Draws of each chain: the paper's sample size, so that every chain repeats the paper's run."""
     burn_in: int = 1_000_000
+    """Steps before the first draw."""
     thin: int = 100
+    """Steps from draw to draw."""
     n_chains: int = 4
+    """The paper ran one: several show whether they agree."""
     moves: str = "default"
+    """The sampler, as in `sample`."""
     n_greedy: int = 10
     """Greedy runs from each kind of start."""
     n_seeds: int = 5
     """Repetitions of the search with other seeds."""
 
-    def shortened(self, *, n_draws: int, burn_in: int, thin: int) -> Protocol:
-        """The quick setting: fewer draws, closer together, fewer runs."""
-        return replace(self, n_draws=n_draws, burn_in=burn_in, thin=thin, n_greedy=4, n_seeds=2)
-
-    def with_moves(self, moves: str) -> Protocol:
-        """The same with another sampler."""
-        return replace(self, moves=moves)
+    def shortened(self, *, burn_in: int, thin: int) -> Protocol:
+        """The quick setting: fewer draws, closer together, and fewer runs."""
+        return replace(self, n_draws=1_000, burn_in=burn_in, thin=thin, n_greedy=4, n_seeds=2)
 
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """What the shared steps leave."""
+    """What the shared steps found."""
 
     protocol: Protocol
     trace: Trace
@@ -75,9 +76,14 @@ class Analysis:
     by_seed: tuple[Estimate, ...]
     """The VI-optimum of all chains, searched with other seeds."""
     by_k: dict[int, Estimate]
-    """The VI-optimum with exactly so many clusters."""
+    """The VI-optimum with exactly this many clusters."""
     seconds: float
     """From the first step to the last, by the clock."""
+
+    @property
+    def draws(self) -> Draws:
+        """The draws of all chains."""
+        return self.trace.draws
 
     @property
     def best(self) -> Estimate:
@@ -86,19 +92,13 @@ class Analysis:
 
     @property
     def k_mode(self) -> int:
-        """The most frequent number of clusters."""
-        return int(law_of_clusters(self.trace.n_clusters).argmax())
-
-
-def law_of_clusters(n_clusters: IntArray) -> NDArray[np.float64]:
-    """Probability of each number of clusters, from 0."""
-    return np.asarray(np.bincount(n_clusters.ravel()) / n_clusters.size)
+        """The most probable number of clusters."""
+        return n_clusters_posterior(self.draws).mode
 
 
 def analyze(
     model: Model,
     protocol: Protocol,
-    *,
     k_max: int,
     ks: Sequence[int],
     losses: Sequence[str] = LOSSES,
@@ -117,7 +117,7 @@ def analyze(
     k_max : int
         The paper's K_up of the greedy runs.
     ks : sequence of int
-        Numbers of clusters for which the best partition with exactly so many is found.
+        Numbers of clusters for which the best partition with exactly this many is found.
     losses : sequence of str
         Losses whose optima are found; the first must be "vi".
     rng, n_jobs, progress
@@ -129,31 +129,25 @@ def analyze(
     """
     if not losses or losses[0] != "vi":
         raise ValueError(f"'losses' must begin with 'vi', the paper's choice; got {list(losses)}.")
-    import_pyplot()  # the pictures come last: without matplotlib better fail now
+    import_pyplot()  # the pictures come last: without matplotlib it is better to fail now
     began = time.perf_counter()
+    # Each step has its own stream: more seeds or runs in one do not change the others.
     first, losses_rng, greedy_rng, others, *seeds = make_rng(rng).spawn(4 + protocol.n_seeds)
+    lengths = {key: getattr(protocol, key) for key in ("n_draws", "burn_in", "thin", "n_chains")}
     trace = sample(
-        model,
-        n_draws=protocol.n_draws,
-        burn_in=protocol.burn_in,
-        thin=protocol.thin,
-        n_chains=protocol.n_chains,
-        moves=protocol.moves,
-        rng=first,
-        n_jobs=n_jobs,
-        progress=progress,
+        model, **lengths, moves=protocol.moves, rng=first, n_jobs=n_jobs, progress=progress
     )
-    if trace.interrupted:
-        raise KeyboardInterrupt
+    raise_if_interrupted(trace)  # a study of half a chain would be of no use
     draws = trace.draws
     by_loss = minimize(draws, list(losses), rng=losses_rng, n_jobs=n_jobs, progress=progress)
-    _go_on(*by_loss)
-    best = partial(_best, n_jobs=n_jobs)
+    raise_if_interrupted(*by_loss)
+    best = partial(_vi_optimum, n_jobs=n_jobs)
+    # `others` is one stream used by turns: chains first, then numbers of clusters.
     return Analysis(
         protocol=protocol,
         trace=trace,
         by_loss=by_loss,
-        greedy=_paper_s_runs(trace, protocol.n_greedy, k_max, greedy_rng),
+        greedy=_greedy_runs(trace, protocol.n_greedy, k_max, greedy_rng),
         by_chain=tuple(best(draws.chain(c), rng=others) for c in range(draws.n_chains)),
         by_seed=tuple(best(draws, rng=seed) for seed in seeds),
         by_k={k: best(draws, k=k, rng=others) for k in ks},
@@ -161,33 +155,26 @@ def analyze(
     )
 
 
-def _best(draws: Draws, **options: Any) -> Estimate:
-    """The VI-optimum."""
+def _vi_optimum(draws: Draws, **options: Any) -> Estimate:
+    """What `minimize` finds; Ctrl-C ends it with the best so far, but it ends a study at once."""
     estimate: Estimate = minimize(draws, "vi", **options)
-    _go_on(estimate)
+    raise_if_interrupted(estimate)
     return estimate
 
 
-def _go_on(*estimates: Estimate) -> None:
-    """Ctrl-C ends a search with the best so far; it ends a study at once."""
-    if any(estimate.interrupted for estimate in estimates):
-        raise KeyboardInterrupt
-
-
-def _paper_s_runs(
+def _greedy_runs(
     trace: Trace, n_runs: int, k_max: int, rng: np.random.Generator
 ) -> dict[str, tuple[Run, ...]]:
-    """Algorithm 1 from noisy MAP and from random starts, one run after the other, on one chain."""
-    noisy = np.array([_noisy(trace.map_labels, rng) for _ in range(n_runs)])
-    starts: dict[str, Any] = {"noisy MAP": noisy, "random": "random"}
+    """The paper's Algorithm 1 from noisy MAP and from random starts, on one chain.
+
+    The paper moves "some" items of a noisy MAP start at random; here it is a tenth of them.
+    """
+    # `minimize` takes starts as rows of labels, or by the name of their kind.
+    near_map = np.array([noisy(trace.map_labels, rng) for _ in range(n_runs)])
+    starts: dict[str, Any] = {"noisy MAP": near_map, "random": "random"}
+    # One run after the other, in one thread: their times are compared with the paper's.
     options = {"search": "greedy", "n_starts": n_runs, "k_max": k_max, "n_jobs": 1, "rng": rng}
-    first = trace.draws.chain(0)
-    return {name: _best(first, starts=start, **options).runs for name, start in starts.items()}
-
-
-def _noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:
-    """The partition with a tenth of the items moved to random clusters."""
-    out = labels.copy()
-    moved = rng.random(out.size) < _NOISE
-    out[moved] = rng.integers(int(out.max()) + 1, size=int(moved.sum()))
-    return out
+    chain = trace.draws.chain(0)
+    return {
+        name: _vi_optimum(chain, starts=start, **options).runs for name, start in starts.items()
+    }

@@ -1,17 +1,26 @@
-"""A study's result: tables, pictures, labels and notes, and the page made of them."""
+"""A study's result: tables, pictures, labels and notes, the page made of them, and the folder of files."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from epluribus._files import write_columns, write_whole
+from epluribus._text import plain_table
+from epluribus._version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from epluribus.studies.analysis import Analysis
 
-__all__ = ["Picture", "Study", "Table"]
+__all__ = ["Picture", "Study", "Table", "check_folder"]
+
+_DOTS_PER_INCH = 110
+"""Sharp on a page, and no picture above 200 kB."""
 
 
 @dataclass(frozen=True)
@@ -25,22 +34,20 @@ class Table:
 
     def markdown(self) -> str:
         """The table as Markdown, under a heading."""
-        lines = [f"## {self.title}", "", _line(self.head), _line(["---"] * len(self.head))]
-        lines += [_line(row) for row in self.rows]
-        return "\n".join([*lines, *(["", self.note] if self.note else [])])
+        lines = [
+            " | ".join(map(str, row)) for row in (self.head, ["---"] * len(self.head), *self.rows)
+        ]
+        body = "\n".join(f"| {line} |" for line in lines)
+        return "\n\n".join([f"## {self.title}", body, *([self.note] if self.note else [])])
 
     def text(self) -> str:
         """The table in columns, for a terminal."""
-        cells = [[str(cell) for cell in row] for row in (self.head, *self.rows)]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(self.head))]
-        rule = ["-" * width for width in widths]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-                 for row in (cells[0], rule, *cells[1:])]  # fmt: skip
-        return "\n".join(lines)
-
-
-def _line(cells: Sequence[Any]) -> str:
-    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+        columns = {}
+        for head, *cells in zip(self.head, *self.rows, strict=True):
+            words = [str(cell) for cell in cells]
+            # A rule below the head, as wide as the column.
+            columns[head] = ["-" * max(map(len, [head, *words])), *words]
+        return "\n".join(plain_table(columns, words=len(columns)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +58,37 @@ class Picture:
     figure: Any
     caption: str
 
+    def save(self, kind: str, path: Path) -> None:
+        """Write it as "png" or "svg", without a date: the same study gives the same files."""
+        import matplotlib as mpl
+
+        if kind == "svg":
+            with mpl.rc_context({"svg.hashsalt": "epluribus"}):  # the same identifiers each time
+                self.figure.savefig(path, format=kind, metadata={"Date": None})
+            return
+        from PIL import Image  # matplotlib needs it too
+
+        memory = io.BytesIO()  # full colors first, to choose from
+        self.figure.savefig(memory, format=kind, dpi=_DOTS_PER_INCH)
+        # 256 colors: a third of the size, and no difference to the eye.
+        with Image.open(memory) as picture:
+            few_colors = picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
+            few_colors.save(path, optimize=True)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
-    """One of the paper's applications, carried out."""
+    """One of the paper's applications, carried out.
+
+    `print` shows the facts, `summary` is a page in Markdown, `write` makes a folder of files.
+    """
 
     name: str
     title: str
     setting: str
     """Data, model, sampler: one paragraph."""
     facts: Table
-    """Every fact the paper states beside ours."""
+    """Every fact that the paper states, beside ours."""
     tables: tuple[Table, ...]
     pictures: tuple[Picture, ...]
     labels: Mapping[str, Sequence[Any]]
@@ -75,9 +102,14 @@ class Study:
     """Columns of further csv files, by name."""
 
     def summary(self) -> str:
-        """The page: facts, pictures, tables, and what differs from the paper."""
-        import epluribus
+        """The page, in Markdown: facts, pictures, tables, and what differs from the paper.
 
+        Returns
+        -------
+        str
+            Its pictures are those that `write` puts beside it.
+        """
+        # Pictures lie beside the page, under the name of the study.
         pictures = [
             f"![{picture.caption}]({self.name}-{picture.name}.png)\n\n*{picture.caption}*"
             for picture in self.pictures
@@ -90,7 +122,7 @@ class Study:
             *pictures,
             *(table.markdown() for table in self.tables),
             f"## What differs from the paper, and the evidence\n\n{notes}",
-            f"Made by `{self.command}` (epluribus {epluribus.__version__}).",
+            f"Made by `{self.command}` (epluribus {__version__}).",
         ]
         return "\n\n".join(parts) + "\n"
 
@@ -100,19 +132,47 @@ class Study:
         Parameters
         ----------
         folder : str or Path
-            Made if it is not there; files of the same names are replaced, each whole or not at all.
+            Made if it does not exist; files of the same names are replaced, each whole or not at all.
 
         Returns
         -------
         list of Path
             The files written.
-        """
-        from epluribus.studies.folder import write_study
 
-        return write_study(self, folder)
+        Examples
+        --------
+        >>> from epluribus.studies import galaxies
+        >>> galaxies(quick=True).write("epluribus-galaxies")[0].name  # doctest: +SKIP
+        'summary.md'
+        """
+        place = check_folder(folder)
+        # Csv files and draws are written whole by their own functions.
+        files = [place / "summary.md", place / "labels.csv", place / "draws.npz"]
+        write_whole(files[0], lambda path: path.write_text(self.summary(), encoding="utf-8"))
+        write_columns(files[1], self.labels)
+        self.analysis.trace.save(files[2])
+        for name, columns in self.more.items():
+            files.append(place / f"{name}.csv")
+            write_columns(files[-1], columns)
+        for picture in self.pictures:
+            for kind in ("png", "svg"):
+                files.append(place / f"{self.name}-{picture.name}.{kind}")
+                write_whole(files[-1], partial(picture.save, kind))
+        return files
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, n_clusters={self.analysis.best.n_clusters})"
 
     def __str__(self) -> str:
         return f"{self.title}\n\n{self.facts.text()}"
+
+
+def check_folder(folder: str | Path) -> Path:
+    """The folder, made if it does not exist: a bad one is refused before the long work."""
+    place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise NotADirectoryError(
+            f"'out' must be a folder; {place} is a file. Give the name of a folder, old or new."
+        )
+    place.mkdir(parents=True, exist_ok=True)
+    return place

@@ -1,36 +1,17 @@
-"""How sure an answer is."""
+"""How sure an answer is: every function here takes posterior draws and, mostly, an estimate."""
 
-from epluribus.uncertainty.align import Alignment, ParameterSummary, align
-from epluribus.uncertainty.ball import CredibleBall, credible_ball
-from epluribus.uncertainty.certificate import Certificate, certificate
-from epluribus.uncertainty.error import Difference, MonteCarloError, compare, error
-from epluribus.uncertainty.items import ClusterTable, ItemTable, clusters, items
-from epluribus.uncertainty.modes import Modes, modes
-from epluribus.uncertainty.n_clusters import NClusters, n_clusters_posterior
-from epluribus.uncertainty.psm import psm
-from epluribus.uncertainty.stability import Stability, stability
+from epluribus.uncertainty._align import Alignment, ParameterSummary, align
+from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, n_clusters_posterior
+from epluribus.uncertainty._certificate import Certificate, certificate
+from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
+from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
+from epluribus.uncertainty._modes import Modes, modes
+from epluribus.uncertainty._similarity import psm
+from epluribus.uncertainty._stability import Stability, stability
 
 __all__ = [
-    "Alignment",
-    "Certificate",
-    "ClusterTable",
-    "CredibleBall",
-    "Difference",
-    "ItemTable",
-    "Modes",
-    "MonteCarloError",
-    "NClusters",
-    "ParameterSummary",
-    "Stability",
-    "align",
-    "certificate",
-    "clusters",
-    "compare",
-    "credible_ball",
-    "error",
-    "items",
-    "modes",
-    "n_clusters_posterior",
-    "psm",
-    "stability",
-]
+    "Alignment", "Certificate", "ClusterTable", "CredibleBall", "Difference", "ItemTable", "Modes",
+    "MonteCarloError", "NClusters", "ParameterSummary", "Stability",
+    "align", "certificate", "clusters", "compare", "credible_ball", "error", "items", "modes",
+    "n_clusters_posterior", "psm", "stability",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The estimate as a table, as labelled arrays, and as a group of an ArviZ object."""
+"""The estimate as a table, as labeled arrays, and as a group of an ArviZ object."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus._text import to_frame
 from epluribus._validate import need
 from epluribus._version import __version__
 from epluribus.draws import Draws
@@ -20,8 +21,9 @@ __all__ = ["add_group", "columns", "to_pandas", "to_xarray"]
 
 
 def columns(estimate: Estimate, certainty: Any = None) -> dict[str, Any]:
-    """The columns of a table with one item a row."""
+    """The columns of a table with one item per row."""
     n_items = len(estimate.labels)
+    # Numbers rather than their text, so that a table can be joined with others by them.
     items = np.arange(n_items) if estimate.items is None else np.array(estimate.items)
     table = {"item": items, "cluster": estimate.labels}
     if certainty is not None:
@@ -33,7 +35,7 @@ def _read_certainty(certainty: Any, estimate: Estimate) -> NDArray[np.float64]:
     """One number per item: those given, or the support of each item in the draws given."""
     n_items = len(estimate.labels)
     if isinstance(certainty, Draws):
-        from epluribus.uncertainty.items import items
+        from epluribus.uncertainty import items  # only when asked for: it brings all of that room
 
         return items(estimate, certainty).support.round(9)  # the rest is rounding
     values = np.asarray(certainty, dtype=np.float64)
@@ -46,20 +48,19 @@ def _read_certainty(certainty: Any, estimate: Estimate) -> NDArray[np.float64]:
 
 
 def to_pandas(estimate: Estimate, certainty: Any = None) -> Any:
-    """A frame with one item a row."""
-    pandas = need("pandas", "files", "A data frame")
-    return pandas.DataFrame(columns(estimate, certainty))
+    """A frame with one item per row."""
+    return to_frame(columns(estimate, certainty))
 
 
 def to_xarray(estimate: Estimate, certainty: Any = None) -> Any:
     """A Dataset with dimensions item and cluster; numbers about the whole are its attributes."""
-    xarray = need("xarray", "arviz", "A labelled array")
+    xarray = need("xarray", "arviz", "A labeled array")
     table = columns(estimate, certainty)
     items = table.pop("item")
-    variables = {("labels" if name == "cluster" else name): value for name, value in table.items()}
+    by_item = {"labels": table.pop("cluster"), **table}
     return xarray.Dataset(
         {
-            **{name: ("item", value) for name, value in variables.items()},
+            **{name: ("item", values) for name, values in by_item.items()},
             "size": ("cluster", estimate.sizes),
         },
         coords={"item": items, "cluster": np.arange(estimate.n_clusters)},
@@ -78,7 +79,7 @@ def add_group(
     estimate: Estimate, data: Any, group: str, certainty: Any = None, *, overwrite: bool = False
 ) -> Any:
     """`data`, an InferenceData or a DataTree, with the estimate in a new group."""
-    is_tree = hasattr(data, "children")
+    is_tree = hasattr(data, "children")  # ArviZ 1.x; the objects of 0.x have `add_groups`
     if not is_tree and not hasattr(data, "add_groups"):
         raise TypeError(
             "'data' must be an ArviZ InferenceData or an xarray DataTree; got "

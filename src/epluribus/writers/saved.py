@@ -1,39 +1,42 @@
 """Estimates saved and loaded: json, or npz of NumPy; never pickle.
 
-Version 1. The record is what `Estimate.to_dict` gives, with ``format``, ``version``,
-``loss_on_board`` (whether the loss can be had again by its name) and ``interrupted``; each run also
-has ``seconds``, ``labels`` and ``trace``, a list of pairs (expected loss, number of clusters). A json
-file is the record. An npz file has it in ``record``, as text, without the labels, which are arrays:
-``labels`` of shape (n_items,) and ``run_labels`` of shape (n_runs, n_items).
+The record is what `Estimate.to_dict` gives, with ``format``, ``version``, ``loss_built_in`` (whether the
+name is enough to find the loss again) and ``interrupted``; each run also has ``seconds``, ``labels`` and
+``trace``, a list of pairs (expected loss, number of clusters). A json file is the record. An npz file has
+it in ``record``, as text, without the labels, which are arrays: ``labels`` of shape (n_items,) and
+``run_labels`` of shape (n_runs, n_items).
+
+Version 1, of epluribus 0.1.0, lacks ``k_min``, ``k_max`` and ``search``, calls ``loss_built_in``
+``loss_on_board``, and rounds the parameters in the name of a loss to six digits.
 """
 
 from __future__ import annotations
 
 import json
-import re
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from epluribus import losses
+from epluribus._files import write_arrays, write_whole
+from epluribus.engine import Settings
 from epluribus.estimate import Estimate, Run, Step
-from epluribus._files import write_whole
 
 if TYPE_CHECKING:
     from epluribus.losses.base import Loss
 
 __all__ = ["load", "save", "to_json"]
 
+_Kind = TypeVar("_Kind", Run, Estimate)
 _FORMAT = "epluribus estimate"
-_VERSION = 1
-_ENDINGS = (".npz", ".json")
-_WITH_COST = re.compile(r"(binder|vi)\(cost=([0-9.e+-]+)\)")
+_VERSION = 2
 
 
 def to_json(estimate: Estimate, path: str | Path | None = None) -> str:
     """The record as text, also written to `path` if given."""
-    text = json.dumps(_record(estimate))
+    text = json.dumps(_to_record(estimate))
     if path is not None:
         write_whole(Path(path), lambda target: target.write_text(text + "\n", encoding="utf-8"))
     return text
@@ -42,20 +45,16 @@ def to_json(estimate: Estimate, path: str | Path | None = None) -> str:
 def save(estimate: Estimate, path: str | Path) -> None:
     """Write the estimate as npz or json."""
     target = Path(path)
-    kind = _check_ending(target)
-    if kind == ".json":
+    if _check_ending(target) == ".json":
         to_json(estimate, target)
         return
-    record = _record(estimate)
+    record = _to_record(estimate)
+    # As arrays, labels are compressed, and quick to read.
     labels = np.array(record.pop("labels"))
     runs = [run.pop("labels") for run in record["runs"]]
-    run_labels = np.array(runs, dtype=np.int64).reshape(len(runs), len(labels))
-    text = np.array(json.dumps(record))
-
-    def write(beside: Path) -> None:
-        np.savez_compressed(beside, record=text, labels=labels, run_labels=run_labels)
-
-    write_whole(target, write)
+    run_labels = np.array(runs, dtype=np.int64).reshape(len(runs), len(labels))  # also of no runs
+    arrays = {"record": np.array(json.dumps(record)), "labels": labels, "run_labels": run_labels}
+    write_arrays(target, arrays, compress=True)
 
 
 def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
@@ -66,7 +65,7 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
     path : str or Path
         The file, npz or json.
     loss : Loss, optional
-        The loss the estimate was made with, where it was one's own: functions are not saved.
+        The loss the estimate was made with, if it was your own: functions are not saved.
 
     Returns
     -------
@@ -92,28 +91,36 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
         record = _read_npz(source) if kind == ".npz" else json.loads(source.read_text("utf-8"))
     except (ValueError, OSError, KeyError, EOFError) as error:
         raise ValueError(f"The file '{source}' could not be read as {kind}: {error}.") from None
+    wrong = f"The file '{source}' must hold an estimate, saved by Estimate.save"
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
-        raise ValueError(f"The file '{source}' must hold an estimate, saved by Estimate.save.")
-    if record["version"] > _VERSION:
-        raise ValueError(
-            f"The file '{source}' has version {record['version']} of the format; this epluribus reads "
-            f"up to {_VERSION}. Install a newer one."
-        )
-    return _estimate(record, _find_loss(record, loss, source))
+        raise ValueError(f"{wrong}.")
+    try:
+        if record["version"] > _VERSION:
+            raise ValueError(
+                f"The file '{source}' has version {record['version']} of the format; this epluribus "
+                f"reads up to {_VERSION}. Install a newer one."
+            )
+        return _to_estimate(record, _find_loss(record, loss, source))
+    except KeyError as error:
+        raise ValueError(f"{wrong}; it has no {error}.") from None
 
 
 def _check_ending(path: Path) -> str:
     kind = path.suffix.lower()
-    if kind not in _ENDINGS:
+    if kind not in (".npz", ".json"):
         raise ValueError(f"The file '{path}' must end in .npz or .json; it ends in '{kind}'.")
     return kind
 
 
-def _record(estimate: Estimate) -> dict[str, Any]:
+# --- the record ---
+
+
+def _to_record(estimate: Estimate) -> dict[str, Any]:
     """All of the estimate in plain values."""
     record: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, **estimate.to_dict()}
-    record["seconds"] = estimate.seconds
-    record["loss_on_board"] = _is_on_board(estimate.loss, len(estimate.labels))
+    record["seconds"] = estimate.seconds  # not rounded
+    # A user's own loss may have any name, so the name alone does not say where it comes from.
+    record["loss_built_in"] = estimate.loss.name.partition("(")[0] == estimate.loss.family
     record["interrupted"] = estimate.interrupted
     for entry, run in zip(record["runs"], estimate.runs, strict=True):
         entry["seconds"] = run.seconds
@@ -131,64 +138,38 @@ def _read_npz(path: Path) -> dict[str, Any]:
     return record
 
 
-def _estimate(record: dict[str, Any], loss: Loss) -> Estimate:
-    runs = tuple(
-        Run(
-            labels=np.array(entry["labels"], dtype=np.int64),
-            expected_loss=entry["expected_loss"],
-            n_clusters=entry["n_clusters"],
-            start=entry["start"],
-            trace=tuple(Step(value, k) for value, k in entry["trace"]),
-            converged=entry["converged"],
-            seconds=entry["seconds"],
-        )
-        for entry in record["runs"]
-    )
-    return Estimate(
-        labels=np.array(record["labels"], dtype=np.int64),
-        expected_loss=record["expected_loss"],
-        loss=loss,
-        n_draws=record["n_draws"],
-        runs=runs,
-        converged=record["converged"],
-        seconds=record["seconds"],
-        items=None if record["items"] is None else tuple(record["items"]),
-        interrupted=record["interrupted"],
-    )
+def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
+    for entry in (record, *record["runs"]):
+        entry["labels"] = np.array(entry["labels"], dtype=np.int64)
+    for entry in record["runs"]:
+        entry["trace"] = tuple(Step(*step) for step in entry["trace"])
+    # Version 1 did not keep what was asked for: then the defaults are all that can be said.
+    asked = {name: record[name] for name in ("k_min", "k_max", "search") if name in record}
+    record["settings"] = Settings(**asked)
+    record["runs"] = tuple(_make(Run, entry) for entry in record["runs"])
+    record["items"] = None if record["items"] is None else tuple(record["items"])
+    return _make(Estimate, {**record, "loss": loss})
 
 
-# --- the loss ---
-
-
-def _by_name(name: str) -> Loss | None:
-    """The loss on board that prints this name."""
-    match = _WITH_COST.fullmatch(name)
-    if match:
-        return {"binder": losses.binder, "vi": losses.vi}[match[1]](cost=float(match[2]))
-    return losses.get(name) if name in losses.available() else None
-
-
-def _is_on_board(loss: Loss, n_items: int) -> bool:
-    """Whether the name brings back the same loss: it may be one's own, or have a rounded cost."""
-    other = _by_name(loss.name)
-    if other is None:
-        return False
-    points = ((1.0, 3.0, 2.0), (2.0, 7.0, 5.0), (0.5, 11.0, 13.0))
-    return all(
-        np.array_equal(mine, its)
-        for mine, its in zip(loss.tables(n_items), other.tables(n_items), strict=True)
-    ) and all(loss.f0(*point, 20.0) == other.f0(*point, 20.0) for point in points)
+def _make(kind: type[_Kind], record: dict[str, Any]) -> _Kind:
+    """An object whose fields are the entries of the same names; other entries follow from them."""
+    return kind(**{field.name: record[field.name] for field in fields(kind)})
 
 
 def _find_loss(record: dict[str, Any], loss: Loss | None, path: Path) -> Loss:
-    name = record["loss"]
-    found = _by_name(name) if record["loss_on_board"] else loss
+    """The loss of the name in the record, or the one given, if it is not built in."""
+    name, is_old = record["loss"], record["version"] == 1
+    built_in = record["loss_on_board" if is_old else "loss_built_in"]
+    found = losses.get(name) if built_in else loss
     if found is None:
         raise ValueError(
             f"'loss' must be given: the estimate in '{path}' was made with the loss '{name}', whose "
             "functions are not saved."
         )
-    if loss is not None and loss.name != name:
+    # In such a name version 1 rounded the parameters: then only the part before them can agree.
+    rounded = is_old and not built_in and "(" in name
+    end = name.index("(") + 1 if rounded else None
+    if loss is not None and loss.name[:end] != name[:end]:
         raise ValueError(
             f"'loss' must be the one the estimate was made with, '{name}'; got '{loss.name}'."
         )

@@ -1,4 +1,4 @@
-# Files as R writes them; read in test_written_by_r.py. Made with R 4.2.2: cd tests/io/data && Rscript make.R
+# Files as R writes them; read in test_written_by_r.py. Made with R 4.2.2: cd tests/readers/data && Rscript make.R
 z <- matrix(c(1L, 1L, 2L, 2L,
               1L, 1L, 1L, 2L,
               3L, 3L, 2L, 2L,

@@ -1,0 +1,162 @@
+"""The commands that make draws (sample, reproduce, demo) and those that describe the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import epluribus as epl
+from epluribus._files import check_target
+from epluribus.cli._base import (
+    JSON,
+    N_JOBS,
+    SEED,
+    Argument,
+    answer,
+    answer_names,
+    command,
+    completion_script,
+    given,
+    interrupted,
+)
+from epluribus.models.prior import ON_K
+from epluribus.models.read import read_model
+from epluribus.sampling.moves import SCHEDULES
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+_PRIOR = "on the number of components: uniform (default), poisson, geometric or fixed"
+_MOVES = "default, or appendix: the paper's own"
+_AS_PRINTED = "the settings printed in the paper, where others give its results"
+
+
+@command(
+    "draw partitions from the posterior of a model",
+    Argument("model", "the model", choices=("gaussian", "sbm", "lbm")),
+    Argument("file", "file of data; - reads csv from standard input", Path),
+    Argument("--out", "write the draws there (.npz)", Path, required=True),
+    Argument("--n-draws", "draws kept of each chain (default: 1000)", int),
+    Argument("--burn-in", "steps before them (default: a tenth of all)", int),
+    Argument("--thin", "steps from draw to draw (default: one cycle)", int),
+    Argument("--n-chains", "independent chains (default: 2)", int),
+    Argument("--k-max", "largest number of clusters (default: 50)", int),
+    Argument("--prior", _PRIOR, str, "uniform", values=ON_K),
+    Argument("--n-nodes", "number of nodes, for the edges of an sbm", int),
+    Argument("--moves", _MOVES, str, "default", values=SCHEDULES),
+    SEED,
+    Argument("--n-jobs", "threads (default: one per chain, at most all cores)", int),
+    Argument("--checkpoint", "save the run there every minute", Path),
+    Argument("--resume", "continue a checkpoint", Path),
+    JSON,
+)
+def sample(args: Namespace) -> int:
+    """Draw partitions from the posterior of a model of the data in FILE (csv or npy).
+
+    gaussian: one item per line, one number or several; sbm: a square matrix of 0 and 1, or edges in two
+    columns, nodes counted from 0; lbm: a matrix of 0 and 1. Burn-in and thinning count single updates: a
+    sweep over N items is N steps.
+
+    Example: epluribus sample gaussian y.csv --out draws.npz && epluribus summarize draws.npz
+    """
+    check_target(args.out, (".npz",))
+    # Only a network has nodes; the model would not know the argument.
+    options = given(args, "prior", "k_max")
+    if args.n_nodes is not None:
+        if args.model != "sbm":
+            raise ValueError(
+                f"'--n-nodes' is for the model 'sbm'; got '{args.model}'. Leave it out."
+            )
+        options["n_nodes"] = args.n_nodes
+    trace = epl.sample(
+        read_model(args.model, args.file, **options),
+        rng=args.seed,
+        progress=not args.json,
+        **given(args, "n_draws", "burn_in", "thin", "n_chains", "moves", "n_jobs"),
+        **given(args, "checkpoint", "resume"),
+    )
+    trace.save(args.out)
+    answer(args, trace.to_dict(), f"{trace}\n  draws written to {args.out}")
+    return interrupted("the draws so far are written") if trace.interrupted else 0
+
+
+@command(
+    "carry out one of the paper's three applications",
+    Argument("study", "which one", choices=("galaxies", "congress", "blogs")),
+    Argument("--data", "folder with the French blogs (default: EPLURIBUS_DATA, or fetched)", Path),
+    Argument("--out", "folder (default: epluribus-STUDY)", Path),
+    Argument("--quick", "short chains: seconds, not minutes", bool),
+    Argument("--as-printed", _AS_PRINTED, bool),
+    Argument("--seed", "seed (default: 1)", int, 1),
+    N_JOBS,
+    JSON,
+)
+def reproduce(args: Namespace) -> None:
+    """Carry out one of the paper's three applications.
+
+    From the data to draws, optimal partitions, tables and pictures, with each fact that the paper states
+    beside ours. It writes a folder with summary.md, labels.csv, draws.npz and the pictures.
+
+    Example: epluribus reproduce congress --out votes
+    """
+    # Here, so that other commands start without the studies.
+    from epluribus.studies.study import check_folder
+
+    # Before the work, which takes minutes.
+    folder = check_folder(args.out or Path(f"epluribus-{args.study}"))
+    options = given(args, "data", "quick", "as_printed", "n_jobs")
+    study = epl.studies.reproduce(args.study, rng=args.seed, progress=not args.json, **options)
+    files = [path.name for path in study.write(folder)]
+    # A fact as a mapping from the heading of the table to its cell.
+    facts = [dict(zip(study.facts.head, map(str, row), strict=True)) for row in study.facts.rows]
+    data = {"study": study.name, "facts": facts, "folder": str(folder), "files": files}
+    answer(args, data, f"{study}\n\nWritten to {folder}: {', '.join(files)}")
+
+
+@command(
+    "a first look, in seconds: galaxies clustered by velocity",
+    Argument("--out", "folder (default: epluribus-demo)", Path, Path("epluribus-demo")),
+)
+def demo(args: Namespace) -> None:
+    """Sample partitions of the built-in galaxies, find the best one, write pictures and a summary.
+
+    It is the short setting of 'reproduce galaxies'.
+
+    Example: epluribus demo --out first-look
+    """
+    from epluribus.studies._galaxies import run_demo
+
+    print(run_demo(args.out, progress=True))
+
+
+@command("names of the losses, with a line on each", JSON)
+def losses(args: Namespace) -> None:
+    """Names of the losses that --loss takes, with a line on each.
+
+    Example: epluribus losses
+    """
+    answer_names(args, epl.losses.describe())
+
+
+@command("names of the data sets, with a line on each", JSON)
+def datasets(args: Namespace) -> None:
+    """Names of the data of the paper's applications, with a line on each.
+
+    'epluribus reproduce NAME' analyzes them; in Python epl.datasets loads them.
+
+    Example: epluribus datasets
+    """
+    answer_names(args, epl.datasets.describe())
+
+
+@command(
+    "print a script that completes commands in the shell",
+    Argument("shell", "which shell", choices=("bash", "zsh", "tcsh")),
+)
+def completion(args: Namespace) -> None:
+    """Print a script that completes commands and options with the tab key.
+
+    Example, in ~/.bashrc: eval "$(epluribus completion bash)"; in ~/.zshrc, after compinit:
+    eval "$(epluribus completion zsh)"
+    """
+    print(completion_script(args.shell))

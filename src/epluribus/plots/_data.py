@@ -1,0 +1,271 @@
+"""The data, colored by cluster: one column, two, or every two of several."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._text import count
+from epluribus.plots._names import halo, legend_beside, place_over_items
+from epluribus.plots._shared import check_axes, cluster_colors, get_axes, read_data, read_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from epluribus._typing import IntArray, LabelsLike
+    from epluribus.estimate import Estimate
+
+__all__ = ["bin_edges", "draw_points", "histogram", "pairs", "scatter", "stack_bars"]
+
+_MARKERS = "os^Dvp>X<Ph"
+"""Shapes of points: with eleven of them and seven safe colors, neighbors in the list differ in both."""
+_LISTED = 12
+"""Clusters up to which the legend of a histogram fits into it."""
+_COLUMNS = 10
+"""Columns at most: beyond, panels are too small to read."""
+
+
+def histogram(
+    values: ArrayLike,
+    best: Estimate | LabelsLike,
+    *,
+    bins: int | str | ArrayLike | None = None,
+    ax: Any = None,
+) -> Any:
+    """Histogram of one value per item, stacked and colored by cluster, with a tick for each item.
+
+    Clusters have the names and colors they have in all pictures; the legend lists them from left to
+    right, beside the Axes if there are more than 12.
+
+    Parameters
+    ----------
+    values : array_like of shape (n_items,)
+        One number per item.
+    best : Estimate or array_like of shape (n_items,)
+        The partition.
+    bins : int, str or array_like, optional
+        Number of bars, or a rule or edges as `numpy.histogram_bin_edges` takes them. By default 15 to
+        60 bars, more for more items (Freedman and Diaconis).
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    See Also
+    --------
+    scatter : for two values per item.
+    pairs : for more.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> ax = epl.plots.histogram([5.1, 0.2, 5.3, 0.1], ["right", "left", "right", "left"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['left: 2 items', 'right: 2 items']
+    """
+    data = read_data(values, argument="values")
+    if data.shape[1] != 1:
+        other = "scatter" if data.shape[1] == 2 else "pairs"
+        raise ValueError(
+            f"'values' must hold one number per item; got shape {np.shape(values)}. "
+            f"Use epluribus.plots.{other}."
+        )
+    y = data[:, 0]
+    labels, names = read_partition(best, y.size)
+    many = len(names) > _LISTED
+    ax = get_axes(
+        ax, (5.5 + 1.4 * many * -(-len(names) // 15), 3.6)
+    )  # room for columns of 15 names
+    # Clusters from left to right, so that the legend follows the axis; colors go with the names.
+    order = np.argsort([y[labels == g].mean() for g in range(len(names))]).tolist()
+    palette = cluster_colors(len(names))
+    colors = {g: palette[g] for g in order}
+    legend = [f"{names[g]}: {count(int((labels == g).sum()), 'item')}" for g in order]
+    stack_bars(ax, y, labels, colors, bins=bin_edges(y, labels, bins), label=legend)
+    for g, color in colors.items():
+        own = y[labels == g]
+        ax.plot(own, np.full(own.size, -0.02), "|", color=color, clip_on=False,
+                transform=ax.get_xaxis_transform(), markersize=7)  # fmt: skip
+    ax.tick_params(axis="x", pad=9)  # numbers below the ticks of the items
+    ax.set_ylabel("items")
+    ax.spines[["top", "right"]].set_visible(False)
+    if many:
+        legend_beside(ax, *ax.get_legend_handles_labels())
+    else:
+        ax.legend(frameon=False, title="cluster")
+    return ax
+
+
+def bin_edges(
+    values: NDArray[np.float64], labels: IntArray, bins: Any = None, most: int = 60
+) -> NDArray[np.float64]:
+    """Edges of the bars of a histogram: what NumPy makes of `bins`, by default 15 to `most` bars.
+
+    The default is the rule of Freedman & Diaconis (1981, doi:10.1007/BF01025868), 2 IQR / n^(1/3) wide,
+    for the distances to the medians of the clusters: clusters far apart would make bars too wide.
+    """
+    if bins is None:
+        medians = np.array([np.median(values[labels == g]) for g in range(labels.max() + 1)])
+        quartiles = np.percentile(values - medians[labels], [25, 75])
+        width = 2 * np.ptp(quartiles) / np.cbrt(values.size)
+        # 1e-300: equal values have no range to divide by.
+        bins = int(max(np.ceil(np.ptp(values) / max(width, np.ptp(values) / most, 1e-300)), 15))
+    return np.asarray(np.histogram_bin_edges(values, bins))
+
+
+def stack_bars(
+    ax: Any, values: NDArray[Any], labels: IntArray, colors: dict[int, Any], **options: Any
+) -> None:
+    """A histogram with bars stacked by cluster, in the order of `colors` from the bottom up."""
+    groups = [values[labels == g] for g in colors]
+    ax.hist(groups, stacked=True, color=list(colors.values()), **options)
+
+
+def scatter(X: ArrayLike, best: Estimate | LabelsLike, *, ax: Any = None) -> Any:
+    """Items as points; each cluster has a color, a shape and its name in the middle.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_items, 2)
+        Two numbers for each item.
+    best : Estimate or array_like of shape (n_items,)
+        The partition.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    See Also
+    --------
+    pairs : for more columns.
+    histogram : for one.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> ax = epl.plots.scatter([[0, 0], [0, 1], [5, 5]], ["a", "a", "b"])
+    >>> [text.get_text() for text in ax.texts]
+    ['a', 'b']
+    """
+    data = read_data(X)
+    if data.shape[1] != 2:
+        other = "histogram" if data.shape[1] == 1 else "pairs"
+        raise ValueError(
+            f"'X' must have 2 columns; got shape {np.shape(X)}. Use epluribus.plots.{other}."
+        )
+    labels, names = read_partition(best, len(data))
+    ax = get_axes(ax, (5.5, 4.6))
+    draw_points(ax, data, labels, dict(enumerate(names)), cluster_colors(len(names)))
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def draw_points(
+    ax: Any,
+    data: NDArray[Any],
+    labels: IntArray,
+    names: dict[int, str],
+    colors: Sequence[Any],
+    *,
+    size: float | None = None,
+    font_size: float = 10,
+) -> None:
+    """The clusters in `names` as points; a name that is not empty is written over one of its items."""
+    area = size if size is not None else float(np.clip(6000 / len(data), 5, 36))
+    rim = 0.25 if area > 12 else 0.05  # a wide one would hide the color of a small point
+    for g in names:
+        x, y = data[labels == g].T
+        ax.scatter(x, y, s=area, color=colors[g], marker=_MARKERS[g % len(_MARKERS)],
+                   edgecolors="#303030", linewidths=rim, zorder=2)  # fmt: skip
+    named = {g: name for g, name in names.items() if name}
+    for g, (x, y) in zip(named, place_over_items(ax, data, labels, list(named)), strict=True):
+        ax.annotate(named[g], (x, y), (0, 0.7 * font_size), textcoords="offset points",
+                    ha="center", va="center", fontsize=font_size, fontweight="bold",
+                    path_effects=halo(2.5), zorder=4)  # fmt: skip
+
+
+def pairs(
+    X: ArrayLike,
+    best: Estimate | LabelsLike,
+    *,
+    names: Sequence[str] | None = None,
+    axes: Any = None,
+) -> Any:
+    """Every two columns as a scatter plot below the diagonal, each column as histograms on it.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_items, n_columns)
+        At most 10 columns.
+    best : Estimate or array_like of shape (n_items,)
+        The partition.
+    names : sequence of str, optional
+        Names of the columns; by default those of a data frame, or x0, x1, ...
+    axes : array of n_columns x n_columns matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    ndarray of matplotlib Axes, shape (n_columns, n_columns)
+        Those above the diagonal are empty; the legend is in the upper right corner.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> axes = epl.plots.pairs([[0, 0, 1], [0, 1, 2], [5, 5, 5]], [0, 0, 1])
+    >>> axes.shape, axes[2, 0].get_xlabel(), axes[2, 0].get_ylabel()
+    ((3, 3), 'x0', 'x2')
+    """
+    data = read_data(X)
+    labels, clusters = read_partition(best, len(data))
+    k, d = len(clusters), data.shape[1]
+    if not 2 <= d <= _COLUMNS:
+        way_out = "Use epluribus.plots.histogram." if d == 1 else "Choose some of the columns."
+        raise ValueError(f"'X' must have 2 to {_COLUMNS} columns; got {d}. {way_out}")
+    if names is None:
+        names = [str(name) for name in getattr(X, "columns", [f"x{j}" for j in range(d)])]
+    if len(names) != d:
+        raise ValueError(f"'names' must have one name for each of {d} columns; got {len(names)}.")
+    axes = check_axes(axes, (d, d), (1.2 + 1.75 * d, 0.6 + 1.65 * d))
+    colors = cluster_colors(k)
+    size = float(np.clip(2500 / len(data), 4, 16))
+    for i, j in np.ndindex(d, d):
+        ax = axes[i, j]
+        if j > i:
+            ax.set_axis_off()
+        elif i == j:
+            edges = bin_edges(data[:, i], labels, most=25)
+            stack_bars(ax, data[:, i], labels, dict(enumerate(colors)), bins=edges)
+            ax.set_yticks([])
+        else:  # without names: the panels are small, and there is a legend
+            draw_points(ax, data[:, [j, i]], labels, dict.fromkeys(range(k), ""), colors, size=size)
+        ax.spines[["top", "right"]].set_visible(False)
+        # Names and numbers of the axes at the border of the figure only.
+        if i == d - 1:
+            ax.set_xlabel(names[j])
+        else:
+            ax.tick_params(labelbottom=False)
+        if j == 0 and i > 0:
+            ax.set_ylabel(names[i])
+        elif j > 0:
+            ax.tick_params(labelleft=False)
+    legend = axes[0, -1].legend(
+        axes[1, 0].collections[:k], clusters, title="cluster", frameon=False, loc="upper right",
+        fontsize=9, ncols=1 + (k - 1) // 8, markerscale=(36 / size) ** 0.5, borderaxespad=0.0,
+        handletextpad=0.2, columnspacing=0.8,
+    )  # fmt: skip
+    legend.set_in_layout(d == 2)  # with more columns the panels beside it are empty
+    return axes

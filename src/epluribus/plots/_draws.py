@@ -1,0 +1,162 @@
+"""The draws beside the estimate: their numbers of clusters, and their losses one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus.engine import draw_losses
+from epluribus.estimate import read_best
+from epluribus.plots._shared import check_order, cluster_colors, get_axes
+from epluribus.uncertainty import n_clusters_posterior
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._typing import DrawsLike, LabelsLike, LossLike
+    from epluribus.estimate import Estimate
+
+__all__ = ["loss_trace", "n_clusters"]
+
+_WINDOW = 0.05
+"""Share of a chain that the running mean is taken over: long enough to smooth, short enough to follow."""
+
+
+def n_clusters(
+    draws: DrawsLike, best: Estimate | LabelsLike | None = None, *, ax: Any = None
+) -> Any:
+    """Bar chart of the posterior of the number of clusters.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    best : Estimate or array_like of shape (n_items,), optional
+        Its number of clusters is marked.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    See Also
+    --------
+    epluribus.uncertainty.n_clusters_posterior : the numbers.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> ax = epl.plots.n_clusters([[0, 0, 1], [0, 1, 2], [0, 1, 1], [0, 1, 2]])
+    >>> [(bar.get_center()[0].item(), bar.get_height().item()) for bar in ax.patches]
+    [(2.0, 0.5), (3.0, 0.5)]
+    """
+    check_order("n_clusters(draws, best)", best, draws)
+    found = n_clusters_posterior(draws, best)
+    values, marked = found.values, found.estimate
+    ax = get_axes(ax)
+    colors = ["#0072B2" if value != marked else "#E69F00" for value in values]
+    ax.bar(values, found.probabilities, width=0.8, color=colors)
+    if marked is not None:
+        ax.set_ylim(0.0, 1.15 * found.probabilities.max())  # room for the words above the bars
+        ax.axvline(marked, color="#E69F00", linestyle=":", linewidth=1.5)
+        ax.annotate(f"estimate: {marked}", (marked, 1.0), xycoords=("data", "axes fraction"),
+                    xytext=(4, -4), textcoords="offset points", va="top", color="#8a5a00")  # fmt: skip
+        if marked not in values:
+            ax.set_xlim(min(values[0], marked) - 0.6, max(values[-1], marked) + 0.6)
+    if values.size <= 20:
+        ax.set_xticks(values)
+    ax.set(xlabel="number of clusters", ylabel="posterior probability")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def loss_trace(
+    best: Estimate | LabelsLike, draws: DrawsLike, *, loss: LossLike | None = None, ax: Any = None
+) -> Any:
+    """Loss of the estimate against each draw, with a running mean of each chain.
+
+    Chains stand side by side; in each the axis counts its own draws, from 0.
+
+    A trend means that the burn-in is too short, chains at different heights that they do not agree, and
+    a running mean that jumps between levels that there are several modes.
+
+    Parameters
+    ----------
+    best : Estimate or array_like of shape (n_items,)
+        The partition.
+    draws : Draws or array_like of shape (n_draws, n_items) or (n_chains, n_draws, n_items)
+        The posterior sample.
+    loss : str or Loss, optional
+        By default the loss that `best` was made for, "vi" for plain labels.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    See Also
+    --------
+    epluribus.expected_loss : with ``per_draw=True``, the numbers.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> ax = epl.plots.loss_trace([0, 0, 1], [[0, 0, 1], [0, 1, 1], [0, 0, 1]], loss="binder")
+    >>> ax.lines[0].get_ydata().tolist()
+    [0.0, 2.0, 0.0]
+    """
+    check_order("loss_trace(best, draws)", best, draws)
+    labels, sample, chosen = read_best(best, draws, loss)
+    distinct = draw_losses(labels, sample, chosen)  # one for each distinct partition
+    mean = sample.mean(distinct)
+    ax = get_axes(ax, (7.0, 3.2))
+    begin = 0
+    ticks: dict[int, str] = {}
+    for chain, color in enumerate(cluster_colors(sample.n_chains)):
+        own = distinct[sample.index[sample.chains == chain]]
+        x = np.arange(begin, begin + own.size)
+        ax.plot(x, own, color=color, linewidth=0.5, alpha=0.4)
+        ax.plot(x, _running_mean(own), color=color, linewidth=1.8, label=f"chain {chain}")
+        if chain:
+            ax.axvline(begin - 0.5, color="#b0b0b0", linewidth=0.8)
+        if sample.n_chains > 1:
+            name = f"chain {chain}" if sample.n_chains <= 8 else str(chain)
+            ax.text(x.mean(), 1.01, name, transform=ax.get_xaxis_transform(), ha="center",
+                    va="bottom", fontsize=9)  # fmt: skip
+        ticks |= {begin + at: str(at) for at in _ticks(own.size, sample.n_chains)}
+        begin += own.size
+    ax.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean {mean:.3g}")
+    ax.annotate(f"mean {mean:.3g}", (1.0, mean), xycoords=("axes fraction", "data"), xytext=(3, 0),
+                textcoords="offset points", va="center", fontsize=9)  # fmt: skip
+    ax.set(xlim=(-0.5, begin - 0.5), ylabel=f"loss to the estimate ({chosen.name})")
+    ax.set_xticks(list(ticks), list(ticks.values()))
+    ax.set_xlabel("draw" if sample.n_chains == 1 else "draw of the chain")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _ticks(n_draws: int, n_chains: int) -> list[int]:
+    """Round numbers of draws, fewer for more chains, none near the next chain."""
+    from matplotlib.ticker import MaxNLocator
+
+    room = max(8 // n_chains, 1)
+    found = MaxNLocator(room, integer=True, steps=[1, 2, 2.5, 5, 10]).tick_values(0, n_draws)
+    # A number near the end of a chain would run into the 0 of the next.
+    end = n_draws if n_chains == 1 else (1 - 0.08 * min(n_chains, 6)) * n_draws
+    return [int(at) for at in found if 0 <= at < end]
+
+
+def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean of the values around each, fewer at the ends."""
+    half = int(_WINDOW * values.size / 2)
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    at = np.arange(values.size)
+    low, high = np.maximum(at - half, 0), np.minimum(at + half + 1, values.size)
+    return np.asarray((total[high] - total[low]) / (high - low))

@@ -1,0 +1,178 @@
+"""A map of the draws themselves: near each other where their loss is small.
+
+Classical scaling: with D the matrix of losses and C = I - 1/n the centering matrix, the places are the
+first two eigenvectors of -C D^2 C / 2 (squares taken entry by entry), times the roots of their
+eigenvalues.
+
+Torgerson, W. S. (1952). Multidimensional scaling: I. Theory and method. Psychometrika 17, 401-419.
+doi:10.1007/BF02288916
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus.estimate import read_best
+from epluribus.losses.values import loss_values
+from epluribus.partition import as_labels
+from epluribus.plots._names import text_color
+from epluribus.plots._shared import check_order, cluster_colors, even_steps, get_axes
+from epluribus.uncertainty import Modes
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
+    from epluribus.estimate import Estimate
+    from epluribus.losses.base import Loss
+
+__all__ = ["partition_map"]
+
+_SHOWN = 400
+"""Draws shown at most: the losses between all of them are computed."""
+
+
+def partition_map(
+    draws: DrawsLike,
+    best: Estimate | LabelsLike,
+    modes: Modes | ArrayLike | None = None,
+    *,
+    loss: LossLike | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draws as points whose distances are, as well as the plane allows, the losses between them.
+
+    Larger points are partitions drawn more often. Colors stand for the nearest mode or, without modes,
+    for the number of clusters. The axes say how much of the spread they show. A few draws far from all
+    others would leave the picture empty: they stand at its border, with a ring.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample; of more than 400 draws, 400 are shown, evenly spaced.
+    best : Estimate or array_like of shape (n_items,)
+        The partition, shown as a star.
+    modes : Modes or array_like of shape (n_modes, n_items), optional
+        What `epluribus.modes` found, shown as numbered discs.
+    loss : str or Loss, optional
+        By default the loss that `best` was made for, "vi" for plain labels.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> draws = epl.Draws([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2]])
+    >>> ax = epl.plots.partition_map(draws, [0, 0, 1, 1])
+    >>> ax.collections[0].get_offsets().shape
+    (3, 2)
+    """
+    check_order("partition_map(draws, best)", best, draws)
+    labels, sample, chosen = read_best(best, draws, loss)
+    found = [] if modes is None else list(modes.labels if isinstance(modes, Modes) else modes)  # type: ignore[arg-type]
+    marked = [labels, *(as_labels(mode, sample.n_items, "modes") for mode in found)]
+    if sample.n_distinct > _SHOWN:
+        sample = sample[even_steps(sample.n_draws, _SHOWN)]
+    n = sample.n_distinct
+    # First the n draws, then the estimate, then the modes.
+    distances = _distances(np.vstack([sample.distinct.astype(np.int64), marked]), chosen)
+    places, explained = _scale(distances)
+    draws_at, far = _bring_near(places[:n], places[n:])
+    ax = get_axes(ax, (5.6, 4.4))
+    size = 14 + 900 * np.sqrt(sample.shares / n)  # the area grows with the root of the share
+    if found:
+        nearest = distances[:n, n + 1 :].argmin(axis=1)
+        _draw_by_mode(ax, draws_at, size, nearest, places[n + 1 :])
+    else:
+        clusters = sample.distinct.max(axis=1).astype(np.int64) + 1
+        _draw_by_n_clusters(ax, draws_at, size, clusters)
+    if far.any():
+        ax.scatter(*draws_at[far].T, s=60, facecolors="none", edgecolors="black", linewidths=0.8,
+                   zorder=2, label="farther out")  # fmt: skip
+    # The star is larger than the disc of a mode, which may lie on it.
+    ax.scatter(*places[n], s=900 if found else 260, marker="*", color="black", edgecolors="white",
+               linewidths=1.2, zorder=3, label="estimate")  # fmt: skip
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.locator_params(nbins=7)
+    ax.set_xlabel(f"first direction: {100 * explained[0]:.0f} % of the spread ({chosen.name})")
+    ax.set_ylabel(f"second direction: {100 * explained[1]:.0f} %")
+    ax.spines[["top", "right"]].set_visible(False)
+    legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=6,
+                       borderaxespad=0.2, handletextpad=0.2, columnspacing=1.0)  # fmt: skip
+    for handle in legend.legend_handles:  # the last is the star
+        handle.set(sizes=[160 if handle is legend.legend_handles[-1] else 80], alpha=1.0)
+    return ax
+
+
+def _bring_near(
+    places: NDArray[np.float64], marked: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Places with those far outside of the middle 98 % moved to the border, and which these are.
+
+    What is `marked` is always inside.
+    """
+    low, high = np.percentile(places, [1, 99], axis=0)
+    # Half as much again on each side; a tenth of the longer side if all are on a line.
+    reach = np.maximum(high - low, 0.1 * (high - low).max())
+    low = np.minimum(low - 0.5 * reach, marked.min(axis=0))
+    high = np.maximum(high + 0.5 * reach, marked.max(axis=0))
+    near = np.clip(places, low, high)
+    return near, (near != places).any(axis=1)
+
+
+def _draw_by_mode(
+    ax: Any, places: NDArray[Any], size: NDArray[Any], nearest: IntArray, modes_at: NDArray[Any]
+) -> None:
+    """Draws in the color of their mode, modes as numbered discs."""
+    colors = cluster_colors(len(modes_at))
+    for mode, color in enumerate(colors):
+        own = nearest == mode
+        ax.scatter(*places[own].T, s=size[own], color=color, alpha=0.45, linewidths=0, zorder=2,
+                   label=f"mode {mode}")  # fmt: skip
+    for mode, ((x, y), color) in enumerate(zip(modes_at, colors, strict=True)):
+        ax.scatter(x, y, s=170, color=color, edgecolors="black", linewidths=1, zorder=4)
+        ax.text(x, y, str(mode), ha="center", va="center_baseline", fontsize=10,
+                fontweight="bold", color=text_color(color), zorder=6)  # fmt: skip
+
+
+def _draw_by_n_clusters(
+    ax: Any, places: NDArray[np.float64], size: NDArray[np.float64], clusters: IntArray
+) -> None:
+    """Draws in the color of their number of clusters, with a scale."""
+    from matplotlib.colors import BoundaryNorm
+
+    low, high = int(clusters.min()), int(clusters.max())
+    # One step of color for each number of clusters, and a tick in the middle of each, at most 13.
+    norm = BoundaryNorm(np.arange(low, high + 2) - 0.5, 256, extend="neither")
+    points = ax.scatter(*places.T, s=size, c=clusters, cmap="viridis", norm=norm, alpha=0.7,
+                        linewidths=0, zorder=2)  # fmt: skip
+    ticks = np.arange(low, high + 1, 1 + (high - low) // 12)
+    ax.figure.colorbar(points, ax=ax, label="number of clusters", ticks=ticks, shrink=0.8)
+
+
+def _distances(rows: IntArray, loss: Loss) -> NDArray[np.float64]:
+    """Losses between all rows; for a loss with unequal costs, the mean of both directions."""
+    table = np.ascontiguousarray(rows.T.astype(np.min_scalar_type(int(rows.max()))))
+    matrix = np.array([loss_values(row, table, loss) for row in rows])
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def _scale(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Places in the plane, and the share of the positive eigenvalues of each axis."""
+    n = len(distances)
+    center = np.eye(n) - 1.0 / n
+    values, vectors = np.linalg.eigh(-0.5 * center @ distances**2 @ center)
+    # Largest first. Losses are not distances in a plane: some eigenvalues may be negative.
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    two = vectors[:, :2] * np.sqrt(values[:2])
+    # The sign of an eigenvector is arbitrary: the first point is made to be left and low.
+    two *= np.where(two[0] > 0, -1.0, 1.0)
+    return two, values[:2] / max(float(values.sum()), np.finfo(np.float64).tiny)

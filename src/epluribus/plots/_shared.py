@@ -1,0 +1,196 @@
+"""What the figures share: Axes and colors, and how partitions, data and networks are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._validate import need
+from epluribus.draws import Draws
+from epluribus.estimate import Estimate
+from epluribus.partition import as_labels
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from epluribus._typing import IntArray, LabelsLike
+
+__all__ = [
+    "as_matrix", "check_axes", "check_order", "cluster_colors", "cluster_edges", "draw_cuts",
+    "even_steps", "get_axes", "import_pyplot", "new_figure", "read_data", "read_partition",
+    "size_in_points",
+]  # fmt: skip
+
+_OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
+"""Okabe & Ito (2008): distinct for all kinds of color vision. Their black is kept for lines."""
+
+_TWENTY = (
+    "#4363d8", "#f58231", "#3cb44b", "#e6194b", "#42d4f4", "#f032e6", "#ffe119", "#000075",
+    "#bfef45", "#800000", "#469990", "#fabed4", "#9a6324", "#911eb4", "#aaffc3", "#808000",
+    "#dcbeff", "#ffd8b1", "#a9a9a9", "#404040",
+)  # fmt: skip
+"""Trubetskoy's list of colors that differ most from each other, without the palest ones."""
+
+_THIRTY = (
+    "#117788", "#ee8899", "#ffdd11", "#553333", "#22aa00", "#cc22ff", "#ddddff", "#88bbbb",
+    "#224466", "#bb1144", "#8888bb", "#224400", "#ff8811", "#ffccbb", "#886677", "#556655",
+    "#449977", "#aaaa66", "#ff88ee", "#66aaff", "#bb6655", "#004444", "#ccee88", "#7700aa",
+    "#66eecc", "#991100", "#1144ff", "#ee1199", "#777700", "#3377bb",
+)  # fmt: skip
+"""The thirty colors whose smallest difference (CIEDE2000; 17.1) is largest.
+
+They were chosen by exchanges, from farthest-first starts, among 16 levels each of red, green and blue,
+without very dark and very pale colors. A difference as seen with deuteranopia (Machado et al. 2009)
+counted 1.7 times; the smallest of these is 10.1.
+"""
+
+_CUT = "#D55E00"
+"""Color of the lines between clusters: it shows on the blues and the grays of matrices."""
+
+# --- figures and Axes ---
+
+
+def import_pyplot() -> Any:
+    """matplotlib.pyplot, or an error that names the extra."""
+    return need("matplotlib.pyplot", "plots", "A picture")
+
+
+def get_axes(
+    ax: Any, figsize: tuple[float, float] = (5.5, 3.6), layout: str = "constrained"
+) -> Any:
+    """The given Axes, or those of a new figure; the layout "compressed" suits square pictures."""
+    return import_pyplot().subplots(figsize=figsize, layout=layout)[1] if ax is None else ax
+
+
+def check_axes(
+    axes: Any, shape: tuple[int, ...], figsize: tuple[float, float], layout: str = "constrained"
+) -> Any:
+    """The given Axes as an array of this shape, or those of a new figure."""
+    if axes is None:
+        rows, columns = shape if len(shape) == 2 else (1, *shape)
+        figure = import_pyplot().figure(figsize=figsize, layout=layout)
+        return figure.subplots(rows, columns, squeeze=False).reshape(shape)
+    given = np.asarray(axes)
+    if given.size != np.prod(shape):
+        raise ValueError(
+            f"'axes' must hold {' x '.join(map(str, shape))} Axes; got {given.size}. "
+            "Leave it out for a new figure."
+        )
+    return given.reshape(shape)
+
+
+def new_figure(
+    figsize: tuple[float, float], n_rows: int = 1, n_columns: int = 1
+) -> tuple[Any, Any]:
+    """A Figure that pyplot does not keep, to be written to files, and its Axes (an array if several)."""
+    import_pyplot()  # where matplotlib is missing, the error names the extra
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=figsize, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(n_rows, n_columns)
+
+
+def size_in_points(ax: Any) -> NDArray[np.float64]:
+    """Width and height of the Axes in points, the unit of font sizes."""
+    return np.array([ax.bbox.width, ax.bbox.height]) * 72 / ax.figure.dpi
+
+
+def draw_cuts(ax: Any, rows: IntArray, columns: IntArray, width: float = 0.7) -> None:
+    """Lines between clusters: across at these rows, down at these columns."""
+    for places, draw in ((rows, ax.axhline), (columns, ax.axvline)):
+        for place in places:
+            draw(place, color=_CUT, linewidth=width)
+
+
+# --- colors ---
+
+
+def cluster_colors(k: int) -> list[Any]:
+    """Colors that can be told apart, up to thirty; beyond, hues go on by the golden angle."""
+    for colors in (_OKABE_ITO, _TWENTY, _THIRTY):
+        if k <= len(colors):
+            return list(colors[:k])
+    import colorsys
+
+    # 0.381966 of the circle: no hue comes near an earlier one. Three levels of lightness in turn.
+    more = [
+        colorsys.hls_to_rgb(0.381966 * i % 1.0, (0.42, 0.62, 0.3)[i % 3], 0.65)
+        for i in range(len(_THIRTY), k)
+    ]
+    return [*_THIRTY, *more]
+
+
+# --- partitions ---
+
+
+def read_partition(
+    best: Estimate | LabelsLike, n_items: int | None = None, argument: str = "best"
+) -> tuple[IntArray, list[str]]:
+    """Clusters 0, 1, ... in the order of the user's labels, and these labels as text."""
+    given = best.labels if isinstance(best, Estimate) else best
+    codes = as_labels(given, n_items, argument)
+    raw = np.asarray(given)
+    if isinstance(raw.flat[0], Mapping | Set):  # clusters given as sets of items have no names
+        raw = codes
+    own = raw.ravel()[np.unique(codes, return_index=True)[1]]
+    order = np.argsort(own, kind="stable")
+    # Integers that came as floats are written without their ".0".
+    names = [str(int(x)) if isinstance(x, float | np.floating) else str(x) for x in own[order]]
+    return np.argsort(order)[codes], names
+
+
+def check_order(call: str, best: Any, draws: Any) -> None:
+    """Refuse an estimate and draws in the wrong order; `call` shows the right one, as in the message."""
+    if isinstance(draws, Estimate) or isinstance(best, Draws):
+        plot, _, arguments = call.partition("(")
+        first, second = "estimate", "draws"
+        if arguments.startswith("draws"):
+            first, second = second, first
+        raise TypeError(f"plots.{plot} takes the {first} first, then the {second}: {call}.")
+
+
+def cluster_edges(sizes: IntArray) -> IntArray:
+    """Where clusters of these sizes, side by side, begin and end."""
+    return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def even_steps(n: int, most: int) -> IntArray:
+    """At most this many of the numbers 0 to n - 1, evenly spaced: all of them if there are fewer."""
+    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
+
+
+# --- data and networks ---
+
+
+def read_data(values: ArrayLike, n_items: int | None = None, argument: str = "X") -> NDArray[Any]:
+    """Numbers as a matrix with one row per item; a flat array is one column."""
+    data = np.asarray(values, dtype=np.float64)
+    data = data[:, None] if data.ndim == 1 else data
+    if data.ndim != 2 or 0 in data.shape or (n_items is not None and len(data) != n_items):
+        rows = "n_items" if n_items is None else n_items
+        raise ValueError(
+            f"'{argument}' must have one row for each item, shape ({rows}, n_columns); "
+            f"got shape {np.shape(values)}."
+        )
+    if not np.isfinite(data).all():
+        raise ValueError(
+            f"'{argument}' must hold finite numbers; got {int((~np.isfinite(data)).sum())} that are "
+            "missing or infinite. Leave these items out, also of the partition."
+        )
+    return data
+
+
+def as_matrix(network: Any) -> Any:
+    """An array, from one, from a sparse matrix, or from a networkx graph: 1 where there is an edge."""
+    if hasattr(network, "toarray"):
+        return network.toarray()
+    if hasattr(network, "is_directed") and hasattr(network, "edges"):
+        networkx = need("networkx", "networks", "A graph")
+        # Without a weight each edge counts 1; parallel edges of a multigraph add up.
+        counts = networkx.to_numpy_array(network, nodelist=list(network.nodes), weight=None)
+        return (counts != 0).astype(np.int64)
+    return np.asarray(network)

@@ -1,0 +1,221 @@
+"""Two partitions of the same items: how clusters flow into each other, and a table of counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus.plots._names import place_along
+from epluribus.plots._shared import cluster_colors, get_axes, read_partition, size_in_points
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._typing import IntArray, LabelsLike
+    from epluribus.estimate import Estimate
+
+__all__ = ["alluvial", "contingency"]
+
+_GAP = 0.25
+"""Part of the height left between clusters, all gaps together."""
+_BAR = 0.035
+"""Width of the bars, as a share of the distance between them."""
+_LETTER = 0.065
+"""Width of a letter of 8 points, in inches."""
+
+
+def _count_shared(
+    a: Estimate | LabelsLike, b: Estimate | LabelsLike, titles: tuple[str, str]
+) -> tuple[IntArray, list[str], list[str]]:
+    """Items in each cluster of `a` (rows) and of `b` (columns), and the names of both."""
+    if len(titles) != 2:
+        raise ValueError(f"'titles' must be two words; got {titles!r}.")
+    rows, row_names = read_partition(a, argument="a")
+    columns, column_names = read_partition(b, rows.size, "b")
+    table = np.zeros((len(row_names), len(column_names)), dtype=np.int64)
+    np.add.at(table, (rows, columns), 1)
+    return table, row_names, column_names
+
+
+def alluvial(
+    a: Estimate | LabelsLike,
+    b: Estimate | LabelsLike,
+    *,
+    titles: tuple[str, str] = ("a", "b"),
+    font_size: float = 8,
+    ax: Any = None,
+) -> Any:
+    """Clusters of two partitions as bars, left and right, with bands for the items they share.
+
+    Bands have the color of the cluster on the left. Clusters are placed so that few bands cross.
+    Beside each bar stand its name and, in brackets, its size.
+
+    Parameters
+    ----------
+    a, b : Estimate or array_like of shape (n_items,)
+        Two partitions of the same items.
+    titles : (str, str), default ("a", "b")
+        Written above the bars.
+    font_size : float, default 8
+        Font size of the names of the clusters.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> ax = epl.plots.alluvial(["x", "x", "y", "y"], [0, 0, 0, 1])
+    >>> [text.get_text() for text in ax.texts]
+    ['x (2)', 'y (2)', '0 (3)', '1 (1)', 'a', 'b']
+    """
+    table, left_names, right_names = _count_shared(a, b, titles)
+    rows, columns = _orders(table)
+    table = table[np.ix_(rows, columns)]
+    ax = get_axes(ax, (5.5, float(np.clip(0.6 + 0.2 * max(table.shape), 5.0, 12.0))))
+    palette = cluster_colors(len(rows))
+    colors = [palette[g] for g in rows]
+    _draw_bands(ax, table, colors)
+    _draw_bars(ax, 0.0, table.sum(axis=1), [left_names[g] for g in rows], colors, font_size)
+    gray = ["#606060"] * len(columns)
+    _draw_bars(ax, 1.0, table.sum(axis=0), [right_names[h] for h in columns], gray, font_size)
+    for x, title in zip((0.0, 1.0), titles, strict=True):
+        ax.text(x, -0.02, title, ha="center", va="bottom", fontsize=font_size + 2)
+    ax.set(xlim=(-_BAR, 1 + _BAR), ylim=(1, 0))
+    ax.set_axis_off()
+    return ax
+
+
+def _orders(table: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows and columns so that few bands cross: each at the mean place of what it shares."""
+    rows, columns = np.arange(len(table)), np.arange(table.shape[1])
+    for _ in range(
+        10
+    ):  # columns by the places of the rows, and the other way round: it settles soon
+        place = _middles(table.sum(axis=1), rows)
+        columns = np.argsort(place @ table / table.sum(axis=0), kind="stable")
+        place = _middles(table.sum(axis=0), columns)
+        rows = np.argsort(table @ place / table.sum(axis=1), kind="stable")
+    return rows, columns
+
+
+def _middles(sizes: IntArray, order: IntArray) -> NDArray[np.float64]:
+    """Middle of each bar when they are stacked in this order."""
+    place = np.empty(sizes.size)
+    place[order] = np.cumsum(sizes[order]) - sizes[order] / 2
+    return place
+
+
+def _tops(sizes: IntArray) -> NDArray[np.float64]:
+    """Where each bar begins, in a picture of height 1."""
+    k = sizes.size
+    gap = min(0.04, _GAP / max(k - 1, 1))
+    begin = (_GAP - gap * (k - 1)) / 2  # few bars need less than all of the gap: they are centered
+    before = np.cumsum(sizes) - sizes
+    return np.asarray(begin + before * ((1 - _GAP) / sizes.sum()) + gap * np.arange(k))
+
+
+def _draw_bands(ax: Any, table: IntArray, colors: list[Any]) -> None:
+    """A band for every two clusters that share items."""
+    x = np.linspace(0, 1, 60)
+    bend = x**3 * (10 - 15 * x + 6 * x**2)  # from 0 to 1, flat at both ends
+    out, into = _tops(table.sum(axis=1)), _tops(table.sum(axis=0))
+    for g, h in np.argwhere(table):
+        height = table[g, h] * (1 - _GAP) / table.sum()
+        upper = out[g] + bend * (into[h] - out[g])
+        ax.fill_between(x, upper, upper + height, color=colors[g], alpha=0.55, linewidth=0)
+        # The next band of either cluster begins where this one ends.
+        out[g] += height
+        into[h] += height
+
+
+def _draw_bars(
+    ax: Any, x: float, sizes: IntArray, names: list[str], colors: list[Any], font_size: float
+) -> None:
+    """Bars at the left (x = 0) or at the right (x = 1), with names that do not overlap."""
+    tops, heights = _tops(sizes), sizes * (1 - _GAP) / sizes.sum()
+    ax.bar(x, heights, _BAR, bottom=tops, color=colors, linewidth=0)
+    middle = tops + heights / 2
+    places, font_size = place_along(middle, 1.0, size_in_points(ax)[1], font_size)
+    side, align = (-1, "right") if x == 0 else (1, "left")
+    ends = x + side * _BAR * np.array([0.6, 1.4])  # of the line from the bar to its name
+    for name, size, place, where in zip(names, sizes, middle, places, strict=True):
+        ax.plot(ends, [place, where], color="#808080", linewidth=0.5, clip_on=False)
+        ax.text(x + side * 1.6 * _BAR, where, f"{name} ({size:,})", fontsize=font_size, ha=align,
+                va="center")  # fmt: skip
+
+
+def contingency(
+    a: Estimate | LabelsLike,
+    b: Estimate | LabelsLike,
+    *,
+    titles: tuple[str, str] = ("a", "b"),
+    ax: Any = None,
+) -> Any:
+    """Number of items in each cluster of `a` (rows) and of `b` (columns), darker for more of the row.
+
+    Columns are put in an order in which the largest counts lie near the diagonal; a cell without items
+    is left empty.
+
+    Parameters
+    ----------
+    a, b : Estimate or array_like of shape (n_items,)
+        Two partitions of the same items.
+    titles : (str, str), default ("a", "b")
+        What rows and columns are called.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    See Also
+    --------
+    epluribus.partition.contingency : the counts.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> ax = epl.plots.contingency(["x", "x", "y", "y"], [1, 1, 1, 0])
+    >>> [text.get_text() for text in ax.texts]
+    ['2', '1', '1']
+    """
+    table, row_names, column_names = _count_shared(a, b, titles)
+    # Columns by the row that holds most of them, the largest part first.
+    order = np.lexsort((-table.max(axis=0), table.argmax(axis=0)))
+    table, column_names = table[:, order], [column_names[h] for h in order]
+    n_rows, n_columns = table.shape
+    cell = float(np.clip(9.0 / max(n_rows, n_columns), 0.26, 0.6))  # inches
+    turned = max(map(len, column_names)) > 12 * cell
+    # Room for names: those of rows are left of the table, turned ones of columns below it.
+    left = min(_LETTER * max(map(len, row_names)), 4.0)
+    below = min(_LETTER * max(map(len, column_names)), 4.0) if turned else 0.15
+    ax = get_axes(ax, (1.6 + left + cell * n_columns, 0.7 + below + max(cell * n_rows, 1.6)))
+    share = table / table.sum(axis=1, keepdims=True)
+    image = ax.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    digits = len(str(int(table.max())))
+    font_size = float(np.clip(72 * cell / (0.75 * digits + 0.6), 4, 10))  # the largest count fits
+    for g, h in np.argwhere(table):
+        ax.text(h, g, str(table[g, h]), ha="center", va="center", fontsize=font_size,
+                color="white" if share[g, h] > 0.55 else "black")  # fmt: skip
+    # Minor ticks between the cells carry the grid.
+    for axis, names in ((ax.xaxis, column_names), (ax.yaxis, row_names)):
+        axis.set_ticks(np.arange(len(names)), names, fontsize=8)
+        axis.set_ticks(np.arange(len(names) + 1) - 0.5, minor=True)
+    if turned:
+        ax.tick_params(axis="x", rotation=90)
+    ax.grid(which="minor", color="#d0d0d0", linewidth=0.5)
+    ax.tick_params(which="both", length=0)
+    ax.spines[:].set_visible(False)
+    ax.set(ylabel=titles[0], xlabel=titles[1])
+    ax.figure.colorbar(image, ax=ax, label="share of the row", shrink=0.9, pad=0.02)
+    return ax

@@ -1,0 +1,129 @@
+"""Draws from labeled arrays: xarray, ArviZ objects of both generations, netCDF and zarr files.
+
+Objects are recognized by what they offer, so that xarray is imported only to read a file.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._validate import need, quoted
+from epluribus.readers.source import Source, item_names, pick_labels
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["coordinate_names", "from_labeled", "is_labeled", "read_arviz_file"]
+
+_GROUP = "posterior"
+"""The group of an ArviZ object that holds the posterior sample."""
+
+
+def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> Source:
+    """A netCDF file, or zarr by `engine`: its group ``posterior``, or all of it if it has no groups."""
+    kind = engine or "netCDF"
+    xarray = need("xarray", "arviz", f"Reading {kind}")
+    # xarray reads netCDF by netCDF4, if it is installed, or by the packages of our own extra.
+    netcdf = () if find_spec("netCDF4") else ("h5netcdf", "h5py")
+    for package in netcdf if engine is None else (engine,):
+        need(package, "arviz", f"Reading {kind}")
+    try:
+        try:
+            data = xarray.open_dataset(path, group=_GROUP, engine=engine)
+        except (OSError, KeyError, TypeError, ValueError):  # no such group: each engine has its own
+            data = xarray.open_dataset(path, engine=engine)
+    except Exception as error:  # not this format: here too
+        raise ValueError(f"The file '{path}' could not be read as {kind}: {error}") from error
+    # The file stays open for the labels to be read in blocks; it closes when nothing refers to it.
+    return from_labeled(data, var, where=f"the file '{path}'")
+
+
+def is_labeled(data: Any) -> bool:
+    """Whether `data` is an object of xarray or ArviZ."""
+    is_xarray = hasattr(data, "dims") and hasattr(data, "coords")  # an array of h5py has dims too
+    return is_xarray or hasattr(data, "posterior") or hasattr(data, "groups")
+
+
+def from_labeled(
+    data: Any,
+    var: str | None = None,
+    *,
+    group: str = _GROUP,
+    chain: str = "chain",
+    draw: str = "draw",
+    where: str = "the data",
+) -> Source:
+    """Labels with dimensions (chain, draw, item) or (draw, item), and the item names, if any.
+
+    `data` is an xarray DataArray or Dataset, an ArviZ InferenceData, or a DataTree with the group
+    `group`; `chain` and `draw` are the names of these dimensions. A dimension ``sample``, as
+    ArviZ's `extract` makes it, is one of draws.
+    """
+    data = _open_group(data, group)
+    draw = "sample" if draw not in data.dims and "sample" in data.dims else draw
+    if hasattr(data, "data_vars"):
+        data = data[_label_variable(data, var, chain, draw, where)]
+    name = None if data.name is None else str(data.name)
+    dims = list(data.dims)
+    leading = [dim for dim in (chain, draw) if dim in dims]
+    if draw in leading:
+        rest = [dim for dim in dims if dim not in leading]
+        if len(rest) != 1:
+            raise ValueError(
+                f"'{name or 'z'}' must have one dimension besides {chain} and {draw}, the items; got "
+                f"dimensions {tuple(dims)}."
+            )
+        data = data.transpose(*leading, rest[0])
+        item = rest[0]
+    else:  # no known names: the order must be (draws, items) or (chains, draws, items)
+        item = dims[-1] if dims else None
+    # Where chains and draws are stacked into one dimension, the chain is a coordinate along it.
+    stacked = chain not in dims and chain in data.coords and data.coords[chain].dims == (draw,)
+    chains = np.asarray(data.coords[chain]) if stacked else None
+    # Numbers may be on disk or in a dask array, and are read in blocks later.
+    labels = data if data.dtype.kind in "iufb" else np.asarray(data)
+    return Source(labels, coordinate_names(data, item), chains, name)
+
+
+def coordinate_names(data: Any, item: Any) -> list[str] | None:
+    """Names along the dimension of the items, if it has any."""
+    return item_names(np.asarray(data.coords[item])) if item in data.coords else None
+
+
+def _open_group(data: Any, group: str) -> Any:
+    """The group of an ArviZ object; a Dataset or DataArray unchanged."""
+    is_tree = hasattr(data, "children")
+    if not is_tree and (hasattr(data, "data_vars") or hasattr(data, "dims")):
+        return data
+    groups = [str(name).strip("/") for name in (data.children if is_tree else data.groups())]
+    if group in groups:
+        data = data[group]
+    elif groups:
+        raise ValueError(
+            f"There is no group '{group}' to read the labels from; there are {quoted(groups)}. Name "
+            f"one: Draws.from_arviz(data, group='{groups[0]}')."
+        )
+    return data.to_dataset() if hasattr(data, "children") else data
+
+
+def _label_variable(data: Any, var: str | None, chain: str, draw: str, where: str) -> str:
+    """The variable that holds labels: the one named, or the only one of integers by draw and item."""
+    names = [str(name) for name in data.data_vars]
+    shaped = [
+        name
+        for name in names
+        if draw in data[name].dims and len(set(data[name].dims) - {chain, draw}) == 1
+    ]
+    # Stan's integers come as floats, but floats are read from disk only if nothing else can be it.
+    stored = [name for name in shaped if data[name].dtype.kind in "iu"]
+    return pick_labels(
+        names,
+        data.__getitem__,
+        var,
+        where,
+        possible=stored or shaped,
+        describe=lambda name: f"{name} ({', '.join(map(str, data[name].dims))})",
+    )

@@ -1,0 +1,119 @@
+"""Draws from objects of other packages: data frames and fitted clusterers.
+
+Objects are recognized by what they offer, so that no other package is imported.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._validate import check_choice
+from epluribus.readers.columns import pick_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus.readers.source import Source
+
+__all__ = ["NOISE", "from_frame", "is_ensemble", "is_frame", "place_noise", "stack_labels"]
+
+_MAKE_FRAME = ("compute", "collect", "to_pandas")
+"""Methods that turn a frame of dask, a lazy one of polars, or a table of pyarrow into one in memory."""
+_FRAME = ("to_numpy", *_MAKE_FRAME)
+"""Every frame or table has one of these."""
+
+NOISE = ("alone", "together")
+"""What can become of items that a clusterer gives no cluster."""
+_NOISE_LABEL = -1
+"""Their label in scikit-learn."""
+
+
+# --- data frames: one draw per row, one item per column ---
+
+
+def is_frame(data: Any) -> bool:
+    """Whether `data` is a frame of pandas, polars (lazy too) or dask, or a table of pyarrow."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # polars: naming the columns of a lazy frame takes time
+        return hasattr(data, "columns") and any(hasattr(data, way) for way in _FRAME)
+
+
+def from_frame(frame: Any, *, var: str | None = None, chain: str | None = None) -> Source:
+    """Labels, item names and chains of a frame."""
+    if not hasattr(frame, "to_numpy"):
+        frame = getattr(frame, next(way for way in _MAKE_FRAME if hasattr(frame, way)))()
+    levels = _index_names(frame)
+    if len(levels) > 1 and "draw" in levels:  # as xarray makes it: chain, draw and perhaps item
+        frame = frame.reset_index()
+        levels = _index_names(frame)
+
+    # pandas selects columns by number with iloc, polars with a plain index.
+    def take(columns: list[int]) -> Any:
+        part = frame.iloc[:, columns] if hasattr(frame, "iloc") else frame[:, columns]
+        return part.to_numpy()
+
+    level = "chain" if chain is None else chain
+    in_index = level in levels
+    source = pick_columns(
+        list(frame.columns), take, where="the frame", var=var, chain=None if in_index else chain
+    )
+    if in_index:
+        values = np.asarray(frame.index.get_level_values(levels.index(level)))
+        source = source._replace(chains=values)
+    return source
+
+
+def _index_names(frame: Any) -> list[str]:
+    """Names of the levels of the index, which only pandas has."""
+    return [str(name) for name in getattr(getattr(frame, "index", None), "names", [])]
+
+
+# --- base clusterings, in the conventions of scikit-learn ---
+
+
+def is_ensemble(value: Any) -> bool:
+    """Whether `value` is a list of estimators rather than of labels."""
+    return isinstance(value, list | tuple) and any(
+        hasattr(one, "fit") or hasattr(one, "labels_") for one in value
+    )
+
+
+def stack_labels(estimators: Sequence[Any], noise: str = "alone") -> NDArray[Any]:
+    """The labels of fitted estimators, one estimator per row."""
+    check_choice(noise, NOISE, "noise")
+    rows: list[NDArray[Any]] = []
+    for t, estimator in enumerate(estimators):
+        labels = getattr(estimator, "labels_", None)
+        if labels is None:
+            name = type(estimator).__name__
+            raise ValueError(
+                f"'estimators' must be fitted and have 'labels_'; number {t} ({name}) has none. Fit "
+                "it first. If it only predicts, as GaussianMixture does, give what 'predict' returns: "
+                "as a row of Draws, or as a column of X for ConsensusClustering."
+            )
+        rows.append(np.asarray(labels))
+        if len(rows[t]) != len(rows[0]):
+            raise ValueError(
+                "'estimators' must be fitted to the same items; number 0 has "
+                f"{len(rows[0])} labels and number {t} has {len(rows[t])}."
+            )
+    if not rows:
+        raise ValueError("'estimators' must have at least one estimator; the list is empty.")
+    return place_noise(np.array(rows), noise)
+
+
+def place_noise(rows: NDArray[Any], noise: str) -> NDArray[Any]:
+    """Items labeled -1 each alone, or together, in a table with one clustering per row."""
+    if noise == "together" or rows.dtype.kind not in "if":
+        return rows
+    outside = rows == _NOISE_LABEL
+    if not outside.any():
+        return rows
+    # One label per item, above all others: alone in each row, and labels need not agree across rows.
+    free = int(np.nanmax(rows)) + 1
+    return np.where(outside, free + np.arange(rows.shape[1]), rows)

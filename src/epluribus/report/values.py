@@ -1,0 +1,254 @@
+"""What the template of the page shows: its tables, and all else by name."""
+
+from __future__ import annotations
+
+import platform
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from epluribus._text import span
+from epluribus._version import __version__
+from epluribus.report import words
+from epluribus.report.facts import ALL_LOSSES
+from epluribus.report.pictures import bars_of_k, short, trace_of_loss
+from epluribus.report.words import degenerate, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus._typing import IntArray
+    from epluribus.report.facts import Facts
+
+__all__ = ["page_values", "resource"]
+
+_ITEMS = 2000
+"""Rows of the table of items, which a browser sorts at once; the least certain are kept."""
+_CLUSTERS = 200
+"""Rows of the table of clusters; the largest are kept."""
+_SIZES = 8
+"""Cluster sizes in a cell of a table."""
+_NAMES = 2 * 10**6
+"""With more characters in the names of all items together the page has no labels to download."""
+
+
+def resource(name: str) -> str:
+    """The text of a file of this folder."""
+    return files("epluribus.report").joinpath(name).read_text(encoding="utf-8")
+
+
+class _Table(NamedTuple):
+    """A table of the page: the first cell of a row is its name, the others are numbers."""
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    sortable: bool = False
+
+
+def page_values(facts: Facts) -> dict[str, Any]:
+    """What the template shows, besides its title and call."""
+    paragraph, references = words.methods(facts)
+    items = _items(facts)
+    solid = facts.clusters
+    return {
+        "facts": facts,
+        "all_losses": ALL_LOSSES,
+        "problem": degenerate(facts),
+        "answer": words.answer(facts),
+        "tiles": _tiles(facts),
+        "checks": words.checks(facts),
+        "trace": None if facts.values is None else trace_of_loss(facts.draws, facts.values),
+        "chains": _chains(facts),
+        "clusters": _clusters(facts),
+        "cohesion": None if solid is None else np.average(solid.cohesion, weights=solid.sizes),
+        "items_note": words.items_note(facts, _ITEMS),
+        "item_rows": list(zip(*items.values(), strict=True)),
+        "bars": bars_of_k(facts.n_clusters, facts.best.n_clusters),
+        "k_sentence": words.k_sentence(facts),
+        "comparison": _comparison(facts),
+        "modes": _modes(facts),
+        "ball": _ball(facts),
+        "paragraph": paragraph,
+        "references": references,
+        "versions": (
+            f"epluribus {__version__}, NumPy {np.__version__}, Python {platform.python_version()}"
+        ),
+        # For the script, as JSON: items to search and sort, cells to paint, labels to save.
+        "data": {
+            "heatmap": facts.heatmap,
+            "items": items,
+            "n_items": facts.draws.n_items,
+            "all": _all_items(facts),
+        },
+        # Put into the page, so that it is one file that opens offline.
+        "style": resource("page.css"),
+        "script": resource("page.js"),
+    }
+
+
+def _tiles(facts: Facts) -> list[tuple[str, str]]:
+    best, k = facts.best, facts.n_clusters
+    unit = f", in {best.loss.unit}" if best.loss.unit else ""
+    return [
+        ("clusters", f"{best.n_clusters:,}"),
+        ("items", f"{best.labels.size:,}"),
+        ("draws", f"{facts.draws.n_draws:,}"),
+        ("chains", f"{facts.draws.n_chains:,}"),
+        (f"expected loss ({best.loss.name}{unit})", number(best.expected_loss)),
+        (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
+    ]
+
+
+def _clusters(facts: Facts) -> _Table:
+    table, sizes = facts.clusters, facts.best.sizes
+    head = ["cluster", "items", "share"]
+    if table is not None:
+        head += ["cohesion", "separation", "nearest", "stability"]
+    rows = []
+    # Stable, so that clusters of one size keep their order.
+    for c in np.argsort(-sizes, kind="stable")[:_CLUSTERS]:
+        row = [f"{c}", f"{sizes[c]:,}", f"{100 * sizes[c] / sizes.sum():.1f} %"]
+        if table is not None:
+            near = table.nearest[c]  # -1 where there is no other cluster
+            row += [
+                f"{table.cohesion[c]:.2f}",
+                f"{table.separation[c]:.2f}" if near >= 0 else "-",
+                f"{near}" if near >= 0 else "-",
+                f"{table.stability[c]:.2f}",
+            ]
+        rows.append(row)
+    hidden = len(sizes) - len(rows)
+    more = f"; {hidden:,} smaller ones are not shown" if hidden else ""
+    return _Table(f"Clusters, the largest first{more}", head, rows, sortable=True)
+
+
+def _items(facts: Facts) -> dict[str, list[Any]]:
+    """Columns of the table of items, the uncertain ones first."""
+    best, table, names = facts.best, facts.items, facts.draws.item_names
+    # Without their certainty, items are listed in their own order.
+    order = (np.arange(len(names)) if table is None else table.order)[:_ITEMS]
+    # All columns are there on a brief page too: the script sorts by any of them.
+    unknown: list[Any] = [None] * len(order)
+    columns = {
+        "name": [short(names[i]) for i in order],
+        "cluster": best.labels[order].tolist(),
+        "support": unknown,
+        "runner_up": unknown,
+        "probability": unknown,
+    }
+    if table is not None:
+        columns |= {
+            "support": _rounded(table.support[order]),
+            "runner_up": table.runner_up[order].tolist(),
+            "probability": _rounded(table.runner_up_probability[order]),
+        }
+    return columns
+
+
+def _rounded(probabilities: NDArray[np.float64]) -> list[float]:
+    return [round(value, 3) for value in probabilities.tolist()]
+
+
+def _all_items(facts: Facts) -> dict[str, Any] | None:
+    """What the file of labels holds: all items in their order; names are None if they are numbers."""
+    names, table = facts.draws.items, facts.items
+    if names is not None and sum(map(len, names)) > _NAMES:
+        return None  # the page would take long to open
+    return {
+        "name": names,
+        "cluster": facts.best.labels.tolist(),
+        # Integers take half the characters of decimals.
+        "per_mille": None if table is None else np.rint(1000 * table.support).astype(int).tolist(),
+    }
+
+
+def _comparison(facts: Facts) -> _Table | None:
+    table = facts.comparison
+    if table is None:
+        return None
+    # The estimate reported is the first, so that row 0 has the distances from it.
+    rows = [
+        (
+            estimate.loss.name + (" (reported)" if estimate is facts.best else ""),
+            estimate.n_clusters,
+            *map(number, [distance, *expected]),
+        )
+        for estimate, distance, expected in zip(
+            table, table.distances[0], table.expected_losses, strict=True
+        )
+    ]
+    return _Table(
+        "The best partition for each loss, and its expected loss under all",
+        (
+            "estimate for",
+            "clusters",
+            "VI from the one reported (bits)",
+            *(f"E\u00a0{name}" for name in table.names),  # a space at which no line breaks
+        ),
+        rows,
+    )
+
+
+def _modes(facts: Facts) -> _Table | None:
+    found = facts.modes
+    if found is None:
+        return None
+    rows = [
+        (m, f"{weight:.3f}", labels.max() + 1, _sizes(labels), number(loss))
+        for m, (weight, labels, loss) in enumerate(
+            zip(found.weights, found.labels, found.expected_losses, strict=True)
+        )
+    ]
+    return _Table(
+        "Modes, the heaviest first", ("mode", "weight", "clusters", "sizes", "loss within"), rows
+    )
+
+
+def _sizes(labels: IntArray) -> str:
+    sizes = np.sort(np.bincount(labels))[::-1].tolist()
+    return ", ".join(map(str, sizes[:_SIZES])) + (", …" if len(sizes) > _SIZES else "")
+
+
+def _ball(facts: Facts) -> _Table | None:
+    ball = facts.ball
+    if ball is None:
+        return None
+    # Wade & Ghahramani call these bounds horizontal, upper vertical and lower vertical.
+    names = ("most distant", "fewest clusters", "most clusters")
+    bounds = (ball.horizontal, ball.upper, ball.lower)
+    unit = f" ({ball.loss.unit})" if ball.loss.unit else ""
+    return _Table(
+        "Partitions at the edge: how different a credible partition can be",
+        ("edge of the ball", "clusters", f"distance{unit}", "sizes", "partitions at this distance"),
+        [
+            (name, bound[0].max() + 1, number(distance), _sizes(bound[0]), len(bound))
+            for name, bound, distance in zip(names, bounds, ball.distances, strict=True)
+        ],
+    )
+
+
+def _chains(facts: Facts) -> list[_Table]:
+    draws, error = facts.draws, facts.error
+    rows = []
+    for chain in range(draws.n_chains):
+        mine = draws.chains == chain
+        k, weights = draws.n_clusters[mine], draws.draw_weights[mine]
+        # All draws of a chain may have weight 0.
+        mean = np.average(k, weights=weights) if weights.sum() > 0 else np.nan
+        rows.append((chain, f"{mine.sum():,}", f"{mean:.2f}", span(k.min(), k.max())))
+    tables = [_Table("Chains", ("chain", "draws", "mean number of clusters", "range"), rows)]
+    # Without variation there is no precision to speak of.
+    if error is not None and not degenerate(facts):
+        precision = [
+            ("expected loss", number(error.expected_loss, 6)),
+            ("Monte Carlo standard error", number(error.standard_error, 2)),
+            ("effective draws", number(error.ess)),
+            ("split R-hat of the loss", number(error.rhat)),
+            ("largest difference between chains", number(error.disagreement, 3)),
+        ]
+        tables.append(_Table("Precision of the expected loss", ("quantity", "value"), precision))
+    return tables

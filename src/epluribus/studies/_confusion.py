@@ -1,0 +1,131 @@
+"""Tables of known groups against clusters: made, compared, and undone.
+
+Clusters have no names, so two tables are compared after the matching of columns that leaves the
+fewest items in different cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from epluribus.engine import expected_loss
+from epluribus.partition import as_labels, contingency
+from epluribus.uncertainty import psm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus._typing import IntArray, LabelsLike
+    from epluribus.draws import Draws
+
+__all__ = ["Groups", "items_moved", "match_columns", "number_clusters", "table_distance"]
+
+_DRAWS_READ = 2_000
+"""Draws from which co-clustering probabilities are read: a standard error of 0.011 at most."""
+
+
+def match_columns(a: IntArray, b: IntArray) -> tuple[list[tuple[int, int]], int]:
+    """Pairs of columns (of `a`, of `b`) that share most items, and how many items they share."""
+    # In each row two columns share the smaller of their counts.
+    shared = np.minimum(a[:, :, None], b[:, None, :]).sum(axis=0)
+    first, second = linear_sum_assignment(shared, maximize=True)
+    return list(zip(first.tolist(), second.tolist(), strict=True)), int(shared[first, second].sum())
+
+
+def table_distance(a: IntArray, b: IntArray) -> int:
+    """Items that are in different cells of two tables, after the best matching of columns."""
+    return int(a.sum()) - match_columns(a, b)[1]
+
+
+def items_moved(a: LabelsLike, b: LabelsLike) -> int:
+    """Items that two partitions place differently, after the best matching of clusters."""
+    table = contingency(a, b)
+    # The items that stay are those in the cells of the best one-to-one matching.
+    return int(table.sum() - table[linear_sum_assignment(table, maximize=True)].sum())
+
+
+def number_clusters(labels: LabelsLike, rank: Sequence[float] | NDArray[np.float64]) -> IntArray:
+    """Clusters numbered 1, 2, ... by the median of `rank` over their items, larger ones first in ties."""
+    own, values = as_labels(labels), np.asarray(rank, dtype=np.float64)
+    medians = [np.median(values[own == g]) for g in range(own.max() + 1)]
+    order = np.lexsort((-np.bincount(own), medians))  # by the last key first
+    return np.argsort(order)[own] + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Known groups of the items, such as parties, and the order in which the paper lists them."""
+
+    group: NDArray[np.str_]
+    """(n_items,) the group of each item."""
+    rows: Sequence[str]
+    """The groups, in the order of the rows of the tables."""
+
+    def table(self, labels: LabelsLike) -> IntArray:
+        """Number of items of each group (rows) in each cluster (columns, by label)."""
+        own = np.asarray(labels)
+        clusters = np.unique(own)
+        counts = [[np.sum((self.group == row) & (own == g)) for g in clusters] for row in self.rows]
+        return np.array(counts, dtype=np.int64)
+
+    def distance(self, labels: LabelsLike, printed: IntArray) -> int:
+        """Items in another cell than in a printed table."""
+        return table_distance(self.table(labels), printed)
+
+    def number(self, labels: LabelsLike, printed: IntArray) -> IntArray:
+        """Clusters numbered 1, 2, ... in the order of the columns of a printed table that match them."""
+        own = as_labels(labels)
+        mine = self.table(own)
+        rank = np.full(
+            mine.shape[1], printed.shape[1], dtype=np.float64
+        )  # unmatched ones come last
+        for cluster, column in match_columns(mine, printed)[0]:
+            rank[cluster] = column
+        return number_clusters(own, rank[own])
+
+    def rebuild(self, printed: IntArray, labels: LabelsLike, draws: Draws) -> IntArray:
+        """A partition that has exactly the `printed` table, as close to `labels` as can be.
+
+        The table says how many items of each group are in each cluster, not which. The clusters of
+        `labels` are matched to the columns, and the items of each group are assigned to the places that
+        the table has for the group (a linear assignment): as few as possible leave their cluster, and
+        those that leave go where they share a cluster with most items in the draws. Then each of
+        these changes places with another item of its group wherever that lowers the expected VI.
+        """
+        few = draws[:: max(1, draws.n_draws // _DRAWS_READ)]
+        own = as_labels(labels)
+        current = np.full(own.size, -1)  # the column of each item; -1 if its cluster matches none
+        for mine, column in match_columns(self.table(own), printed)[0]:
+            current[own == mine] = column
+        member = (current[:, None] == np.arange(printed.shape[1])).astype(np.float64)
+        # The mean probability of sharing a cluster with its members, at most 1, and a larger reward for
+        # staying.
+        fit = psm(few) @ member / np.maximum(member.sum(axis=0), 1.0) + own.size * member
+        out = np.empty_like(own)
+        for row, name in enumerate(self.rows):
+            items = np.flatnonzero(self.group == name)
+            places = np.repeat(np.arange(printed.shape[1]), printed[row])  # a column for each item
+            chosen, place = linear_sum_assignment(fit[np.ix_(items, places)], maximize=True)
+            out[items[chosen]] = places[place]
+        return as_labels(self._exchange(out, np.flatnonzero(out != current), few))
+
+    def _exchange(self, labels: IntArray, moved: IntArray, draws: Draws) -> IntArray:
+        """Each moved item in turn changes places with the item of its group that lowers the loss most."""
+        # An exchange within a group leaves the table as it is.
+        value = expected_loss(labels, draws, "vi")
+        for i in moved:
+            best = labels
+            for j in np.flatnonzero((self.group == self.group[i]) & (labels != labels[i])):
+                trial = labels.copy()
+                trial[[i, j]] = trial[[j, i]]
+                found = expected_loss(trial, draws, "vi")
+                if found < value:
+                    best, value = trial, found
+            labels = best
+        return labels

@@ -1,0 +1,294 @@
+"""Credible sets: a ball of partitions around the estimate, and an interval of numbers of clusters.
+
+The ball around the estimate a has the smallest radius e such that
+
+    P( loss(a, z) <= e | data ) >= level.
+
+Its edge is described by three sets of partitions among the draws inside it (Wade & Ghahramani 2018,
+section 4): the horizontal bound, the most distant ones; the upper vertical bound, the most distant
+of those with the fewest clusters; the lower vertical bound, the most distant of those with the most
+clusters. The distance can be any loss.
+
+The posterior of the number of clusters is P(K = k) = sum_t w_t [K_t = k] / sum_t w_t. A point estimate
+need not have the most probable number of clusters: the two answer different questions, and small
+clusters that come and go often spread the posterior of K.
+
+Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible balls.
+Bayesian Analysis 13, 559-626. doi:10.1214/17-BA1073
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._text import count, plain_table, span
+from epluribus._validate import check_fraction
+from epluribus.draws import as_draws
+from epluribus.engine import draw_losses
+from epluribus.estimate import Estimate, read_best
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
+    from epluribus.losses.base import Loss
+
+__all__ = ["CredibleBall", "NClusters", "credible_ball", "n_clusters_posterior"]
+
+_TIE = 1e-9
+"""Distances closer than this share of the largest are equal: rounding does not break ties."""
+_ROUNDING = 1e-12
+"""A sum of shares is rounded: a level that is missed by less than this is reached."""
+_SHOWN = 20
+"""Rows of the printed posterior of the number of clusters: the most probable ones."""
+_BOUNDS = ("horizontal", "upper", "lower")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CredibleBall:
+    """A credible ball around an estimate, and the partitions at its edge.
+
+    Bounds are arrays of shape (n_ties, n_items), one partition per row in canonical form: all those
+    that are equally far from the center.
+    """
+
+    labels: IntArray
+    """The center."""
+    loss: Loss
+    level: float
+    radius: float
+    """Largest loss between the center and a draw in the ball."""
+    mass: float
+    """Posterior probability of the ball: at least `level`."""
+    n_inside: int
+    """Number of distinct partitions among the draws in the ball."""
+    horizontal: IntArray
+    """Most distant partitions in the ball."""
+    upper: IntArray
+    """Of those with the fewest clusters, the most distant: upper vertical bound."""
+    lower: IntArray
+    """Of those with the most clusters, the most distant: lower vertical bound."""
+    distances: NDArray[np.float64]
+    """Loss between the center and each bound: horizontal, upper, lower."""
+    inside: NDArray[np.bool_]
+    """Whether each draw is in the ball."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return {
+            "loss": self.loss.name,
+            "level": self.level,
+            "radius": self.radius,
+            "mass": self.mass,
+            "n_inside": self.n_inside,
+            "labels": self.labels.tolist(),
+            "bounds": {
+                name: {"distance": float(distance), "labels": getattr(self, name).tolist()}
+                for name, distance in zip(_BOUNDS, self.distances, strict=True)
+            },
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"CredibleBall(radius={self.radius:.6g}, mass={self.mass:.4g}, level={self.level:g}, "
+            f"loss={self.loss.name!r})"
+        )
+
+    def __str__(self) -> str:
+        bounds = [getattr(self, name) for name in _BOUNDS]
+        n_clusters = [bound.max(axis=1) + 1 for bound in bounds]
+        columns: dict[str, list[Any]] = {
+            "bound": ["horizontal", "upper vertical", "lower vertical"],
+            "clusters": [span(k.min(), k.max(), link="-") for k in n_clusters],
+            "distance": [float(value) for value in self.distances],
+            "partitions": [len(bound) for bound in bounds],
+        }
+        lines = [
+            f"{100 * self.level:g} % credible ball around "
+            f"{count(int(self.labels.max()) + 1, 'cluster')} of {count(len(self.labels), 'item')}",
+            f"  radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
+            f"mass {self.mass:.4g}, {count(self.n_inside, 'distinct partition')} inside",
+        ]
+        return "\n".join([*lines, *(f"  {line}" for line in plain_table(columns))])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class NClusters:
+    """Posterior of the number of clusters."""
+
+    values: IntArray
+    """Numbers of clusters from the smallest to the largest among the draws."""
+    probabilities: NDArray[np.float64]
+    """Posterior probability of each."""
+    mean: float
+    mode: int
+    """The most probable number; the smallest of several."""
+    interval: tuple[int, int]
+    """Shortest range that has a probability of at least `level`."""
+    level: float
+    mass: float
+    """Probability of the interval."""
+    estimate: int | None
+    """Number of clusters of the estimate, if one was given."""
+
+    def probability(self, n_clusters: int) -> float:
+        """Posterior probability of exactly this many clusters."""
+        return float(self.probabilities[self.values == n_clusters].sum())
+
+    def __repr__(self) -> str:
+        return f"NClusters(mode={self.mode}, interval={self.interval}, level={self.level:g})"
+
+    def __str__(self) -> str:
+        lines = [
+            f"number of clusters: {span(*self.interval)} with probability {self.mass:.3g}, "
+            f"most probable {self.mode}, mean {self.mean:.4g}"
+        ]
+        if self.estimate is not None:
+            share = self.probability(self.estimate)
+            lines.append(f"the estimate has {self.estimate}, which has probability {share:.3g}")
+        # The most probable numbers, in the order of the numbers.
+        shown = np.sort(np.argsort(-self.probabilities, kind="stable")[:_SHOWN])
+        columns = {
+            "clusters": [str(self.values[k]) for k in shown],
+            "probability": [f"{self.probabilities[k]:.4f}" for k in shown],
+        }
+        return "\n".join([*lines, *plain_table(columns)])
+
+
+def credible_ball(
+    best: Estimate | LabelsLike,
+    draws: DrawsLike,
+    level: float = 0.95,
+    *,
+    loss: LossLike | None = None,
+) -> CredibleBall:
+    """Credible ball around an estimate, with its horizontal and vertical bounds.
+
+    In a paper: *with posterior probability of at least 95 %, the partition is within the radius of
+    the estimate; the bounds show the most different partitions, and those with fewest and most
+    clusters, that are still credible*.
+
+    Parameters
+    ----------
+    best : Estimate or array_like of shape (n_items,)
+        The center.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    level : float, default 0.95
+        Smallest posterior probability of the ball.
+    loss : str or Loss, optional
+        The distance; by default the loss that `best` was made for, "vi" for plain labels.
+
+    Returns
+    -------
+    CredibleBall
+
+    Notes
+    -----
+    The ball is the smallest one that holds the given share of the (weighted) draws. Draws at the
+    same distance are all inside or all outside, so that its mass can exceed `level`.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = epl.Draws([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2], [0, 1, 0, 1]])
+    >>> ball = epl.uncertainty.credible_ball([0, 0, 1, 1], draws, level=0.8)
+    >>> round(ball.radius, 6), ball.mass
+    (1.188722, 0.8)
+    >>> ball.upper
+    array([[0, 0, 0, 1]])
+    >>> ball.lower
+    array([[0, 0, 1, 2]])
+    """
+    labels, sample, chosen = read_best(best, draws, loss)
+    share = check_fraction(level, "level")
+    distance = draw_losses(labels, sample, chosen)
+    tie = _TIE * float(np.abs(distance).max())  # a user's loss may be negative
+    # The smallest distance within which the draws have the share asked for.
+    reached = max(0.0, share - _ROUNDING)
+    radius = np.quantile(distance, reached, weights=sample.weights, method="inverted_cdf")
+    # A draw of weight zero is not in the posterior: it is not inside, and no bound.
+    inside = (distance <= radius + tie) & (sample.weights > 0)
+    n_clusters = sample.item_major.max(axis=0) + 1  # canonical labels count from 0
+    few, many = n_clusters[inside].min(), n_clusters[inside].max()
+    bounds, distances = [], []
+    # Horizontal, upper and lower bound: the farthest of all, of the fewest clusters, of the most.
+    for members in (inside, inside & (n_clusters == few), inside & (n_clusters == many)):
+        largest = distance[members].max()
+        ties = members & (distance >= largest - tie)
+        bounds.append(sample.distinct[ties].astype(np.int64))
+        distances.append(float(largest))
+    return CredibleBall(
+        labels=labels,
+        loss=chosen,
+        level=share,
+        radius=distances[0],
+        mass=min(1.0, sample.mean(inside)),
+        n_inside=int(inside.sum()),
+        **dict(zip(_BOUNDS, bounds, strict=True)),
+        distances=np.array(distances),
+        inside=inside[sample.index],
+    )
+
+
+def n_clusters_posterior(
+    draws: DrawsLike, best: Estimate | LabelsLike | None = None, *, level: float = 0.95
+) -> NClusters:
+    """Posterior of the number of clusters, with its shortest interval.
+
+    In a paper: *the number of clusters was between 3 and 5 with posterior probability 0.97*.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    best : Estimate or array_like of shape (n_items,), optional
+        The estimate to set beside it.
+    level : float, default 0.95
+        Smallest probability of the interval.
+
+    Returns
+    -------
+    NClusters
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = [[0, 0, 1], [0, 1, 1], [0, 0, 0], [0, 1, 2]]
+    >>> found = epl.uncertainty.n_clusters_posterior(draws, [0, 0, 1], level=0.7)
+    >>> found.values, found.probabilities
+    (array([1, 2, 3]), array([0.25, 0.5 , 0.25]))
+    >>> found.interval, found.mass
+    ((1, 2), 0.75)
+    """
+    sample = as_draws(draws)
+    share = check_fraction(level, "level")
+    labels = None if best is None else read_best(best, sample, None)[0]
+    mass = np.bincount(sample.n_clusters, weights=sample.draw_weights) / sample.total_weight
+    low = int(np.flatnonzero(mass)[0])  # numbers below are in no draw
+    values, probabilities = np.arange(low, len(mass)), mass[low:]
+    begin, end = _shortest(probabilities, share)
+    return NClusters(
+        values=values,
+        probabilities=probabilities,
+        mean=float(values @ probabilities),
+        mode=int(values[probabilities.argmax()]),
+        interval=(int(values[begin]), int(values[end])),
+        level=share,
+        mass=min(1.0, float(probabilities[begin : end + 1].sum())),
+        estimate=None if labels is None else int(labels.max()) + 1,
+    )
+
+
+def _shortest(probabilities: NDArray[np.float64], level: float) -> tuple[int, int]:
+    """First and last entry of the shortest run of that mass; of several, the one of largest mass."""
+    total = np.concatenate([[0.0], np.cumsum(probabilities)])
+    for length in range(1, len(probabilities) + 1):
+        mass = total[length:] - total[:-length]  # of every run of this length
+        if mass.max() >= level - _ROUNDING:
+            begin = int(mass.argmax())
+            return begin, begin + length - 1
+    return 0, len(probabilities) - 1

@@ -1,0 +1,283 @@
+"""Lower bounds on the smallest expected loss: no partition, found or not, is below them.
+
+**Binder's loss.** With x_ij = 1 if the estimate puts items i and j together, P the similarity matrix and
+c the cost of separating,
+
+    psi(x) = sum_{i<j} c P_ij + sum_{i<j} x_ij (2 - c - 2 P_ij),
+
+and x is a partition exactly if it is 0 or 1 and x_ij + x_jk - x_ik <= 1 for all triples. Without
+"0 or 1" this is a linear program (Groetschel & Wakabayashi 1989). Its triangle constraints are added
+when they are violated. Whatever multipliers l >= 0 the solver returns for them,
+
+    sum c P_ij + sum min(0, price_ij + sum of its l's with their signs) - sum l
+
+is not above the minimum, where price_ij = 2 - c - 2 P_ij. The bound is computed from this formula, so
+that the solver's tolerances do not matter. Items that no path of pairs with negative prices connects are
+apart in an optimum: the components of that graph are solved one by one, the small ones first. Large
+ones get the bound of a packing of triangles.
+
+**Metrics.** For any partition a, loss(a, s) + loss(a, t) >= loss(s, t). With probabilities p_t of the
+draws and a matching y_st >= 0, sum_t y_st <= p_s,
+
+    psi(a) >= sum over pairs of y_st loss(s, t),
+
+so draws are matched with distant ones, in blocks, by solving an assignment problem.
+
+**Variation of information** with cost c. An item's part in the expected loss depends on its own cluster
+A only, and by Jensen's inequality
+
+    N part_i(A) >= c E log2 n_i + (2 - c) log2 |A| - 2 log2 sum_{j in A} P_ij,
+
+n_i the size of the item's cluster in a draw (Wade & Ghahramani 2018, section 3). For each size |A| the
+sum is largest over the items most similar to i: the minimum over sizes bounds every partition.
+
+Groetschel, M., Wakabayashi, Y. (1989). A cutting plane algorithm for a clustering problem.
+Mathematical Programming 45, 59-96. doi:10.1007/BF01589097
+
+Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible balls.
+Bayesian Analysis 13, 559-626. doi:10.1214/17-BA1073
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._kernels.similarity import least_costs, pack_triangles, worst_triangles
+from epluribus._parallel import run_apart, run_tasks
+from epluribus.diagnostics import Similarity, map_blocks
+from epluribus.losses.values import loss_values
+from epluribus.uncertainty._similarity import psm
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._parallel import Stopper
+    from epluribus._typing import IntArray
+    from epluribus.draws import Draws
+    from epluribus.losses.base import Loss
+
+__all__ = ["binder_bound", "item_bound", "triangle_bound"]
+
+_DENSE_ITEMS = 6000
+"""Up to this many items the similarity matrix is formed (300 MB); beyond, each pair is bounded by itself."""
+_PROGRAM_ITEMS = 600
+"""Components larger than this are not given to the solver: each of its rounds would take minutes."""
+_VIOLATED = 1e-7
+"""A constraint is violated if by more than this: the solver's own tolerance."""
+_CUTS_PER_ITEM = 40
+"""Constraints added in a round, the most violated first."""
+_SAFETY = 1e-12
+"""Share of the sum of all terms that rounding could amount to; taken off the bound."""
+_BLOCK = 256
+"""Draws matched with each other at a time: a block takes 256 x 256 losses."""
+
+
+# --- Binder's loss ---
+
+
+def binder_bound(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> float:
+    """A number not above the smallest expected Binder loss."""
+    if draws.n_items > _DENSE_ITEMS:
+        bound, size = _pair_by_pair(draws, cost, stopper, n_jobs)
+    else:
+        similarity = psm(draws, n_jobs=n_jobs)
+        np.fill_diagonal(similarity, 0.0)
+        constant = cost * float(similarity.sum()) / 2.0  # each pair is in the matrix twice
+        price = 2.0 - cost - 2.0 * similarity
+        np.fill_diagonal(price, 0.0)
+        size = constant + float(np.abs(price).sum()) / 2.0
+        bound = constant + _connected(_components(price), stopper)
+    bound -= _SAFETY * size
+    if cost == 1.0 and Similarity(draws).equal_weights:
+        # Every expected loss is an integer, a number of pairs, over the number of draws: round up.
+        total = bound * draws.n_draws
+        if total < 1e9:  # where rounding is far below the margin
+            bound = float(np.ceil(total - 1e-4)) / draws.n_draws
+    return bound
+
+
+def _pair_by_pair(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> tuple[float, float]:
+    """The bound without constraints, and the sum of its terms.
+
+    Each pair has the cheaper of together and apart. Costs are not negative: pairs for which there was no
+    time count 0.
+    """
+    rows = Similarity(draws)
+
+    def part(begin: int, end: int) -> tuple[float, float]:
+        block = rows(begin, end, end)
+        return least_costs(block, begin, cost), 2.0 * block.size
+
+    bound, size = np.sum(map_blocks(draws.n_items, part, n_jobs, stopper), axis=0)
+    return float(bound), float(size)
+
+
+def _components(price: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Prices within each component of the graph of negative prices, the small ones first."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    _, component = connected_components(csr_array(price < 0), directed=False)
+    members = [np.flatnonzero(component == number) for number in range(component.max() + 1)]
+    members = sorted((m for m in members if len(m) > 1), key=len)
+    return [np.ascontiguousarray(price[np.ix_(m, m)]) for m in members]
+
+
+def _connected(components: list[NDArray[np.float64]], stopper: Stopper) -> float:
+    """Bound on the sum of x_ij times price over all components."""
+    bounds = [_unconstrained(price) for price in components]
+    packed = [0.0] * len(components)
+    for number, price in enumerate(components):
+        if stopper.stopped:
+            break
+        # In a thread, so that this one can watch the clock.
+        task = partial(pack_triangles, price.copy(), stopper.flag)
+        [packed[number]] = run_tasks([task], n_jobs=1, stopper=stopper)
+        bounds[number] += packed[number]
+    for number, price in enumerate(components):
+        if stopper.stopped:
+            break
+        # Where nothing could be packed, each pair can have what it wants: the bound is the minimum.
+        if packed[number] > 0 and len(price) <= _PROGRAM_ITEMS:
+            bounds[number] = max(bounds[number], _solve_program(price, stopper))
+    return sum(bounds)
+
+
+def _unconstrained(price: NDArray[np.float64]) -> float:
+    """Sum over pairs of min(0, price)."""
+    return float(np.minimum(price, 0.0).sum()) / 2.0
+
+
+def _solve_program(price: NDArray[np.float64], stopper: Stopper) -> float:
+    """Bound of the linear program of one component, in the pairs that violated constraints name.
+
+    Constraints are added until none is violated or time is up; the best bound on the way is returned.
+    """
+    n = len(price)
+    bound = start = _unconstrained(price)
+    x = wanted = (price < 0).astype(np.float64)  # the solution without constraints
+    cuts: IntArray = np.empty((0, 3), dtype=np.int64)
+    while not stopper.stopped and len(fresh := _violated(x)):
+        cuts = np.unique(np.concatenate([cuts, fresh]), axis=0)
+        matrix, pairs = _constraints(cuts, n)
+        cost = price.ravel()[pairs]
+        found = _solve(cost, matrix, stopper)
+        if found is None or found.status != 0:  # interrupted, or out of time
+            break
+        multipliers = np.maximum(0.0, -found.ineqlin.marginals)
+        # The bound of these multipliers, whatever they are; pairs in no constraint keep their price.
+        change = np.minimum(cost + matrix.T @ multipliers, 0.0) - np.minimum(cost, 0.0)
+        before, bound = bound, max(bound, start + float(change.sum() - multipliers.sum()))
+        i, j = np.divmod(pairs, n)
+        x = wanted.copy()
+        x[i, j] = x[j, i] = found.x
+        # Constraints with room to spare are dropped, and come back if they are violated again; only
+        # after a gain, or the rounds could go in a circle.
+        if bound > before + 1e-3 * abs(before):
+            cuts = cuts[(matrix @ found.x > 1 - 1e-6) | (multipliers > 0)]
+    return bound
+
+
+def _violated(x: NDArray[np.float64]) -> IntArray:
+    """Triples (i, j, k) with x_ik + x_jk - x_ij > 1, the worst ones."""
+    violation, third = np.zeros(x.shape), np.zeros(x.shape, dtype=np.int64)
+    worst_triangles(x, violation, third)
+    i, j = np.nonzero(violation > _VIOLATED)
+    order = np.argsort(-violation[i, j], kind="stable")[: _CUTS_PER_ITEM * len(x)]
+    return np.stack([i[order], j[order], third[i[order], j[order]]], axis=1)
+
+
+def _constraints(cuts: IntArray, n: int) -> tuple[Any, IntArray]:
+    """Constraints as a sparse matrix, and the pairs (i n + j with i < j) of its columns."""
+    from scipy.sparse import csr_array
+
+    i, j, k = cuts.T
+    sides = [np.minimum(a, b) * n + np.maximum(a, b) for a, b in ((i, k), (j, k), (i, j))]
+    pairs, column = np.unique(np.stack(sides, axis=1), return_inverse=True)
+    signs = np.tile([1.0, 1.0, -1.0], len(i))  # x_ik + x_jk - x_ij <= 1
+    starts = np.arange(0, 3 * len(i) + 1, 3)
+    return csr_array((signs, column.ravel(), starts), shape=(len(i), len(pairs))), pairs
+
+
+def _solve(cost: NDArray[np.float64], matrix: Any, stopper: Stopper) -> Any:
+    """The solver's answer; None after Ctrl-C, or if no time is left."""
+    from scipy.optimize import linprog
+
+    left = stopper.left
+    if left == 0:
+        return None
+    limits = {"b_ub": np.ones(matrix.shape[0]), "bounds": (0, 1)}
+    options = {} if left is None else {"time_limit": left}
+    task = partial(linprog, cost, A_ub=matrix, **limits, method="highs", options=options)
+    return run_apart(task, stopper)
+
+
+# --- metrics ---
+
+
+def triangle_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> float:
+    """A number not above the smallest expected value of a metric loss."""
+    weights = draws.draw_weights
+    if np.all(weights == weights[0]):  # each draw by itself: all have one weight
+        columns, mass = draws.index, np.full(draws.n_draws, 1.0 / draws.n_draws)
+    else:
+        columns, mass = np.arange(draws.n_distinct), draws.shares
+    n_blocks = -(-len(columns) // _BLOCK)
+    # Draws of a block are far apart in the sample: neighbors in a chain are alike.
+    blocks = [np.arange(first, len(columns), n_blocks) for first in range(n_blocks)]
+    tasks = [
+        partial(_match, draws.item_major[:, columns[block]], mass[block], loss, stopper)
+        for block in blocks
+    ]
+    return sum(run_tasks(tasks, n_jobs=n_jobs, stopper=stopper))
+
+
+def _match(table: NDArray[Any], mass: NDArray[np.float64], loss: Loss, stopper: Stopper) -> float:
+    """Sum of y_st loss(s, t) of a good matching of the draws of a block."""
+    table = np.ascontiguousarray(table)
+    n = len(mass)
+    distance = np.zeros((n, n))
+    for s in range(n):
+        if stopper.stopped:
+            break  # rows left out count 0
+        distance[s] = loss_values(table[:, s].astype(np.int64), table, loss)
+    if np.all(mass == mass[0]):
+        from scipy.optimize import linear_sum_assignment
+
+        # Each draw is matched with its successor and its predecessor, half of its mass each.
+        rows, columns = linear_sum_assignment(distance, maximize=True)
+        return float(mass[0] * distance[rows, columns].sum()) / 2.0
+    # Unequal masses: the most distant pair first, as much of it as both have left.
+    left, total = mass.copy(), 0.0
+    i, j = np.triu_indices(n, 1)
+    for at in np.argsort(-distance[i, j], kind="stable"):
+        s, t = i[at], j[at]
+        y = min(left[s], left[t])
+        if y > 0:
+            total += y * distance[s, t]
+            left[s] -= y
+            left[t] -= y
+    return float(total)
+
+
+# --- the variation of information ---
+
+
+def item_bound(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> float:
+    """A number not above the smallest expected variation of information."""
+    n, rows = draws.n_items, Similarity(draws)
+    log_size = np.zeros(n)  # E log2 n_i
+    for row, share in zip(draws.distinct, draws.shares, strict=True):
+        log_size += share * np.log2(np.bincount(row))[row]
+    own = (2.0 - cost) * np.log2(np.arange(1, n + 1))  # for |A| = 1, 2, ..., N
+
+    def part(begin: int, end: int) -> float:
+        similarity = -np.sort(-rows(begin, end, n), axis=1)
+        least = (own - 2.0 * np.log2(np.cumsum(similarity, axis=1))).min(axis=1)
+        # No part of a partition is below 0, whatever the bound says.
+        return float(np.maximum(0.0, cost * log_size[begin:end] + least).sum())
+
+    return sum(map_blocks(n, part, n_jobs, stopper)) / n

@@ -1,0 +1,244 @@
+"""How sure the place of each item is, and how solid each cluster.
+
+With P_ij the probability that items i and j share a cluster (see `psm`), the affinity of item i to a
+cluster C of the estimate is the mean of P_ij over the other items j of C; the affinity to a new cluster
+is the probability that the item is alone. Its support is the affinity to its own cluster, its runner-up
+the other place of largest affinity.
+
+A cluster's stability is the mean over the draws of its best Jaccard index with a cluster of the draw.
+
+Hennig, C. (2007). Cluster-wise assessment of cluster stability. Computational Statistics & Data
+Analysis 52, 258-271. doi:10.1016/j.csda.2006.11.025
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._parallel import resolve_jobs
+from epluribus._text import plain_table, to_frame
+from epluribus.estimate import Estimate, read_best
+from epluribus.uncertainty._similarity import ALONE, recovery, support
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
+    from epluribus.losses.base import Loss
+
+__all__ = ["ClusterTable", "ItemTable", "clusters", "items"]
+
+_SHOWN = 15
+"""Rows printed of a table."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ItemTable:
+    """How sure the place of each item is. Arrays are in the order of the items."""
+
+    names: tuple[str, ...]
+    labels: IntArray
+    """Cluster of each item in the estimate."""
+    support: NDArray[np.float64]
+    """Mean probability of sharing a cluster with the other items of its cluster. For an item alone in its
+    cluster: the probability that it is alone."""
+    runner_up: IntArray
+    """Other cluster of largest such mean; -1 for a new cluster of its own."""
+    runner_up_probability: NDArray[np.float64]
+    """That mean, or the probability of being alone."""
+    contribution: NDArray[np.float64]
+    """Part in the expected loss; the parts add up to it."""
+    loss: Loss
+
+    @property
+    def order(self) -> IntArray:
+        """Items with the least support first."""
+        return np.argsort(self.support, kind="stable")
+
+    def columns(self) -> dict[str, Any]:
+        """The table, uncertain items first."""
+        order = self.order
+        return {
+            "item": [self.names[i] for i in order],
+            "cluster": self.labels[order],
+            "support": self.support[order],
+            "runner_up": self.runner_up[order],
+            "runner_up_probability": self.runner_up_probability[order],
+            "contribution": self.contribution[order],
+        }
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return to_frame(self.columns())
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        return (
+            f"ItemTable(n_items={len(self)}, lowest_support={self.support.min():.4g}, "
+            f"loss={self.loss.name!r})"
+        )
+
+    def __str__(self) -> str:
+        return _first_rows(self.columns(), "runner_up", "alone", "more items with more support")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClusterTable:
+    """How solid each cluster is. Arrays are in the order of the labels."""
+
+    sizes: IntArray
+    cohesion: NDArray[np.float64]
+    """Mean probability that two of its items share a cluster (one item: that it is alone)."""
+    separation: NDArray[np.float64]
+    """One minus the mean probability that one of its items is with one of the nearest cluster."""
+    nearest: IntArray
+    """The other cluster of largest such mean; -1 if there is no other."""
+    stability: NDArray[np.float64]
+    """Mean over the draws of the best Jaccard index with a cluster of the draw."""
+    recovered: NDArray[np.float64]
+    """Probability that exactly this cluster is in a draw."""
+
+    @property
+    def order(self) -> IntArray:
+        """Clusters with the least stability first."""
+        return np.argsort(self.stability, kind="stable")
+
+    def columns(self) -> dict[str, Any]:
+        """The table, unstable clusters first."""
+        order = self.order
+        return {
+            "cluster": order,
+            "size": self.sizes[order],
+            "cohesion": self.cohesion[order],
+            "separation": self.separation[order],
+            "nearest": self.nearest[order],
+            "stability": self.stability[order],
+            "recovered": self.recovered[order],
+        }
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return to_frame(self.columns())
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __repr__(self) -> str:
+        lowest = float(self.stability.min())
+        return f"ClusterTable(n_clusters={len(self)}, lowest_stability={lowest:.4g})"
+
+    def __str__(self) -> str:
+        return _first_rows(self.columns(), "nearest", "-", "more clusters")
+
+
+def _first_rows(columns: dict[str, Any], place: str, no_place: str, more: str) -> str:
+    """The first rows of a table; in the column `place` -1 stands for `no_place`."""
+    # The column that names clusters has words as well.
+    columns[place] = [no_place if k == ALONE else str(k) for k in columns[place]]
+    rest = len(columns[place]) - _SHOWN
+    lines = plain_table({name.replace("_", " "): c[:_SHOWN] for name, c in columns.items()})
+    return "\n".join([*lines, f"and {rest:,} {more}"] if rest > 0 else lines)
+
+
+def items(
+    best: Estimate | LabelsLike,
+    draws: DrawsLike,
+    *,
+    loss: LossLike | None = None,
+    n_jobs: int | None = None,
+) -> ItemTable:
+    """How sure the place of each item is: support, runner-up cluster, part in the expected loss.
+
+    In a paper: *item 17 shared a cluster with the other members of its cluster with probability
+    0.55 on average, and with those of cluster 2 with probability 0.40*.
+
+    Parameters
+    ----------
+    best : Estimate or array_like of shape (n_items,)
+        The estimate.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    loss : str or Loss, optional
+        By default the loss that `best` was made for, "vi" for plain labels.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
+
+    Returns
+    -------
+    ItemTable
+        Printed with the uncertain items first.
+
+    Notes
+    -----
+    Time O(n_items n_draws K), less where clusters are many and small; the similarity matrix is not
+    formed.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2]]
+    >>> table = epl.uncertainty.items([0, 0, 1, 1], draws)
+    >>> print(table)
+    item  cluster  support  runner up  runner up probability  contribution
+    2           1      0.5          0                   0.25        0.2241
+    3           1      0.5      alone                    0.5         0.125
+    0           0        1          1                  0.125       0.03656
+    1           0        1          1                  0.125       0.03656
+    """
+    labels, sample, chosen = read_best(best, draws, loss)
+    own, runner_up, second, part, _ = support(labels, sample, chosen, resolve_jobs(n_jobs))
+    return ItemTable(sample.item_names, labels, own, runner_up, second, part, chosen)
+
+
+def clusters(
+    best: Estimate | LabelsLike, draws: DrawsLike, *, n_jobs: int | None = None
+) -> ClusterTable:
+    """How solid each cluster is: cohesion, separation, stability.
+
+    In a paper: *two items of the cluster shared a cluster with probability 0.93 (cohesion); its best
+    match in a draw had a Jaccard index of 0.88 on average (stability)*.
+
+    Parameters
+    ----------
+    best : Estimate or array_like of shape (n_items,)
+        The estimate.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
+
+    Returns
+    -------
+    ClusterTable
+        Printed with the unstable clusters first.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2]]
+    >>> print(epl.uncertainty.clusters([0, 0, 1, 1], draws))
+    cluster  size  cohesion  separation  nearest  stability  recovered
+    1           2       0.5       0.875        0       0.75        0.5
+    0           2         1       0.875        1     0.9167       0.75
+    """
+    labels, sample, binder = read_best(best, draws, "binder")  # any loss: its parts are not used
+    found = support(labels, sample, binder, resolve_jobs(n_jobs))
+    sizes = np.bincount(labels)
+    separation, nearest = np.array([np.nan]), np.array([ALONE])  # of a single cluster
+    if len(sizes) > 1:
+        # Mean probability between the items of two clusters; the nearest is the first of a tie.
+        between = found.between.tocoo()
+        # Sums become means. The matrix is sparse: most clusters never meet.
+        between.data /= sizes[between.row] * sizes[between.col]
+        between = between.tocsr()
+        between.setdiag(-1.0)  # a cluster is not its own neighbor
+        separation = 1.0 - between.max(axis=1).toarray().ravel()
+        nearest = between.argmax(axis=1)
+    # The mean support of its items is the mean over its pairs: each item has as many partners.
+    cohesion = np.bincount(labels, weights=found.own) / sizes
+    return ClusterTable(sizes, cohesion, separation, nearest, *recovery(labels, sample))

@@ -1,0 +1,262 @@
+"""The search for several partitions that together are near every draw.
+
+As in k-means, draws are assigned to their nearest mode and each mode is replaced by the minimizer of
+the expected loss over its draws, until nothing changes. The starts are draws chosen far apart (k-means++),
+and the groups of a Ward linkage of the draws. Numbers of modes are tried on a part of the draws; the
+modes themselves are then found on all.
+
+Arthur, D., Vassilvitskii, S. (2007). k-means++: the advantages of careful seeding. Proceedings of the
+18th ACM-SIAM Symposium on Discrete Algorithms, 1027-1035.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus._parallel import Stopper, run_all
+from epluribus.engine import Engine, Settings, draw_losses
+from epluribus.losses.values import loss_values
+from epluribus.search import minimize
+from epluribus.search._greedy import descend
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from epluribus._typing import IntArray
+    from epluribus.draws import Draws
+    from epluribus.estimate import Estimate
+    from epluribus.losses.base import Loss
+
+__all__ = ["DROP", "SILHOUETTE", "WEIGHT", "Assignment", "ModeSearch"]
+
+SILHOUETTE = 0.25
+"""Smallest mean silhouette: below it Kaufman & Rousseeuw see no structure."""
+DROP = 0.2
+"""Share of V(1) that each added mode must take off; noise around one mode of 10 items reaches 0.17."""
+WEIGHT = 0.05
+"""Smallest weight of a mode: a handful of odd draws is not a mode."""
+
+_DRAWS = 400
+"""Draws on which numbers of modes are tried: silhouettes are then known to about 0.02."""
+_STARTS = 2
+"""Starts of k-means++ for each number of modes, besides the one by linkage."""
+_LINKED = 200
+"""Draws that are linked: all their losses to each other are computed."""
+_ROUNDS = 20
+"""Largest number of rounds of assignment and minimization; they end after a few."""
+_TOO_LATE = "'time_limit' was reached before the modes were found."
+
+
+class Assignment:
+    """Some modes, and the distinct draws assigned to the nearest of them, the first of a tie."""
+
+    def __init__(self, draws: Draws, loss: Loss, labels: IntArray) -> None:
+        self.labels = labels
+        self.losses = np.stack([draw_losses(mode, draws, loss) for mode in labels])
+        """(n_modes, n_distinct) loss between each mode and each distinct draw."""
+        self.nearest: IntArray = self.losses.argmin(axis=0)
+        self._least, self._shares = self.losses.min(axis=0), draws.shares
+
+    @property
+    def expected_loss(self) -> float:
+        """V: the mean loss between a draw and its nearest mode."""
+        return float(self._least @ self._shares)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Probability of the draws nearest to each mode."""
+        return self._sum(self._shares)
+
+    @property
+    def expected_losses(self) -> NDArray[np.float64]:
+        """Mean loss between each mode and its own draws; 0 for a mode without any."""
+        total, weights = self._sum(self._least * self._shares), self.weights
+        return np.divide(total, weights, out=np.zeros_like(weights), where=weights > 0)
+
+    @property
+    def silhouette(self) -> float:
+        """Mean of (b - a) / max(a, b), a the loss to the nearest mode and b to the next."""
+        a, b = np.partition(self.losses, 1, axis=0)[:2]  # a <= b, so that b is the larger
+        each = np.divide(b - a, b, out=np.zeros_like(b), where=b > 0)
+        return float(each @ self._shares)
+
+    @property
+    def groups(self) -> list[IntArray]:
+        """Distinct draws of each mode, those without weight left out."""
+        counts = self._shares > 0
+        return [np.flatnonzero((self.nearest == m) & counts) for m in range(len(self.labels))]
+
+    def _sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums over the draws of each mode."""
+        total = np.bincount(self.nearest, weights=values, minlength=len(self.labels))
+        return total.astype(np.float64)
+
+
+class ModeSearch:
+    """Modes of one sample.
+
+    Parameters
+    ----------
+    draws : Draws
+    loss : Loss
+    rngs : list of Generator
+        One for the part of the draws, one for the single partition, then one for each number of modes from
+        1 on, so that numbers do not depend on each other.
+    n_jobs : int
+    time_limit : float, optional
+        Seconds after which TimeoutError is raised.
+    """
+
+    def __init__(
+        self, draws: Draws, loss: Loss, rngs: list[Generator], n_jobs: int, time_limit: float | None
+    ) -> None:
+        self.draws, self.loss, self.n_jobs = draws, loss, n_jobs
+        self.stopper = Stopper(time_limit)
+        part_rng, *self.rngs = rngs
+        # Numbers of modes are tried on a part; a part without any weight would say nothing.
+        self.part = draws
+        if draws.n_draws > _DRAWS:
+            rows = np.sort(part_rng.choice(draws.n_draws, _DRAWS, replace=False))
+            if draws.draw_weights[rows].any():
+                self.part = draws[rows]
+        self.silhouettes: dict[int, float] = {}
+        self.drops: dict[int, float] = {}
+        self.single = self._minimize(draws, self.rngs[0])
+
+    def choose(self, highest: int) -> int:
+        """The number of modes by the rule that the head of `_modes.py` explains."""
+        # V(1) on the part, for the drops: the single partition, moved downhill there.
+        alone = partial(self._alternate, self.part, self.single.labels[None], self.rngs[0])
+        single = self._best_of([alone]).expected_loss
+        admitted: set[int] = set()
+        for m in range(2, min(highest, self.part.n_distinct) + 1 if single != 0 else 2):
+            found = self._fit(m)
+            if len(found.labels) < m:  # a mode has lost all its draws to the others
+                self.silhouettes[m] = self.drops[m] = 0.0
+                break
+            self.silhouettes[m] = found.silhouette
+            self.drops[m] = 1.0 - found.expected_loss / single
+            nearer = self.drops[m] >= DROP * (m - 1)
+            if nearer and self.silhouettes[m] >= SILHOUETTE and found.weights.min() >= WEIGHT:
+                admitted.add(m)
+            if m > 2 and not {m - 1, m} & admitted:  # two in a row have failed
+                break
+        return max(admitted, key=lambda m: (self.silhouettes[m], -m), default=1)
+
+    def solve(self, m: int) -> IntArray:
+        """`m` modes on all draws, or fewer if there are not as many distinct draws."""
+        m = min(m, self.part.n_distinct)
+        if m == 1:
+            return self.single.labels[None]
+        # From the modes of the part: a thorough search for each, on all draws nearest to it.
+        found = Assignment(self.draws, self.loss, self._fit(m).labels)
+        modes = zip(found.labels, found.groups, strict=True)
+        labels = np.stack([self._improve(mode, group) for mode, group in modes])
+        # The modes have moved, and with them the nearest mode of some draws.
+        last = partial(self._alternate, self.draws, labels, self.rngs[m])
+        return self._best_of([last]).labels
+
+    def _improve(self, mode: IntArray, group: IntArray) -> IntArray:
+        """The best partition for some of the distinct draws; at least as good as `mode`."""
+        if len(group) == 0:
+            return mode
+        draws = self.draws[np.flatnonzero(np.isin(self.draws.index, group))]
+        found = self._minimize(draws, self.rngs[-1])
+        before = float(loss_values(mode, draws.item_major, self.loss) @ draws.shares)
+        return found.labels if found.expected_loss <= before else mode
+
+    def _minimize(self, draws: Draws, rng: Generator) -> Estimate:
+        """The best partition for all or some draws."""
+        left = self.stopper.left
+        limit = None if left is None else max(1e-3, left)  # no limit is 0
+        found = minimize(draws, self.loss, rng=rng, n_jobs=self.n_jobs, time_limit=limit)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        if not found.converged:
+            raise TimeoutError(_TOO_LATE)
+        return found
+
+    def _fit(self, m: int) -> Assignment:
+        """`m` modes on the part, from several starts."""
+        *rngs, last = self.rngs[m].spawn(_STARTS + 1)
+        tasks = [partial(self._from_far_apart, m, rng) for rng in rngs]
+        tasks.append(partial(self._alternate, self.part, self._central_draws(m), last))
+        return self._best_of(tasks)
+
+    def _best_of(self, tasks: list[partial[Assignment]]) -> Assignment:
+        """The result of smallest V; an error if time is up, since the tasks look at the stopper."""
+        found = run_all(tasks, self.n_jobs, self.stopper)
+        if self.stopper.stopped:
+            raise TimeoutError(_TOO_LATE)
+        return min(found, key=lambda one: one.expected_loss)
+
+    def _from_far_apart(self, m: int, rng: Generator) -> Assignment:
+        """From draws chosen in turn, each with probability in proportion to its loss (k-means++)."""
+        draws, chance = self.part, self.part.shares
+        chosen: list[IntArray] = []
+        nearest = np.full(draws.n_distinct, np.inf)
+        for _ in range(m):
+            if not chance.sum() > 0:  # every draw is one of the chosen
+                break
+            at = int(rng.choice(draws.n_distinct, p=chance / chance.sum()))
+            chosen.append(draws.distinct[at].astype(np.int64))
+            # A user's loss may be negative, or rounding may make it so; a probability may not.
+            values = np.maximum(0.0, loss_values(chosen[-1], draws.item_major, self.loss))
+            nearest = np.minimum(nearest, values)
+            chance = draws.weights * nearest  # 0 for a draw that is chosen already
+        return self._alternate(draws, np.stack(chosen), rng)
+
+    def _central_draws(self, m: int) -> IntArray:
+        """The central draws of `m` groups of the linkage."""
+        from scipy.cluster.hierarchy import fcluster
+
+        tree, distance, columns = self._linkage
+        # In each group the draw with the smallest sum of losses to the others.
+        groups = fcluster(tree, m, criterion="maxclust")
+        centers = []
+        for group in np.unique(groups):
+            mine = np.flatnonzero(groups == group)
+            centers.append(mine[distance[np.ix_(mine, mine)].sum(axis=1).argmin()])
+        return self.part.distinct[columns[centers]].astype(np.int64)
+
+    @cached_property
+    def _linkage(self) -> tuple[Any, NDArray[np.float64], IntArray]:
+        """Ward linkage of draws spread over the part, their losses to each other, and which they are."""
+        from scipy.cluster.hierarchy import linkage
+        from scipy.spatial.distance import squareform
+
+        last, size = self.part.n_draws - 1, min(_LINKED, self.part.n_draws)
+        columns = self.part.index[np.linspace(0, last, size).astype(int)]
+        table = np.ascontiguousarray(self.part.item_major[:, columns])
+        rows = (column.astype(np.int64) for column in table.T)
+        distance = np.stack([loss_values(row, table, self.loss) for row in rows])
+        # A loss with a cost other than 1 is not symmetric, a linkage is.
+        distance = np.maximum(0.0, distance + distance.T) / 2.0
+        np.fill_diagonal(distance, 0.0)
+        return linkage(squareform(distance, checks=False), "ward"), distance, columns
+
+    def _alternate(self, draws: Draws, labels: IntArray, rng: Generator) -> Assignment:
+        """Assign draws, move each mode downhill on its own draws, until assignments stay.
+
+        Of no use if stopped.
+        """
+        settings = Settings(stopper=self.stopper)
+        found = Assignment(draws, self.loss, labels)
+        for _ in range(_ROUNDS):
+            if self.stopper.stopped:
+                break
+            modes = zip(found.labels, found.groups, strict=True)
+            before = [(mode, group) for mode, group in modes if len(group)]
+            # By Algorithm 1 from where it is: a full search in each round would take too long.
+            downhill = [
+                descend(Engine.of(draws, self.loss, group), mode, rng, settings).labels
+                for mode, group in before
+            ]
+            found = Assignment(draws, self.loss, np.stack(downhill))
+            if all(np.array_equal(a, b) for (_, a), b in zip(before, found.groups, strict=True)):
+                break
+        return found

@@ -1,0 +1,193 @@
+"""How the answer moves when what it rests on is changed.
+
+Each row of the table is another search: under another loss, with another cost of separating, on one
+half of the draws, or from another seed. The distance to the reference is the variation of information
+in bits, 0 for the same partition.
+
+Meila, M. (2007). Comparing clusterings: an information based distance. Journal of Multivariate
+Analysis 98, 873-895. doi:10.1016/j.jmva.2006.11.013
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epluribus import losses
+from epluribus._text import plain_table, to_frame
+from epluribus._validate import check_count, make_rng
+from epluribus.draws import Draws, as_draws
+from epluribus.engine import draw_losses
+from epluribus.losses.base import BUILT_IN, Loss
+from epluribus.losses.values import loss_values
+from epluribus.search import minimize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus._typing import DrawsLike, IntArray, LossLike, RngLike
+    from epluribus.estimate import Estimate
+
+__all__ = ["Stability", "stability"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Stability:
+    """Estimates under changed settings; the first row is the reference."""
+
+    settings: tuple[str, ...]
+    labels: IntArray
+    """(n_settings, n_items) canonical labels."""
+    n_clusters: IntArray
+    expected_losses: NDArray[np.float64]
+    """Under the reference loss, on all draws."""
+    distances: NDArray[np.float64]
+    """Variation of information to the reference, in bits."""
+    agreement: NDArray[np.float64]
+    """Share of the pairs of items on which it and the reference agree (Rand index)."""
+    loss: Loss
+
+    def columns(self) -> dict[str, Any]:
+        """The table."""
+        return {
+            "setting": list(self.settings),
+            "clusters": self.n_clusters,
+            "expected_loss": self.expected_losses,
+            "distance": self.distances,
+            "agreement": self.agreement,
+        }
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return to_frame(self.columns())
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    def __repr__(self) -> str:
+        return (
+            f"Stability(n_settings={len(self)}, largest_distance={self.distances.max():.4g}, "
+            f"loss={self.loss.name!r})"
+        )
+
+    def __str__(self) -> str:
+        columns = self.columns()
+        columns["expected_loss"] = [f"{value:.6g}" for value in self.expected_losses]
+        # As many digits in each row, so that equal rows look equal.
+        columns["distance"] = [f"{value:.4f}" for value in self.distances]
+        columns["agreement"] = [f"{value:.4f}" for value in self.agreement]
+        table = plain_table({name.replace("_", " "): column for name, column in columns.items()})
+        note = (
+            f"expected loss: {self.loss.name} on all draws; distance: vi to the first row, in bits"
+        )
+        return "\n".join([*table, note])
+
+
+def stability(
+    draws: DrawsLike,
+    loss: LossLike = "vi",
+    *,
+    other_losses: Sequence[LossLike] = ("vi", "binder", "omari"),
+    costs: Sequence[float] = (0.5, 0.8, 1.2, 1.5),
+    halves: bool = True,
+    n_seeds: int = 2,
+    rng: RngLike = None,
+    n_jobs: int | None = None,
+) -> Stability:
+    """How the estimate moves with the loss, its cost, halves of the sample, and the seed.
+
+    In a paper: *estimates from the two halves of the sample differ from that of all draws by 0.02
+    and 0.03 bits; under Binder's loss three more small clusters appear*.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    loss : str or Loss, default "vi"
+        The reference.
+    other_losses : sequence of str or Loss, default ("vi", "binder", "omari")
+        Losses to try; the reference itself is left out.
+    costs : sequence of float, default (0.5, 0.8, 1.2, 1.5)
+        Costs of separating to try, if the reference is a built-in loss with a cost ("vi", "binder"); its
+        own cost is left out.
+    halves : bool, default True
+        Try the first and the second half of each chain.
+    n_seeds : int, default 2
+        Searches from other seeds.
+    rng : int, Generator or SeedSequence, optional
+        Source of randomness: the same gives the same answer.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
+
+    Returns
+    -------
+    Stability
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = [[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 2]]
+    >>> print(epl.uncertainty.stability(draws, costs=[1.9], n_seeds=1, rng=1))
+    setting       clusters  expected loss  distance  agreement
+    all draws            2       0.364787    0.0000     1.0000
+    binder               2       0.364787    0.0000     1.0000
+    omari                2       0.364787    0.0000     1.0000
+    vi(cost=1.9)         1        1.09436    1.0000     0.4000
+    first half           2       0.364787    0.0000     1.0000
+    second half          2       0.364787    0.0000     1.0000
+    seed 1               2       0.364787    0.0000     1.0000
+    expected loss: vi on all draws; distance: vi to the first row, in bits
+    """
+    sample, chosen = as_draws(draws), losses.get(loss)
+    others = [losses.get(one) for one in other_losses]
+    n_seeds = check_count(n_seeds, "n_seeds", low=0)
+    # Made anew by its maker: the reference with other costs.
+    if chosen.family is not None and "cost" in chosen.parameters:
+        others += [BUILT_IN[chosen.family](cost) for cost in costs]
+    # One seed for all but the last rows, so that each row shows what its own change does.
+    seed, *seeds = (int(one) for one in make_rng(rng).integers(2**63, size=1 + n_seeds))
+
+    def search(part: Draws, one: Loss, seed: int = seed) -> Estimate:
+        return minimize(part, one, rng=seed, n_jobs=n_jobs)
+
+    found = {"all draws": search(sample, chosen)}
+    for one in others:
+        if one.name != chosen.name:  # or it would be the first row again
+            found[one.name] = search(sample, one)
+    if halves:
+        for name, part in _halves(sample).items():
+            found[name] = search(part, chosen)
+    for number, other in enumerate(seeds, start=1):
+        found[f"seed {number}"] = search(sample, chosen, other)
+    return _table(sample, chosen, found)
+
+
+def _halves(draws: Draws) -> dict[str, Draws]:
+    """First and second half of each chain; a half without any weight is left out."""
+    first = np.zeros(draws.n_draws, dtype=np.bool_)
+    for number in range(draws.n_chains):
+        mine = np.flatnonzero(draws.chains == number)
+        first[mine[: len(mine) // 2]] = True
+    halves = {"first half": first, "second half": ~first}
+    return {name: draws[rows] for name, rows in halves.items() if draws.draw_weights[rows].any()}
+
+
+def _table(draws: Draws, loss: Loss, found: dict[str, Estimate]) -> Stability:
+    """The estimates side by side, each against the first and on all draws."""
+    labels = np.stack([estimate.labels for estimate in found.values()])
+    columns = np.ascontiguousarray(labels.T.astype(np.uint32))  # item-major, as draws are
+    pairs = max(1, draws.n_items * (draws.n_items - 1) // 2)
+    return Stability(
+        settings=tuple(found),
+        labels=labels,
+        n_clusters=labels.max(axis=1) + 1,
+        expected_losses=np.array([draws.mean(draw_losses(row, draws, loss)) for row in labels]),
+        distances=loss_values(labels[0], columns, losses.get("vi")),
+        # Binder's loss is the number of pairs on which two partitions disagree.
+        agreement=1.0 - loss_values(labels[0], columns, losses.get("binder")) / pairs,
+        loss=loss,
+    )

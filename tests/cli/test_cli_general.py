@@ -1,0 +1,169 @@
+"""What all commands share: help, version, errors in one line, lists of names, completion in the shell."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus.cli import main
+
+COMMANDS = (
+    "summarize", "compare", "psm", "ball", "modes", "report", "sample", "reproduce", "demo", "losses",
+    "datasets", "completion",
+)  # fmt: skip
+
+
+def _help(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--help"])
+    assert stop.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_lists_the_commands(capsys):
+    listed = re.findall(r"^    (\w+)", _help(capsys), flags=re.MULTILINE)
+    assert listed == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_every_command_has_an_example(name, capsys):
+    example = _help(capsys, name).split("\nExample", 1)[1]
+    assert f"epluribus {name}" in example.replace("\n", " ")
+
+
+def test_version_and_module():
+    command = [sys.executable, "-m", "epluribus", "--version"]
+    out = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert out.stdout == f"epluribus {epl.__version__}\n"
+
+
+def test_losses_and_datasets(capsys):
+    assert main(["losses", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == epl.losses.describe()
+    assert main(["datasets", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"galaxies", "congress", "blogs"}
+    assert main(["losses"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(epl.losses.available())
+    assert main(["datasets"]) == 0
+    assert "82 galaxies" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["summarize", "nowhere.csv"], "epluribus: There is no file 'nowhere.csv'."),
+        (["summarize", "{draws}", "--loss", "vii"], "'--loss' must be one of"),
+        (["summarize", "{draws}", "--loss", "vii"], "Did you mean 'vi'?"),
+        (["summarize", "{draws}", "--search", "x"], "'--search' must be one of"),
+        (
+            ["summarize", "{draws}", "--k-max", "0"],
+            "'--k-max' must be at least 1; got 0. Leaving it out means no bound",
+        ),
+        (["summarize", "{draws}", "--out", "labels.doc"], "must end in .csv"),
+        (["summarize", "{draws}", "--out", "-", "--json"], "both write to standard output"),
+        (["psm", "{draws}", "--out", "psm.txt"], "must end in .npy, .npz or .csv"),
+        (["psm", "{draws}", "--out", "psm.npy", "--sparse"], "must end in .npz or .csv"),
+        (["psm", "{draws}", "--out", "-", "--threshold", "0.1"], "'threshold' is for sparse=True"),
+        (["psm", "{draws}", "--out", "-", "--json"], "both write to standard output"),
+        (["ball", "{draws}", "--level", "2"], "'--level' must be a number in (0, 1]; got 2.0"),
+        (["modes", "{draws}", "--n-modes", "0"], "'--n-modes' must be"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(arguments, message, draws_file, capsys):
+    assert main([argument.format(draws=draws_file) for argument in arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_a_reader_that_has_enough_is_no_error(tmp_path):
+    np.save(tmp_path / "z.npy", np.zeros((1, 1000), dtype=int))
+    code = f"'{sys.executable}' -m epluribus psm '{tmp_path / 'z.npy'}' --out - | head -c 5"
+    out = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout == "1,1,1"
+    assert out.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("package", "command"),
+    [
+        ("jinja2", ["report", "nowhere.csv", "--out", "page.html"]),
+        ("shtab", ["completion", "bash"]),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(package, command, monkeypatch, capsys):
+    """And before any work: there is no file of draws."""
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    assert main(command) == 2
+    extra = {"jinja2": "report", "shtab": "completion"}[package]
+    message = f"needs the package '{package}', which is not installed. Install it with: "
+    assert f'{message}pip install "epluribus[{extra}]"\n' in capsys.readouterr().err
+
+
+def _complete(script, *words):
+    """What bash offers for the last word."""
+    line = " ".join(f"'{word}'" for word in words)
+    code = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}\n_shtab_epluribus\n"
+    code += 'printf "%s\\n" "${COMPREPLY[@]}"'
+    out = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+    return out.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_completion_in_bash(capsys):
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    for words, offered in [
+        (("su",), ["summarize"]),
+        (("ball", "--le"), ["--level"]),
+        (("ball", "draws.csv", "--le"), ["--level"]),
+        (("ball", "--loss", "bi"), ["binder"]),
+        (("ball", "draws.csv", "--loss", "bi"), ["binder"]),
+        (("summarize", "--search", "g"), ["greedy"]),
+        (("sample", "--prior", "p"), ["poisson"]),
+        (("sample", "--moves", "a"), ["appendix"]),
+        (("reproduce", "g"), ["galaxies"]),
+    ]:
+        assert _complete(script, "epluribus", *words) == offered
+    assert set(COMMANDS) <= set(_complete(script, "epluribus", ""))
+
+
+@pytest.mark.parametrize(
+    ("shell", "registered"), [("zsh", "#compdef epluribus\n"), ("tcsh", "complete epluribus ")]
+)
+def test_completion_in_other_shells_has_commands_options_and_values(shell, registered, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert registered in script
+    for word in (*COMMANDS, "k-max", *epl.losses.available(), "poisson", "appendix", "greedy"):
+        assert word in script
+
+
+def test_losses_with_parameters_are_not_refused_by_the_parser(draws_file, capsys):
+    assert main(["summarize", str(draws_file), "--loss", "vi(cost=0.5)", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["loss"] == "vi(cost=0.5)"
+
+
+def test_import_is_light():
+    """Nothing is imported that only some users need, or that takes long."""
+    heavy = (
+        "arviz",
+        "jinja2",
+        "matplotlib",
+        "networkx",
+        "pandas",
+        "scipy.optimize",
+        "scipy.sparse",
+    )
+    heavy += ("shtab", "sklearn", "tqdm", "xarray")
+    code = f"import sys, epluribus; print([name for name in {heavy} if name in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

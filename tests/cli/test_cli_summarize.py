@@ -1,0 +1,92 @@
+"""The command summarize: draws in, labels out."""
+
+import io
+import json
+import os
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus.cli import main
+from terminal import Terminal
+
+
+def test_labels_are_printed_and_written(z, draws_file, tmp_path, capsys):
+    out = tmp_path / "labels.csv"
+    assert main(["summarize", str(draws_file), "--seed", "1", "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    best = epl.minimize(str(draws_file), rng=1)
+    assert text.startswith(str(best).split("\n  search")[0])
+    assert f"labels written to {out}" in text
+    head, *rows = (line.split(",") for line in out.read_text().splitlines())
+    assert head == ["item", "cluster", "certainty"]
+    assert [row[0] for row in rows] == [f"item {i}" for i in range(z.shape[1])]
+    assert [int(row[1]) for row in rows] == best.labels.tolist()
+    support = epl.uncertainty.items(best, str(draws_file)).support
+    assert [float(row[2]) for row in rows] == pytest.approx(support, abs=1e-8)
+
+
+def test_a_file_without_a_column_for_certainty(draws_file, tmp_path):
+    out = tmp_path / "labels.txt"
+    assert main(["summarize", str(draws_file), "--seed", "1", "--out", str(out)]) == 0
+    labels = epl.minimize(str(draws_file), rng=1).labels
+    assert [int(line) for line in out.read_text().split()] == labels.tolist()
+
+
+def test_json(z, draws_file, capsys):
+    assert main(["summarize", str(draws_file), "--loss", "binder", "--k", "2", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["n_clusters"] == 2
+    assert data["loss"] == "binder"
+    assert len(data["labels"]) == z.shape[1]
+
+
+def test_several_files_are_chains(z, draws_file, capsys):
+    files = [str(draws_file), str(draws_file)]
+    assert main(["summarize", *files, "--burn", "2", "--seed", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_draws"] == 2 * (len(z) - 2)
+
+
+def test_standard_input_and_output(z, draws_file, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO(draws_file.read_text()))
+    assert main(["summarize", "-", "--out", "-", "--seed", "1"]) == 0
+    captured = capsys.readouterr()
+    head, *rows = captured.out.splitlines()
+    assert head == "item,cluster,certainty"
+    labels = [int(row.split(",")[1]) for row in rows]
+    assert labels == epl.minimize(z, rng=1).labels.tolist()
+    assert "expected loss" in captured.err
+
+
+def test_empty_standard_input(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert main(["summarize", "-"]) == 2
+    assert "'-' is empty" in capsys.readouterr().err
+
+
+def test_the_variable_that_is_read_is_named(tmp_path, capsys):
+    np.savez(tmp_path / "draws.npz", counts=[[1, 1, 2], [1, 2, 2]], mu=[[0.5, 0.5], [0.1, 0.2]])
+    assert main(["summarize", str(tmp_path / "draws.npz")]) == 0
+    assert "labels are read from the variable 'counts'" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_to(draws_file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert main(["summarize", str(draws_file), "--out", str(tmp_path / "labels.csv")]) == 2
+    assert "is not writable; 'labels.csv' cannot be put there" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_writes_the_best_so_far_and_exits_130(tmp_path):
+    """A real Ctrl-C, when the bar shows that the search is under way."""
+    np.save(tmp_path / "z.npy", np.random.default_rng(0).integers(0, 50, (1000, 1000)))
+    out = tmp_path / "labels.npy"
+    with Terminal("summarize", tmp_path / "z.npy", "--out", out, "--n-starts", 500) as command:
+        command.wait_for_step("minimize vi")
+        command.interrupt()
+        code, text = command.end()
+    assert code == 130, command.err
+    assert "stopped early" in text
+    assert "epluribus: interrupted; this is the best so far" in command.err
+    assert np.load(out).shape == (1000,)

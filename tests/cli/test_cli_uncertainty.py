@@ -1,0 +1,89 @@
+"""The commands psm, ball and modes: how sure the answer is."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import epluribus as epl
+from epluribus.cli import main
+
+
+def _json(capsys, *arguments):
+    assert main([*map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("ending", ["npy", "npz", "csv"])
+def test_psm_dense(ending, z, draws_file, tmp_path, capsys):
+    out = tmp_path / f"psm.{ending}"
+    assert main(["psm", str(draws_file), "--out", str(out)]) == 0
+    assert f"written to {out}" in capsys.readouterr().out
+    if ending == "npy":
+        found = np.load(out)
+    elif ending == "npz":
+        with np.load(out) as archive:
+            found, names = archive["psm"], archive["items"]
+        assert names[1] == "item 1"
+    else:
+        found = np.loadtxt(out, delimiter=",", skiprows=1)
+    np.testing.assert_allclose(found, epl.psm(z), atol=1e-6)
+
+
+def test_psm_sparse(z, draws_file, tmp_path, capsys):
+    out = tmp_path / "psm.npz"
+    data = _json(capsys, "psm", draws_file, "--sparse", "--threshold", 0.4, "--out", out)
+    found = scipy.sparse.load_npz(out)
+    want = epl.psm(z)
+    np.testing.assert_allclose(found.toarray(), np.where(want > 0.4, want, 0.0))
+    assert data["n_entries"] == found.nnz
+    assert main(["psm", str(draws_file), "--sparse", "--threshold", "0.4", "--out", "-"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "i,j,probability"
+    assert lines[1] == "item 0,item 0,1"
+    assert len(lines) - 1 == (found.nnz + z.shape[1]) // 2
+
+
+def test_psm_from_standard_input_to_standard_output(z, draws_file, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO(draws_file.read_text()))
+    assert main(["psm", "-", "--out", "-"]) == 0
+    found = np.loadtxt(io.StringIO(capsys.readouterr().out), delimiter=",", skiprows=1)
+    np.testing.assert_allclose(found, epl.psm(z), atol=1e-6)
+
+
+def test_ball(z, draws_file, capsys):
+    data = _json(capsys, "ball", draws_file, "--loss", "binder", "--level", 0.5, "--seed", 1)
+    ball = epl.credible_ball(epl.minimize(z, "binder", rng=1), z, 0.5)
+    assert data["radius"] == ball.radius
+    assert data["bounds"]["upper"]["labels"] == ball.upper.tolist()
+    assert main(["ball", str(draws_file), "--seed", "1"]) == 0
+    assert capsys.readouterr().out.startswith("95 % credible ball")
+
+
+def test_ball_around_given_labels(z, draws_file, tmp_path, capsys):
+    labels = tmp_path / "labels.txt"
+    labels.write_text("\n".join(map(str, z[0])))
+    data = _json(capsys, "ball", draws_file, "--labels", labels)
+    assert data["radius"] == epl.credible_ball(z[0], z).radius
+
+
+def test_ball_around_labels_in_another_order(draws_file, tmp_path, capsys):
+    out, mixed = tmp_path / "labels.csv", tmp_path / "mixed.csv"
+    assert main(["summarize", str(draws_file), "--seed", "1", "--out", str(out)]) == 0
+    head, *rows = out.read_text().splitlines()
+    mixed.write_text("\n".join([head, *rows[::-1]]) + "\n")
+    capsys.readouterr()
+    in_order = _json(capsys, "ball", draws_file, "--labels", out)
+    assert _json(capsys, "ball", draws_file, "--labels", mixed) == in_order
+
+
+def test_modes(z, draws_file, capsys):
+    data = _json(capsys, "modes", draws_file, "--n-modes", 2, "--seed", 1)
+    found = epl.modes(z, n_modes=2, rng=1)
+    assert data["weights"] == found.weights.tolist()
+    assert data["sentence"] == found.sentence
+    assert len(data["labels"]) == 2
+    assert main(["modes", str(draws_file), "--n-modes", "2", "--seed", "1"]) == 0
+    assert capsys.readouterr().out.rstrip("\n") == str(found)

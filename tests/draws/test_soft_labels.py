@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+
+import epluribus as epl
+
+RNG = np.random.default_rng(3)
+P = RNG.dirichlet(np.ones(3) * 0.3, size=(6, 5))
+"""(draws, items, clusters)."""
+
+
+def similarity(draws):
+    """By hand, from the draws and their weights."""
+    z = np.asarray(draws)
+    same = z[:, :, None] == z[:, None, :]
+    return np.average(same, axis=0, weights=draws.draw_weights)
+
+
+def naive_psm(p, weights):
+    out = np.eye(p.shape[1])
+    for i in range(p.shape[1]):
+        for j in range(p.shape[1]):
+            if i != j:
+                out[i, j] = sum(w * p[t, i] @ p[t, j] for t, w in enumerate(weights)) / sum(weights)
+    return out
+
+
+@pytest.mark.parametrize("weights", [None, [1, 0, 2, 0.5, 1, 3]])
+def test_similarity_matrix(weights, monkeypatch):
+    ref = naive_psm(P, np.ones(6) if weights is None else weights)
+    np.testing.assert_allclose(epl.soft_psm(P, weights=weights), ref, atol=1e-12)
+    shifted = np.log(P) + RNG.normal(size=(6, 5, 1))  # not normalized
+    np.testing.assert_allclose(epl.soft_psm(shifted, log=True, weights=weights), ref, atol=1e-12)
+    monkeypatch.setattr("epluribus.draws.soft._BLOCK_CELLS", 31)
+    np.testing.assert_allclose(epl.soft_psm(P, weights=weights), ref, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, [1, 0, 2, 0.5, 1, 3]])
+def test_draws_have_that_similarity(weights):
+    """Four standard errors of 20000 independent labellings each: 0.5 / sqrt(20000) * 4 < 0.015."""
+    draws = epl.soft_draws(P, n_draws_each=20000, weights=weights, rng=1)
+    assert draws.n_draws == 120000
+    np.testing.assert_allclose(similarity(draws), epl.soft_psm(P, weights=weights), atol=0.015)
+
+
+def test_sure_labels_are_kept_with_chains_and_names():
+    z = RNG.integers(3, size=(2, 4, 5))
+    p = np.eye(3)[z]
+    draws = epl.soft_draws(p, n_draws_each=2, items=list("abcde"), rng=1)
+    assert (draws.n_draws, draws.n_chains, draws.items) == (16, 2, tuple("abcde"))
+    ref = epl.Draws(np.repeat(z, 2, axis=1))
+    np.testing.assert_array_equal(np.asarray(draws), np.asarray(ref))
+    with np.errstate(divide="ignore"):
+        sure = epl.soft_draws(np.log(p), log=True, rng=1)
+    np.testing.assert_array_equal(np.asarray(sure), np.asarray(epl.Draws(z)))
+    np.testing.assert_allclose(epl.soft_psm(p), similarity(epl.Draws(z)))
+
+
+@pytest.mark.parametrize("total", [1 - 9e-5, 1 + 9e-5])
+def test_sums_that_are_not_quite_1_give_no_other_label(total):
+    """Of 200,000 labels, one in 11,000 would be beyond the end of a sum below 1."""
+    sure = epl.soft_draws(np.full((1, 20, 2), [total, 0.0]), n_draws_each=10_000, rng=1)
+    assert sure.n_clusters.max() == 1
+    halves = epl.soft_draws(np.full((1, 20, 2), total / 2), n_draws_each=10_000, rng=1)
+    assert halves.n_clusters.max() == 2
+
+
+def test_same_rng_same_draws():
+    one, two = (np.asarray(epl.soft_draws(P, n_draws_each=3, rng=5)) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
+BAD = P.copy()
+BAD[2, 3] = [0.5, 0.6, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("p", "options", "error", "message"),
+    [
+        (P[0], {}, ValueError, r"got shape \(5, 3\). For one set of probabilities, wrap it: \[p\]"),
+        (P[:0], {}, ValueError, r"none of them empty; got shape \(0, 5, 3\)"),
+        ([[["a"]]], {}, TypeError, "'probabilities' must hold numbers; got values of type <U1"),
+        (BAD, {}, ValueError, r"that sum to 1; draw 2, item 3 .* has \[0.5, 0.6, 0.1\]. For logar"),
+        (-P, {}, ValueError, r"must hold probabilities; draw 0, item 0 .* give log=True"),
+        (P * np.nan, {}, ValueError, r"must hold probabilities; draw 0, item 0"),
+        (P * np.nan, {"log": True}, ValueError, r"must hold logarithms; draw 0, item 0"),
+        (P * 0 - np.inf, {"log": True}, ValueError, r"must hold logarithms; draw 0, item 0"),
+        (
+            P,
+            {"weights": [1, 2]},
+            ValueError,
+            r"'weights' must have one entry per draw, shape \(6,\)",
+        ),
+    ],
+)
+def test_bad_probabilities_are_refused_in_words(p, options, error, message):
+    for function in (epl.soft_draws, epl.soft_psm):
+        with pytest.raises(error, match=message):
+            function(p, **options)
+
+
+def test_number_of_draws_is_checked():
+    with pytest.raises(ValueError, match="'n_draws_each' must be at least 1; got 0"):
+        epl.soft_draws(P, n_draws_each=0)
+
+
+def test_labeled_probabilities_keep_names_and_chains():
+    import xarray as xr
+
+    p = np.random.default_rng(1).dirichlet(np.ones(3), size=(2, 5, 4))
+    data = xr.DataArray(
+        p, dims=("chain", "draw", "gene", "k"), coords={"gene": ["a", "b", "c", "d"]}
+    )
+    draws = epl.soft_draws(data, rng=1)
+    assert draws.items == ("a", "b", "c", "d")
+    np.testing.assert_array_equal(draws, epl.soft_draws(p, rng=1))
+    turned = data.transpose("gene", "draw", "chain", "k")
+    np.testing.assert_array_equal(epl.soft_draws(turned, rng=1), draws)
+    np.testing.assert_allclose(epl.soft_psm(turned), epl.soft_psm(p))

@@ -1,0 +1,128 @@
+"""Ctrl-C while a page is made: it is written with what is known so far, and says what is missing."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from parsed_page import Page, noisy
+
+import epluribus as epl
+from epluribus.report import build_report, facts
+from terminal import PATIENCE, Terminal
+
+STEPS = {
+    "items": "the certainty of items",
+    "clusters": "the solidity of clusters",
+    "credible_ball": "the credible ball",
+    "error": "the diagnostics of the chains",
+    "modes": "modes",
+    "certificate": "the certificate",
+}
+
+
+@pytest.fixture(scope="module")
+def small():
+    draws = epl.Draws(noisy(12, 30, 3, np.random.default_rng(0)))
+    return draws, epl.minimize(draws, rng=1)
+
+
+def _left_out(page):
+    """What the page says is left out."""
+    begin = page.words.index("Left out: ") + len("Left out: ")
+    return page.words[begin : page.words.index(".", begin)].replace(" and ", ", ").split(", ")
+
+
+def _raise_interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("name", list(STEPS))
+def test_an_interrupted_step_and_all_after_it_are_left_out(small, monkeypatch, name):
+    monkeypatch.setattr(epl.uncertainty, name, _raise_interrupt)
+    draws, best = small
+    page = Page(build_report(best, draws, rng=1))
+    assert "Ctrl-C was pressed" in page.words
+    missing = _left_out(page)
+    assert missing[0] == STEPS[name]
+    assert missing[-1] == "the certificate"
+    assert (page.data["heatmap"] is None) == (name not in ("modes", "certificate"))
+
+
+@pytest.mark.parametrize("step", range(1, 10))
+def test_an_interrupt_between_two_steps_leaves_out_the_later_ones(small, step):
+    def at_that_step(done, total, _):
+        assert total == 9
+        if done == step:
+            raise KeyboardInterrupt
+
+    draws, best = small
+    page = Page(build_report(best, draws, rng=1, progress=at_that_step))
+    assert ("Ctrl-C was pressed" in page.words) == (step < 9)
+    assert step == 9 or len(_left_out(page)) == 9 - step
+
+
+def test_an_interrupted_search_for_another_loss_is_left_out(small, monkeypatch):
+    """The search itself hears Ctrl-C and returns the best so far, which is not the best for that loss."""
+    draws, best = small
+    monkeypatch.setattr(facts, "minimize", lambda *_, **__: replace(best, interrupted=True))
+    page = Page(build_report(best, draws, rng=1))
+    assert _left_out(page) == ["other losses", "modes", "the certificate"]
+
+
+def _sample(folder):
+    """A file of draws on which a search and what follows it take long."""
+    np.save(folder / "z.npy", np.random.default_rng(0).integers(0, 50, (1000, 1000)))
+    return folder / "z.npy"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize(
+    ("bar", "options"),
+    [("minimize vi", ["--n-starts", "500"]), ("report", ["--time-limit", "0.1"])],
+    ids=["in the search", "after it"],
+)
+def test_ctrl_c_writes_a_page(tmp_path, bar, options):
+    """A real Ctrl-C, when the bar shows that work is under way."""
+    out = tmp_path / "page.html"
+    with Terminal("report", _sample(tmp_path), "--out", out, "--seed", "1", *options) as command:
+        command.wait_for_step(bar)
+        command.interrupt()
+        code, text = command.end()
+    assert code == 130, command.err
+    assert "epluribus: interrupted; the page is written with what is" in command.err
+    assert f"page written to {out}" in text
+    page = Page(out.read_text())
+    assert "Ctrl-C was pressed" in page.words
+    assert _left_out(page)[0] == STEPS["items" if bar == "minimize vi" else "clusters"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_a_second_ctrl_c_ends_at_once(tmp_path):
+    """Both come in the same step, the second while the first is being dealt with."""
+    code = """if True:
+        import signal, sys
+        import epluribus as epl
+        from epluribus.cli import main
+
+        def interrupt_twice(*_, **__):
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                signal.raise_signal(signal.SIGINT)
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        epl.uncertainty.items = interrupt_twice
+        sys.exit(main(sys.argv[1:]))
+    """
+    (tmp_path / "z.csv").write_text("0,0,1\n0,1,1\n")
+    out = tmp_path / "page.html"
+    command = [sys.executable, "-c", code, "report", tmp_path / "z.csv", "--out", out]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 130, done.stderr
+    first, second = done.stderr.splitlines()
+    assert first.startswith("epluribus: interrupted; the page is written")
+    assert second == "epluribus: ended; no page was written"
+    assert not out.exists()

@@ -1,0 +1,195 @@
+"""Estimates saved and loaded: everything comes back, from files of version 0.1.0 too."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+
+DRAWS = epl.Draws(np.random.default_rng(0).integers(3, size=(30, 9)), items=list("abcdefghi"))
+BEST = epl.minimize(DRAWS, rng=1)
+
+VERSION_1 = {
+    "format": "epluribus estimate",
+    "version": 1,
+    "loss": "vi",
+    "expected_loss": 0.396240625180289,
+    "n_clusters": 2,
+    "sizes": [2, 2],
+    "labels": [0, 0, 1, 1],
+    "items": ["a", "b", "c", "d"],
+    "n_items": 4,
+    "n_draws": 3,
+    "converged": True,
+    "seconds": 0.028,
+    "runs": [
+        {
+            "start": "draw 2",
+            "expected_loss": 0.396240625180289,
+            "n_clusters": 2,
+            "n_sweeps": 1,
+            "converged": True,
+            "seconds": 0.001,
+            "labels": [0, 0, 1, 1],
+            "trace": [[0.5, 3], [0.396240625180289, 2]],
+        }
+    ],
+    "loss_on_board": True,
+    "interrupted": False,
+}
+"""What epluribus 0.1.0 wrote for [[0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 1, 1]], with one run."""
+
+
+def write(path, record):
+    path.write_text(json.dumps(record))
+    return path
+
+
+@pytest.mark.parametrize("ending", ["npz", "json"])
+@pytest.mark.parametrize("loss", ["vi", "nid", epl.losses.binder(cost=0.75)])
+def test_saved_and_loaded(ending, loss, tmp_path):
+    best = epl.minimize(DRAWS, loss, rng=1)
+    path = tmp_path / f"best.{ending}"
+    best.save(path)
+    again = epl.load(path)
+    assert again.to_dict() == best.to_dict()
+    assert again.to_json() == best.to_json()
+    np.testing.assert_array_equal(again.labels, best.labels)
+    assert again.labels.dtype == best.labels.dtype
+    assert [run.trace for run in again.runs] == [run.trace for run in best.runs]
+    assert epl.expected_loss(again.labels, DRAWS, again.loss) == pytest.approx(best.expected_loss)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("ending", ["npz", "json"])
+@pytest.mark.parametrize("options", [{"k": 3}, {"k_max": 2}, {"search": "greedy"}])
+def test_what_was_asked_for_comes_back(ending, options, tmp_path):
+    best = epl.minimize(DRAWS, rng=1, **options)
+    best.save(tmp_path / f"best.{ending}")
+    again = epl.load(tmp_path / f"best.{ending}")
+    asked = ("k_min", "k_max", "search", "bound")
+    assert [getattr(again.settings, name) for name in asked] == [
+        getattr(best.settings, name) for name in asked
+    ]
+
+
+def test_estimate_without_runs_is_saved(tmp_path):
+    small = epl.minimize([[0, 0, 1], [0, 1, 1], [0, 0, 1]])
+    small.save(tmp_path / "small.npz")
+    assert epl.load(tmp_path / "small.npz").to_dict() == small.to_dict()
+
+
+def test_json(tmp_path):
+    text = BEST.to_json(tmp_path / "best.json")
+    assert json.loads((tmp_path / "best.json").read_text()) == json.loads(text)
+    record = json.loads(text)
+    assert (record["format"], record["version"]) == ("epluribus estimate", 2)
+    assert (record["k_min"], record["k_max"], record["search"]) == (1, None, "recombine")
+    assert record["loss_built_in"]
+    assert record["labels"] == BEST.labels.tolist()
+    assert epl.load(tmp_path / "best.json").items == tuple("abcdefghi")
+
+
+@pytest.mark.parametrize("name", ["mine", "vi"])
+def test_a_users_own_loss_must_be_given_again(name, tmp_path):
+    """Also if it has the name of one that is built in."""
+    vi = epl.losses.get("vi")
+    mine = epl.Loss(lambda j, s, g, n: (s + g - 2 * j) / n + 1, vi.f1, vi.f2, vi.f3, name=name)
+    path = tmp_path / "best.json"
+    replace(BEST, loss=mine).save(path)
+    with pytest.raises(
+        ValueError, match=rf"'loss' must be given: .* with the loss '{name}', whose"
+    ):
+        epl.load(path)
+    assert epl.load(path, loss=mine).loss is mine
+    with pytest.raises(ValueError, match=rf"made with, '{name}'; got 'binder'"):
+        epl.load(path, loss=epl.losses.binder())
+
+
+def test_a_built_in_loss_keeps_every_digit_of_its_cost(tmp_path):
+    path = tmp_path / "best.json"
+    replace(BEST, loss=epl.losses.vi(cost=1 / 3)).save(path)
+    assert epl.load(path).loss.parameters["cost"] == 1 / 3
+    replace(BEST, loss=replace(epl.losses.vi(), name="mine")).save(path)  # found under no name
+    with pytest.raises(ValueError, match=r"'loss' must be given: .* the loss 'mine'"):
+        epl.load(path)
+
+
+# --- files of version 0.1.0 ---
+
+
+def test_version_1(tmp_path):
+    again = epl.load(write(tmp_path / "best.json", VERSION_1))
+    assert again.labels.tolist() == [0, 0, 1, 1]
+    assert again.items == ("a", "b", "c", "d")
+    assert again.loss is epl.losses.get("vi")
+    assert (again.settings.k_min, again.settings.k_max) == (1, None)
+    assert again.runs[0].n_sweeps == 1
+    assert epl.expected_loss(again, [[0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 1, 1]]) == pytest.approx(
+        again.expected_loss
+    )
+    again.save(tmp_path / "new.json")
+    assert epl.load(tmp_path / "new.json").to_dict() == again.to_dict()
+
+
+def test_version_1_as_npz(tmp_path):
+    """The labels are arrays of their own, left out of the record."""
+    record = {name: value for name, value in VERSION_1.items() if name != "labels"}
+    record["runs"] = [{k: v for k, v in run.items() if k != "labels"} for run in VERSION_1["runs"]]
+    labels = np.array(VERSION_1["labels"])
+    np.savez(tmp_path / "best.npz", record=json.dumps(record), labels=labels, run_labels=[labels])
+    written = epl.load(write(tmp_path / "best.json", VERSION_1))
+    assert epl.load(tmp_path / "best.npz").to_dict() == written.to_dict()
+
+
+def test_version_1_with_a_rounded_cost(tmp_path):
+    record = {**VERSION_1, "loss": "binder(cost=0.333333)", "loss_on_board": False}
+    path = write(tmp_path / "best.json", record)
+    with pytest.raises(ValueError, match=r"'loss' must be given: .*'binder\(cost=0.333333\)'"):
+        epl.load(path)
+    exact = epl.losses.binder(cost=1 / 3)
+    assert epl.load(path, loss=exact).loss is exact
+    for other in (epl.losses.vi(cost=1 / 3), epl.losses.binder()):
+        with pytest.raises(ValueError, match=r"'loss' must be the one .*cost=0.333333\)'; got"):
+            epl.load(path, loss=other)
+    path = write(path, {**VERSION_1, "loss": "vi(cost=0.5)"})
+    assert epl.load(path).loss.parameters["cost"] == 0.5
+    with pytest.raises(ValueError, match=r"'loss' must be the one .* got 'vi\(cost=0.7\)'"):
+        epl.load(path, loss=epl.losses.vi(cost=0.7))
+
+
+# --- files that cannot be loaded ---
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("best.txt", "", r"must end in .npz or .json; it ends in '.txt'"),
+        ("best.json", "{", r"could not be read as .json"),
+        ("best.npz", "junk", r"could not be read as .npz"),
+        ("best.json", "[1]", r"must hold an estimate, saved by Estimate.save"),
+        (
+            "best.json",
+            '{"format": "epluribus estimate", "version": 3}',
+            r"has version 3 .* up to 2",
+        ),
+        (
+            "best.json",
+            '{"format": "epluribus estimate", "version": 2}',
+            r"best.json' must hold an estimate, .*; it has no 'loss'",
+        ),
+    ],
+)
+def test_files_that_cannot_be_loaded(name, content, message, tmp_path):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        epl.load(tmp_path / name)
+
+
+def test_names_that_cannot_be_loaded_or_saved(tmp_path):
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        epl.load(tmp_path / "nowhere.npz")
+    with pytest.raises(ValueError, match=r"must end in .npz or .json; it ends in '.pkl'"):
+        BEST.save(tmp_path / "best.pkl")
