@@ -16,8 +16,8 @@ import numpy as np
 from epluribus.datasets import load_congress_votes, load_french_blogs, load_galaxies
 from epluribus.models import GaussianMixture, LatentBlockModel, StochasticBlockModel
 from epluribus.sampling import Gibbs, sample
-from epluribus.sampling.chain import Chain
-from epluribus.sampling.schedule import make_schedule
+from epluribus.sampling.chain import Chain, RunSettings
+from epluribus.sampling.moves import make_schedule
 
 # Updates a second asked for, kept and burn-in cycles a chain, seconds allowed.
 AIMS = {
@@ -40,11 +40,11 @@ def make_model(name, data):
 
 def gibbs_rate(model, start):
     """Updates a second of one chain at a typical partition: the best of five runs."""
-    tables = tuple(side.tables for side in model.sides)
     n = 1_000_000
     schedule = make_schedule([Gibbs()], model)
-    chain = Chain(model, start, tables, schedule, (10**12, 1, 1), np.random.default_rng(1))
-    stop = np.zeros(1, dtype=np.int64)
+    settings = RunSettings(n_draws=1, burn_in=10**12, thin=1)
+    chain = Chain(model, start, schedule, settings, np.random.default_rng(1))
+    stop = np.zeros(1, dtype=np.uint8)
     chain.run_until(n // 10, stop)
     best = np.inf
     for _ in range(5):

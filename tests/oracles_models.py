@@ -26,17 +26,17 @@ def canonical(labels):
 
 
 def mixture_prior(n, a, p_of_k):
-    """Law on partitions of a finite mixture: every label vector of every k, counted one by one
+    """Prior on partitions of a finite mixture: every label vector of every k, counted one by one
     while they are few."""
-    law = dict.fromkeys(partitions(n), 0.0)
+    prior = dict.fromkeys(partitions(n), 0.0)
     for k, p in p_of_k.items():
         if k**n <= 5000:
             for z in product(range(k), repeat=n):
-                law[canonical(z)] += p * exp(_log_dirichlet(z, k, a))
+                prior[canonical(z)] += p * exp(_log_dirichlet(z, k, a))
         else:
-            for z in law:  # perm(k, K) vectors of 1..k give the partition
-                law[z] += p * perm(k, max(z) + 1) * exp(_log_dirichlet(z, k, a))
-    return law
+            for z in prior:  # perm(k, K) vectors of 1..k give the partition
+                prior[z] += p * perm(k, max(z) + 1) * exp(_log_dirichlet(z, k, a))
+    return prior
 
 
 def _log_dirichlet(z, k, a):
@@ -45,8 +45,8 @@ def _log_dirichlet(z, k, a):
 
 
 def restaurant_prior(n, theta, discount):
-    """Law on partitions by seating one customer after the other."""
-    law = {}
+    """Prior on partitions by seating one customer after the other."""
+    prior = {}
     for z in partitions(n):
         p = 1.0
         for i in range(1, n):
@@ -55,8 +55,8 @@ def restaurant_prior(n, theta, discount):
                 p *= (theta + discount * len(sizes)) / (theta + i)
             else:
                 p *= (sizes[z[i]] - discount) / (theta + i)
-        law[z] = p
-    return law
+        prior[z] = p
+    return prior
 
 
 # --- likelihoods ---

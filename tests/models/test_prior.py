@@ -19,10 +19,10 @@ ON_K = {
 @pytest.mark.parametrize("concentration", [0.5, 4.0])
 @pytest.mark.parametrize("on_k", ON_K)
 def test_mixtures_match_enumeration_over_label_vectors(on_k, concentration):
-    law = mixture_prior(5, concentration, ON_K[on_k])
+    expected = mixture_prior(5, concentration, ON_K[on_k])
     k_max = 4 if on_k in ("uniform", "fixed") else 10
     prior = PartitionPrior(concentration, on_k, k_max)
-    for z, p in law.items():
+    for z, p in expected.items():
         np.testing.assert_allclose(np.exp(prior.log_pmf(z)), p, rtol=1e-10, atol=1e-300)
 
 
@@ -58,16 +58,16 @@ def test_golden_value_of_the_paper_s_prior():
 
 
 @pytest.mark.parametrize("on_k", ["uniform", "poisson", "geometric"])
-def test_components_are_the_exact_law_of_k(on_k):
-    # p(k | K) from the joint law of k and the partition, by the oracle.
+def test_components_are_the_exact_distribution_of_k(on_k):
+    # p(k | K) from the joint distribution of k and the partition, by the oracle.
     p_of_k = dict.fromkeys(range(1, 7), 1 / 6) if on_k == "uniform" else ON_K[on_k]
     z = (0, 0, 1, 1, 2)
     joint = {k: mixture_prior(5, 0.8, {k: p})[z] for k, p in p_of_k.items()}
     total = sum(joint.values())
-    law = PartitionPrior(0.8, on_k, 6).components(3, 5)
-    np.testing.assert_allclose(sum(law.values()), 1.0, rtol=1e-12)
+    components = PartitionPrior(0.8, on_k, 6).components(3, 5)
+    np.testing.assert_allclose(sum(components.values()), 1.0, rtol=1e-12)
     for k in range(3, 7):
-        np.testing.assert_allclose(law[k], joint[k] / total, rtol=1e-9)
+        np.testing.assert_allclose(components[k], joint[k] / total, rtol=1e-9)
     assert PartitionPrior(1.0, "fixed", 4).components(2, 9) == {4: 1.0}
 
 

@@ -1,5 +1,5 @@
-"""Exact transition probabilities of the moves as they are coded: every random choice is followed
-every way.
+"""Exact transition probabilities of the moves as they are coded: every random choice is followed in
+every direction.
 
 The moves ask for randomness only through `epluribus._kernels.chance`. Here its functions are
 replaced by ones that replay a script of choices and multiply their probabilities; scripts are
@@ -11,14 +11,14 @@ from unittest import mock
 
 import numpy as np
 
-from epluribus._kernels import allocation, chance, gibbs, split_merge
-from epluribus._kernels.advance import log_target
+from epluribus._kernels import chance, moves
+from epluribus._kernels.chain import log_target
 from epluribus.sampling.chain import make_partition
 from oracles_models import canonical
 
 
 class Paths:
-    """One run of the code per script; `advance` moves on to the next."""
+    """One run of the code per script; `next_script` moves on to the next."""
 
     def __init__(self):
         self.script, self.depth, self.probability = [], 0, 1.0
@@ -63,22 +63,21 @@ class Paths:
 
 @contextmanager
 def scripted(paths):
+    """The functions of `chance` replaced where the moves look them up; `shuffle` asks `chance.pick`."""
+    names = ("pick", "toss", "accept", "pick_weighted")
     with (
         mock.patch.object(chance, "pick", paths.pick),
-        mock.patch.object(gibbs, "pick_weighted", paths.pick_weighted),
-        mock.patch.multiple(split_merge, pick=paths.pick, toss=paths.toss, accept=paths.accept),
-        mock.patch.multiple(allocation, pick=paths.pick, toss=paths.toss, accept=paths.accept),
+        mock.patch.multiple(moves, **{name: getattr(paths, name) for name in names}),
     ):
         yield
 
 
 def one_move(name, item, model, partition):
-    tally = np.zeros((6, 2), dtype=np.int64)
+    tally = np.zeros((len(moves.KINDS), 2), dtype=np.int64)
     if name == "gibbs":
-        return gibbs.gibbs(model, partition, item, None, tally)
-    if name == "split-merge":
-        return split_merge.split_merge(model, partition, None, tally)
-    return allocation.allocation(model, partition, None, tally)
+        return moves.gibbs(model, partition, item, None, tally)
+    move = {"split-merge": moves.split_merge, "allocation": moves.allocation}[name]
+    return move(model, partition, None, tally)
 
 
 def transition_matrix(model, posterior, move, side, item=0):

@@ -30,8 +30,8 @@ POISSON = {k: 1 / ((np.e - 1) * factorial(k)) for k in range(1, 40)}
 GEOMETRIC = {k: 0.5**k for k in range(1, 80)}
 
 
-def prior_law(name, n):
-    """(object, enumerated law on partitions) of a named small prior."""
+def make_prior(name, n):
+    """A small prior by its name: the object, and the enumerated probabilities of partitions."""
     if name == "uniform":
         return PartitionPrior(0.7, "uniform", 6), mixture_prior(
             n, 0.7, dict.fromkeys(range(1, 7), 1 / 6)
@@ -60,32 +60,32 @@ X = np.array([[1, 1, 0], [1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 1]])
 
 
 def make_case(kind, prior, n):
-    """(model, enumerated posterior: one tuple of labels a side -> probability)."""
-    law, pmf = prior_law(prior, n)
+    """(model, enumerated posterior: one tuple of labels per side -> probability)."""
+    own, pmf = make_prior(prior, n)
     if kind == "gaussian":
-        model = GaussianMixture(Y[:n], tau=0.3, gamma=1.2, delta=0.8, mean=0.2, prior=law)
+        model = GaussianMixture(Y[:n], tau=0.3, gamma=1.2, delta=0.8, mean=0.2, prior=own)
         log = {z: gaussian_log_marginal(Y[:n], z, 0.3, 1.2, 0.8, 0.2) for z in partitions(n)}
     elif kind == "gaussian 2-d":
         y = np.array(Y[:n])[:, None] * [1.0, -0.5] + [0.0, 0.3]
-        model = GaussianMixture(y, tau=0.3, gamma=1.2, delta=0.8, prior=law)
+        model = GaussianMixture(y, tau=0.3, gamma=1.2, delta=0.8, prior=own)
         log = {z: gaussian_log_marginal(y, z, 0.3, 1.2, 0.8) for z in partitions(n)}
     elif kind == "sbm":
-        model = StochasticBlockModel(A[:n, :n], beta=(0.5, 0.8), prior=law)
+        model = StochasticBlockModel(A[:n, :n], beta=(0.5, 0.8), prior=own)
         log = {z: sbm_log_marginal(A, z, 0.5, 0.8) for z in partitions(n)}
     elif kind == "directed sbm":
-        model = StochasticBlockModel(D[:n, :n], directed=True, beta=(0.5, 0.8), prior=law)
+        model = StochasticBlockModel(D[:n, :n], directed=True, beta=(0.5, 0.8), prior=own)
         log = {z: sbm_log_marginal(D, z, 0.5, 0.8, directed=True) for z in partitions(n)}
     elif kind == "custom":
 
         def preference(labels):
             return float(np.sin(3.0 * np.dot(labels, np.arange(1, labels.size + 1))))
 
-        model = CustomModel(preference, n, prior=law)
+        model = CustomModel(preference, n, prior=own)
         log = {z: preference(np.array(z)) for z in partitions(n)}
     elif kind == "lbm":
         columns = PartitionPrior(0.5, "uniform", 3)
         column_pmf = mixture_prior(3, 0.5, dict.fromkeys((1, 2, 3), 1 / 3))
-        model = LatentBlockModel(X[:n], beta=(0.6, 0.9), prior=(law, columns))
+        model = LatentBlockModel(X[:n], beta=(0.6, 0.9), prior=(own, columns))
         joint = {
             (r, c): lbm_log_marginal(X, r, c, 0.6, 0.9)
             + log_or_minus_infinity(pmf[r])

@@ -45,8 +45,8 @@ def oracle(y, labels, a, b):
 def test_skeleton_is_exact(page):
     y, prior = [0, 3, 1, 5], PartitionPrior(0.7, "uniform", 6)
     model = page.CountMixture(y, 1.2, 0.8, prior)
-    law = mixture_prior(4, 0.7, dict.fromkeys(range(1, 7), 1 / 6))
-    log = {(z,): oracle(y, z, 1.2, 0.8) + np.log(law[z]) for z in partitions(4)}
+    pmf = mixture_prior(4, 0.7, dict.fromkeys(range(1, 7), 1 / 6))
+    log = {(z,): oracle(y, z, 1.2, 0.8) + np.log(pmf[z]) for z in partitions(4)}
     posterior = normalized(log)
     pi = np.array(list(posterior.values()))
     for move in ("gibbs", "split-merge", "allocation"):

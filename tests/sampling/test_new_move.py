@@ -69,6 +69,6 @@ def test_swap_is_in_detailed_balance(page, kind, prior):
 
 
 def test_the_row_of_the_tally_is_the_next_one(page):
-    from epluribus._kernels.advance import KINDS
+    from epluribus._kernels.moves import KINDS
 
     assert len(KINDS) == page.SWAP_ROW

@@ -3,8 +3,6 @@
 import _thread
 import copy
 import json
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ import pytest
 from epluribus.draws import Draws
 from epluribus.models import CustomModel, GaussianMixture, LatentBlockModel, StochasticBlockModel
 from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
-from epluribus.sampling.checkpoint import read_checkpoint
+from epluribus.sampling.chain import read_checkpoint
 
 MODELS = {
     "gaussian": GaussianMixture(np.r_[np.linspace(0, 2, 12), np.linspace(8, 9, 8)]),
@@ -62,10 +60,12 @@ def test_every_model_goes_through_every_move(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_one_rng_gives_one_answer_for_any_number_of_threads(name):
-    runs = [sample(MODELS[name], n_draws=60, n_chains=3, rng=7, n_jobs=k) for k in (1, 2, 3)]
+    n_draws, burn_in = (20, 10) if name == "custom" else (60, 2000)  # plain Python is slow
+    options = {"n_draws": n_draws, "burn_in": burn_in, "n_chains": 3}
+    runs = [sample(MODELS[name], rng=7, n_jobs=k, **options) for k in (1, 2, 3)]
     assert same(runs[0], runs[1])
     assert same(runs[0], runs[2])
-    other = sample(MODELS[name], n_draws=60, n_chains=3, rng=8)
+    other = sample(MODELS[name], rng=8, **options)
     assert not np.array_equal(other.log_posterior, runs[0].log_posterior)
 
 
@@ -89,28 +89,22 @@ def test_a_longer_run_continues_a_shorter_one_bit_for_bit(name, tmp_path):
     assert same(whole, resumed)
 
 
-class Interrupt:
-    """A progress function that stops the run as Ctrl-C does, after some calls."""
-
-    def __init__(self, after):
-        self.left = after
-
-    def __call__(self, done, total, info):
-        self.left -= 1
-        if self.left <= 0:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("name", ["gaussian", "lbm"])
 def test_an_interrupted_run_keeps_its_draws_and_resumes_bit_for_bit(name, tmp_path):
     model, path = MODELS[name], tmp_path / "run.npz"
-    options = {"burn_in": 500, "thin": 40, "n_chains": 3, "rng": 9, "n_jobs": 2}
-    whole = sample(model, n_draws=15_000, **options)
-    part = sample(model, n_draws=15_000, checkpoint=path, progress=Interrupt(1), **options)
+    options = {"n_draws": 20_000, "burn_in": 500, "thin": 40, "n_chains": 3, "rng": 9, "n_jobs": 2}
+    whole = sample(model, **options)
+
+    def look(done, total, info):
+        """Interrupt once a checkpoint shows that every chain has kept some draws."""
+        if path.exists() and all(snapshot["n_kept"] for snapshot in read_checkpoint(path)[1]):
+            raise KeyboardInterrupt
+
+    part = sample(model, checkpoint=path, checkpoint_every=1e-3, progress=look, **options)
     assert part.interrupted
     assert "interrupted" in repr(part)
     assert "interrupted" in str(part)
-    assert 0 < part.n_draws < 15_000
+    assert 0 < part.n_draws < 20_000
     assert np.array_equal(part.log_posterior, whole.log_posterior[:, : part.n_draws])
     resumed = sample(model, resume=path)
     assert not resumed.interrupted
@@ -118,44 +112,48 @@ def test_an_interrupted_run_keeps_its_draws_and_resumes_bit_for_bit(name, tmp_pa
 
 
 def test_a_signal_from_outside_ends_the_run():
-    def slow(labels):
-        time.sleep(1e-4)
+    calls = []
+
+    def signal_at_the_hundredth(labels):
+        calls.append(1)
+        if len(calls) == 100:
+            _thread.interrupt_main()
         return 0.0
 
-    timer = threading.Timer(0.5, _thread.interrupt_main)
-    timer.start()
-    trace = sample(CustomModel(slow, 4), n_draws=10**6, burn_in=0, thin=1, rng=1)
+    model = CustomModel(signal_at_the_hundredth, 4)
+    trace = sample(model, n_draws=10**6, burn_in=0, thin=1, n_chains=1, rng=1)
     assert trace.interrupted
     assert 0 < trace.n_draws < 10**6
 
 
 def test_an_interrupt_before_the_first_draw_is_passed_on_and_saved(tmp_path):
-    path = tmp_path / "run.npz"
+    model, path = MODELS["gaussian"], tmp_path / "run.npz"
+
+    def look(done, total, info):
+        if done:
+            raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt, match="before the first draw"):
-        sample(
-            MODELS["gaussian"],
-            n_draws=5,
-            burn_in=10**9,
-            rng=1,
-            progress=Interrupt(2),
-            checkpoint=path,
-        )
-    header, snapshots, _ = read_checkpoint(path)
-    assert header["burn_in"] == 10**9
-    assert all(snapshot["arrays"]["clock"][0] > 0 for snapshot in snapshots)
+        sample(model, n_draws=5, burn_in=10**12, rng=1, progress=look, checkpoint=path)
+    header, snapshots = read_checkpoint(path)
+    assert header["burn_in"] == 10**12
+    assert any(snapshot["arrays"]["clock"][0] > 0 for snapshot in snapshots)
 
 
 def test_checkpoints_are_written_on_the_way(tmp_path):
     path = tmp_path / "run.npz"
-    seen = []
+    seen = set()
 
     def look(done, total, info):
-        if path.exists():
-            seen.append(sum(s["n_kept"] for s in read_checkpoint(path)[1]))
+        kept = [s["n_kept"] for s in read_checkpoint(path)[1]] if path.exists() else [0]
+        if min(kept) > 0:
+            seen.add(sum(kept))
+        if len(seen) > 1:  # two checkpoints with different draws: enough
+            raise KeyboardInterrupt
 
-    options = {"n_draws": 20_000, "thin": 40, "rng": 2}
+    options = {"n_draws": 10**5, "burn_in": 0, "thin": 4000, "rng": 2}
     sample(MODELS["gaussian"], checkpoint=path, checkpoint_every=0.05, progress=look, **options)
-    assert len(set(seen)) > 1
+    assert len(seen) > 1
     assert not list(tmp_path.glob(".*"))
 
 
@@ -257,14 +255,15 @@ def test_chains_that_disagree_are_named():
     [
         ({"n_draws": 0}, "'n_draws' must be at least 1; got 0"),
         ({"burn_in": -1}, "'burn_in' must be at least 0; got -1"),
-        ({"thin": 0.5}, "'thin' must be a whole number; got 0.5"),
+        ({"thin": 0.5}, "'thin' must be an integer; got 0.5"),
         ({"n_chains": 0}, "'n_chains' must be at least 1"),
         ({"n_jobs": 0}, "'n_jobs' must be at least 1; got 0. None means all cores"),
         ({"moves": "gibs"}, "'moves' must be one of 'default', 'appendix'"),
         ({"moves": []}, "'moves' must be 'default', 'appendix' or a sequence"),
         ({"moves": [1]}, "'moves' must be 'default', 'appendix' or a sequence"),
         ({"start": "far"}, "'start' must be one of 'dispersed'"),
-        ({"start": [0, 1]}, r"'start' must have 20 labels.*got shape \(2,\)"),
+        ({"start": [0, 1]}, "'start' must have 20 items; got 2"),
+        ({"start": np.zeros((2, 5))}, "'start' must have 20 items; got 5"),
         ({"start": np.zeros((5, 20))}, r"each of the 2 chains; got shape \(5, 20\)"),
         ({"rng": -1}, "'rng' must be None, a non-negative integer"),
         ({"progress": 1}, "'progress' must be True, False or a function"),
@@ -272,7 +271,7 @@ def test_chains_that_disagree_are_named():
         ({"checkpoint_every": 0}, "'checkpoint_every' must be a finite number above 0"),
         (
             {"resume": "/no/such/file"},
-            "'resume' must be a file made by 'checkpoint'; .* is not there",
+            "'resume' must be a file made by 'checkpoint'; there is no ",
         ),
         ({"resume": "x", "rng": 1}, "'rng' must be left out with 'resume'"),
         ({"resume": "x", "start": "one"}, "'start' must be left out with 'resume'"),

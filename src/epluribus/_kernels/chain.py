@@ -1,8 +1,9 @@
-"""The partition a chain is at: taking items out, putting them in, counting the prior.
+"""The partition of a chain: taking items out, putting them in, and the prior.
 
-Clusters have fixed numbers 0..slots-1. `order` is a permutation of them whose first K entries are
-in use, `place` its inverse: opening or closing a cluster is one swap, and the next new cluster is
-always `order[K]`. The law of the partition is given by two tables (see `epluribus.models.prior`):
+Clusters have fixed numbers 0..slots-1, of which K are not empty. `order` is a permutation of the numbers
+that begins with those of the non-empty clusters, and `place` is its inverse. Opening or closing a cluster
+is one swap, and the next new cluster is always `order[K]`. The prior of the partition is given by two
+tables (see `epluribus.models.prior`):
 
     log p(partition) = log_weight[K] + sum over clusters of log_size[n_g]
 """
@@ -12,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels.dispatch import add, logpred, part, prepare, remove, reset, routine
+from epluribus._kernels.dispatch import add, part, prepare, remove, reset, routine
 
-__all__ = ["Partition", "Record", "grow", "log_prior", "put", "rebuild", "take"]
+__all__ = ["Partition", "Record", "grow", "log_target", "put", "take"]
 
 
 class Partition(NamedTuple):
@@ -23,45 +24,45 @@ class Partition(NamedTuple):
     labels: NDArray[np.int64]
     """(n_items,) cluster of each item; -1 while it is taken out."""
     sizes: NDArray[np.int64]
-    """(slots,) items in each cluster."""
+    """(slots,) number of items in each cluster."""
     order: NDArray[np.int64]
-    """(slots,) the clusters, those in use first."""
+    """(slots,) the numbers of the clusters, those of non-empty ones first."""
     place: NDArray[np.int64]
-    """(slots,) where in `order` each cluster stands."""
+    """(slots,) position of each cluster in `order`."""
     n_clusters: NDArray[np.int64]
-    """(1,) K, the number of clusters in use."""
+    """(1,) number of non-empty clusters, K: an array, because kernels change it."""
     log_weight: NDArray[np.float64]
-    """(slots + 2,) the prior's table of K; minus infinity at 0 and slots + 1."""
+    """(slots + 2,) the prior's table for K; minus infinity at 0 and at slots + 1."""
     log_size: NDArray[np.float64]
-    """(n_items + 1,) the prior's table of cluster sizes; 0 at 0."""
+    """(n_items + 1,) the prior's table for the size of a cluster; 0 at 0."""
     log_factorial: NDArray[np.float64]
     """(n_items + 1,) log n!."""
     members: NDArray[np.int64]
-    """(n_items,) WORK: the items a move handles."""
+    """(n_items,) WORK: the items that a move handles."""
     target: NDArray[np.int64]
-    """(n_items,) WORK: where they belong."""
+    """(n_items,) WORK: the cluster to which each item is to return."""
     log_weights: NDArray[np.float64]
     """(slots + 1,) WORK: log probabilities of the choices of one item, up to a constant."""
     cumulative: NDArray[np.float64]
-    """(slots + 1,) WORK: their running sum."""
+    """(slots + 1,) WORK: running sum of the probabilities."""
 
 
 class Record(NamedTuple):
-    """What is kept of one partition."""
+    """What a chain keeps of one of its partitions."""
 
     labels: NDArray[np.int32]
     """(capacity, n_items) OUT: the draws kept since the record was last emptied."""
     n_clusters: NDArray[np.int64]
-    """(capacity,) OUT: their K."""
+    """(capacity,) OUT: K of each draw."""
     best: NDArray[np.int64]
     """(n_items,) OUT: the labels of highest posterior so far."""
     tally: NDArray[np.int64]
-    """(kinds, 2) OUT: proposed and accepted, by kind of move."""
+    """(kinds, 2) OUT: proposals and acceptances, by kind of move."""
 
 
 @part
 def grow(p: Any, g: int) -> float:
-    """Log prior factor of one more item in cluster g (the number of clusters apart)."""
+    """Log prior factor of one more item in cluster g, without the factor for K."""
     n = p.sizes[g]
     return p.log_size[n + 1] - p.log_size[n]
 
@@ -71,9 +72,9 @@ def take(m: Any, p: Any, i: int) -> float:
     """Take item i out of its cluster, which closes if empty; its log predictive there."""
     g = p.labels[i]
     p.labels[i] = -1
-    p.sizes[g] -= 1
+    p.sizes[g] -= 1  # before `remove`: the model sees the sizes without i
     value = remove(m, p, i, g)
-    if p.sizes[g] == 0:  # swap with the last cluster in use
+    if p.sizes[g] == 0:  # swap with the last non-empty cluster: g becomes `order[K]`
         k = p.n_clusters[0] - 1
         last = p.order[k]
         here = p.place[g]
@@ -91,40 +92,39 @@ def put(m: Any, p: Any, i: int, g: int) -> float:
     if p.place[g] == p.n_clusters[0]:
         p.n_clusters[0] += 1
     value = add(m, p, i, g)
-    p.sizes[g] += 1
+    p.sizes[g] += 1  # after `add`, for the same reason as in `take`
     p.labels[i] = g
     return value
 
 
-@part
-def log_prior(p: Any) -> float:
-    """log_weight[K] + sum of log_size[n_g]."""
-    k = p.n_clusters[0]
-    value = p.log_weight[k]
-    for s in range(k):
-        value += p.log_size[p.sizes[p.order[s]]]
-    return value
-
-
 @routine
-def rebuild(m: Any, p: Any) -> float:
-    """Statistics from scratch; the log marginal likelihood, by the chain rule over items.
+def log_target(models: Any, partitions: Any) -> float:
+    """Log prior plus log marginal likelihood, all statistics recomputed from the labels.
 
-    Removes the rounding that running sums collect. Clusters keep their numbers and their order.
+    This removes the rounding errors that running sums collect. Clusters keep their numbers and order.
     """
-    n_items = p.labels.size
+    # The sides of a model share their statistics: those of the first side are all.
+    m, p = models[0], partitions[0]
+    # Take everything out; `n_clusters` and `order` stay, since every cluster is filled again.
     reset(m)
-    for i in range(n_items):
+    for i in range(p.labels.size):
         p.target[i] = p.labels[i]
         p.labels[i] = -1
     for g in range(p.sizes.size):
         p.sizes[g] = 0
-    total = 0.0
-    for i in range(n_items):
+    # The chain rule: log p(y_1) + log p(y_2 | y_1) + ..., given the labels.
+    value = 0.0
+    for i in range(p.labels.size):
         g = p.target[i]
         prepare(m, p, i)
-        total += logpred(m, p, i, g)
-        add(m, p, i, g)
+        value += add(m, p, i, g)
         p.sizes[g] += 1
         p.labels[i] = g
-    return total
+    for side in range(len(partitions)):
+        p = partitions[side]
+        # log_weight[K] + sum over clusters of log_size[n_g]
+        log_prior = p.log_weight[p.n_clusters[0]]
+        for s in range(p.n_clusters[0]):
+            log_prior += p.log_size[p.sizes[p.order[s]]]
+        value += log_prior
+    return value

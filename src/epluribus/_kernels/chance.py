@@ -1,7 +1,7 @@
-"""The four ways in which a move asks for a random number.
+"""The five ways in which a move asks for a random number.
 
-Every random choice of every move goes through here, so that a test can put an enumeration of all
-choices in their place and write down exact transition probabilities.
+Every random choice of every move goes through these functions, so that a test can replace them by an
+enumeration of all choices and compute exact transition probabilities.
 """
 
 import math
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from epluribus._kernels.dispatch import part
 
-__all__ = ["accept", "log_logistic", "pick", "pick_weighted", "shuffle", "toss"]
+__all__ = ["accept", "pick", "pick_weighted", "shuffle", "toss"]
 
 
 @part
 def pick(rng: Any, n: int) -> int:
-    """One of 0..n-1, each as likely."""
-    return int(rng.random() * n)
+    """One of 0..n-1, all equally likely."""
+    return int(rng.random() * n)  # below n: random() is at most 1 - 2^-53
 
 
 @part
@@ -29,7 +29,7 @@ def toss(rng: Any, probability: float) -> bool:
 
 @part
 def accept(rng: Any, log_ratio: float) -> bool:
-    """True with probability min(1, exp(log_ratio)); false if it is not a number."""
+    """True with probability min(1, exp(log_ratio)); false if the ratio is not a number."""
     return bool(log_ratio >= 0.0 or rng.random() < math.exp(log_ratio))
 
 
@@ -41,6 +41,7 @@ def pick_weighted(
     cumulative: NDArray[np.float64],  # WORK
 ) -> int:
     """One of 0..n-1 with probability proportional to exp(log_weights)."""
+    # The largest weight becomes exp(0), so that nothing overflows and the sum is at least 1.
     top = log_weights[0]
     for s in range(1, n):
         if log_weights[s] > top:
@@ -49,6 +50,7 @@ def pick_weighted(
     for s in range(n):
         total += math.exp(log_weights[s] - top)
         cumulative[s] = total
+    # One uniform number on [0, total), looked up in the running sum.
     u = rng.random() * total
     for s in range(n - 1):
         if u < cumulative[s]:
@@ -62,11 +64,3 @@ def shuffle(rng: Any, items: NDArray[np.int64], n: int) -> None:
     for s in range(n - 1, 0, -1):
         t = pick(rng, s + 1)
         items[s], items[t] = items[t], items[s]
-
-
-@part
-def log_logistic(x: float) -> float:
-    """log(1 / (1 + exp(-x))), without overflow."""
-    if x > 0.0:
-        return -math.log1p(math.exp(-x))
-    return x - math.log1p(math.exp(x))

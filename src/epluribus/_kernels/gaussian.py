@@ -22,7 +22,7 @@ class GaussianState(NamedTuple):
     """Data, tables and statistics."""
 
     values: NDArray[np.float64]
-    """(n_items, n_dims) data less the prior mean."""
+    """(n_items, n_dims) data minus the prior mean."""
     shape: float
     rate: float
     inverse: NDArray[np.float64]
@@ -34,7 +34,7 @@ class GaussianState(NamedTuple):
     square: NDArray[np.float64]
     """(slots, n_dims) sums of squares."""
     log_cluster: NDArray[np.float64]
-    """(slots,) log marginal likelihood of each cluster; 0 if empty."""
+    """(slots,) log marginal likelihood of each cluster; 0 if it is empty."""
 
 
 @part
@@ -46,55 +46,57 @@ def _reset(m: Any) -> None:
 
 @part
 def _prepare(m: Any, p: Any, i: int) -> None:
-    pass
+    pass  # the predictive needs nothing but the statistics
 
 
 @part
 def _log_cluster(m: Any, n: int, g: int, i: int, sign: float) -> float:
-    """Log marginal likelihood of cluster g with item i counted in `sign` times, n items in all."""
+    """Log marginal likelihood of cluster g with item i added (`sign` 1) or removed (-1), n items then."""
     logs = 0.0
     for d in range(m.values.shape[1]):
         y = m.values[i, d]
+        # s_d and q_d of the cluster as it will be
         s = m.total[g, d] + sign * y
         q = m.square[g, d] + sign * y * y
+        # The spread is never negative; rounding could make it so.
         logs += math.log(m.rate + 0.5 * max(q - s * s * m.inverse[n], 0.0))
     return m.constant[n] - (m.shape + 0.5 * n) * logs
 
 
 @part
 def _logpred(m: Any, p: Any, i: int, g: int) -> float:
+    # A ratio of marginal likelihoods: with the item over without it. The other clusters cancel.
     return _log_cluster(m, p.sizes[g] + 1, g, i, 1.0) - m.log_cluster[g]
 
 
 @part
-def _add(m: Any, p: Any, i: int, g: int) -> float:
-    before = m.log_cluster[g]
-    after = _log_cluster(m, p.sizes[g] + 1, g, i, 1.0)
+def _change(m: Any, n: int, g: int, i: int, sign: float) -> float:
+    """Add or remove item i, after which g has n items; the change of the log likelihood."""
+    after = _log_cluster(m, n, g, i, sign)
+    change = after - m.log_cluster[g]
     for d in range(m.values.shape[1]):
         y = m.values[i, d]
-        m.total[g, d] += y
-        m.square[g, d] += y * y
+        m.total[g, d] += sign * y
+        m.square[g, d] += sign * y * y
     m.log_cluster[g] = after
-    return after - before
+    return change
+
+
+@part
+def _add(m: Any, p: Any, i: int, g: int) -> float:
+    return _change(m, p.sizes[g] + 1, g, i, 1.0)
 
 
 @part
 def _remove(m: Any, p: Any, i: int, g: int) -> float:
-    n = p.sizes[g]
-    before = m.log_cluster[g]
-    if n == 0:  # exact zeros: rounding must not survive in an empty cluster
-        m.log_cluster[g] = 0.0
-        for d in range(m.values.shape[1]):
-            m.total[g, d] = 0.0
-            m.square[g, d] = 0.0
-        return before
-    after = _log_cluster(m, n, g, i, -1.0)
-    for d in range(m.values.shape[1]):
-        y = m.values[i, d]
-        m.total[g, d] -= y
-        m.square[g, d] -= y * y
-    m.log_cluster[g] = after
-    return before - after
+    if p.sizes[g] > 0:
+        return -_change(m, p.sizes[g], g, i, -1.0)  # `take` has counted the item out already
+    value = m.log_cluster[g]
+    # Exact zeros: no rounding error may survive in an empty cluster.
+    m.total[g] = 0.0
+    m.square[g] = 0.0
+    m.log_cluster[g] = 0.0
+    return value
 
 
 implement(GaussianState, reset=_reset, prepare=_prepare, logpred=_logpred, add=_add, remove=_remove)

@@ -21,7 +21,7 @@ from epluribus.cli._base import (
 )
 from epluribus.models.prior import ON_K
 from epluribus.models.read import read_model
-from epluribus.sampling.schedule import SCHEDULES
+from epluribus.sampling.moves import SCHEDULES
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -1,11 +1,10 @@
-"""What the posterior of a partition is, up to a constant: one file a model, and the priors."""
+"""Models: the posterior of a partition up to a constant, and priors on partitions."""
 
 from epluribus.models.base import Model
+from epluribus.models.block_models import LatentBlockModel, StochasticBlockModel
 from epluribus.models.custom import CustomModel
 from epluribus.models.gaussian import GaussianMixture
-from epluribus.models.lbm import LatentBlockModel
 from epluribus.models.prior import DirichletProcess, PartitionPrior, PitmanYor
-from epluribus.models.sbm import StochasticBlockModel
 
 __all__ = [
     "CustomModel",

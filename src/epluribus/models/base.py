@@ -1,9 +1,9 @@
-"""What a model is: checked data, priors on its partitions, and compiled statistics.
+"""The base of all models: checked data, priors on partitions, and statistics for the compiled moves.
 
-A model has one *side*, the items it clusters, or two (the rows and the columns of a matrix). For
-each side it gives a name, a number of items and a prior; `states` makes the NamedTuples on which
-the moves work (one per side), and `statistics` names those of their arrays that change.
-docs/developer/new-model.md tells how to write one.
+A model has one *side*, the items it clusters, or two (the rows and the columns of a matrix). Each side has
+a name, a number of items and a prior. `states` makes the NamedTuples on which the moves work, one per side,
+and `statistics` names those of their arrays that change. docs/developer/new-model.md shows how to write a
+model.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epluribus.models.prior import PartitionLaw, PriorTables, cached_tables
 from epluribus.partition import as_labels
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from epluribus._kernels.chain import Partition
     from epluribus._typing import IntArray, LabelsLike
-    from epluribus.models.prior import PartitionLaw, PriorTables
 
 __all__ = ["Model", "Side"]
 
@@ -40,7 +40,8 @@ class Side:
     @property
     def tables(self) -> PriorTables:
         """The prior's two tables for this number of items."""
-        return self.prior.tables(self.n_items)
+        # Shared by all chains; nobody writes to them.
+        return cached_tables(self.prior, self.n_items)
 
 
 class Model(ABC):
@@ -49,7 +50,7 @@ class Model(ABC):
     Attributes
     ----------
     sides : tuple of Side
-        What is clustered: one entry, or two.
+        The sets of items that are clustered: one, or two.
     statistics : tuple of str
         Fields of the state that the moves change, work arrays left out.
     compiled : bool
@@ -74,7 +75,7 @@ class Model(ABC):
 
     @property
     def n_items(self) -> int:
-        """Items of the first side."""
+        """Number of items of the first side."""
         return self.sides[0].n_items
 
     def log_marginal(self, *labels: LabelsLike) -> float:
@@ -104,6 +105,7 @@ class Model(ABC):
         float
         """
         pairs = zip(self.sides, self._check(labels), strict=True)
+        # The sides are independent a priori.
         return float(sum(side.prior.log_pmf(own) for side, own in pairs))
 
     def log_posterior(self, *labels: LabelsLike) -> float:
@@ -121,29 +123,23 @@ class Model(ABC):
         return self.log_marginal(*labels) + self.log_prior(*labels)
 
     def _check(self, labels: tuple[LabelsLike, ...]) -> list[IntArray]:
+        """Canonical labels of each side."""
         if len(labels) != len(self.sides):
             names = ", ".join(side.name for side in self.sides)
             raise TypeError(
                 f"'labels' must be given once for each of: {names}; got {len(labels)} arguments."
             )
-        out = []
-        for side, own in zip(self.sides, labels, strict=True):
-            canonical = as_labels(own)
-            if canonical.size != side.n_items:
-                raise ValueError(
-                    f"'labels' must have {side.n_items} entries, one for each of the {side.name}; "
-                    f"got {canonical.size}."
-                )
-            out.append(canonical)
-        return out
+        return [as_labels(own, side.n_items) for side, own in zip(self.sides, labels, strict=True)]
 
     def fingerprint(self) -> str:
         """A hash of class, data, hyperparameters and priors: equal for models that are the same."""
+        # Checkpoints hold this hash: a change here makes those of earlier versions unreadable.
         digest = hashlib.sha256(type(self).__name__.encode())
         for side in self.sides:
             digest.update(repr(side.prior).encode())
         for name, value in sorted(self._parameters().items()):
             array = np.ascontiguousarray(value)
+            # Shape and type too: the bytes of [[1, 2]] are those of [[1], [2]].
             digest.update(f"{name}{array.shape}{array.dtype}".encode())
             digest.update(array.tobytes())
         return digest.hexdigest()[:32]

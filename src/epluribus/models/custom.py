@@ -1,22 +1,27 @@
-"""Any log posterior that is a function of the labels: slow, general (the paper's appendix).
+"""Any log posterior that is a function of the labels: slow but general (the paper's appendix).
 
-The moves are those of the compiled models, run as plain Python; each look at a partition is one
-call of the function.
+The moves are those of the compiled models, run as plain Python; each look at a partition is one call of the
+function. The moves also need the log target of partitions of some of the items. A function of all labels
+has no value there, so it is taken as 0: by the chain rule the value for all items is still right, and every
+acceptance ratio is exact. Only the proposals of split-merge are made without looking at the data.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from epluribus._kernels.custom import CustomState
+from epluribus._kernels.dispatch import implement
 from epluribus._validate import check_count
 from epluribus.models.base import Model, Side
 from epluribus.models.prior import FlatPrior, PartitionLaw
+from epluribus.partition import relabel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from epluribus._kernels.chain import Partition
     from epluribus._typing import IntArray
@@ -42,8 +47,8 @@ class CustomModel(Model):
 
     Notes
     -----
-    A Gibbs update calls the function once per cluster: thousands of updates a second, where
-    compiled models make a million. docs/developer/new-model.md tells how to write a compiled model.
+    A Gibbs update calls the function once per cluster: thousands of updates per second, where compiled
+    models make a million. docs/developer/new-model.md shows how to write a compiled model.
 
     Examples
     --------
@@ -79,6 +84,7 @@ class CustomModel(Model):
         if prior is not None and k_max is not None:
             raise ValueError("'k_max' must be left out where 'prior' is given: the prior has it.")
         self._function = log_posterior
+        # Without a prior the function is the whole log posterior: every partition has weight 1.
         bound = N if k_max is None else check_count(k_max, "k_max")
         self.sides = (Side("items", N, FlatPrior(bound) if prior is None else prior),)
 
@@ -87,19 +93,75 @@ class CustomModel(Model):
         if np.isnan(value) or value == np.inf:
             raise ValueError(
                 f"'log_posterior' must return a number or minus infinity; it returned {value} "
-                "for labels "
-                f"{np.array2string(labels, threshold=20)}."
+                f"for labels {np.array2string(labels, threshold=20)}."
             )
         return value
 
     def _log_likelihood(self, *labels: IntArray) -> float:
         return self._evaluate(labels[0])
 
-    def states(self, partitions: Sequence[Partition]) -> tuple[CustomState]:  # noqa: ARG002
+    def states(self, partitions: Sequence[Partition]) -> tuple[_State]:  # noqa: ARG002
         """Fresh states, one per side."""
-        return (CustomState(self._evaluate, np.zeros(1, np.int64), np.zeros(1), {}),)
+        return (_State(self._evaluate, np.zeros(1, np.int64), np.zeros(1), {}),)
 
     def _parameters(self) -> dict[str, Any]:
-        # A function cannot be compared; its name and size are the best there is.
+        # Functions cannot be compared: their names have to do.
         name = getattr(self._function, "__qualname__", type(self._function).__name__)
         return {"name": np.frombuffer(name.encode(), dtype=np.uint8)}
+
+
+# --- the five functions of the contract of a model, see `_kernels/dispatch.py` ---
+
+
+class _State(NamedTuple):
+    """The function, and what is known of its values."""
+
+    function: Callable[[IntArray], float]
+    """Log target of canonical labels."""
+    missing: NDArray[np.int64]
+    """(1,) number of items taken out."""
+    current: NDArray[np.float64]
+    """(1,) log target of the labels if no item is missing, else 0."""
+    known: dict[int, float]
+    """Log target of each choice for the one missing item, as far as computed."""
+
+
+def _reset(m: _State) -> None:
+    m.missing[0] = -1  # not known: the first `_prepare` counts
+    m.current[0] = 0.0
+    m.known.clear()
+
+
+def _prepare(m: _State, p: Any, i: int) -> None:  # noqa: ARG001 - the same arguments for all models
+    m.missing[0] = np.count_nonzero(p.labels < 0)
+    m.known.clear()
+
+
+def _logpred(m: _State, p: Any, i: int, g: int) -> float:
+    if m.missing[0] != 1:  # other items are missing too: the log target is 0 before and after
+        return 0.0
+    if int(g) not in m.known:
+        labels = p.labels.copy()
+        labels[i] = g
+        m.known[int(g)] = m.function(relabel(labels))  # users see canonical labels
+    return m.known[int(g)]
+
+
+def _add(m: _State, p: Any, i: int, g: int) -> float:
+    m.current[0] = _logpred(m, p, i, g)
+    m.missing[0] -= 1
+    m.known.clear()
+    return float(m.current[0])
+
+
+def _remove(m: _State, p: Any, i: int, g: int) -> float:  # noqa: ARG001
+    value = float(m.current[0])  # 0 unless no item was missing
+    m.known.clear()
+    if m.missing[0] == 0:  # the value of going back is known already
+        m.known[int(g)] = value
+    m.missing[0] += 1
+    m.current[0] = 0.0
+    return value
+
+
+implement(_State, reset=_reset, prepare=_prepare, logpred=_logpred, add=_add, remove=_remove)

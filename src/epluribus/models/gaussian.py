@@ -31,7 +31,7 @@ from scipy.special import gammaln
 from epluribus._kernels.gaussian import GaussianState
 from epluribus._validate import check_positive
 from epluribus.models.base import Model, Side
-from epluribus.models.prior import PartitionLaw, as_law
+from epluribus.models.prior import PartitionLaw, as_prior
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,19 +50,19 @@ class GaussianMixture(Model):
     Parameters
     ----------
     y : array_like of shape (n_items,) or (n_items, n_dims)
-        The data, finite. They are used as they come: the prior is not free of scale, so choose the
-        unit with care.
+        The data, finite. They are not rescaled, and the prior depends on their unit: choose it with
+        care.
     alpha : float, default 4
         Concentration of the Dirichlet weights.
     tau : float, default 0.01
-        How many observations the prior mean is worth.
+        Number of observations that the prior mean is worth.
     gamma, delta : float, default 0.5
         Shape and rate of the Gamma prior of a precision.
     mean : float or array_like of shape (n_dims,), default 0
         Prior mean.
     prior : {'uniform', 'poisson', 'geometric', 'fixed'} or PartitionLaw, default 'uniform'
-        Prior on the number of components; see `PartitionPrior`. Or an object: `PartitionPrior`,
-        `DirichletProcess`, `PitmanYor`.
+        Prior on the number of components; see `PartitionPrior`. Or a prior on partitions:
+        `PartitionPrior`, `DirichletProcess`, `PitmanYor`.
     k_max : int, default 50
         Largest number of clusters.
 
@@ -94,26 +94,29 @@ class GaussianMixture(Model):
         self.gamma = check_positive(gamma, "gamma")
         self.delta = check_positive(delta, "delta")
         self.mean = _check_mean(mean, values.shape[1])
-        self.values: NDArray[np.float64] = values - self.mean
-        self.sides = (Side("items", len(values), as_law(prior, alpha, k_max, 4.0)),)
+        self.values: NDArray[np.float64] = values - self.mean  # so that the prior mean is 0
+        self.sides = (Side("items", len(values), as_prior(prior, alpha, k_max, 4.0)),)
 
     def _constant(self, n: NDArray[Any]) -> NDArray[np.float64]:
-        """The terms of the log marginal likelihood that depend on the size alone."""
-        one = (
+        """The terms of the log marginal likelihood that depend on the size n alone."""
+        per_coordinate = (
             -0.5 * n * np.log(2 * np.pi)
+            # normalizing constants of mean and precision, prior over posterior
             + 0.5 * np.log(self.tau / (self.tau + n))
             + self.gamma * np.log(self.delta)
             - gammaln(self.gamma)
             + gammaln(self.gamma + 0.5 * n)
         )
-        return np.asarray(self.values.shape[1] * one)
+        # Coordinates are independent and have the same prior: their constants add up.
+        return np.asarray(self.values.shape[1] * per_coordinate)
 
     def _log_likelihood(self, *labels: IntArray) -> float:
         total = 0.0
         for g in range(labels[0].max() + 1):
             y = self.values[labels[0] == g]
             n = len(y)
-            # q - s^2/(n + tau), without cancellation
+            # q - s^2/(n + tau), without cancellation:
+            # sum (y - ybar)^2 + tau n / (tau + n) ybar^2
             spread = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
             spread = spread + self.tau * n / (self.tau + n) * y.mean(axis=0) ** 2
             logs = np.log(self.delta + 0.5 * spread).sum()
@@ -122,7 +125,7 @@ class GaussianMixture(Model):
 
     def states(self, partitions: Sequence[Partition]) -> tuple[GaussianState]:
         """Fresh states, one per side."""
-        n = np.arange(len(self.values) + 1)
+        n = np.arange(len(self.values) + 1)  # all sizes a cluster can have
         slots = partitions[0].sizes.size
         state = GaussianState(
             values=self.values,
@@ -137,22 +140,21 @@ class GaussianMixture(Model):
         return (state,)
 
     def _parameters(self) -> dict[str, Any]:
-        return {
-            "values": self.values,
-            "settings": np.array([self.tau, self.gamma, self.delta]),
-        }
+        settings = np.array([self.tau, self.gamma, self.delta])
+        return {"values": self.values, "settings": settings}
 
 
 def _check_values(y: ArrayLike) -> NDArray[np.float64]:
     try:
-        values = np.array(y, dtype=np.float64)
+        # In row-major order: another one would have its own type, and be compiled anew.
+        values = np.array(y, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise TypeError(f"'y' must be numbers, one row an item; {error}.") from None
+        raise TypeError(f"'y' must be numbers, one row per item; {error}.") from None
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(
-            "'y' must have shape (n_items,) or (n_items, n_dims), neither 0; got shape "
+            "'y' must have shape (n_items,) or (n_items, n_dims), neither of them 0; got shape "
             f"{np.shape(y)}."
         )
     bad = np.argwhere(~np.isfinite(values))
@@ -160,9 +162,8 @@ def _check_values(y: ArrayLike) -> NDArray[np.float64]:
         i, d = bad[0]
         where = f"item {i}" if values.shape[1] == 1 else f"item {i}, coordinate {d}"
         raise ValueError(
-            f"'y' must be finite; {where} (counted from 0) is {values[i, d]}. Leave such items "
-            "out or "
-            "impute them first."
+            f"'y' must be finite; {where} (counted from 0) is {values[i, d]}. Leave such items out "
+            "or impute them first."
         )
     return values
 

@@ -1,4 +1,4 @@
-"""Laws on partitions, each given by two tables.
+"""Priors on partitions, each given by two tables.
 
 For a partition of N items into K clusters of sizes n_1..n_K
 
@@ -13,7 +13,7 @@ N), a partition has k! / (k - K)! such vectors, so
 Dirichlet process: log_size[n] = lgamma(n), log_weight[K] = K log theta + lgamma(theta) -
 lgamma(theta + N). Pitman-Yor process with discount d: log_size[n] = lgamma(n - d) - lgamma(1 - d),
 log_weight[K] = sum_{0<j<K} log(theta + j d) - lgamma(theta + N) + lgamma(theta + 1). All are
-normalised.
+normalized.
 
 References
 ----------
@@ -43,24 +43,19 @@ if TYPE_CHECKING:
     from epluribus._typing import LabelsLike
 
 __all__ = [
-    "ON_K",
-    "DirichletProcess",
-    "FlatPrior",
-    "PartitionLaw",
-    "PartitionPrior",
-    "PitmanYor",
-    "PriorTables",
-]
+    "ON_K", "DirichletProcess", "FlatPrior", "PartitionLaw", "PartitionPrior", "PitmanYor", "PriorTables",
+    "as_prior", "cached_tables",
+]  # fmt: skip
 
 ON_K = ("uniform", "poisson", "geometric", "fixed")
+"""Names of the priors on the number of components."""
 _TERMS = 400
-"""Components summed beyond N for an unbounded k: the terms of `poisson` and `geometric` fall at
-least as fast as 2^-k once k exceeds a few times K, so that what is left out is below 1e-30 of the
-sum."""
+"""Terms summed beyond K + N for an unbounded k. The terms of `poisson` and `geometric` fall at least as
+fast as 2^-k once k exceeds a few times K, so that those left out are below 1e-30 of the sum."""
 
 
 class PriorTables(NamedTuple):
-    """The two tables of a law on partitions of `n_items` items."""
+    """The two tables of a prior on partitions of `n_items` items."""
 
     log_weight: NDArray[np.float64]
     """(slots + 2,) by the number of clusters; minus infinity at 0 and at slots + 1."""
@@ -74,7 +69,7 @@ class PriorTables(NamedTuple):
 
 
 class PartitionLaw(ABC):
-    """What every prior on partitions provides."""
+    """Base of all priors on partitions."""
 
     @abstractmethod
     def tables(self, n_items: int) -> PriorTables:
@@ -91,17 +86,18 @@ class PartitionLaw(ABC):
         -------
         float
         """
-        sizes = np.bincount(as_labels(labels))
-        table = _cached_tables(self, int(sizes.sum()))
+        sizes = np.bincount(as_labels(labels))  # n_1, ..., n_K
+        # Normalized for the number of items given: log_weight depends on it.
+        table = cached_tables(self, int(sizes.sum()))
         if sizes.size > table.slots:
             return -np.inf
         return float(table.log_weight[sizes.size] + table.log_size[sizes].sum())
 
 
 @lru_cache(maxsize=16)
-def _cached_tables(law: PartitionLaw, n_items: int) -> PriorTables:
-    """The tables of a law, which is immutable, for repeated look-ups."""
-    return law.tables(n_items)
+def cached_tables(prior: PartitionLaw, n_items: int) -> PriorTables:
+    """The tables of a prior, which never changes, kept for repeated look-ups."""
+    return prior.tables(n_items)
 
 
 def _bounded(log_weight: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -111,18 +107,18 @@ def _bounded(log_weight: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class PartitionPrior(PartitionLaw):
-    """A mixture of finite mixtures: Dirichlet weights on k components, and a law of k.
+    """A mixture of finite mixtures: Dirichlet weights on k components, and a prior on k.
 
     Parameters
     ----------
     concentration : float, default 0.5
         Parameter `a` of the symmetric Dirichlet distribution (the paper's alpha).
     on_k : {'uniform', 'poisson', 'geometric', 'fixed'}, default 'uniform'
-        Law of the number of components k, empty ones included: uniform on 1..k_max; Poisson(1)
+        Prior on the number of components k, empty ones included: uniform on 1..k_max; Poisson(1)
         given k >= 1; 2^-k; or always k_max.
     k_max : int, default 50
         Largest number of clusters (the paper's K_up). With 'poisson' and 'geometric' it bounds the
-        clusters in use, and the law is not renormalised.
+        number of non-empty clusters, and the prior is not renormalized.
 
     Examples
     --------
@@ -148,31 +144,45 @@ class PartitionPrior(PartitionLaw):
         a = self.concentration
         last = self.k_max if self.on_k in ("uniform", "fixed") else n_clusters + n_items + _TERMS
         k = np.arange(last if self.on_k == "fixed" else n_clusters, last + 1)
+        # p(k); Poisson(1) given k >= 1 is 1 / ((e - 1) k!)
         log_p = {
             "uniform": np.full(k.size, -np.log(self.k_max)),
             "poisson": -gammaln(k + 1.0) - np.log(np.expm1(1.0)),
             "geometric": -k * np.log(2.0),
             "fixed": np.zeros(k.size),
         }[self.on_k]
+        # D(k), and k! / (k - K)! vectors of labels for each partition
         log_d = gammaln(k * a) - gammaln(k * a + n_items)
         return k, log_p + gammaln(k + 1.0) - gammaln(k - n_clusters + 1.0) + log_d
 
     def tables(self, n_items: int) -> PriorTables:
         """The two tables for `n_items` items."""
-        slots = min(self.k_max, n_items)
+        slots = min(self.k_max, n_items)  # there are never more clusters than items
         log_weight = [float(logsumexp(self._terms(n_items, K)[1])) for K in range(1, slots + 1)]
         sizes = np.arange(n_items + 1)
         a = self.concentration
         return PriorTables(_bounded(np.array(log_weight)), gammaln(sizes + a) - gammaln(a))
 
     def components(self, n_clusters: int, n_items: int) -> dict[int, float]:
-        """Exact law of k, empty components included, given K clusters in use: p(k | K).
+        """Exact probabilities p(k | K) of k components, given that K of them are not empty.
+
+        Parameters
+        ----------
+        n_clusters : int
+            K, the number of clusters.
+        n_items : int
+            Number of items.
+
+        Returns
+        -------
+        dict
+            Probability of each k that is possible.
 
         Examples
         --------
         >>> from epluribus.models import PartitionPrior
-        >>> law = PartitionPrior(k_max=4).components(3, n_items=10)
-        >>> {k: round(p, 3) for k, p in law.items()}
+        >>> p = PartitionPrior(k_max=4).components(3, n_items=10)
+        >>> {k: round(value, 3) for k, value in p.items()}
         {3: 0.426, 4: 0.574}
         """
         K = check_count(n_clusters, "n_clusters")
@@ -183,6 +193,7 @@ class PartitionPrior(PartitionLaw):
                 f"clusters; got {K}."
             )
         k, log_terms = self._terms(N, K)
+        # The terms of log_weight[K], normalized: sizes of clusters do not depend on k given K.
         p = np.exp(log_terms - logsumexp(log_terms))
         return {int(number): float(value) for number, value in zip(k, p, strict=True) if value > 0}
 
@@ -210,6 +221,7 @@ class DirichletProcess(PartitionLaw):
 
     def tables(self, n_items: int) -> PriorTables:
         """The two tables for `n_items` items."""
+        # prod_{0<j<K} theta / prod_{0<i<N} (theta + i): the restaurant with discount 0
         return PitmanYor(self.concentration, 0.0).tables(n_items)
 
 
@@ -257,7 +269,7 @@ class PitmanYor(PartitionLaw):
 
 @dataclass(frozen=True)
 class FlatPrior(PartitionLaw):
-    """The same weight, 1, for every partition into at most `k_max` clusters; not normalised.
+    """The same weight, 1, for every partition into at most `k_max` clusters; not normalized.
 
     For models whose function of the labels is the whole log posterior.
     """
@@ -269,18 +281,17 @@ class FlatPrior(PartitionLaw):
         return PriorTables(_bounded(np.zeros(min(self.k_max, n_items))), np.zeros(n_items + 1))
 
 
-def as_law(
+def as_prior(
     prior: str | PartitionLaw, alpha: float | None, k_max: int | None, default_alpha: float
 ) -> PartitionLaw:
-    """The law behind the arguments `prior`, `alpha` and `k_max` of a model."""
+    """The prior behind the arguments `prior`, `alpha` and `k_max` of a model."""
     if isinstance(prior, PartitionLaw):
-        given = [name for name, value in (("alpha", alpha), ("k_max", k_max)) if value is not None]
-        if given:
-            raise ValueError(
-                f"'{given[0]}' belongs to the named priors; 'prior' is a {type(prior).__name__}, "
-                "which has "
-                "its own parameters: give it there."
-            )
+        for name, value in (("alpha", alpha), ("k_max", k_max)):
+            if value is not None:
+                raise ValueError(
+                    f"'{name}' belongs to the named priors; 'prior' is a {type(prior).__name__}, "
+                    "which has its own parameters: give it there."
+                )
         return prior
     if not isinstance(prior, str):
         raise TypeError(

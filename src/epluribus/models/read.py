@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epluribus._validate import check_choice
+from epluribus.models.block_models import LatentBlockModel, StochasticBlockModel
 from epluribus.models.gaussian import GaussianMixture
-from epluribus.models.lbm import LatentBlockModel
-from epluribus.models.sbm import StochasticBlockModel
 from epluribus.readers import text
 from epluribus.readers.files import check_exists, load_numpy
 

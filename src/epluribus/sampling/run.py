@@ -1,9 +1,9 @@
 """Running chains: threads, burn-in and thinning, progress, checkpoints, interrupts.
 
 Threads take the chain that is furthest behind and run it for about a tenth of a second, so that all
-chains advance together whatever their number. The calling thread only waits: it moves the bar and
-writes checkpoints (Ctrl-C is heard in `_parallel`). Each chain has a generator of its own, spawned by its number,
-so that results do not depend on the threads.
+chains advance together whatever their number. The calling thread only waits: it moves the progress bar
+and writes checkpoints (Ctrl-C is handled in `_parallel`). Each chain has its own generator, spawned by
+its number, so that results do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -16,27 +16,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._kernels.advance import KINDS
+from epluribus._kernels.moves import KINDS
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._validate import check_count, check_positive, make_rng
 from epluribus.draws import Draws
-from epluribus.partition import as_labels
 from epluribus.models.base import Model
-from epluribus.sampling.chain import Chain
-from epluribus.sampling.checkpoint import read_checkpoint, write_checkpoint
-from epluribus.sampling.schedule import Move, make_schedule
-from epluribus.sampling.starts import check_start, first_labels
+from epluribus.partition import relabel
+from epluribus.sampling.chain import Chain, RunSettings, read_checkpoint, write_checkpoint
+from epluribus.sampling.moves import Move, make_schedule
+from epluribus.sampling.starts import first_labels
 from epluribus.sampling.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
     from epluribus._typing import IntArray, LabelsLike, RngLike
 
 __all__ = ["sample"]
+
 
 def sample(
     model: Model,
@@ -66,8 +64,8 @@ def sample(
     n_draws : int, default 1000
         Draws kept of each chain.
     burn_in : int, optional
-        Steps before the first draw counts. By default a tenth of all steps, at least 100 cycles of
-        moves.
+        Steps before the first draw may be kept. By default a tenth of all steps, at least 100 cycles
+        of moves.
     thin : int, optional
         Steps from one draw to the next. By default one cycle of moves: a sweep and the proposals
         that go with it.
@@ -75,16 +73,16 @@ def sample(
         Independent chains.
     moves : {'default', 'appendix'} or sequence of Move, default 'default'
         The cycle of moves. 'default' is one Gibbs sweep and 5 split-merge proposals (2 for each
-        side of a latent block model); 'appendix' the paper's allocation sampler alone; or any of
+        side of a latent block model); 'appendix' is the paper's allocation sampler alone; or any of
         `Gibbs`, `SplitMerge`, `Allocation`.
     start : {'dispersed', 'one', 'many', 'random'} or labels, default 'dispersed'
-        Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' takes
+        Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' starts
         the first chain from one cluster, the second from many, the others at random. Or labels for
-        all chains, or one row a chain; for rows and columns, two of these.
+        all chains, or one row per chain; for rows and columns, two of these.
     rng : int, Generator or None
         The same `rng` gives the same draws, whatever `n_jobs`.
     n_jobs : int, optional
-        Threads; by default as many as there are cores, at most one a chain.
+        Threads; by default as many as there are cores, at most one per chain.
     progress : bool or callable, default False
         True for a bar (on a terminal), or a function ``(done, total, info)``.
     checkpoint : path, optional
@@ -98,7 +96,7 @@ def sample(
     Returns
     -------
     Trace
-        Ctrl-C ends the run early with the draws that are there, marked `interrupted`.
+        Ctrl-C ends the run early with the draws kept so far, marked `interrupted`.
 
     Examples
     --------
@@ -120,23 +118,21 @@ def sample(
         settings = _fill_settings(asked, schedule)
         chains = _begin(model, settings, schedule, start, rng)
     else:
-        _refuse_with_resume(rng=rng, start=None if start == "dispersed" else start)
+        is_default = isinstance(start, str) and start == "dispersed"
+        for name, given in (("rng", rng is not None), ("start", not is_default)):
+            if given:
+                raise ValueError(f"'{name}' must be left out with 'resume': the checkpoint has it.")
         settings, chains = _continue(Path(resume), model, asked, schedule)
-    header = {"model": model.fingerprint(), "schedule": schedule.tolist(), **settings}
+    # Everything is checked before the first step: nobody should wait hours for a message.
     threads = min(resolve_jobs(n_jobs), len(chains))
     stopper = Stopper()
     bar = make_progress(progress, sum(chain.total for chain in chains), "sample", stopper)
-    save = None
-    if checkpoint is not None:
-        target = Path(checkpoint)
-        if not target.parent.is_dir():
-            raise FileNotFoundError(f"'checkpoint' must be in a folder that exists; got {target}.")
-
-        def save(snapshots: list[dict[str, Any]]) -> None:
-            write_checkpoint(target, header, chains, snapshots)
-
+    target = None if checkpoint is None else Path(checkpoint)
+    if target is not None and not target.parent.is_dir():
+        raise FileNotFoundError(f"'checkpoint' must be in a folder that exists; got {target}.")
     begin = time.perf_counter()
-    _Run(chains, stopper, bar, save, every).to_the_end(threads)
+    _Run(model, chains, stopper, bar, target, every).to_the_end(threads)
+    # An interrupt that came after the last step has cost nothing.
     interrupted = stopper.interrupted and not all(chain.finished for chain in chains)
     if min(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt("interrupted before the first draw was kept")
@@ -144,61 +140,43 @@ def sample(
     return _make_trace(model, chains, settings, seconds, interrupted)
 
 
-# --- arguments ---
+# --- beginning and continuing ---
 
 
-def _fill_settings(asked: dict[str, int | None], schedule: IntArray) -> dict[str, int]:
+def _fill_settings(asked: dict[str, int | None], schedule: IntArray) -> RunSettings:
     cycle = int(schedule[:, 2].sum())
     n_draws = 1000 if asked["n_draws"] is None else check_count(asked["n_draws"], "n_draws")
     n_chains = 2 if asked["n_chains"] is None else check_count(asked["n_chains"], "n_chains")
     thin = cycle if asked["thin"] is None else check_count(asked["thin"], "thin")
     if asked["burn_in"] is None:
+        # 100 cycles: enough for chains from one cluster and from many to meet on the paper's data.
         burn_in = max(n_draws * thin // 10, 100 * cycle)
     else:
         burn_in = check_count(asked["burn_in"], "burn_in", low=0)
-    return {"n_draws": n_draws, "burn_in": burn_in, "thin": thin, "n_chains": n_chains}
-
-
-def _refuse_with_resume(**arguments: Any) -> None:
-    for name, value in arguments.items():
-        if value is not None:
-            raise ValueError(f"'{name}' must be left out with 'resume': the checkpoint has it.")
-
-
-# --- beginning and continuing ---
+    return RunSettings(n_draws, burn_in, thin, n_chains)
 
 
 def _begin(
-    model: Model, settings: dict[str, int], schedule: IntArray, start: Any, rng: RngLike
+    model: Model, settings: RunSettings, schedule: IntArray, start: Any, rng: RngLike
 ) -> list[Chain]:
-    n_chains = settings["n_chains"]
-    begin = check_start(start, model, n_chains)
-    tables = tuple(side.tables for side in model.sides)
-    children = make_rng(rng).spawn(n_chains)
+    # By number, before anything runs: the draws of a chain do not depend on threads or other chains.
+    rngs = make_rng(rng).spawn(settings.n_chains)
     chains = []
-    for number, child in enumerate(children):
-        if isinstance(begin, str):
-            labels = tuple(
-                first_labels(begin, side, table.slots, number, child)
-                for side, table in zip(model.sides, tables, strict=True)
-            )
-        else:
-            labels = begin[number]
-        numbers = (settings["burn_in"], settings["thin"], settings["n_draws"])
-        chains.append(Chain(model, labels, tables, schedule, numbers, child))
+    for number, labels in enumerate(first_labels(start, model, rngs)):
+        # A user's function may forbid partitions; compiled models give all of them some probability.
         if not model.compiled and not np.isfinite(model.log_posterior(*labels)):
             raise ValueError(
                 f"'start' must have a finite log posterior; that of chain {number} is minus "
-                "infinity. Give "
-                "labels that the model allows."
+                "infinity. Give labels that the model allows."
             )
+        chains.append(Chain(model, labels, schedule, settings, rngs[number]))
     return chains
 
 
 def _continue(
     path: Path, model: Model, asked: dict[str, int | None], schedule: IntArray
-) -> tuple[dict[str, int], list[Chain]]:
-    header, snapshots, kept = read_checkpoint(path)
+) -> tuple[RunSettings, list[Chain]]:
+    header, snapshots = read_checkpoint(path)
     if header["model"] != model.fingerprint():
         raise ValueError(
             "'resume' must be a checkpoint of this model; the data, a hyperparameter or the "
@@ -206,57 +184,55 @@ def _continue(
         )
     if header["schedule"] != schedule.tolist():
         raise ValueError("'moves' must be those of the checkpoint.")
-    settings = {name: int(header[name]) for name in ("n_draws", "burn_in", "thin", "n_chains")}
+    settings = RunSettings(**{name: int(header[name]) for name in RunSettings._fields})
     for name in ("burn_in", "thin", "n_chains"):
-        if asked[name] is not None and asked[name] != settings[name]:
+        saved = getattr(settings, name)
+        if asked[name] is not None and asked[name] != saved:
             raise ValueError(
-                f"'{name}' must be {settings[name]}, as in the checkpoint, or be left out; got "
+                f"'{name}' must be {saved}, as in the checkpoint, or be left out; got "
                 f"{asked[name]}."
             )
     if asked["n_draws"] is not None:
         most = max(snapshot["n_kept"] for snapshot in snapshots)
-        settings["n_draws"] = check_count(
-            asked["n_draws"], "n_draws", low=most, way_out=" So many are in the checkpoint."
-        )
-    tables = tuple(side.tables for side in model.sides)
+        way_out = " The checkpoint has this many draws."
+        n_draws = check_count(asked["n_draws"], "n_draws", low=most, way_out=way_out)
+        settings = settings._replace(n_draws=n_draws)
     chains = []
-    for snapshot, draws in zip(snapshots, kept, strict=True):
-        labels = tuple(
-            np.zeros(side.n_items, dtype=np.int64) for side in model.sides
-        )  # overwritten by `restore`
-        numbers = (settings["burn_in"], settings["thin"], settings["n_draws"])
-        chain = Chain(model, labels, tables, schedule, numbers, _generator(snapshot["rng"]))
-        chain.restore(snapshot, draws)
+    for snapshot in snapshots:
+        # An empty chain of the right size, with a generator of the kind whose state was saved.
+        labels = tuple(np.zeros(side.n_items, dtype=np.int64) for side in model.sides)
+        kind = getattr(np.random, str(snapshot["rng"]["bit_generator"]))
+        chain = Chain(model, labels, schedule, settings, np.random.Generator(kind()))
+        chain.restore(snapshot)  # overwrites the labels and the state of the generator
         chains.append(chain)
     return settings, chains
-
-
-def _generator(state: dict[str, Any]) -> np.random.Generator:
-    """A generator of the kind whose state was saved."""
-    kind = getattr(np.random, str(state["bit_generator"]))
-    return np.random.Generator(kind())
 
 
 # --- running ---
 
 
 class _Run:
-    """Chains being run by threads."""
+    """Chains being run by threads, with progress and checkpoints."""
 
     def __init__(
         self,
+        model: Model,
         chains: list[Chain],
         stopper: Stopper,
         bar: Progress,
-        save: Callable[[list[dict[str, Any]]], None] | None,
+        target: Path | None,
         every: float,
     ) -> None:
-        self.chains, self.stopper, self.bar = chains, stopper, bar
-        self.save, self.every = save, every
+        self.model, self.chains, self.stopper, self.bar = model, chains, stopper, bar
+        self.target, self.every = target, every
+        schedule, settings = chains[0].schedule.tolist(), chains[0].settings._asdict()
+        self.header = {"model": model.fingerprint(), "schedule": schedule, **settings}
         self.lock = threading.Lock()
         self.waiting = [(c.done, number) for number, c in enumerate(chains) if not c.finished]
         heapq.heapify(self.waiting)
-        self.snapshots = [chain.snapshot() for chain in chains] if save else []
+        # The latest copy of each chain, made by the thread that ran it: no chain is looked at while it
+        # runs, and none has to wait.
+        self.snapshots = [chain.snapshot() for chain in chains] if target else []
         self.taken = [time.perf_counter()] * len(chains)
         self.saved = time.perf_counter()
 
@@ -271,8 +247,9 @@ class _Run:
             )
         finally:
             self.bar.close()
-        if self.save is not None:
-            self.save([chain.snapshot() for chain in self.chains])
+        if self.target is not None:
+            snapshots = [chain.snapshot() for chain in self.chains]
+            write_checkpoint(self.target, self.header, self.chains, snapshots)
 
     def _work(self) -> None:
         """One thread: the chain furthest behind, one block at a time."""
@@ -284,70 +261,69 @@ class _Run:
             chain = self.chains[number]
             chain.run_block(self.stopper.flag)
             now = time.perf_counter()
-            if self.save is not None and now - self.taken[number] > self.every / 2:
+            # Twice as often as files are written, so that a file is never much older than `every`.
+            if self.target is not None and now - self.taken[number] > self.every / 2:
                 self.snapshots[number] = chain.snapshot()
                 self.taken[number] = now
-            if not chain.finished:
+            if not chain.finished:  # back into the queue, behind the chains with fewer steps
                 with self.lock:
                     heapq.heappush(self.waiting, (chain.done, number))
 
     def _look_around(self) -> None:
-        """Show progress, save now and then."""
-        info = {name: f"{100 * rate:.2g}%" for name, rate in _rates(self.chains).items()}
+        """Show progress, and save now and then."""
+        rates = _rates(self.model, self.chains)
+        info = {name: f"{100 * rate:.2g}%" for name, rate in rates.items()}
         self.bar.show(sum(chain.done for chain in self.chains), info)
-        if self.save is not None and time.perf_counter() - self.saved > self.every:
-            self.save(list(self.snapshots))
+        # Safe while chains run: copies do not change, nor do draws once they are kept.
+        if self.target is not None and time.perf_counter() - self.saved > self.every:
+            write_checkpoint(self.target, self.header, self.chains, list(self.snapshots))
             self.saved = time.perf_counter()
 
 
 # --- results ---
 
 
-def _rates(chains: Sequence[Chain]) -> dict[str, float]:
+def _rates(model: Model, chains: Sequence[Chain]) -> dict[str, float]:
     """Accepted over proposed by kind of move; with two sides their names are added."""
     out = {}
-    names = ("rows", "columns")
-    n_sides = len(chains[0].records)
-    for side in range(n_sides):
-        tally = sum(chain.records[side].tally for chain in chains)
+    for number, side in enumerate(model.sides):
+        tally = sum(chain.records[number].tally for chain in chains)
         for kind, (proposed, accepted) in zip(KINDS, np.asarray(tally), strict=True):
             if proposed:
-                name = kind if n_sides == 1 else f"{kind} {names[side]}"
+                name = kind if len(model.sides) == 1 else f"{kind} {side.name}"
                 out[name] = float(accepted / proposed)
     return out
 
 
 def _make_trace(
-    model: Model, chains: list[Chain], settings: dict[str, int], seconds: float, interrupted: bool
+    model: Model, chains: list[Chain], settings: RunSettings, seconds: float, interrupted: bool
 ) -> Trace:
     n = min(chain.n_kept for chain in chains)  # the same for all unless interrupted
     number = np.repeat(np.arange(len(chains)), n)
-    draws = [
-        Draws(
-            np.concatenate([chain.labels[side][:n] for chain in chains]),
-            chains=number,
-            items=model.sides[side].items,
-        )
-        for side in range(len(model.sides))
-    ]
+    # The best partition of all chains, seen at any step: it need not be one of the draws.
     best = chains[int(np.argmax([chain.running[1] for chain in chains]))]
-    best_labels = [as_labels(record.best) for record in best.records]
+    draws, n_clusters, best_labels = [], [], []
+    for s, side in enumerate(model.sides):
+        labels = np.concatenate([chain.labels[s][:n] for chain in chains])
+        draws.append(Draws(labels, chains=number, items=side.items))
+        n_clusters.append(np.array([chain.n_clusters[s, :n] for chain in chains]))
+        best_labels.append(relabel(best.records[s].best))
     two = len(model.sides) == 2
     return Trace(
         draws=draws[0],
         log_posterior=np.array([chain.log_posterior[:n] for chain in chains]),
-        n_clusters=np.array([chain.n_clusters[0, :n] for chain in chains]),
-        acceptance=_rates(chains),
+        n_clusters=n_clusters[0],
+        acceptance=_rates(model, chains),
         map_labels=best_labels[0],
         map_log_posterior=model.log_posterior(*best_labels),
         settings={
             "model": repr(model),
-            **settings,
+            **settings._asdict(),
             "seconds": seconds,
             "steps": sum(chain.done for chain in chains),
         },
         column_draws=draws[1] if two else None,
-        column_n_clusters=np.array([c.n_clusters[1, :n] for c in chains]) if two else None,
+        column_n_clusters=n_clusters[1] if two else None,
         column_map_labels=best_labels[1] if two else None,
         interrupted=interrupted,
     )

@@ -1,4 +1,4 @@
-"""What a sampling run leaves: draws, log posterior, rates, the best partition, diagnostics."""
+"""The result of a sampling run: draws, log posterior, acceptance rates, the best partition, diagnostics."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epluribus._validate import need
 from epluribus._files import write_arrays
+from epluribus._validate import need
 from epluribus.diagnostics import RHAT_LIMIT, Agreement, chain_agreement, ess, rhat
 
 if TYPE_CHECKING:
@@ -67,6 +67,14 @@ class Trace:
     """The result of `sample`.
 
     Every array of shape (n_chains, n_draws) is in the order of the draws.
+
+    Examples
+    --------
+    >>> from epluribus.models import GaussianMixture
+    >>> from epluribus.sampling import sample
+    >>> trace = sample(GaussianMixture([0.1, -0.2, 5.0, 5.3]), n_draws=100, rng=1)
+    >>> trace.n_clusters.shape
+    (2, 100)
     """
 
     draws: Draws
@@ -75,24 +83,24 @@ class Trace:
     """(n_chains, n_draws) log prior plus log marginal likelihood: the log posterior up to a
     constant."""
     n_clusters: IntArray
-    """(n_chains, n_draws) clusters in use (empty components of a mixture are not counted)."""
+    """(n_chains, n_draws) number of clusters; empty components of a mixture are not counted."""
     acceptance: dict[str, float]
     """Accepted over proposed, by kind of move, burn-in included; for Gibbs the fraction of updates
     that moved the item."""
     map_labels: IntArray
-    """The partition of highest posterior seen, at any step of any chain: the paper's MAP."""
+    """The partition of highest posterior at any step of any chain: the paper's MAP."""
     map_log_posterior: float
-    """Its log posterior."""
+    """The log posterior of `map_labels`, up to the same constant as `log_posterior`."""
     settings: dict[str, Any]
     """Model, burn_in, thin, n_draws asked for, seconds, steps."""
     column_draws: Draws | None = None
     """The draws of the columns, for a model of rows and columns."""
     column_n_clusters: IntArray | None = None
-    """(n_chains, n_draws) their clusters in use."""
+    """(n_chains, n_draws) number of clusters of the columns."""
     column_map_labels: IntArray | None = None
     """The columns of the partition of highest posterior."""
     interrupted: bool = False
-    """Whether the run was stopped before the draws asked for were there."""
+    """Whether the run was stopped before it had all draws asked for."""
 
     @property
     def n_chains(self) -> int:
@@ -153,14 +161,13 @@ class Trace:
         xarray.Dataset
         """
         xarray = need("xarray", "arviz", "A labelled array")
-        shape = (self.n_chains, self.n_draws)
         data = {
-            "labels": (("chain", "draw", "item"), _table(self.draws, shape)),
+            "labels": (("chain", "draw", "item"), self._by_chain(self.draws)),
             "log_posterior": (("chain", "draw"), self.log_posterior),
             "n_clusters": (("chain", "draw"), self.n_clusters),
         }
         if self.column_draws is not None:
-            columns = _table(self.column_draws, shape)
+            columns = self._by_chain(self.column_draws)
             data["column_labels"] = (("chain", "draw", "column"), columns)
             data["column_n_clusters"] = (("chain", "draw"), np.asarray(self.column_n_clusters))
         return xarray.Dataset(data, attrs={"acceptance": json.dumps(self.acceptance)})
@@ -176,9 +183,8 @@ class Trace:
         ----------
         path : str or Path
         """
-        shape = (self.n_chains, self.n_draws)
         arrays: dict[str, Any] = {
-            "labels": _table(self.draws, shape),
+            "labels": self._by_chain(self.draws),
             "log_posterior": self.log_posterior,
             "n_clusters": self.n_clusters,
             "map_labels": self.map_labels,
@@ -186,9 +192,13 @@ class Trace:
         if self.draws.items is not None:
             arrays["items"] = np.array(self.draws.items)
         if self.column_draws is not None:
-            arrays["column_labels"] = _table(self.column_draws, shape)
+            arrays["column_labels"] = self._by_chain(self.column_draws)
             arrays["column_map_labels"] = self.column_map_labels
         write_arrays(Path(path), arrays, compress=True)
+
+    def _by_chain(self, draws: Draws) -> NDArray[Any]:
+        # The draws of one chain follow those of another.
+        return np.asarray(draws).reshape(self.n_chains, self.n_draws, draws.n_items)
 
     def __repr__(self) -> str:
         return (
@@ -221,13 +231,10 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _table(draws: Draws, shape: tuple[int, int]) -> NDArray[Any]:
-    return np.asarray(draws).reshape(*shape, draws.n_items)
-
-
 def _distribution(n_clusters: IntArray) -> str:
     """The likeliest numbers of clusters, with their probabilities."""
     p = np.bincount(n_clusters.ravel()) / n_clusters.size
+    # The five likeliest, in order of k.
     likely = np.sort(np.argsort(-p, kind="stable")[: min(5, np.count_nonzero(p))])
     return "  ".join(f"{k}: {p[k]:.2f}" for k in likely)
 

@@ -1,0 +1,258 @@
+"""Statistics of the block models: the ones in every block of two clusters.
+
+A block is the part of an adjacency matrix, or of a matrix of rows and columns, that belongs to two
+clusters g and h. With e ones in n cells, and the probability of a one integrated out under a Beta(b1, b2)
+prior, its log marginal likelihood is
+
+    lB(e, n) = log B(e + b1, n - e + b2) - log B(b1, b2) = ones[e] + zeros[n - e] - cells[n]
+
+where ones[x] = lgamma(x + b1) - lgamma(b1), zeros is the same with b2 and cells with b1 + b2: so that
+lB(0, 0) is exactly 0. The tables `edges` or `ones` hold e, and `cell` holds lB, for every two clusters;
+`cell` is 0 where one of them is empty. Cells n of a block:
+
+    undirected network    n_g n_h pairs, n_g (n_g - 1) / 2 if g = h; the tables are symmetric
+    directed network      n_g n_h ordered pairs, n_g (n_g - 1) if g = h; rows are senders
+    latent block model    n_g m_h, with n_g rows and m_h columns
+
+See `epluribus.models.block_models`.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._kernels.dispatch import implement, part
+
+__all__ = ["BetaTables", "DirectedBlockState", "LatentBlockState", "UndirectedBlockState"]
+
+
+class BetaTables(NamedTuple):
+    """Tables of log rising factorials; beyond their end the function itself is called."""
+
+    b1: float
+    b2: float
+    ones: NDArray[np.float64]
+    zeros: NDArray[np.float64]
+    cells: NDArray[np.float64]
+
+
+@part
+def _log_rising(table: NDArray[np.float64], b: float, x: int) -> float:
+    if x < table.size:
+        return table[np.uint64(x)]  # unsigned: no check for a negative index
+    return math.lgamma(x + b) - math.lgamma(b)
+
+
+@part
+def _log_block(t: BetaTables, e: int, n: int) -> float:
+    """lB(e, n)."""
+    # B(e + b1, n - e + b2) / B(b1, b2) as a product of three rising factorials
+    ones = _log_rising(t.ones, t.b1, e)
+    zeros = _log_rising(t.zeros, t.b2, n - e)
+    return ones + zeros - _log_rising(t.cells, t.b1 + t.b2, n)
+
+
+@part
+def _set_block(
+    beta: BetaTables, ones: Any, cell: Any, g: Any, h: Any, e: int, n: int, write: bool
+) -> float:
+    """Change of the log likelihood if block (g, h) has e ones in n cells; written down if `write`."""
+    value = _log_block(beta, e, n)
+    change = value - cell[g, h]
+    if write:
+        ones[g, h] = e
+        cell[g, h] = value
+    return change
+
+
+def _implement(
+    state: type, reset: Callable[..., Any], prepare: Callable[..., Any], change: Callable[..., Any]
+) -> None:
+    """Register a block model, given how its log likelihood changes.
+
+    ``change(m, p, g, sign, write)`` is the change if the prepared item joins cluster g (`sign` 1) or
+    leaves it (-1). Both flags are constants where they are inlined, so that they cost nothing.
+    """
+
+    @part
+    def logpred(m: Any, p: Any, i: int, g: int) -> float:
+        return change(m, p, g, 1, False)
+
+    @part
+    def add(m: Any, p: Any, i: int, g: int) -> float:
+        return change(m, p, g, 1, True)
+
+    @part
+    def remove(m: Any, p: Any, i: int, g: int) -> float:
+        prepare(m, p, i)  # after which i can be put back at once
+        return -change(m, p, g, -1, True)
+
+    implement(state, reset=reset, prepare=prepare, logpred=logpred, add=add, remove=remove)
+
+
+# --- networks ---
+
+
+class UndirectedBlockState(NamedTuple):
+    """Neighbors, tables and statistics of an undirected network."""
+
+    start: NDArray[np.int64]
+    """(n_items + 1,) where the neighbors of each item begin in `neighbors`."""
+    neighbors: NDArray[np.int64]
+    beta: BetaTables
+    edges: NDArray[np.int64]
+    """(slots, slots) edges between every two clusters; symmetric."""
+    cell: NDArray[np.float64]
+    """(slots, slots) lB of every block; symmetric."""
+    links: NDArray[np.int64]
+    """(slots,) WORK: edges of the prepared item to each cluster."""
+
+
+class DirectedBlockState(NamedTuple):
+    """The same with edges from each item (rows of `edges`) and edges to it (columns)."""
+
+    start: NDArray[np.int64]
+    neighbors: NDArray[np.int64]
+    start_in: NDArray[np.int64]
+    neighbors_in: NDArray[np.int64]
+    beta: BetaTables
+    edges: NDArray[np.int64]
+    cell: NDArray[np.float64]
+    links: NDArray[np.int64]
+    links_in: NDArray[np.int64]
+
+
+@part
+def _reset(m: Any) -> None:
+    m.edges[:] = 0
+    m.cell[:] = 0.0
+
+
+@part
+def _count_links(
+    start: NDArray[np.int64],
+    neighbors: NDArray[np.int64],
+    p: Any,
+    i: int,
+    links: NDArray[np.int64],  # OUT
+) -> None:
+    """Count the neighbors of i in each cluster; there are none in the next new cluster."""
+    # Only the entries that will be read are cleared: O(K), not O(slots).
+    for s in range(min(p.n_clusters[0] + 1, p.order.size)):
+        links[p.order[s]] = 0
+    for at in range(start[i], start[i + 1]):
+        g = p.labels[neighbors[at]]
+        if g >= 0:  # other items may be taken out too
+            links[g] += 1
+
+
+@part
+def _prepare_undirected(m: Any, p: Any, i: int) -> None:
+    _count_links(m.start, m.neighbors, p, i, m.links)
+
+
+@part
+def _prepare_directed(m: Any, p: Any, i: int) -> None:
+    _count_links(m.start, m.neighbors, p, i, m.links)
+    _count_links(m.start_in, m.neighbors_in, p, i, m.links_in)
+
+
+@part
+def _change_undirected(m: Any, p: Any, g: int, sign: int, write: bool) -> float:
+    row = np.uint64(g)  # unsigned: no check for a negative index
+    n_g = p.sizes[row] + (sign > 0)  # size after the change
+    total = 0.0
+    for s in range(p.n_clusters[0]):
+        h = np.uint64(p.order[s])
+        # Pairs of nodes in the block; within a cluster each pair is counted once.
+        pairs = n_g * p.sizes[h] if h != row else n_g * (n_g - 1) // 2
+        e = m.edges[row, h] + sign * m.links[h]
+        total += _set_block(m.beta, m.edges, m.cell, row, h, e, pairs, write)
+        if write:  # the tables are symmetric
+            m.edges[h, row] = e
+            m.cell[h, row] = m.cell[row, h]
+    return total
+
+
+@part
+def _change_directed(m: Any, p: Any, g: int, sign: int, write: bool) -> float:
+    n_g = p.sizes[g] + (sign > 0)  # size after the change
+    total = 0.0
+    for s in range(p.n_clusters[0]):
+        h = p.order[s]
+        e = m.edges[g, h] + sign * m.links[h]
+        if h == g:  # edges from and to the item are in one block
+            e += sign * m.links_in[g]
+            total += _set_block(m.beta, m.edges, m.cell, g, g, e, n_g * (n_g - 1), write)
+        else:
+            pairs = n_g * p.sizes[h]  # the same number from g to h and from h to g
+            total += _set_block(m.beta, m.edges, m.cell, g, h, e, pairs, write)
+            e = m.edges[h, g] + sign * m.links_in[h]
+            total += _set_block(m.beta, m.edges, m.cell, h, g, e, pairs, write)
+    return total
+
+
+_implement(UndirectedBlockState, _reset, _prepare_undirected, _change_undirected)
+_implement(DirectedBlockState, _reset, _prepare_directed, _change_directed)
+
+
+# --- rows and columns ---
+
+
+class LatentBlockState(NamedTuple):
+    """One side of the latent block model: its items are the rows, the `other` side has the columns.
+
+    For the other side it is the reverse. The states of both sides hold the same `ones` and `cell`, one of
+    them transposed. These arrays are strided on purpose, so that both states have one type and are
+    compiled once.
+    """
+
+    start: NDArray[np.int64]
+    """(n_items + 1,) where the ones of each item begin in `where`."""
+    where: NDArray[np.int64]
+    """Items of the other side at which each item has a one."""
+    beta: BetaTables
+    other_labels: NDArray[np.int64]
+    other_sizes: NDArray[np.int64]
+    other_order: NDArray[np.int64]
+    other_n_clusters: NDArray[np.int64]
+    ones: NDArray[np.int64]
+    """(slots, slots of the other side) ones in each block; strided."""
+    cell: NDArray[np.float64]
+    """(slots, slots of the other side) lB of each block; strided."""
+    links: NDArray[np.int64]
+    """(slots of the other side,) WORK: ones of the prepared item in each cluster of the other side."""
+
+
+@part
+def _reset_latent(m: Any) -> None:
+    m.ones[:] = 0
+    m.cell[:] = 0.0
+
+
+@part
+def _prepare_latent(m: Any, p: Any, i: int) -> None:
+    # Items of the other side are never taken out while this side moves: all labels are known.
+    for s in range(m.other_n_clusters[0]):
+        m.links[m.other_order[s]] = 0
+    for at in range(m.start[i], m.start[i + 1]):
+        m.links[m.other_labels[m.where[at]]] += 1
+
+
+@part
+def _change_latent(m: Any, p: Any, g: int, sign: int, write: bool) -> float:
+    row = np.uint64(g)  # unsigned: no check for a negative index
+    n_g = p.sizes[row] + (sign > 0)  # size after the change
+    total = 0.0
+    for s in range(m.other_n_clusters[0]):
+        h = np.uint64(m.other_order[s])
+        e = m.ones[row, h] + sign * m.links[h]
+        n = n_g * m.other_sizes[h]
+        total += _set_block(m.beta, m.ones, m.cell, row, h, e, n, write)
+    return total
+
+
+_implement(LatentBlockState, _reset_latent, _prepare_latent, _change_latent)

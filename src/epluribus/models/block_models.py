@@ -1,0 +1,307 @@
+"""Block models of binary data, with the probabilities of ones integrated out.
+
+**Stochastic block model** of a network, without loops:
+
+    y_ij | z_i = g, z_j = h ~ Bernoulli(theta_gh),    theta_gh ~ Beta(b1, b2)
+
+Undirected, with e_gh edges among n_g n_h pairs of nodes (n_g (n_g - 1) / 2 if g = h), each pair counted once:
+
+    log p(Y | z) = sum_{g <= h} log B(e_gh + b1, pairs - e_gh + b2) - log B(b1, b2)
+
+(The paper's formula runs over all ordered pairs and so counts each pair twice: a slip.) Directed: the sum is
+over all ordered (g, h), with n_g (n_g - 1) pairs if g = h.
+
+**Latent block model** of a matrix, rows and columns clustered together:
+
+    y_ij | row i in g, column j in h ~ Bernoulli(theta_gh),    theta_gh ~ Beta(b1, b2)
+
+Rows and columns have independent partitions and priors (the paper writes one theta for both: a slip). With
+e_gh ones in the n_g m_h cells of a block
+
+    log p(Y | rows, columns) = sum_{g,h} log B(e_gh + b1, n_g m_h - e_gh + b2) - log B(b1, b2)
+
+References
+----------
+McDaid, A. F., Murphy, T. B., Friel, N., Hurley, N. J. (2013). Improved Bayesian inference for the
+stochastic block model with application to large networks. Computational Statistics & Data Analysis
+60, 12-31. doi:10.1016/j.csda.2012.10.021
+
+Wyse, J., Friel, N. (2012). Block clustering with collapsed latent block models. Statistics and
+Computing 22, 415-428. doi:10.1007/s11222-011-9233-4
+
+Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
+Statistics and Computing 28, 1169-1186, sections 6.2 and 6.3. doi:10.1007/s11222-017-9786-y
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import betaln, gammaln
+
+from epluribus._kernels.block_models import (
+    BetaTables,
+    DirectedBlockState,
+    LatentBlockState,
+    UndirectedBlockState,
+)
+from epluribus._validate import check_positive
+from epluribus.models.base import Model, Side
+from epluribus.models.graphs import binary_matrix, node_names, read_adjacency
+from epluribus.models.prior import PartitionLaw, as_prior
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from epluribus._kernels.chain import Partition
+    from epluribus._typing import IntArray
+
+__all__ = ["LatentBlockModel", "StochasticBlockModel"]
+
+_TABLE_LIMIT = 1 << 20
+"""Entries of a table (8 MB). For larger counts lgamma is called: slower, but the memory does not grow as
+N^2."""
+_ALPHA = 0.5
+"""Default concentration of the Dirichlet weights."""
+
+
+class StochasticBlockModel(Model):
+    """Stochastic block model of a binary network.
+
+    Parameters
+    ----------
+    adjacency : array_like, sparse matrix, networkx graph or edge list
+        A square matrix of zeros and ones with a zero diagonal; or a networkx graph; or the edges,
+        one per row (i, j), nodes counted from 0. An array with two columns is read as edges unless
+        it is 2 x 2; with `n_nodes`, any array is. Nodes without edges are fine, but an edge list
+        alone does not show those at the end: give `n_nodes`. The items are the nodes in the order of
+        the graph, under its names.
+    directed : bool, optional
+        Whether an edge from i to j differs from one from j to i. By default what a networkx graph
+        says, else false.
+    n_nodes : int, optional
+        Number of nodes, for an edge list.
+    beta : (float, float), default (0.5, 0.5)
+        Parameters of the Beta prior of the connection probabilities.
+    alpha : float, default 0.5
+        Concentration of the Dirichlet weights.
+    prior : {'uniform', 'poisson', 'geometric', 'fixed'} or PartitionLaw, default 'uniform'
+        Prior on the number of components; see `PartitionPrior`.
+    k_max : int, default 50
+        Largest number of clusters.
+
+    Notes
+    -----
+    A Gibbs update costs O(K^2 + degree), with K clusters.
+
+    Examples
+    --------
+    >>> from epluribus.models import StochasticBlockModel
+    >>> model = StochasticBlockModel([(0, 1), (1, 2), (0, 2), (3, 4)], n_nodes=5)
+    >>> model.n_items, model.n_edges
+    (5, 4)
+    >>> bool(model.log_marginal([0, 0, 0, 1, 1]) > model.log_marginal([0, 0, 0, 0, 0]))
+    True
+    """
+
+    statistics = ("edges", "cell")
+
+    def __init__(
+        self,
+        adjacency: Any,
+        *,
+        directed: bool | None = None,
+        n_nodes: int | None = None,
+        beta: tuple[float, float] = (0.5, 0.5),
+        alpha: float | None = None,
+        prior: str | PartitionLaw = "uniform",
+        k_max: int | None = None,
+    ) -> None:
+        self._matrix, self.directed = read_adjacency(adjacency, directed, n_nodes)
+        self.beta = _check_beta(beta)
+        own = as_prior(prior, alpha, k_max, _ALPHA)
+        self.sides = (Side("nodes", self._matrix.shape[0], own, node_names(adjacency)),)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return int(self._matrix.nnz if self.directed else self._matrix.nnz // 2)
+
+    def _log_likelihood(self, *labels: IntArray) -> float:
+        z = labels[0]
+        n = np.bincount(z)
+        edges = _count_ones(self._matrix, z, z)
+        pairs = np.outer(n, n) - np.diag(n)  # ordered pairs of nodes, without loops
+        if self.directed:
+            return _log_blocks(self.beta, edges, pairs)
+        upper = np.triu_indices(n.size)
+        half = np.eye(n.size, dtype=np.int64) + 1  # inside a cluster each pair is counted twice
+        return _log_blocks(self.beta, (edges // half)[upper], (pairs // half)[upper])
+
+    def states(self, partitions: Sequence[Partition]) -> tuple[Any]:
+        """Fresh states, one per side."""
+        slots = partitions[0].sizes.size
+        N = self.n_items
+        pairs = N * (N - 1) // (1 if self.directed else 2)  # cells if all nodes are in one block
+        start, neighbors = _sparse_rows(self._matrix)
+        common: dict[str, Any] = {
+            "start": start,
+            "neighbors": neighbors,
+            "beta": _beta_tables(self.beta, self.n_edges, pairs),
+            "edges": np.zeros((slots, slots), dtype=np.int64),
+            "cell": np.zeros((slots, slots)),
+            "links": np.zeros(slots, dtype=np.int64),
+        }
+        if not self.directed:
+            return (UndirectedBlockState(**common),)
+        start_in, neighbors_in = _sparse_rows(self._matrix.T)  # the edges that arrive at each node
+        links_in = np.zeros(slots, dtype=np.int64)
+        state = DirectedBlockState(
+            start_in=start_in, neighbors_in=neighbors_in, links_in=links_in, **common
+        )
+        return (state,)
+
+    def _parameters(self) -> dict[str, Any]:
+        start, neighbors = _sparse_rows(self._matrix)
+        return {
+            "start": start,
+            "neighbour": neighbors,  # spelled as in the fingerprints of existing checkpoints
+            "beta": np.array(self.beta),
+            "directed": np.array(self.directed),
+        }
+
+
+class LatentBlockModel(Model):
+    """Latent block model of a binary matrix.
+
+    Parameters
+    ----------
+    matrix : array_like or sparse matrix of shape (n_rows, n_columns)
+        Zeros and ones.
+    beta : (float, float), default (0.5, 0.5)
+        Parameters of the Beta prior of the block probabilities.
+    alpha : float or (float, float), default 0.5
+        Concentration of the Dirichlet weights, for rows and columns if two.
+    prior : str or PartitionLaw, or two of them, default 'uniform'
+        Prior on the number of components, for rows and columns if two; see `PartitionPrior`.
+    k_max : int or (int, int), default 50
+        Largest number of clusters, for rows and columns if two.
+
+    Notes
+    -----
+    A Gibbs update of a row costs O(K_rows K_columns + ones in the row).
+
+    Examples
+    --------
+    >>> from epluribus.models import LatentBlockModel
+    >>> model = LatentBlockModel([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    >>> split = model.log_marginal([0, 0, 1], [0, 0, 1])
+    >>> bool(split > model.log_marginal([0, 0, 0], [0, 0, 0]))
+    True
+    """
+
+    statistics = ("ones", "cell")
+
+    def __init__(
+        self,
+        matrix: Any,
+        *,
+        beta: tuple[float, float] = (0.5, 0.5),
+        alpha: float | tuple[float, float] | None = None,
+        prior: str | PartitionLaw | tuple[str | PartitionLaw, str | PartitionLaw] = "uniform",
+        k_max: int | tuple[int, int] | None = None,
+    ) -> None:
+        self._matrix = binary_matrix(matrix, "matrix")
+        self.beta = _check_beta(beta)
+        both = zip(_two(prior, "prior"), _two(alpha, "alpha"), _two(k_max, "k_max"), strict=True)
+        rows, columns = (as_prior(name, a, bound, _ALPHA) for name, a, bound in both)
+        n_rows, n_columns = self._matrix.shape
+        self.sides = (Side("rows", n_rows, rows), Side("columns", n_columns, columns))
+
+    def _log_likelihood(self, *labels: IntArray) -> float:
+        cells = np.outer(np.bincount(labels[0]), np.bincount(labels[1]))
+        return _log_blocks(self.beta, _count_ones(self._matrix, *labels), cells)
+
+    def states(self, partitions: Sequence[Partition]) -> tuple[LatentBlockState, LatentBlockState]:
+        """Fresh states, one per side: two views of one table of counts."""
+        rows, columns = partitions
+        # Cut out of larger arrays: strided views have one type for the compiler, transposed or not
+        # (but a single row would be contiguous, hence the 2).
+        K, L = max(rows.sizes.size, 2), max(columns.sizes.size, 2)
+        ones = np.zeros((K + 1, L + 1), dtype=np.int64)[:K, :L]
+        cell = np.zeros((K + 1, L + 1))[:K, :L]
+        n_rows, n_columns = self._matrix.shape
+        tables = _beta_tables(self.beta, self._matrix.nnz, n_rows * n_columns)
+
+        def view(matrix: Any, other: Partition, ones: Any, cell: Any) -> LatentBlockState:
+            start, where = _sparse_rows(matrix)
+            links = np.zeros(other.sizes.size, dtype=np.int64)
+            # The arrays of the other partition themselves: its moves are seen here at once.
+            theirs = (other.labels, other.sizes, other.order, other.n_clusters)
+            return LatentBlockState(start, where, tables, *theirs, ones, cell, links)
+
+        row_state = view(self._matrix, columns, ones, cell)
+        return row_state, view(self._matrix.T, rows, ones.T, cell.T)
+
+    def _parameters(self) -> dict[str, Any]:
+        start, where = _sparse_rows(self._matrix)
+        shape = np.array(self._matrix.shape)
+        return {"start": start, "where": where, "shape": shape, "beta": np.array(self.beta)}
+
+
+# --- shared ---
+
+
+def _check_beta(beta: Any) -> tuple[float, float]:
+    """The two parameters of the Beta prior."""
+    try:
+        b1, b2 = beta
+    except (TypeError, ValueError):
+        raise ValueError(f"'beta' must be two numbers, such as (0.5, 0.5); got {beta!r}.") from None
+    return check_positive(b1, "beta"), check_positive(b2, "beta")
+
+
+def _beta_tables(beta: tuple[float, float], n_ones: int, n_cells: int) -> BetaTables:
+    """Log rising factorials for up to `n_ones` ones among `n_cells` cells."""
+
+    def table(b: float, last: int) -> NDArray[np.float64]:
+        return np.asarray(gammaln(np.arange(min(last + 1, _TABLE_LIMIT)) + b) - gammaln(b))
+
+    # lB(e, n) = ones[e] + zeros[n - e] - cells[n]
+    b1, b2 = beta
+    return BetaTables(b1, b2, table(b1, n_ones), table(b2, n_cells), table(b1 + b2, n_cells))
+
+
+def _log_blocks(beta: tuple[float, float], ones: NDArray[Any], cells: NDArray[Any]) -> float:
+    """Sum over blocks of log B(e + b1, n - e + b2) - log B(b1, b2)."""
+    b1, b2 = beta
+    return float((betaln(ones + b1, cells - ones + b2) - betaln(b1, b2)).sum())
+
+
+def _count_ones(matrix: sparse.csr_array, rows: IntArray, columns: IntArray) -> IntArray:
+    """Number of ones in each block of a row cluster and a column cluster."""
+    i, j = matrix.nonzero()
+    shape = rows.max() + 1, columns.max() + 1
+    block = np.ravel_multi_index((rows[i], columns[j]), shape)  # number of the block of each one
+    return np.bincount(block, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _sparse_rows(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the ones of each row begin, and their columns."""
+    csr = sparse.csr_array(matrix)
+    return csr.indptr.astype(np.int64), csr.indices.astype(np.int64)
+
+
+def _two(value: Any, argument: str) -> tuple[Any, Any]:
+    """One value for rows and one for columns."""
+    if not isinstance(value, tuple | list):
+        return value, value
+    if len(value) != 2:
+        raise ValueError(
+            f"'{argument}' must be one value or two, for rows and columns; got {len(value)}."
+        )
+    return value[0], value[1]
