@@ -47,7 +47,10 @@ def test_an_import_to_the_right_is_caught(tmp_path):
     (tmp_path / "pyproject.toml").write_text(settings, "utf-8")
 
     def lint():
-        program = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+        program = (
+            "import sys; from importlinter.cli import lint_imports_command; "
+            "sys.exit(lint_imports_command())"
+        )
         return subprocess.run(
             [sys.executable, "-c", program, "--no-cache", "--no-logo"],
             cwd=tmp_path,

@@ -35,12 +35,12 @@ def sentence_list(parts: Sequence[str]) -> str:
 
 
 def plain_table(columns: Mapping[str, Sequence[Any]], *, words: int = 1) -> list[str]:
-    """Lines of a table: a heading, then the rows. The first `words` columns are set flush left.
+    r"""Lines of a table: a heading, then the rows. The first `words` columns are set flush left.
 
     Examples
     --------
     >>> from epluribus._text import plain_table
-    >>> print("\\n".join(plain_table({"name": ["vi", "binder"], "clusters": [3, 12]})))
+    >>> print("\n".join(plain_table({"name": ["vi", "binder"], "clusters": [3, 12]})))
     name    clusters
     vi             3
     binder        12

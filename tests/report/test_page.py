@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from parsed_page import Page, noisy
 
 import epluribus as epl
 from epluribus.cli import main
@@ -16,6 +15,7 @@ from epluribus.report import build_report
 from epluribus.report import facts as facts_module
 from epluribus.report.pictures import CELLS, nice_ticks
 from epluribus.report.words import share
+from parsed_page import Page, noisy
 
 NAMES = [
     '<script>alert("x")</script>', "a & b", "O'Neil", "</script>", "</script ><b>", "<!-- <script ", "$title",

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from parsed_page import Page, noisy
 
 import epluribus as epl
 from epluribus.report import build_report, facts
+from parsed_page import Page, noisy
 from terminal import PATIENCE, Terminal
 
 STEPS = {

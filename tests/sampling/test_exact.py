@@ -3,6 +3,7 @@ posterior."""
 
 import numpy as np
 import pytest
+
 from enumerate_paths import transition_matrix
 from sampler_cases import make_case
 

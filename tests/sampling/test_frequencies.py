@@ -8,11 +8,11 @@ noncentrality is at least 40 000 x 4 x 0.02^2 = 64. The slow tests keep 200 000 
 
 import numpy as np
 import pytest
-from sampler_cases import frequencies, make_case, make_prior
 from scipy.stats import chisquare
 
 from epluribus.models import GaussianMixture
 from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
+from sampler_cases import frequencies, make_case, make_prior
 
 LEVEL = 1e-4
 # Moves, and the number of steps per item from draw to draw: enough for the slowest mode of each chain to

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from enumerate_paths import transition_matrix
 from scipy.stats import nbinom
 
+from enumerate_paths import transition_matrix
 from epluribus._kernels.advance import advance
 from epluribus._kernels.dispatch import implement
 from epluribus.models import PartitionPrior

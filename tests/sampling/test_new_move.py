@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-import enumerate_paths
 import numpy as np
 import pytest
+
+import enumerate_paths
 from sampler_cases import make_case
 
 PAGE = Path(__file__).parents[2] / "docs" / "developer" / "new-move.md"
