@@ -50,7 +50,7 @@ __all__ = [
     "uncertainty",
 ]
 
-# Loaded when first used, so that `import epluribus` stays quick (SPEC 1). ConsensusClustering needs an
+# Loaded when first used, so that `import epluribus` stays quick. ConsensusClustering needs an
 # extra to be defined at all, so it is not in `__all__`: `from epluribus import *` must work without.
 _UNCERTAINTY = ("align", "certificate", "credible_ball", "modes", "psm", "stability")
 _ON_DEMAND = {

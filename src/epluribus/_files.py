@@ -5,15 +5,11 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-__all__ = ["STREAM", "check_target", "write_arrays", "write_columns", "write_csv", "write_whole"]
 
 STREAM = "-"
 """The name that means standard input or standard output."""

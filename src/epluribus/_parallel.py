@@ -11,20 +11,13 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from epluribus._validate import check_count, check_positive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-__all__ = [
-    "INTERRUPTED", "NEVER", "Interrupts", "Stopper", "finish", "parts", "resolve_jobs", "run_all",
-    "run_apart", "run_tasks",
-]  # fmt: skip
 
 T = TypeVar("T")
 

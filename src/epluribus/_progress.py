@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from epluribus._parallel import Stopper
-
-__all__ = ["Progress", "ProgressLike", "make_progress"]
+from epluribus._parallel import Stopper
 
 ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any]"
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from epluribus._validate import need
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = ["count", "percent", "plain_table", "sentence_list", "span", "to_frame"]
 
 
 def count(n: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""Names for the kinds of arguments users give."""
+"""Names for kinds of arrays, and for the kinds of arguments that users give."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from epluribus.draws import Draws
     from epluribus.losses.base import Loss
 
-__all__ = ["DrawsLike", "IntArray", "LabelsLike", "LossLike", "RngLike"]
-
 IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
+AnyArray: TypeAlias = NDArray[Any]
 LabelsLike: TypeAlias = Sequence[Any] | NDArray[Any]
 DrawsLike: TypeAlias = "Draws | NDArray[Any] | Sequence[Any] | str | Path | Any"
 LossLike: TypeAlias = "str | Loss"

@@ -1,16 +1,20 @@
-"""Checks of arguments and of installed packages: what is needed, what came, and the way out."""
+"""Checks of arguments, installed packages and memory: what is needed, what came, and the way out."""
 
 import difflib
+import math
 import operator
 from collections.abc import Iterable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "check_choice", "check_count", "check_fraction", "check_positive", "make_rng", "need", "quoted",
-]  # fmt: skip
+_MEMINFO = Path("/proc/meminfo")
+_CGROUP = Path("/sys/fs/cgroup")  # of version 2, as a container sees its own
+
+_ALWAYS = 1 << 28
+"""Bytes that are taken without asking."""
 
 
 def quoted(names: Iterable[str]) -> str:
@@ -62,7 +66,7 @@ def check_fraction(value: Any, argument: str, *, zero: bool = False, one: bool =
 
 
 def make_rng(rng: Any) -> np.random.Generator:
-    """The generator behind `rng` (SPEC 7)."""
+    """The generator behind `rng`."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
@@ -81,3 +85,32 @@ def need(module: str, extra: str, purpose: str) -> Any:
             f"{purpose} needs the package '{package}', which is not installed. Install it with: "
             f'pip install "epluribus[{extra}]"'
         ) from None
+
+
+def available_memory() -> float:
+    """Bytes of memory that can still be taken; infinity where the system does not say."""
+    left = math.inf
+    try:
+        for line in _MEMINFO.read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                left = 1024.0 * int(line.split()[1])
+        limit = (_CGROUP / "memory.max").read_text(encoding="ascii").strip()
+        if limit != "max":
+            used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))
+            left = min(left, max(0.0, float(int(limit) - used)))
+    except (OSError, ValueError):
+        pass  # another system, or no limit: what is known so far
+    return left
+
+
+def check_memory(needed: float, what: str, way_out: str) -> None:
+    """A MemoryError in words if `needed` bytes are not there."""
+    if needed > _ALWAYS and needed > (left := available_memory()):
+        raise MemoryError(
+            f"{what} needs {gigabytes(needed)}; {gigabytes(left)} are left. {way_out}"
+        )
+
+
+def gigabytes(n_bytes: float) -> str:
+    """A size in words."""
+    return f"{n_bytes / 1e9:,.1f} GB"

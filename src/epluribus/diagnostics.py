@@ -25,24 +25,20 @@ folding, and localization: an improved R-hat. Bayesian Analysis 16, 667-718. doi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from epluribus._kernels.similarity import together_counts, together_weights
-from epluribus._parallel import resolve_jobs, run_all
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from epluribus._parallel import Stopper
-    from epluribus.draws import Draws
+from epluribus._parallel import Stopper, resolve_jobs, run_all
+from epluribus._typing import FloatArray
+from epluribus.draws import Draws
 
 __all__ = ["RHAT_LIMIT", "Agreement", "Similarity", "chain_agreement", "ess", "map_blocks", "rhat"]
 
@@ -114,7 +110,7 @@ def rhat(values: ArrayLike) -> float:
         return float(np.fmax(*both))
 
 
-def _scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scores(values: FloatArray) -> FloatArray:
     """Normal scores of the ranks among all values (Blom's offset of 3/8, as Vehtari et al. use it)."""
     from scipy.special import ndtri
     from scipy.stats import rankdata
@@ -154,7 +150,7 @@ def ess(values: ArrayLike, *, method: str = "bulk") -> float:
     return float(_array_stats().ess(chains, method=method))
 
 
-def _as_chains(values: ArrayLike) -> NDArray[np.float64]:
+def _as_chains(values: ArrayLike) -> FloatArray:
     """(n_chains, n_draws), each value rounded to some 10 digits.
 
     A log posterior kept up to date step by step drifts in its last digits. Ranks would take that for a chain
@@ -203,7 +199,7 @@ class Similarity:
             self._weights = draws.weights / weights[0] if self.equal_weights else draws.weights
             self._total = float(self._weights.sum())
 
-    def __call__(self, begin: int, end: int, stop: int) -> NDArray[np.float64]:
+    def __call__(self, begin: int, end: int, stop: int) -> FloatArray:
         """Probabilities of items begin..end with items 0..stop."""
         shape = (end - begin, stop)
         if self._counted:  # integers, divided once: no rounding but that of the quotient

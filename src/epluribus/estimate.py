@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from epluribus import losses
 from epluribus._text import count, plain_table
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
 from epluribus.engine import Settings, draw_losses
+from epluribus.losses.base import Loss
 from epluribus.losses.values import loss
 from epluribus.partition import as_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
-    from epluribus.losses.base import Loss
     from epluribus.sampling.trace import Trace
 
 __all__ = [
@@ -251,7 +249,7 @@ class Estimate:
         >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
         >>> epl.minimize(draws).write_labels("labels.csv", draws)  # doctest: +SKIP
         """
-        from epluribus.writers.files import write_estimate
+        from epluribus.writers.results import write_estimate
 
         write_estimate(Path(path), self, certainty)
 
@@ -329,9 +327,9 @@ class Comparison:
     """One estimate per loss, and how they relate."""
 
     estimates: tuple[Estimate, ...]
-    expected_losses: NDArray[np.float64]
+    expected_losses: FloatArray
     """Entry (i, j): expected loss of the estimate made for loss i, under loss j."""
-    distances: NDArray[np.float64]
+    distances: FloatArray
     """Entry (i, j): variation of information between estimates i and j, in bits."""
 
     @property

@@ -10,16 +10,13 @@ canonical labels are equal. Inside the package labels are int64 arrays without g
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus._kernels.partitions import canonical_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray, LabelsLike
+from epluribus._typing import AnyArray, IntArray, LabelsLike
 
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
 
@@ -150,7 +147,7 @@ def relabel(labels: IntArray) -> IntArray:
     return canonical_table(labels[None])[0][0].astype(np.int64)
 
 
-def canonical_table(table: NDArray[Any]) -> tuple[NDArray[np.uint32], IntArray]:
+def canonical_table(table: AnyArray) -> tuple[NDArray[np.uint32], IntArray]:
     """Rows of integers relabeled in order of first appearance, and their numbers of clusters."""
     rows = np.ascontiguousarray(table, dtype=np.int64)
     low = int(rows.min())
@@ -267,9 +264,7 @@ def _groups_to_mapping(draw: Any, t: int, argument: str) -> dict[Any, Any]:
 # --- labels of any type made integers ---
 
 
-def to_integers(
-    table: NDArray[Any], argument: str, place: Callable[[int, int], str]
-) -> NDArray[Any]:
+def to_integers(table: AnyArray, argument: str, place: Callable[[int, int], str]) -> AnyArray:
     """A table of labels of any type as integers, without changing which of them are equal.
 
     `place` names a cell for messages, such as "draw 3, item 7 (counted from 0)".
@@ -300,8 +295,8 @@ def _bad_label(argument: str, where: str, what: str, way_out: str = "") -> Value
 
 
 def _floats_to_integers(
-    table: NDArray[Any], argument: str, place: Callable[[int, int], str]
-) -> NDArray[Any]:
+    table: AnyArray, argument: str, place: Callable[[int, int], str]
+) -> AnyArray:
     """Integers stored as floats (Stan, R, csv), checked in blocks, in the smallest type that holds them."""
     step = max(1, _BLOCK_CELLS // table.shape[1])
     low, high = 0.0, 0.0
@@ -321,7 +316,7 @@ def _floats_to_integers(
     raise ValueError(f"'{argument}' has labels too large for integers: from {low:g} to {high:g}.")
 
 
-def _way_out(table: NDArray[Any]) -> str:
+def _way_out(table: AnyArray) -> str:
     """What may help where labels are not integers."""
     if np.all((table >= 0) & (table <= 1)):
         return " For the probabilities of clusters see soft_draws."
@@ -332,8 +327,8 @@ def _way_out(table: NDArray[Any]) -> str:
 
 
 def _objects_to_integers(
-    table: NDArray[Any], argument: str, place: Callable[[int, int], str]
-) -> NDArray[Any]:
+    table: AnyArray, argument: str, place: Callable[[int, int], str]
+) -> AnyArray:
     """Any hashable labels, numbered in order of appearance; missing ones are refused."""
     codes: dict[Any, int] = {}
     out = np.empty(table.shape, dtype=np.int64)

@@ -8,7 +8,7 @@ import pytest
 import epluribus as epl
 import strategies
 from engine_cases import LOSSES, get, make, micro, random_sample
-from epluribus import _memory
+from epluribus import _validate
 from epluribus._kernels.engine import implement_execution
 from epluribus._kernels.loops import sweep
 from epluribus.engine import Engine, Settings, tables
@@ -174,8 +174,8 @@ def test_where_memory_is_short_members_are_walked_through(monkeypatch):
 
 
 def test_tables_that_do_not_fit_are_refused_in_words(monkeypatch):
-    monkeypatch.setattr(_memory, "_ALWAYS", 0)
-    monkeypatch.setattr(_memory, "available", lambda: 1e5)
+    monkeypatch.setattr(_validate, "_ALWAYS", 0)
+    monkeypatch.setattr(_validate, "available_memory", lambda: 1e5)
     draws = epl.Draws(strategies.random_draws(np.random.default_rng(0), 200, 50, 20))
     with pytest.raises(
         MemoryError, match=r"the loss 'nvi', with 50 draws of up to 20 clusters and 201"
@@ -185,7 +185,7 @@ def test_tables_that_do_not_fit_are_refused_in_words(monkeypatch):
         MemoryError, match=r"0.0 GB are left. Fewer draws need less \(thin=\), as do"
     ):
         epl.search.merge(draws, np.arange(200) * 7, "vi")
-    monkeypatch.setattr(_memory, "available", lambda: 1e4)
+    monkeypatch.setattr(_validate, "available_memory", lambda: 1e4)
     with pytest.raises(
         MemoryError, match=r"50 draws of 200 items .* needs .*Fewer draws need less"
     ):

@@ -8,7 +8,7 @@ import xarray as xr
 
 import epluribus as epl
 from epluribus._files import write_whole
-from epluribus.readers.labels import match_items, read_labels
+from epluribus.readers.files import match_items, read_labels
 from io_cases import Z3, arviz_object
 
 DRAWS = epl.Draws(np.random.default_rng(0).integers(3, size=(30, 9)), items=list("abcdefghi"))

@@ -23,8 +23,6 @@ try:
 except ImportError:  # not a POSIX system: files are written without a lock, as Numba does
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["JIT_ENABLED", "OPTIONS", "kernel"]
-
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 """How every compiled function is compiled, parts of kernels included."""
 

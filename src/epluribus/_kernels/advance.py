@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import JIT_ENABLED, OPTIONS, kernel
 from epluribus._kernels.chain import log_target
 from epluribus._kernels.moves import GIBBS, SPLIT_MERGE, allocation, gibbs, split_merge
-
-__all__ = ["REFRESH", "advance", "advance_for"]
+from epluribus._typing import FloatArray, IntArray
 
 REFRESH = 1 << 16
 """About 0.1 s of steps: recomputing costs about one sweep, and rounding errors stay far below 1e-8."""
@@ -31,13 +30,13 @@ def advance(
     models: Any,
     partitions: Any,
     records: Any,
-    schedule: NDArray[np.int64],
-    settings: NDArray[np.int64],  # burn_in, thin, step to stop after
+    schedule: IntArray,
+    settings: IntArray,  # burn_in, thin, step to stop after
     stop: NDArray[np.uint8],  # set to 1 by another thread to return early
     rng: Any,
-    clock: NDArray[np.int64],  # OUT steps done, row of `schedule`, steps of that row, draws kept
-    running: NDArray[np.float64],  # OUT log target, the highest so far
-    log_posterior: NDArray[np.float64],  # OUT of each draw in the records
+    clock: IntArray,  # OUT steps done, row of `schedule`, steps of that row, draws kept
+    running: FloatArray,  # OUT log target, the highest so far
+    log_posterior: FloatArray,  # OUT of each draw in the records
 ) -> None:
     """Run the chain until the step is reached, the records are full, or `stop` is set."""
     burn_in, thin, until = settings[0], settings[1], settings[2]

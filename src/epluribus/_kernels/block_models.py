@@ -22,11 +22,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epluribus._kernels.dispatch import implement, part
-
-__all__ = ["BetaTables", "DirectedBlockState", "LatentBlockState", "UndirectedBlockState"]
+from epluribus._typing import FloatArray, IntArray
 
 
 class BetaTables(NamedTuple):
@@ -34,13 +32,13 @@ class BetaTables(NamedTuple):
 
     b1: float
     b2: float
-    ones: NDArray[np.float64]
-    zeros: NDArray[np.float64]
-    cells: NDArray[np.float64]
+    ones: FloatArray
+    zeros: FloatArray
+    cells: FloatArray
 
 
 @part
-def _log_rising(table: NDArray[np.float64], b: float, x: int) -> float:
+def _log_rising(table: FloatArray, b: float, x: int) -> float:
     if x < table.size:
         return table[np.uint64(x)]  # unsigned: no check for a negative index
     return math.lgamma(x + b) - math.lgamma(b)
@@ -99,30 +97,30 @@ def _implement(
 class UndirectedBlockState(NamedTuple):
     """Neighbors, tables and statistics of an undirected network."""
 
-    start: NDArray[np.int64]
+    start: IntArray
     """(n_items + 1,) where the neighbors of each item begin in `neighbors`."""
-    neighbors: NDArray[np.int64]
+    neighbors: IntArray
     beta: BetaTables
-    edges: NDArray[np.int64]
+    edges: IntArray
     """(slots, slots) edges between every two clusters; symmetric."""
-    cell: NDArray[np.float64]
+    cell: FloatArray
     """(slots, slots) lB of every block; symmetric."""
-    links: NDArray[np.int64]
+    links: IntArray
     """(slots,) WORK: edges of the prepared item to each cluster."""
 
 
 class DirectedBlockState(NamedTuple):
     """The same with edges from each item (rows of `edges`) and edges to it (columns)."""
 
-    start: NDArray[np.int64]
-    neighbors: NDArray[np.int64]
-    start_in: NDArray[np.int64]
-    neighbors_in: NDArray[np.int64]
+    start: IntArray
+    neighbors: IntArray
+    start_in: IntArray
+    neighbors_in: IntArray
     beta: BetaTables
-    edges: NDArray[np.int64]
-    cell: NDArray[np.float64]
-    links: NDArray[np.int64]
-    links_in: NDArray[np.int64]
+    edges: IntArray
+    cell: FloatArray
+    links: IntArray
+    links_in: IntArray
 
 
 @part
@@ -133,11 +131,11 @@ def _reset(m: Any) -> None:
 
 @part
 def _count_links(
-    start: NDArray[np.int64],
-    neighbors: NDArray[np.int64],
+    start: IntArray,
+    neighbors: IntArray,
     p: Any,
     i: int,
-    links: NDArray[np.int64],  # OUT
+    links: IntArray,  # OUT
 ) -> None:
     """Count the neighbors of i in each cluster; there are none in the next new cluster."""
     # Only the entries that will be read are cleared: O(K), not O(slots).
@@ -210,20 +208,20 @@ class LatentBlockState(NamedTuple):
     compiled once.
     """
 
-    start: NDArray[np.int64]
+    start: IntArray
     """(n_items + 1,) where the ones of each item begin in `where`."""
-    where: NDArray[np.int64]
+    where: IntArray
     """Items of the other side at which each item has a one."""
     beta: BetaTables
-    other_labels: NDArray[np.int64]
-    other_sizes: NDArray[np.int64]
-    other_order: NDArray[np.int64]
-    other_n_clusters: NDArray[np.int64]
-    ones: NDArray[np.int64]
+    other_labels: IntArray
+    other_sizes: IntArray
+    other_order: IntArray
+    other_n_clusters: IntArray
+    ones: IntArray
     """(slots, slots of the other side) ones in each block; strided."""
-    cell: NDArray[np.float64]
+    cell: FloatArray
     """(slots, slots of the other side) lB of each block; strided."""
-    links: NDArray[np.int64]
+    links: IntArray
     """(slots of the other side,) WORK: ones of the prepared item in each cluster of the other side."""
 
 

@@ -14,36 +14,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.dispatch import add, part, prepare, remove, reset, routine
-
-__all__ = ["Partition", "Record", "grow", "log_target", "put", "take"]
+from epluribus._typing import FloatArray, IntArray
 
 
 class Partition(NamedTuple):
     """One partition under change, its prior, and work space."""
 
-    labels: NDArray[np.int64]
+    labels: IntArray
     """(n_items,) cluster of each item; -1 while it is taken out."""
-    sizes: NDArray[np.int64]
+    sizes: IntArray
     """(slots,) number of items in each cluster."""
-    order: NDArray[np.int64]
+    order: IntArray
     """(slots,) the numbers of the clusters, those of non-empty ones first."""
-    place: NDArray[np.int64]
+    place: IntArray
     """(slots,) position of each cluster in `order`."""
-    n_clusters: NDArray[np.int64]
+    n_clusters: IntArray
     """(1,) number of non-empty clusters, K: an array, because kernels change it."""
-    log_weight: NDArray[np.float64]
+    log_weight: FloatArray
     """(slots + 2,) the prior's table for K; minus infinity at 0 and at slots + 1."""
-    log_size: NDArray[np.float64]
+    log_size: FloatArray
     """(n_items + 1,) the prior's table for the size of a cluster; 0 at 0."""
-    log_factorial: NDArray[np.float64]
+    log_factorial: FloatArray
     """(n_items + 1,) log n!."""
-    members: NDArray[np.int64]
+    members: IntArray
     """(n_items,) WORK: the items that a move handles."""
-    target: NDArray[np.int64]
+    target: IntArray
     """(n_items,) WORK: the cluster to which each item is to return."""
-    log_weights: NDArray[np.float64]
+    log_weights: FloatArray
     """(slots + 1,) WORK: log probabilities of the choices of one item, up to a constant."""
-    cumulative: NDArray[np.float64]
+    cumulative: FloatArray
     """(slots + 1,) WORK: running sum of the probabilities."""
 
 
@@ -52,11 +51,11 @@ class Record(NamedTuple):
 
     labels: NDArray[np.int32]
     """(capacity, n_items) OUT: the draws kept since the record was last emptied."""
-    n_clusters: NDArray[np.int64]
+    n_clusters: IntArray
     """(capacity,) OUT: K of each draw."""
-    best: NDArray[np.int64]
+    best: IntArray
     """(n_items,) OUT: the labels of highest posterior so far."""
-    tally: NDArray[np.int64]
+    tally: IntArray
     """(kinds, 2) OUT: proposals and acceptances, by kind of move."""
 
 

@@ -7,12 +7,8 @@ enumeration of all choices and compute exact transition probabilities.
 import math
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from epluribus._kernels.dispatch import part
-
-__all__ = ["accept", "pick", "pick_weighted", "shuffle", "toss"]
+from epluribus._typing import FloatArray, IntArray
 
 
 @part
@@ -36,9 +32,9 @@ def accept(rng: Any, log_ratio: float) -> bool:
 @part
 def pick_weighted(
     rng: Any,
-    log_weights: NDArray[np.float64],
+    log_weights: FloatArray,
     n: int,
-    cumulative: NDArray[np.float64],  # WORK
+    cumulative: FloatArray,  # WORK
 ) -> int:
     """One of 0..n-1 with probability proportional to exp(log_weights)."""
     # The largest weight becomes exp(0), so that nothing overflows and the sum is at least 1.
@@ -59,7 +55,7 @@ def pick_weighted(
 
 
 @part
-def shuffle(rng: Any, items: NDArray[np.int64], n: int) -> None:
+def shuffle(rng: Any, items: IntArray, n: int) -> None:
     """Put the first n entries into a random order (Fisher and Yates)."""
     for s in range(n - 1, 0, -1):
         t = pick(rng, s + 1)

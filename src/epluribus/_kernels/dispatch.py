@@ -26,18 +26,6 @@ from numba.extending import overload, register_jitable
 
 from epluribus._kernels._jit import OPTIONS
 
-__all__ = [
-    "Contract",
-    "add",
-    "implement",
-    "logpred",
-    "part",
-    "prepare",
-    "remove",
-    "reset",
-    "routine",
-]
-
 part = register_jitable(forceinline=True, **OPTIONS)
 """Decorator of a small part of a kernel: plain when Python calls it, compiled when a kernel does.
 

@@ -26,15 +26,8 @@ empty gives its label to the last cluster. A label of -1 means that the item is 
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from epluribus._kernels.dispatch import Contract, part
-
-__all__ = [
-    "Price", "apply", "choose", "cost_of", "costs", "exact", "implement_execution", "join",
-    "join_changes", "size_change",
-]  # fmt: skip
+from epluribus._typing import FloatArray
 
 
 class Price(NamedTuple):
@@ -43,17 +36,17 @@ class Price(NamedTuple):
     If f0 is linear its coefficients are multiplied in, so that costs are plain sums.
     """
 
-    f1: NDArray[np.float64]
+    f1: FloatArray
     """(n_items + 1,) f1, for the joint sum of a draw: that over the cells of its contingency table."""
-    f2: NDArray[np.float64]
+    f2: FloatArray
     """(n_items + 1,) f2, for the size sum: that over the clusters. If linear, times the sum of weights."""
-    joint: NDArray[np.float64]
+    joint: FloatArray
     """(n_items + 1,) f1(n + 1) - f1(n), what one more item adds to a cell; the last entry is never used."""
-    size: NDArray[np.float64]
+    size: FloatArray
     """(n_items + 1,) f2(n + 1) - f2(n), what it adds to the size sum; the last entry is never used."""
-    weights: NDArray[np.float64]
+    weights: FloatArray
     """(n_draws,) weight of each draw."""
-    group: NDArray[np.float64]
+    group: FloatArray
     """(n_draws,) sum of f3 over the clusters of each draw."""
     margin: float
     """Bound on the rounding error of a cost summed in single precision."""

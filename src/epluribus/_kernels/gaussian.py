@@ -10,30 +10,26 @@ See `epluribus.models.gaussian`.
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from epluribus._kernels.dispatch import implement, part
-
-__all__ = ["GaussianState"]
+from epluribus._typing import FloatArray
 
 
 class GaussianState(NamedTuple):
     """Data, tables and statistics."""
 
-    values: NDArray[np.float64]
+    values: FloatArray
     """(n_items, n_dims) data minus the prior mean."""
     shape: float
     rate: float
-    inverse: NDArray[np.float64]
+    inverse: FloatArray
     """(n_items + 1,) 1 / (n + tau)."""
-    constant: NDArray[np.float64]
+    constant: FloatArray
     """(n_items + 1,) the terms that depend on n alone."""
-    total: NDArray[np.float64]
+    total: FloatArray
     """(slots, n_dims) sums."""
-    square: NDArray[np.float64]
+    square: FloatArray
     """(slots, n_dims) sums of squares."""
-    log_cluster: NDArray[np.float64]
+    log_cluster: FloatArray
     """(slots,) log marginal likelihood of each cluster; 0 if it is empty."""
 
 

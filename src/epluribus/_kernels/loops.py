@@ -18,23 +18,19 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part
 from epluribus._kernels.engine import apply, choose, cost_of, costs, exact, join, join_changes
-
-__all__ = [
-    "Partners", "block_costs", "exact_costs", "join_pair", "merge", "move_items", "row_of_joins",
-    "sweep",
-]  # fmt: skip
+from epluribus._typing import FloatArray, IntArray
 
 
 @kernel
 def sweep(
     e: Any,
     row: Any,
-    order: NDArray[np.int64],
+    order: IntArray,
     begin: int,
     k_min: int,
     k_max: int,
     stop: NDArray[np.uint8],
-    n_moves: NDArray[np.int64],  # OUT (1,), counted on
+    n_moves: IntArray,  # OUT (1,), counted on
 ) -> int:
     """Visit the items order[begin:], each put into its best cluster; return where it ended.
 
@@ -61,9 +57,9 @@ def sweep(
 class Partners(NamedTuple):
     """What is remembered while clusters are joined."""
 
-    partner: NDArray[np.int64]
+    partner: IntArray
     """(K,) best partner of each cluster."""
-    change: NDArray[np.float64]
+    change: FloatArray
     """(K,) change of the total loss if they are joined."""
     fresh: NDArray[np.uint8]
     """(K,) whether `partner` and `change` are as they would be computed now."""
@@ -145,8 +141,8 @@ def merge(
 def block_costs(
     e: Any,
     row: Any,
-    items: NDArray[np.int64],
-    out: NDArray[np.float64],  # OUT (len(items), K + 1)
+    items: IntArray,
+    out: FloatArray,  # OUT (len(items), K + 1)
 ) -> None:
     """Cost of each cluster, and of a new one, for each of the items, nothing moved."""
     for q in range(items.shape[0]):
@@ -159,9 +155,9 @@ def block_costs(
 def exact_costs(
     e: Any,
     row: Any,
-    items: NDArray[np.int64],
-    targets: NDArray[np.int64],
-    out: NDArray[np.float64],  # OUT (len(items),)
+    items: IntArray,
+    targets: IntArray,
+    out: FloatArray,  # OUT (len(items),)
 ) -> None:
     """Cost of each item in its target, in double precision, nothing moved."""
     for q in range(items.shape[0]):
@@ -169,9 +165,7 @@ def exact_costs(
 
 
 @kernel
-def move_items(
-    e: Any, row: Any, items: NDArray[np.int64], targets: NDArray[np.int64], begin: int
-) -> int:
+def move_items(e: Any, row: Any, items: IntArray, targets: IntArray, begin: int) -> int:
     """Move the items from `begin` on, in order; return where there was no room for one more cluster."""
     for q in range(begin, items.shape[0]):
         if e.n_clusters[0] >= e.sizes.shape[0]:
@@ -186,7 +180,7 @@ def row_of_joins(
     e: Any,
     row: Any,
     a: int,
-    out: NDArray[np.float64],  # OUT (K,)
+    out: FloatArray,  # OUT (K,)
 ) -> None:
     """Change of the total loss if cluster a is joined with each other; infinite for itself."""
     join_changes(e, row, a)

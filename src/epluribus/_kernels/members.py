@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import implement_execution, size_change
-from epluribus._kernels.rings import Members, close_cluster, join_rings, put_item, take_item
-
-__all__ = ["Members"]
-
+from epluribus._kernels.sets import Members, close_cluster, join_rings, put_item, take_item
+from epluribus._typing import IntArray
 
 # --- rows of costs ---
 
@@ -52,12 +50,12 @@ def _new_row(e: Any) -> None:
 
 @part
 def _count_set(
-    labels: NDArray[np.int64],
+    labels: IntArray,
     member: NDArray[np.int32],
     begin: int,
     end: int,
-    here: NDArray[np.int64],  # OUT, filled from n_here on
-    count: NDArray[np.int64],  # OUT, zero on entry
+    here: IntArray,  # OUT, filled from n_here on
+    count: IntArray,  # OUT, zero on entry
     n_here: int,
 ) -> int:
     """Count member[begin:end] in each cluster; return the new length of `here`.

@@ -11,8 +11,6 @@ from epluribus._kernels.chain import grow, put, take
 from epluribus._kernels.chance import accept, pick, pick_weighted, shuffle, toss
 from epluribus._kernels.dispatch import logpred, part, prepare, routine
 
-__all__ = ["ALLOCATION", "GIBBS", "KINDS", "SPLIT_MERGE", "allocation", "gibbs", "split_merge"]
-
 GIBBS, SPLIT_MERGE, ALLOCATION = range(3)
 """Codes of the moves in a schedule."""
 KINDS = ("gibbs", "split", "merge", "transfer", "absorption", "ejection")

@@ -4,11 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-
-__all__ = [
-    "canonical_rows", "count_dtype", "count_tables", "fill_gain", "group_sums", "joint_sums",
-    "loss_sums", "sparse_joint",
-]  # fmt: skip
+from epluribus._typing import FloatArray, IntArray
 
 _SMALL = 16
 """Items up to which comparing each with those before it, 16 draws at an instruction, beats counting."""
@@ -21,12 +17,12 @@ def count_dtype(n_items: int) -> type[np.integer]:
 
 @kernel
 def canonical_rows(
-    rows: NDArray[np.int64],
+    rows: IntArray,
     low: int,
-    stamp: NDArray[np.int64],  # WORK, one entry per label, -1 on entry
+    stamp: IntArray,  # WORK, one entry per label, -1 on entry
     code: NDArray[np.uint32],  # WORK, same length
     out: NDArray[np.uint32],  # OUT
-    n_clusters: NDArray[np.int64],  # OUT
+    n_clusters: IntArray,  # OUT
 ) -> None:
     """Relabel each row in order of first appearance (Strehl & Ghosh 2003).
 
@@ -50,7 +46,7 @@ def count_tables(
     draws: NDArray[np.unsignedinteger],
     begin: int,
     end: int,
-    labels: NDArray[np.int64],
+    labels: IntArray,
     counts: NDArray[np.integer],  # OUT (end - begin, groups, width), zero on entry
 ) -> None:
     """Contingency tables between `labels` and the draws begin..end."""
@@ -62,8 +58,8 @@ def count_tables(
 @kernel
 def fill_gain(
     counts: NDArray[np.integer],
-    fold: NDArray[np.float64],
-    joint: NDArray[np.float64],
+    fold: FloatArray,
+    joint: FloatArray,
     gain: NDArray[np.floating],  # OUT
 ) -> None:
     """What one more item adds in each cell of all tables (`Tables.gain`)."""
@@ -77,9 +73,9 @@ def fill_gain(
 def joint_sums(
     counts: NDArray[np.integer],
     n_clusters: int,
-    f1: NDArray[np.float64],
-    joint: NDArray[np.float64],  # OUT (n_draws,)
-    n_cells: NDArray[np.int64],  # OUT (n_draws,)
+    f1: FloatArray,
+    joint: FloatArray,  # OUT (n_draws,)
+    n_cells: IntArray,  # OUT (n_draws,)
 ) -> None:
     """Sum of f1 over the contingency table of each draw, and the number of cells in use."""
     # sum over v and s of f1(n_tvs); a draw equals the estimate if it has as many cells in use as clusters.
@@ -98,13 +94,13 @@ def joint_sums(
 @kernel
 def loss_sums(
     draws: NDArray[np.unsignedinteger],
-    labels: NDArray[np.int64],
+    labels: IntArray,
     n_clusters: int,
-    f1: NDArray[np.float64],
-    f3: NDArray[np.float64],
+    f1: FloatArray,
+    f3: FloatArray,
     table: NDArray[np.integer],  # WORK (block, groups, n_clusters)
-    joint: NDArray[np.float64],  # OUT sum over cells of f1(n_gh)
-    group: NDArray[np.float64],  # OUT sum over the draw's clusters of f3(n_h)
+    joint: FloatArray,  # OUT sum over cells of f1(n_gh)
+    group: FloatArray,  # OUT sum over the draw's clusters of f3(n_h)
     equal: NDArray[np.bool_],  # OUT whether draw and labels are the same partition
 ) -> None:
     """The sums of a loss for every draw, from integer counts, a block of draws at a time."""
@@ -138,13 +134,13 @@ def loss_sums(
 @kernel
 def sparse_joint(
     draws: NDArray[np.unsignedinteger],
-    member: NDArray[np.int64],
-    first: NDArray[np.int64],
-    f1: NDArray[np.float64],
+    member: IntArray,
+    first: IntArray,
+    f1: FloatArray,
     count: NDArray[np.int32],  # WORK (block, groups), zero on entry and at the end
     before: NDArray[np.int32],  # WORK (n_draws,)
-    joint: NDArray[np.float64],  # OUT sum over cells of f1(n_gh), zero on entry
-    n_cells: NDArray[np.int64],  # OUT number of cells in use, zero on entry
+    joint: FloatArray,  # OUT sum over cells of f1(n_gh), zero on entry
+    n_cells: IntArray,  # OUT number of cells in use, zero on entry
 ) -> None:
     """The sums over cells of the tables of labels and draws: for tables that are large and nearly empty.
 
@@ -185,10 +181,10 @@ def sparse_joint(
 @kernel
 def group_sums(
     draws: NDArray[np.unsignedinteger],
-    f3: NDArray[np.float64],
+    f3: FloatArray,
     count: NDArray[np.int32],  # WORK (block, groups), zero on entry and at the end
-    group: NDArray[np.float64],  # OUT sum over the draw's clusters of f3(n_h), zero on entry
-    n_groups: NDArray[np.int64],  # OUT their number, zero on entry
+    group: FloatArray,  # OUT sum over the draw's clusters of f3(n_h), zero on entry
+    n_groups: IntArray,  # OUT their number, zero on entry
 ) -> None:
     """The sums of a loss over the clusters of each draw."""
     n_draws, block = draws.shape[1], count.shape[0]

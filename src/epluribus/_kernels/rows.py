@@ -10,13 +10,10 @@ where `joint + gain[s]` is the joint sum of one draw and `size[s]` the size sum 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numba import cfunc, njit, types
-from numpy.typing import NDArray
 
 from epluribus._kernels._jit import JIT_ENABLED, OPTIONS, kernel
-
-__all__ = ["compile_row", "row_costs", "row_values"]
+from epluribus._typing import FloatArray
 
 _ARRAY = types.Array(types.float64, 1, "C")
 _ROW = types.void(
@@ -42,12 +39,12 @@ def compile_row(f0: Callable[..., float]) -> Any:
 @kernel
 def row_values(
     row: Any,
-    joint: NDArray[np.float64],
-    size: NDArray[np.float64],  # (1,)
-    group: NDArray[np.float64],
+    joint: FloatArray,
+    size: FloatArray,  # (1,)
+    group: FloatArray,
     n_items: float,
-    zero: NDArray[np.float64],  # (1,) of zero
-    values: NDArray[np.float64],  # OUT, zero on entry
+    zero: FloatArray,  # (1,) of zero
+    values: FloatArray,  # OUT, zero on entry
 ) -> None:
     """f0 of each draw."""
     for t in range(joint.shape[0]):
@@ -57,11 +54,11 @@ def row_values(
 @kernel
 def row_costs(
     row: Any,
-    joint: NDArray[np.float64],
-    size: NDArray[np.float64],
+    joint: FloatArray,
+    size: FloatArray,
     group: float,
     n_items: float,
-    values: NDArray[np.float64],  # OUT, zero on entry
+    values: FloatArray,  # OUT, zero on entry
 ) -> None:
     """f0 of each partition against one draw."""
     row(joint, 0.0, size, group, n_items, 1.0, values)

@@ -8,12 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-
-__all__ = [
-    "keep_above", "least_costs", "pack_triangles", "together_counts", "together_weights",
-    "worst_triangles",
-]  # fmt: skip
-
+from epluribus._typing import FloatArray, IntArray
 
 # --- entries of the matrix ---
 
@@ -41,11 +36,11 @@ def together_counts(
 @kernel
 def together_weights(
     rows: NDArray[np.unsignedinteger],
-    weights: NDArray[np.float64],
+    weights: FloatArray,
     begin: int,
     end: int,
     stop: int,
-    out: NDArray[np.float64],  # OUT (at least end - begin, stop)
+    out: FloatArray,  # OUT (at least end - begin, stop)
 ) -> None:
     """Weight of the draws in which items begin..end share a cluster with items 0..stop.
 
@@ -65,11 +60,11 @@ def together_weights(
 
 @kernel
 def keep_above(
-    block: NDArray[np.float64],
+    block: FloatArray,
     threshold: float,
-    counts: NDArray[np.int64],  # OUT entries kept of each row
+    counts: IntArray,  # OUT entries kept of each row
     columns: NDArray[np.int32],  # OUT (block.size,)
-    values: NDArray[np.float64],  # OUT (block.size,)
+    values: FloatArray,  # OUT (block.size,)
 ) -> int:
     """Columns and values of the entries above `threshold`, row after row; returns how many."""
     size = 0
@@ -88,7 +83,7 @@ def keep_above(
 
 
 @kernel
-def least_costs(block: NDArray[np.float64], begin: int, cost: float) -> float:
+def least_costs(block: FloatArray, begin: int, cost: float) -> float:
     """Sum over pairs j < i, rows i from `begin` on, of the cheaper of apart and together."""
     total = 0.0
     for i in range(block.shape[0]):
@@ -99,7 +94,7 @@ def least_costs(block: NDArray[np.float64], begin: int, cost: float) -> float:
 
 @kernel
 def pack_triangles(
-    cost: NDArray[np.float64],  # IN and OUT (n, n) symmetric
+    cost: FloatArray,  # IN and OUT (n, n) symmetric
     stop: NDArray[np.uint8],
 ) -> float:
     """Raise the bound sum min(0, cost) by triangles that cannot have all they want; returns by how much.
@@ -135,9 +130,9 @@ def pack_triangles(
 
 @kernel
 def worst_triangles(
-    x: NDArray[np.float64],
-    violation: NDArray[np.float64],  # OUT (n, n)
-    third: NDArray[np.int64],  # OUT (n, n)
+    x: FloatArray,
+    violation: FloatArray,  # OUT (n, n)
+    third: IntArray,  # OUT (n, n)
 ) -> None:
     """For each pair i < j the item k of largest x_ik + x_kj - x_ij - 1; x has zeros on its diagonal."""
     n = x.shape[0]

@@ -10,27 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.rings import Sets
-
-__all__ = ["Shares", "cluster_recovery", "item_support", "members_support"]
+from epluribus._kernels.sets import Sets
+from epluribus._typing import FloatArray, IntArray
 
 
 class Shares(NamedTuple):
     """One item's part of the loss against draw t: scale[t] * (joint[n_gh] + size[n_g] + group[n_h])."""
 
-    joint: NDArray[np.float64]
-    size: NDArray[np.float64]
-    group: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    joint: FloatArray
+    size: FloatArray
+    group: FloatArray
+    scale: FloatArray
     """(n_draws,)"""
 
 
 @kernel
 def _fill_table(
     row: NDArray[np.unsignedinteger],
-    labels: NDArray[np.int64],
-    table: NDArray[np.int64],  # OUT (groups, n_clusters)
-    sizes: NDArray[np.int64],  # OUT (groups,)
+    labels: IntArray,
+    table: IntArray,  # OUT (groups, n_clusters)
+    sizes: IntArray,  # OUT (groups,)
 ) -> None:
     table[:] = 0
     sizes[:] = 0
@@ -42,17 +41,17 @@ def _fill_table(
 @kernel
 def item_support(
     rows: NDArray[np.unsignedinteger],
-    weights: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    n_clusters: NDArray[np.int64],
+    weights: FloatArray,
+    labels: IntArray,
+    n_clusters: IntArray,
     begin: int,
     end: int,
     shares: Shares,
-    table: NDArray[np.int64],  # WORK (groups, n_clusters)
-    sizes: NDArray[np.int64],  # WORK (groups,)
-    together: NDArray[np.float64],  # OUT (end - begin, n_clusters), zero on entry
-    alone: NDArray[np.float64],  # OUT (end - begin,), zero on entry
-    part: NDArray[np.float64],  # OUT (end - begin,), zero on entry
+    table: IntArray,  # WORK (groups, n_clusters)
+    sizes: IntArray,  # WORK (groups,)
+    together: FloatArray,  # OUT (end - begin, n_clusters), zero on entry
+    alone: FloatArray,  # OUT (end - begin,), zero on entry
+    part: FloatArray,  # OUT (end - begin,), zero on entry
 ) -> None:
     """For items begin..end: the weighted number of items of each cluster that share a cluster with them.
 
@@ -78,14 +77,14 @@ def item_support(
 @kernel
 def members_support(
     sets: Sets,
-    labels: NDArray[np.int64],
-    n_clusters: NDArray[np.int64],
+    labels: IntArray,
+    n_clusters: IntArray,
     begin: int,
     end: int,
     shares: Shares,  # its scale is one for each set
-    together: NDArray[np.float64],  # OUT (end - begin, n_clusters), zero on entry
-    alone: NDArray[np.float64],  # OUT (end - begin,), zero on entry
-    part: NDArray[np.float64],  # OUT (end - begin,), zero on entry
+    together: FloatArray,  # OUT (end - begin, n_clusters), zero on entry
+    alone: FloatArray,  # OUT (end - begin,), zero on entry
+    part: FloatArray,  # OUT (end - begin,), zero on entry
 ) -> None:
     """The same as `item_support`, by walking through the members of the clusters of the draws.
 
@@ -112,13 +111,13 @@ def members_support(
 @kernel
 def cluster_recovery(
     rows: NDArray[np.unsignedinteger],
-    weights: NDArray[np.float64],
-    member: NDArray[np.int64],
-    first: NDArray[np.int64],
-    count: NDArray[np.int64],  # WORK (groups,), zero on entry and at the end
-    sizes: NDArray[np.int64],  # WORK (groups,)
-    jaccard: NDArray[np.float64],  # OUT (n_clusters,), zero on entry
-    found: NDArray[np.float64],  # OUT (n_clusters,), zero on entry
+    weights: FloatArray,
+    member: IntArray,
+    first: IntArray,
+    count: IntArray,  # WORK (groups,), zero on entry and at the end
+    sizes: IntArray,  # WORK (groups,)
+    jaccard: FloatArray,  # OUT (n_clusters,), zero on entry
+    found: FloatArray,  # OUT (n_clusters,), zero on entry
 ) -> None:
     """Weighted best Jaccard index of each cluster in the draws, and weight of those that have it.
 

@@ -22,8 +22,7 @@ from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import Price, implement_execution, size_change
 from epluribus._kernels.partitions import fill_gain
 from epluribus._kernels.vector import LANES, add_lanes
-
-__all__ = ["BLOCK", "Tables"]
+from epluribus._typing import FloatArray, IntArray
 
 BLOCK = 128
 """Draws added up in single precision before the sum moves to double: bounds the rounding error."""
@@ -35,30 +34,30 @@ class Tables(NamedTuple):
     price: Price
     draws: NDArray[np.unsignedinteger]
     """(n_items, n_draws) labels of the draws, item-major: one item's labels are contiguous."""
-    fold: NDArray[np.float64]
+    fold: FloatArray
     """(n_draws,) what multiplies `joint` in `gain`: the weights if f0 is linear, else ones."""
-    labels: NDArray[np.int64]
+    labels: IntArray
     """(n_items,) labels 0..K-1 without gaps; -1 for an item in no cluster."""
-    sizes: NDArray[np.int64]
+    sizes: IntArray
     """(width,) cluster sizes; zero from K on."""
-    n_clusters: NDArray[np.int64]
+    n_clusters: IntArray
     """(1,) K."""
     counts: NDArray[np.integer]
     """(n_draws, groups, width): items of draw t in its group v and in cluster s; zero for s >= K."""
     gain: NDArray[np.floating]
     """(n_draws, groups, width): fold[t] * joint[counts[t, v, s]]; single precision if f0 is linear. Empty
     where clusters are only joined."""
-    joint_sums: NDArray[np.float64]
+    joint_sums: FloatArray
     """(n_draws,) joint sums; kept up to date if f0 is not linear."""
-    size_sum: NDArray[np.float64]
+    size_sum: FloatArray
     """(1,) size sum, likewise."""
-    cost: NDArray[np.float64]
+    cost: FloatArray
     """(width,) the row of costs computed last."""
     single: NDArray[np.float32]
     """(width,) WORK."""
-    double: NDArray[np.float64]
+    double: FloatArray
     """(width,) WORK."""
-    other: NDArray[np.float64]
+    other: FloatArray
     """(width,) WORK."""
 
 
@@ -278,11 +277,11 @@ def _close(e: Any, empty: int) -> None:
 def _joint_changes(
     counts: NDArray[np.integer],
     k: int,
-    f1: NDArray[np.float64],
+    f1: FloatArray,
     t: int,
     a: int,
     weight: float,
-    change: NDArray[np.float64],  # OUT, added to
+    change: FloatArray,  # OUT, added to
 ) -> None:
     """Add to change[s] the weighted change of the joint sum of draw t if a is joined with s."""
     # Only groups that meet both clusters count: f1(n) + f1(0) - f1(n) = 0 for the others.

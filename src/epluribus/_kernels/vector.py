@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from epluribus._kernels._jit import JIT_ENABLED
 
-__all__ = ["LANES", "add_lanes"]
-
 _make_array: Any = arrayobj.make_array
 
 LANES = 8

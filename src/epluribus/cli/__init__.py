@@ -9,15 +9,12 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from argparse import Namespace
+from collections.abc import Sequence
 
 from epluribus._parallel import INTERRUPTED
 from epluribus.cli import _draws, _models  # noqa: F401 - the commands, in the order of the list
 from epluribus.cli._base import make_parser
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
 
 __all__ = ["main"]
 

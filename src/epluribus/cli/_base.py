@@ -10,24 +10,17 @@ import argparse
 import inspect
 import json
 import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from epluribus._files import STREAM
 from epluribus._parallel import INTERRUPTED
 from epluribus._validate import need
 from epluribus._version import __version__
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Mapping
-
-    Run = Callable[[Namespace], int | None]
-
-__all__ = [
-    "JSON", "N_JOBS", "SEED", "Argument", "answer", "answer_names", "command", "completion_script", "given",
-    "interrupted", "is_stream", "make_parser",
-]  # fmt: skip
+Run: TypeAlias = Callable[[Namespace], int | None]
 
 
 class Argument(NamedTuple):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import epluribus as epl
 from epluribus._files import check_target, write_columns
@@ -21,22 +22,18 @@ from epluribus.cli._base import (
     interrupted,
     is_stream,
 )
-from epluribus.readers.labels import Labels, match_items, read_labels
+from epluribus.estimate import Estimate
+from epluribus.readers.files import Labels, match_items, read_labels
 from epluribus.search._minimize import SEARCHES
-from epluribus.writers.files import (
+from epluribus.writers.results import (
     WITH_COLUMNS,
     WRITABLE,
     check_matrix_target,
+    columns,
     write_estimate,
     write_matrix,
     write_matrix_csv,
 )
-from epluribus.writers.results import columns
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from epluribus.estimate import Estimate
 
 _FILE = "file of draws; several are chains; - reads csv from standard input"
 _LOSSES = epl.losses.available()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
 
 import epluribus as epl
 from epluribus._files import check_target
+from epluribus._typing import AnyArray
 from epluribus.cli._base import (
     JSON,
     N_JOBS,
@@ -19,12 +24,18 @@ from epluribus.cli._base import (
     given,
     interrupted,
 )
+from epluribus.models import GaussianMixture, LatentBlockModel, Model, StochasticBlockModel
 from epluribus.models.prior import ON_K
-from epluribus.models.read import read_model
+from epluribus.readers import text
+from epluribus.readers.files import check_exists, load_numpy
 from epluribus.sampling.moves import SCHEDULES
 
-if TYPE_CHECKING:
-    from argparse import Namespace
+MODELS: dict[str, Callable[..., Model]] = {
+    "gaussian": GaussianMixture,
+    "sbm": StochasticBlockModel,
+    "lbm": LatentBlockModel,
+}
+"""Names of models on the command line."""
 
 _PRIOR = "on the number of components: uniform (default), poisson, geometric or fixed"
 _MOVES = "default, or appendix: the paper's own"
@@ -33,7 +44,7 @@ _AS_PRINTED = "the settings printed in the paper, where others give its results"
 
 @command(
     "draw partitions from the posterior of a model",
-    Argument("model", "the model", choices=("gaussian", "sbm", "lbm")),
+    Argument("model", "the model", choices=tuple(MODELS)),
     Argument("file", "file of data; - reads csv from standard input", Path),
     Argument("--out", "write the draws there (.npz)", Path, required=True),
     Argument("--n-draws", "draws kept of each chain (default: 1000)", int),
@@ -78,6 +89,51 @@ def sample(args: Namespace) -> int:
     trace.save(args.out)
     answer(args, trace.to_dict(), f"{trace}\n  draws written to {args.out}")
     return interrupted("the draws so far are written") if trace.interrupted else 0
+
+
+def read_model(name: str, path: str | Path, **options: Any) -> Model:
+    r"""Read a model's data from a file of numbers.
+
+    Parameters
+    ----------
+    name : {'gaussian', 'sbm', 'lbm'}
+        Which model.
+    path : str or Path
+        The data: csv (commas, semicolons, tabs or blanks; a first line of names is skipped) or npy.
+        For 'gaussian' one item per line; for 'sbm' a square matrix, or edges in two columns; for
+        'lbm' a matrix of zeros and ones.
+    **options
+        Arguments of the model.
+
+    Returns
+    -------
+    Model
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from epluribus.cli._models import read_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "y.csv"
+    ...     _ = path.write_text("velocity\n9.2\n9.4\n16.1\n")
+    ...     model = read_model("gaussian", path, alpha=4)
+    >>> model.n_items
+    3
+    """
+    return MODELS[name](read_numbers(path), **options)
+
+
+def read_numbers(path: str | Path) -> AnyArray:
+    """Read a table of numbers from a csv or npy file, or csv from standard input, ``-``.
+
+    A column alone gives one dimension.
+    """
+    path = Path(path)
+    check_exists(path)
+    if path.suffix == ".npy":
+        return np.asarray(load_numpy(path))
+    table = text.read_numbers(path)
+    return table[:, 0] if table.shape[1] == 1 else table
 
 
 @command(

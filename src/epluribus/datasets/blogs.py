@@ -10,16 +10,12 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from epluribus._typing import IntArray
 from epluribus._validate import need
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["FrenchBlogs", "load_french_blogs"]
 
 # A commit of CRAN's mirror: what it holds can never change, and the hash makes sure.
 _COMMIT = "c80c26b4a3052b496138debefdc2f50c055c6268"
@@ -36,7 +32,7 @@ _PURPOSE = f"Loading the French blogs (unless {_VARIABLE} is a folder with {' an
 class FrenchBlogs:
     """Links and parties of the blogs. Their names are left out: many are names of persons."""
 
-    edges: NDArray[np.int64]
+    edges: IntArray
     """(1432, 2) pairs i < j of linked blogs, counted from 0, sorted."""
     party: NDArray[np.str_]
     """(196,) party of each blog; 11 labels."""
@@ -47,7 +43,7 @@ class FrenchBlogs:
         return len(self.party)
 
     @property
-    def adjacency(self) -> NDArray[np.int64]:
+    def adjacency(self) -> IntArray:
         """(196, 196) symmetric matrix of zeros and ones."""
         matrix = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int64)  # i < j first
         matrix[self.edges[:, 0], self.edges[:, 1]] = 1

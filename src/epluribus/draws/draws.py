@@ -8,26 +8,20 @@ are equal. Equal draws are kept once, with the sum of their weights (section 5 o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus._text import count
+from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_count
 from epluribus.draws.rows import check_chains, check_weights, collapse, kept_rows
 from epluribus.partition import ORDER
 from epluribus.readers.convert import to_table
 from epluribus.readers.labeled_arrays import from_labeled
 from epluribus.readers.objects import from_frame, stack_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from epluribus._typing import DrawsLike, IntArray
-
-__all__ = ["Draws", "as_draws"]
 
 
 class Draws:
@@ -95,11 +89,11 @@ class Draws:
         self,
         z: DrawsLike,
         *,
-        weights: Sequence[float] | NDArray[Any] | None = None,
+        weights: Sequence[float] | AnyArray | None = None,
         burn: int = 0,
         thin: int = 1,
         items: Sequence[str] | None = None,
-        chains: Sequence[int] | NDArray[Any] | None = None,
+        chains: Sequence[int] | AnyArray | None = None,
         var: str | None = None,
     ) -> None:
         burn = check_count(burn, "burn", low=0)
@@ -118,7 +112,7 @@ class Draws:
         self.variable: str | None = variable
         self.items: tuple[str, ...] | None = _check_items(items, names, self.n_items)
         self.chains: IntArray = chain[keep]
-        self.draw_weights: NDArray[np.float64] = check_weights(weights, len(table), keep)
+        self.draw_weights: FloatArray = check_weights(weights, len(table), keep)
         self._labels, self.index, self._k = collapse(table, keep)
         self._summarize()
 
@@ -128,7 +122,7 @@ class Draws:
         self.n_distinct: int = self._labels.shape[1]
         self.n_chains: int = int(self.chains.max()) + 1
         weights = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
-        self.weights: NDArray[np.float64] = weights.astype(np.float64)
+        self.weights: FloatArray = weights.astype(np.float64)
 
     # --- other ways in ---
 
@@ -271,7 +265,7 @@ class Draws:
         return float(self.weights.sum())
 
     @property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> FloatArray:
         """Probability of each distinct partition: its share of the weights."""
         return self.weights / self.total_weight
 
@@ -280,7 +274,7 @@ class Draws:
         """Names of the items: their own, or their numbers."""
         return self.items if self.items is not None else tuple(map(str, range(self.n_items)))
 
-    def mean(self, values: NDArray[Any]) -> float:
+    def mean(self, values: AnyArray) -> float:
         """Weighted mean over the draws of a number for each distinct partition."""
         return float(values @ self.weights / self.total_weight)
 
@@ -290,7 +284,7 @@ class Draws:
     @overload
     def __getitem__(self, key: int) -> IntArray: ...
     @overload
-    def __getitem__(self, key: slice | NDArray[Any] | list[int]) -> Draws: ...
+    def __getitem__(self, key: slice | AnyArray | list[int]) -> Draws: ...
     def __getitem__(self, key: Any) -> Any:
         """Labels of one draw for an integer; a `Draws` of some of the draws for a slice or an index array."""
         if isinstance(key, int | np.integer):
@@ -300,7 +294,7 @@ class Draws:
     def __iter__(self) -> Iterator[IntArray]:
         return (self[t] for t in range(self.n_draws))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         if copy is False:
             raise ValueError(
                 "The draws are stored once per distinct partition: an array of them is a copy."

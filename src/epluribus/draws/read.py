@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from epluribus._typing import AnyArray
 from epluribus.draws.draws import Draws
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-__all__ = ["read_draws"]
 
 
 def read_draws(
     path: str | Path | Sequence[str | Path],
     *,
     var: str | None = None,
-    weights: Sequence[float] | NDArray[Any] | None = None,
+    weights: Sequence[float] | AnyArray | None = None,
     burn: int = 0,
     thin: int = 1,
     items: Sequence[str] | None = None,

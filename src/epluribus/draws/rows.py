@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.partition import canonical_table, widen_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray
-
-__all__ = ["check_chains", "check_weights", "collapse", "kept_rows"]
 
 _BLOCK_CELLS = 1 << 20
 """Labels converted at a time: bounds the memory used beside the stored labels (some 20 MB)."""
@@ -43,7 +38,7 @@ def kept_rows(chain: IntArray, burn: int, thin: int) -> IntArray:
     return np.sort(np.concatenate(rows))  # chains may be interleaved
 
 
-def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> NDArray[np.float64]:
+def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> FloatArray:
     """One weight per draw, all 1 by default: those of the rows `keep`."""
     if weights is None:
         return np.ones(n_draws)[keep]
@@ -65,7 +60,7 @@ def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> NDArray[np.flo
 
 
 def collapse(
-    table: NDArray[Any], keep: IntArray
+    table: AnyArray, keep: IntArray
 ) -> tuple[NDArray[np.unsignedinteger[Any]], IntArray, IntArray]:
     """Distinct partitions among the rows `keep`, item-major; the one of each row; their clusters.
 
@@ -107,7 +102,7 @@ def _hash_multipliers(n_items: int) -> NDArray[np.uint64]:
     return np.random.default_rng(0).integers(1, 2**63, n_items, dtype=np.uint64) * 2 + 1
 
 
-def _take(table: NDArray[Any], rows: IntArray) -> NDArray[Any]:
+def _take(table: AnyArray, rows: IntArray) -> AnyArray:
     """Rows of a table; without a copy if they follow each other."""
     first, last = int(rows[0]), int(rows[-1])
     return table[first : last + 1] if last - first == len(rows) - 1 else table[rows]

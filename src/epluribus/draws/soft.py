@@ -12,23 +12,17 @@ Both ask that items be independent given the other unknowns of a draw, as they a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws.draws import Draws
 from epluribus.draws.rows import check_weights
 from epluribus.readers.labeled_arrays import coordinate_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from epluribus._typing import RngLike
-
-__all__ = ["soft_draws", "soft_psm"]
 
 _BLOCK_CELLS = 1 << 22
 """Probabilities worked on at a time (32 MB)."""
@@ -41,7 +35,7 @@ def soft_draws(
     *,
     log: bool = False,
     n_draws_each: int = 1,
-    weights: Sequence[float] | NDArray[Any] | None = None,
+    weights: Sequence[float] | AnyArray | None = None,
     items: Sequence[str] | None = None,
     rng: RngLike = None,
 ) -> Draws:
@@ -106,11 +100,8 @@ def soft_draws(
 
 
 def soft_psm(
-    probabilities: Any,
-    *,
-    log: bool = False,
-    weights: Sequence[float] | NDArray[Any] | None = None,
-) -> NDArray[np.float64]:
+    probabilities: Any, *, log: bool = False, weights: Sequence[float] | AnyArray | None = None
+) -> FloatArray:
     """Similarity matrix of soft labels: the probability that two items share a cluster.
 
     Parameters
@@ -154,7 +145,7 @@ def soft_psm(
     return np.clip(total, 0.0, 1.0)  # sums may exceed 1 by the tolerance
 
 
-def _as_probabilities(values: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _as_probabilities(values: Any) -> tuple[AnyArray, IntArray]:
     """An array (draws, items, clusters), and the chain of each draw."""
     if hasattr(values, "coords"):  # of xarray: chain and draw come first, whatever their place
         leading = [dim for dim in ("chain", "draw") if dim in values.dims]
@@ -174,7 +165,7 @@ def _as_probabilities(values: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return array.reshape(-1, *array.shape[2:]), np.repeat(np.arange(n_chains), n_draws)
 
 
-def _blocks(source: NDArray[Any], log: bool) -> Iterator[tuple[int, NDArray[np.float64]]]:
+def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:
     """Some draws at a time, checked, as probabilities; and the number of the first."""
     from scipy.special import softmax  # a quarter of the time to import the package
 
@@ -193,7 +184,7 @@ def _blocks(source: NDArray[Any], log: bool) -> Iterator[tuple[int, NDArray[np.f
         yield begin, block
 
 
-def _refuse(bad: NDArray[np.bool_], begin: int, block: NDArray[np.float64], what: str) -> None:
+def _refuse(bad: NDArray[np.bool_], begin: int, block: FloatArray, what: str) -> None:
     """An error that names the first draw and item that are bad."""
     if bad.any():
         t, i, _ = np.argwhere(bad)[0]

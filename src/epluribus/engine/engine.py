@@ -17,9 +17,10 @@ Sweeps, sequential allocation and merging are written once on it (`_kernels/loop
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus._kernels.engine import Price
 from epluribus._kernels.loops import (
@@ -35,19 +36,13 @@ from epluribus._kernels.loops import (
 from epluribus._kernels.tables import BLOCK
 from epluribus._parallel import Stopper
 from epluribus._text import count
+from epluribus._typing import FloatArray, IntArray
+from epluribus.draws import Draws
 from epluribus.engine.members import MemberExecution
 from epluribus.engine.tables import TableExecution, tables_pay
+from epluribus.losses.base import Loss
 from epluribus.losses.values import GroupSums, groups_of, loss_values, values_from_sums
 from epluribus.partition import relabel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray
-    from epluribus.draws import Draws
-    from epluribus.losses.base import Loss
-
-__all__ = ["NO_BOUNDS", "Engine", "Execution", "Settings"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ class Execution(Protocol):
     def narrowed(self, state: Any) -> Any:
         """The same partition in less memory, if many clusters have closed."""
 
-    def joint(self, state: Any, f1: NDArray[np.float64]) -> tuple[NDArray[np.float64], IntArray]:
+    def joint(self, state: Any, f1: FloatArray) -> tuple[FloatArray, IntArray]:
         """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
 
 
@@ -107,7 +102,7 @@ class Engine:
     def __init__(
         self,
         table: NDArray[np.unsignedinteger[Any]],
-        weights: NDArray[np.float64],
+        weights: FloatArray,
         loss: Loss,
         kind: str | None = None,
     ) -> None:
@@ -165,7 +160,7 @@ class Engine:
             state.size_sum[0] = self._f2[state.sizes].sum()
         return state
 
-    def costs(self, state: Any, items: IntArray) -> NDArray[np.float64]:
+    def costs(self, state: Any, items: IntArray) -> FloatArray:
         """(len(items), K + 1) cost of each cluster, and of a new one, for each item, nothing moved."""
         out = np.empty((len(items), int(state.n_clusters[0]) + 1))
         block_costs(self._with_room(state), self._row, _integers(items), out)
@@ -176,7 +171,7 @@ class Engine:
         full = state.n_clusters[0] >= len(state.sizes)
         return self.execution.widened(state) if full else state
 
-    def exact(self, state: Any, items: IntArray, targets: IntArray) -> NDArray[np.float64]:
+    def exact(self, state: Any, items: IntArray, targets: IntArray) -> FloatArray:
         """(len(items),) cost of each item in its target, in double precision, nothing moved."""
         out = np.empty(len(items))
         state = self._with_room(state)
@@ -192,7 +187,7 @@ class Engine:
                 return state
             state = self.execution.widened(state)
 
-    def join_changes(self, state: Any, a: int) -> NDArray[np.float64]:
+    def join_changes(self, state: Any, a: int) -> FloatArray:
         """(K,) change of the total loss if cluster a is joined with each other; infinite for itself."""
         out = np.empty(int(state.n_clusters[0]))
         row_of_joins(state, self._row, a, out)
@@ -202,7 +197,7 @@ class Engine:
         """Join two clusters under the smaller label; the last cluster takes the other."""
         join_pair(state, self._row, min(a, b), max(a, b))
 
-    def sums(self, state: Any) -> tuple[NDArray[np.float64], float, IntArray]:
+    def sums(self, state: Any) -> tuple[FloatArray, float, IntArray]:
         """Joint sums of all draws, the size sum, and the cells in use, all from integer counts."""
         joint, n_cells = self.execution.joint(state, self._f1)
         return joint, float(self._f2[state.sizes].sum()), n_cells

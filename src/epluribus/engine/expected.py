@@ -5,23 +5,17 @@ psi(a) = sum_t w_t loss(a, z_t) / sum_t w_t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 
 from epluribus import losses
 from epluribus._parallel import parts
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
+from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import as_labels
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
-    from epluribus.losses.base import Loss
-
-__all__ = ["draw_losses", "expected_loss"]
 
 
 @overload
@@ -31,10 +25,10 @@ def expected_loss(
 @overload
 def expected_loss(
     labels: LabelsLike, draws: DrawsLike, loss: LossLike = ..., *, per_draw: Literal[True]
-) -> NDArray[np.float64]: ...
+) -> FloatArray: ...
 def expected_loss(
     labels: LabelsLike, draws: DrawsLike, loss: LossLike = "vi", *, per_draw: bool = False
-) -> float | NDArray[np.float64]:
+) -> float | FloatArray:
     """Expected posterior loss of a partition: the mean of its loss over the draws.
 
     Parameters
@@ -71,7 +65,7 @@ def expected_loss(
     return values[sample.index] if per_draw else sample.mean(values)
 
 
-def draw_losses(labels: IntArray, draws: Draws, loss: Loss) -> NDArray[np.float64]:
+def draw_losses(labels: IntArray, draws: Draws, loss: Loss) -> FloatArray:
     """Loss of canonical labels against each distinct draw.
 
     In parts of about a tenth of a second, between which Ctrl-C is heard.

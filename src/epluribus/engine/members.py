@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from epluribus._kernels.members import Members
-from epluribus._kernels.rings import Sets, fill_members
-from epluribus._kernels.sets import fill_sets_of, fill_slots, sort_groups, take_sets
-from epluribus._memory import check_memory
+from epluribus._kernels.engine import Price
+from epluribus._kernels.sets import (
+    Members,
+    Sets,
+    fill_members,
+    fill_sets_of,
+    fill_slots,
+    sort_groups,
+    take_sets,
+)
+from epluribus._typing import FloatArray, IntArray
+from epluribus._validate import check_memory
+from epluribus.losses.base import Loss
 from epluribus.losses.values import sparse_sums
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._kernels.engine import Price
-    from epluribus._typing import IntArray
-    from epluribus.losses.base import Loss
-
-__all__ = ["MemberExecution", "collect_sets"]
 
 _BLOCK = 16
 """Draws turned from item-major to rows at a time: their labels of an item lie in one or two cache lines."""
@@ -27,7 +28,7 @@ _BLOCK = 16
 
 def collect_sets(
     table: NDArray[np.unsignedinteger[Any]],
-    weights: NDArray[np.float64],
+    weights: FloatArray,
     *,
     distinct: bool,
     smallest: int = 2,
@@ -138,9 +139,7 @@ class MemberExecution:
         """The state itself: its size does not depend on the number of clusters."""
         return state
 
-    def joint(
-        self, state: Members, f1: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], IntArray]:
+    def joint(self, state: Members, f1: FloatArray) -> tuple[FloatArray, IntArray]:
         """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
         if state.labels.min() < 0:  # no item is in a cluster yet
             return np.zeros(self._n_draws), np.zeros(self._n_draws, dtype=np.int64)

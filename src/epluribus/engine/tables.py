@@ -6,24 +6,19 @@ large and nearly empty, and it is quicker to walk through the members of cluster
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from epluribus._kernels.engine import Price
 from epluribus._kernels.partitions import count_dtype, count_tables, fill_gain, joint_sums
 from epluribus._kernels.tables import Tables
 from epluribus._kernels.vector import LANES
-from epluribus._memory import available, check_memory
+from epluribus._typing import FloatArray, IntArray
+from epluribus._validate import available_memory, check_memory
+from epluribus.losses.base import Loss
 from epluribus.losses.values import groups_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._kernels.engine import Price
-    from epluribus._typing import IntArray
-    from epluribus.losses.base import Loss
-
-__all__ = ["TableExecution", "tables_pay"]
 
 _WALK_LINEAR = (4.5, 0.0)
 _WALK_RATIO = (0.8, 30.0)
@@ -44,7 +39,7 @@ def tables_pay(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss
     n_items, n_draws = table.shape
     groups, k = int(table.max()) + 1, float(n_groups.mean())
     needed = n_draws * groups * k * (6 if loss.linear else 10)
-    if needed > min(_LARGEST, available() / 4):
+    if needed > min(_LARGEST, available_memory() / 4):
         return False
     a, b = _WALK_LINEAR if loss.linear else _WALK_RATIO
     if a * n_items / k + b >= k:  # an item has at least N / K in its cluster, on average
@@ -132,7 +127,7 @@ class TableExecution:
         new.size_sum[:] = state.size_sum
         return new
 
-    def joint(self, state: Tables, f1: NDArray[np.float64]) -> tuple[NDArray[np.float64], IntArray]:
+    def joint(self, state: Tables, f1: FloatArray) -> tuple[FloatArray, IntArray]:
         """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
         joint, n_cells = np.empty(self._n_draws), np.empty(self._n_draws, dtype=np.int64)
         joint_sums(state.counts, int(state.n_clusters[0]), f1, joint, n_cells)

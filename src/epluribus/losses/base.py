@@ -21,16 +21,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from epluribus._kernels.rows import compile_row
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["BUILT_IN", "LinearForm", "Loss", "built_in"]
+from epluribus._typing import AnyArray, FloatArray
 
 SizeFunction = Callable[[int], float]
 
@@ -145,7 +141,7 @@ class Loss:
     def __deepcopy__(self, memo: Any) -> Loss:
         return self  # it cannot change, and a copy would be compiled again
 
-    def tables(self, n_items: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def tables(self, n_items: int) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Values of f1, f2, f3 at 0..n_items."""
         return (
             _tabulate(self.f1, "f1", n_items),
@@ -224,7 +220,7 @@ def _number(value: float) -> str:
 
 
 @lru_cache(maxsize=64)
-def _tabulate(function: SizeFunction, field: str, n_items: int) -> NDArray[np.float64]:
+def _tabulate(function: SizeFunction, field: str, n_items: int) -> FloatArray:
     """function(0..n_items), checked."""
     values = np.array([function(n) for n in range(n_items + 1)], dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values))

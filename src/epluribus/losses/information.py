@@ -21,8 +21,6 @@ import math
 from epluribus.losses.base import Loss, built_in
 from epluribus.losses.pairs import check_cost
 
-__all__ = ["information_distance", "nid", "nvi", "vi", "xlogx"]
-
 _MEILA = (
     "Meila, M. (2007). Comparing clusterings: an information based distance. Journal of "
     "Multivariate Analysis 98, 873-895. https://doi.org/10.1016/j.jmva.2006.11.013"

@@ -19,8 +19,6 @@ doi:10.1007/BF01908075
 
 from epluribus.losses.base import Loss, built_in
 
-__all__ = ["binder", "check_cost", "omari", "square", "zero_one"]
-
 
 def square(n: int) -> float:
     """The square of n: exact in double precision."""

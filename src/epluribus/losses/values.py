@@ -5,22 +5,17 @@ Counts are integers up to the last step, so zeros are exact.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus import losses
 from epluribus._kernels.partitions import count_dtype, group_sums, loss_sums, sparse_joint
 from epluribus._kernels.rows import row_values
+from epluribus._typing import FloatArray, IntArray, LabelsLike, LossLike
+from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray, LabelsLike, LossLike
-    from epluribus.losses.base import Loss
-
-__all__ = ["GroupSums", "groups_of", "loss", "loss_values", "sparse_sums", "values_from_sums"]
 
 _TABLE_CELLS = 1 << 18
 """Cells of the contingency tables held at a time: half a MB, so that they stay in a cache."""
@@ -57,7 +52,7 @@ def loss(a: LabelsLike, b: LabelsLike, loss: LossLike = "vi") -> float:
 
 def loss_values(
     labels: IntArray, table: NDArray[np.unsignedinteger[Any]], loss: Loss
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Loss of canonical `labels` against each column of an item-major table of labels.
 
     Time O(n_draws (n_items + K_a K_z)); where K_a K_z is large the contingency tables are nearly empty,
@@ -87,13 +82,13 @@ def loss_values(
 class GroupSums(NamedTuple):
     """What a loss needs of the clusters of each draw alone."""
 
-    sums: NDArray[np.float64]
+    sums: FloatArray
     """(n_draws,) sums of f3 over the clusters of the draw."""
     n_groups: IntArray
     """(n_draws,) number of its clusters."""
 
 
-def groups_of(table: NDArray[np.unsignedinteger[Any]], f3: NDArray[np.float64]) -> GroupSums:
+def groups_of(table: NDArray[np.unsignedinteger[Any]], f3: FloatArray) -> GroupSums:
     """Sums of f3 over the clusters of each column of an item-major table, and their numbers."""
     n_draws, groups = table.shape[1], int(table.max()) + 1
     sums, n_groups = np.zeros(n_draws), np.zeros(n_draws, dtype=np.int64)
@@ -102,11 +97,8 @@ def groups_of(table: NDArray[np.unsignedinteger[Any]], f3: NDArray[np.float64]) 
 
 
 def sparse_sums(
-    labels: IntArray,
-    table: NDArray[np.unsignedinteger[Any]],
-    groups: int,
-    f1: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], IntArray]:
+    labels: IntArray, table: NDArray[np.unsignedinteger[Any]], groups: int, f1: FloatArray
+) -> tuple[FloatArray, IntArray]:
     """Sum of f1 over the contingency table of `labels` and each column, and its cells in use.
 
     No table is made: time O(n_items) for each column, as long as clusters are small.
@@ -122,12 +114,8 @@ def sparse_sums(
 
 
 def values_from_sums(
-    loss: Loss,
-    n_items: int,
-    joint: NDArray[np.float64],
-    size: float,
-    group: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    loss: Loss, n_items: int, joint: FloatArray, size: float, group: FloatArray
+) -> FloatArray:
     """f0 of each draw from its sums."""
     if loss.linear:
         form = loss.linear_form(n_items)

@@ -10,21 +10,16 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from epluribus._kernels.chain import Partition
+from epluribus._typing import IntArray, LabelsLike
 from epluribus.models.prior import PartitionLaw, PriorTables, cached_tables
 from epluribus.partition import as_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from epluribus._kernels.chain import Partition
-    from epluribus._typing import IntArray, LabelsLike
-
-__all__ = ["Model", "Side"]
 
 
 @dataclass(frozen=True)

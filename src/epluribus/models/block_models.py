@@ -35,7 +35,8 @@ Statistics and Computing 28, 1169-1186, sections 6.2 and 6.3. doi:10.1007/s11222
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -47,20 +48,12 @@ from epluribus._kernels.block_models import (
     LatentBlockState,
     UndirectedBlockState,
 )
+from epluribus._kernels.chain import Partition
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Model, Side
 from epluribus.models.graphs import binary_matrix, node_names, read_adjacency
 from epluribus.models.prior import PartitionLaw, as_prior
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from epluribus._kernels.chain import Partition
-    from epluribus._typing import IntArray
-
-__all__ = ["LatentBlockModel", "StochasticBlockModel"]
 
 _TABLE_LIMIT = 1 << 20
 """Entries of a table (8 MB). For larger counts lgamma is called: slower, but the memory does not grow as
@@ -268,7 +261,7 @@ def _check_beta(beta: Any) -> tuple[float, float]:
 def _beta_tables(beta: tuple[float, float], n_ones: int, n_cells: int) -> BetaTables:
     """Log rising factorials for up to `n_ones` ones among `n_cells` cells."""
 
-    def table(b: float, last: int) -> NDArray[np.float64]:
+    def table(b: float, last: int) -> FloatArray:
         return np.asarray(gammaln(np.arange(min(last + 1, _TABLE_LIMIT)) + b) - gammaln(b))
 
     # lB(e, n) = ones[e] + zeros[n - e] - cells[n]
@@ -276,7 +269,7 @@ def _beta_tables(beta: tuple[float, float], n_ones: int, n_cells: int) -> BetaTa
     return BetaTables(b1, b2, table(b1, n_ones), table(b2, n_cells), table(b1 + b2, n_cells))
 
 
-def _log_blocks(beta: tuple[float, float], ones: NDArray[Any], cells: NDArray[Any]) -> float:
+def _log_blocks(beta: tuple[float, float], ones: AnyArray, cells: AnyArray) -> float:
     """Sum over blocks of log B(e + b1, n - e + b2) - log B(b1, b2)."""
     b1, b2 = beta
     return float((betaln(ones + b1, cells - ones + b2) - betaln(b1, b2)).sum())
@@ -290,7 +283,7 @@ def _count_ones(matrix: sparse.csr_array, rows: IntArray, columns: IntArray) -> 
     return np.bincount(block, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def _sparse_rows(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _sparse_rows(matrix: Any) -> tuple[IntArray, IntArray]:
     """Where the ones of each row begin, and their columns."""
     csr = sparse.csr_array(matrix)
     return csr.indptr.astype(np.int64), csr.indices.astype(np.int64)

@@ -8,25 +8,18 @@ acceptance ratio is exact. Only the proposals of split-merge are made without lo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from epluribus._kernels.chain import Partition
 from epluribus._kernels.dispatch import implement
+from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import check_count
 from epluribus.models.base import Model, Side
 from epluribus.models.prior import FlatPrior, PartitionLaw
 from epluribus.partition import relabel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from epluribus._kernels.chain import Partition
-    from epluribus._typing import IntArray
-
-__all__ = ["CustomModel"]
 
 
 class CustomModel(Model):
@@ -118,9 +111,9 @@ class _State(NamedTuple):
 
     function: Callable[[IntArray], float]
     """Log target of canonical labels."""
-    missing: NDArray[np.int64]
+    missing: IntArray
     """(1,) number of items taken out."""
-    current: NDArray[np.float64]
+    current: FloatArray
     """(1,) log target of the labels if no item is missing, else 0."""
     known: dict[int, float]
     """Log target of each choice for the one missing item, as far as computed."""

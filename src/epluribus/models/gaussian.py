@@ -23,25 +23,19 @@ Statistics and Computing 28, 1169-1186, section 6.1. doi:10.1007/s11222-017-9786
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from epluribus._kernels.chain import Partition
 from epluribus._kernels.gaussian import GaussianState
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Model, Side
 from epluribus.models.prior import PartitionLaw, as_prior
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from epluribus._kernels.chain import Partition
-    from epluribus._typing import IntArray
-
-__all__ = ["GaussianMixture"]
 
 
 class GaussianMixture(Model):
@@ -94,10 +88,10 @@ class GaussianMixture(Model):
         self.gamma = check_positive(gamma, "gamma")
         self.delta = check_positive(delta, "delta")
         self.mean = _check_mean(mean, values.shape[1])
-        self.values: NDArray[np.float64] = values - self.mean  # so that the prior mean is 0
+        self.values: FloatArray = values - self.mean  # so that the prior mean is 0
         self.sides = (Side("items", len(values), as_prior(prior, alpha, k_max, 4.0)),)
 
-    def _constant(self, n: NDArray[Any]) -> NDArray[np.float64]:
+    def _constant(self, n: AnyArray) -> FloatArray:
         """The terms of the log marginal likelihood that depend on the size n alone."""
         per_coordinate = (
             -0.5 * n * np.log(2 * np.pi)
@@ -144,7 +138,7 @@ class GaussianMixture(Model):
         return {"values": self.values, "settings": settings}
 
 
-def _check_values(y: ArrayLike) -> NDArray[np.float64]:
+def _check_values(y: ArrayLike) -> FloatArray:
     try:
         # In row-major order: another one would have its own type, and be compiled anew.
         values = np.array(y, dtype=np.float64, order="C")
@@ -168,7 +162,7 @@ def _check_values(y: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
-def _check_mean(mean: ArrayLike, n_dims: int) -> NDArray[np.float64]:
+def _check_mean(mean: ArrayLike, n_dims: int) -> FloatArray:
     values = np.asarray(mean, dtype=np.float64)
     if values.shape not in ((), (n_dims,)) or not np.isfinite(values).all():
         raise ValueError(

@@ -14,8 +14,6 @@ from scipy import sparse
 
 from epluribus._validate import check_count, need
 
-__all__ = ["binary_matrix", "graph_to_matrix", "is_graph", "node_names", "read_adjacency"]
-
 
 def is_graph(network: Any) -> bool:
     """Whether this is a networkx graph; networkx is not imported to find out."""

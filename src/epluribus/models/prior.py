@@ -29,23 +29,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from epluribus._typing import FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_choice, check_count, check_positive
 from epluribus.partition import as_labels
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import LabelsLike
-
-__all__ = [
-    "ON_K", "DirichletProcess", "FlatPrior", "PartitionLaw", "PartitionPrior", "PitmanYor", "PriorTables",
-    "as_prior", "cached_tables",
-]  # fmt: skip
 
 ON_K = ("uniform", "poisson", "geometric", "fixed")
 """Names of the priors on the number of components."""
@@ -57,9 +48,9 @@ fast as 2^-k once k exceeds a few times K, so that those left out are below 1e-3
 class PriorTables(NamedTuple):
     """The two tables of a prior on partitions of `n_items` items."""
 
-    log_weight: NDArray[np.float64]
+    log_weight: FloatArray
     """(slots + 2,) by the number of clusters; minus infinity at 0 and at slots + 1."""
-    log_size: NDArray[np.float64]
+    log_size: FloatArray
     """(n_items + 1,) by the size of a cluster; 0 at 0."""
 
     @property
@@ -100,7 +91,7 @@ def cached_tables(prior: PartitionLaw, n_items: int) -> PriorTables:
     return prior.tables(n_items)
 
 
-def _bounded(log_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+def _bounded(log_weight: FloatArray) -> FloatArray:
     """Weights of 1..slots clusters, closed by minus infinity at both ends."""
     return np.concatenate([[-np.inf], log_weight, [-np.inf]])
 
@@ -137,9 +128,7 @@ class PartitionPrior(PartitionLaw):
         check_choice(self.on_k, ON_K, "on_k")
         check_count(self.k_max, "k_max")
 
-    def _terms(
-        self, n_items: int, n_clusters: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _terms(self, n_items: int, n_clusters: int) -> tuple[IntArray, FloatArray]:
         """Components k >= K and log of p(k) k! / (k - K)! D(k)."""
         a = self.concentration
         last = self.k_max if self.on_k in ("uniform", "fixed") else n_clusters + n_items + _TERMS

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from epluribus._text import count
+from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
+from epluribus.estimate import Estimate
 from epluribus.plots._names import halo, legend_beside, place_over_items
 from epluribus.plots._shared import check_axes, cluster_colors, get_axes, read_data, read_partition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from epluribus._typing import IntArray, LabelsLike
-    from epluribus.estimate import Estimate
-
-__all__ = ["bin_edges", "draw_points", "histogram", "pairs", "scatter", "stack_bars"]
 
 _MARKERS = "os^Dvp>X<Ph"
 """Shapes of points: with eleven of them and seven safe colors, neighbors in the list differ in both."""
@@ -103,9 +97,7 @@ def histogram(
     return ax
 
 
-def bin_edges(
-    values: NDArray[np.float64], labels: IntArray, bins: Any = None, most: int = 60
-) -> NDArray[np.float64]:
+def bin_edges(values: FloatArray, labels: IntArray, bins: Any = None, most: int = 60) -> FloatArray:
     """Edges of the bars of a histogram: what NumPy makes of `bins`, by default 15 to `most` bars.
 
     The default is the rule of Freedman & Diaconis (1981, doi:10.1007/BF01025868), 2 IQR / n^(1/3) wide,
@@ -121,7 +113,7 @@ def bin_edges(
 
 
 def stack_bars(
-    ax: Any, values: NDArray[Any], labels: IntArray, colors: dict[int, Any], **options: Any
+    ax: Any, values: AnyArray, labels: IntArray, colors: dict[int, Any], **options: Any
 ) -> None:
     """A histogram with bars stacked by cluster, in the order of `colors` from the bottom up."""
     groups = [values[labels == g] for g in colors]
@@ -173,7 +165,7 @@ def scatter(X: ArrayLike, best: Estimate | LabelsLike, *, ax: Any = None) -> Any
 
 def draw_points(
     ax: Any,
-    data: NDArray[Any],
+    data: AnyArray,
     labels: IntArray,
     names: dict[int, str],
     colors: Sequence[Any],

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
 from epluribus.engine import draw_losses
-from epluribus.estimate import read_best
+from epluribus.estimate import Estimate, read_best
 from epluribus.plots._shared import check_order, cluster_colors, get_axes
 from epluribus.uncertainty import n_clusters_posterior
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import DrawsLike, LabelsLike, LossLike
-    from epluribus.estimate import Estimate
-
-__all__ = ["loss_trace", "n_clusters"]
 
 _WINDOW = 0.05
 """Share of a chain that the running mean is taken over: long enough to smooth, short enough to follow."""
@@ -153,7 +146,7 @@ def _ticks(n_draws: int, n_chains: int) -> list[int]:
     return [int(at) for at in found if 0 <= at < end]
 
 
-def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _running_mean(values: FloatArray) -> FloatArray:
     """Mean of the values around each, fewer at the ends."""
     half = int(_WINDOW * values.size / 2)
     total = np.concatenate([[0.0], np.cumsum(values)])

@@ -12,16 +12,9 @@ to 0. Then nodes that still overlap are pushed apart.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray
-
-__all__ = ["force_layout", "unit_square"]
+from epluribus._typing import FloatArray, IntArray
 
 _STEPS = 60, 400
 """Steps at least and at most; in between, as many as `_PAIRS` allows."""
@@ -39,7 +32,7 @@ _GRAVITY = 0.6
 
 def force_layout(
     edges: IntArray, labels: IntArray, *, radius: float = 0.0, seed: int = 0
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Places of the nodes in the unit square, at least two `radius` apart where there is room.
 
     `edges` are pairs of nodes, each link once. Time O(n_nodes^2) per step; large networks get fewer
@@ -67,7 +60,7 @@ def force_layout(
     return _push_apart(unit_square(place), 2 * radius)
 
 
-def _push(place: NDArray[np.float64], length: float) -> NDArray[np.float64]:
+def _push(place: FloatArray, length: float) -> FloatArray:
     """Sum over all other nodes of the vector from them, over its squared length."""
     x, y = place.T.astype(np.float32)  # half the memory; a picture needs no more digits
     force = np.empty_like(place)
@@ -84,7 +77,7 @@ def _push(place: NDArray[np.float64], length: float) -> NDArray[np.float64]:
     return force
 
 
-def _pull(place: NDArray[np.float64], edges: IntArray, length: float) -> NDArray[np.float64]:
+def _pull(place: FloatArray, edges: IntArray, length: float) -> FloatArray:
     """Sum over the links of each node of the vector from the other end, times its length."""
     first, second = edges.T
     apart = place[first] - place[second]
@@ -95,7 +88,7 @@ def _pull(place: NDArray[np.float64], edges: IntArray, length: float) -> NDArray
     ])  # fmt: skip
 
 
-def _circle(links: NDArray[np.float64]) -> NDArray[np.float64]:
+def _circle(links: FloatArray) -> FloatArray:
     """Clusters on a circle, those with similar links side by side (second and third eigenvector)."""
     scaled = np.sqrt(links)  # or a few strong links would decide alone
     # The eigenvectors of the Laplacian after the constant one vary slowly from neighbor to neighbor.
@@ -107,14 +100,14 @@ def _circle(links: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
-def unit_square(place: NDArray[np.float64], *, stretch: bool = True) -> NDArray[np.float64]:
+def unit_square(place: FloatArray, *, stretch: bool = True) -> FloatArray:
     """Places moved and scaled into the unit square, each direction by itself if `stretch`."""
     low, high = place.min(axis=0), place.max(axis=0)
     side = high - low if stretch else np.full(2, (high - low).max())
     return np.asarray(0.5 + (place - (low + high) / 2) / np.maximum(side, 1e-12))
 
 
-def _push_apart(place: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
+def _push_apart(place: FloatArray, gap: float) -> FloatArray:
     """Overlapping nodes moved away from each other, a little at a time."""
     from scipy.spatial import cKDTree
 

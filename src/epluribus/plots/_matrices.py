@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws, as_draws
+from epluribus.estimate import Estimate
 from epluribus.plots._names import name_left
 from epluribus.plots._shared import (
     as_matrix,
@@ -19,16 +23,6 @@ from epluribus.plots._shared import (
     read_partition,
 )
 from epluribus.uncertainty import psm
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from epluribus._typing import DrawsLike, IntArray, LabelsLike
-    from epluribus.estimate import Estimate
-
-__all__ = ["blocks", "similarity"]
 
 _SHOWN = 2000
 """Items drawn at most: a picture has fewer dots than this."""
@@ -106,7 +100,7 @@ def _some_of_each(labels: IntArray) -> IntArray:
     return np.union1d(steps, np.unique(labels, return_index=True)[1])
 
 
-def _fill_diagonal(matrix: NDArray[np.float64], labels: IntArray) -> NDArray[np.float64]:
+def _fill_diagonal(matrix: FloatArray, labels: IntArray) -> FloatArray:
     """On the diagonal the mean similarity with the neighbors in the cluster, 1 where there is none."""
     beside = np.where(labels[1:] == labels[:-1], matrix.diagonal(1), np.nan)
     both = np.stack([np.append(np.nan, beside), np.append(beside, np.nan)])  # before, after
@@ -116,7 +110,7 @@ def _fill_diagonal(matrix: NDArray[np.float64], labels: IntArray) -> NDArray[np.
     return matrix
 
 
-def _order(matrix: NDArray[np.float64], labels: IntArray) -> tuple[IntArray, IntArray]:
+def _order(matrix: FloatArray, labels: IntArray) -> tuple[IntArray, IntArray]:
     """Clusters, and items, in an order in which similar ones are neighbors."""
     # Row g averages over the items of cluster g: mean similarities between clusters.
     average = (labels == np.arange(labels.max() + 1)[:, None]).astype(np.float64)
@@ -129,7 +123,7 @@ def _order(matrix: NDArray[np.float64], labels: IntArray) -> tuple[IntArray, Int
     return clusters, np.concatenate(parts)
 
 
-def _leaves(matrix: NDArray[np.float64]) -> IntArray:
+def _leaves(matrix: FloatArray) -> IntArray:
     """The leaves of the tree of average linkage, from left to right."""
     from scipy.cluster.hierarchy import leaves_list, linkage
 

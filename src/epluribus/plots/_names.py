@@ -10,23 +10,14 @@ and x_i - i d is the isotonic regression of a_i - i d. Where a name had to move,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.plots._shared import size_in_points
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from epluribus._typing import IntArray
-
-__all__ = [
-    "halo", "legend_beside", "name_below", "name_left", "place_along", "place_over_items", "spread",
-    "text_color",
-]  # fmt: skip
 
 _LEADER = {"arrowstyle": "-", "color": "#808080", "linewidth": 0.5, "shrinkA": 1, "shrinkB": 0}
 """The line from a cluster to its name."""
@@ -36,9 +27,7 @@ _LETTER = 0.62
 """Width of a letter, on the wide side, in units of the font size."""
 
 
-def spread(
-    places: ArrayLike, gap: float, low: float = -np.inf, high: float = np.inf
-) -> NDArray[np.float64]:
+def spread(places: ArrayLike, gap: float, low: float = -np.inf, high: float = np.inf) -> FloatArray:
     """Ascending places moved as little as needed to be `gap` apart (least squares).
 
     They stay between `low` and `high`, nearer to each other than `gap` where there is no room.
@@ -54,8 +43,8 @@ def spread(
 
 
 def place_along(
-    middle: NDArray[np.float64], total: float, points: float, font_size: float
-) -> tuple[NDArray[np.float64], float]:
+    middle: FloatArray, total: float, points: float, font_size: float
+) -> tuple[FloatArray, float]:
     """Places of names along an axis from 0 to `total` that is `points` points long, and their font size.
 
     They stay within the axis; where there is no room for all of them they are written smaller.
@@ -149,12 +138,12 @@ def halo(width: float) -> list[Any]:
 
 
 def place_over_items(
-    ax: Any, data: NDArray[Any], labels: IntArray, clusters: Sequence[int]
-) -> list[NDArray[np.float64]]:
+    ax: Any, data: AnyArray, labels: IntArray, clusters: Sequence[int]
+) -> list[FloatArray]:
     """For the name of each cluster, its most central item that is not at another name."""
     # A name takes about 16 x 12 points, here in units of the data.
     room = np.array([16.0, 12.0]) / size_in_points(ax) * np.maximum(np.ptp(data, axis=0), 1e-12)
-    places: dict[int, NDArray[np.float64]] = {}
+    places: dict[int, FloatArray] = {}
     # The largest cluster chooses first.
     for g in sorted(clusters, key=lambda g: -int((labels == g).sum())):
         own = data[labels == g]

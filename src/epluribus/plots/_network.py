@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate
 from epluribus.plots._layout import force_layout, unit_square
 from epluribus.plots._names import halo, place_over_items, text_color
@@ -17,15 +19,6 @@ from epluribus.plots._shared import (
     read_partition,
     size_in_points,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from epluribus._typing import IntArray, LabelsLike
-
-__all__ = ["network"]
 
 _RADIUS = 0.0125
 """Of a node, as a share of the side of the picture: room for a number of two digits."""
@@ -142,7 +135,7 @@ def _node_names(names: bool | Sequence[Any], nodes: list[Any], labels: Any) -> l
     return [str(name) for name in names]
 
 
-def _read_places(pos: Any, nodes: list[Any]) -> NDArray[np.float64]:
+def _read_places(pos: Any, nodes: list[Any]) -> FloatArray:
     """The places that the user gave, in the order of the nodes."""
     if isinstance(pos, Mapping):
         missing = [node for node in nodes if node not in pos]
@@ -161,7 +154,7 @@ def _read_places(pos: Any, nodes: list[Any]) -> NDArray[np.float64]:
 
 
 def _draw_links(
-    ax: Any, place: NDArray[np.float64], edges: IntArray, group: IntArray, colors: list[Any]
+    ax: Any, place: FloatArray, edges: IntArray, group: IntArray, colors: list[Any]
 ) -> None:
     """Links within a cluster in its color, others in gray; fainter where there are many."""
     from matplotlib.collections import LineCollection
@@ -178,7 +171,7 @@ def _draw_links(
 
 
 def _draw_arrowheads(
-    ax: Any, place: NDArray[Any], edges: IntArray, group: IntArray, colors: list[Any], radius: float
+    ax: Any, place: AnyArray, edges: IntArray, group: IntArray, colors: list[Any], radius: float
 ) -> None:
     """Small triangles that touch the node a link leads to."""
     from matplotlib.collections import PolyCollection
@@ -202,7 +195,7 @@ def _radius(n: int) -> float:
 
 
 def _draw_nodes(
-    ax: Any, place: NDArray[np.float64], group: IntArray, colors: list[Any], radius: float
+    ax: Any, place: FloatArray, group: IntArray, colors: list[Any], radius: float
 ) -> None:
     """Discs whose size is in units of the data: none covers another in a figure of any size."""
     from matplotlib.collections import EllipseCollection

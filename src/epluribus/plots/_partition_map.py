@@ -10,25 +10,19 @@ doi:10.1007/BF02288916
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from epluribus.estimate import read_best
+from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
+from epluribus.estimate import Estimate, read_best
+from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import as_labels
 from epluribus.plots._names import text_color
 from epluribus.plots._shared import check_order, cluster_colors, even_steps, get_axes
 from epluribus.uncertainty import Modes
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
-    from epluribus.estimate import Estimate
-    from epluribus.losses.base import Loss
-
-__all__ = ["partition_map"]
 
 _SHOWN = 400
 """Draws shown at most: the losses between all of them are computed."""
@@ -112,9 +106,7 @@ def partition_map(
     return ax
 
 
-def _bring_near(
-    places: NDArray[np.float64], marked: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _bring_near(places: FloatArray, marked: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Places with those far outside of the middle 98 % moved to the border, and which these are.
 
     What is `marked` is always inside.
@@ -129,7 +121,7 @@ def _bring_near(
 
 
 def _draw_by_mode(
-    ax: Any, places: NDArray[Any], size: NDArray[Any], nearest: IntArray, modes_at: NDArray[Any]
+    ax: Any, places: AnyArray, size: AnyArray, nearest: IntArray, modes_at: AnyArray
 ) -> None:
     """Draws in the color of their mode, modes as numbered discs."""
     colors = cluster_colors(len(modes_at))
@@ -143,9 +135,7 @@ def _draw_by_mode(
                 fontweight="bold", color=text_color(color), zorder=6)  # fmt: skip
 
 
-def _draw_by_n_clusters(
-    ax: Any, places: NDArray[np.float64], size: NDArray[np.float64], clusters: IntArray
-) -> None:
+def _draw_by_n_clusters(ax: Any, places: FloatArray, size: FloatArray, clusters: IntArray) -> None:
     """Draws in the color of their number of clusters, with a scale."""
     from matplotlib.colors import BoundaryNorm
 
@@ -158,14 +148,14 @@ def _draw_by_n_clusters(
     ax.figure.colorbar(points, ax=ax, label="number of clusters", ticks=ticks, shrink=0.8)
 
 
-def _distances(rows: IntArray, loss: Loss) -> NDArray[np.float64]:
+def _distances(rows: IntArray, loss: Loss) -> FloatArray:
     """Losses between all rows; for a loss with unequal costs, the mean of both directions."""
     table = np.ascontiguousarray(rows.T.astype(np.min_scalar_type(int(rows.max()))))
     matrix = np.array([loss_values(row, table, loss) for row in rows])
     return np.asarray((matrix + matrix.T) / 2)
 
 
-def _scale(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scale(distances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Places in the plane, and the share of the positive eigenvalues of each axis."""
     n = len(distances)
     center = np.eye(n) - 1.0 / n

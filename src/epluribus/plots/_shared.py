@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus._validate import need
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.partition import as_labels
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from epluribus._typing import IntArray, LabelsLike
-
-__all__ = [
-    "as_matrix", "check_axes", "check_order", "cluster_colors", "cluster_edges", "draw_cuts",
-    "even_steps", "get_axes", "import_pyplot", "new_figure", "read_data", "read_partition",
-    "size_in_points",
-]  # fmt: skip
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
 """Okabe & Ito (2008): distinct for all kinds of color vision. Their black is kept for lines."""
@@ -94,7 +85,7 @@ def new_figure(
     return figure, figure.subplots(n_rows, n_columns)
 
 
-def size_in_points(ax: Any) -> NDArray[np.float64]:
+def size_in_points(ax: Any) -> FloatArray:
     """Width and height of the Axes in points, the unit of font sizes."""
     return np.array([ax.bbox.width, ax.bbox.height]) * 72 / ax.figure.dpi
 
@@ -166,7 +157,7 @@ def even_steps(n: int, most: int) -> IntArray:
 # --- data and networks ---
 
 
-def read_data(values: ArrayLike, n_items: int | None = None, argument: str = "X") -> NDArray[Any]:
+def read_data(values: ArrayLike, n_items: int | None = None, argument: str = "X") -> AnyArray:
     """Numbers as a matrix with one row per item; a flat array is one column."""
     data = np.asarray(values, dtype=np.float64)
     data = data[:, None] if data.ndim == 1 else data

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from epluribus._typing import FloatArray, IntArray, LabelsLike
+from epluribus.estimate import Estimate
 from epluribus.plots._names import place_along
 from epluribus.plots._shared import cluster_colors, get_axes, read_partition, size_in_points
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray, LabelsLike
-    from epluribus.estimate import Estimate
-
-__all__ = ["alluvial", "contingency"]
 
 _GAP = 0.25
 """Part of the height left between clusters, all gaps together."""
@@ -105,14 +99,14 @@ def _orders(table: IntArray) -> tuple[IntArray, IntArray]:
     return rows, columns
 
 
-def _middles(sizes: IntArray, order: IntArray) -> NDArray[np.float64]:
+def _middles(sizes: IntArray, order: IntArray) -> FloatArray:
     """Middle of each bar when they are stacked in this order."""
     place = np.empty(sizes.size)
     place[order] = np.cumsum(sizes[order]) - sizes[order] / 2
     return place
 
 
-def _tops(sizes: IntArray) -> NDArray[np.float64]:
+def _tops(sizes: IntArray) -> FloatArray:
     """Where each bar begins, in a picture of height 1."""
     k = sizes.size
     gap = min(0.04, _GAP / max(k - 1, 1))

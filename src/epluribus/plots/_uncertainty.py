@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from epluribus._text import count
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
+from epluribus.estimate import Estimate
 from epluribus.plots._data import bin_edges, draw_points, stack_bars
 from epluribus.plots._names import legend_beside, name_below
 from epluribus.plots._shared import (
@@ -21,16 +24,7 @@ from epluribus.plots._shared import (
     read_partition,
     size_in_points,
 )
-from epluribus.uncertainty import align, items
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from epluribus._typing import DrawsLike, IntArray, LabelsLike
-    from epluribus.estimate import Estimate
-    from epluribus.uncertainty import CredibleBall
-
-__all__ = ["ball_bounds", "certainty"]
+from epluribus.uncertainty import CredibleBall, align, items
 
 _SHOWN = 1000
 """Items drawn at most where pairs of items are shown."""
@@ -195,7 +189,7 @@ def _draw_pairs(ax: Any, labels: IntArray, reference: IntArray) -> None:
     ax.set(xticks=[], yticks=[])
 
 
-def _principal(data: NDArray[np.float64]) -> NDArray[np.float64]:
+def _principal(data: FloatArray) -> FloatArray:
     """First two principal components of the columns, which are not scaled."""
     centered = data - data.mean(axis=0)
     return np.asarray(centered @ np.linalg.svd(centered, full_matrices=False)[2][:2].T)

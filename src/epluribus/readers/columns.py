@@ -19,21 +19,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import quoted
 from epluribus.readers.source import Source, all_integers, item_names, pick_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray
-
-__all__ = ["pick_columns"]
 
 _CHAIN = (".chain", "chain__", "chain")
 _COUNTERS = (".iteration", ".draw", ".iter", "iteration", "draw", "iter")
@@ -47,7 +40,7 @@ _ENTRY = re.compile(r"(?P<variable>.+?)(?:\.(?P<dot>\d+)|\[(?P<bracket>\d+)\])")
 
 def pick_columns(
     names: Sequence[Any],
-    take: Callable[[list[int]], NDArray[Any]],
+    take: Callable[[list[int]], AnyArray],
     *,
     where: str,
     var: str | None = None,
@@ -111,7 +104,7 @@ def _chain_column(texts: list[str], chain: str | None, where: str) -> int | None
     return texts.index(chain)
 
 
-def _counts_draws(values: NDArray[Any], chains: NDArray[Any] | None) -> bool:
+def _counts_draws(values: AnyArray, chains: AnyArray | None) -> bool:
     """Whether a column numbers the draws, or those of each chain."""
     if len(values) < _MIN_COUNTED or not all_integers(values):
         return False
@@ -161,7 +154,7 @@ def _column_items(texts: list[str]) -> list[str] | None:
 # --- long tables ---
 
 
-def _draw_of_each_row(counters: list[NDArray[Any]], chains: NDArray[Any] | None) -> IntArray | None:
+def _draw_of_each_row(counters: list[AnyArray], chains: AnyArray | None) -> IntArray | None:
     """The draw of each row, 0, 1, ... in order of appearance; None if no two rows share a draw.
 
     Rows share a draw if their chain and all that counts draws are equal.
@@ -174,9 +167,9 @@ def _draw_of_each_row(counters: list[NDArray[Any]], chains: NDArray[Any] | None)
 
 
 def _from_long(
-    columns: Mapping[str, NDArray[Any]],
+    columns: Mapping[str, AnyArray],
     draw: IntArray,
-    chains: NDArray[Any] | None,
+    chains: AnyArray | None,
     where: str,
     var: str | None,
 ) -> Source | None:
@@ -221,7 +214,7 @@ def _is_index(codes: IntArray, draw: IntArray) -> bool:
     return len(np.unique(draw * (int(codes.max()) + 1) + codes)) == len(draw)
 
 
-def _codes(values: NDArray[Any]) -> IntArray:
+def _codes(values: AnyArray) -> IntArray:
     """0, 1, ... in order of appearance."""
     if values.dtype.kind == "O":
         values = values.astype(str)  # objects of several types have no order

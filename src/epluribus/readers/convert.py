@@ -8,26 +8,19 @@ to 256 clusters, where samplers write eight.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus import partition
+from epluribus._typing import AnyArray, IntArray
 from epluribus.readers.files import read_source
 from epluribus.readers.labeled_arrays import from_labeled, is_labeled
 from epluribus.readers.objects import from_frame, is_ensemble, is_frame, stack_labels
 from epluribus.readers.source import Source, item_names, pick_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray
-
-__all__ = ["Table", "to_source", "to_table"]
 
 _BLOCK_CELLS = 1 << 22
 """Labels read at a time, if the chunks of the array allow it: 32 MB as 8-byte integers."""
@@ -36,7 +29,7 @@ _BLOCK_CELLS = 1 << 22
 class Table(NamedTuple):
     """Integer labels (n_draws, n_items), and what came with them."""
 
-    labels: NDArray[Any]
+    labels: AnyArray
     chain: IntArray
     items: Sequence[Any] | None
     variable: str | None
@@ -70,7 +63,7 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
 
     names = source.items
 
-    def check(rows: NDArray[Any], first_draw: int = 0) -> NDArray[Any]:
+    def check(rows: AnyArray, first_draw: int = 0) -> AnyArray:
         def place(t: int, i: int) -> str:
             item = f"item {i} (counted from 0)" if names is None else f"item '{names[i]}'"
             return f"draw {first_draw + t}, {item}"
@@ -138,7 +131,7 @@ def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
     return first._replace(labels=labels, chain=np.concatenate(chains))
 
 
-def _number_chains(chains: NDArray[Any]) -> IntArray:
+def _number_chains(chains: AnyArray) -> IntArray:
     """0, 1, ... in the order of the names of the chains."""
     bad = next((t for t, value in enumerate(chains) if partition.is_missing(value)), None)
     if bad is not None:
@@ -151,7 +144,7 @@ def _number_chains(chains: NDArray[Any]) -> IntArray:
 # --- arrays in memory ---
 
 
-def _to_array(z: Any, argument: str) -> NDArray[Any]:
+def _to_array(z: Any, argument: str) -> AnyArray:
     """An array of any type, masked if it came so; rows of several lengths are refused."""
     if isinstance(z, np.ma.MaskedArray):  # np.asarray would drop the mask, and missing labels pass
         return z
@@ -183,7 +176,7 @@ def is_lazy(array: Any) -> bool:
 
 
 def _read_blocks(
-    array: Any, check: Callable[[NDArray[Any], int], NDArray[Any]]
+    array: Any, check: Callable[[AnyArray, int], AnyArray]
 ) -> NDArray[np.unsignedinteger[Any]]:
     """Canonical labels, one draw per row; chains, the first of three dimensions, one after the other.
 

@@ -1,4 +1,4 @@
-"""Draws from files: the ending of the name says which format it is.
+"""Draws, or one partition, from files: the ending of the name says which format it is.
 
 Text is read by `text`, netCDF and zarr by `labeled_arrays`; NumPy, parquet and R's files are read here.
 R may have saved a matrix, a data frame, the formats of its packages posterior, rstan and coda, or a list
@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from epluribus._files import STREAM
+from epluribus._typing import AnyArray
 from epluribus._validate import need
 from epluribus.readers.columns import pick_columns
 from epluribus.readers.labeled_arrays import read_arviz_file
-from epluribus.readers.source import Source, pick_labels
-from epluribus.readers.text import read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-__all__ = ["check_exists", "is_text", "load_numpy", "read_source"]
+from epluribus.readers.source import Source, pick_labels, to_texts
+from epluribus.readers.text import read_table, read_text
 
 _TEXT = (".csv", ".txt", ".tsv", ".dat", "")
 _READABLE = (
@@ -105,7 +100,7 @@ def _read_parquet(path: Path, var: str | None) -> Source:
     except Exception as error:  # the errors of pyarrow have no class in common
         raise ValueError(f"The file '{path}' could not be read as parquet: {error}") from error
 
-    def take(columns: list[int]) -> NDArray[Any]:
+    def take(columns: list[int]) -> AnyArray:
         return np.column_stack([table.column(i).to_numpy() for i in columns])
 
     return pick_columns(table.column_names, take, where=f"the file '{path}'", var=var)
@@ -225,3 +220,49 @@ _READERS: dict[str, Callable[[Path, str | None], Source]] = {
     **dict.fromkeys((".rds", ".rda", ".rdata"), _read_r),
 }
 """The reader of each ending."""
+
+
+class Labels(NamedTuple):
+    """One partition from a file."""
+
+    labels: list[Any]
+    items: list[str] | None
+
+
+def read_labels(path: Path) -> Labels:
+    """One partition: one label per line, one row, or the columns that `write_labels` makes."""
+    if is_text(path):
+        header, table, _, _ = read_table(path)
+    else:
+        with warnings.catch_warnings():
+            # In a table of draws such a column would be left out with a warning; here it counts items.
+            warnings.filterwarnings("ignore", message=".* counts the draws")
+            source = read_source(path)
+        header, table = source.items, np.asarray(source.labels)
+    columns = [] if header is None else list(header)
+    if "cluster" in columns:
+        items = to_texts(table[:, columns.index("item")]) if "item" in columns else None
+        return Labels(table[:, columns.index("cluster")].tolist(), items)
+    if table.ndim == 2:  # the only row, or else the last column
+        table = table[0] if header is None and len(table) == 1 else table[:, -1]
+    return Labels(table.tolist(), None)
+
+
+def match_items(a: Labels, b: Labels, path_a: Path, path_b: Path) -> tuple[list[Any], list[Any]]:
+    """Labels of two files of the same items, in the order of the first; by name if both have names."""
+    if len(a.labels) != len(b.labels):
+        raise ValueError(
+            f"The files must hold labels of the same items, one per line; '{path_a}' has "
+            f"{len(a.labels):,} and '{path_b}' has {len(b.labels):,}."
+        )
+    if a.items is None or b.items is None or a.items == b.items:
+        return a.labels, b.labels
+    place = {item: i for i, item in enumerate(b.items)}
+    odd = [item for item in a.items if item not in place]
+    if odd or len(place) < len(b.items):
+        what = f"'{odd[0]}' is not in '{path_b}'" if odd else f"a name is twice in '{path_b}'"
+        raise ValueError(
+            f"The files must name the same items in their column 'item'; {what}. Without that column "
+            "labels are compared line by line."
+        )
+    return a.labels, [b.labels[place[item]] for item in a.items]

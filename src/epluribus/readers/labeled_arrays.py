@@ -6,17 +6,13 @@ Objects are recognized by what they offer, so that xarray is imported only to re
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from epluribus._validate import need, quoted
 from epluribus.readers.source import Source, item_names, pick_labels
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["coordinate_names", "from_labeled", "is_labeled", "read_arviz_file"]
 
 _GROUP = "posterior"
 """The group of an ArviZ object that holds the posterior sample."""

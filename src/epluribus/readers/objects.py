@@ -6,21 +6,15 @@ Objects are recognized by what they offer, so that no other package is imported.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from epluribus._typing import AnyArray
 from epluribus._validate import check_choice
 from epluribus.readers.columns import pick_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from epluribus.readers.source import Source
-
-__all__ = ["NOISE", "from_frame", "is_ensemble", "is_frame", "place_noise", "stack_labels"]
+from epluribus.readers.source import Source
 
 _MAKE_FRAME = ("compute", "collect", "to_pandas")
 """Methods that turn a frame of dask, a lazy one of polars, or a table of pyarrow into one in memory."""
@@ -83,10 +77,10 @@ def is_ensemble(value: Any) -> bool:
     )
 
 
-def stack_labels(estimators: Sequence[Any], noise: str = "alone") -> NDArray[Any]:
+def stack_labels(estimators: Sequence[Any], noise: str = "alone") -> AnyArray:
     """The labels of fitted estimators, one estimator per row."""
     check_choice(noise, NOISE, "noise")
-    rows: list[NDArray[Any]] = []
+    rows: list[AnyArray] = []
     for t, estimator in enumerate(estimators):
         labels = getattr(estimator, "labels_", None)
         if labels is None:
@@ -107,7 +101,7 @@ def stack_labels(estimators: Sequence[Any], noise: str = "alone") -> NDArray[Any
     return place_noise(np.array(rows), noise)
 
 
-def place_noise(rows: NDArray[Any], noise: str) -> NDArray[Any]:
+def place_noise(rows: AnyArray, noise: str) -> AnyArray:
     """Items labeled -1 each alone, or together, in a table with one clustering per row."""
     if noise == "together" or rows.dtype.kind not in "if":
         return rows

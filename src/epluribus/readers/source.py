@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from epluribus._typing import AnyArray
 from epluribus._validate import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-__all__ = ["Source", "all_integers", "item_names", "pick_labels", "to_texts"]
 
 _LABELS = "labels"
 """A variable of this name holds the labels: `epluribus sample` writes it beside other tables."""
@@ -26,24 +21,24 @@ class Source(NamedTuple):
     """(draws, items) or (chains, draws, items), of any type, unchecked."""
     items: Sequence[Any] | None = None
     """Names of the items."""
-    chains: NDArray[Any] | None = None
+    chains: AnyArray | None = None
     """Chain of each draw, where the labels have two dimensions."""
     variable: str | None = None
     """What the labels are called where they come from."""
 
 
-def to_texts(values: Sequence[Any] | NDArray[Any]) -> list[str]:
+def to_texts(values: Sequence[Any] | AnyArray) -> list[str]:
     """Names as text; integers that are stored as floats lose their point."""
     return [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
 
 
-def item_names(values: Sequence[Any] | NDArray[Any]) -> list[str] | None:
+def item_names(values: Sequence[Any] | AnyArray) -> list[str] | None:
     """Names of the items as text; None if they only count from 0, which says nothing."""
     texts = to_texts(values)
     return None if texts == [str(i) for i in range(len(texts))] else texts
 
 
-def all_integers(values: NDArray[Any]) -> bool:
+def all_integers(values: AnyArray) -> bool:
     """Whether all values are integers, whatever type they are stored in."""
     if values.dtype.kind in "iu":
         return True

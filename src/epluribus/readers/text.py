@@ -14,22 +14,17 @@ import re
 import sys
 import warnings
 import zlib
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from epluribus._files import STREAM
+from epluribus._typing import AnyArray, FloatArray
 from epluribus.readers.columns import pick_columns
 from epluribus.readers.source import Source, pick_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-__all__ = ["TextTable", "read_numbers", "read_table", "read_text"]
 
 _DELIMITERS = (",", ";", "\t")
 """Tried in this order; blanks if the first two lines have none of them."""
@@ -47,7 +42,7 @@ class TextTable(NamedTuple):
     """A table in a text file, without its row names."""
 
     header: Sequence[str] | None
-    cells: NDArray[Any]
+    cells: AnyArray
     """Integers, floats or words."""
     lines: list[int]
     """Number of each row's line in the file, counted from 1."""
@@ -85,7 +80,7 @@ def read_text(path: Path, var: str | None = None) -> Source:
     return Source(cells)
 
 
-def read_numbers(path: Path) -> NDArray[np.float64]:
+def read_numbers(path: Path) -> FloatArray:
     """A table of numbers in a text file; names of rows and columns are left out."""
     table = read_table(path)
     # One cell that is not a number makes all of them words: it is this one that is named.
@@ -199,7 +194,7 @@ def _has_row_names(header: list[str], first: list[str]) -> bool:
     return len(header) == len(first) - 1 or (len(header) > 1 and header[0].strip() == "")
 
 
-def _warn_of_numbered_columns(table: NDArray[Any], where: str) -> None:
+def _warn_of_numbered_columns(table: AnyArray, where: str) -> None:
     """A first row 0, 1, 2, ... and a second that is not: pandas writes such names where it has none."""
     n_items = table.shape[1]
     if n_items > 2 and table.dtype.kind in "if" and len(table) > 1:
@@ -215,7 +210,7 @@ def _warn_of_numbered_columns(table: NDArray[Any], where: str) -> None:
 # --- cells ---
 
 
-def _parse_numbers(lines: list[str], delimiter: str | None, skip: int) -> NDArray[Any] | None:
+def _parse_numbers(lines: list[str], delimiter: str | None, skip: int) -> AnyArray | None:
     """The quick way, for rows of numbers; None if a cell is missing or not a number."""
     for dtype in (np.int64, np.float64):
         try:
@@ -232,7 +227,7 @@ def _parse_numbers(lines: list[str], delimiter: str | None, skip: int) -> NDArra
     return None
 
 
-def _parse_words(path: Path, numbers: list[int], rows: list[list[str]], skip: int) -> NDArray[Any]:
+def _parse_words(path: Path, numbers: list[int], rows: list[list[str]], skip: int) -> AnyArray:
     """Cell by cell, from column `skip`, with errors that name the line."""
     for number, row in zip(numbers, rows, strict=True):
         if len(row) != len(rows[0]):

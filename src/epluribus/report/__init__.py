@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from epluribus._files import check_target, write_whole
 from epluribus._parallel import finish
+from epluribus._progress import ProgressLike
 from epluribus._text import count
+from epluribus._typing import DrawsLike, RngLike
 from epluribus._validate import make_rng, need
 from epluribus.estimate import Estimate, read_best
 from epluribus.report.facts import gather
 from epluribus.report.values import page_values, resource
 from epluribus.report.words import number, share
-
-if TYPE_CHECKING:
-    from epluribus._progress import ProgressLike
-    from epluribus._typing import DrawsLike, RngLike
 
 __all__ = ["build_report", "write_report"]
 

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epluribus import losses, uncertainty
 from epluribus._parallel import Stopper, finish
-from epluribus._progress import make_progress
+from epluribus._progress import ProgressLike, make_progress
 from epluribus._text import count, sentence_list
+from epluribus._typing import FloatArray
+from epluribus.draws import Draws
 from epluribus.engine import draw_losses
-from epluribus.estimate import Comparison, raise_if_interrupted, set_side_by_side
+from epluribus.estimate import Comparison, Estimate, raise_if_interrupted, set_side_by_side
 from epluribus.report.pictures import heatmap
 from epluribus.search import minimize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from epluribus._progress import ProgressLike
-    from epluribus.draws import Draws
-    from epluribus.estimate import Estimate
-
-__all__ = ["ALL_LOSSES", "Facts", "gather"]
 
 ALL_LOSSES = 200
 """Up to this many items the estimates of all losses are compared; above, those of the quick, linear ones."""
@@ -70,7 +62,7 @@ class Facts:
     items: uncertainty.ItemTable | None = None
     clusters: uncertainty.ClusterTable | None = None
     ball: uncertainty.CredibleBall | None = None
-    values: NDArray[np.float64] | None = None
+    values: FloatArray | None = None
     """Loss between the estimate and each draw."""
     error: uncertainty.MonteCarloError | None = None
     heatmap: dict[str, Any] | None = None

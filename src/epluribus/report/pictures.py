@@ -7,22 +7,15 @@ from __future__ import annotations
 
 import base64
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epluribus._text import span
+from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.uncertainty import psm
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray
-    from epluribus.estimate import Estimate
-    from epluribus.uncertainty import NClusters
-
-__all__ = ["CELLS", "bars_of_k", "heatmap", "nice_ticks", "short", "trace_of_loss"]
+from epluribus.estimate import Estimate
+from epluribus.uncertainty import NClusters, psm
 
 CELLS = 400
 """Largest number of rows of the heatmap: 160 kB of cells, and about a pixel per row on a screen."""
@@ -88,7 +81,7 @@ def _row_names(order: IntArray, edges: IntArray, names: tuple[str, ...]) -> list
     return rows
 
 
-def _similar_side_by_side(matrix: NDArray[np.float64], labels: IntArray) -> IntArray:
+def _similar_side_by_side(matrix: FloatArray, labels: IntArray) -> IntArray:
     """An order that keeps the clusters and puts similar items of one cluster next to each other."""
     from scipy.cluster.hierarchy import leaves_list, linkage
 
@@ -145,7 +138,7 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
     }
 
 
-def trace_of_loss(draws: Draws, values: NDArray[np.float64]) -> dict[str, Any]:
+def trace_of_loss(draws: Draws, values: FloatArray) -> dict[str, Any]:
     """Lines of the loss between the estimate and each draw, one per chain."""
     chains = [_means(values[draws.chains == chain]) for chain in range(draws.n_chains)]
     low = float(min(chain.min() for chain in chains))
@@ -157,7 +150,7 @@ def trace_of_loss(draws: Draws, values: NDArray[np.float64]) -> dict[str, Any]:
             return (top + floor) / 2 + 0 * value
         return floor - (floor - top) * (value - low) / (high - low)
 
-    def points(chain: NDArray[np.float64]) -> str:
+    def points(chain: FloatArray) -> str:
         x = left + (right - left) * (np.arange(len(chain)) + 0.5) / len(chain)
         return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, height(chain), strict=True))
 
@@ -185,7 +178,7 @@ def nice_ticks(low: float, high: float) -> list[float]:
     return [low, (low + high) / 2, high]
 
 
-def _means(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _means(values: FloatArray) -> FloatArray:
     """At most `_POINTS` means of neighbors."""
     edges = _even_edges(len(values), _POINTS)
     return np.asarray(np.add.reduceat(values, edges[:-1]) / np.diff(edges))

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from epluribus._text import span
+from epluribus._typing import FloatArray, IntArray
 from epluribus._version import __version__
 from epluribus.report import words
-from epluribus.report.facts import ALL_LOSSES
+from epluribus.report.facts import ALL_LOSSES, Facts
 from epluribus.report.pictures import bars_of_k, short, trace_of_loss
 from epluribus.report.words import degenerate, number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray
-    from epluribus.report.facts import Facts
-
-__all__ = ["page_values", "resource"]
 
 _ITEMS = 2000
 """Rows of the table of items, which a browser sorts at once; the least certain are kept."""
@@ -149,7 +141,7 @@ def _items(facts: Facts) -> dict[str, list[Any]]:
     return columns
 
 
-def _rounded(probabilities: NDArray[np.float64]) -> list[float]:
+def _rounded(probabilities: FloatArray) -> list[float]:
     return [round(value, 3) for value in probabilities.tolist()]
 
 

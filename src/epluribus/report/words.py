@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from epluribus._text import count, span
 from epluribus._version import __version__
 from epluribus.diagnostics import RHAT_LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from epluribus.report.facts import Facts
-
-__all__ = [
-    "Check",
-    "answer",
-    "checks",
-    "degenerate",
-    "items_note",
-    "k_sentence",
-    "methods",
-    "number",
-    "share",
-]
+from epluribus.report.facts import Facts
 
 _ESS = 400
 """Effective draws that Vehtari et al. (2021) advise for stable diagnostics of four chains."""

@@ -12,34 +12,21 @@ import time
 import zipfile
 import zlib
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from epluribus._files import write_arrays
 from epluribus._kernels.advance import advance_for
 from epluribus._kernels.chain import Partition, Record
 from epluribus._kernels.moves import KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray
-    from epluribus.models.base import Model
-    from epluribus.models.prior import PriorTables
-
-__all__ = [
-    "FORMAT",
-    "Chain",
-    "RunSettings",
-    "make_partition",
-    "read_checkpoint",
-    "write_checkpoint",
-]
+from epluribus._typing import AnyArray, IntArray
+from epluribus.models.base import Model
+from epluribus.models.prior import PriorTables
 
 FORMAT = 1
 """Version of checkpoint files; it changes when older files can no longer be continued."""
@@ -127,7 +114,7 @@ class Chain:
         self.running = np.full(2, -np.inf)  # log target, the highest so far
         self._log_posterior = np.zeros(capacity)
         self.n_kept = 0
-        self.labels: list[NDArray[Any]] = [
+        self.labels: list[AnyArray] = [
             np.zeros((settings.n_draws, own.size), dtype=np.min_scalar_type(tables.slots - 1))
             for own, tables in pairs
         ]
@@ -184,7 +171,7 @@ class Chain:
 
     # --- saving ---
 
-    def _arrays(self) -> dict[str, NDArray[Any]]:
+    def _arrays(self) -> dict[str, AnyArray]:
         """Every array that changes except the draws, by name."""
         out = {"clock": self.clock, "running": self.running}
         for side, (partition, record) in enumerate(zip(self.partitions, self.records, strict=True)):
@@ -194,9 +181,9 @@ class Chain:
         out |= {f"statistic_{name}": getattr(self.states[0], name) for name in self._statistics}
         return out
 
-    def kept(self, n: int) -> dict[str, NDArray[Any]]:
+    def kept(self, n: int) -> dict[str, AnyArray]:
         """The first n draws, by name; views."""
-        out: dict[str, NDArray[Any]] = {f"labels{s}": own[:n] for s, own in enumerate(self.labels)}
+        out: dict[str, AnyArray] = {f"labels{s}": own[:n] for s, own in enumerate(self.labels)}
         out["n_clusters"], out["log_posterior"] = self.n_clusters[:, :n], self.log_posterior[:n]
         return out
 

@@ -11,21 +11,16 @@ over clusters of log s(n_g): these are the two tables of `epluribus.models.prior
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from epluribus._kernels.moves import ALLOCATION, GIBBS, SPLIT_MERGE
+from epluribus._typing import IntArray
 from epluribus._validate import check_choice, check_count
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from epluribus._typing import IntArray
-    from epluribus.models.base import Model
-
-__all__ = ["SCHEDULES", "Allocation", "Gibbs", "Move", "SplitMerge", "make_schedule"]
+from epluribus.models.base import Model
 
 SCHEDULES = ("default", "appendix")
 """Names of the built-in cycles."""

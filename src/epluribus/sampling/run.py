@@ -11,14 +11,16 @@ from __future__ import annotations
 import heapq
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epluribus._kernels.moves import KINDS
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
+from epluribus._typing import IntArray, LabelsLike, RngLike
 from epluribus._validate import check_count, check_positive, make_rng
 from epluribus.draws import Draws
 from epluribus.models.base import Model
@@ -27,13 +29,6 @@ from epluribus.sampling.chain import Chain, RunSettings, read_checkpoint, write_
 from epluribus.sampling.moves import Move, make_schedule
 from epluribus.sampling.starts import first_labels
 from epluribus.sampling.trace import Trace
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from epluribus._typing import IntArray, LabelsLike, RngLike
-
-__all__ = ["sample"]
 
 
 def sample(

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from epluribus._typing import IntArray
 from epluribus._validate import check_choice
+from epluribus.models.base import Model, Side
 from epluribus.partition import as_labels, relabel
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from epluribus._typing import IntArray
-    from epluribus.models.base import Model, Side
-
-__all__ = ["first_labels"]
 
 _NAMES = ("dispersed", "one", "many", "random")
 

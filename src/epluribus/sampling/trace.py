@@ -6,21 +6,15 @@ import json
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epluribus._files import write_arrays
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import need
 from epluribus.diagnostics import RHAT_LIMIT, Agreement, chain_agreement, ess, rhat
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray
-    from epluribus.draws import Draws
-
-__all__ = ["Diagnostics", "Trace"]
+from epluribus.draws import Draws
 
 _FEW = 100
 """Effective draws below which summaries are too rough: a probability has a standard error of 0.05."""
@@ -79,7 +73,7 @@ class Trace:
 
     draws: Draws
     """The draws, chains kept apart. For a model of rows and columns: the rows."""
-    log_posterior: NDArray[np.float64]
+    log_posterior: FloatArray
     """(n_chains, n_draws) log prior plus log marginal likelihood: the log posterior up to a
     constant."""
     n_clusters: IntArray
@@ -196,7 +190,7 @@ class Trace:
             arrays["column_map_labels"] = self.column_map_labels
         write_arrays(Path(path), arrays, compress=True)
 
-    def _by_chain(self, draws: Draws) -> NDArray[Any]:
+    def _by_chain(self, draws: Draws) -> AnyArray:
         # The draws of one chain follow those of another.
         return np.asarray(draws).reshape(self.n_chains, self.n_draws, draws.n_items)
 

@@ -7,27 +7,21 @@ draws is: the two differ only in which of their sums belongs to which.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus import losses
 from epluribus._kernels.partitions import count_dtype, loss_sums
 from epluribus._kernels.rows import row_costs
-from epluribus.draws import as_draws
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike
+from epluribus.draws import Draws, as_draws
 from epluribus.engine import NO_BOUNDS, Settings
 from epluribus.estimate import Estimate
+from epluribus.losses.base import Loss
 from epluribus.partition import n_partitions
 from epluribus.search._greedy import check_k_max
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import DrawsLike, IntArray, LossLike
-    from epluribus.draws import Draws
-    from epluribus.losses.base import Loss
-
-__all__ = ["MAX_ITEMS", "best_of_all", "exact"]
 
 MAX_ITEMS = 12
 """12 items have 4,213,597 partitions, 13 have 27,644,437: their labels alone would take 360 MB."""
@@ -108,7 +102,7 @@ def _all_partitions(n_items: int) -> NDArray[np.uint8]:
     return np.ascontiguousarray(table)
 
 
-def _values(table: NDArray[np.uint8], draw: IntArray, loss: Loss) -> NDArray[np.float64]:
+def _values(table: NDArray[np.uint8], draw: IntArray, loss: Loss) -> FloatArray:
     """Loss of each column of `table`, a partition, against one draw."""
     # `loss_sums` takes one partition and many draws. Here the draw is the one, so f2, the function for
     # the estimate, goes where it expects f3.

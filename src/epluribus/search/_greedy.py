@@ -6,21 +6,17 @@ The paper prints argmax in line 10; the minimum is meant.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from epluribus import losses
+from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import as_draws
 from epluribus.engine import Engine, Settings
 from epluribus.estimate import Run, Step
 from epluribus.partition import as_labels, relabel
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
-
-__all__ = ["check_k_max", "descend", "greedy"]
 
 
 def greedy(

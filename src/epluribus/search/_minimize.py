@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
 from epluribus import losses
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import ProgressLike, make_progress
+from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_count, make_rng, quoted
 from epluribus.draws import Draws, as_draws
 from epluribus.engine import Engine, Settings
 from epluribus.estimate import Comparison, Estimate, Run, set_side_by_side
+from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
 from epluribus.search._exact import best_of_all
 from epluribus.search._greedy import check_k_max, descend
 from epluribus.search.phases import Search, Start
 from epluribus.search.starts import STARTS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
-    from epluribus.losses.base import Loss
-
-__all__ = ["EXACT_ITEMS", "SEARCHES", "minimize"]
 
 SEARCHES = ("recombine", "greedy")
 

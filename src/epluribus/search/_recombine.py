@@ -8,25 +8,19 @@ again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from epluribus import losses
+from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
 from epluribus._validate import make_rng
 from epluribus.draws import as_draws
 from epluribus.engine import Engine, Settings
+from epluribus.estimate import Run
 from epluribus.partition import as_labels, meet_labels, relabel
 from epluribus.search._greedy import check_k_max, descend
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
-    from epluribus.estimate import Run
-
-__all__ = ["common_blocks", "merge", "pool_singletons", "recombine"]
 
 _BLOCKS_PER_CLUSTER = 8
 _BLOCKS = 32

@@ -7,28 +7,21 @@ information is one such loss, doi:10.1162/153244303321897735).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from epluribus._typing import AnyArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_choice, need
 from epluribus.draws import Draws
+from epluribus.estimate import Estimate
 from epluribus.readers.objects import NOISE, is_ensemble, place_noise, stack_labels
 from epluribus.search._minimize import minimize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
     from sklearn.base import BaseEstimator, ClusterMixin
-
-    from epluribus._typing import IntArray, LossLike, RngLike
-    from epluribus.estimate import Estimate
-else:
-    _base = need("sklearn.base", "sklearn", "ConsensusClustering")
-    BaseEstimator, ClusterMixin = _base.BaseEstimator, _base.ClusterMixin
-
-__all__ = ["ConsensusClustering"]
 
 
 class ConsensusClustering(ClusterMixin, BaseEstimator):
@@ -96,7 +89,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         *,
         k: int | None = None,
         k_max: int | None = None,
-        weights: Sequence[float] | NDArray[Any] | None = None,
+        weights: Sequence[float] | AnyArray | None = None,
         noise: str = "alone",
         n_starts: int | None = None,
         n_jobs: int | None = None,
@@ -141,7 +134,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         self.expected_loss_: float = best.expected_loss
         return self
 
-    def _rows(self, X: Any) -> NDArray[Any]:
+    def _rows(self, X: Any) -> AnyArray:
         """Base clusterings, one a row, checked."""
         check_choice(self.noise, NOISE, "noise")
         if is_ensemble(X):
@@ -160,7 +153,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         return tags
 
 
-def _refuse_features(table: NDArray[Any]) -> None:
+def _refuse_features(table: AnyArray) -> None:
     bad = np.argwhere(table != np.rint(table))
     if bad.size:
         i, t = bad[0]

@@ -15,25 +15,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from epluribus import losses
 from epluribus._parallel import run_tasks
 from epluribus._progress import Progress
+from epluribus._typing import IntArray
+from epluribus.draws import Draws
 from epluribus.engine import Engine, Settings
 from epluribus.estimate import Run, Step
+from epluribus.losses.base import Loss
 from epluribus.search._greedy import descend
 from epluribus.search._recombine import common_blocks, pool_singletons
 from epluribus.search.starts import few_draws, fit_clusters, make_start
-
-if TYPE_CHECKING:
-    from epluribus._typing import IntArray
-    from epluribus.draws import Draws
-    from epluribus.losses.base import Loss
-
-__all__ = ["Search", "Start"]
 
 _N_NEAR = 3
 """Starts added for a loss whose f0 is not linear."""
@@ -169,12 +165,7 @@ class Search:
 
     def _descend(self, engine: Engine, labels: IntArray, max_sweeps: int | None) -> Run:
         return descend(
-            engine,
-            labels,
-            self.final_rng,
-            self.settings,
-            start="recombined",
-            max_sweeps=max_sweeps,
+            engine, labels, self.final_rng, self.settings, start="recombined", max_sweeps=max_sweeps
         )
 
     def _polish(self, candidates: list[IntArray], n: int) -> Run:

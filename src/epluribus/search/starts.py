@@ -12,18 +12,12 @@ them: what remains is a handful of items that one or two sweeps over the whole s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from epluribus._typing import IntArray
+from epluribus.draws import Draws
 from epluribus.engine import Engine, Settings
 from epluribus.partition import relabel
-
-if TYPE_CHECKING:
-    from epluribus._typing import IntArray
-    from epluribus.draws import Draws
-
-__all__ = ["STARTS", "few_draws", "fit_clusters", "make_start", "noisy"]
 
 STARTS = ("draws", "sequential", "random", "noisy")
 

@@ -10,20 +10,16 @@ reports (and some more), and sets each fact that the paper states beside the one
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from epluribus._typing import RngLike
 from epluribus._validate import check_choice
 from epluribus.studies._blogs import blogs
 from epluribus.studies._congress import congress
 from epluribus.studies._galaxies import galaxies
 from epluribus.studies.study import Study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from epluribus._typing import RngLike
 
 __all__ = ["STUDIES", "Study", "blogs", "congress", "galaxies", "reproduce"]
 

@@ -8,12 +8,15 @@ VI-optimal one, with 18 clusters, and a variational one, with 12 groups, which i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from epluribus import plots
+from epluribus._typing import IntArray, RngLike
 from epluribus.datasets import FrenchBlogs, load_french_blogs
 from epluribus.engine import expected_loss
 from epluribus.estimate import raise_if_interrupted
@@ -25,14 +28,6 @@ from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze
 from epluribus.studies.facts import BLOGS, PARTIES_OF_BLOGS
 from epluribus.studies.study import Picture, Study, Table
 from epluribus.studies.tables import above, confusion_table, label_columns, make_study
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from epluribus._typing import IntArray, RngLike
-
-__all__ = ["blogs"]
 
 # A cycle of the sampler has 201 steps: 196 single items and 5 split-merge moves. Ten cycles from draw to
 # draw, since chains agree on the number of clusters only after some 100,000 of them.

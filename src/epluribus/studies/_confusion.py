@@ -6,25 +6,18 @@ fewest items in different cells.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from epluribus._typing import FloatArray, IntArray, LabelsLike
+from epluribus.draws import Draws
 from epluribus.engine import expected_loss
 from epluribus.partition import as_labels, contingency
 from epluribus.uncertainty import psm
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray, LabelsLike
-    from epluribus.draws import Draws
-
-__all__ = ["Groups", "items_moved", "match_columns", "number_clusters", "table_distance"]
 
 _DRAWS_READ = 2_000
 """Draws from which co-clustering probabilities are read: a standard error of 0.011 at most."""
@@ -50,7 +43,7 @@ def items_moved(a: LabelsLike, b: LabelsLike) -> int:
     return int(table.sum() - table[linear_sum_assignment(table, maximize=True)].sum())
 
 
-def number_clusters(labels: LabelsLike, rank: Sequence[float] | NDArray[np.float64]) -> IntArray:
+def number_clusters(labels: LabelsLike, rank: Sequence[float] | FloatArray) -> IntArray:
     """Clusters numbered 1, 2, ... by the median of `rank` over their items, larger ones first in ties."""
     own, values = as_labels(labels), np.asarray(rank, dtype=np.float64)
     medians = [np.median(values[own == g]) for g in range(own.max() + 1)]

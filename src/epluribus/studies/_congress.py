@@ -8,12 +8,14 @@ studied in full; the issues have their own optimum and MAP.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epluribus import plots
+from epluribus._typing import IntArray, RngLike
 from epluribus.datasets import CongressVotes, load_congress_votes
 from epluribus.estimate import raise_if_interrupted
 from epluribus.models import LatentBlockModel
@@ -25,13 +27,6 @@ from epluribus.studies.facts import CONGRESS, PARTIES_OF_CONGRESS
 from epluribus.studies.study import Picture, Study
 from epluribus.studies.tables import distances, label_columns, make_study
 from epluribus.uncertainty import n_clusters_posterior
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from epluribus._typing import IntArray, RngLike
-
-__all__ = ["congress"]
 
 # A cycle of the sampler has 455 steps: 435 members, 16 issues, and two split-merge moves for each. The
 # number of clusters needs thousands of cycles.

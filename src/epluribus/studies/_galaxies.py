@@ -8,13 +8,15 @@ does not state the unit of y; here it is 1000 km/s (see the notes of the study).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from epluribus import plots
+from epluribus._typing import FloatArray, RngLike
 from epluribus.datasets import load_galaxies
 from epluribus.models import GaussianMixture
 from epluribus.plots._shared import new_figure
@@ -23,16 +25,6 @@ from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze
 from epluribus.studies.facts import GALAXIES
 from epluribus.studies.study import Picture, Study, check_folder
 from epluribus.studies.tables import label_columns, make_study
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from epluribus._typing import RngLike
-
-__all__ = ["galaxies", "run_demo"]
 
 # As in the paper: 10,000 draws, 100 steps apart, after a million steps.
 _FULL = Protocol()
@@ -107,7 +99,7 @@ def galaxies(
     )
 
 
-def _pictures(analysis: Analysis, velocity: NDArray[np.float64]) -> tuple[Picture, ...]:
+def _pictures(analysis: Analysis, velocity: FloatArray) -> tuple[Picture, ...]:
     """The two panels of the paper's figure 1."""
     first, ax = new_figure((6.4, 4.0))
     plots.histogram(velocity / 1000, analysis.best, ax=ax)

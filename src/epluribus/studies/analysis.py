@@ -8,30 +8,23 @@ on the first chain the paper's own procedure: its Algorithm 1 from noisy MAP and
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from epluribus._typing import RngLike
 from epluribus._validate import make_rng
-from epluribus.estimate import raise_if_interrupted
+from epluribus.draws import Draws
+from epluribus.estimate import Comparison, Estimate, Run, raise_if_interrupted
+from epluribus.models import Model
 from epluribus.plots._shared import import_pyplot
-from epluribus.sampling import sample
+from epluribus.sampling import Trace, sample
 from epluribus.search import minimize
 from epluribus.search.starts import noisy
 from epluribus.uncertainty import n_clusters_posterior
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from epluribus._typing import RngLike
-    from epluribus.draws import Draws
-    from epluribus.estimate import Comparison, Estimate, Run
-    from epluribus.models import Model
-    from epluribus.sampling import Trace
-
-__all__ = ["LOSSES", "Analysis", "Protocol", "analyze"]
 
 LOSSES = ("vi", "binder", "nvi", "nid")
 """The losses of the paper."""

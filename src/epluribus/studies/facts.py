@@ -11,17 +11,13 @@ Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["BLOGS", "CONGRESS", "GALAXIES", "PARTIES_OF_BLOGS", "PARTIES_OF_CONGRESS", "Facts"]
+from epluribus._typing import IntArray
 
 
-def _table(text: str) -> NDArray[np.int64]:
+def _table(text: str) -> IntArray:
     """A confusion table from its printed rows."""
     return np.array([row.split() for row in text.strip().splitlines()], dtype=np.int64)
 
@@ -49,9 +45,9 @@ class Facts:
     n_draws: int = 10_000
     burn_in: int = 1_000_000
     thin: int = 100
-    table: NDArray[np.int64] = field(default_factory=lambda: _table(""))
+    table: IntArray = field(default_factory=lambda: _table(""))
     """Confusion table of the parties (rows) and the VI-optimal clusters."""
-    reference_table: NDArray[np.int64] = field(default_factory=lambda: _table(""))
+    reference_table: IntArray = field(default_factory=lambda: _table(""))
     """The same for the paper's variational partition."""
 
 

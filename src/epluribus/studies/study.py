@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from epluribus._files import write_columns, write_whole
 from epluribus._text import plain_table
 from epluribus._version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from epluribus.studies.analysis import Analysis
-
-__all__ = ["Picture", "Study", "Table", "check_folder"]
+from epluribus.studies.analysis import Analysis
 
 _DOTS_PER_INCH = 110
 """Sharp on a page, and no picture above 200 kB."""

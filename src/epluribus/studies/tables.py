@@ -5,32 +5,22 @@ Each table is one function of the `Analysis`; `make_study` puts them in the orde
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from epluribus._parallel import resolve_jobs
 from epluribus._text import sentence_list
+from epluribus._typing import IntArray
+from epluribus.draws import Draws
 from epluribus.engine import expected_loss
-from epluribus.studies._confusion import items_moved
-from epluribus.studies.study import Study, Table
+from epluribus.estimate import Estimate, Run
+from epluribus.studies._confusion import Groups, items_moved
+from epluribus.studies.analysis import Analysis
+from epluribus.studies.facts import Facts
+from epluribus.studies.study import Picture, Study, Table
 from epluribus.uncertainty import n_clusters_posterior
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from epluribus._typing import IntArray
-    from epluribus.draws import Draws
-    from epluribus.estimate import Estimate, Run
-    from epluribus.studies._confusion import Groups
-    from epluribus.studies.analysis import Analysis
-    from epluribus.studies.facts import Facts
-    from epluribus.studies.study import Picture
-
-__all__ = [
-    "above", "confusion_table", "distances", "duration", "label_columns", "make_study", "peak",
-    "similar_note",
-]  # fmt: skip
 
 _NUMBERED = (
     "Clusters are in the order of the paper's columns that match them best; their numbers are those of "

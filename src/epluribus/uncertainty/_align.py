@@ -15,21 +15,15 @@ Quarterly 2, 83-97. doi:10.1002/nav.3800020109
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epluribus._text import plain_table
+from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate, read_best
 from epluribus.readers.convert import to_source
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import DrawsLike, IntArray, LabelsLike
-
-__all__ = ["Alignment", "ParameterSummary", "align"]
 
 _QUANTILES = (0.025, 0.5, 0.975)
 """The median and the ends of a 95 % interval."""
@@ -39,11 +33,11 @@ _QUANTILES = (0.025, 0.5, 0.975)
 class ParameterSummary:
     """A parameter of the clusters over the draws; arrays of shape (n_clusters, ...)."""
 
-    mean: NDArray[np.float64]
-    sd: NDArray[np.float64]
-    quantiles: NDArray[np.float64]
+    mean: FloatArray
+    sd: FloatArray
+    quantiles: FloatArray
     """(3, n_clusters, ...): 2.5 %, 50 %, 97.5 %."""
-    present: NDArray[np.float64]
+    present: FloatArray
     """Probability that a draw has a partner of the cluster: the others are conditional on it."""
 
     def __repr__(self) -> str:
@@ -68,11 +62,11 @@ class ParameterSummary:
 class Alignment:
     """Draws in the labels of the estimate."""
 
-    labels: NDArray[Any]
+    labels: AnyArray
     """(n_draws, n_items) labels; K and above for clusters without a partner in the estimate."""
-    probabilities: NDArray[np.float64]
+    probabilities: FloatArray
     """(n_items, K) probability that an item is in the partner of each cluster."""
-    agreement: NDArray[np.float64]
+    agreement: FloatArray
     """(n_items,) probability that an item is in the partner of its own cluster."""
     best: IntArray
     """Labels of the estimate."""
@@ -98,11 +92,7 @@ class Alignment:
 
 
 def align(
-    draws: DrawsLike,
-    best: Estimate | LabelsLike,
-    *,
-    parameters: Any = None,
-    raw_labels: Any = None,
+    draws: DrawsLike, best: Estimate | LabelsLike, *, parameters: Any = None, raw_labels: Any = None
 ) -> Alignment:
     """Relabel every draw to match the estimate, and summarize what belongs to its clusters.
 
@@ -170,7 +160,7 @@ def align(
     )
 
 
-def _match_labels(draws: Draws, labels: IntArray) -> NDArray[Any]:
+def _match_labels(draws: Draws, labels: IntArray) -> AnyArray:
     """(n_distinct, n_items) the distinct draws in the labels of the estimate."""
     from scipy.optimize import linear_sum_assignment
 
@@ -193,11 +183,7 @@ def _match_labels(draws: Draws, labels: IntArray) -> NDArray[Any]:
 
 
 def _summarize(
-    aligned: NDArray[Any],
-    values: NDArray[np.float64],
-    raw: NDArray[Any],
-    weights: NDArray[np.float64],
-    k: int,
+    aligned: AnyArray, values: FloatArray, raw: AnyArray, weights: FloatArray, k: int
 ) -> ParameterSummary:
     """Each cluster's parameter over the draws in which it has a partner."""
     rows = np.arange(len(aligned))
@@ -227,7 +213,7 @@ def _summarize(
 
 def _check_parameters(
     parameters: Any, raw_labels: Any, draws: Draws
-) -> tuple[NDArray[np.float64], NDArray[Any]]:
+) -> tuple[FloatArray, AnyArray]:
     """Parameters and the labels they belong to, one draw per row."""
     values = np.asarray(parameters, dtype=np.float64)
     raw = np.asarray(to_source(raw_labels, argument="raw_labels").labels)

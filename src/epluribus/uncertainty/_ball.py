@@ -20,23 +20,18 @@ Bayesian Analysis 13, 559-626. doi:10.1214/17-BA1073
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus._text import count, plain_table, span
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_fraction
 from epluribus.draws import as_draws
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate, read_best
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
-    from epluribus.losses.base import Loss
-
-__all__ = ["CredibleBall", "NClusters", "credible_ball", "n_clusters_posterior"]
+from epluribus.losses.base import Loss
 
 _TIE = 1e-9
 """Distances closer than this share of the largest are equal: rounding does not break ties."""
@@ -71,7 +66,7 @@ class CredibleBall:
     """Of those with the fewest clusters, the most distant: upper vertical bound."""
     lower: IntArray
     """Of those with the most clusters, the most distant: lower vertical bound."""
-    distances: NDArray[np.float64]
+    distances: FloatArray
     """Loss between the center and each bound: horizontal, upper, lower."""
     inside: NDArray[np.bool_]
     """Whether each draw is in the ball."""
@@ -121,7 +116,7 @@ class NClusters:
 
     values: IntArray
     """Numbers of clusters from the smallest to the largest among the draws."""
-    probabilities: NDArray[np.float64]
+    probabilities: FloatArray
     """Posterior probability of each."""
     mean: float
     mode: int
@@ -283,7 +278,7 @@ def n_clusters_posterior(
     )
 
 
-def _shortest(probabilities: NDArray[np.float64], level: float) -> tuple[int, int]:
+def _shortest(probabilities: FloatArray, level: float) -> tuple[int, int]:
     """First and last entry of the shortest run of that mass; of several, the one of largest mass."""
     total = np.concatenate([[0.0], np.cumsum(probabilities)])
     for length in range(1, len(probabilities) + 1):

@@ -41,25 +41,18 @@ Bayesian Analysis 13, 559-626. doi:10.1214/17-BA1073
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epluribus._kernels.similarity import least_costs, pack_triangles, worst_triangles
-from epluribus._parallel import run_apart, run_tasks
+from epluribus._parallel import Stopper, run_apart, run_tasks
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.diagnostics import Similarity, map_blocks
+from epluribus.draws import Draws
+from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.uncertainty._similarity import psm
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._parallel import Stopper
-    from epluribus._typing import IntArray
-    from epluribus.draws import Draws
-    from epluribus.losses.base import Loss
-
-__all__ = ["binder_bound", "item_bound", "triangle_bound"]
 
 _DENSE_ITEMS = 6000
 """Up to this many items the similarity matrix is formed (300 MB); beyond, each pair is bounded by itself."""
@@ -115,7 +108,7 @@ def _pair_by_pair(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> t
     return float(bound), float(size)
 
 
-def _components(price: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+def _components(price: FloatArray) -> list[FloatArray]:
     """Prices within each component of the graph of negative prices, the small ones first."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -126,7 +119,7 @@ def _components(price: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     return [np.ascontiguousarray(price[np.ix_(m, m)]) for m in members]
 
 
-def _connected(components: list[NDArray[np.float64]], stopper: Stopper) -> float:
+def _connected(components: list[FloatArray], stopper: Stopper) -> float:
     """Bound on the sum of x_ij times price over all components."""
     bounds = [_unconstrained(price) for price in components]
     packed = [0.0] * len(components)
@@ -146,12 +139,12 @@ def _connected(components: list[NDArray[np.float64]], stopper: Stopper) -> float
     return sum(bounds)
 
 
-def _unconstrained(price: NDArray[np.float64]) -> float:
+def _unconstrained(price: FloatArray) -> float:
     """Sum over pairs of min(0, price)."""
     return float(np.minimum(price, 0.0).sum()) / 2.0
 
 
-def _solve_program(price: NDArray[np.float64], stopper: Stopper) -> float:
+def _solve_program(price: FloatArray, stopper: Stopper) -> float:
     """Bound of the linear program of one component, in the pairs that violated constraints name.
 
     Constraints are added until none is violated or time is up; the best bound on the way is returned.
@@ -181,7 +174,7 @@ def _solve_program(price: NDArray[np.float64], stopper: Stopper) -> float:
     return bound
 
 
-def _violated(x: NDArray[np.float64]) -> IntArray:
+def _violated(x: FloatArray) -> IntArray:
     """Triples (i, j, k) with x_ik + x_jk - x_ij > 1, the worst ones."""
     violation, third = np.zeros(x.shape), np.zeros(x.shape, dtype=np.int64)
     worst_triangles(x, violation, third)
@@ -202,7 +195,7 @@ def _constraints(cuts: IntArray, n: int) -> tuple[Any, IntArray]:
     return csr_array((signs, column.ravel(), starts), shape=(len(i), len(pairs))), pairs
 
 
-def _solve(cost: NDArray[np.float64], matrix: Any, stopper: Stopper) -> Any:
+def _solve(cost: FloatArray, matrix: Any, stopper: Stopper) -> Any:
     """The solver's answer; None after Ctrl-C, or if no time is left."""
     from scipy.optimize import linprog
 
@@ -235,7 +228,7 @@ def triangle_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> f
     return sum(run_tasks(tasks, n_jobs=n_jobs, stopper=stopper))
 
 
-def _match(table: NDArray[Any], mass: NDArray[np.float64], loss: Loss, stopper: Stopper) -> float:
+def _match(table: AnyArray, mass: FloatArray, loss: Loss, stopper: Stopper) -> float:
     """Sum of y_st loss(s, t) of a good matching of the draws of a block."""
     table = np.ascontiguousarray(table)
     n = len(mass)

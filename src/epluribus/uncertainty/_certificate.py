@@ -14,20 +14,15 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from epluribus._parallel import Stopper, resolve_jobs
+from epluribus._typing import DrawsLike, LabelsLike, LossLike
+from epluribus.draws import Draws
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate, read_best
+from epluribus.losses.base import Loss
 from epluribus.search._exact import best_of_all
 from epluribus.uncertainty._bounds import binder_bound, item_bound, triangle_bound
-
-if TYPE_CHECKING:
-    from epluribus._typing import DrawsLike, LabelsLike, LossLike
-    from epluribus.draws import Draws
-    from epluribus.losses.base import Loss
-
-__all__ = ["Certificate", "certificate"]
 
 _EXACT_ITEMS = 8
 """Up to this many items all partitions (4140) are tried: a tenth of a second."""

@@ -17,23 +17,17 @@ folding, and localization: an improved R-hat. Bayesian Analysis 16, 667-718. doi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from epluribus._text import count
+from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
 from epluribus.diagnostics import RHAT_LIMIT, Agreement, chain_agreement, ess, rhat
+from epluribus.draws import Draws
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate, read_best
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import DrawsLike, LabelsLike, LossLike
-    from epluribus.draws import Draws
-    from epluribus.losses.base import Loss
-
-__all__ = ["Difference", "MonteCarloError", "compare", "error"]
+from epluribus.losses.base import Loss
 
 _CLEAR = 2.0
 """Standard errors that a difference must exceed to be called clear: about 95 % confidence."""
@@ -233,7 +227,7 @@ class _Mean(NamedTuple):
     ess: float
 
 
-def _mean(values: NDArray[np.float64], draws: Draws) -> _Mean:
+def _mean(values: FloatArray, draws: Draws) -> _Mean:
     """Weighted mean of a number for each distinct partition, its standard error and its ESS."""
     # Relative to one of them, so that equal values have a variance of exactly 0.
     origin = values[draws.index[0]]
@@ -250,7 +244,7 @@ def _mean(values: NDArray[np.float64], draws: Draws) -> _Mean:
     return _Mean(float(origin) + shift, float(spread / np.sqrt(size)), size)
 
 
-def _by_chain(values: NDArray[np.float64], draws: Draws) -> NDArray[np.float64]:
+def _by_chain(values: FloatArray, draws: Draws) -> FloatArray:
     """(n_chains, length of the shortest): the last draws of each chain."""
     chains = [values[draws.chains == number] for number in range(draws.n_chains)]
     length = min(len(chain) for chain in chains)

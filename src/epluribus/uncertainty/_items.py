@@ -14,22 +14,16 @@ Analysis 52, 258-271. doi:10.1016/j.csda.2006.11.025
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epluribus._parallel import resolve_jobs
 from epluribus._text import plain_table, to_frame
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.estimate import Estimate, read_best
+from epluribus.losses.base import Loss
 from epluribus.uncertainty._similarity import ALONE, recovery, support
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
-    from epluribus.losses.base import Loss
-
-__all__ = ["ClusterTable", "ItemTable", "clusters", "items"]
 
 _SHOWN = 15
 """Rows printed of a table."""
@@ -42,14 +36,14 @@ class ItemTable:
     names: tuple[str, ...]
     labels: IntArray
     """Cluster of each item in the estimate."""
-    support: NDArray[np.float64]
+    support: FloatArray
     """Mean probability of sharing a cluster with the other items of its cluster. For an item alone in its
     cluster: the probability that it is alone."""
     runner_up: IntArray
     """Other cluster of largest such mean; -1 for a new cluster of its own."""
-    runner_up_probability: NDArray[np.float64]
+    runner_up_probability: FloatArray
     """That mean, or the probability of being alone."""
-    contribution: NDArray[np.float64]
+    contribution: FloatArray
     """Part in the expected loss; the parts add up to it."""
     loss: Loss
 
@@ -92,15 +86,15 @@ class ClusterTable:
     """How solid each cluster is. Arrays are in the order of the labels."""
 
     sizes: IntArray
-    cohesion: NDArray[np.float64]
+    cohesion: FloatArray
     """Mean probability that two of its items share a cluster (one item: that it is alone)."""
-    separation: NDArray[np.float64]
+    separation: FloatArray
     """One minus the mean probability that one of its items is with one of the nearest cluster."""
     nearest: IntArray
     """The other cluster of largest such mean; -1 if there is no other."""
-    stability: NDArray[np.float64]
+    stability: FloatArray
     """Mean over the draws of the best Jaccard index with a cluster of the draw."""
-    recovered: NDArray[np.float64]
+    recovered: FloatArray
     """Probability that exactly this cluster is in a draw."""
 
     @property

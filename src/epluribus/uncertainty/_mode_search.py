@@ -12,26 +12,20 @@ Arthur, D., Vassilvitskii, S. (2007). k-means++: the advantages of careful seedi
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from epluribus._parallel import Stopper, run_all
+from epluribus._typing import FloatArray, IntArray
+from epluribus.draws import Draws
 from epluribus.engine import Engine, Settings, draw_losses
+from epluribus.estimate import Estimate
+from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.search import minimize
 from epluribus.search._greedy import descend
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-    from numpy.typing import NDArray
-
-    from epluribus._typing import IntArray
-    from epluribus.draws import Draws
-    from epluribus.estimate import Estimate
-    from epluribus.losses.base import Loss
-
-__all__ = ["DROP", "SILHOUETTE", "WEIGHT", "Assignment", "ModeSearch"]
 
 SILHOUETTE = 0.25
 """Smallest mean silhouette: below it Kaufman & Rousseeuw see no structure."""
@@ -67,12 +61,12 @@ class Assignment:
         return float(self._least @ self._shares)
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> FloatArray:
         """Probability of the draws nearest to each mode."""
         return self._sum(self._shares)
 
     @property
-    def expected_losses(self) -> NDArray[np.float64]:
+    def expected_losses(self) -> FloatArray:
         """Mean loss between each mode and its own draws; 0 for a mode without any."""
         total, weights = self._sum(self._least * self._shares), self.weights
         return np.divide(total, weights, out=np.zeros_like(weights), where=weights > 0)
@@ -90,7 +84,7 @@ class Assignment:
         counts = self._shares > 0
         return [np.flatnonzero((self.nearest == m) & counts) for m in range(len(self.labels))]
 
-    def _sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _sum(self, values: FloatArray) -> FloatArray:
         """Sums over the draws of each mode."""
         total = np.bincount(self.nearest, weights=values, minlength=len(self.labels))
         return total.astype(np.float64)
@@ -224,7 +218,7 @@ class ModeSearch:
         return self.part.distinct[columns[centers]].astype(np.int64)
 
     @cached_property
-    def _linkage(self) -> tuple[Any, NDArray[np.float64], IntArray]:
+    def _linkage(self) -> tuple[Any, FloatArray, IntArray]:
         """Ward linkage of draws spread over the part, their losses to each other, and which they are."""
         from scipy.cluster.hierarchy import linkage
         from scipy.spatial.distance import squareform

@@ -23,25 +23,19 @@ Kaufman, L., Rousseeuw, P. J. (1990). Finding groups in data. Wiley. doi:10.1002
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epluribus import losses
 from epluribus._parallel import resolve_jobs
 from epluribus._text import percent, plain_table, sentence_list
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import as_draws
+from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.uncertainty._mode_search import DROP, SILHOUETTE, WEIGHT, Assignment, ModeSearch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epluribus._typing import DrawsLike, IntArray, LossLike, RngLike
-    from epluribus.losses.base import Loss
-
-__all__ = ["Modes", "modes"]
 
 _TINY = 0.01
 """A group of smaller weight is not a mode, even where a number of modes was asked for."""
@@ -54,13 +48,13 @@ class Modes:
 
     labels: IntArray
     """(n_modes, n_items) canonical labels."""
-    weights: NDArray[np.float64]
+    weights: FloatArray
     """Posterior probability of the draws nearest to each mode."""
-    expected_losses: NDArray[np.float64]
+    expected_losses: FloatArray
     """Mean loss between each mode and its own draws."""
     assignments: IntArray
     """(n_draws,) the mode nearest to each draw."""
-    distances: NDArray[np.float64]
+    distances: FloatArray
     """(n_modes, n_modes) loss between modes."""
     expected_loss: float
     """Mean loss between a draw and its mode, V(M)."""

@@ -20,14 +20,16 @@ Binder, D. A. (1978). Bayesian cluster analysis. Biometrika 65, 31-38. doi:10.10
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from epluribus._kernels.similarity import keep_above
 from epluribus._kernels.support import Shares, cluster_recovery, item_support, members_support
 from epluribus._parallel import Stopper, parts, resolve_jobs, run_all
+from epluribus._typing import DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_fraction
 from epluribus.diagnostics import Similarity, map_blocks
 from epluribus.draws import Draws, as_draws
@@ -36,15 +38,6 @@ from epluribus.engine.members import collect_sets
 from epluribus.engine.tables import tables_pay
 from epluribus.losses.base import Loss
 from epluribus.losses.pairs import square
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from epluribus._typing import DrawsLike, IntArray
-
-__all__ = ["ALONE", "Support", "psm", "recovery", "support"]
 
 ALONE = -1
 """The place that is not a cluster of the estimate: a new cluster of one item."""
@@ -65,7 +58,7 @@ def psm(
     sparse: Literal[False] = ...,
     per_chain: bool = ...,
     n_jobs: int | None = ...,
-) -> NDArray[np.float64]: ...
+) -> FloatArray: ...
 @overload
 def psm(
     draws: DrawsLike,
@@ -142,7 +135,7 @@ def psm(
     return matrices if sparse else np.stack(matrices)
 
 
-def _dense(draws: Draws, n_jobs: int) -> NDArray[np.float64]:
+def _dense(draws: Draws, n_jobs: int) -> FloatArray:
     n, rows = draws.n_items, Similarity(draws)
     try:
         out = np.empty((n, n))
@@ -189,13 +182,13 @@ def _sparse(draws: Draws, threshold: float, n_jobs: int) -> Any:
 class Support(NamedTuple):
     """The affinities of items that are reported, and sums over clusters."""
 
-    own: NDArray[np.float64]
+    own: FloatArray
     """Affinity to the item's own cluster; for an item alone in it, the probability of being alone."""
     runner_up: IntArray
     """The other place of largest affinity: a cluster, or ALONE."""
-    second: NDArray[np.float64]
+    second: FloatArray
     """Affinity to that place."""
-    part: NDArray[np.float64]
+    part: FloatArray
     """Part in the expected loss."""
     between: Any
     """(K, K), sparse: sum of the probabilities between the items of two clusters."""
@@ -225,7 +218,7 @@ def _by_tables(
     rows, mass = np.ascontiguousarray(draws.distinct), draws.shares
     k, groups = len(sizes), int(rows.max()) + 1
 
-    def fill(begin: int, end: int, *out: NDArray[np.float64]) -> None:
+    def fill(begin: int, end: int, *out: FloatArray) -> None:
         work = np.empty((groups, k), np.int64), np.empty(groups, np.int64)
         # Each draw takes a pass over all items, and one over clusters for each item of the block.
         for some in parts(len(rows), len(labels) + (end - begin + groups) * k):
@@ -246,7 +239,7 @@ def _by_members(
     scale = collect_sets(draws.item_major, shares.scale, distinct=True, smallest=1).weight
     scaled = shares._replace(scale=scale)
 
-    def fill(begin: int, end: int, *out: NDArray[np.float64]) -> None:
+    def fill(begin: int, end: int, *out: FloatArray) -> None:
         if not stopper.stopped:
             members_support(sets, labels, sizes, begin, end, scaled, *out)
             for sums in out[:2]:
@@ -309,7 +302,7 @@ def _disagreement(joint: float, size: float, group: float, n_items: float) -> fl
     return size + group - 2.0 * joint
 
 
-def recovery(labels: IntArray, draws: Draws) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def recovery(labels: IntArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
     """Mean best Jaccard index of each cluster with one of a draw, and probability that a draw has it."""
     rows, mass = np.ascontiguousarray(draws.distinct), draws.shares
     k, groups = int(labels.max()) + 1, int(rows.max()) + 1

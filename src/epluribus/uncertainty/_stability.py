@@ -10,29 +10,22 @@ Analysis 98, 873-895. doi:10.1016/j.jmva.2006.11.013
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epluribus import losses
 from epluribus._text import plain_table, to_frame
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import Draws, as_draws
 from epluribus.engine import draw_losses
+from epluribus.estimate import Estimate
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.losses.values import loss_values
 from epluribus.search import minimize
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from epluribus._typing import DrawsLike, IntArray, LossLike, RngLike
-    from epluribus.estimate import Estimate
-
-__all__ = ["Stability", "stability"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -43,11 +36,11 @@ class Stability:
     labels: IntArray
     """(n_settings, n_items) canonical labels."""
     n_clusters: IntArray
-    expected_losses: NDArray[np.float64]
+    expected_losses: FloatArray
     """Under the reference loss, on all draws."""
-    distances: NDArray[np.float64]
+    distances: FloatArray
     """Variation of information to the reference, in bits."""
-    agreement: NDArray[np.float64]
+    agreement: FloatArray
     """Share of the pairs of items on which it and the reference agree (Rand index)."""
     loss: Loss
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,11 +23,7 @@ from epluribus import losses
 from epluribus._files import write_arrays, write_whole
 from epluribus.engine import Settings
 from epluribus.estimate import Estimate, Run, Step
-
-if TYPE_CHECKING:
-    from epluribus.losses.base import Loss
-
-__all__ = ["load", "save", "to_json"]
+from epluribus.losses.base import Loss
 
 _Kind = TypeVar("_Kind", Run, Estimate)
 _FORMAT = "epluribus estimate"

@@ -6,8 +6,8 @@ import io
 import numpy as np
 import pytest
 
+from epluribus.cli._models import read_model, read_numbers
 from epluribus.models import LatentBlockModel, StochasticBlockModel
-from epluribus.models.read import read_model, read_numbers
 
 
 def test_reads_tables_with_and_without_names(tmp_path):
