@@ -176,7 +176,7 @@ def _count_edges(graph: Any) -> sparse.csr_array:
     networkx = need("networkx", "networks", "A graph")
     if len(graph) == 0:  # networkx refuses empty graphs
         return sparse.csr_array((0, 0), dtype=np.int64)
-    # Without weights, which were checked before; parallel edges of a multigraph add up.
+    # Edges are counted, whatever their weights: parallel edges of a multigraph add up.
     nodes = list(graph)
     return sparse.csr_array(
         networkx.to_scipy_sparse_array(graph, nodelist=nodes, weight=None, dtype=np.int64)

@@ -124,8 +124,8 @@ class Chain:
             )
             for own in labels
         )
-        # Arguments of `advance`: steps done, row of the schedule, steps of that row, draws in the records; and
-        # the log target, now and at its highest.
+        # Arguments of `advance`: steps done, row of the schedule, steps of that row, draws in the records;
+        # and the log target, now and at its highest.
         self.clock = np.zeros(4, dtype=np.int64)
         self.running = np.full(2, -np.inf)
         self._log_posterior = np.zeros(capacity)

@@ -33,7 +33,7 @@ class Diagnostics:
     agreement: Agreement
     """Whether chains agree on which items belong together."""
     problems: tuple[str, ...] = field(default=())
-    """What is wrong, one sentence each; empty if nothing is."""
+    """What is wrong and what to do about it, one entry per problem; empty if nothing is."""
 
     @property
     def disagreement(self) -> float:
@@ -248,7 +248,7 @@ def _distribution(n_clusters: IntArray) -> str:
 def _problems(
     hats: dict[str, float], sizes: dict[str, float], agreement: Agreement
 ) -> tuple[str, ...]:
-    """What is wrong, with advice, one or two sentences each."""
+    """What is wrong and what to do about it, one entry per problem."""
     out = []
     # NaN, from too few draws, is not above the limit.
     bad = [f"{name} {value:.2f}" for name, value in hats.items() if value > RHAT_LIMIT]

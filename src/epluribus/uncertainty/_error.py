@@ -126,7 +126,7 @@ class Difference:
         size = _plus_minus(abs(self.difference), self.standard_error)
         if self.difference == 0:
             return f"A and B have the same expected loss ({self.loss.name}), {size} apart"
-        # The smaller expected loss is the better one.
+        # The difference is A minus B: if it is negative, A has the smaller expected loss.
         better, worse = ("A", "B") if self.difference < 0 else ("B", "A")
         text = f"{better} is better than {worse} by {size} ({self.loss.name})"
         return text if self.clear else f"{text}: these draws cannot tell them apart"
