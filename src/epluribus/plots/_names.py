@@ -157,7 +157,7 @@ def place_over_items(
         # From the most central item outwards, by the distance |x| + |y| from the median.
         own = own[np.abs(own - np.median(own, axis=0)).sum(axis=1).argsort(kind="stable")]
         taken = np.array([*places.values()]).reshape(-1, 2)
-        # Free of a name: far enough from it across or down. Free: of all names placed so far.
+        # An item is free if it is far enough, across or down, from every name placed so far.
         free = (np.abs(own[:, None] - taken) > room).any(axis=2).all(axis=1)
         # The first free item; where none is free, argmax gives 0, the most central one.
         places[g] = own[int(free.argmax())]

@@ -163,7 +163,7 @@ def _facts(
 
 def _reference_tables(parties: Groups, labels: IntArray) -> tuple[Table, Table]:
     """Parties against the reference partition, here and in the paper."""
-    # Says what stands in for a partition that the paper does not list.
+    # The paper shows its reference as a table of counts only, so that it cannot be rebuilt blog by blog.
     note = (
         "The paper's reference is the variational solution of the R package mixer, with 12 groups. "
         "Ours stands in for it: the partition of highest posterior (exact integrated complete "
