@@ -19,7 +19,8 @@ __all__ = [
 
 
 def _read_rows(name: str) -> list[list[str]]:
-    """The cells of a csv file of ours, row by row; none of them has quotes or blanks in it."""
+    """The cells of a csv file of this package, row by row."""
+    # No cell has quotes or blanks in it, so splitting is enough.
     text = resources.files("epluribus.datasets").joinpath("data", name).read_text("utf-8")
     return [line.split(",") for line in text.split()]
 
@@ -55,10 +56,10 @@ def load_galaxies() -> FloatArray:
 
 @dataclass(frozen=True, repr=False)
 class CongressVotes:
-    """Votes, parties and issues."""
+    """Votes of the members of the House, their parties, and the issues; see `load_congress_votes`."""
 
     votes: NDArray[np.str_]
-    """(435, 16) 'y', 'n', or '?' where no position was made known."""
+    """(435, 16) 'y', 'n', or '?' where a member made no position known."""
     party: NDArray[np.str_]
     """(435,) 'democrat' or 'republican'."""
     issues: tuple[str, ...]
@@ -66,7 +67,7 @@ class CongressVotes:
 
     @property
     def yeas(self) -> IntArray:
-        """(435, 16) 1 for 'y', 0 for 'n' and '?', as in the paper."""
+        """(435, 16) 1 for 'y', 0 for 'n' and '?': as in the paper, abstained and absent count as nay."""
         return (self.votes == "y").astype(np.int64)
 
     def __repr__(self) -> str:
@@ -97,10 +98,12 @@ def load_congress_votes() -> CongressVotes:
     (3421, 267)
     """
     head, *rows = _read_rows("congress_votes.csv")
-    table = np.array(rows)  # the party, then the votes
+    # The first column is the party, the others are the votes.
+    table = np.array(rows)
     return CongressVotes(votes=table[:, 1:], party=table[:, 0], issues=tuple(head[1:]))
 
 
+# The first line of each docstring is what `describe` and the command line show.
 _LOADERS = {"galaxies": load_galaxies, "congress": load_congress_votes, "blogs": load_french_blogs}
 
 

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from epluribus._typing import IntArray
 from epluribus._validate import need
 
-# A commit of CRAN's mirror: what it holds can never change, and the hash makes sure.
+# A fixed commit of the CRAN mirror: its content cannot change, and the hash makes sure of it.
 _COMMIT = "c80c26b4a3052b496138debefdc2f50c055c6268"
 _URL = f"https://raw.githubusercontent.com/cran/mixer/{_COMMIT}/data/blog.rda"
 _SHA256 = "4b42341b3be8573ad7b842bcf158d1db1a0d95051cae185c49c7f93acb715679"
 _VARIABLE = "EPLURIBUS_DATA"
 """The environment variable that names a folder with the data."""
 _TABLES = ("french_blogs_edges.csv", "french_blogs_nodes.csv")
+"""The data as plain text, which needs no optional package."""
 _PURPOSE = f"Loading the French blogs (unless {_VARIABLE} is a folder with {' and '.join(_TABLES)})"
 """What the packages of the extra `studies` are for."""
 
@@ -45,7 +46,8 @@ class FrenchBlogs:
     @property
     def adjacency(self) -> IntArray:
         """(196, 196) symmetric matrix of zeros and ones."""
-        matrix = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int64)  # i < j first
+        # The pairs i < j fill the upper triangle; adding the transpose fills the lower one.
+        matrix = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int64)
         matrix[self.edges[:, 0], self.edges[:, 1]] = 1
         return matrix + matrix.T
 
@@ -61,9 +63,9 @@ def load_french_blogs(data: str | Path | None = None) -> FrenchBlogs:
     data : path, optional
         A folder with `french_blogs_edges.csv` (columns i, j) and `french_blogs_nodes.csv` (columns
         id, party), or with `blog.rda`; or that file itself. By default the folder named by the
-        environment variable EPLURIBUS_DATA; without it `blog.rda` is downloaded from the public CRAN
-        mirror (7.5 kB, checked by its hash) and kept in the user's cache folder. This needs the extra
-        `studies`: ``pip install "epluribus[studies]"``.
+        environment variable EPLURIBUS_DATA; if it is not set, `blog.rda` is downloaded from the public
+        CRAN mirror (7.5 kB, checked by its hash) and kept in the user's cache folder. Reading `blog.rda`
+        needs the extra `studies`: ``pip install "epluribus[studies]"``.
 
     Returns
     -------
@@ -89,6 +91,7 @@ def load_french_blogs(data: str | Path | None = None) -> FrenchBlogs:
     place = Path(data)
     if place.is_file():
         return _from_rda(place)
+    # In a folder the plain tables come first: they need no optional package.
     edges, nodes = (place / name for name in _TABLES)
     if edges.is_file() and nodes.is_file():
         return _from_tables(edges, nodes)
@@ -101,6 +104,7 @@ def load_french_blogs(data: str | Path | None = None) -> FrenchBlogs:
 
 
 def _from_tables(edges: Path, nodes: Path) -> FrenchBlogs:
+    """The data from the two csv files."""
     pairs = np.loadtxt(edges, delimiter=",", skiprows=1, dtype=np.int64)
     # The name of a party may have a comma in it: only the first one separates.
     party = [line.split(",", 1)[1] for line in nodes.read_text("utf-8").splitlines()[1:]]
@@ -113,7 +117,8 @@ def _download() -> Path:
     name, cache = "mixer-blog.rda", pooch.os_cache("epluribus")
     try:
         path = pooch.retrieve(url=_URL, known_hash=f"sha256:{_SHA256}", fname=name, path=cache)
-    except Exception as error:  # whatever went wrong on the way, the way out is the same
+    # Whatever went wrong (no network, a proxy, a changed file), the way out is the same.
+    except Exception as error:
         raise ConnectionError(
             "The French blogs are not built in and could not be downloaded "
             f"({type(error).__name__}: {error}). "
@@ -125,8 +130,9 @@ def _download() -> Path:
 
 
 def _from_rda(path: Path) -> FrenchBlogs:
-    # A file that the user has is checked as one that is downloaded: R's format runs no code, but a
-    # changed file would change the study.
+    """The data from mixer's blog.rda, whose hash must be right."""
+    # A user's own file is checked like a downloaded one: R's format runs no code, but a changed file would
+    # change the study.
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != _SHA256:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The data, colored by cluster: one column, two, or every two of several."""
+"""The data, colored by cluster: one column, two columns, or every pair of columns."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from epluribus.plots._shared import check_axes, cluster_colors, get_axes, read_d
 _MARKERS = "os^Dvp>X<Ph"
 """Shapes of points: with eleven of them and seven safe colors, neighbors in the list differ in both."""
 _LISTED = 12
-"""Clusters up to which the legend of a histogram fits into it."""
+"""The largest number of clusters whose legend fits inside the Axes of a histogram."""
 _COLUMNS = 10
-"""Columns at most: beyond, panels are too small to read."""
+"""The largest number of columns of `pairs`: with more, the panels are too small to read."""
 
 
 def histogram(
@@ -41,8 +41,8 @@ def histogram(
     best : Estimate or array_like of shape (n_items,)
         The partition.
     bins : int, str or array_like, optional
-        Number of bars, or a rule or edges as `numpy.histogram_bin_edges` takes them. By default 15 to
-        60 bars, more for more items (Freedman and Diaconis).
+        Number of bars, the name of a rule, or the edges, as accepted by `numpy.histogram_bin_edges`.
+        By default 15 to 60 bars, more for more items (the rule of Freedman and Diaconis).
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -74,9 +74,8 @@ def histogram(
     y = data[:, 0]
     labels, names = read_partition(best, y.size)
     many = len(names) > _LISTED
-    ax = get_axes(
-        ax, (5.5 + 1.4 * many * -(-len(names) // 15), 3.6)
-    )  # room for columns of 15 names
+    # A legend beside the Axes has columns of 15 names, each 1.4 inches wide.
+    ax = get_axes(ax, (5.5 + 1.4 * many * -(-len(names) // 15), 3.6))
     # Clusters from left to right, so that the legend follows the axis; colors go with the names.
     order = np.argsort([y[labels == g].mean() for g in range(len(names))]).tolist()
     palette = cluster_colors(len(names))
@@ -85,9 +84,11 @@ def histogram(
     stack_bars(ax, y, labels, colors, bins=bin_edges(y, labels, bins), label=legend)
     for g, color in colors.items():
         own = y[labels == g]
+        # Across in units of the data, down in shares of the height: just below the axis at any scale.
         ax.plot(own, np.full(own.size, -0.02), "|", color=color, clip_on=False,
                 transform=ax.get_xaxis_transform(), markersize=7)  # fmt: skip
-    ax.tick_params(axis="x", pad=9)  # numbers below the ticks of the items
+    # The numbers of the axis move down, below the ticks of the items.
+    ax.tick_params(axis="x", pad=9)
     ax.set_ylabel("items")
     ax.spines[["top", "right"]].set_visible(False)
     if many:
@@ -100,14 +101,16 @@ def histogram(
 def bin_edges(values: FloatArray, labels: IntArray, bins: Any = None, most: int = 60) -> FloatArray:
     """Edges of the bars of a histogram: what NumPy makes of `bins`, by default 15 to `most` bars.
 
-    The default is the rule of Freedman & Diaconis (1981, doi:10.1007/BF01025868), 2 IQR / n^(1/3) wide,
-    for the distances to the medians of the clusters: clusters far apart would make bars too wide.
+    The default follows Freedman & Diaconis (1981, doi:10.1007/BF01025868), bars 2 IQR / n^(1/3) wide. The
+    interquartile range (IQR) is that of the deviations from the medians of the clusters: that of the
+    values themselves grows with the distance between clusters and would make the bars too wide.
     """
     if bins is None:
         medians = np.array([np.median(values[labels == g]) for g in range(labels.max() + 1)])
         quartiles = np.percentile(values - medians[labels], [25, 75])
         width = 2 * np.ptp(quartiles) / np.cbrt(values.size)
-        # 1e-300: equal values have no range to divide by.
+        # range / width bars, at most `most` and at least 15. If all values are equal, both widths are 0
+        # and 1e-300 keeps the division defined: 0 bars, raised to 15.
         bins = int(max(np.ceil(np.ptp(values) / max(width, np.ptp(values) / most, 1e-300)), 15))
     return np.asarray(np.histogram_bin_edges(values, bins))
 
@@ -173,15 +176,22 @@ def draw_points(
     size: float | None = None,
     font_size: float = 10,
 ) -> None:
-    """The clusters in `names` as points; a name that is not empty is written over one of its items."""
+    """The clusters in `names` as points; a name that is not empty is written over one of its items.
+
+    `data` has shape (n_items, 2), `names` maps the number of a cluster to its name, and `colors[g]` is the
+    color of cluster g. `size` is the area of a point in square points, by default smaller for more items.
+    """
+    # The total area of all points stays about the same, within what can be seen and told apart.
     area = size if size is not None else float(np.clip(6000 / len(data), 5, 36))
-    rim = 0.25 if area > 12 else 0.05  # a wide one would hide the color of a small point
+    # A wide rim would hide the color of a small point.
+    rim = 0.25 if area > 12 else 0.05
     for g in names:
         x, y = data[labels == g].T
         ax.scatter(x, y, s=area, color=colors[g], marker=_MARKERS[g % len(_MARKERS)],
                    edgecolors="#303030", linewidths=rim, zorder=2)  # fmt: skip
     named = {g: name for g, name in names.items() if name}
     for g, (x, y) in zip(named, place_over_items(ax, data, labels, list(named)), strict=True):
+        # The name stands just above its item; the halo keeps it legible over the points.
         ax.annotate(named[g], (x, y), (0, 0.7 * font_size), textcoords="offset points",
                     ha="center", va="center", fontsize=font_size, fontweight="bold",
                     path_effects=halo(2.5), zorder=4)  # fmt: skip
@@ -194,7 +204,7 @@ def pairs(
     names: Sequence[str] | None = None,
     axes: Any = None,
 ) -> Any:
-    """Every two columns as a scatter plot below the diagonal, each column as histograms on it.
+    """Every pair of columns as a scatter plot below the diagonal, each column as a histogram on it.
 
     Parameters
     ----------
@@ -228,11 +238,13 @@ def pairs(
         way_out = "Use epluribus.plots.histogram." if d == 1 else "Choose some of the columns."
         raise ValueError(f"'X' must have 2 to {_COLUMNS} columns; got {d}. {way_out}")
     if names is None:
+        # A pandas or polars frame knows the names of its columns.
         names = [str(name) for name in getattr(X, "columns", [f"x{j}" for j in range(d)])]
     if len(names) != d:
         raise ValueError(f"'names' must have one name for each of {d} columns; got {len(names)}.")
     axes = check_axes(axes, (d, d), (1.2 + 1.75 * d, 0.6 + 1.65 * d))
     colors = cluster_colors(k)
+    # Smaller points than in `scatter`: each panel has a fraction of its area.
     size = float(np.clip(2500 / len(data), 4, 16))
     for i, j in np.ndindex(d, d):
         ax = axes[i, j]
@@ -242,10 +254,12 @@ def pairs(
             edges = bin_edges(data[:, i], labels, most=25)
             stack_bars(ax, data[:, i], labels, dict(enumerate(colors)), bins=edges)
             ax.set_yticks([])
-        else:  # without names: the panels are small, and there is a legend
+        else:
+            # Without names: the panels are small, and the legend has them.
             draw_points(ax, data[:, [j, i]], labels, dict.fromkeys(range(k), ""), colors, size=size)
         ax.spines[["top", "right"]].set_visible(False)
-        # Names and numbers of the axes at the border of the figure only.
+        # Names and numbers only on the left and lower border of the figure: panels in a row or in a
+        # column show the same variable.
         if i == d - 1:
             ax.set_xlabel(names[j])
         else:
@@ -254,10 +268,12 @@ def pairs(
             ax.set_ylabel(names[i])
         elif j > 0:
             ax.tick_params(labelleft=False)
+    # One panel has a handle for every cluster; the points of the legend are as large as those of `scatter`.
     legend = axes[0, -1].legend(
         axes[1, 0].collections[:k], clusters, title="cluster", frameon=False, loc="upper right",
         fontsize=9, ncols=1 + (k - 1) // 8, markerscale=(36 / size) ** 0.5, borderaxespad=0.0,
         handletextpad=0.2, columnspacing=0.8,
     )  # fmt: skip
-    legend.set_in_layout(d == 2)  # with more columns the panels beside it are empty
+    # With three or more columns the panels beside the legend are empty, and it may reach into them.
+    legend.set_in_layout(d == 2)
     return axes

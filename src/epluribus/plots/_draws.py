@@ -1,4 +1,4 @@
-"""The draws beside the estimate: their numbers of clusters, and their losses one after the other."""
+"""The draws compared with the estimate: their numbers of clusters, and their losses in sequence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from epluribus.plots._shared import check_order, cluster_colors, get_axes
 from epluribus.uncertainty import n_clusters_posterior
 
 _WINDOW = 0.05
-"""Share of a chain that the running mean is taken over: long enough to smooth, short enough to follow."""
+"""Share of a chain over which the running mean is taken: enough to smooth, little enough to follow."""
 
 
 def n_clusters(
@@ -26,7 +26,7 @@ def n_clusters(
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
     best : Estimate or array_like of shape (n_items,), optional
-        Its number of clusters is marked.
+        A partition whose number of clusters is marked.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -51,6 +51,7 @@ def n_clusters(
     found = n_clusters_posterior(draws, best)
     values, marked = found.values, found.estimate
     ax = get_axes(ax)
+    # Blue bars, and an orange one for the number of clusters of the estimate.
     colors = ["#0072B2" if value != marked else "#E69F00" for value in values]
     ax.bar(values, found.probabilities, width=0.8, color=colors)
     if marked is not None:
@@ -58,6 +59,7 @@ def n_clusters(
         ax.axvline(marked, color="#E69F00", linestyle=":", linewidth=1.5)
         ax.annotate(f"estimate: {marked}", (marked, 1.0), xycoords=("data", "axes fraction"),
                     xytext=(4, -4), textcoords="offset points", va="top", color="#8a5a00")  # fmt: skip
+        # No draw may have as many clusters as the estimate: the line must still be inside the Axes.
         if marked not in values:
             ax.set_xlim(min(values[0], marked) - 0.6, max(values[-1], marked) + 0.6)
     if values.size <= 20:
@@ -72,10 +74,10 @@ def loss_trace(
 ) -> Any:
     """Loss of the estimate against each draw, with a running mean of each chain.
 
-    Chains stand side by side; in each the axis counts its own draws, from 0.
+    Chains are drawn side by side; the axis counts the draws of each chain from 0.
 
-    A trend means that the burn-in is too short, chains at different heights that they do not agree, and
-    a running mean that jumps between levels that there are several modes.
+    A trend means that the burn-in is too short. Chains at different heights do not agree with each other.
+    A running mean that jumps between levels is a sign of several modes.
 
     Parameters
     ----------
@@ -107,12 +109,14 @@ def loss_trace(
     """
     check_order("loss_trace(best, draws)", best, draws)
     labels, sample, chosen = read_best(best, draws, loss)
-    distinct = draw_losses(labels, sample, chosen)  # one for each distinct partition
+    # Equal draws have equal losses: one value is computed for each distinct partition.
+    distinct = draw_losses(labels, sample, chosen)
     mean = sample.mean(distinct)
     ax = get_axes(ax, (7.0, 3.2))
     begin = 0
     ticks: dict[int, str] = {}
     for chain, color in enumerate(cluster_colors(sample.n_chains)):
+        # `index` leads from each draw to its distinct partition, in the order of the draws.
         own = distinct[sample.index[sample.chains == chain]]
         x = np.arange(begin, begin + own.size)
         ax.plot(x, own, color=color, linewidth=0.5, alpha=0.4)
@@ -120,9 +124,11 @@ def loss_trace(
         if chain:
             ax.axvline(begin - 0.5, color="#b0b0b0", linewidth=0.8)
         if sample.n_chains > 1:
+            # With more than eight chains there is room for their numbers only.
             name = f"chain {chain}" if sample.n_chains <= 8 else str(chain)
             ax.text(x.mean(), 1.01, name, transform=ax.get_xaxis_transform(), ha="center",
                     va="bottom", fontsize=9)  # fmt: skip
+        # Places on the common axis, with the number of the draw within its chain.
         ticks |= {begin + at: str(at) for at in _ticks(own.size, sample.n_chains)}
         begin += own.size
     ax.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean {mean:.3g}")
@@ -136,7 +142,7 @@ def loss_trace(
 
 
 def _ticks(n_draws: int, n_chains: int) -> list[int]:
-    """Round numbers of draws, fewer for more chains, none near the next chain."""
+    """Round numbers of draws within a chain: fewer for more chains, none near the next chain."""
     from matplotlib.ticker import MaxNLocator
 
     room = max(8 // n_chains, 1)
@@ -147,8 +153,9 @@ def _ticks(n_draws: int, n_chains: int) -> list[int]:
 
 
 def _running_mean(values: FloatArray) -> FloatArray:
-    """Mean of the values around each, fewer at the ends."""
+    """Mean over a window around each value; at both ends the window is cut off, not padded."""
     half = int(_WINDOW * values.size / 2)
+    # A sum over a window is a difference of two cumulative sums: linear time for any width.
     total = np.concatenate([[0.0], np.cumsum(values)])
     at = np.arange(values.size)
     low, high = np.maximum(at - half, 0), np.minimum(at + half + 1, values.size)

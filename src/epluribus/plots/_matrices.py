@@ -25,9 +25,9 @@ from epluribus.plots._shared import (
 from epluribus.uncertainty import psm
 
 _SHOWN = 2000
-"""Items drawn at most: a picture has fewer dots than this."""
+"""The largest number of items drawn: a picture has fewer dots than this across."""
 _OPTIMAL = 300
-"""Items up to which the leaves of a tree are put in the best order, which takes cubic time."""
+"""The largest number of leaves of a tree that are put in the best order, which takes cubic time."""
 
 
 def similarity(
@@ -75,11 +75,13 @@ def similarity(
     if n > _SHOWN:
         keep = _some_of_each(labels)
         labels = labels[keep]
+        # Other items make other draws equal: the distinct ones are found anew, with the weights kept.
         sample = Draws(np.asarray(sample)[:, keep], weights=sample.draw_weights)
     matrix = psm(sample)
     clusters, order = _order(matrix, labels)
     ax = get_axes(ax, (6.2, 5.2), "compressed")
     size = labels.size
+    # Few cells are drawn with sharp edges; where cells are smaller than dots, they are averaged.
     image = ax.imshow(
         _fill_diagonal(matrix[np.ix_(order, order)], labels[order]), cmap="Blues", vmin=0, vmax=1,
         interpolation="nearest" if size <= 300 else "antialiased", extent=(0, size, size, 0),
@@ -102,8 +104,10 @@ def _some_of_each(labels: IntArray) -> IntArray:
 
 def _fill_diagonal(matrix: FloatArray, labels: IntArray) -> FloatArray:
     """On the diagonal the mean similarity with the neighbors in the cluster, 1 where there is none."""
+    # Similarity of each item with the next one, if that is in the same cluster.
     beside = np.where(labels[1:] == labels[:-1], matrix.diagonal(1), np.nan)
-    both = np.stack([np.append(np.nan, beside), np.append(beside, np.nan)])  # before, after
+    # Row 0: with the item before; row 1: with the item after. The first and the last have only one.
+    both = np.stack([np.append(np.nan, beside), np.append(beside, np.nan)])
     has = ~np.isnan(both)
     means = np.where(has, both, 0.0).sum(axis=0) / np.maximum(has.sum(axis=0), 1)
     np.fill_diagonal(matrix, np.where(has.any(axis=0), means, 1.0))
@@ -116,6 +120,7 @@ def _order(matrix: FloatArray, labels: IntArray) -> tuple[IntArray, IntArray]:
     average = (labels == np.arange(labels.max() + 1)[:, None]).astype(np.float64)
     average /= average.sum(axis=1, keepdims=True)
     clusters = _leaves(average @ matrix @ average.T)
+    # Items are sorted within their own clusters, so that clusters stay together.
     parts = []
     for g in clusters:
         items = np.flatnonzero(labels == g)
@@ -128,8 +133,10 @@ def _leaves(matrix: FloatArray) -> IntArray:
     from scipy.cluster.hierarchy import leaves_list, linkage
 
     n = len(matrix)
+    # Any order of one or two leaves is a good one, and linkage needs two.
     if n <= 2:
         return np.arange(n)
+    # The upper triangle row by row, the condensed form that SciPy takes.
     distances = 1.0 - matrix[np.triu_indices(n, 1)]
     # Rounding of a mean similarity may give a distance below 0, which linkage refuses.
     tree = linkage(np.maximum(distances, 0.0), "average", optimal_ordering=n <= _OPTIMAL)
@@ -185,13 +192,14 @@ def blocks(
             f"{across.size}); got shape {table.shape}."
         )
     ax = get_axes(ax, (5.5, 5.5))
+    # Stable: within a cluster, items keep their order.
     by_row, by_column = np.argsort(down, kind="stable"), np.argsort(across, kind="stable")
     # vmax 1.25 makes ones dark gray, so that the lines between clusters show.
     ax.imshow(
         table[np.ix_(by_row, by_column)], cmap="Greys", vmin=0, vmax=1.25, interpolation="nearest",
         aspect="equal" if columns is None else "auto", extent=(0, across.size, down.size, 0),
     )  # fmt: skip
-    row_edges, column_edges = (cluster_edges(np.bincount(one)) for one in (down, across))
+    row_edges, column_edges = (cluster_edges(np.bincount(labels)) for labels in (down, across))
     draw_cuts(ax, row_edges[1:-1], column_edges[1:-1], 0.6)
     name_left(ax, names, row_edges, cluster_colors(len(names)), font_size)
     ax.set(xlim=(0, across.size), ylim=(down.size, 0), xticks=[])

@@ -1,7 +1,7 @@
 """Names of clusters, written so that none covers another.
 
-Names along a side of the Axes stand beside their clusters, moved as little as needed to be some gap d
-apart. With a_i the middle of cluster i and x_i the place of its name, this is the least-squares problem
+Names along a side of the Axes stand beside their clusters, moved as little as needed to be at least a gap
+d apart. With a_i the middle of cluster i and x_i the place of its name, this is the least-squares problem
 
     minimize sum (x_i - a_i)^2   subject to   x_{i+1} - x_i >= d
 
@@ -30,11 +30,13 @@ _LETTER = 0.62
 def spread(places: ArrayLike, gap: float, low: float = -np.inf, high: float = np.inf) -> FloatArray:
     """Ascending places moved as little as needed to be `gap` apart (least squares).
 
-    They stay between `low` and `high`, nearer to each other than `gap` where there is no room.
+    They stay between `low` and `high`, nearer to each other than `gap` where there is no room. For
+    example, the places 0, 1 and 10 with a gap of 3 become -1, 2 and 10: the first two share the move.
     """
     from scipy.optimize import isotonic_regression
 
     wanted = np.asarray(places, dtype=np.float64)
+    # The widest gap at which all of them fit between the bounds.
     gap = min(gap, max(high - low, 0.0) / max(wanted.size - 1, 1))
     offset = gap * np.arange(wanted.size)
     pooled = isotonic_regression(wanted - offset).x
@@ -49,6 +51,7 @@ def place_along(
 
     They stay within the axis; where there is no room for all of them they are written smaller.
     """
+    # At most the size at which one line per name fills the axis.
     font_size = min(font_size, points / (_LINE * middle.size))
     gap = _LINE * font_size * total / points
     return spread(middle, gap, gap / 2, total - gap / 2), font_size
@@ -59,6 +62,7 @@ def _outside(ax: Any, side: str, points: float) -> Any:
     from matplotlib.transforms import ScaledTranslation
 
     left = side == "left"
+    # Along the side in units of the data; across, 0 is the border, moved out by a fixed distance.
     along = ax.get_yaxis_transform() if left else ax.get_xaxis_transform()
     x, y = (-points / 72, 0.0) if left else (0.0, -points / 72)
     return along + ScaledTranslation(x, y, ax.figure.dpi_scale_trans)
@@ -68,6 +72,7 @@ def name_left(
     ax: Any, names: Sequence[str], edges: IntArray, colors: Sequence[Any], font_size: float
 ) -> None:
     """A strip of colors to the left of the rows, and the names of the clusters beside it."""
+    # From the Axes outwards: the strip of colors, the near end of the line, the name.
     strip, line, text = (_outside(ax, "left", points) for points in (9, 14, 19))
     for color, low, high in zip(colors, edges[:-1], edges[1:], strict=True):
         ax.plot([0, 0], [low, high], transform=strip, color=color, linewidth=9, clip_on=False,
@@ -84,14 +89,16 @@ def name_left(
 def name_below(
     ax: Any, names: Sequence[str], edges: IntArray, colors: Sequence[Any], font_size: float
 ) -> float:
-    """Names of the clusters, on their colors, below the axis; how many points down they reach.
+    """Names of the clusters, on their colors, below the axis; returns how many points down they reach.
 
-    They stand upright where there is no room to write them side by side.
+    They are turned by 90 degrees where there is no room to write them side by side.
     """
     n, points = int(edges[-1]), size_in_points(ax)[0]
     middle = (edges[:-1] + edges[1:]) / 2
-    width = _LETTER * max(map(len, names))  # of the longest name, in font sizes
-    room = points / len(names) / (width + 0.4)  # the font size at which all fit
+    # In font sizes: the width of the longest name, and 0.4 between two names.
+    width = _LETTER * max(map(len, names))
+    # The font size at which all names fit side by side; if it is too small, they are turned.
+    room = points / len(names) / (width + 0.4)
     upright = room < 0.75 * font_size
     if upright:
         # Boxes around the names: a little more room than plain lines of text need.
@@ -147,8 +154,11 @@ def place_over_items(
     # The largest cluster chooses first.
     for g in sorted(clusters, key=lambda g: -int((labels == g).sum())):
         own = data[labels == g]
+        # From the most central item outwards, by the distance |x| + |y| from the median.
         own = own[np.abs(own - np.median(own, axis=0)).sum(axis=1).argsort(kind="stable")]
         taken = np.array([*places.values()]).reshape(-1, 2)
+        # An item is free if it is far enough, across or down, from every name placed so far.
         free = (np.abs(own[:, None] - taken) > room).any(axis=2).all(axis=1)
-        places[g] = own[int(free.argmax())]  # the most central where none is free
+        # The first free item; where none is free, argmax gives 0, the most central one.
+        places[g] = own[int(free.argmax())]
     return [places[g] for g in clusters]

@@ -21,13 +21,13 @@ from epluribus.plots._shared import (
 )
 
 _RADIUS = 0.0125
-"""Of a node, as a share of the side of the picture: room for a number of two digits."""
+"""Radius of a node as a share of the side of the picture: room for a number of two digits."""
 _WRITTEN = 300
-"""Nodes up to which the name of the cluster is written on each; beyond, nodes shrink."""
+"""The most nodes that carry the name of their cluster; with more, nodes shrink."""
 _ARROWS = 200
-"""Nodes up to which the direction of links is shown."""
+"""The most nodes with which the direction of links is shown."""
 _NAMED = 60
-"""Nodes up to which each may have its own name beside it."""
+"""The most nodes that may have their own names beside them."""
 
 
 def network(
@@ -42,8 +42,8 @@ def network(
     """A network whose nodes have the color and the name of their cluster.
 
     With more than 300 nodes, or with names of more than three letters, the name of a cluster is written
-    only once, in its middle. Links of directed networks have arrowheads up to 200 nodes; beyond, their
-    direction is not shown.
+    only once, in its middle. Links of directed networks have arrowheads if there are at most 200 nodes;
+    with more, their direction is not shown.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def network(
     labels : Estimate or array_like of shape (n_nodes,)
         Cluster of each node. Colors are given in the order of the labels.
     pos : array_like of shape (n_nodes, 2) or dict of node to place, optional
-        Where the nodes are, as the layouts of networkx return it. By default linked nodes and those
-        of a cluster are drawn together.
+        Places of the nodes, as the layouts of networkx return them. By default linked nodes, and the
+        nodes of a cluster, are placed near each other.
     names : bool or sequence of n_nodes names, default False
         Names of the nodes, written beside them, for at most 60 nodes; True takes those of the graph
         or of the estimate, or else numbers.
@@ -87,10 +87,13 @@ def network(
     edges = np.argwhere(np.triu(matrix | matrix.T, 1))  # each link once, whatever its direction
     radius = _radius(n)
     if pos is None:
+        # 15% larger than drawn, so that a gap is left between nodes.
         place = force_layout(edges, group, radius=1.15 * radius, seed=seed)
     else:
+        # Not stretched: places that a user gives keep their proportions.
         place = unit_square(_read_places(pos, nodes), stretch=False)
     ax = get_axes(ax, (8.0, 8.0))
+    # A little more than the unit square: nodes at its border are drawn whole.
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
     ax.set_axis_off()
     colors = cluster_colors(len(clusters))
@@ -98,19 +101,23 @@ def network(
     if n <= _ARROWS and (matrix != matrix.T).any():
         _draw_arrowheads(ax, place, np.argwhere(matrix), group, colors, radius)
     _draw_nodes(ax, place, group, colors, radius)
-    # In points, the side of the square once its figure is laid out, which fills a quarter more.
+    # The side of the square in points. A new figure is laid out only when it is drawn, and then fills a
+    # quarter more.
     side = 1.25 * min(size_in_points(ax))
+    # Short names on the nodes themselves, long ones once per cluster.
     if n <= _WRITTEN and max(map(len, clusters)) <= 3:
         for at, g in zip(place, group, strict=True):
             ax.text(*at, clusters[g], ha="center", va="center", zorder=4,
                     color=text_color(colors[g]), fontsize=0.95 * radius * side)  # fmt: skip
     else:
-        above = np.array([0.0, 2.2 * radius if n <= _WRITTEN else 0.0])  # clear of few large nodes
+        # Above the node where nodes are few and large, on it where they are small.
+        above = np.array([0.0, 2.2 * radius if n <= _WRITTEN else 0.0])
         places = place_over_items(ax, place + above, group, range(len(clusters)))
         for at, cluster in zip(places, clusters, strict=True):
             ax.text(*at, cluster, ha="center", va="center", fontsize=12, fontweight="bold",
                     path_effects=halo(3), zorder=6)  # fmt: skip
-    for (x, y), name in zip(place, written, strict=False):  # no names where none were asked for
+    # Not strict: `written` is empty if no names were asked for.
+    for (x, y), name in zip(place, written, strict=False):
         ax.annotate(name, (x + radius, y), (1, 0), textcoords="offset points", va="center",
                     fontsize=7, zorder=5)  # fmt: skip
     return ax
@@ -160,8 +167,10 @@ def _draw_links(
     from matplotlib.collections import LineCollection
 
     inside = group[edges[:, 0]] == group[edges[:, 1]]
+    # Full strength up to 3000 links, then weaker by the root of their number.
     faint = float(np.clip((3000 / max(len(edges), 1)) ** 0.5, 0.25, 1.0))
     shades = [colors[g] for g in group[edges[inside, 0]]]
+    # Links between clusters are drawn first: those within a cluster lie above them.
     for own, color, width, alpha in (
         (edges[~inside], "#808080", 0.35, 0.3),
         (edges[inside], shades, 0.5, 0.55),
@@ -178,9 +187,11 @@ def _draw_arrowheads(
 
     edges = edges[edges[:, 0] != edges[:, 1]]  # a link of a node to itself has no direction
     tail, head = place[edges[:, 0]], place[edges[:, 1]]
+    # Unit vectors from tail to head; nodes at one place have no direction and get 0.
     along = (head - tail) / np.maximum(np.linalg.norm(head - tail, axis=1, keepdims=True), 1e-9)
     across = along[:, ::-1] * [-1, 1]  # at a right angle
-    tip, back = head - radius * along, head - 1.75 * radius * along  # 0.75 radius long
+    # The tip is on the rim of the node; the triangle is 0.75 radius long and 0.6 radius wide.
+    tip, back = head - radius * along, head - 1.75 * radius * along
     shades = [colors[group[i]] if group[i] == group[j] else "#808080" for i, j in edges]
     corners = np.stack([tip, back + 0.3 * radius * across, back - 0.3 * radius * across], axis=1)
     heads = PolyCollection(list(corners), facecolors=shades, linewidths=0, alpha=0.8, zorder=2)
@@ -189,6 +200,7 @@ def _draw_arrowheads(
 
 def _radius(n: int) -> float:
     """Radius of a node: larger for few nodes, to be read in a small panel, smaller for many."""
+    # Power 0.75: the area covered by all nodes, n r^2, shrinks as their number grows.
     if n > _WRITTEN:
         return _RADIUS * float((_WRITTEN / n) ** 0.75)
     return _RADIUS * min(1.8, max(1.0, float((200 / n) ** 0.35)))

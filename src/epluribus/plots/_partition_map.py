@@ -1,7 +1,7 @@
-"""A map of the draws themselves: near each other where their loss is small.
+"""A map of the draws: two of them are near each other where the loss between them is small.
 
-Classical scaling: with D the matrix of losses and C = I - 1/n the centering matrix, the places are the
-first two eigenvectors of -C D^2 C / 2 (squares taken entry by entry), times the roots of their
+Classical scaling: with D the n x n matrix of losses and C = I - 11'/n the centering matrix, the places are
+the first two eigenvectors of -C D^2 C / 2 (squares taken entry by entry), times the square roots of their
 eigenvalues.
 
 Torgerson, W. S. (1952). Multidimensional scaling: I. Theory and method. Psychometrika 17, 401-419.
@@ -25,7 +25,7 @@ from epluribus.plots._shared import check_order, cluster_colors, even_steps, get
 from epluribus.uncertainty import Modes
 
 _SHOWN = 400
-"""Draws shown at most: the losses between all of them are computed."""
+"""The largest number of draws shown: the losses between all pairs of them are computed."""
 
 
 def partition_map(
@@ -39,8 +39,8 @@ def partition_map(
     """Draws as points whose distances are, as well as the plane allows, the losses between them.
 
     Larger points are partitions drawn more often. Colors stand for the nearest mode or, without modes,
-    for the number of clusters. The axes say how much of the spread they show. A few draws far from all
-    others would leave the picture empty: they stand at its border, with a ring.
+    for the number of clusters. The labels of the axes say how much of the spread each axis shows. Draws far
+    from all others, which would shrink the rest to a dot, are moved to the border and marked with a ring.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def partition_map(
     best : Estimate or array_like of shape (n_items,)
         The partition, shown as a star.
     modes : Modes or array_like of shape (n_modes, n_items), optional
-        What `epluribus.modes` found, shown as numbered discs.
+        The modes that `epluribus.modes` found, shown as numbered discs.
     loss : str or Loss, optional
         By default the loss that `best` was made for, "vi" for plain labels.
     ax : matplotlib Axes, optional
@@ -73,6 +73,7 @@ def partition_map(
     labels, sample, chosen = read_best(best, draws, loss)
     found = [] if modes is None else list(modes.labels if isinstance(modes, Modes) else modes)  # type: ignore[arg-type]
     marked = [labels, *(as_labels(mode, sample.n_items, "modes") for mode in found)]
+    # Draws, not distinct partitions, are thinned: frequent partitions stay frequent.
     if sample.n_distinct > _SHOWN:
         sample = sample[even_steps(sample.n_draws, _SHOWN)]
     n = sample.n_distinct
@@ -81,8 +82,10 @@ def partition_map(
     places, explained = _scale(distances)
     draws_at, far = _bring_near(places[:n], places[n:])
     ax = get_axes(ax, (5.6, 4.4))
-    size = 14 + 900 * np.sqrt(sample.shares / n)  # the area grows with the root of the share
+    # The area grows with the root of the share: otherwise one frequent partition would cover the others.
+    size = 14 + 900 * np.sqrt(sample.shares / n)
     if found:
+        # By the losses themselves, not by the places in the plane, which distort them.
         nearest = distances[:n, n + 1 :].argmin(axis=1)
         _draw_by_mode(ax, draws_at, size, nearest, places[n + 1 :])
     else:
@@ -94,6 +97,7 @@ def partition_map(
     # The star is larger than the disc of a mode, which may lie on it.
     ax.scatter(*places[n], s=900 if found else 260, marker="*", color="black", edgecolors="white",
                linewidths=1.2, zorder=3, label="estimate")  # fmt: skip
+    # One unit of loss is as long across as up: distances can be read in any direction.
     ax.set_aspect("equal", adjustable="datalim")
     ax.locator_params(nbins=7)
     ax.set_xlabel(f"first direction: {100 * explained[0]:.0f} % of the spread ({chosen.name})")
@@ -101,18 +105,19 @@ def partition_map(
     ax.spines[["top", "right"]].set_visible(False)
     legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=6,
                        borderaxespad=0.2, handletextpad=0.2, columnspacing=1.0)  # fmt: skip
-    for handle in legend.legend_handles:  # the last is the star
+    # Points in the legend have one size each, whatever the draws have; the last one is the star.
+    for handle in legend.legend_handles:
         handle.set(sizes=[160 if handle is legend.legend_handles[-1] else 80], alpha=1.0)
     return ax
 
 
 def _bring_near(places: FloatArray, marked: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Places with those far outside of the middle 98 % moved to the border, and which these are.
+    """Places, with those far outside the middle 98% moved to the border, and which ones were moved.
 
-    What is `marked` is always inside.
+    The places in `marked`, those of the estimate and the modes, are always inside the border.
     """
     low, high = np.percentile(places, [1, 99], axis=0)
-    # Half as much again on each side; a tenth of the longer side if all are on a line.
+    # Half of the range is added on each side, at least a tenth of the longer range if all are on a line.
     reach = np.maximum(high - low, 0.1 * (high - low).max())
     low = np.minimum(low - 0.5 * reach, marked.min(axis=0))
     high = np.maximum(high + 0.5 * reach, marked.max(axis=0))
@@ -129,6 +134,7 @@ def _draw_by_mode(
         own = nearest == mode
         ax.scatter(*places[own].T, s=size[own], color=color, alpha=0.45, linewidths=0, zorder=2,
                    label=f"mode {mode}")  # fmt: skip
+    # After all draws, so that no draw covers a mode.
     for mode, ((x, y), color) in enumerate(zip(modes_at, colors, strict=True)):
         ax.scatter(x, y, s=170, color=color, edgecolors="black", linewidths=1, zorder=4)
         ax.text(x, y, str(mode), ha="center", va="center_baseline", fontsize=10,
@@ -150,17 +156,18 @@ def _draw_by_n_clusters(ax: Any, places: FloatArray, size: FloatArray, clusters:
 
 def _distances(rows: IntArray, loss: Loss) -> FloatArray:
     """Losses between all rows; for a loss with unequal costs, the mean of both directions."""
+    # Items by rows, partitions by columns, in the smallest type of integer: as the kernels read them.
     table = np.ascontiguousarray(rows.T.astype(np.min_scalar_type(int(rows.max()))))
     matrix = np.array([loss_values(row, table, loss) for row in rows])
     return np.asarray((matrix + matrix.T) / 2)
 
 
 def _scale(distances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Places in the plane, and the share of the positive eigenvalues of each axis."""
+    """Places in the plane, and the share of each axis in the sum of the positive eigenvalues."""
     n = len(distances)
     center = np.eye(n) - 1.0 / n
     values, vectors = np.linalg.eigh(-0.5 * center @ distances**2 @ center)
-    # Largest first. Losses are not distances in a plane: some eigenvalues may be negative.
+    # Largest first. Losses are not Euclidean distances: some eigenvalues may be negative.
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     two = vectors[:, :2] * np.sqrt(values[:2])
     # The sign of an eigenvector is arbitrary: the first point is made to be left and low.

@@ -1,4 +1,8 @@
-"""What the figures share: Axes and colors, and how partitions, data and networks are read."""
+"""Common to all plots: Axes, colors, and the reading of partitions, data and networks.
+
+Every function that draws a partition takes its colors from `cluster_colors` and its names from
+`read_partition`, so that a cluster looks the same in all pictures.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +64,7 @@ def check_axes(
 ) -> Any:
     """The given Axes as an array of this shape, or those of a new figure."""
     if axes is None:
+        # A flat shape is one row of panels.
         rows, columns = shape if len(shape) == 2 else (1, *shape)
         figure = import_pyplot().figure(figsize=figsize, layout=layout)
         return figure.subplots(rows, columns, squeeze=False).reshape(shape)
@@ -80,6 +85,7 @@ def new_figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    # Made without pyplot, which keeps every figure open until it is closed.
     figure = Figure(figsize=figsize, layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.subplots(n_rows, n_columns)
@@ -101,13 +107,15 @@ def draw_cuts(ax: Any, rows: IntArray, columns: IntArray, width: float = 0.7) ->
 
 
 def cluster_colors(k: int) -> list[Any]:
-    """Colors that can be told apart, up to thirty; beyond, hues go on by the golden angle."""
+    """Colors for k clusters, all easy to distinguish if there are at most thirty."""
+    # The shortest list that is long enough: with fewer colors they differ more.
     for colors in (_OKABE_ITO, _TWENTY, _THIRTY):
         if k <= len(colors):
             return list(colors[:k])
     import colorsys
 
-    # 0.381966 of the circle: no hue comes near an earlier one. Three levels of lightness in turn.
+    # The golden angle, 0.381966 of the circle: each new hue falls into one of the widest gaps. The three
+    # levels of lightness take turns.
     more = [
         colorsys.hls_to_rgb(0.381966 * i % 1.0, (0.42, 0.62, 0.3)[i % 3], 0.65)
         for i in range(len(_THIRTY), k)
@@ -121,12 +129,17 @@ def cluster_colors(k: int) -> list[Any]:
 def read_partition(
     best: Estimate | LabelsLike, n_items: int | None = None, argument: str = "best"
 ) -> tuple[IntArray, list[str]]:
-    """Clusters 0, 1, ... in the order of the user's labels, and these labels as text."""
+    """Clusters 0, 1, ... in the order of the user's labels, and these labels as text.
+
+    For example, the labels ["b", "a", "b"] give the clusters [1, 0, 1] and the names ["a", "b"].
+    """
+    # Numbers in order of first appearance; the order of the user's labels comes below.
     given = best.labels if isinstance(best, Estimate) else best
     codes = as_labels(given, n_items, argument)
     raw = np.asarray(given)
     if isinstance(raw.flat[0], Mapping | Set):  # clusters given as sets of items have no names
         raw = codes
+    # The label of each cluster, read at its first item, and the order of these labels.
     own = raw.ravel()[np.unique(codes, return_index=True)[1]]
     order = np.argsort(own, kind="stable")
     # Integers that came as floats are written without their ".0".
@@ -135,7 +148,12 @@ def read_partition(
 
 
 def check_order(call: str, best: Any, draws: Any) -> None:
-    """Refuse an estimate and draws in the wrong order; `call` shows the right one, as in the message."""
+    """Refuse an estimate and draws given in the wrong order.
+
+    `call` is the right call, such as "n_clusters(draws, best)"; the message shows it and says which argument
+    comes first.
+    """
+    # Plain arrays may be either, and their shapes are checked later.
     if isinstance(draws, Estimate) or isinstance(best, Draws):
         plot, _, arguments = call.partition("(")
         first, second = "estimate", "draws"
@@ -145,12 +163,12 @@ def check_order(call: str, best: Any, draws: Any) -> None:
 
 
 def cluster_edges(sizes: IntArray) -> IntArray:
-    """Where clusters of these sizes, side by side, begin and end."""
+    """Where clusters of these sizes, side by side, begin and end: sizes 2 and 3 give 0, 2, 5."""
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def even_steps(n: int, most: int) -> IntArray:
-    """At most this many of the numbers 0 to n - 1, evenly spaced: all of them if there are fewer."""
+    """At most `most` of the numbers 0 to n - 1, evenly spaced: all of them if n is not larger."""
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
 
 
@@ -176,9 +194,10 @@ def read_data(values: ArrayLike, n_items: int | None = None, argument: str = "X"
 
 
 def as_matrix(network: Any) -> Any:
-    """An array, from one, from a sparse matrix, or from a networkx graph: 1 where there is an edge."""
+    """The matrix of a network given as an array, a sparse matrix, or a networkx graph (1 for an edge)."""
     if hasattr(network, "toarray"):
         return network.toarray()
+    # Asked by attributes, so that networkx is imported only for a graph.
     if hasattr(network, "is_directed") and hasattr(network, "edges"):
         networkx = need("networkx", "networks", "A graph")
         # Without a weight each edge counts 1; parallel edges of a multigraph add up.

@@ -12,7 +12,7 @@ from epluribus.plots._names import place_along
 from epluribus.plots._shared import cluster_colors, get_axes, read_partition, size_in_points
 
 _GAP = 0.25
-"""Part of the height left between clusters, all gaps together."""
+"""Share of the height that is left between clusters, all gaps together."""
 _BAR = 0.035
 """Width of the bars, as a share of the distance between them."""
 _LETTER = 0.065
@@ -27,6 +27,7 @@ def _count_shared(
         raise ValueError(f"'titles' must be two words; got {titles!r}.")
     rows, row_names = read_partition(a, argument="a")
     columns, column_names = read_partition(b, rows.size, "b")
+    # `add.at` adds 1 for every item, also where several items have the same cell.
     table = np.zeros((len(row_names), len(column_names)), dtype=np.int64)
     np.add.at(table, (rows, columns), 1)
     return table, row_names, column_names
@@ -73,6 +74,7 @@ def alluvial(
     rows, columns = _orders(table)
     table = table[np.ix_(rows, columns)]
     ax = get_axes(ax, (5.5, float(np.clip(0.6 + 0.2 * max(table.shape), 5.0, 12.0))))
+    # A cluster keeps its color, wherever the order puts it; the right-hand side is gray.
     palette = cluster_colors(len(rows))
     colors = [palette[g] for g in rows]
     _draw_bands(ax, table, colors)
@@ -87,11 +89,13 @@ def alluvial(
 
 
 def _orders(table: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows and columns so that few bands cross: each at the mean place of what it shares."""
+    """An order of rows and columns in which few bands cross (the barycenter heuristic).
+
+    Each cluster is placed by the mean place of the items it shares with the other side.
+    """
     rows, columns = np.arange(len(table)), np.arange(table.shape[1])
-    for _ in range(
-        10
-    ):  # columns by the places of the rows, and the other way round: it settles soon
+    # Columns by the places of the rows, then rows by those of the columns; ten rounds are enough to settle.
+    for _ in range(10):
         place = _middles(table.sum(axis=1), rows)
         columns = np.argsort(place @ table / table.sum(axis=0), kind="stable")
         place = _middles(table.sum(axis=0), columns)
@@ -100,7 +104,7 @@ def _orders(table: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _middles(sizes: IntArray, order: IntArray) -> FloatArray:
-    """Middle of each bar when they are stacked in this order."""
+    """Middle of each bar, in items, when the bars are stacked in this order without gaps."""
     place = np.empty(sizes.size)
     place[order] = np.cumsum(sizes[order]) - sizes[order] / 2
     return place
@@ -109,8 +113,10 @@ def _middles(sizes: IntArray, order: IntArray) -> FloatArray:
 def _tops(sizes: IntArray) -> FloatArray:
     """Where each bar begins, in a picture of height 1."""
     k = sizes.size
+    # The gaps share `_GAP`, but none is wider than 0.04 of the height.
     gap = min(0.04, _GAP / max(k - 1, 1))
-    begin = (_GAP - gap * (k - 1)) / 2  # few bars need less than all of the gap: they are centered
+    # A few bars leave a part of `_GAP` unused: they are centered.
+    begin = (_GAP - gap * (k - 1)) / 2
     before = np.cumsum(sizes) - sizes
     return np.asarray(begin + before * ((1 - _GAP) / sizes.sum()) + gap * np.arange(k))
 
@@ -118,9 +124,11 @@ def _tops(sizes: IntArray) -> FloatArray:
 def _draw_bands(ax: Any, table: IntArray, colors: list[Any]) -> None:
     """A band for every two clusters that share items."""
     x = np.linspace(0, 1, 60)
-    bend = x**3 * (10 - 15 * x + 6 * x**2)  # from 0 to 1, flat at both ends
+    # The smooth step 6 x^5 - 15 x^4 + 10 x^3 rises from 0 to 1 and is flat at both ends.
+    bend = x**3 * (10 - 15 * x + 6 * x**2)
     out, into = _tops(table.sum(axis=1)), _tops(table.sum(axis=0))
     for g, h in np.argwhere(table):
+        # Bars and bands have the same scale: the bands of a cluster fill its bar.
         height = table[g, h] * (1 - _GAP) / table.sum()
         upper = out[g] + bend * (into[h] - out[g])
         ax.fill_between(x, upper, upper + height, color=colors[g], alpha=0.55, linewidth=0)
@@ -138,7 +146,8 @@ def _draw_bars(
     middle = tops + heights / 2
     places, font_size = place_along(middle, 1.0, size_in_points(ax)[1], font_size)
     side, align = (-1, "right") if x == 0 else (1, "left")
-    ends = x + side * _BAR * np.array([0.6, 1.4])  # of the line from the bar to its name
+    # Both ends of the line that leads from a bar to its name.
+    ends = x + side * _BAR * np.array([0.6, 1.4])
     for name, size, place, where in zip(names, sizes, middle, places, strict=True):
         ax.plot(ends, [place, where], color="#808080", linewidth=0.5, clip_on=False)
         ax.text(x + side * 1.6 * _BAR, where, f"{name} ({size:,})", fontsize=font_size, ha=align,
@@ -152,7 +161,7 @@ def contingency(
     titles: tuple[str, str] = ("a", "b"),
     ax: Any = None,
 ) -> Any:
-    """Number of items in each cluster of `a` (rows) and of `b` (columns), darker for more of the row.
+    """Number of items in each cluster of `a` (rows) and `b` (columns); a darker cell has more of its row.
 
     Columns are put in an order in which the largest counts lie near the diagonal; a cell without items
     is left empty.
@@ -189,11 +198,13 @@ def contingency(
     table, column_names = table[:, order], [column_names[h] for h in order]
     n_rows, n_columns = table.shape
     cell = float(np.clip(9.0 / max(n_rows, n_columns), 0.26, 0.6))  # inches
+    # Names of more than 12 letters per inch of their cell would run into each other.
     turned = max(map(len, column_names)) > 12 * cell
     # Room for names: those of rows are left of the table, turned ones of columns below it.
     left = min(_LETTER * max(map(len, row_names)), 4.0)
     below = min(_LETTER * max(map(len, column_names)), 4.0) if turned else 0.15
     ax = get_axes(ax, (1.6 + left + cell * n_columns, 0.7 + below + max(cell * n_rows, 1.6)))
+    # Shares of the rows, so that small clusters show as well as large ones.
     share = table / table.sum(axis=1, keepdims=True)
     image = ax.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     digits = len(str(int(table.max())))

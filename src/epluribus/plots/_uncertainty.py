@@ -27,17 +27,17 @@ from epluribus.plots._shared import (
 from epluribus.uncertainty import CredibleBall, align, items
 
 _SHOWN = 1000
-"""Items drawn at most where pairs of items are shown."""
+"""The largest number of items drawn where pairs of items are shown."""
 
 
 def certainty(
     best: Estimate | LabelsLike, draws: DrawsLike, *, font_size: float = 8, ax: Any = None
 ) -> Any:
-    """Mean probability of each item to be with the others of its cluster, and with its second choice.
+    """Mean probability that each item is with the others of its cluster, and with its second choice.
 
-    Clusters stand side by side, the surest first; within each the surest item comes first. A dot is
-    the probability of the item's runner-up: where it comes near the end of the bar, the item could as
-    well be in the other cluster.
+    Clusters are drawn side by side, the most certain first, and so are the items within each. A dot is the
+    probability of the item's runner-up: where it comes near the end of the bar, the item could just as well
+    be in the other cluster.
 
     Parameters
     ----------
@@ -81,10 +81,12 @@ def certainty(
     palette = cluster_colors(k)
     colors = [palette[g] for g in clusters]
     for color, low, high in zip(colors, edges[:-1], edges[1:], strict=True):
+        # One outline per cluster instead of one bar per item: quick with thousands of items.
         ax.stairs(table.support[order[low:high]], np.arange(low, high + 1), fill=True, color=color,
                   linewidth=0)  # fmt: skip
     for edge in edges[1:-1]:
         ax.axvline(edge, color="white", linewidth=0.8 if k <= 12 else 0.3)
+    # With a single cluster there is no second choice.
     if k > 1:
         # As wide as a bar where bars are wide enough; the white rim shows dots on dark bars.
         size = float(np.clip(2.4 * size_in_points(ax)[0] / n, 2.5, 6.0))
@@ -94,6 +96,7 @@ def certainty(
         ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1,
                   handletextpad=0.1, markerscale=8 / size)  # fmt: skip
     ax.set(xlim=(0, n), ylim=(0, 1), xticks=[], ylabel="probability with its cluster")
+    # The title of the axis goes below the names, however far down they reach.
     depth = name_below(ax, [names[g] for g in clusters], edges, colors, font_size)
     ax.set_xlabel("items by cluster", labelpad=depth)
     ax.spines[["top", "right"]].set_visible(False)
@@ -110,7 +113,7 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     Parameters
     ----------
     ball : CredibleBall
-        From `epluribus.credible_ball`. Of several bounds equally far, the first is shown.
+        From `epluribus.credible_ball`. If several bounds are equally far away, the first is shown.
     X : array_like of shape (n_items,) or (n_items, n_columns), optional
         The data: one column is shown as a histogram with a legend, two as points, more by their first two
         principal components.
@@ -146,6 +149,7 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     # Clusters get the number of the cluster of the estimate that they match, and so its color.
     matched = align([labels for labels, _ in bounds.values()], ball.labels).labels.astype(np.int64)
     colors = cluster_colors(int(matched.max()) + 1)
+    # Squares of pairs are packed tightly ("compressed"); data fill the panels.
     axes = check_axes(axes, (4,), (11.0, 3.3), "constrained" if columns else "compressed")
     if data is not None and columns > 2:
         data = _principal(data)
@@ -154,6 +158,7 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
         if data is None:
             _draw_pairs(ax, labels, ball.labels)
         elif columns == 1:
+            # The same bars in all four panels: those of the estimate.
             edges = bin_edges(data[:, 0], ball.labels)
             stack_bars(ax, data[:, 0], labels, {g: colors[g] for g in clusters}, bins=edges)
         else:
@@ -162,6 +167,7 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
         apart = "" if distance is None else f", {ball.loss.name} {distance:.3g}"
         ax.set_title(f"{name}\n{count(int(labels.max()) + 1, 'cluster')}{apart}", fontsize=10)
         ax.spines[["top", "right"]].set_visible(data is None)
+        # One scale for all panels, written on the first only.
         if columns and ax is not axes[0]:
             ax.sharey(axes[0])
             ax.tick_params(labelleft=False)
@@ -177,7 +183,7 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
 
 
 def _draw_pairs(ax: Any, labels: IntArray, reference: IntArray) -> None:
-    """Which items are together, in the order of the reference and of the bound within it."""
+    """Which items are together, sorted by the reference and, within its clusters, by the bound."""
     order = np.lexsort((labels, reference))
     order = order[even_steps(order.size, _SHOWN)]
     shown, n = labels[order], order.size
@@ -190,6 +196,7 @@ def _draw_pairs(ax: Any, labels: IntArray, reference: IntArray) -> None:
 
 
 def _principal(data: FloatArray) -> FloatArray:
-    """First two principal components of the columns, which are not scaled."""
+    """Scores of shape (n_items, 2) on the first two principal components of the unscaled columns."""
+    # The rows of V' in the singular value decomposition of the centered data are the components.
     centered = data - data.mean(axis=0)
     return np.asarray(centered @ np.linalg.svd(centered, full_matrices=False)[2][:2].T)

@@ -5,7 +5,16 @@
 >>> study.write("epluribus-galaxies")  # doctest: +SKIP
 
 Each study samples its posterior with several chains, finds the optimal partitions in every way the paper
-reports (and some more), and sets each fact that the paper states beside the one found here.
+reports (and some more), and puts each fact that the paper states beside the one found here.
+
+The modules: `facts` holds what the paper states, `analysis` the steps that all studies share, `tables` the
+tables and sentences made of both, `study` the result and its files. Each application has its own module,
+with its model, its pictures and its notes.
+
+References
+----------
+Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
+Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
 """
 
 from __future__ import annotations
@@ -26,7 +35,7 @@ __all__ = ["STUDIES", "Study", "blogs", "congress", "galaxies", "reproduce"]
 STUDIES: dict[str, Callable[..., Study]] = {
     study.__name__: study for study in (galaxies, congress, blogs)
 }
-"""The studies by name."""
+"""The functions by name, those with built-in data first."""
 
 
 def reproduce(
@@ -44,13 +53,13 @@ def reproduce(
     Parameters
     ----------
     name : {'galaxies', 'congress', 'blogs'}
-        Which one.
+        The application.
     data : path, optional
         Folder of the French blogs, the only data that are not built in; see `load_french_blogs`.
     quick : bool, default False
-        Shorter chains: seconds instead of minutes.
+        Whether to run shorter chains: seconds instead of minutes.
     as_printed : bool, default False
-        The settings that the paper prints, where others give its results.
+        Whether to use the settings that the paper prints even where other settings reproduce its results.
     rng, n_jobs, progress
         As in `sample` and `minimize`.
 
@@ -66,7 +75,8 @@ def reproduce(
     >>> reproduce("congress", quick=True).write("votes")  # doctest: +SKIP
     """
     run = STUDIES[check_choice(name, STUDIES, "name")]
-    if name == "blogs":  # the only one that takes data
+    # Only the blogs take data: for the others a folder would be ignored silently, so it is refused.
+    if name == "blogs":
         run = partial(run, data=data)
     elif data is not None:
         raise ValueError(

@@ -2,8 +2,14 @@
 
     y_ij | z_i = g, z_j = h ~ Bernoulli(theta_gh),    theta_gh ~ Beta(0.5, 0.5),    i < j
 
-with Dirichlet weights of alpha 0.5. The paper compares the parties of the blogs with two partitions: its
-VI-optimal one, with 18 clusters, and a variational one, with 12 groups, which is the reference here.
+with symmetric Dirichlet weights of parameter 0.5. The paper compares the parties of the blogs with two
+partitions: its VI-optimal one, with 18 clusters, and a variational one, with 12 groups, called the reference.
+
+References
+----------
+McDaid, A. F., Murphy, T. B., Friel, N., Hurley, N. J. (2013). Improved Bayesian inference for the stochastic
+block model with application to large networks. Computational Statistics & Data Analysis 60, 12-31.
+doi:10.1016/j.csda.2012.10.021
 """
 
 from __future__ import annotations
@@ -29,13 +35,14 @@ from epluribus.studies.facts import BLOGS, PARTIES_OF_BLOGS
 from epluribus.studies.study import Picture, Study, Table
 from epluribus.studies.tables import above, confusion_table, label_columns, make_study
 
-# A cycle of the sampler has 201 steps: 196 single items and 5 split-merge moves. Ten cycles from draw to
-# draw, since chains agree on the number of clusters only after some 100,000 of them.
+# A cycle of the sampler has 201 steps: 196 single items and 5 split-merge moves. There are ten cycles between
+# two draws, since chains agree on the number of clusters only after some 100,000 cycles.
 _FULL = Protocol(thin=10 * 201)
 _QUICK = _FULL.shortened(burn_in=200_000, thin=2 * 201)
 _REFERENCE_GROUPS = BLOGS.reference_table.shape[1]  # 12
+"""Groups of the paper's variational partition: the columns of its table."""
 _SHORT = {"Commentateurs Analystes": "CA", "Parti Radical de Gauche": "PRG"}
-"""Names of parties as the paper's figures have them."""
+"""Short names of parties, as in the figures of the paper."""
 
 
 def blogs(
@@ -58,7 +65,7 @@ def blogs(
     quick : bool, default False
         1,000 draws per chain instead of 10,000, closer together, and a shorter burn-in.
     as_printed : bool, default False
-        Makes no difference here: the printed hyperparameters are always used.
+        Has no effect here: the printed hyperparameters are always used.
     losses : sequence of str
         Losses whose optima are listed; the first must be "vi".
     rng, n_jobs, progress
@@ -80,17 +87,21 @@ def blogs(
     >>> study = blogs(quick=True)  # doctest: +SKIP
     >>> print(study)  # doctest: +SKIP
     """
-    net = load_french_blogs(data)  # each pair of linked blogs once
+    # Each pair of linked blogs is listed once: the likelihood runs over i < j.
+    net = load_french_blogs(data)
     model = StochasticBlockModel(
         net.edges, n_nodes=net.n_nodes, beta=(0.5, 0.5), alpha=0.5, k_max=BLOGS.k_max
     )
     chosen = protocol or (_QUICK if quick else _FULL)
-    ks = (15, 16, 17, 18, 19)  # around the paper's 17, the peak, and 18, the optimum
+    # Around the paper's peak, 17, and the number of clusters of its optimum, 18.
+    ks = (15, 16, 17, 18, 19)
     analysis = analyze(model, chosen, BLOGS.k_max, ks, losses, rng, n_jobs, progress)
     parties = Groups(net.party, PARTIES_OF_BLOGS)
+    # Clusters have the numbers of the columns of the paper's table that match them.
     labels = label_columns(analysis, partial(parties.number, printed=BLOGS.table))
     labels["reference"] = parties.number(_reference(net, rng, n_jobs), BLOGS.reference_table)
-    # Blogs in another cell than in the paper's table: the optimum, and the best with as many clusters.
+    # Blogs in another cell than in the paper's table, for the optimum and for the best partition with the
+    # paper's number of clusters.
     pair = (analysis.best, analysis.by_k[BLOGS.k_optimal])
     off = [parties.distance(estimate.labels, BLOGS.table) for estimate in pair]
     return make_study(
@@ -113,12 +124,14 @@ def blogs(
 
 
 def _reference(net: FrenchBlogs, rng: RngLike, n_jobs: int | None) -> IntArray:
-    """The partition of highest posterior seen with at most as many groups as the paper's reference.
+    """The partition of highest posterior found with at most as many groups as the paper's reference.
 
-    Its log posterior is the exact integrated complete likelihood that greedy algorithms for block
-    models maximize; here short chains do the search.
+    Its log posterior is the exact integrated complete-data likelihood (ICL), which greedy algorithms for
+    block models maximize; here short chains search for it.
     """
+    # The chains of the study may use up to 50 clusters; these are bounded by the groups of the reference.
     model = StochasticBlockModel(net.edges, n_nodes=net.n_nodes, k_max=_REFERENCE_GROUPS)
+    # Only the best state found is used, so a few draws are enough.
     trace = sample(model, n_draws=500, n_chains=4, rng=rng, n_jobs=n_jobs)
     raise_if_interrupted(trace)
     return trace.map_labels
@@ -127,9 +140,12 @@ def _reference(net: FrenchBlogs, rng: RngLike, n_jobs: int | None) -> IntArray:
 def _facts(
     labels: dict[str, IntArray], parties: Groups, off: Sequence[int]
 ) -> list[tuple[Any, ...]]:
-    """The facts that only this study has, the paper's numbers read off its two tables."""
+    """The facts that only this study has: name, the paper's value, the value here.
+
+    The paper's values are read off its two tables.
+    """
     reference = labels["reference"]
-    # Clusters in which a party is found, in the paper and here.
+    # The number of clusters in which each party is found, in the paper and here.
     spread = [np.count_nonzero(one, axis=1) for one in (BLOGS.table, parties.table(labels["vi"]))]
     rows = {party: parties.rows.index(party) for party in ("UDF", "UMP", "PS", "liberaux")}
     off_reference = parties.distance(reference, BLOGS.reference_table)
@@ -147,6 +163,7 @@ def _facts(
 
 def _reference_tables(parties: Groups, labels: IntArray) -> tuple[Table, Table]:
     """Parties against the reference partition, here and in the paper."""
+    # The paper shows its reference as a table of counts only, so that it cannot be rebuilt blog by blog.
     note = (
         "The paper's reference is the variational solution of the R package mixer, with 12 groups. "
         "Ours stands in for it: the partition of highest posterior (exact integrated complete "
@@ -163,9 +180,10 @@ def _pictures(
     analysis: Analysis, net: FrenchBlogs, labels: dict[str, IntArray]
 ) -> tuple[Picture, ...]:
     """The paper's figures: the network, the matrices, the number of groups."""
+    # The network in the colors of the optimum.
     first, ax = new_figure((8.5, 8.5))
     plots.network(net.adjacency, labels["vi"], ax=ax)
-    # The same matrix three times, in the order of three partitions.
+    # The same adjacency matrix three times, sorted by each of three partitions.
     second, axes = new_figure((13.5, 4.7), 1, 3)
     panels = {
         "parties": np.array([_SHORT.get(name, name) for name in net.party.tolist()]),
@@ -188,7 +206,7 @@ def _pictures(
 
 def _excess(analysis: Analysis) -> str:
     """How much worse the best partition with 18 clusters is than the optimum, chain by chain."""
-    # On the draws of one chain, as in the paper, the order of the two partitions may be another.
+    # The paper had one chain: on the draws of a single chain, the better of the two may be the other one.
     draws = analysis.draws
     pair = (analysis.by_k[BLOGS.k_optimal].labels, analysis.best.labels)
     chains = [draws.chain(c) for c in range(draws.n_chains)]
@@ -199,9 +217,8 @@ def _excess(analysis: Analysis) -> str:
 def _notes(analysis: Analysis, off: Sequence[int]) -> tuple[str, ...]:
     """What the paper leaves open, what differs, and how close 16, 17 and 18 clusters are."""
     best, near = analysis.best, [analysis.by_k[k].expected_loss for k in (16, 17, 18)]
-    # All runs of the paper's procedure, whatever they started from.
+    # All runs of the paper's procedure, whatever their start: does Algorithm 1 alone end where the paper did?
     runs = [run for kind in analysis.greedy.values() for run in kind]
-    # Does Algorithm 1 alone end where the paper did?
     at_18 = sum(run.n_clusters == BLOGS.k_optimal for run in runs)
     ks = ", ".join(str(estimate.n_clusters) for estimate in analysis.by_chain)
     return (
@@ -213,12 +230,12 @@ def _notes(analysis: Analysis, off: Sequence[int]) -> tuple[str, ...]:
         f"**Table.** {off[0]} blogs are in another cell than in the paper's table, "
         f"{off[1]} for the best partition with 18 clusters. The paper does not say which blogs "
         "are in a cell. We rebuilt a partition with exactly its table (from ours with 18 clusters, "
-        "as few blogs moved as possible); its expected VI is in the last table.",
-        "**Prior on the number of components.** The paper states none. Uniform on 1 to 50 has its "
-        "peak at 17; Poisson(1), the default of the program of McDaid et al. (2013) that the paper "
-        "used, at 15, geometric at 16. 15 settings were tried.",
+        "moving as few blogs as possible); its expected VI is in the last table.",
+        "**Prior on the number of components.** The paper states none. With a uniform prior on 1 to 50 "
+        "the posterior peaks at 17; with Poisson(1), the default of the program of McDaid et al. (2013) "
+        "that the paper used, at 15; with a geometric prior at 16. We tried 15 settings.",
         "**Likelihood.** The printed product runs over both (i, j) and (j, i). Each pair is counted "
-        "once here; counted twice, the peak is near 30.",
+        "once here; if it is counted twice, the peak is near 30.",
         "**Mixing.** Without split-merge moves, chains from different starts stay at different "
         "numbers of clusters for tens of thousands of sweeps: the answer of one such chain depends "
         "on where it began.",

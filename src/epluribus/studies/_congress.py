@@ -2,8 +2,8 @@
 
     y_ij | member i in g, issue j in h ~ Bernoulli(theta_gh),    theta_gh ~ Beta(b, b)
 
-with Dirichlet weights of alpha 0.5 for members and for issues. Only the partition of the members is
-studied in full; the issues have their own optimum and MAP.
+with symmetric Dirichlet weights of parameter 0.5 for members and for issues. Only the partition of the
+members is studied in full; for the issues, the optimum and the MAP partition are found.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from epluribus.studies.study import Picture, Study
 from epluribus.studies.tables import distances, label_columns, make_study
 from epluribus.uncertainty import n_clusters_posterior
 
-# A cycle of the sampler has 455 steps: 435 members, 16 issues, and two split-merge moves for each. The
-# number of clusters needs thousands of cycles.
+# A cycle of the sampler has 455 steps: 435 members, 16 issues, and two split-merge moves for members and for
+# issues each. The number of clusters needs thousands of cycles to be explored.
 _FULL = Protocol(thin=3 * 455)
 _QUICK = _FULL.shortened(burn_in=200_000, thin=455)
 
@@ -51,7 +51,8 @@ def congress(
     quick : bool, default False
         1,000 draws per chain instead of 10,000, closer together, and a shorter burn-in.
     as_printed : bool, default False
-        Beta(0.5, 0.5) as the paper prints it; Beta(1, 1) gives the paper's table.
+        Whether to use Beta(0.5, 0.5), as the paper prints it, instead of Beta(1, 1), which reproduces its
+        table.
     losses : sequence of str
         Losses whose optima are listed; the first must be "vi".
     rng, n_jobs, progress
@@ -74,16 +75,19 @@ def congress(
     >>> print(study)  # doctest: +SKIP
     """
     house = load_congress_votes()
-    beta = 0.5 if as_printed else 1.0  # 1 gives the printed table, see the notes
+    # Beta(1, 1) reproduces the printed table; the evidence is in the notes.
+    beta = 0.5 if as_printed else 1.0
     bounds = (CONGRESS.k_max, len(house.issues))  # clusters of members and of issues
     model = LatentBlockModel(
         house.yeas, beta=(beta, beta), alpha=0.5, prior="poisson", k_max=bounds
     )
     chosen = protocol or (_QUICK if quick else _FULL)
-    ks = (5, 6, 7, 8)  # around the paper's 6, peak and optimum in one
+    # Around the paper's 6, which is both the peak and the number of clusters of the optimum.
+    ks = (5, 6, 7, 8)
     analysis = analyze(model, chosen, CONGRESS.k_max, ks, losses, rng, n_jobs, progress)
     parties = Groups(house.party, PARTIES_OF_CONGRESS)
     labels = label_columns(analysis, partial(parties.number, printed=CONGRESS.table))
+    # The issues are clustered by the same sampler; their draws are searched on their own.
     issues = minimize(analysis.trace.column_draws, "vi", rng=rng, n_jobs=n_jobs)
     raise_if_interrupted(issues)
     # Clusters of issues are numbered from 1, as those of members are.
@@ -111,16 +115,21 @@ def congress(
 
 def _against(table: IntArray) -> int:
     """Members in a cluster where the other party has the majority."""
-    return int(table.min(axis=0).sum())  # of two parties, the smaller one in each cluster
+    # Of two parties, the smaller one in each cluster.
+    return int(table.min(axis=0).sum())
 
 
 def _facts(
     analysis: Analysis, table: IntArray, columns: dict[str, IntArray]
 ) -> list[tuple[Any, ...]]:
-    """The facts that only this study has; the table is that of the VI-optimal clusters."""
+    """The facts that only this study has: name, the paper's value, the value here.
+
+    `table` has the parties against the VI-optimal clusters, `columns` the partitions of the issues.
+    """
     found = n_clusters_posterior(analysis.trace.column_draws)
     often = f"{found.mode} of 16 ({found.probabilities.max():.0%})"
     map_clusters = int(analysis.trace.map_labels.max()) + 1
+    # Both are numbered from 1 in order of first appearance: equal partitions have equal labels.
     same = "equal" if np.array_equal(columns["vi"], columns["map"]) else "different"
     return [
         ("clusters of the MAP partition", CONGRESS.k_optimal, map_clusters),
@@ -142,8 +151,9 @@ def _pictures(
     plots.n_clusters(analysis.draws, analysis.best, ax=ax)
     ax.set_xlabel("number of clusters of members")
     second, axes = new_figure((9.0, 7.5), 1, 2)
-    # The names in the file are identifiers.
+    # The file has identifiers, such as "el-salvador-aid": words are easier to read.
     names = [name.replace("_", " ").replace("-", " ") for name in house.issues]
+    # Members and issues are both sorted, so that the blocks of the model show.
     for ax, kind, title in zip(axes, ("map", "vi"), ("MAP", "VI-optimal"), strict=True):
         plots.blocks(house.yeas, labels[kind], columns[kind], column_names=names, ax=ax)
         ax.set_title(f"{title}: {labels[kind].max()} x {columns[kind].max()} clusters")
@@ -159,7 +169,10 @@ def _pictures(
 
 
 def _notes(analysis: Analysis, distances: Sequence[int], *, as_printed: bool) -> tuple[str, ...]:
-    """What the paper leaves open, what differs, and the evidence; distances as `distances` gives them."""
+    """What the paper leaves open, what differs, and the evidence.
+
+    `distances` are those to the paper's table, of the optimum of each chain and, last, of all chains.
+    """
     draws = analysis.draws
     beta = "Beta(1, 1); `--as-printed` runs Beta(0.5, 0.5)"
     beta = "the printed Beta(0.5, 0.5)" if as_printed else beta
@@ -167,12 +180,12 @@ def _notes(analysis: Analysis, distances: Sequence[int], *, as_printed: bool) ->
         "**Beta prior.** The paper prints 0.5 for all hyperparameters. Its table comes out with "
         "Beta(1, 1): of 14 settings we tried, the four with Beta(1, 1) are 0 to 4 members off the "
         f"printed table, the ten with Beta(0.5, 0.5) 6 to 26. This run has {beta}.",
-        "**Prior on the number of components.** The paper states none. With Beta(1, 1), Poisson(1) "
-        "has its peak at 6, uniform at 8.",
+        "**Prior on the number of components.** The paper states none. With Beta(1, 1) the posterior "
+        "peaks at 6 under a Poisson(1) prior and at 8 under a uniform one.",
         f"**Table.** {distances[-1]} of 435 members are in another cell than in the paper; for single "
         f"chains it is {min(distances[:-1])} to {max(distances[:-1])}. The paper does not say which "
         "members are in a cell. We rebuilt a partition with exactly the printed table (from ours with 6 "
-        "clusters, as few members moved as possible); its expected VI is in the last table.",
+        "clusters, moving as few members as possible); its expected VI is in the last table.",
         "**Issues.** Our VI-optimal clusters of issues are those of the draws of the issues alone; "
         "the paper does not say how it chose its own.",
         "**Collapsing equal draws** (section 5 of the paper) saves nothing here: "

@@ -2,8 +2,8 @@
 
     y_i | z_i = g ~ N(mu_g, 1 / r_g),    mu_g | r_g ~ N(0, 1 / (tau r_g)),    r_g ~ Gamma(gamma, delta)
 
-with tau 0.01, gamma 0.5, delta 0.5 and Dirichlet weights of alpha 4, as the paper prints them. The paper
-does not state the unit of y; here it is 1000 km/s (see the notes of the study).
+with tau 0.01, gamma 0.5, delta 0.5 and symmetric Dirichlet weights of parameter 4, as the paper prints them.
+The paper does not state the unit of y; here it is 1000 km/s (see the notes of the study).
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def galaxies(
     quick : bool, default False
         1,000 draws per chain instead of 10,000, and a shorter burn-in.
     as_printed : bool, default False
-        The sampler of the paper's appendix alone. The hyperparameters are the printed ones in any case.
+        Whether to use only the sampler of the paper's appendix. The hyperparameters are always the printed
+        ones.
     losses : sequence of str
         Losses whose optima are listed; the first must be "vi".
     rng, n_jobs, progress
@@ -71,17 +72,20 @@ def galaxies(
     >>> study = galaxies(quick=True)  # doctest: +SKIP
     >>> print(study)  # doctest: +SKIP
     """
-    velocity = load_galaxies()  # in km/s; the model has them in 1000 km/s
+    # In km/s. The model has them in 1000 km/s: its prior is not invariant to the unit.
+    velocity = load_galaxies()
     model = GaussianMixture(
         velocity / 1000, alpha=4, tau=0.01, gamma=0.5, delta=0.5, k_max=GALAXIES.k_max
     )
     moves = "appendix" if as_printed else "default"
     chosen = protocol or replace(_QUICK if quick else _FULL, moves=moves)
-    ks = (2, 3, 4, 5)  # around the paper's 3, the optimum, and 4, the peak of the posterior
+    # Around the paper's 3, the clusters of its optimum, and 4, the peak of the posterior.
+    ks = (2, 3, 4, 5)
     analysis = analyze(model, chosen, GALAXIES.k_max, ks, losses, rng, n_jobs, progress)
     # Clusters are numbered from the slowest to the fastest.
     labels = label_columns(analysis, partial(number_clusters, rank=velocity))
-    sizes = ", ".join(map(str, np.bincount(labels["vi"])[1:]))  # numbered from 1
+    # Clusters are numbered from 1, so the first count, that of 0, is left out.
+    sizes = ", ".join(map(str, np.bincount(labels["vi"])[1:]))
     return make_study(
         GALAXIES,
         analysis,
@@ -101,6 +105,7 @@ def galaxies(
 
 def _pictures(analysis: Analysis, velocity: FloatArray) -> tuple[Picture, ...]:
     """The two panels of the paper's figure 1."""
+    # As in the paper: the data by cluster, and the posterior of the number of clusters.
     first, ax = new_figure((6.4, 4.0))
     plots.histogram(velocity / 1000, analysis.best, ax=ax)
     ax.set(xlabel="velocity (1000 km/s)", ylabel="galaxies")
@@ -117,7 +122,7 @@ def _notes(analysis: Analysis) -> tuple[str, ...]:
     best, names = analysis.best, analysis.by_loss.names
     notes = [
         "**Unit and prior.** The paper states neither the unit of the velocities nor a prior on the "
-        "number of components, and both matter: the prior of a Gaussian cluster is not free of "
+        "number of components, and both matter: the prior of a Gaussian cluster depends on the "
         "scale. Of 72 readings we tried, 9 give both of the paper's numbers (peak 4, optimum 3); "
         "this is the one that takes the text literally. In km/s the peak is at 3.",
         "**Partition.** The paper shows its partition as a picture, without labels. Ours has an "
@@ -126,7 +131,8 @@ def _notes(analysis: Analysis) -> tuple[str, ...]:
         "**Sampler.** The paper's own sampler mixes slowly: its 10,000 draws are worth about 100 "
         "independent numbers of clusters. `--as-printed` runs it.",
     ]
-    if "binder" in names:  # the demo and short runs may leave losses out
+    # A run may leave losses out; the first row and column of the distances are those of VI.
+    if "binder" in names:
         between = analysis.by_loss.distances[0, names.index("binder")]
         notes.append(
             f"**Other losses.** Binder's optimum has {analysis.by_loss['binder'].n_clusters} "
@@ -137,7 +143,7 @@ def _notes(analysis: Analysis) -> tuple[str, ...]:
 
 
 def run_demo(out: str | Path, *, progress: bool = False) -> str:
-    """A first look: the galaxies in their short setting, offline, in seconds.
+    """A first look: the short study of the galaxies, offline, in seconds.
 
     Parameters
     ----------
@@ -151,8 +157,9 @@ def run_demo(out: str | Path, *, progress: bool = False) -> str:
     str
         The answer and where the files are, to be printed.
     """
+    # Before the work: a folder that cannot be used is refused at once.
     folder = check_folder(out)
-    # Only the losses that share one compiled search: a first run compiles for a few seconds less.
+    # Only losses that share one compiled search: the first run in a new installation compiles less.
     study = galaxies(quick=True, losses=("vi", "binder"), progress=progress)
     study.write(folder)
     draws, best = study.analysis.draws, study.analysis.best

@@ -1,8 +1,11 @@
 """The steps that all studies share: chains, optima under several losses, the paper's greedy runs.
 
-The posterior is sampled once, by several chains. On the draws of all chains the optimum is found under each
-loss, with other seeds, and with given numbers of clusters; on those of single chains the VI-optimum, and
-on the first chain the paper's own procedure: its Algorithm 1 from noisy MAP and from random starts.
+The posterior is sampled once, by several chains. Then the draws are searched:
+
+- all chains together: the optimum under each loss, the VI-optimum with other seeds of the search, and the
+  VI-optimum with given numbers of clusters;
+- each chain alone: the VI-optimum, as a repetition of the paper's single chain;
+- the first chain: the paper's own procedure, its Algorithm 1 from noisy MAP and from random starts.
 """
 
 from __future__ import annotations
@@ -32,7 +35,13 @@ LOSSES = ("vi", "binder", "nvi", "nid")
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the posterior is sampled and searched. Steps are single-item updates, as in the paper."""
+    """How the posterior is sampled and searched. Steps are single-item updates, as in the paper.
+
+    Examples
+    --------
+    >>> Protocol().shortened(burn_in=20_000, thin=100).n_draws
+    1000
+    """
 
     n_draws: int = 10_000
     """Draws of each chain: the paper's sample size, so that every chain repeats the paper's run."""
@@ -59,7 +68,9 @@ class Analysis:
     """What the shared steps found."""
 
     protocol: Protocol
+    """The lengths and numbers used."""
     trace: Trace
+    """What the sampler returned: draws of all chains, MAP partition, settings, diagnostics."""
     by_loss: Comparison
     """The optimum under each loss, all chains together."""
     greedy: dict[str, tuple[Run, ...]]
@@ -108,7 +119,7 @@ def analyze(
     protocol : Protocol
         Lengths of chains and numbers of runs.
     k_max : int
-        The paper's K_up of the greedy runs.
+        Largest number of clusters of the greedy runs, K_up in the paper.
     ks : sequence of int
         Numbers of clusters for which the best partition with exactly this many is found.
     losses : sequence of str
@@ -119,23 +130,32 @@ def analyze(
     Returns
     -------
     Analysis
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If Ctrl-C stops a step: `sample` and `minimize` return what they have, but a study needs all of it.
     """
     if not losses or losses[0] != "vi":
         raise ValueError(f"'losses' must begin with 'vi', the paper's choice; got {list(losses)}.")
-    import_pyplot()  # the pictures come last: without matplotlib it is better to fail now
+    # The pictures come last: if matplotlib is missing, it is better to fail now.
+    import_pyplot()
     began = time.perf_counter()
-    # Each step has its own stream: more seeds or runs in one do not change the others.
+    # Each step has its own stream of random numbers: more seeds or runs in one do not change the others.
     first, losses_rng, greedy_rng, others, *seeds = make_rng(rng).spawn(4 + protocol.n_seeds)
+    # These fields have the names of the arguments of `sample`.
     lengths = {key: getattr(protocol, key) for key in ("n_draws", "burn_in", "thin", "n_chains")}
     trace = sample(
         model, **lengths, moves=protocol.moves, rng=first, n_jobs=n_jobs, progress=progress
     )
-    raise_if_interrupted(trace)  # a study of half a chain would be of no use
+    # A study of half a chain would be of no use.
+    raise_if_interrupted(trace)
     draws = trace.draws
     by_loss = minimize(draws, list(losses), rng=losses_rng, n_jobs=n_jobs, progress=progress)
     raise_if_interrupted(*by_loss)
     best = partial(_vi_optimum, n_jobs=n_jobs)
-    # `others` is one stream used by turns: chains first, then numbers of clusters.
+    # `others` is one stream used in turn, by the chains first, then by the numbers of clusters: the order of
+    # these arguments is part of the result.
     return Analysis(
         protocol=protocol,
         trace=trace,
@@ -149,7 +169,7 @@ def analyze(
 
 
 def _vi_optimum(draws: Draws, **options: Any) -> Estimate:
-    """What `minimize` finds; Ctrl-C ends it with the best so far, but it ends a study at once."""
+    """The VI-optimum that `minimize` finds; if Ctrl-C stopped it, the whole study ends."""
     estimate: Estimate = minimize(draws, "vi", **options)
     raise_if_interrupted(estimate)
     return estimate
@@ -160,7 +180,8 @@ def _greedy_runs(
 ) -> dict[str, tuple[Run, ...]]:
     """The paper's Algorithm 1 from noisy MAP and from random starts, on one chain.
 
-    The paper moves "some" items of a noisy MAP start at random; here it is a tenth of them.
+    A noisy MAP start is the MAP partition with some items moved at random; the paper does not say how many,
+    here it is a tenth of them.
     """
     # `minimize` takes starts as rows of labels, or by the name of their kind.
     near_map = np.array([noisy(trace.map_labels, rng) for _ in range(n_runs)])

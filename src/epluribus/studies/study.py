@@ -1,4 +1,4 @@
-"""A study's result: tables, pictures, labels and notes, the page made of them, and the folder of files."""
+"""The result of a study: tables, pictures, labels and notes; the page made of them; the folder of files."""
 
 from __future__ import annotations
 
@@ -20,15 +20,29 @@ _DOTS_PER_INCH = 110
 
 @dataclass(frozen=True)
 class Table:
-    """A small table with a title, and a sentence or two below it."""
+    """A small table with a title, and a sentence or two below it.
+
+    Examples
+    --------
+    >>> print(Table("Sizes", ("cluster", "items"), [(1, 72), (2, 7)]).text())
+    cluster  items
+    -------  -----
+    1        72
+    2        7
+    """
 
     title: str
+    """The heading above the table."""
     head: Sequence[str]
+    """Names of the columns."""
     rows: Sequence[Sequence[Any]]
+    """The cells, row by row, each as long as the head."""
     note: str = ""
+    """Sentences below the table."""
 
     def markdown(self) -> str:
         """The table as Markdown, under a heading."""
+        # The row of dashes below the head is what makes it a table in Markdown.
         lines = [
             " | ".join(map(str, row)) for row in (self.head, ["---"] * len(self.head), *self.rows)
         ]
@@ -50,22 +64,28 @@ class Picture:
     """A matplotlib Figure, the name of its file and its caption."""
 
     name: str
+    """Name of the file, after the name of the study and without its ending."""
     figure: Any
+    """The matplotlib Figure."""
     caption: str
+    """The sentence below it, which is also its alternative text."""
 
     def save(self, kind: str, path: Path) -> None:
         """Write it as "png" or "svg", without a date: the same study gives the same files."""
         import matplotlib as mpl
 
         if kind == "svg":
-            with mpl.rc_context({"svg.hashsalt": "epluribus"}):  # the same identifiers each time
+            # A fixed salt: the identifiers inside the file are the same each time.
+            with mpl.rc_context({"svg.hashsalt": "epluribus"}):
                 self.figure.savefig(path, format=kind, metadata={"Date": None})
             return
-        from PIL import Image  # matplotlib needs it too
+        # Pillow comes with matplotlib, which depends on it.
+        from PIL import Image
 
-        memory = io.BytesIO()  # full colors first, to choose from
+        # First in full color; the 256 colors are chosen from these.
+        memory = io.BytesIO()
         self.figure.savefig(memory, format=kind, dpi=_DOTS_PER_INCH)
-        # 256 colors: a third of the size, and no difference to the eye.
+        # 256 colors: a third of the size, and no visible difference.
         with Image.open(memory) as picture:
             few_colors = picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
             few_colors.save(path, optimize=True)
@@ -75,24 +95,36 @@ class Picture:
 class Study:
     """One of the paper's applications, carried out.
 
-    `print` shows the facts, `summary` is a page in Markdown, `write` makes a folder of files.
+    `print` shows the facts, `summary` returns a page in Markdown, `write` makes a folder of files.
+
+    Examples
+    --------
+    >>> from epluribus.studies import galaxies
+    >>> study = galaxies(quick=True)  # doctest: +SKIP
+    >>> study.analysis.best.n_clusters, len(study.pictures)  # doctest: +SKIP
+    (3, 2)
     """
 
     name: str
+    """Name of the study, such as "galaxies"."""
     title: str
+    """Title of the page."""
     setting: str
     """Data, model, sampler: one paragraph."""
     facts: Table
     """Every fact that the paper states, beside ours."""
     tables: tuple[Table, ...]
+    """All other tables, in the order of the page."""
     pictures: tuple[Picture, ...]
+    """The paper's figures, made anew."""
     labels: Mapping[str, Sequence[Any]]
-    """Columns of labels.csv."""
+    """Columns of labels.csv: the items, what is known of them, and their cluster under each loss."""
     notes: tuple[str, ...]
     """What differs from the paper, and the evidence."""
     analysis: Analysis
+    """The draws, the estimates and the runs behind the tables."""
     command: str
-    """The command that makes this."""
+    """The command that makes this study."""
     more: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
     """Columns of further csv files, by name."""
 
@@ -102,7 +134,7 @@ class Study:
         Returns
         -------
         str
-            Its pictures are those that `write` puts beside it.
+            It refers to the pictures that `write` puts beside it.
         """
         # Pictures lie beside the page, under the name of the study.
         pictures = [
@@ -110,6 +142,7 @@ class Study:
             for picture in self.pictures
         ]
         notes = "\n".join(f"- {note}" for note in self.notes)
+        # The answer first, then the evidence, then what differs.
         parts = [
             f"# {self.title}",
             self.setting,
@@ -141,7 +174,7 @@ class Study:
         'summary.md'
         """
         place = check_folder(folder)
-        # Csv files and draws are written whole by their own functions.
+        # `write_columns` and `save` write whole files by themselves; the page and the pictures need it here.
         files = [place / "summary.md", place / "labels.csv", place / "draws.npz"]
         write_whole(files[0], lambda path: path.write_text(self.summary(), encoding="utf-8"))
         write_columns(files[1], self.labels)
@@ -150,6 +183,7 @@ class Study:
             files.append(place / f"{name}.csv")
             write_columns(files[-1], columns)
         for picture in self.pictures:
+            # The page shows the png files; the svg files are for print.
             for kind in ("png", "svg"):
                 files.append(place / f"{self.name}-{picture.name}.{kind}")
                 write_whole(files[-1], partial(picture.save, kind))

@@ -1,4 +1,4 @@
-"""The tables and sentences that all three studies have, and the study made of them.
+"""The tables and sentences that all three studies have in common, and the study made of them.
 
 Each table is one function of the `Analysis`; `make_study` puts them in the order of the page.
 """
@@ -26,6 +26,7 @@ _NUMBERED = (
     "Clusters are in the order of the paper's columns that match them best; their numbers are those of "
     "labels.csv and of the pictures."
 )
+"""The note below a table of parties and clusters."""
 _STARTS_OF_CHAINS = ("one cluster", "as many as allowed")
 """Where the first two chains start; all others start from random labels."""
 _SIMILAR = 0.1
@@ -51,16 +52,18 @@ def make_study(
     parties: Groups | None = None,
     more: Mapping[str, Mapping[str, Sequence[Any]]] | None = None,
 ) -> Study:
-    """The study: what all three have, and what is given of one.
+    """The study: the parts that all three have, joined with those that only one of them has.
 
     Parameters
     ----------
-    facts, analysis
-        What the paper states, and what was found here.
+    facts : Facts
+        What the paper states.
+    analysis : Analysis
+        What was found here.
     model, sampler : str
         Sentences on the model, and the name of the sampler, for the setting.
     rows : sequence of rows
-        Further facts: what, in the paper, here.
+        Further facts, each as three cells: the fact, the paper's value, the value found here.
     pictures, notes, more
         As in `Study`.
     labels : mapping of str to columns
@@ -72,15 +75,20 @@ def make_study(
     tables : tuple of Table
         Tables that only this study has.
     parties : Groups, optional
-        Parties of the items, where the paper has a table of them.
+        Parties of the items, where the paper has a table of them. They add the tables of parties, the
+        distances of all optima to the paper's table, and the partition rebuilt from it.
+
+    Returns
+    -------
+    Study
     """
-    # More to say where the paper prints a table of parties: how far we are from it.
+    # Where the paper prints a table of parties, there is more to compare: how far each optimum is from it.
     apart, rebuilt = {}, []
     if parties is not None:
         tables = (*_party_tables(parties, analysis.best, facts.table), *tables)
         apart = {f"{facts.items} off the paper's table": distances(analysis, facts, parties)}
         rebuilt = [_rebuilt_row(analysis, facts, parties)]
-    # True counts 1: an option is repeated once or not at all.
+    # A list times True is the list itself, times False it is empty.
     options = [" --quick"] * quick + [" --as-printed"] * as_printed
     return Study(
         name=facts.name,
@@ -111,14 +119,22 @@ def make_study(
 
 
 def duration(seconds: float) -> str:
-    """A time to two figures: 0.034 s, 4.5 s, 72 s, 3.1 min."""
+    """A time to two significant figures, or in full seconds from 10 s on.
+
+    >>> [duration(seconds) for seconds in (0.0342, 4.5, 72.3, 186)]
+    ['0.034 s', '4.5 s', '72 s', '3.1 min']
+    """
     if seconds >= 120:
         return f"{seconds / 60:.2g} min"
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
 def above(value: float, low: float) -> str:
-    """By how much a value is above the lowest, in percent; at least 0, which rounding might miss."""
+    """By how much a value is above the lowest, in percent; never below 0, which rounding might give.
+
+    >>> above(1.2627, 1.2038)
+    '4.89%'
+    """
     return f"{max(0.0, value / low - 1):.2%}"
 
 
@@ -133,13 +149,15 @@ def label_columns(
 ) -> dict[str, IntArray]:
     """The optimum under each loss and the MAP, clusters numbered 1, 2, ... by `number`."""
     found = {estimate.loss.name: estimate.labels for estimate in analysis.by_loss}
-    found["map"] = analysis.trace.map_labels  # of highest posterior, seen at any step
+    # The partition of highest posterior among all steps of the sampler, not only among the draws kept.
+    found["map"] = analysis.trace.map_labels
     return {name: number(labels) for name, labels in found.items()}
 
 
 def distances(analysis: Analysis, facts: Facts, parties: Groups) -> list[int]:
-    """Distance to the paper's table of each chain's optimum, then of that of all chains."""
-    found = (*analysis.by_chain, analysis.best)  # the order of the rows of the table of chains
+    """Items off the paper's table: for the optimum of each chain, then for that of all chains."""
+    # The same order as the rows of the table of chains, of which this becomes a column.
+    found = (*analysis.by_chain, analysis.best)
     return [parties.distance(estimate.labels, facts.table) for estimate in found]
 
 
@@ -150,7 +168,7 @@ def _setting(analysis: Analysis, facts: Facts, model: str, sampler: str) -> str:
         f"Section {facts.section} of Rastelli & Friel (2018). {model} Sampler: {sampler}; "
         f"{protocol.n_chains} chains of {protocol.n_draws:,} draws, {protocol.thin:,} steps apart after "
         f"{protocol.burn_in:,} steps of burn-in (the paper: one chain of {facts.n_draws:,}, "
-        f"{facts.thin} apart after {facts.burn_in:,}). Number of clusters means those in use."
+        f"{facts.thin} apart after {facts.burn_in:,}). Only clusters in use are counted."
     )
 
 
@@ -158,9 +176,10 @@ def _setting(analysis: Analysis, facts: Facts, model: str, sampler: str) -> str:
 
 
 def _facts_table(analysis: Analysis, facts: Facts, more: Sequence[Sequence[Any]]) -> Table:
-    """The paper beside us."""
-    # The paper ran one chain; the time of all of ours is also given per chain.
+    """Each fact that the paper states beside the value found here."""
+    # The paper ran one chain; the time of all chains here is also given per chain.
     sampled, n_chains = float(analysis.trace.settings["seconds"]), analysis.protocol.n_chains
+    # Both kinds of start together, as the paper gives one average.
     runs = [run.seconds for kind in analysis.greedy.values() for run in kind]
     time = f"{duration(sampled)} for {n_chains} chains, {duration(sampled / n_chains)} per chain"
     rows = [
@@ -208,14 +227,16 @@ def _losses_table(analysis: Analysis) -> Table:
 
 def similar_note(analysis: Analysis) -> str:
     """Whether the losses agree, as the paper says they do."""
-    limit = _SIMILAR * analysis.best.labels.size  # items
+    # In items. VI itself has moved none, and so is never among those that are far.
+    limit = _SIMILAR * analysis.best.labels.size
     best = analysis.best.labels
     moved = {other.loss.name: items_moved(best, other.labels) for other in analysis.by_loss}
-    far = [name for name, n in moved.items() if n > limit]  # never "vi" itself
+    far = [name for name, n in moved.items() if n > limit]
     near = [name for name in moved if name not in ("vi", *far)]
     rule = f"(at most {_SIMILAR:.0%} of the items placed differently)"
     said = 'The paper says that "the other losses lead to similar partitions".'
     if not far:
+        # Similar partitions may still differ in small clusters: their numbers are given if they differ.
         ks = [str(estimate.n_clusters) for estimate in analysis.by_loss]
         but = f", though with {sentence_list(ks[1:])} clusters" if len(set(ks)) > 1 else ""
         return f"{said} So they do here {rule}{but}."
@@ -224,12 +245,14 @@ def similar_note(analysis: Analysis) -> str:
 
 
 def _do(names: Sequence[str]) -> str:
+    """The verb that agrees with this many names."""
     return "does" if len(names) == 1 else "do"
 
 
 def _greedy_table(analysis: Analysis, facts: Facts) -> Table:
     """The paper's procedure: several runs from noisy MAP and from random starts."""
-    best = analysis.by_chain[0]  # on the same draws as the greedy runs
+    # The search of this package on the same draws, those of the first chain, for comparison.
+    best = analysis.by_chain[0]
     ours = (f"{best.expected_loss:.4f}", best.n_clusters, "", duration(best.seconds))
     rows = [
         *((start, *_runs_cells(runs)) for start, runs in analysis.greedy.items()),
@@ -245,7 +268,7 @@ def _greedy_table(analysis: Analysis, facts: Facts) -> Table:
 
 
 def _runs_cells(runs: Sequence[Run]) -> tuple[Any, ...]:
-    """How many runs, the best of them, how often each number of clusters, and the mean time."""
+    """Number of runs, the best one's expected VI and clusters, all numbers of clusters, mean time."""
     best = min(runs, key=lambda run: run.expected_loss)
     ks, times = np.unique([run.n_clusters for run in runs], return_counts=True)
     spread = ", ".join(f"{k} ({n}x)" for k, n in zip(ks, times, strict=True))
@@ -256,13 +279,15 @@ def _runs_cells(runs: Sequence[Run]) -> tuple[Any, ...]:
 def _chains_table(analysis: Analysis, more: Mapping[str, Sequence[Any]]) -> Table:
     """Each chain as a repetition of the paper's run, and the search with other seeds."""
     draws, n_chains = analysis.draws, analysis.draws.n_chains
+    # The names of the starts, cut to the number of chains.
     starts = (*_STARTS_OF_CHAINS, *["random labels"] * n_chains)[:n_chains]
     names = [*(f"chain {c + 1}, from {start}" for c, start in enumerate(starts)), "all"]
-    # One row for each chain, and one for all of them.
+    # One row for each chain, and one for all of them together.
     parts = [*(draws.chain(c) for c in range(n_chains)), draws]
     found = [*analysis.by_chain, analysis.best]
     clusters = [estimate.n_clusters for estimate in found]
     expected = [f"{estimate.expected_loss:.4f}" for estimate in found]
+    # `more` has further columns, such as the distance to a printed table.
     rows = zip(names, map(peak, parts), clusters, expected, *more.values(), strict=True)
     head = (
         "draws",
@@ -277,7 +302,9 @@ def _chains_table(analysis: Analysis, more: Mapping[str, Sequence[Any]]) -> Tabl
 
 def _sampler_note(analysis: Analysis) -> str:
     """Whether the chains can be trusted."""
-    report = analysis.trace.diagnostics(warn=False)  # its problems are printed instead
+    # Without warnings: the problems, if any, become sentences of the note.
+    report = analysis.trace.diagnostics(warn=False)
+    # The worst of the scalar summaries that the diagnostics look at.
     hat, size = max(report.rhat.values()), min(report.ess.values())
     text = (
         f"Largest split R-hat {hat:.3f}, smallest effective sample size {size:,.0f}, largest difference "
@@ -292,7 +319,7 @@ def _seeds_note(analysis: Analysis) -> str:
     losses = [estimate.expected_loss for estimate in found]
     low, high = min(losses), max(losses)
     ks = sorted({estimate.n_clusters for estimate in found})
-    # Equal to the four digits that are printed: one number.
+    # Values that agree in the four digits printed are shown as one number.
     spread = f"{low:.4f}" if high - low < 5e-5 else f"{low:.4f} to {high:.4f}"
     return (
         f"The search over all draws with {len(found)} seeds: expected VI {spread}, clusters "
@@ -320,6 +347,7 @@ def _rebuilt_row(analysis: Analysis, facts: Facts, parties: Groups) -> tuple[Any
 
     If its expected loss were below ours, the search would have missed the paper's optimum.
     """
+    # From the best partition with as many clusters as the table has columns.
     paper = parties.rebuild(facts.table, analysis.by_k[facts.k_optimal].labels, analysis.draws)
     value = expected_loss(paper, analysis.draws, "vi")
     return "the paper's table, rebuilt", *_k_cells(analysis, int(paper.max()) + 1, value)
@@ -337,6 +365,6 @@ def _party_tables(parties: Groups, best: Estimate, printed: IntArray) -> tuple[T
 def confusion_table(title: str, rows: Sequence[str], table: IntArray, note: str = "") -> Table:
     """Known groups against clusters; zeros are left blank."""
     head = ("", *(str(g + 1) for g in range(table.shape[1])))
-    # Most cells of a table with 18 columns are 0: without them it can be read.
+    # Most cells of a table with 18 columns are 0: only without them can it be read.
     counts = [[count or "" for count in row] for row in table.tolist()]
     return Table(title, head, [(name, *row) for name, row in zip(rows, counts, strict=True)], note)
