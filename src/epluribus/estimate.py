@@ -1,7 +1,4 @@
-"""The answer of a search, the settings it was asked for, and the runs that led to it.
-
-The methods of `Estimate` that write or report import their room when called: those rooms are built on this one.
-"""
+"""The answer of a search, the settings it was asked for, and the runs that led to it."""
 
 from __future__ import annotations
 
@@ -138,7 +135,7 @@ class Estimate:
             "n_items": len(self.labels),
             "n_draws": self.n_draws,
             "converged": self.converged,
-            # What was asked for, so that a reader of the file can tell a bound from a result.
+            # What was asked for, so that a bound is not mistaken for a result.
             "k_min": self.settings.k_min,
             "k_max": self.settings.k_max,
             "search": self.settings.search,
@@ -158,6 +155,7 @@ class Estimate:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text of the whole estimate, also written to `path` if given; `load` reads it."""
+        # Imported when called, here and below: the writers and the report are built on this module.
         from epluribus.writers.saved import to_json
 
         return to_json(self, path)
@@ -250,12 +248,6 @@ class Estimate:
             The file; its ending chooses the format.
         certainty : Draws or array_like of shape (n_items,), optional
             As for `to_pandas`. Only csv and parquet have a column for it.
-
-        Examples
-        --------
-        >>> import epluribus as epl
-        >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
-        >>> epl.minimize(draws).write_labels("labels.csv", draws)  # doctest: +SKIP
         """
         from epluribus.writers.results import write_estimate
 
@@ -297,14 +289,15 @@ class Estimate:
             f"  sizes          {_shorten(sorted(self.sizes.tolist(), reverse=True))}",
             f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {count(self.n_draws, 'draw')})",
         ]
-        # Partitions of few items are enumerated: then there are no runs. Otherwise the range of the losses they
-        # ended with shows how much the start matters.
+        # Partitions of few items are enumerated, without runs. Otherwise the range of the losses that the
+        # runs ended with shows how much the start matters.
         if self.runs:
             worst = max(run.expected_loss for run in self.runs)
             lines.append(
                 f"  search         {count(len(self.runs), 'run')} in {self.seconds:.2g} s, "
                 f"losses {self.expected_loss:.6g} to {worst:.6g}"
             )
+        # A time limit or Ctrl-C: the partition is valid, but perhaps not the best.
         if not self.converged:
             lines.append("  stopped early: the best so far, a longer search may find better")
         return "\n".join(lines)
@@ -356,6 +349,7 @@ class Comparison:
         return tuple(estimate.loss.name for estimate in self.estimates)
 
     def __getitem__(self, name: str | int) -> Estimate:
+        # By the name of its loss or by its place.
         return self.estimates[self.names.index(name) if isinstance(name, str) else name]
 
     def __len__(self) -> int:
@@ -379,6 +373,7 @@ class Comparison:
             name: [f"{value:.4f}" for value in column]
             for name, column in zip(names, self.distances.T, strict=True)
         }
+        # Small distances in the second table mean that the choice of the loss matters little.
         return "\n".join(
             [
                 *plain_table({"estimate for": names, "clusters": clusters, **expected}),
@@ -389,7 +384,7 @@ class Comparison:
 
 
 def set_side_by_side(draws: Draws, estimates: Sequence[Estimate]) -> Comparison:
-    """Every estimate under every loss, and the distance between every two; time O(K^2) expected losses for K."""
+    """Every estimate under every loss, and the distance between every two estimates."""
     return Comparison(
         tuple(estimates),
         # Row a, column b: mean over the draws of loss b between estimate a and the draw.
@@ -399,5 +394,6 @@ def set_side_by_side(draws: Draws, estimates: Sequence[Estimate]) -> Comparison:
                 for a in estimates
             ]
         ),
+        # VI is a metric, whatever losses the estimates are for.
         np.array([[loss(a.labels, b.labels, "vi") for b in estimates] for a in estimates]),
     )
