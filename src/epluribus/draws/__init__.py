@@ -1,6 +1,6 @@
 """Posterior draws of a partition, from arrays, files, objects of other packages and soft labels.
 
-`Draws` is what every function of the package works on; `as_draws` makes one of anything that `Draws` accepts.
+`Draws` is the input of every search and summary; `as_draws` makes one of anything that `Draws` accepts.
 """
 
 from epluribus.draws.draws import Draws, as_draws

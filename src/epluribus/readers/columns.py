@@ -104,7 +104,7 @@ def pick_columns(
                 return long
     # An item may be called anna.1, but only samplers write brackets, or columns about the draws.
     from_sampler = len(rest) < len(texts) or any(text.endswith("]") for text in texts)
-    # Row numbers, as spreadsheets and data frames save them, would be an item that is always alone.
+    # Row numbers, as spreadsheets and data frames save them, would pass as the labels of one more item.
     if var is None and len(rest) > 1 and _counts_draws(take(rest[:1])[:, 0], chains):
         message = f"The column '{texts[rest[0]]}' of {where} counts the draws: it is left out."
         warnings.warn(message, stacklevel=2)
@@ -130,7 +130,7 @@ def _counts_draws(values: AnyArray, chains: AnyArray | None) -> bool:
     if len(values) < _MIN_COUNTED or not all_integers(values):
         return False
     counts = np.diff(values.astype(np.float64)) == 1
-    # The numbers may go on from one chain to the next, or begin again: the first of a chain is free.
+    # The numbers may go on from one chain to the next, or begin again at any number.
     if chains is not None:
         counts |= chains[1:] != chains[:-1]
     return bool(counts.all())
@@ -208,7 +208,7 @@ def _from_long(
     `columns` are those that do not number draws, by name: one names the item, one holds its label. `draw` is
     the draw of each row. Every pair of a draw and an item must have exactly one row, in any order.
     """
-    # An item occurs once in a draw, while a label comes back; the first such column is taken.
+    # An item occurs once in each draw, while labels repeat; the first such column is taken.
     indices = [name for name in columns if name != var and _is_index(_codes(columns[name]), draw)]
     if not indices:
         return None
@@ -234,7 +234,7 @@ def _from_long(
             f"Every draw must have a label for every item; in {where} draw {short} (counted from 0) "
             f"has none for the item '{name}' of the column '{index}'."
         )
-    # lexsort takes its last key first: by draw, then by item. Each draw is then a run of n_items rows, and
+    # lexsort sorts by its last key first: by draw, then by item. Each draw is then a run of n_items rows, and
     # the names and chains can be read from the first row or run.
     order = np.lexsort((item, draw))
     return Source(

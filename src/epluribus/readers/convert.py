@@ -105,8 +105,8 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
 def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
     """What the reader for `z` returns; anything unknown is taken as an array.
 
-    The order of the questions matters: a data frame also has the methods of a mapping, and a list of sets
-    would become an array of objects.
+    The order of the questions matters: an xarray Dataset is also a mapping, and a list of sets would become
+    an array of objects.
     """
     if isinstance(z, Source):
         return z
@@ -208,7 +208,7 @@ def is_lazy(array: Any) -> bool:
     """Whether `array` can be sliced, has a numeric type, and may live outside memory."""
     if isinstance(array, np.ndarray | list | tuple):
         return False
-    # Strings and objects (of xarray, h5py) are read at once: words must be numbered over all rows.
+    # Strings and objects (of xarray, h5py) are read at once: only numbers are converted block by block.
     sliceable = all(hasattr(array, name) for name in ("shape", "dtype", "ndim", "__getitem__"))
     return sliceable and getattr(array.dtype, "kind", "") in "iufb" and array.ndim in (2, 3)
 

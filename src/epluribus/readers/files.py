@@ -37,7 +37,17 @@ _CHAIN = re.compile(r"chain\W*\d+", re.IGNORECASE)
 def read_source(path: Path, *, var: str | None = None) -> Source:
     """Labels in a file, with the names and chains it has.
 
-    `var` is the variable to read if there are several; ``-`` as the path reads text from standard input.
+    Parameters
+    ----------
+    path : Path
+        The file, or a folder in zarr; ``-`` reads text from standard input.
+    var : str, optional
+        The variable to read if there are several.
+
+    Returns
+    -------
+    Source
+        Labels as the file has them, unchecked. Those of netCDF and zarr are not read into memory yet.
     """
     check_exists(path)
     kind = _ending(path)
@@ -94,7 +104,7 @@ def load_numpy(path: Path) -> Any:
 
 
 def _read_npz(path: Path, var: str | None) -> Source:
-    # An archive reads an array when it is asked for, so that only the needed ones take memory.
+    # An archive reads an array each time it is asked for and keeps none: one at a time takes memory.
     with load_numpy(path) as archive:
         tables = [name for name in archive.files if archive[name].ndim >= 2]
         name = pick_labels(
@@ -256,7 +266,10 @@ class Labels(NamedTuple):
 
 
 def read_labels(path: Path) -> Labels:
-    """Read one partition: one label per line, one row, or the columns that `write_labels` writes."""
+    """Read one partition: one label per line, one row, or the columns that `write_labels` writes.
+
+    Of a table with other columns the last one is taken. Text and every format of `read_source` can be read.
+    """
     if is_text(path):
         header, table, _, _ = read_table(path)
     else:
@@ -279,6 +292,10 @@ def match_items(a: Labels, b: Labels, path_a: Path, path_b: Path) -> tuple[list[
     """Labels of two files of the same items, both in the order of the first.
 
     Items are matched by name if both files name them, otherwise line by line. The paths are for messages.
+
+    >>> a, b = Labels([0, 1], ["ann", "bob"]), Labels([7, 8], ["bob", "ann"])
+    >>> match_items(a, b, Path("a.csv"), Path("b.csv"))
+    ([0, 1], [8, 7])
     """
     if len(a.labels) != len(b.labels):
         raise ValueError(

@@ -41,8 +41,14 @@ def is_frame(data: Any) -> bool:
 def from_frame(frame: Any, *, var: str | None = None, chain: str | None = None) -> Source:
     """Labels, item names and chains of a data frame.
 
-    Columns are read by `pick_columns`. The chain may be a column or, in pandas, a level of the index; `chain`
-    is its name, if it has none of the usual ones.
+    Parameters
+    ----------
+    frame : DataFrame or Table
+        Of pandas, polars, dask or pyarrow; one draw per row, or long. Its columns are read by `pick_columns`.
+    var : str, optional
+        The variable whose entries are the labels.
+    chain : str, optional
+        The column, or in pandas the level of the index, that holds the chain, if it has no usual name.
     """
     if not hasattr(frame, "to_numpy"):
         frame = getattr(frame, next(way for way in _MAKE_FRAME if hasattr(frame, way)))()

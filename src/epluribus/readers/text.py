@@ -67,7 +67,15 @@ class TextTable(NamedTuple):
 
 
 def read_text(path: Path, var: str | None = None) -> Source:
-    """Labels in a text file, with the names and chains it has."""
+    """Labels in a text file, with the names and chains it has.
+
+    Parameters
+    ----------
+    path : Path
+        The file, perhaps compressed; ``-`` is standard input.
+    var : str, optional
+        The variable whose entries are the labels; an error for a file without a header.
+    """
     table = read_table(path)
     # Among words, a number is a label only if it is an integer: 4.9 is a measurement.
     table.check_cells(
@@ -94,7 +102,11 @@ def read_numbers(path: Path) -> FloatArray:
 
 
 def read_table(path: Path) -> TextTable:
-    """The table in a text file, whether it holds labels, words or measurements."""
+    """The table in a text file, whether it holds labels, words or measurements.
+
+    The delimiter, the header and the row names are found from the first two lines if the second has numbers,
+    otherwise from all lines. An empty file, and a header without rows, are errors.
+    """
     found = _read_lines(path)
     if not found:
         raise ValueError(f"The file '{path}' is empty.")
@@ -167,7 +179,11 @@ def _read_content(path: Path) -> str:
 
 
 def _split(lines: list[str], delimiter: str | None) -> list[list[str]]:
-    """The cells of each line; without a delimiter, blanks separate them, also several in a row."""
+    """The cells of each line; without a delimiter, blanks separate them, also several in a row.
+
+    >>> _split(['"a"  1'], None), _split(['"a,b",1'], ",")
+    ([['a', '1']], [['a,b', '1']])
+    """
     if delimiter is None:
         return [[cell.strip("\"'") for cell in line.split()] for line in lines]
     return list(csv.reader(lines, delimiter=delimiter))
@@ -186,7 +202,13 @@ def _is_number(cell: str) -> bool:
 
 
 def _find_header(rows: list[list[str]]) -> list[str] | None:
-    """The first row if it names the columns: words above numbers, or words that no other row has."""
+    """The first row if it names the columns: words above numbers, or words that no other row has.
+
+    >>> _find_header([["ann", "bob"], ["x", "y"], ["y", "y"]])
+    ['ann', 'bob']
+    >>> _find_header([["x", "y"], ["y", "y"]]) is None
+    True
+    """
     first, rest = rows[0], rows[1:]
     if all(_is_number(cell) for cell in first) or not rest:
         return None

@@ -65,17 +65,23 @@ class Facts:
     n_clusters: uncertainty.NClusters
     """Posterior of the number of clusters: quick, and on every page."""
     items: uncertainty.ItemTable | None = None
+    """Support of each item in its cluster, and its runner-up."""
     clusters: uncertainty.ClusterTable | None = None
+    """Cohesion, separation and stability of each cluster."""
     ball: uncertainty.CredibleBall | None = None
+    """The credible ball around the estimate, under its loss."""
     values: FloatArray | None = None
     """Loss between the estimate and each draw, of shape (n_draws,), in the order of the draws."""
     error: uncertainty.MonteCarloError | None = None
+    """Precision of the expected loss, and whether the chains agree."""
     heatmap: dict[str, Any] | None = None
     """What `pictures.heatmap` returns, for the script of the page."""
     comparison: Comparison | None = None
-    """Estimates of several losses, the one reported first."""
+    """Estimates for several losses, the reported one first."""
     modes: uncertainty.Modes | None = None
+    """A few partitions with weights."""
     certificate: uncertainty.Certificate | None = None
+    """A lower bound on the smallest expected loss."""
     notes: tuple[str, ...] = ()
     """What was left out, and why, in sentences."""
 

@@ -119,7 +119,10 @@ def _even_edges(n: int, at_most: int) -> IntArray:
 def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
     """Bars of the posterior of the number of clusters; None where all draws have the same number.
 
-    `estimate` is the number of clusters of the estimate, whose bar is highlighted.
+    `estimate` is the number of clusters of the estimate, whose bar is ``highlighted``. Returns a dictionary:
+    ``bars``, each with its ``name``, whether it is ``named`` below, its ``mass`` and its coordinates;
+    ``wide``, the width of a bar; ``with_values``, whether there is room for numbers above; ``width`` of the
+    picture; ``floor``, where the bars stand.
     """
     if k.probability(k.mode) == 1:
         return None
@@ -136,14 +139,14 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
     top, floor = 24.0, 164.0
     bars = []
     for number, mass in enumerate(masses.tolist()):
-        of_bar = values[number * step : (number + 1) * step]
+        numbers = values[number * step : (number + 1) * step]
         height = (floor - top) * mass / masses.max()
         bars.append(
             {
-                "name": span(int(of_bar[0]), int(of_bar[-1]), "-"),
+                "name": span(int(numbers[0]), int(numbers[-1]), "-"),
                 "named": number % -(-len(masses) // _BAR_NAMES) == 0,
                 "mass": mass,
-                "mine": estimate in of_bar,
+                "highlighted": estimate in numbers,
                 "x": 10 + slot * (number + 0.1),
                 "middle": 10 + slot * (number + 0.5),
                 "y": floor - height,
@@ -162,7 +165,9 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
 def trace_of_loss(draws: Draws, values: FloatArray) -> dict[str, Any]:
     """Lines of the loss between the estimate and each draw, one per chain.
 
-    `values` has shape (n_draws,). Every chain is stretched over the whole width, whatever its length.
+    `values` has shape (n_draws,). Every chain is stretched over the whole width, whatever its length. Returns
+    a dictionary: ``left`` and ``right`` of the frame; ``ticks``, pairs of a height and a number; ``chains``,
+    the points of each line in SVG's format; ``smallest`` and ``largest`` loss, for screen readers.
     """
     chains = [_means(values[draws.chains == chain]) for chain in range(draws.n_chains)]
     low = float(min(chain.min() for chain in chains))

@@ -40,13 +40,20 @@ class _Table(NamedTuple):
     """A table of the page: the first cell of a row is its name, the others are numbers."""
 
     caption: str
+    """What it shows, in a few words."""
     head: Sequence[str]
+    """Names of the columns."""
     rows: Sequence[Sequence[object]]
+    """The cells, each row as long as the head."""
     sortable: bool = False
+    """Whether a click on the head sorts it."""
 
 
 def page_values(facts: Facts) -> dict[str, Any]:
-    """The values that the template shows, by name, besides the title and the call."""
+    """The values that the template shows, by name, besides the title and the call.
+
+    What was left out of the facts is None here, and the template says so in its place.
+    """
     paragraph, references = words.methods(facts)
     items = _items(facts)
     solid = facts.clusters
@@ -126,7 +133,11 @@ def _clusters(facts: Facts) -> _Table:
 
 
 def _items(facts: Facts) -> dict[str, list[Any]]:
-    """Columns of the table of items, the least certain items first."""
+    """Columns of the table of items, the least certain items first.
+
+    The template writes the first rows; the script writes all of them, sorted and searched. The columns are
+    ``name``, ``cluster``, ``support``, ``runner_up`` (-1 is alone) and its ``probability``.
+    """
     best, table, names = facts.best, facts.items, facts.draws.item_names
     # Without their certainty, items are listed in their own order.
     order = (np.arange(len(names)) if table is None else table.order)[:_ITEMS]

@@ -78,7 +78,11 @@ def _interval(facts: Facts) -> str:
 
 
 def degenerate(facts: Facts) -> str:
-    """Why the draws say nothing about uncertainty; empty if they do."""
+    """Why the draws say nothing about uncertainty; empty if they do.
+
+    Three cases: one item, one draw, or draws that are all the same partition. Measures of uncertainty are
+    then 0 or 1 whatever the data, and must not be presented as results.
+    """
     draws = facts.draws
     if draws.n_items == 1:
         return "There is only one item: there is nothing to cluster."
@@ -134,15 +138,15 @@ def answer(facts: Facts) -> str:
 
 def k_sentence(facts: Facts) -> str:
     """What the bars of the number of clusters show, in a sentence or two."""
-    k, mine = facts.n_clusters, facts.best.n_clusters
+    k, chosen = facts.n_clusters, facts.best.n_clusters
     # All draws have the same number: there are no bars, and the sentence stands alone.
     if k.probability(k.mode) == 1:
-        other = "" if mine == k.mode else f"; the estimate has {mine}"
+        other = "" if chosen == k.mode else f"; the estimate has {chosen}"
         return f"Every draw has {count(k.mode, 'cluster')}{other}."
     return (
         f"Most probable: {k.mode} (probability {share(k.probability(k.mode))}); mean {k.mean:.2f}; "
-        f"{span(*k.interval)} with probability {share(k.mass)}. The estimate has {mine}, which has "
-        f"probability {share(k.probability(mine))}."
+        f"{span(*k.interval)} with probability {share(k.mass)}. The estimate has {chosen}, which has "
+        f"probability {share(k.probability(chosen))}."
     )
 
 
@@ -237,18 +241,22 @@ def _summary_checks(facts: Facts) -> Iterator[Check]:
     # Silhouettes compare several numbers of modes; if there are none, nothing was compared.
     if facts.modes is not None and facts.modes.silhouettes:
         yield Check(facts.modes.n_modes == 1, facts.modes.sentence)
-    k, mine = facts.n_clusters, facts.best.n_clusters
-    if not k.interval[0] <= mine <= k.interval[1]:
+    k, chosen = facts.n_clusters, facts.best.n_clusters
+    if not k.interval[0] <= chosen <= k.interval[1]:
         yield Check(
             False,
-            f"The estimate has {count(mine, 'cluster')}, outside the {100 * k.level:g} % interval "
+            f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g} % interval "
             f"({span(*k.interval)}) of the draws. That is common where draws have small clusters that "
             "come and go: the two answer different questions.",
         )
 
 
 def methods(facts: Facts) -> tuple[str, list[str]]:
-    """A paragraph for a paper, and its references in the order of their authors."""
+    """A paragraph for the methods section of a paper, and its references in the order of their authors.
+
+    It names the loss, the draws, the search and its bound, and every measure that the page shows, with the
+    number found; each measure brings the reference that introduced it.
+    """
     best, draws, error, ball = facts.best, facts.draws, facts.error, facts.ball
     items, has = count(draws.n_items, "item"), count(best.n_clusters, "cluster")
     # Error, ball and modes of draws that do not vary would be numbers without meaning.
