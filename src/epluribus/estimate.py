@@ -1,4 +1,4 @@
-"""The answer, how it was asked for, and how it was reached."""
+"""The answer of a search, the settings it was asked for, and the runs that led to it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ __all__ = [
 ]  # fmt: skip
 
 _SIZES_SHOWN = 12
+"""Cluster sizes that are printed; of more clusters only the number is given."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """The search after one sweep."""
+    """Expected loss and number of clusters at the start of a run, or after one sweep over the items."""
 
     expected_loss: float
     n_clusters: int
@@ -47,9 +48,9 @@ class Run:
     expected_loss: float
     n_clusters: int
     start: str
-    """Where it started."""
+    """Kind of partition it started from."""
     trace: tuple[Step, ...]
-    """Expected loss and clusters at the start and after each sweep."""
+    """The search at the start and after each sweep."""
     converged: bool
     """Whether the last sweep changed nothing."""
     seconds: float
@@ -57,6 +58,7 @@ class Run:
     @property
     def n_sweeps(self) -> int:
         """Number of sweeps over the items."""
+        # The first entry of the trace is the start.
         return len(self.trace) - 1
 
     def __repr__(self) -> str:
@@ -69,14 +71,14 @@ class Run:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Estimate:
-    """A partition with small expected posterior loss.
+    """A partition with small expected posterior loss, as found by a search.
 
     Attributes
     ----------
     labels : ndarray of shape (n_items,)
         Canonical labels: 0, 1, ... in order of first appearance.
     expected_loss : float
-        Mean of its loss over the draws.
+        Weighted mean over the draws of the loss between it and each draw.
     n_clusters : int
         Number of clusters.
     sizes : ndarray of shape (n_clusters,)
@@ -84,15 +86,15 @@ class Estimate:
     loss : Loss
         The loss it was found for.
     n_draws : int
-        Number of draws the expectation was taken over.
+        Number of draws behind the expectation.
     runs : tuple of Run
         The runs of the search, in the order they were planned.
     converged : bool
         False if a time limit or an interrupt ended the search early.
     seconds : float
-        Time of the search; that of the first call in a fresh installation includes compilation.
+        Time of the search; the first call in a fresh installation includes compilation.
     items : tuple of str or None
-        Names of the items, where the draws had them.
+        Names of the items, if the draws have them.
     interrupted : bool
         Whether Ctrl-C ended the search.
     settings : Settings
@@ -113,6 +115,7 @@ class Estimate:
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
+        # Canonical labels have no gaps.
         return int(self.labels.max()) + 1
 
     @property
@@ -121,7 +124,7 @@ class Estimate:
         return np.bincount(self.labels)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
+        """Plain Python values, ready for JSON; labels and traces of the single runs are left out."""
         return {
             "loss": self.loss.name,
             "expected_loss": self.expected_loss,
@@ -132,10 +135,12 @@ class Estimate:
             "n_items": len(self.labels),
             "n_draws": self.n_draws,
             "converged": self.converged,
+            # What was asked for, so that a bound is not mistaken for a result.
             "k_min": self.settings.k_min,
             "k_max": self.settings.k_max,
             "search": self.settings.search,
             "seconds": round(self.seconds, 6),
+            # One entry per start: how often the best loss was reached shows how hard the search was.
             "runs": [
                 {
                     "start": run.start,
@@ -150,12 +155,13 @@ class Estimate:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text of the whole estimate, also written to `path` if given; `load` reads it."""
+        # Imported when called, here and below: the writers and the report are built on this module.
         from epluribus.writers.saved import to_json
 
         return to_json(self, path)
 
     def save(self, path: str | Path) -> None:
-        """Save as npz or json, by the ending of the name; `load` reads it back. No pickle."""
+        """Save as npz or json, by the ending of the name, without pickle; `load` reads it back."""
         from epluribus.writers.saved import save
 
         save(self, path)
@@ -166,8 +172,8 @@ class Estimate:
         Parameters
         ----------
         certainty : Draws or array_like of shape (n_items,), optional
-            The draws behind the estimate, for the support of each item in them (see
-            `uncertainty.items`), or numbers of your own.
+            The draws behind the estimate, to compute the support of each item in them (see
+            `uncertainty.items`), or your own numbers.
 
         Examples
         --------
@@ -186,7 +192,7 @@ class Estimate:
     def to_xarray(self, certainty: ArrayLike | Draws | None = None) -> Any:
         """An xarray Dataset: labels and certainty by item, size by cluster, the rest attributes.
 
-        `certainty` is that of `to_pandas`.
+        `certainty` is as for `to_pandas`.
 
         Examples
         --------
@@ -218,7 +224,7 @@ class Estimate:
         certainty : Draws or array_like of shape (n_items,), optional
             As for `to_pandas`.
         overwrite : bool, default False
-            Whether a group of that name is replaced.
+            Whether to replace an existing group of that name.
 
         Examples
         --------
@@ -239,15 +245,9 @@ class Estimate:
         Parameters
         ----------
         path : str or Path
-            The file; its ending says what is written.
+            The file; its ending chooses the format.
         certainty : Draws or array_like of shape (n_items,), optional
             As for `to_pandas`. Only csv and parquet have a column for it.
-
-        Examples
-        --------
-        >>> import epluribus as epl
-        >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
-        >>> epl.minimize(draws).write_labels("labels.csv", draws)  # doctest: +SKIP
         """
         from epluribus.writers.results import write_estimate
 
@@ -283,23 +283,28 @@ class Estimate:
 
     def __str__(self) -> str:
         size = count(len(self.labels), "item")
+        # The largest clusters first: with many clusters the others are only counted.
         lines = [
             f"{count(self.n_clusters, 'cluster')} of {size}",
             f"  sizes          {_shorten(sorted(self.sizes.tolist(), reverse=True))}",
             f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {count(self.n_draws, 'draw')})",
         ]
+        # Partitions of few items are enumerated, without runs. Otherwise the range of the losses that the
+        # runs ended with shows how much the start matters.
         if self.runs:
             worst = max(run.expected_loss for run in self.runs)
             lines.append(
                 f"  search         {count(len(self.runs), 'run')} in {self.seconds:.2g} s, "
                 f"losses {self.expected_loss:.6g} to {worst:.6g}"
             )
+        # A time limit or Ctrl-C: the partition is valid, but perhaps not the best.
         if not self.converged:
             lines.append("  stopped early: the best so far, a longer search may find better")
         return "\n".join(lines)
 
 
 def _shorten(sizes: list[int]) -> str:
+    """The first sizes as a list, and the number of the others."""
     shown = ", ".join(str(size) for size in sizes[:_SIZES_SHOWN])
     hidden = len(sizes) - _SIZES_SHOWN
     return shown if hidden <= 0 else f"{shown}, and {hidden:,} more"
@@ -308,17 +313,22 @@ def _shorten(sizes: list[int]) -> str:
 def read_best(
     best: Estimate | LabelsLike, draws: DrawsLike, loss: LossLike | None, argument: str = "best"
 ) -> tuple[IntArray, Draws, Loss]:
-    """Canonical labels, draws and loss; the loss is the one `best` was made for unless it is given."""
-    sample = as_draws(draws)
-    labels = as_labels(best, sample.n_items, argument)
+    """Canonical labels of `best`, checked against the draws, the draws as `Draws`, and the loss.
+
+    Without `loss`, it is the one that an Estimate was made for; for labels alone it is VI.
+    """
+    posterior = as_draws(draws)
+    # The draws come first: only they say how many labels there must be.
+    labels = as_labels(best, posterior.n_items, argument)
     if loss is None:
         loss = best.loss if isinstance(best, Estimate) else "vi"
-    return labels, sample, losses.get(loss)
+    return labels, posterior, losses.get(loss)
 
 
 def raise_if_interrupted(*found: Estimate | Trace) -> None:
     """Raise the Ctrl-C that ended a search or a sampling run early, where the best so far is of no use."""
-    if any(one.interrupted for one in found):
+    # Searches and samplers do not raise it: they return what they have, and a caller decides.
+    if any(result.interrupted for result in found):
         raise KeyboardInterrupt
 
 
@@ -327,6 +337,7 @@ class Comparison:
     """One estimate per loss, and how they relate."""
 
     estimates: tuple[Estimate, ...]
+    """The estimates; a name or a number picks one: ``comparison["vi"]``."""
     expected_losses: FloatArray
     """Entry (i, j): expected loss of the estimate made for loss i, under loss j."""
     distances: FloatArray
@@ -338,6 +349,7 @@ class Comparison:
         return tuple(estimate.loss.name for estimate in self.estimates)
 
     def __getitem__(self, name: str | int) -> Estimate:
+        # By the name of its loss or by its place.
         return self.estimates[self.names.index(name) if isinstance(name, str) else name]
 
     def __len__(self) -> int:
@@ -351,33 +363,37 @@ class Comparison:
 
     def __str__(self) -> str:
         names = list(self.names)
+        # Column j of the matrix is a column of the table: all estimates under loss j.
         expected = {
             f"E {name}": [f"{value:.6g}" for value in column]
             for name, column in zip(names, self.expected_losses.T, strict=True)
         }
         clusters = [estimate.n_clusters for estimate in self]
-        apart = {
+        distances = {
             name: [f"{value:.4f}" for value in column]
             for name, column in zip(names, self.distances.T, strict=True)
         }
+        # Small distances in the second table mean that the choice of the loss matters little.
         return "\n".join(
             [
                 *plain_table({"estimate for": names, "clusters": clusters, **expected}),
                 "E: expected loss under each loss",
-                *plain_table({"bits of VI between": names, **apart}),
+                *plain_table({"bits of VI between": names, **distances}),
             ]
         )
 
 
 def set_side_by_side(draws: Draws, estimates: Sequence[Estimate]) -> Comparison:
-    """Every estimate under every loss, and how far they are from each other."""
+    """Every estimate under every loss, and the distance between every two estimates."""
     return Comparison(
         tuple(estimates),
+        # Row a, column b: mean over the draws of loss b between estimate a and the draw.
         np.array(
             [
                 [draws.mean(draw_losses(a.labels, draws, b.loss)) for b in estimates]
                 for a in estimates
             ]
         ),
+        # VI is a metric, whatever losses the estimates are for.
         np.array([[loss(a.labels, b.labels, "vi") for b in estimates] for a in estimates]),
     )

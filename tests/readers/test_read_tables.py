@@ -412,7 +412,7 @@ def test_an_address_is_not_read():
 def test_files_that_are_not_numpy_data(tmp_path):
     (tmp_path / "z.npy").write_text("1,2,1\n")
     with pytest.raises(
-        ValueError, match="could not be read as NumPy data: it is something else"
+        ValueError, match="could not be read as NumPy data: it is in another format"
     ) as error:
         epl.read_draws(tmp_path / "z.npy")
     assert "pickle" not in str(error.value)

@@ -1,7 +1,7 @@
-"""The command line: arguments and printing; no logic.
+"""The command line ``epluribus``: arguments and printing; the work is done by the library.
 
-`_draws` and `_models` have the commands, `_base` what they are made of; `main` turns errors into one line
-and an exit code.
+`_draws` and `_models` hold the commands, `_base` what they are made of; `main` turns errors into one line on
+standard error and an exit code.
 """
 
 from __future__ import annotations
@@ -19,34 +19,55 @@ from epluribus.cli._base import make_parser
 __all__ = ["main"]
 
 _BAD_INPUT = 2
-"""The exit code of argparse, so that all errors of the user have the same."""
+"""Exit code for bad input: that of argparse, so that all errors of the user have the same."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit code: 0 fine, 2 bad input, 130 interrupted."""
+    """Run a command and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after ``epluribus``; by default those of the shell.
+
+    Returns
+    -------
+    int
+        0 if all is fine, 2 for bad input, 130 if Ctrl-C was pressed. An unexpected error keeps its traceback.
+
+    Examples
+    --------
+    >>> from epluribus.cli import main
+    >>> main(["summarize", "nowhere.csv"])
+    2
+    """
     args = make_parser().parse_args(arguments)
     # The report shows the command that made it.
     args.call = shlex.join(["epluribus", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         code = args.run(args) or 0
+        # A closed pipe must show itself here, not at exit, where nothing can catch it.
         sys.stdout.flush()
         return int(code)
-    except BrokenPipeError:  # the reader of our output has enough, as head does
-        # Python flushes stdout once more at exit, which must not fail again.
+    except BrokenPipeError:
+        # The program that reads the output, such as head, has read enough: not an error. Python flushes
+        # stdout once more at exit, which must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        print(f"epluribus: {_in_words_of_the_shell(error, args)}", file=sys.stderr)
+        # What the library raises for bad input, files and memory; anything else is a bug and is not hidden.
+        print(f"epluribus: {_shell_message(error, args)}", file=sys.stderr)
         return _BAD_INPUT
     except KeyboardInterrupt:
         print("epluribus: interrupted", file=sys.stderr)
         return INTERRUPTED
 
 
-def _in_words_of_the_shell(error: Exception, args: Namespace) -> str:
-    """The message in one line, with arguments by the names of their options: '--n-jobs', not 'n_jobs'."""
+def _shell_message(error: Exception, args: Namespace) -> str:
+    """The message in one line, with options as they are typed: '--n-jobs', not 'n_jobs'."""
     message = " ".join(str(error).split())
-    # Only where it names an argument: "'k_max' must be at least 1", not the name of an item.
+    # Only where the message is about an argument ("'k_max' must be at least 1"): an item or a column may
+    # have the same name.
     for name in vars(args):
         message = message.replace(f"'{name}' must", f"'--{name.replace('_', '-')}' must")
     return message.replace(" None means", " Leaving it out means")

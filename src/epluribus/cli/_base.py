@@ -1,7 +1,7 @@
 """What the commands are made of: arguments described by data, the parser made from them, printing.
 
-A command is a function. The decorator `command` lists what it takes; its docstring is the text of ``--help``,
-and the last paragraph of that is the example below the options.
+A command is a function with the decorator `command`, which lists its arguments. The docstring of the function
+is the text of ``--help``; its last paragraph is the example that is shown below the options.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from epluribus._validate import need
 from epluribus._version import __version__
 
 Run: TypeAlias = Callable[[Namespace], int | None]
+"""What carries out a command; it returns the exit code, or None for 0."""
 
 
 class Argument(NamedTuple):
@@ -29,21 +30,23 @@ class Argument(NamedTuple):
     name: str
     """As typed: '--loss', two names '-o --out', or 'file' for one that is given by its place."""
     help: str
+    """The line of ``--help`` about it."""
     kind: Any = str
-    """What its text is turned into; bool for a switch."""
+    """The type that its text is converted to; bool for a switch."""
     default: Any = None
+    """Its value if it is not given; an argument given by its place has none."""
     choices: tuple[str, ...] | None = None
     """Anything else is refused by the parser."""
     values: tuple[str, ...] = ()
-    """Offered by the shell. They are checked where they are used, by an error that suggests the nearest."""
+    """Completed by the shell, but checked only by the library, whose error suggests the nearest one."""
     required: bool = False
     many: bool = False
-    """Whether there may be several in its place."""
+    """Whether several may be given in its place."""
 
     def add_to(self, parser: argparse.ArgumentParser) -> argparse.Action:
-        """The argument as argparse has it."""
+        """Add the argument to a parser of argparse."""
         names = self.name.split()
-        # argparse wants other settings for a switch, an option and an argument given by its place.
+        # argparse refuses a type for a switch, and `required` for an argument that is given by its place.
         if self.kind is bool:
             return parser.add_argument(*names, help=self.help, action="store_true")
         settings: dict[str, Any] = {"help": self.help, "type": self.kind, "choices": self.choices}
@@ -55,7 +58,7 @@ class Argument(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A line on what a command does, what it takes, and the function that carries it out."""
+    """A line on what a command does, its arguments, and the function that carries it out."""
 
     summary: str
     arguments: tuple[Argument, ...]
@@ -67,7 +70,15 @@ _COMMANDS: dict[str, Command] = {}
 
 
 def command(summary: str, *arguments: Argument) -> Callable[[Run], Run]:
-    """Make a function the command of its name."""
+    """Decorate a function to make it the command of its name.
+
+    Parameters
+    ----------
+    summary : str
+        The line about it in the list of commands.
+    *arguments : Argument
+        What it takes; the function gets their values in a Namespace.
+    """
 
     def register(run: Run) -> Run:
         _COMMANDS[run.__name__] = Command(summary, arguments, run)
@@ -77,7 +88,10 @@ def command(summary: str, *arguments: Argument) -> Callable[[Run], Run]:
 
 
 def make_parser(files: Any = None) -> argparse.ArgumentParser:
-    """The parser of all commands; `files` is how shtab completes the name of a file, where shtab asks."""
+    """The parser of all commands.
+
+    `files` is given only to make a completion script: it is shtab's way to complete the name of a file.
+    """
     parser = argparse.ArgumentParser(
         prog="epluribus",
         description="One optimal partition out of many posterior draws of cluster labels.",
@@ -86,27 +100,28 @@ def make_parser(files: Any = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"epluribus {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, (summary, arguments, run) in _COMMANDS.items():
-        # argparse breaks lines anew, so that those of the docstring do not matter.
+        # argparse wraps the text again, so the line breaks of the docstring do not matter.
         *text, example = inspect.cleandoc(run.__doc__ or "").split("\n\n")
         made = commands.add_parser(name, help=summary, description=" ".join(text), epilog=example)
         made.set_defaults(run=run)
         for argument in arguments:
             action = argument.add_to(made)
             if files is not None and argument.values:
-                # Only for the shell: argparse would refuse 'vi(cost=0.5)', and suggest nothing.
+                # Only in the completion script: in the parser, argparse would refuse 'vi(cost=0.5)'.
                 action.choices = argument.values
             elif files is not None and argument.kind is Path:
-                vars(action).update(complete=files)  # an attribute that shtab looks for
+                # An attribute that shtab looks for; argparse does not know it.
+                vars(action).update(complete=files)
     return parser
 
 
 def completion_script(shell: str) -> str:
-    """A script for the shell that completes commands, options and their values."""
+    """A script for the shell ('bash', 'zsh', 'tcsh') that completes commands, options and their values."""
     shtab = need("shtab", "completion", "Completion in the shell")
     return str(shtab.complete(make_parser(shtab.FILE), shell))
 
 
-# What commands of both kinds take.
+# Arguments that commands of both modules take.
 SEED = Argument(
     "--seed", "seed: the same gives the same answer (default: another one each time)", int
 )
@@ -115,7 +130,11 @@ JSON = Argument("--json", "print JSON", bool)
 
 
 def given(args: Namespace, *names: str) -> dict[str, Any]:
-    """Those of the named arguments that the command has, to be handed to the library as they are."""
+    """The values of those named arguments that the command has, as keywords for the library.
+
+    >>> given(Namespace(k=3, seed=1), "k", "k_max")
+    {'k': 3}
+    """
     return {name: getattr(args, name) for name in names if hasattr(args, name)}
 
 
@@ -125,17 +144,18 @@ def answer(args: Namespace, data: Any, text: object) -> None:
 
 
 def answer_names(args: Namespace, lines: Mapping[str, str]) -> None:
-    """Print names with a line on each."""
+    """Print a list of names with a line on each, in two columns."""
     width = max(map(len, lines))
     answer(args, lines, "\n".join(f"{name:<{width}}  {line}" for name, line in lines.items()))
 
 
 def interrupted(what: str) -> int:
-    """Say what Ctrl-C has left; the exit code."""
+    """Print what is left after Ctrl-C, and return the exit code of an interrupted command."""
+    # On standard error, so that the answer on standard output stays whole.
     print(f"epluribus: interrupted; {what}", file=sys.stderr)
     return INTERRUPTED
 
 
 def is_stream(path: Path | None) -> bool:
-    """Whether the name of the file means standard output."""
+    """Whether the name of a file, ``-``, means standard output."""
     return path is not None and str(path) == STREAM

@@ -1,4 +1,8 @@
-"""The commands that read draws or labels, and answer: summarize, compare, psm, ball, modes, report."""
+"""The commands that read draws or labels: summarize, compare, psm, ball, modes, report.
+
+Each checks first what it can (names of files, missing packages), then reads, computes by one call of the
+library, and prints text or, with ``--json``, one JSON object.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,7 @@ from epluribus.writers.results import (
     write_matrix_csv,
 )
 
+# Arguments that several commands share.
 _FILE = "file of draws; several are chains; - reads csv from standard input"
 _LOSSES = epl.losses.available()
 _DRAWS = (
@@ -73,13 +78,13 @@ _MATRIX = "write the matrix there (.npy, .csv or .npz; - is csv on standard outp
 def summarize(args: Namespace) -> int:
     """Find the partition with the smallest expected posterior loss.
 
-    DRAWS holds one draw per row, one item per column (csv with any common delimiter, with or without header,
-    output of Stan, npy, npz, parquet, netCDF or zarr of ArviZ, R's rds).
+    DRAWS holds one draw per row and one item per column: csv with any common delimiter, with or without a
+    header, output of Stan, npy, npz, parquet, netCDF or zarr of ArviZ, or R's rds.
 
     Example: epluribus summarize draws.csv --loss vi --out labels.csv. In a pipe:
     cat draws.csv | epluribus summarize - --out - > labels.csv
     """
-    # What cannot be written is said before the search, not after it.
+    # A file that cannot be written is refused before the search, which may take minutes, not after it.
     _refuse_two_answers(args)
     if args.out is not None and not is_stream(args.out):
         check_target(args.out, WRITABLE)
@@ -94,7 +99,7 @@ def summarize(args: Namespace) -> int:
     else:
         written = ""
         if args.out is not None:
-            # Other files have no column for the certainty.
+            # Only csv and parquet have a column for the certainty; asking for it in others is an error.
             has_column = args.out.suffix.lower() in WITH_COLUMNS
             write_estimate(args.out, best, certainty if has_column else None)
             written = f"\n  labels written to {args.out}"
@@ -117,8 +122,9 @@ def compare(args: Namespace) -> None:
 
     Example: epluribus compare labels.csv truth.txt --loss vi
     """
-    # In the order of the first file.
+    # Both come back in the order of the first file.
     a, b = match_items(read_labels(args.a), read_labels(args.b), args.a, args.b)
+    # A loss with a cost, such as vi(cost=0.5), is not symmetric: the estimate is its first argument.
     names = _LOSSES if args.loss is None else (args.loss,)
     values = {name: epl.loss(a, b, name) for name in names}
     answer(args, values, "\n".join(f"{name:10s} {value:.6g}" for name, value in values.items()))
@@ -144,7 +150,9 @@ def psm(args: Namespace) -> None:
     check_matrix_target(args.out, sparse=args.sparse)
     _refuse_two_answers(args)
     draws = _read(args)
+    # Options that were not given are None, which the library takes as its defaults.
     matrix = epl.psm(draws, **given(args, "sparse", "threshold", "n_jobs"))
+    # In a pipe the matrix is all that is printed.
     if is_stream(args.out):
         write_matrix_csv(sys.stdout, matrix, draws.items)
         return
@@ -170,8 +178,8 @@ def psm(args: Namespace) -> None:
 def ball(args: Namespace) -> None:
     """Find the best partition and the smallest ball around it of at least a given probability.
 
-    With it come the partitions at its edge: the most distant, and the most distant of those with fewest and
-    with most clusters.
+    Also shown are the partitions at its edge: the most distant, and the most distant of those with the fewest
+    and with the most clusters.
 
     Example: epluribus ball draws.csv --loss vi --level 0.9
     """
@@ -180,7 +188,8 @@ def ball(args: Namespace) -> None:
     if args.labels is None:
         best = _minimize(args, draws)
     else:
-        # In the order of the draws: their items stand for labels to be matched with.
+        # The labels must be in the order of the items of the draws, which are matched as if they were a file
+        # of labels themselves.
         items = list(draws.item_names)
         file = read_labels(args.labels)
         _, best = match_items(Labels(items, items), file, args.draws[0], args.labels)
@@ -198,10 +207,11 @@ def ball(args: Namespace) -> None:
     JSON,
 )
 def modes(args: Namespace) -> None:
-    """Summarize the posterior by a few partitions with weights; say whether one is a fair summary.
+    """Summarize the posterior by a few partitions with weights, and say whether one is a fair summary.
 
     Example: epluribus modes draws.csv --loss vi --n-modes 2 --json
     """
+    # An option of the shell is a number or absent; the library has a word for "choose it".
     n_modes = "auto" if args.n_modes is None else args.n_modes
     found = epl.modes(_read(args), args.loss, n_modes, rng=args.seed, n_jobs=args.n_jobs)
     answer(args, found.to_dict(), found)
@@ -224,13 +234,14 @@ def modes(args: Namespace) -> None:
 def report(args: Namespace) -> int:
     """Find the best partition and write one self-contained HTML page that opens offline.
 
-    It has the answer, certainty of items and clusters, similarity, number of clusters, other losses, modes,
-    credible ball, diagnostics of the chains, certificate, and a methods paragraph.
+    It shows the answer, the certainty of items and clusters, similarity, the number of clusters, other
+    losses, modes, the credible ball, diagnostics of the chains, the certificate, and a methods paragraph.
 
     Example: epluribus report draws.csv -o report.html --loss vi --seed 1
     """
     check_target(args.out, (".html",))
-    need("jinja2", "report", "The report")  # a missing package is said now, not after a long search
+    # A missing package is reported now, not after a long search.
+    need("jinja2", "report", "The report")
     draws = _read(args)
     # The first Ctrl-C ends the search or the step it meets, and the page is still written.
     with Interrupts(
@@ -238,6 +249,7 @@ def report(args: Namespace) -> int:
         "ended; no page was written",
     ) as interrupts:
         best = _minimize(args, draws)
+        # After an interrupted search the page is brief: the user wants to see it now.
         best.report(
             draws,
             args.out,
@@ -248,25 +260,27 @@ def report(args: Namespace) -> int:
         )
     data = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
     answer(args, data, f"{best}\n  page written to {args.out}")
-    # The page is there, but a script must see that it is not whole.
+    # The page is written, but a script must see that parts of it may be missing.
     return INTERRUPTED if interrupts.count else 0
 
 
 def _read(args: Namespace) -> epl.Draws:
+    """The draws in the files of a command, with its options on them."""
     draws = epl.read_draws(args.draws, **given(args, "burn", "thin", "var"))
-    # A guess of the reader is shown, so that a wrong one is noticed.
+    # If the reader chose the variable, the user is shown which one, so that a wrong choice is noticed.
     if draws.variable is not None and args.var is None:
         print(f"epluribus: labels are read from the variable '{draws.variable}'", file=sys.stderr)
     return draws
 
 
 def _minimize(args: Namespace, draws: epl.Draws) -> Estimate:
-    """The best partition, by a search with the options that the command has."""
+    """The best partition, found by a search with the options that the command has."""
     options = given(args, "k", "k_max", "search", "n_starts", "n_jobs", "time_limit")
     return epl.minimize(draws, args.loss, rng=args.seed, progress=not args.json, **options)
 
 
 def _refuse_two_answers(args: Namespace) -> None:
+    """Refuse two results on standard output, which no program could take apart again."""
     if args.json and is_stream(args.out):
         raise ValueError(
             "'--json' and '--out -' both write to standard output; got both. Leave one out."

@@ -1,4 +1,7 @@
-"""The commands that make draws (sample, reproduce, demo) and those that describe the package."""
+"""The commands that make draws (sample, reproduce, demo) and those that describe the package.
+
+`read_model` makes a model of the data in a file, and `read_numbers` reads such a file.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +39,11 @@ MODELS: dict[str, Callable[..., Model]] = {
     "sbm": StochasticBlockModel,
     "lbm": LatentBlockModel,
 }
-"""Names of models on the command line."""
+"""The models by their names on the command line."""
 
 _PRIOR = "on the number of components: uniform (default), poisson, geometric or fixed"
 _MOVES = "default, or appendix: the paper's own"
-_AS_PRINTED = "the settings printed in the paper, where others give its results"
+_AS_PRINTED = "use the settings printed in the paper, even where others reproduce its results"
 
 
 @command(
@@ -65,14 +68,14 @@ _AS_PRINTED = "the settings printed in the paper, where others give its results"
 def sample(args: Namespace) -> int:
     """Draw partitions from the posterior of a model of the data in FILE (csv or npy).
 
-    gaussian: one item per line, one number or several; sbm: a square matrix of 0 and 1, or edges in two
-    columns, nodes counted from 0; lbm: a matrix of 0 and 1. Burn-in and thinning count single updates: a
+    gaussian: one item per line, with one number or several; sbm: a square matrix of 0 and 1, or edges in two
+    columns, with nodes counted from 0; lbm: a matrix of 0 and 1. Burn-in and thinning count single updates: a
     sweep over N items is N steps.
 
     Example: epluribus sample gaussian y.csv --out draws.npz && epluribus summarize draws.npz
     """
     check_target(args.out, (".npz",))
-    # Only a network has nodes; the model would not know the argument.
+    # Only a network has nodes: other models would fail on the argument with a message about Python.
     options = given(args, "prior", "k_max")
     if args.n_nodes is not None:
         if args.model != "sbm":
@@ -87,6 +90,7 @@ def sample(args: Namespace) -> int:
         **given(args, "n_draws", "burn_in", "thin", "n_chains", "moves", "n_jobs"),
         **given(args, "checkpoint", "resume"),
     )
+    # An interrupted run is saved too: its draws are valid, only fewer.
     trace.save(args.out)
     answer(args, trace.to_dict(), f"{trace}\n  draws written to {args.out}")
     return interrupted("the draws so far are written") if trace.interrupted else 0
@@ -109,6 +113,7 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
     Returns
     -------
     Model
+        Ready for `epluribus.sample`.
 
     Examples
     --------
@@ -128,7 +133,7 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
 def read_numbers(path: str | Path) -> AnyArray:
     """Read a table of numbers from a csv or npy file, or csv from standard input, ``-``.
 
-    A column alone gives one dimension.
+    Returns an array of shape (n_rows, n_columns), or (n_rows,) if a csv file has a single column.
     """
     path = Path(path)
     check_exists(path)
@@ -153,19 +158,19 @@ def reproduce(args: Namespace) -> None:
     """Carry out one of the paper's three applications.
 
     From the data to draws, optimal partitions, tables and pictures, with each fact that the paper states
-    beside ours. It writes a folder with summary.md, labels.csv, draws.npz and the pictures.
+    beside the one found here. It writes a folder with summary.md, labels.csv, draws.npz and the pictures.
 
     Example: epluribus reproduce congress --out votes
     """
-    # Here, so that other commands start without the studies.
+    # Imported here, so that other commands start without the studies.
     from epluribus.studies.study import check_folder
 
-    # Before the work, which takes minutes.
+    # A folder that cannot be written is refused before the work, which takes minutes.
     folder = check_folder(args.out or Path(f"epluribus-{args.study}"))
     options = given(args, "data", "quick", "as_printed", "n_jobs")
     study = epl.studies.reproduce(args.study, rng=args.seed, progress=not args.json, **options)
     files = [path.name for path in study.write(folder)]
-    # A fact as a mapping from the heading of the table to its cell.
+    # For JSON, each row of the table of facts becomes an object whose keys are the headings.
     facts = [dict(zip(study.facts.head, map(str, row), strict=True)) for row in study.facts.rows]
     data = {"study": study.name, "facts": facts, "folder": str(folder), "files": files}
     answer(args, data, f"{study}\n\nWritten to {folder}: {', '.join(files)}")
@@ -178,10 +183,11 @@ def reproduce(args: Namespace) -> None:
 def demo(args: Namespace) -> None:
     """Sample partitions of the built-in galaxies, find the best one, write pictures and a summary.
 
-    It is the short setting of 'reproduce galaxies'.
+    It is a short version of 'reproduce galaxies'.
 
     Example: epluribus demo --out first-look
     """
+    # Imported here, so that other commands start without the studies.
     from epluribus.studies._galaxies import run_demo
 
     print(run_demo(args.out, progress=True))

@@ -1,4 +1,7 @@
-"""Posterior draws of a partition: from arrays, files and objects of other packages."""
+"""Posterior draws of a partition, from arrays, files, objects of other packages and soft labels.
+
+`Draws` is the input of every search and summary; `as_draws` makes one of anything that `Draws` accepts.
+"""
 
 from epluribus.draws.draws import Draws, as_draws
 from epluribus.draws.read import read_draws

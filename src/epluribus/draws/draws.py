@@ -1,9 +1,8 @@
 """Posterior draws of cluster labels: checked, canonical, collapsed to distinct partitions with weights.
 
-Each draw is relabeled in order of first appearance (Strehl & Ghosh 2003,
-doi:10.1162/153244303321897735), so that two draws are the same partition exactly when their labels
-are equal. Equal draws are kept once, with the sum of their weights (section 5 of Rastelli & Friel
-2018).
+Each draw is relabeled in order of first appearance (Strehl & Ghosh 2003, doi:10.1162/153244303321897735), so
+that two draws are the same partition exactly when their labels are equal. Equal draws are stored once, with
+the sum of their weights (section 5 of Rastelli & Friel 2018).
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ class Draws:
         Cluster labels, one draw per row. Labels are only names: integers with gaps, negative numbers,
         integers stored as floats, and strings are all fine, and the same label may mean different
         clusters in different draws. Also accepted: lists, a pandas DataFrame (columns are items), an
-        xarray DataArray or Dataset, an ArviZ object, a mapping of arrays (as NumPyro's `get_samples`
-        gives), a list of fitted scikit-learn clusterers, a list of partitions, each a list of sets of
-        items or a mapping from items to labels (as networkx has them; items are sorted), the path of
-        a file (see `read_draws`) or a list of paths, one per chain, or another `Draws`.
+        xarray DataArray or Dataset, an ArviZ object, a mapping of arrays (such as NumPyro's `get_samples`
+        returns), a list of fitted scikit-learn clusterers, a list of partitions, each a list of sets of
+        items or a mapping from items to labels (as in networkx; items are sorted), the path of a file
+        (see `read_draws`) or a list of paths, one per chain, or another `Draws`.
     weights : array_like of shape (n_draws,), optional
         Weight of each draw, for importance samples or ensembles. All 1 by default.
     burn : int, default 0
         Draws left out at the beginning of each chain.
     thin : int, default 1
-        Keep every `thin`-th draw of each chain.
+        Keep every `thin`-th draw of each chain, after `burn`.
     items : sequence of str, optional
         Names of the items; taken from the input if it has them.
     chains : array_like of shape (n_draws,), optional
@@ -53,11 +52,11 @@ class Draws:
     Attributes
     ----------
     n_draws, n_items, n_distinct, n_chains : int
-        Draws, items, distinct partitions among the draws, chains.
+        Number of draws, of items, of distinct partitions among the draws, and of chains.
     distinct : ndarray of shape (n_distinct, n_items)
         The distinct partitions in canonical form, in order of first appearance (a view).
     weights : ndarray of shape (n_distinct,)
-        Sum of the weights of the draws equal to each.
+        Weight of each distinct partition: the sum over the draws that equal it.
     index : ndarray of shape (n_draws,)
         Row of `distinct` that each draw equals.
     chains : ndarray of shape (n_draws,)
@@ -71,9 +70,8 @@ class Draws:
 
     Notes
     -----
-    Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them; memory
-    while reading stays below three times the stored labels, plus some 20 MB, besides the input
-    itself.
+    Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them. While
+    they are read, memory besides the input stays below three times the stored labels plus some 20 MB.
 
     Examples
     --------
@@ -99,13 +97,15 @@ class Draws:
         burn = check_count(burn, "burn", low=0)
         thin = check_count(thin, "thin", low=1)
         names: Sequence[Any] | None
-        if isinstance(z, Draws):  # to take a part of it, or to give it other names or weights
+        # Another `Draws` may be given to take a part of it, or to give it other names or weights.
+        if isinstance(z, Draws):
             table, chain, names, variable = np.asarray(z), z.chains, z.items, z.variable
             weights = z.draw_weights if weights is None else weights
         else:
             table, chain, names, variable = to_table(z, var=var)
         if chains is not None:
             chain = check_chains(chains, len(table))
+        # Burn-in and thinning come first, so that only the draws that are kept are collapsed.
         keep = kept_rows(chain, burn, thin)
         self.n_draws: int = len(keep)
         self.n_items: int = table.shape[1]
@@ -118,9 +118,11 @@ class Draws:
 
     def _summarize(self) -> None:
         """Fill what follows from `_labels`, `index` and `draw_weights`."""
-        self._labels.flags.writeable = False  # they are shared by all that looks at them
+        # `distinct` and `item_major` hand out views: nobody may change the labels through them.
+        self._labels.flags.writeable = False
         self.n_distinct: int = self._labels.shape[1]
         self.n_chains: int = int(self.chains.max()) + 1
+        # The weight of distinct partition d is the sum of w_t over the draws t with index[t] = d.
         weights = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
         self.weights: FloatArray = weights.astype(np.float64)
 
@@ -163,12 +165,12 @@ class Draws:
         draw: str = "draw",
         **options: Any,
     ) -> Draws:
-        """Draws from an xarray DataArray or Dataset, its dimensions in any order.
+        """Draws from an xarray DataArray or Dataset, with its dimensions in any order.
 
         Parameters
         ----------
         data : DataArray or Dataset
-            The labels; with a dimension `draw`, perhaps one `chain`, and one of items.
+            The labels, with a dimension `draw`, perhaps a dimension `chain`, and one of items.
         var : str, optional
             The variable of a Dataset, as in `from_arviz`.
         chain, draw : str
@@ -195,7 +197,7 @@ class Draws:
         Parameters
         ----------
         frame : DataFrame
-            Columns are read as those of a file, see `read_draws`.
+            Its columns are read like those of a file: see `read_draws`.
         var : str, optional
             The variable whose entries ``var[1]``, ``var[2]``, ... are the labels.
         chain : str, optional
@@ -219,17 +221,17 @@ class Draws:
     def from_estimators(
         cls, estimators: Sequence[Any], *, noise: str = "alone", **options: Any
     ) -> Draws:
-        """Draws from fitted scikit-learn clusterers: the `labels_` of each is one draw.
+        """Draws from fitted scikit-learn clusterers: the `labels_` of each are one draw.
 
         Parameters
         ----------
         estimators : list
             Fitted clusterings of the same items in the same order.
         noise : {"alone", "together"}, default "alone"
-            What becomes of items labeled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
-            each is a cluster of its own, or all of them are one cluster.
+            What to do with items labeled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
+            make each a cluster of its own, or all of them one cluster.
         **options
-            `weights` (one for each estimator) and `items`, as for `Draws`.
+            `weights` (one per estimator) and `items`, as for `Draws`.
 
         Examples
         --------
@@ -251,7 +253,7 @@ class Draws:
 
     @property
     def item_major(self) -> NDArray[np.unsignedinteger[Any]]:
-        """The same as they are stored, one item per row: what kernels read (read-only)."""
+        """The transpose of `distinct`, contiguous, one item per row: what kernels read (read-only)."""
         return self._labels
 
     @property
@@ -271,11 +273,11 @@ class Draws:
 
     @property
     def item_names(self) -> tuple[str, ...]:
-        """Names of the items: their own, or their numbers."""
+        """Names of the items, or their numbers as text if they have no names."""
         return self.items if self.items is not None else tuple(map(str, range(self.n_items)))
 
     def mean(self, values: AnyArray) -> float:
-        """Weighted mean over the draws of a number for each distinct partition."""
+        """Mean over the draws, sum_d w_d values_d / sum_d w_d, of `values` of shape (n_distinct,)."""
         return float(values @ self.weights / self.total_weight)
 
     def __len__(self) -> int:
@@ -299,6 +301,7 @@ class Draws:
             raise ValueError(
                 "The draws are stored once per distinct partition: an array of them is a copy."
             )
+        # All draws in their order: column index[t] of the labels is draw t.
         table = self._labels[:, self.index].T
         return table if dtype is None else table.astype(dtype)
 
@@ -317,12 +320,14 @@ class Draws:
         return self._select(np.flatnonzero(self.chains == number))
 
     def _select(self, rows: IntArray) -> Draws:
-        """The given draws, as a new object; distinct partitions no longer used are dropped."""
+        """The given draws as a new object, without the distinct partitions that none of them equals."""
         if len(rows) == 0:
             raise ValueError(f"No draws are left: 0 of {self.n_draws} were selected.")
-        new = object.__new__(Draws)  # the labels are canonical already: nothing is read again
+        # The labels are canonical already: the constructor would read and collapse them again.
+        new = object.__new__(Draws)
         used, first, inverse = np.unique(self.index[rows], return_index=True, return_inverse=True)
-        order = np.argsort(first)  # np.unique sorts: back to the order of first appearance
+        # np.unique sorts: `order` and its inverse `rank` restore the order of first appearance.
+        order = np.argsort(first)
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
@@ -345,7 +350,8 @@ class Draws:
 
     def __str__(self) -> str:
         low, high = int(self._k.min()), int(self._k.max())
-        mass = np.bincount(self._k, weights=self.weights)  # of each number of clusters
+        # Total weight of the partitions with each number of clusters.
+        mass = np.bincount(self._k, weights=self.weights)
         clusters = f"{low}" if low == high else f"{low} to {high}, most often {int(mass.argmax())}"
         lines = [
             f"{count(self.n_draws, 'draw')} of a partition of {count(self.n_items, 'item')}",
@@ -361,10 +367,11 @@ class Draws:
 
 
 def as_draws(draws: DrawsLike) -> Draws:
-    """`draws` itself, or a `Draws` made of it."""
+    """`draws` itself, or a `Draws` made from it."""
     if isinstance(draws, Draws):
         return draws
-    if hasattr(draws, "expected_loss") and hasattr(draws, "labels"):  # an Estimate
+    # An Estimate: its class belongs to a later layer and cannot be imported here.
+    if hasattr(draws, "expected_loss") and hasattr(draws, "labels"):
         raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
     return Draws(draws)
 
@@ -372,14 +379,14 @@ def as_draws(draws: DrawsLike) -> Draws:
 def _check_items(
     items: Sequence[Any] | None, own: Sequence[Any] | None, n_items: int
 ) -> tuple[str, ...] | None:
-    """The names given, or those that came with the labels."""
+    """The names that the user gives, `items`, or those that came with the labels, `own`."""
     theirs = None if own is None else tuple(str(name) for name in own)
     if items is None:
         return theirs
     names = tuple(str(name) for name in items)
     if len(names) != n_items:
         raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")
-    # New names are welcome; the same names in another order are nearly always a mistake.
+    # New names replace the old; the same names in another order are nearly always a mistake.
     if theirs is not None and names != theirs and sorted(names) == sorted(theirs):
         t = next(t for t in range(n_items) if names[t] != theirs[t])
         raise ValueError(

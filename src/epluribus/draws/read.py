@@ -1,4 +1,4 @@
-"""Draws from files."""
+"""Draws from files: `read_draws`, a `Draws` of a path with a check that what was read looks like labels."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def read_draws(
     ----------
     path : str, Path, or a list of them
         The ending says which format it is: ``csv``, ``txt``, ``tsv`` (also with ``.gz``), ``npy``,
-        ``npz``, ``parquet``, ``nc`` and ``zarr`` (an xarray Dataset, or the group ``posterior`` as
-        every ArviZ writes it), ``rds`` and ``rda`` (R). Several files are chains, in their order.
+        ``npz``, ``parquet``, ``nc`` and ``zarr`` (an xarray Dataset, or the group ``posterior`` that
+        ArviZ writes), ``rds`` and ``rda`` (R). Several files are chains, in the order given.
         ``-`` reads csv from standard input.
     var : str, optional
         The variable that holds the labels; not needed if only one holds integers by draw and item.
@@ -37,15 +37,21 @@ def read_draws(
     Returns
     -------
     Draws
+        With the names of the items, the chains and the name of the variable, where the file has them.
+
+    Warns
+    -----
+    UserWarning
+        If every item is alone in every draw: the file then probably holds measurements, not labels.
 
     Notes
     -----
     In a table with named columns, ``.chain``, ``chain__`` or ``chain`` is the chain; ``.iteration``,
-    ``.draw`` and all names that end in ``__``, as ``lp__`` does, are left out; ``z.1, z.2, ...`` or
+    ``.draw`` and all names that end in ``__``, such as ``lp__``, are left out; ``z.1, z.2, ...`` or
     ``z[1], z[2], ...`` are the entries of the variable ``z``. In a table without any of these every
-    column is an item. If several rows have the same draw, the table is long: one column names the
-    item, one holds its label, as tidybayes writes it. Lines that begin with ``#`` are comments, and
-    Stan's warmup is left out if it was saved.
+    column is an item. If several rows belong to the same draw, the table is long: one column names
+    the item and one holds its label, as tidybayes writes it. Lines that begin with ``#`` are comments,
+    and Stan's warmup is left out if it was saved.
 
     netCDF and zarr need ``pip install "epluribus[arviz]"``, parquet and R's files
     ``"epluribus[files]"``.
@@ -62,12 +68,14 @@ def read_draws(
     Draws(n_draws=2, n_items=3, n_distinct=1, n_chains=1)
     """
     paths: list[Any] = [path] if isinstance(path, str | Path) else list(path)
-    if not paths or not all(isinstance(one, str | Path) for one in paths):
+    if not paths or not all(isinstance(entry, str | Path) for entry in paths):
         raise TypeError(f"'path' must be a path, or a list of paths; got {path!r}.")
-    files = [Path(one) for one in paths]  # a list of strings could be labels
+    # As paths, because `Draws` could take a list of strings for labels.
+    files = [Path(entry) for entry in paths]
     source = files if len(files) > 1 else files[0]
     draws = Draws(source, var=var, weights=weights, burn=burn, thin=thin, items=items)
-    # Measurements, or draws in columns, look like this. With two items or one draw it can be chance.
+    # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With
+    # two items or one draw that can be chance.
     if draws.n_items > 2 and draws.n_draws > 1 and bool((draws.n_clusters == draws.n_items).all()):
         warnings.warn(
             f"Every one of the {draws.n_items:,} items is alone in every draw. Are these labels of "

@@ -1,4 +1,4 @@
-"""The rows of a table of draws: which are kept, what they weigh, and which are the same partition."""
+"""The rows of a table of draws: which are kept, their weights, and which are the same partition."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.partition import canonical_table, widen_rows
 
 _BLOCK_CELLS = 1 << 20
-"""Labels converted at a time: bounds the memory used beside the stored labels (some 20 MB)."""
+"""Labels converted at a time: keeps the memory used besides the stored labels to some 20 MB."""
 
 
 def check_chains(chains: Any, n_draws: int) -> IntArray:
-    """The chain of each draw as a number, 0, 1, ... in the order of their names."""
+    """The chain of each draw as a number 0, 1, ..., in the order of the chains' names.
+
+    >>> check_chains(["b", "a", "b"], 3).tolist()
+    [1, 0, 1]
+    """
     values = np.asarray(chains)
     if values.shape != (n_draws,):
         raise ValueError(
@@ -25,7 +29,11 @@ def check_chains(chains: Any, n_draws: int) -> IntArray:
 
 
 def kept_rows(chain: IntArray, burn: int, thin: int) -> IntArray:
-    """Rows that remain after `burn` and `thin` within each chain, in their old order."""
+    """Rows that remain after `burn` and `thin` within each chain, in their old order.
+
+    >>> kept_rows(np.array([0, 1, 0, 1, 0, 1]), burn=1, thin=2).tolist()
+    [2, 3]
+    """
     rows: list[IntArray] = []
     for number in np.unique(chain):
         own = np.flatnonzero(chain == number)
@@ -35,20 +43,27 @@ def kept_rows(chain: IntArray, burn: int, thin: int) -> IntArray:
                 f"{len(own)} draws."
             )
         rows.append(own[burn::thin])
-    return np.sort(np.concatenate(rows))  # chains may be interleaved
+    # The rows of several chains may alternate in the table: sorting restores the order of the table.
+    return np.sort(np.concatenate(rows))
 
 
 def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> FloatArray:
-    """One weight per draw, all 1 by default: those of the rows `keep`."""
+    """One weight for each of the rows `keep`, all 1 by default.
+
+    `weights` has one entry for each of the `n_draws` rows, or is a table of chains by draws. Weights need not
+    sum to 1; a weight of 0 is allowed, a sum of 0 is not.
+    """
     if weights is None:
         return np.ones(n_draws)[keep]
     values = np.asarray(weights, dtype=np.float64)
+    # Chains by draws, as samplers return them: the rows of the table are in the same order.
     if values.ndim == 2 and values.size == n_draws:
-        values = values.ravel()  # chains by draws
+        values = values.ravel()
     if values.shape != (n_draws,):
         raise ValueError(
             f"'weights' must have one entry per draw, shape ({n_draws},); got shape {values.shape}."
         )
+    # Written so that NaN, which is not finite, is refused too.
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
         raise ValueError(
@@ -62,15 +77,31 @@ def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> FloatArray:
 def collapse(
     table: AnyArray, keep: IntArray
 ) -> tuple[NDArray[np.unsignedinteger[Any]], IntArray, IntArray]:
-    """Distinct partitions among the rows `keep`, item-major; the one of each row; their clusters.
+    """Distinct partitions among the rows `keep` of a table of labels.
 
     One pass, in blocks: rows are made canonical and looked up by a hash. A row is then compared with the
-    one that has its hash, so that a collision costs time, never correctness.
+    one that has its hash, so that a collision costs time, never correctness. Time O(n_rows n_items).
+
+    Returns
+    -------
+    labels : ndarray of shape (n_items, n_distinct)
+        Canonical labels, in order of first appearance among the rows, in the smallest unsigned type.
+    index : ndarray of shape (n_rows,)
+        The column of `labels` that each row equals.
+    n_clusters : ndarray of shape (n_distinct,)
+        Number of clusters of each distinct partition.
+
+    Examples
+    --------
+    >>> labels, index, n_clusters = collapse(np.array([[4, 4, 7], [1, 2, 2], [0, 0, 9]]), np.arange(3))
+    >>> labels.T.tolist(), index.tolist(), n_clusters.tolist()
+    ([[0, 0, 1], [0, 1, 1]], [0, 1, 0], [2, 2])
     """
     n_items = table.shape[1]
     multipliers = _hash_multipliers(n_items)
     row_of: dict[int, int] = {}  # row of `distinct` by hash
-    # The system provides memory only for the rows that are written: one for each distinct partition.
+    # np.empty reserves addresses; the system provides memory only for the rows that are written, one for
+    # each distinct partition.
     distinct = np.empty((len(keep), n_items), dtype=np.uint8)
     n_clusters = np.empty(len(keep), dtype=np.int64)
     index = np.empty(len(keep), dtype=np.int64)
@@ -78,19 +109,23 @@ def collapse(
     for begin in range(0, len(keep), step):
         rows, k = canonical_table(_take(table, keep[begin : begin + step]))
         distinct = widen_rows(distinct, len(row_of), int(k.max()) - 1)
-        keys = rows.astype(np.uint64) @ multipliers  # unsigned arithmetic wraps around
+        # The hash of a row, sum_i z_i m_i modulo 2^64: unsigned arithmetic wraps around.
+        keys = rows.astype(np.uint64) @ multipliers
+        # All rows of the block at first; then, again and again, those whose hash was taken by another.
         todo = np.arange(len(rows))
         while todo.size:
             known = len(row_of)
             found = [row_of.setdefault(key, len(row_of)) for key in keys[todo].tolist()]
             index[begin + todo] = places = np.array(found)
-            # Places are given in order: the first row at a new one is above all before it.
+            # New places are given in increasing order, so the first row at a new place is the one whose place
+            # is above all before it, and above the places known before this round.
             is_new = places > np.maximum.accumulate(np.append(known - 1, places[:-1]))
             new, old = todo[is_new], todo[~is_new]
             distinct[known : len(row_of)] = rows[new]
             n_clusters[known : len(row_of)] = k[new]
+            # Another partition has the hash of these rows: they try the next number.
             differ = (distinct[places[~is_new]] != rows[old]).any(axis=1)
-            todo = old[differ]  # another partition has this hash: try the next number
+            todo = old[differ]
             keys[todo] += 1
     n = len(row_of)
     # Kernels read all draws of an item one after the other: items become the rows.
@@ -98,11 +133,11 @@ def collapse(
 
 
 def _hash_multipliers(n_items: int) -> NDArray[np.uint64]:
-    """Random odd numbers, the same in every call: the hash of a row is its product with them."""
+    """Random odd numbers, the same in every call, whose product with a row is its hash."""
     return np.random.default_rng(0).integers(1, 2**63, n_items, dtype=np.uint64) * 2 + 1
 
 
 def _take(table: AnyArray, rows: IntArray) -> AnyArray:
-    """Rows of a table; without a copy if they follow each other."""
+    """The given rows of a table, which are sorted; a view, not a copy, if they are consecutive."""
     first, last = int(rows[0]), int(rows[-1])
     return table[first : last + 1] if last - first == len(rows) - 1 else table[rows]

@@ -3,11 +3,11 @@
 A sampler that sums the labels out (Stan, or a marginalized mixture in PyMC and NumPyro) and an EM
 algorithm both give p_tik, the probability that item i is in cluster k, given the other unknowns of
 draw t. Labels drawn from them, independently over items, are posterior draws. The similarity of two
-items needs no such draws (Rao-Blackwell):
+items can be computed without drawing labels (Rao-Blackwell):
 
     P_ij = sum_t w_t sum_k p_tik p_tjk / sum_t w_t   for i != j,   P_ii = 1
 
-Both ask that items be independent given the other unknowns of a draw, as they are in a mixture.
+Both require that items are independent given the other unknowns of a draw, as they are in a mixture.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from epluribus.draws.rows import check_weights
 from epluribus.readers.labeled_arrays import coordinate_names
 
 _BLOCK_CELLS = 1 << 22
-"""Probabilities worked on at a time (32 MB)."""
+"""Number of probabilities worked on at a time: 32 MB in double precision."""
 _TOLERANCE = 1e-4
-"""How far a sum of probabilities may be from 1: single precision, or four printed digits."""
+"""How far a sum of probabilities may be from 1: allows single precision, and four printed digits."""
 
 
 def soft_draws(
@@ -44,12 +44,12 @@ def soft_draws(
     Parameters
     ----------
     probabilities : array_like of shape (n_draws, n_items, n_clusters), or with chains before
-        Probability of each cluster, also called responsibilities; for each item they sum to 1. The
-        items of an xarray DataArray may have names; its last dimension is the clusters.
+        Probability of each cluster, also called responsibility; for each item they sum to 1. In an
+        xarray DataArray the items may have names, and the last dimension is the clusters.
     log : bool, default False
         Whether they are logarithms; these need not be normalized.
     n_draws_each : int, default 1
-        Number of labels drawn from each draw of the probabilities.
+        Number of partitions drawn from each draw of the probabilities.
     weights : array_like of shape (n_draws,), optional
         Weight of each draw of the probabilities.
     items : sequence of str, optional
@@ -60,8 +60,8 @@ def soft_draws(
     Returns
     -------
     Draws
-        Of n_draws times `n_draws_each` draws; those of one soft draw follow each other. Chains are
-        kept.
+        With n_draws times `n_draws_each` draws; those from one draw of the probabilities are
+        consecutive, and have its weight and its chain.
 
     See Also
     --------
@@ -81,11 +81,12 @@ def soft_draws(
     n_draws, n_items, n_clusters = source.shape
     shared = check_weights(weights, n_draws)
     generator = make_rng(rng)
-    # Filled draw by draw, so that the repeats of a soft draw follow each other.
+    # The second dimension is the repeats: flattened, those of one soft draw are consecutive.
     labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
     for begin, block in _blocks(source, log):
-        # The label is the number of running sums that a uniform number in [0, 1) reaches. The last
-        # sum must be exactly 1, or a number close to 1 would give a label that no cluster has.
+        # Inversion: with running sums S_k = p_1 + ... + p_k, the label is the number of k with u >= S_k,
+        # for u uniform in [0, 1). The last sum must be exactly 1, or a u close to 1 would give a label
+        # that no cluster has.
         sums = block.cumsum(axis=2)
         sums /= sums[:, :, -1:]
         for repeat in range(count):
@@ -116,12 +117,12 @@ def soft_psm(
     Returns
     -------
     ndarray of shape (n_items, n_items)
-        Symmetric, with ones on the diagonal. It is what the similarity matrix of `soft_draws` tends
-        to as `n_draws_each` grows.
+        Symmetric, with ones on the diagonal: the limit of the similarity matrix of `soft_draws` as
+        `n_draws_each` grows.
 
     Notes
     -----
-    Time O(n_draws n_clusters n_items^2), as products of matrices.
+    Time O(n_draws n_clusters n_items^2), in products of matrices; memory O(n_items^2) plus some 32 MB.
 
     Examples
     --------
@@ -137,17 +138,21 @@ def soft_psm(
     share = share / share.sum()
     total = np.zeros((n_items, n_items))
     for begin, block in _blocks(source, log):
-        # sum_t w_t p_tik p_tjk is one product of matrices with rows sqrt(w_t) p_tik.
+        # With a_itk = sqrt(w_t) p_tik, the sum over t and k of w_t p_tik p_tjk is the product of rows i and j
+        # of a, a matrix with one column for each pair (t, k).
         scaled = block * np.sqrt(share[begin : begin + len(block), None, None])
         flat = scaled.transpose(1, 0, 2).reshape(n_items, -1)
         total += flat @ flat.T
-    np.fill_diagonal(total, 1.0)  # an item is always with itself, whatever sum_k p_tik^2 is
-    return np.clip(total, 0.0, 1.0)  # sums may exceed 1 by the tolerance
+    # The formula is for two items; an item is always with itself, whatever sum_k p_tik^2 is.
+    np.fill_diagonal(total, 1.0)
+    # Probabilities may sum to a little more than 1, within the tolerance, and so may their products.
+    return np.clip(total, 0.0, 1.0)
 
 
 def _as_probabilities(values: Any) -> tuple[AnyArray, IntArray]:
-    """An array (draws, items, clusters), and the chain of each draw."""
-    if hasattr(values, "coords"):  # of xarray: chain and draw come first, whatever their place
+    """An array of shape (n_draws, n_items, n_clusters), unchecked, and the chain of each draw."""
+    # In an xarray DataArray chain and draw may be anywhere: they are moved to the front.
+    if hasattr(values, "coords"):
         leading = [dim for dim in ("chain", "draw") if dim in values.dims]
         values = values.transpose(*leading, ...)
     array = np.asarray(values)
@@ -166,18 +171,21 @@ def _as_probabilities(values: Any) -> tuple[AnyArray, IntArray]:
 
 
 def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:
-    """Some draws at a time, checked, as probabilities; and the number of the first."""
-    from scipy.special import softmax  # a quarter of the time to import the package
+    """Blocks of draws, checked and turned into probabilities, each with the number of its first draw."""
+    # Imported here: it would take a quarter of the time to import the package.
+    from scipy.special import softmax
 
     step = max(1, _BLOCK_CELLS // source[0].size)
     for begin in range(0, len(source), step):
         block = source[begin : begin + step].astype(np.float64)
         if log:
-            nowhere = np.all(block == -np.inf, axis=2, keepdims=True)  # no cluster is possible
+            # log 0 is allowed for some clusters, but an item must be possible in at least one.
+            nowhere = np.all(block == -np.inf, axis=2, keepdims=True)
             bad = np.isnan(block) | (block == np.inf) | nowhere
             _refuse(bad, begin, block, "logarithms")
             block = softmax(block, axis=2)
         else:
+            # Not `block < 0`, which would let NaN pass.
             _refuse(~(block >= 0), begin, block, "probabilities")
             off = np.abs(block.sum(axis=2, keepdims=True) - 1) > _TOLERANCE
             _refuse(off, begin, block, "probabilities that sum to 1")
@@ -185,7 +193,7 @@ def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:
 
 
 def _refuse(bad: NDArray[np.bool_], begin: int, block: FloatArray, what: str) -> None:
-    """An error that names the first draw and item that are bad."""
+    """Raise an error that names the first bad draw and item, if there is one."""
     if bad.any():
         t, i, _ = np.argwhere(bad)[0]
         way_out = "" if what == "logarithms" else " For logarithms, give log=True."

@@ -1,1 +1,6 @@
-"""Reading draws from what users have, and writing answers."""
+"""Readers: from whatever a user has to labels, one draw per row.
+
+`convert.to_table` is the way in. It calls `files` for paths (text is read by `text`, netCDF and zarr by
+`labeled_arrays`), `objects` for data frames and fitted clusterers, and `labeled_arrays` for xarray and ArviZ.
+Each of them returns a `source.Source`; `columns` finds the labels among the columns of a table.
+"""

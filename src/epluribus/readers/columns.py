@@ -1,17 +1,17 @@
 """Which columns of a table hold the labels.
 
-Tables come from csv, parquet, pandas and R. Three kinds of columns are known by their names:
+Tables come from csv, parquet, pandas and R. Three kinds of columns are recognized by their names:
 
-- the chain of a draw: ``.chain`` (posterior), ``chain__`` (CmdStan), ``chain``;
-- columns that count or describe the draws, which are left out: ``.iteration``, ``.draw``,
-  ``iteration``, ``draw``, and all that end in ``__``, as ``lp__`` does;
+- the chain of a draw: ``.chain`` (R's posterior), ``chain__`` (CmdStan), ``chain``;
+- columns that number or describe the draws, which are left out: ``.iteration``, ``.draw``,
+  ``iteration``, ``draw``, and every name that ends in ``__``, such as ``lp__``;
 - the entries of a variable: ``z[1]``, ``z[2]``, ... or ``z.1``, ``z.2``, ...
 
-In any other table every column is an item, except a first one that numbers ten draws or more: it is
-left out with a warning. A variable that is asked for may also have the columns ``z1``, ``z2``, ...
+In any other table every column is an item, except a first column that numbers ten draws or more, which is
+left out with a warning. A variable that the user asks for may also have the columns ``z1``, ``z2``, ...
 
-If several rows have the same draw, the table is long: it has one label per row, beside its draw and
-its item. tidybayes in R (``.chain``, ``.iteration``, ``.draw``, ``i``, ``z``) and xarray's
+If several rows belong to the same draw, the table is long: each row has one label, with its draw and
+its item beside it. tidybayes in R (``.chain``, ``.iteration``, ``.draw``, ``i``, ``z``) and xarray's
 `to_dataframe` (``chain``, ``draw``, ``z_dim_0``, ``z``) write such tables.
 """
 
@@ -29,13 +29,15 @@ from epluribus._validate import quoted
 from epluribus.readers.source import Source, all_integers, item_names, pick_labels
 
 _CHAIN = (".chain", "chain__", "chain")
+"""Names of the column that holds the chain, tried in this order."""
 _COUNTERS = (".iteration", ".draw", ".iter", "iteration", "draw", "iter")
+"""Names, in small letters, of columns that number the draws."""
 _WEIGHT = ".log_weight"
-"""The column in which R's posterior keeps the weights of draws."""
+"""The column in which R's posterior stores the logarithms of the weights of the draws."""
 _MIN_COUNTED = 10
-"""From this many rows on, a first column 1, 2, 3, ... counts the draws; fewer labels may count by chance."""
-# The shortest name that leaves one index: of z.1.2 the variable is z.1, which is an entry again.
+"""With this many rows, a first column 1, 2, 3, ... numbers the draws; fewer labels may do so by chance."""
 _ENTRY = re.compile(r"(?P<variable>.+?)(?:\.(?P<dot>\d+)|\[(?P<bracket>\d+)\])")
+"""An entry of a variable, with one index. In z.1.2 the variable is z.1, which is itself an entry."""
 
 
 def pick_columns(
@@ -46,27 +48,45 @@ def pick_columns(
     var: str | None = None,
     chain: str | None = None,
 ) -> Source:
-    """The labels among the columns.
+    """Find the labels among the columns of a table.
 
     Parameters
     ----------
     names : sequence
         The names of all columns.
     take : callable
-        The values of some columns, given by number, as an array.
+        Returns the columns of the given numbers as an array of shape (n_rows, n_columns). Only what is needed
+        is taken, so that a large file need not become one array.
     where : str
-        What the table is, for messages.
+        What the table is, for messages: "the file 'draws.csv'".
     var : str, optional
-        The variable that holds the labels: its entries are columns ``var[1]`` or ``var.1``.
+        The variable that holds the labels: its entries are the columns ``var[1]``, ``var.1`` or ``var1``.
     chain : str, optional
-        The column that holds the chain, if it has none of the names above.
+        The column that holds the chain, if it has none of the usual names.
+
+    Returns
+    -------
+    Source
+        Labels of shape (n_draws, n_items), with the names of the items and the chain of each draw, if known.
+
+    Examples
+    --------
+    Stan's columns: the log density is left out, and the items are the entries of ``z``.
+
+    >>> import numpy as np
+    >>> rows = np.array([[-7.1, 1, 1, 2], [-6.5, 2, 2, 1]])
+    >>> found = pick_columns(["lp__", "z.1", "z.2", "z.3"], lambda i: rows[:, i], where="the table")
+    >>> found.labels.tolist(), found.items
+    ([[1.0, 1.0, 2.0], [2.0, 2.0, 1.0]], ['1', '2', '3'])
     """
     texts = [str(name).strip() for name in names]
+    # Silently leaving the weights out would give a wrong answer that looks right.
     if _WEIGHT in texts:
         raise ValueError(
             f"The column '{_WEIGHT}' of {where} holds weights. Read the other columns, and give "
             "its exponentials as 'weights'."
         )
+    # What remains after the columns about the draws are labels, and perhaps other variables.
     at_chain = _chain_column(texts, chain, where)
     chains = None if at_chain is None else take([at_chain])[:, 0]
     counters = [i for i, text in enumerate(texts) if text.lower() in _COUNTERS]
@@ -82,8 +102,9 @@ def pick_columns(
             long = _from_long(columns, draw, chains, where, var)
             if long is not None:
                 return long
-    # Items may be called anna.1, but only samplers write brackets, or columns about the draws.
+    # An item may be called anna.1, but only samplers write brackets, or columns about the draws.
     from_sampler = len(rest) < len(texts) or any(text.endswith("]") for text in texts)
+    # Row numbers, as spreadsheets and data frames save them, would pass as the labels of one more item.
     if var is None and len(rest) > 1 and _counts_draws(take(rest[:1])[:, 0], chains):
         message = f"The column '{texts[rest[0]]}' of {where} counts the draws: it is left out."
         warnings.warn(message, stacklevel=2)
@@ -105,37 +126,45 @@ def _chain_column(texts: list[str], chain: str | None, where: str) -> int | None
 
 
 def _counts_draws(values: AnyArray, chains: AnyArray | None) -> bool:
-    """Whether a column numbers the draws, or those of each chain."""
+    """Whether a column numbers the draws, either all of them or those of each chain."""
     if len(values) < _MIN_COUNTED or not all_integers(values):
         return False
     counts = np.diff(values.astype(np.float64)) == 1
+    # The numbers may go on from one chain to the next, or begin again at any number.
     if chains is not None:
-        counts |= chains[1:] != chains[:-1]  # the first of the next chain may have any number
+        counts |= chains[1:] != chains[:-1]
     return bool(counts.all())
 
 
 def _candidates(
     texts: list[str], rest: list[int], var: str | None, *, from_sampler: bool
 ) -> dict[str, list[int]] | None:
-    """Columns of the variables that may hold the labels; None if every column is an item."""
+    """The columns of each variable that may hold the labels; None if every column is an item."""
     variables = _variables(texts, rest)
     if var is not None:
         # R's data.frame names the columns of a matrix X1, X2, ...
         numbered = [i for i in rest if re.fullmatch(re.escape(var) + r"\d+", texts[i])]
         return variables | {var: numbered} if numbered and var not in variables else variables
-    # Outside a sampler's output, some columns may look like entries of a variable by chance.
+    # Outside a sampler's output a few columns may look like entries by chance (anna.1 beside ben): then
+    # only a table in which all columns are entries is read as variables.
     n_entries = sum(len(columns) for columns in variables.values())
     return variables if variables and (from_sampler or n_entries == len(rest)) else None
 
 
 def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
-    """Columns of each variable with one index, in order, if they are complete from 0 or 1 on."""
+    """The columns of each variable with one index, in order, if they are complete from 0 or 1 on.
+
+    >>> _variables(["z.2", "z.1", "mu.1", "mu.3", "A.1.1"], [0, 1, 2, 3, 4])
+    {'z': [1, 0]}
+    """
     found: dict[str, dict[int, int]] = {}
     for i in rest:
         match = _ENTRY.fullmatch(texts[i])
-        if match and not _ENTRY.fullmatch(match["variable"]):  # z.1.2 is an entry of a matrix
+        # A.1.2 is an entry of a matrix, which cannot hold the labels of one draw.
+        if match and not _ENTRY.fullmatch(match["variable"]):
             index = int(match["dot"] or match["bracket"])
             found.setdefault(match["variable"], {})[index] = i
+    # n different indices from 0 or 1 on have no gap if the largest and the smallest differ by n - 1.
     return {
         name: [columns[index] for index in sorted(columns)]
         for name, columns in found.items()
@@ -144,7 +173,7 @@ def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
 
 
 def _column_items(texts: list[str]) -> list[str] | None:
-    """Names of the items: those of the columns, or the numbers of the entries of one variable."""
+    """Names of the items: those of the columns, or the indices if all are entries of one variable."""
     matches = [match for match in map(_ENTRY.fullmatch, texts) if match]
     if len(matches) == len(texts) and len({match["variable"] for match in matches}) == 1:
         return item_names([match["dot"] or match["bracket"] for match in matches])
@@ -157,11 +186,12 @@ def _column_items(texts: list[str]) -> list[str] | None:
 def _draw_of_each_row(counters: list[AnyArray], chains: AnyArray | None) -> IntArray | None:
     """The draw of each row, 0, 1, ... in order of appearance; None if no two rows share a draw.
 
-    Rows share a draw if their chain and all that counts draws are equal.
+    Rows share a draw if they agree in their chain and in every column that numbers draws.
     """
     codes = np.zeros(len(counters[0]), dtype=np.int64)
     for values in counters if chains is None else [chains, *counters]:
-        # Two codes below the number of rows, combined into one.
+        # Both codes are below n, the number of rows, so that a n + b is different for different pairs
+        # (a, b); coding the result again keeps it below n, and no product overflows.
         codes = _codes(codes * len(codes) + _codes(values))
     return None if codes.max(initial=-1) + 1 == len(codes) else codes
 
@@ -173,10 +203,12 @@ def _from_long(
     where: str,
     var: str | None,
 ) -> Source | None:
-    """Labels with one draw per row; None if no column can name the items of a draw.
+    """Labels with one draw per row, from a long table; None if no column can name the items of a draw.
 
-    `columns` are those that do not count draws: one names the item, one holds its label.
+    `columns` are those that do not number draws, by name: one names the item, one holds its label. `draw` is
+    the draw of each row. Every pair of a draw and an item must have exactly one row, in any order.
     """
+    # An item occurs once in each draw, while labels repeat; the first such column is taken.
     indices = [name for name in columns if name != var and _is_index(_codes(columns[name]), draw)]
     if not indices:
         return None
@@ -187,12 +219,14 @@ def _from_long(
         var,
         f"{where} (a long table, with its items in the column '{index}')",
     )
+    # Items in the order of their numbers where they have numbers, else in order of appearance.
     item = _codes(columns[index])
-    if columns[index].dtype.kind in "iuf":  # numbers have an order of their own
+    if columns[index].dtype.kind in "iuf":
         item = np.unique(columns[index], return_inverse=True)[1].astype(np.int64)
     n_draws, n_items = int(draw.max()) + 1, int(item.max()) + 1
-    # No draw has an item twice (it is an index), so the table is complete if the numbers agree.
+    # No draw has an item twice (`index` was chosen so), so the table is complete if the numbers agree.
     if len(draw) != n_draws * n_items:
+        # The draw with the fewest rows lacks an item; the message names the first one it lacks.
         short = int(np.bincount(draw, minlength=n_draws).argmin())
         missing = int(np.setdiff1d(np.arange(n_items), item[draw == short])[0])
         name = columns[index][np.flatnonzero(item == missing)[0]]
@@ -200,26 +234,33 @@ def _from_long(
             f"Every draw must have a label for every item; in {where} draw {short} (counted from 0) "
             f"has none for the item '{name}' of the column '{index}'."
         )
-    order = np.lexsort((item, draw))  # by draw, then by item
+    # lexsort sorts by its last key first: by draw, then by item. Each draw is then a run of n_items rows, and
+    # the names and chains can be read from the first row or run.
+    order = np.lexsort((item, draw))
     return Source(
         columns[label][order].reshape(n_draws, n_items),
         item_names(columns[index][order[:n_items]]),
-        None if chains is None else chains[order[::n_items]],  # of the first row of each draw
+        None if chains is None else chains[order[::n_items]],
         label,
     )
 
 
 def _is_index(codes: IntArray, draw: IntArray) -> bool:
-    """Whether no draw has a value twice."""
+    """Whether no draw has a value twice: as many different pairs (draw, value) as rows."""
     return len(np.unique(draw * (int(codes.max()) + 1) + codes)) == len(draw)
 
 
 def _codes(values: AnyArray) -> IntArray:
-    """0, 1, ... in order of appearance."""
+    """0, 1, ... in order of appearance.
+
+    >>> _codes(np.array(["b", "a", "b", "c"])).tolist()
+    [0, 1, 0, 2]
+    """
+    # np.unique sorts, and objects of several types have no order: their texts do.
     if values.dtype.kind == "O":
-        values = values.astype(str)  # objects of several types have no order
+        values = values.astype(str)
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    # np.unique sorts the values: number them by where each was first seen.
+    # rank[u] is the place of the sorted value u when values are ordered by where each was first seen.
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     return rank[inverse]

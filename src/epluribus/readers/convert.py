@@ -1,8 +1,8 @@
 """From whatever the user has to a checked table of integer labels, one draw per row.
 
-Labels that are not in memory (dask arrays; files behind xarray, zarr or h5py) are read block by block.
-Of a block its canonical form is kept, in the smallest type that holds it: one byte per label with up
-to 256 clusters, where samplers write eight.
+Labels that are not in memory (dask arrays; files behind xarray, zarr or h5py) are read block by block. Only
+the canonical form of a block is kept (labels 0, 1, ... in order of first appearance), in the smallest type
+that holds it: one byte per label with up to 256 clusters, where samplers write eight.
 """
 
 from __future__ import annotations
@@ -27,22 +27,46 @@ _BLOCK_CELLS = 1 << 22
 
 
 class Table(NamedTuple):
-    """Integer labels (n_draws, n_items), and what came with them."""
+    """Checked labels, and what came with them."""
 
     labels: AnyArray
+    """Integers of shape (n_draws, n_items); equal labels in a row mean the same cluster."""
     chain: IntArray
+    """Chain of each draw, numbered from 0."""
     items: Sequence[Any] | None
+    """Names of the items, if any came."""
     variable: str | None
+    """What the labels are called where they come from."""
 
 
 def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
-    """Integer labels, the chain of each draw, names of items and of the variable, or None.
+    """Read and check labels from anything that `Draws` accepts.
 
-    `z` is anything that `Draws` accepts, or the `Source` that a reader returned.
+    Parameters
+    ----------
+    z : object
+        What `Draws` accepts, or the `Source` that a reader returned.
+    var : str, optional
+        The variable that holds the labels, if there are several.
+    argument : str, default "z"
+        What messages call the labels if they have no name of their own.
+
+    Returns
+    -------
+    Table
+        Labels of shape (n_draws, n_items), chains stacked one after the other.
+
+    Examples
+    --------
+    >>> table = to_table([[["a", "b"], ["b", "b"]], [["b", "a"], ["a", "a"]]])
+    >>> table.labels.tolist(), table.chain.tolist()
+    ([[0, 1], [1, 1], [1, 0], [0, 0]], [0, 0, 1, 1])
     """
-    if _is_list_of_files(z):  # each file is checked by itself, so that messages name it
-        return _stack_chains([to_table(Path(one), var=var) for one in z], z)
+    # Each file is checked by itself, so that messages name the file.
+    if _is_list_of_files(z):
+        return _stack_chains([to_table(Path(path), var=var) for path in z], z)
     source = to_source(z, var, argument)
+    # Messages use the most specific name: the variable, else the path, else the argument.
     argument = source.variable or (str(z) if isinstance(z, str | Path) else argument)
     lazy = is_lazy(source.labels)
     array = source.labels if lazy else _to_array(source.labels, argument)
@@ -52,17 +76,20 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
             f"'{argument}' must have two dimensions (draws, items) or three (chains, draws, items); "
             f"got {array.ndim}.{way_out}"
         )
-    *n_chains, n_draws, n_items = array.shape  # the product of no numbers is 1: one chain
+    # With two dimensions n_chains is empty, and the product of no numbers is 1: one chain.
+    *n_chains, n_draws, n_items = array.shape
     chain = np.repeat(np.arange(math.prod(n_chains)), n_draws)
     if len(chain) == 0:
         raise ValueError(f"'{argument}' must have at least one draw; it has no rows.")
     if n_items == 0:
         raise ValueError(f"'{argument}' must have at least one item; it has no columns.")
+    # Chains that a column names take the place of those that the shape implies.
     if source.chains is not None:
         chain = _number_chains(source.chains)
 
     names = source.items
 
+    # Blocks are checked one at a time, so a message must add the number of the block's first draw.
     def check(rows: AnyArray, first_draw: int = 0) -> AnyArray:
         def place(t: int, i: int) -> str:
             item = f"item {i} (counted from 0)" if names is None else f"item '{names[i]}'"
@@ -76,7 +103,11 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
 
 
 def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
-    """What a reader makes of `z`; anything unknown is taken as an array."""
+    """What the reader for `z` returns; anything unknown is taken as an array.
+
+    The order of the questions matters: an xarray Dataset is also a mapping, and a list of sets would become
+    an array of objects.
+    """
     if isinstance(z, Source):
         return z
     if isinstance(z, str | Path):
@@ -85,14 +116,17 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
         return from_frame(z, var=var)
     if is_labeled(z):
         return from_labeled(z, var)
-    if isinstance(z, Mapping):  # arrays by name, as samplers return them
+    # Arrays by name, as NumPyro and others return them: labels have at least draws and items.
+    if isinstance(z, Mapping):
         tables = [name for name, value in z.items() if np.ndim(value) >= 2]
         name = pick_labels(list(z), z.__getitem__, var, f"'{argument}'", possible=tables)
         return Source(z[name], variable=name)
-    if isinstance(z, Iterator):  # it can be looked at only once
+    # An iterator can be read only once, and the questions below would use it up.
+    if isinstance(z, Iterator):
         z = list(z)
     if is_ensemble(z):
         return Source(stack_labels(z))
+    # Partitions as sets of items, or as mappings from items to labels, bring the items' names.
     if isinstance(z, list | tuple) and z and all(partition.is_groups(draw) for draw in z):
         labels, items = partition.groups_to_labels(z, argument)
         return Source(labels, item_names(items))
@@ -103,16 +137,16 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
 
 
 def _is_list_of_files(z: Any) -> bool:
-    """A list of paths; of strings, only if all name files, since labels may be strings too."""
+    """Whether `z` is a list of paths; strings count only if all name files, since labels may be strings."""
     return (
         isinstance(z, list | tuple)
         and bool(z)
-        and all(isinstance(one, Path) or (isinstance(one, str) and Path(one).exists()) for one in z)
+        and all(isinstance(x, Path) or (isinstance(x, str) and Path(x).exists()) for x in z)
     )
 
 
 def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
-    """Several tables of the same items, their chains one after the other."""
+    """Tables of the same items as one, with the chains numbered on from file to file."""
     first = tables[0]
     chains: list[IntArray] = []
     for table, path in zip(tables, paths, strict=True):
@@ -121,22 +155,24 @@ def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
                 f"The files must have the same items; '{paths[0]}' has {first.labels.shape[1]} and "
                 f"'{path}' has {table.labels.shape[1]}."
             )
-        # Files without names may stand beside files with names: only two sets of names can differ.
+        # A file without names fits any other with as many items; only two sets of names can disagree.
         named = table.items is not None and first.items is not None
         if named and list(table.items or ()) != list(first.items or ()):
             raise ValueError(f"The files '{paths[0]}' and '{path}' must name the same items.")
         chains.append(table.chain + (1 + int(chains[-1].max()) if chains else 0))
-    # Labels are only names within a row: numbers too large for int64 wrap around and stay different.
+    # The files may have different types. Labels are only names within a row, so an unsigned number too large
+    # for int64 may wrap around to a negative one: different labels stay different.
     labels = np.concatenate([table.labels for table in tables], dtype=np.int64, casting="unsafe")
     return first._replace(labels=labels, chain=np.concatenate(chains))
 
 
 def _number_chains(chains: AnyArray) -> IntArray:
-    """0, 1, ... in the order of the names of the chains."""
+    """The chains of the draws as numbers 0, 1, ..., in the order of their names."""
+    # A missing chain would become one more chain, of draws that do not belong together.
     bad = next((t for t, value in enumerate(chains) if partition.is_missing(value)), None)
     if bad is not None:
         raise ValueError(f"Every draw must have a chain; that of draw {bad} is missing.")
-    # Numbers have an order of their own; anything else is put in the order of its text.
+    # As text, chain 10 would come before chain 2: numbers keep their own order.
     names = chains if chains.dtype.kind in "iuf" else chains.astype(str)
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
@@ -145,12 +181,14 @@ def _number_chains(chains: AnyArray) -> IntArray:
 
 
 def _to_array(z: Any, argument: str) -> AnyArray:
-    """An array of any type, masked if it came so; rows of several lengths are refused."""
-    if isinstance(z, np.ma.MaskedArray):  # np.asarray would drop the mask, and missing labels pass
+    """`z` as an array of any type, masked if it is masked; rows of different lengths are refused."""
+    # np.asarray would drop the mask, and what lies beneath it would pass as labels.
+    if isinstance(z, np.ma.MaskedArray):
         return z
     try:
         return np.asarray(z)
-    except ValueError:  # lists within lists that have no common shape
+    except ValueError:
+        # Nested lists without a common shape: find the first row whose length differs.
         lengths = [len(row) if hasattr(row, "__len__") else 1 for row in z]
     for t, length in enumerate(lengths):
         if length != lengths[0]:
@@ -167,10 +205,10 @@ def _to_array(z: Any, argument: str) -> AnyArray:
 
 
 def is_lazy(array: Any) -> bool:
-    """Whether `array` can be sliced and need not be in memory."""
+    """Whether `array` can be sliced, has a numeric type, and may live outside memory."""
     if isinstance(array, np.ndarray | list | tuple):
         return False
-    # Strings and objects (of xarray, h5py) are read whole: they have no canonical form in blocks.
+    # Strings and objects (of xarray, h5py) are read at once: only numbers are converted block by block.
     sliceable = all(hasattr(array, name) for name in ("shape", "dtype", "ndim", "__getitem__"))
     return sliceable and getattr(array.dtype, "kind", "") in "iufb" and array.ndim in (2, 3)
 
@@ -178,10 +216,12 @@ def is_lazy(array: Any) -> bool:
 def _read_blocks(
     array: Any, check: Callable[[AnyArray, int], AnyArray]
 ) -> NDArray[np.unsignedinteger[Any]]:
-    """Canonical labels, one draw per row; chains, the first of three dimensions, one after the other.
+    """Canonical labels, one draw per row; chains (the first of three dimensions) follow one another.
 
-    `check` makes a block integers, given the number of its first draw.
+    `check` turns a block into integers, given the number of its first draw. Besides the result, only one
+    block is in memory.
     """
+    # One byte per label until a draw has more than 256 clusters: then the rows so far are widened once.
     out = np.empty((math.prod(array.shape[:-1]), array.shape[-1]), dtype=np.uint8)
     begin = 0
     for rows in _slices(array):
@@ -193,14 +233,15 @@ def _read_blocks(
 
 
 def _slices(array: Any) -> Iterator[Any]:
-    """Slices of some draws each, of whole chunks if the array has chunks."""
+    """Slices of about `_BLOCK_CELLS` labels each; whole chunks if the array has chunks."""
     n_draws, n_items = array.shape[-2:]
     step = max(1, _BLOCK_CELLS // n_items)
     if getattr(array, "chunks", None) is not None:
-        # Sizes of all chunks (dask, xarray) or of one (zarr, h5py): a chunk cut in two is read twice.
+        # `chunks` has the sizes of all chunks (dask, xarray) or the size of one (zarr, h5py). A chunk that is
+        # cut in two is read and decompressed twice, so a step is a multiple of the size, at least one.
         sizes = array.chunks[-2]
-        of_draws = max(sizes) if isinstance(sizes, tuple) else sizes
-        step = max(1, step // of_draws) * of_draws  # a multiple of it, at least one chunk
+        chunk = max(sizes) if isinstance(sizes, tuple) else sizes
+        step = max(1, step // chunk) * chunk
     spans = [slice(begin, begin + step) for begin in range(0, n_draws, step)]
     if array.ndim == 2:
         yield from (array[span] for span in spans)

@@ -1,8 +1,7 @@
 """Draws, or one partition, from files: the ending of the name says which format it is.
 
-Text is read by `text`, netCDF and zarr by `labeled_arrays`; NumPy, parquet and R's files are read here.
-R may have saved a matrix, a data frame, the formats of its packages posterior, rstan and coda, or a list
-of these.
+Text is read by `text`, netCDF and zarr by `labeled_arrays`; files of NumPy, parquet and R are read here. R
+may have saved a matrix, a data frame, an object of its packages posterior, rstan or coda, or a list of these.
 """
 
 from __future__ import annotations
@@ -25,16 +24,31 @@ from epluribus.readers.source import Source, pick_labels, to_texts
 from epluribus.readers.text import read_table, read_text
 
 _TEXT = (".csv", ".txt", ".tsv", ".dat", "")
+"""Endings of text files; the last is a name without an ending, as ``-`` is."""
 _READABLE = (
     "csv, txt, tsv (also with .gz), npy, npz, parquet, nc (netCDF), zarr, rds, rda; "
     "output of Stan is csv"
 )
+"""The formats, as messages list them."""
 _CHAIN = re.compile(r"chain\W*\d+", re.IGNORECASE)
 """Names of an R list that has one element per chain."""
 
 
 def read_source(path: Path, *, var: str | None = None) -> Source:
-    """Labels in a file, and the names and chains it has."""
+    """Labels in a file, with the names and chains it has.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or a folder in zarr; ``-`` reads text from standard input.
+    var : str, optional
+        The variable to read if there are several.
+
+    Returns
+    -------
+    Source
+        Labels as the file has them, unchecked. Those of netCDF and zarr are not read into memory yet.
+    """
     check_exists(path)
     kind = _ending(path)
     if path.is_dir() and kind != ".zarr":
@@ -48,6 +62,7 @@ def read_source(path: Path, *, var: str | None = None) -> Source:
 
 def check_exists(path: Path) -> None:
     """Refuse a path that leads nowhere; ``-`` is standard input."""
+    # A Path turns https://host into https:/host: one slash is what is left to look for.
     if str(path) != STREAM and not path.exists():
         address = " An address is not read: fetch the file first." if ":/" in str(path) else ""
         raise FileNotFoundError(f"There is no file '{path}'.{address}")
@@ -59,10 +74,15 @@ def is_text(path: Path) -> bool:
 
 
 def _ending(path: Path) -> str:
-    """The ending that says which format it is; that of a compressed file is the one before."""
+    """The ending that says which format it is; for a compressed file, the one before the last.
+
+    >>> _ending(Path("draws.CSV.gz"))
+    '.csv'
+    """
+    # A folder in zarr may have any name: the files of its two versions give it away.
     if path.is_dir() and any((path / name).exists() for name in ("zarr.json", ".zgroup")):
         return ".zarr"
-    suffixes = [suffix.lower() for suffix in path.suffixes]  # of draws.csv.gz both
+    suffixes = [suffix.lower() for suffix in path.suffixes]
     if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".xz"):
         return suffixes[-2]
     return suffixes[-1] if suffixes else ""
@@ -72,19 +92,20 @@ def _ending(path: Path) -> str:
 
 
 def load_numpy(path: Path) -> Any:
-    """The array of an npy file, or the archive in an npz file; never Python objects."""
+    """The array of an npy file, or the open archive of an npz file; never Python objects."""
+    # Unpickling runs code from the file: a file of draws must not be able to do that.
     try:
         return np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError):
         raise ValueError(
-            f"The file '{path}' could not be read as NumPy data: it is something else, is cut short, or "
-            "holds Python objects, which are not read. np.save of an array of numbers writes what can "
-            "be read."
+            f"The file '{path}' could not be read as NumPy data: it is in another format, is truncated, or "
+            "holds Python objects, which are not read. Write an array of numbers with np.save or np.savez."
         ) from None
 
 
 def _read_npz(path: Path, var: str | None) -> Source:
-    with load_numpy(path) as archive:  # arrays are read when they are asked for
+    # An archive reads an array each time it is asked for and keeps none: one at a time takes memory.
+    with load_numpy(path) as archive:
         tables = [name for name in archive.files if archive[name].ndim >= 2]
         name = pick_labels(
             archive.files, archive.__getitem__, var, f"the file '{path}'", possible=tables
@@ -97,7 +118,7 @@ def _read_parquet(path: Path, var: str | None) -> Source:
     parquet = need("pyarrow.parquet", "files", "Reading parquet")
     try:
         table = parquet.read_table(path)
-    except Exception as error:  # the errors of pyarrow have no class in common
+    except Exception as error:  # pyarrow's errors have no class in common
         raise ValueError(f"The file '{path}' could not be read as parquet: {error}") from error
 
     def take(columns: list[int]) -> AnyArray:
@@ -110,53 +131,62 @@ def _read_parquet(path: Path, var: str | None) -> Source:
 
 
 def _read_r(path: Path, var: str | None) -> Source:
-    """What `saveRDS` (.rds) or `save` (.rda, .RData) wrote."""
+    """Labels in what R's `saveRDS` (.rds) or `save` (.rda, .RData) wrote."""
     rdata = need("rdata", "files", "Reading R's files")
     try:
         with warnings.catch_warnings():
-            # Of classes it does not know (posterior, coda) it reads the matrix or list below: good.
+            # For a class that rdata does not know (posterior, coda) it warns, and returns the matrix or list
+            # that the class is built on: just what is needed.
             warnings.filterwarnings("ignore", message="Missing constructor for R class")
             parsed = rdata.parser.parse_file(str(path), extension=path.suffix.lower())
-            _words_to_integers(parsed.object, rdata.parser.RObjectType)
+            _strings_to_integers(parsed.object, rdata.parser.RObjectType)
             value = rdata.conversion.convert(parsed)
-    except Exception as error:  # the parser has no errors of its own
+    except Exception as error:  # the parser has no exceptions of its own
         raise ValueError(f"The file '{path}' could not be read as R data: {error}") from error
     return _from_r(value, var, f"the file '{path}'")
 
 
-def _words_to_integers(thing: Any, types: Any) -> None:
-    """Matrices of words and of factors made integers, in place: rdata loses the shape of these."""
+def _strings_to_integers(thing: Any, types: Any) -> None:
+    """Turn matrices of strings and of factors into integers, in place: rdata loses the shape of these.
+
+    `thing` is an object of R as rdata parsed it, before conversion; lists are searched for matrices.
+    """
     kind = thing.info.type
     if kind in (types.VEC, types.LIST):
         for part in thing.value:
-            _words_to_integers(part, types)
+            _strings_to_integers(part, types)
     elif kind in (types.STR, types.INT) and b"dim" in _attribute_names(thing, types):
+        # Only which strings are equal matters: they are numbered in order of appearance, NA is masked.
         if kind == types.STR:
             words = [char.value for char in thing.value]
             codes = {word: code for code, word in enumerate(dict.fromkeys(words))}
             missing = [word is None for word in words]
             thing.value = np.ma.masked_array([codes[word] for word in words], missing)
             thing.info.type = types.INT
-        thing.info.object = False  # no longer a factor
+        # A factor is a vector of codes with a class; without the class it is converted as integers.
+        thing.info.object = False
 
 
 def _attribute_names(thing: Any, types: Any) -> list[bytes]:
-    """Names of the attributes of an R object, which are a linked list."""
+    """Names of the attributes of an R object, which R keeps as a linked list."""
     names: list[bytes] = []
     node = thing.attributes
     while node is not None and node.info.type == types.LIST:
-        symbol = node.tag.referenced_object or node.tag  # a name used before is a reference to it
+        # A name that occurred earlier in the file is stored as a reference to it.
+        symbol = node.tag.referenced_object or node.tag
         names.append(symbol.value.value)
         node = node.value[1]
     return names
 
 
 def _from_r(value: Any, var: str | None, where: str) -> Source:
+    """Labels in an R object that rdata converted: a list, a data frame, a matrix or an array."""
     if isinstance(value, dict):
         return _from_named_list(value, var, where)
+    # A list of vectors has one vector per draw; a list of matrices one per chain, like coda's mcmc.list.
     if isinstance(value, list) and value and all(np.ndim(part) == 1 for part in value):
-        return Source(value)  # one vector per draw
-    if isinstance(value, list):  # one matrix per chain, as coda has it
+        return Source(value)
+    if isinstance(value, list):
         parts = [_from_r(part, var, where) for part in value]
         shapes = {np.shape(part.labels) for part in parts}
         if len(shapes) != 1:
@@ -168,7 +198,8 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
         )
     if hasattr(value, "coords"):
         return _from_named_array(value, var, where)
-    array = np.asanyarray(value)  # masked where R has NA
+    # Not np.asarray, which would drop the mask of what is NA in R.
+    array = np.asanyarray(value)
     if array.ndim != 2:
         raise ValueError(
             f"The labels in {where} must be a matrix of draws by items, or have named dimensions; "
@@ -179,19 +210,21 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
 
 
 def _from_named_list(value: dict[Any, Any], var: str | None, where: str) -> Source:
-    """One element of a list, picked by name; or all of them, if each is a chain."""
+    """One element of a list, chosen by name; or all of them, if their names say that each is a chain."""
     elements = {str(name): element for name, element in value.items()}
     if all(_CHAIN.fullmatch(name) for name in elements):
         return _from_r(list(elements.values()), var, where)
     tables = [name for name, element in elements.items() if np.ndim(element) >= 2]
+    # A name that is not in the list can still name columns of the only table in it.
     if var is not None and var not in elements and len(tables) == 1:
-        return _from_r(elements[tables[0]], var, where)  # `var` names some columns of the one table
+        return _from_r(elements[tables[0]], var, where)
     name = pick_labels(list(elements), elements.__getitem__, var, where, possible=tables)
     return _from_r(elements[name], None, where)
 
 
 def _from_named_array(array: Any, var: str | None, where: str) -> Source:
-    """A matrix with names, or an array of iterations by chains by variables."""
+    """A matrix with names, or an array of iterations by chains by variables; the chain may come first."""
+    # posterior's draws_array has (iteration, chain, variable), where a `Source` has the chain first.
     if array.ndim == 3:
         chain = next((dim for dim in array.dims if str(dim).lower().startswith("chain")), None)
         if chain is None:
@@ -203,7 +236,8 @@ def _from_named_array(array: Any, var: str | None, where: str) -> Source:
     values, last = np.asarray(array), array.dims[-1]
     if last not in array.coords:
         return Source(values)
-    # Chains by iterations by variables: columns are picked from a table of all chains.
+    # The last dimension is the columns. They are chosen in one table of all chains, (chains draws) by
+    # variables, and the labels get the first dimensions back.
     flat = values.reshape(-1, values.shape[-1])
     names = np.asarray(array.coords[last]).tolist()
     source = pick_columns(names, lambda i: flat[:, i], where=where, var=var)
@@ -219,23 +253,28 @@ _READERS: dict[str, Callable[[Path, str | None], Source]] = {
     **dict.fromkeys((".parquet", ".pq"), _read_parquet),
     **dict.fromkeys((".rds", ".rda", ".rdata"), _read_r),
 }
-"""The reader of each ending."""
+"""The reader for each ending; it takes the path and the variable asked for."""
 
 
 class Labels(NamedTuple):
     """One partition from a file."""
 
     labels: list[Any]
+    """One label per item, of any type."""
     items: list[str] | None
+    """Names of the items, if the file has a column of them."""
 
 
 def read_labels(path: Path) -> Labels:
-    """One partition: one label per line, one row, or the columns that `write_labels` makes."""
+    """Read one partition: one label per line, one row, or the columns that `write_labels` writes.
+
+    Of a table with other columns the last one is taken. Text and every format of `read_source` can be read.
+    """
     if is_text(path):
         header, table, _, _ = read_table(path)
     else:
         with warnings.catch_warnings():
-            # In a table of draws such a column would be left out with a warning; here it counts items.
+            # Here each row is an item, so a column 0, 1, 2, ... numbers the items, not the draws.
             warnings.filterwarnings("ignore", message=".* counts the draws")
             source = read_source(path)
         header, table = source.items, np.asarray(source.labels)
@@ -243,13 +282,21 @@ def read_labels(path: Path) -> Labels:
     if "cluster" in columns:
         items = to_texts(table[:, columns.index("item")]) if "item" in columns else None
         return Labels(table[:, columns.index("cluster")].tolist(), items)
-    if table.ndim == 2:  # the only row, or else the last column
+    # Without a column "cluster": a single row is the partition, otherwise the last column.
+    if table.ndim == 2:
         table = table[0] if header is None and len(table) == 1 else table[:, -1]
     return Labels(table.tolist(), None)
 
 
 def match_items(a: Labels, b: Labels, path_a: Path, path_b: Path) -> tuple[list[Any], list[Any]]:
-    """Labels of two files of the same items, in the order of the first; by name if both have names."""
+    """Labels of two files of the same items, both in the order of the first.
+
+    Items are matched by name if both files name them, otherwise line by line. The paths are for messages.
+
+    >>> a, b = Labels([0, 1], ["ann", "bob"]), Labels([7, 8], ["bob", "ann"])
+    >>> match_items(a, b, Path("a.csv"), Path("b.csv"))
+    ([0, 1], [8, 7])
+    """
     if len(a.labels) != len(b.labels):
         raise ValueError(
             f"The files must hold labels of the same items, one per line; '{path_a}' has "
@@ -260,7 +307,7 @@ def match_items(a: Labels, b: Labels, path_a: Path, path_b: Path) -> tuple[list[
     place = {item: i for i, item in enumerate(b.items)}
     odd = [item for item in a.items if item not in place]
     if odd or len(place) < len(b.items):
-        what = f"'{odd[0]}' is not in '{path_b}'" if odd else f"a name is twice in '{path_b}'"
+        what = f"'{odd[0]}' is not in '{path_b}'" if odd else f"a name appears twice in '{path_b}'"
         raise ValueError(
             f"The files must name the same items in their column 'item'; {what}. Without that column "
             "labels are compared line by line."

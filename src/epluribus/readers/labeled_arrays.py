@@ -1,6 +1,7 @@
 """Draws from labeled arrays: xarray, ArviZ objects of both generations, netCDF and zarr files.
 
-Objects are recognized by what they offer, so that xarray is imported only to read a file.
+Objects are recognized by their attributes, so that xarray is imported only to read a file. Dimensions are
+found by their names, ``chain`` and ``draw``, in any order; the one that remains is the items.
 """
 
 from __future__ import annotations
@@ -19,27 +20,34 @@ _GROUP = "posterior"
 
 
 def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> Source:
-    """A netCDF file, or zarr by `engine`: its group ``posterior``, or all of it if it has no groups."""
+    """Labels in a netCDF file, or in zarr if `engine` says so.
+
+    They are looked for in the group ``posterior``, as ArviZ writes it, or in the whole file if it has no such
+    group. Numbers are not read yet, only opened.
+    """
     kind = engine or "netCDF"
     xarray = need("xarray", "arviz", f"Reading {kind}")
-    # xarray reads netCDF by netCDF4, if it is installed, or by the packages of our own extra.
+    # xarray reads netCDF with netCDF4, if that is installed, or with the packages of the extra "arviz".
     netcdf = () if find_spec("netCDF4") else ("h5netcdf", "h5py")
     for package in netcdf if engine is None else (engine,):
         need(package, "arviz", f"Reading {kind}")
+    # That a group or the whole format is missing is a different exception in each engine, so that the second
+    # attempt decides: a file without groups opens, and a file of another format fails again.
     try:
         try:
             data = xarray.open_dataset(path, group=_GROUP, engine=engine)
-        except (OSError, KeyError, TypeError, ValueError):  # no such group: each engine has its own
+        except (OSError, KeyError, TypeError, ValueError):
             data = xarray.open_dataset(path, engine=engine)
-    except Exception as error:  # not this format: here too
+    except Exception as error:
         raise ValueError(f"The file '{path}' could not be read as {kind}: {error}") from error
-    # The file stays open for the labels to be read in blocks; it closes when nothing refers to it.
+    # The file stays open, to be read in blocks later; it is closed when nothing refers to it any more.
     return from_labeled(data, var, where=f"the file '{path}'")
 
 
 def is_labeled(data: Any) -> bool:
     """Whether `data` is an object of xarray or ArviZ."""
-    is_xarray = hasattr(data, "dims") and hasattr(data, "coords")  # an array of h5py has dims too
+    # An array of h5py has `dims` too, but no `coords`.
+    is_xarray = hasattr(data, "dims") and hasattr(data, "coords")
     return is_xarray or hasattr(data, "posterior") or hasattr(data, "groups")
 
 
@@ -54,9 +62,19 @@ def from_labeled(
 ) -> Source:
     """Labels with dimensions (chain, draw, item) or (draw, item), and the item names, if any.
 
-    `data` is an xarray DataArray or Dataset, an ArviZ InferenceData, or a DataTree with the group
-    `group`; `chain` and `draw` are the names of these dimensions. A dimension ``sample``, as
-    ArviZ's `extract` makes it, is one of draws.
+    Parameters
+    ----------
+    data : DataArray, Dataset, InferenceData or DataTree
+        The last two with the group `group`.
+    var : str, optional
+        The variable that holds the labels; by default the only one of integers by draw and item.
+    group : str
+        The group of an ArviZ object to look in.
+    chain, draw : str
+        Names of these dimensions. Where there is no `draw`, a dimension ``sample``, as made by ArviZ's
+        `extract`, is taken for the draws.
+    where : str
+        What the data are, for messages.
     """
     data = _open_group(data, group)
     draw = "sample" if draw not in data.dims and "sample" in data.dims else draw
@@ -74,12 +92,13 @@ def from_labeled(
             )
         data = data.transpose(*leading, rest[0])
         item = rest[0]
-    else:  # no known names: the order must be (draws, items) or (chains, draws, items)
+    else:
+        # Names such as dim_0 say nothing: the order must be (draws, items) or (chains, draws, items).
         item = dims[-1] if dims else None
     # Where chains and draws are stacked into one dimension, the chain is a coordinate along it.
     stacked = chain not in dims and chain in data.coords and data.coords[chain].dims == (draw,)
     chains = np.asarray(data.coords[chain]) if stacked else None
-    # Numbers may be on disk or in a dask array, and are read in blocks later.
+    # Numbers may be on disk or in a dask array: they are passed on unread, and read in blocks later.
     labels = data if data.dtype.kind in "iufb" else np.asarray(data)
     return Source(labels, coordinate_names(data, item), chains, name)
 
@@ -90,7 +109,8 @@ def coordinate_names(data: Any, item: Any) -> list[str] | None:
 
 
 def _open_group(data: Any, group: str) -> Any:
-    """The group of an ArviZ object; a Dataset or DataArray unchanged."""
+    """The group of an ArviZ object as a Dataset; a Dataset or DataArray is returned unchanged."""
+    # A DataTree (ArviZ 1.x) has `data_vars` too, but is the only one with `children`.
     is_tree = hasattr(data, "children")
     if not is_tree and (hasattr(data, "data_vars") or hasattr(data, "dims")):
         return data
@@ -107,13 +127,15 @@ def _open_group(data: Any, group: str) -> Any:
 
 def _label_variable(data: Any, var: str | None, chain: str, draw: str, where: str) -> str:
     """The variable that holds labels: the one named, or the only one of integers by draw and item."""
+    # Labels have the dimensions chain, draw and one more; matrices and single parameters are left out.
     names = [str(name) for name in data.data_vars]
     shaped = [
         name
         for name in names
         if draw in data[name].dims and len(set(data[name].dims) - {chain, draw}) == 1
     ]
-    # Stan's integers come as floats, but floats are read from disk only if nothing else can be it.
+    # Stan's integers come as floats. To see whether floats are integers they must be read from disk, which
+    # is done only if no variable is stored as integers.
     stored = [name for name in shaped if data[name].dtype.kind in "iu"]
     return pick_labels(
         names,

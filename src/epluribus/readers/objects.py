@@ -1,6 +1,6 @@
 """Draws from objects of other packages: data frames and fitted clusterers.
 
-Objects are recognized by what they offer, so that no other package is imported.
+Objects are recognized by their attributes, so that no other package is imported.
 """
 
 from __future__ import annotations
@@ -19,30 +19,43 @@ from epluribus.readers.source import Source
 _MAKE_FRAME = ("compute", "collect", "to_pandas")
 """Methods that turn a frame of dask, a lazy one of polars, or a table of pyarrow into one in memory."""
 _FRAME = ("to_numpy", *_MAKE_FRAME)
-"""Every frame or table has one of these."""
+"""Every data frame or table has one of these methods."""
 
 NOISE = ("alone", "together")
-"""What can become of items that a clusterer gives no cluster."""
+"""What can be done with items that a clusterer puts into no cluster."""
 _NOISE_LABEL = -1
-"""Their label in scikit-learn."""
+"""The label of such items in scikit-learn."""
 
 
 # --- data frames: one draw per row, one item per column ---
 
 
 def is_frame(data: Any) -> bool:
-    """Whether `data` is a frame of pandas, polars (lazy too) or dask, or a table of pyarrow."""
+    """Whether `data` is a frame of pandas, polars (also a lazy one) or dask, or a table of pyarrow."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # polars: naming the columns of a lazy frame takes time
+        # polars warns that finding the columns of a lazy frame takes time.
+        warnings.simplefilter("ignore")
         return hasattr(data, "columns") and any(hasattr(data, way) for way in _FRAME)
 
 
 def from_frame(frame: Any, *, var: str | None = None, chain: str | None = None) -> Source:
-    """Labels, item names and chains of a frame."""
+    """Labels, item names and chains of a data frame.
+
+    Parameters
+    ----------
+    frame : DataFrame or Table
+        Of pandas, polars, dask or pyarrow; one draw per row, or long. Its columns are read by `pick_columns`.
+    var : str, optional
+        The variable whose entries are the labels.
+    chain : str, optional
+        The column, or in pandas the level of the index, that holds the chain, if it has no usual name.
+    """
     if not hasattr(frame, "to_numpy"):
         frame = getattr(frame, next(way for way in _MAKE_FRAME if hasattr(frame, way)))()
+    # xarray's to_dataframe has chain, draw and perhaps the item as levels of the index: as columns they are
+    # what `pick_columns` knows, a wide table or a long one.
     levels = _index_names(frame)
-    if len(levels) > 1 and "draw" in levels:  # as xarray makes it: chain, draw and perhaps item
+    if len(levels) > 1 and "draw" in levels:
         frame = frame.reset_index()
         levels = _index_names(frame)
 
@@ -51,6 +64,7 @@ def from_frame(frame: Any, *, var: str | None = None, chain: str | None = None) 
         part = frame.iloc[:, columns] if hasattr(frame, "iloc") else frame[:, columns]
         return part.to_numpy()
 
+    # A chain in the index is not among the columns, so `pick_columns` must not look for it.
     level = "chain" if chain is None else chain
     in_index = level in levels
     source = pick_columns(
@@ -72,13 +86,17 @@ def _index_names(frame: Any) -> list[str]:
 
 def is_ensemble(value: Any) -> bool:
     """Whether `value` is a list of estimators rather than of labels."""
+    # One is enough: what is wrong with the others is then said in terms of estimators.
     return isinstance(value, list | tuple) and any(
-        hasattr(one, "fit") or hasattr(one, "labels_") for one in value
+        hasattr(entry, "fit") or hasattr(entry, "labels_") for entry in value
     )
 
 
 def stack_labels(estimators: Sequence[Any], noise: str = "alone") -> AnyArray:
-    """The labels of fitted estimators, one estimator per row."""
+    """The labels of fitted estimators, of shape (n_estimators, n_items).
+
+    `noise` says what becomes of items labeled -1: see `place_noise`.
+    """
     check_choice(noise, NOISE, "noise")
     rows: list[AnyArray] = []
     for t, estimator in enumerate(estimators):
@@ -102,12 +120,18 @@ def stack_labels(estimators: Sequence[Any], noise: str = "alone") -> AnyArray:
 
 
 def place_noise(rows: AnyArray, noise: str) -> AnyArray:
-    """Items labeled -1 each alone, or together, in a table with one clustering per row."""
+    """Labels in which each item labeled -1 is alone, or in which all of them are together.
+
+    >>> place_noise(np.array([[0, 0, -1, -1]]), "alone").tolist()
+    [[0, 0, 3, 4]]
+    """
+    # Together needs no change: -1 is a label like any other. Words and unsigned numbers have no -1.
     if noise == "together" or rows.dtype.kind not in "if":
         return rows
     outside = rows == _NOISE_LABEL
     if not outside.any():
         return rows
-    # One label per item, above all others: alone in each row, and labels need not agree across rows.
+    # Item i gets the label free + i, above all others, and is alone in its row. Labels need not agree across
+    # rows, so the same numbers serve every row. NaN is left for the check of the labels to report.
     free = int(np.nanmax(rows)) + 1
     return np.where(outside, free + np.arange(rows.shape[1]), rows)

@@ -1,4 +1,8 @@
-"""What every reader returns, and which of several variables holds the labels."""
+"""What every reader returns, and which of several variables holds the labels.
+
+A sampler's output has many variables. If the user names none, the labels are the variable ``labels``, or else
+the only one of the right shape whose values are all integers; anything else is an error that lists them.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +15,37 @@ from epluribus._typing import AnyArray
 from epluribus._validate import quoted
 
 _LABELS = "labels"
-"""A variable of this name holds the labels: `epluribus sample` writes it beside other tables."""
+"""A variable of this name holds the labels: `epluribus sample` writes it beside other arrays."""
 
 
 class Source(NamedTuple):
-    """Labels as they came, and what came with them."""
+    """Labels as a reader found them, unchecked, and what came with them."""
 
     labels: Any
-    """(draws, items) or (chains, draws, items), of any type, unchecked."""
+    """Of shape (n_draws, n_items) or (n_chains, n_draws, n_items) and of any type, perhaps not in memory."""
     items: Sequence[Any] | None = None
-    """Names of the items."""
+    """Names of the items; None if there are none, or if they only count from 0."""
     chains: AnyArray | None = None
-    """Chain of each draw, where the labels have two dimensions."""
+    """Chain of each draw, under any name; only for labels of two dimensions."""
     variable: str | None = None
     """What the labels are called where they come from."""
 
 
 def to_texts(values: Sequence[Any] | AnyArray) -> list[str]:
-    """Names as text; integers that are stored as floats lose their point."""
+    """Names as text; integers that are stored as floats lose their decimal point.
+
+    >>> to_texts([1.0, 2.5, "ann"])
+    ['1', '2.5', 'ann']
+    """
     return [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
 
 
 def item_names(values: Sequence[Any] | AnyArray) -> list[str] | None:
-    """Names of the items as text; None if they only count from 0, which says nothing."""
+    """Names of the items as text; None if they only count from 0, which says nothing.
+
+    >>> item_names([0, 1, 2]), item_names([1, 2, 3])
+    (None, ['1', '2', '3'])
+    """
     texts = to_texts(values)
     return None if texts == [str(i) for i in range(len(texts))] else texts
 
@@ -46,7 +58,8 @@ def all_integers(values: AnyArray) -> bool:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):  # words
         return False
-    return bool(np.all(numbers == np.rint(numbers)))  # NaN equals nothing
+    # A missing value is not an integer: NaN is not equal to its own rounding.
+    return bool(np.all(numbers == np.rint(numbers)))
 
 
 def pick_labels(
@@ -65,7 +78,8 @@ def pick_labels(
     names : sequence of str
         Names of all variables: arrays of a file, elements of a list, columns of a table.
     values : callable
-        The values of the variable of a given name, looked at only if several have the right shape.
+        Returns the values of the variable of a given name. It is called only if several variables have the
+        right shape, because the values may have to be read from disk.
     var : str or None
         The variable the user asks for.
     where : str
@@ -74,10 +88,22 @@ def pick_labels(
         Names of the variables that have the shape of labels; all of them by default.
     describe : callable, optional
         How a variable is listed in the message; by default its name in quotes.
+
+    Returns
+    -------
+    str
+        One of `names`.
+
+    Examples
+    --------
+    >>> variables = {"mu": [[0.3, 1.2]], "z": [[0.0, 1.0]]}
+    >>> pick_labels(list(variables), variables.__getitem__, None, "the file")
+    'z'
     """
     if var is not None:
         if var in names:
             return var
+        # A table without variables: the user's wish cannot be met, and no list of names would help.
         if not names:
             raise ValueError(
                 f"'var' must be None for {where}, in which every column is an item; got '{var}'."
@@ -86,7 +112,8 @@ def pick_labels(
     found = list(names if possible is None else possible)
     if _LABELS in found:
         return _LABELS
-    if len(found) > 1:  # parameters may have the same shape, but they are not integers
+    # Parameters, such as the mean of each item, may have the same shape, but are not integers.
+    if len(found) > 1:
         found = [name for name in found if all_integers(np.asarray(values(name)))]
     if len(found) != 1:
         raise ValueError(

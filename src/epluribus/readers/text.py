@@ -1,9 +1,12 @@
 """Tables in text files: csv and its relatives, R's tables, Stan's output.
 
 Cells are separated by commas, semicolons, tabs or blanks; a first line of names and a first column of
-row names are recognized. Lines that begin with ``#`` are comments. In the output of Stan the draws
-before the comment "Adaptation terminated" are warmup, which is there only if Stan was asked for it
-(``save_warmup``): they are left out.
+row names are recognized. Lines that begin with ``#`` are comments. In the output of Stan, draws before the
+comment "Adaptation terminated" are warmup, which Stan saves only on request (``save_warmup``): they are left
+out.
+
+Numbers are parsed by NumPy. If that fails, the file is read again cell by cell, which is slower but can name
+the line of a bad cell.
 """
 
 from __future__ import annotations
@@ -27,13 +30,13 @@ from epluribus.readers.columns import pick_columns
 from epluribus.readers.source import Source, pick_labels
 
 _DELIMITERS = (",", ";", "\t")
-"""Tried in this order; blanks if the first two lines have none of them."""
+"""Tried in this order; blanks separate the cells if none of these occurs."""
 _MISSING = {"", "na", "nan", "null", "none", "?"}
 """Cells without a value, in small letters, as R, NumPy, databases, Python and surveys write them."""
 _COMPRESSED = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "lzma": b"\xfd7zXZ"}
-"""Modules that undo a compression, and how such files begin."""
+"""Modules that decompress, and the first bytes of the files they are for, whatever their name."""
 _END_OF_WARMUP = "Adaptation terminated"
-"""The comment with which Stan begins the draws that count."""
+"""The comment after which Stan's draws from the posterior begin."""
 _QUOTED_NAME = re.compile(r'\s*"[^"]+"[\s,;][^"]*')
 """A line of R's `write.table` without a header: the row's name is quoted, the numbers are not."""
 
@@ -42,16 +45,17 @@ class TextTable(NamedTuple):
     """A table in a text file, without its row names."""
 
     header: Sequence[str] | None
+    """Names of the columns."""
     cells: AnyArray
-    """Integers, floats or words."""
+    """Of shape (n_rows, n_columns): integers if all cells are, else floats, else words."""
     lines: list[int]
-    """Number of each row's line in the file, counted from 1."""
+    """The line of the file that each row comes from, counted from 1."""
     skip: int
-    """Cells of a line before the first of its row: 1 where rows have names."""
+    """Number of cells of a line that are left out at the beginning: 1 where rows have names."""
 
     def check_cells(self, path: Path, is_bad: Callable[[str], bool], what: str) -> None:
         """Raise an error that names the first bad cell of a table of words, if there is one."""
-        # Words repeat much: each is looked at once.
+        # Labels repeat in every draw: each different word is tested once.
         words = np.unique(self.cells).tolist() if self.cells.dtype.kind == "U" else []
         bad = [word for word in words if is_bad(word)]
         if bad:
@@ -63,9 +67,17 @@ class TextTable(NamedTuple):
 
 
 def read_text(path: Path, var: str | None = None) -> Source:
-    """Labels in a text file, with the names and chains it has."""
+    """Labels in a text file, with the names and chains it has.
+
+    Parameters
+    ----------
+    path : Path
+        The file, perhaps compressed; ``-`` is standard input.
+    var : str, optional
+        The variable whose entries are the labels; an error for a file without a header.
+    """
     table = read_table(path)
-    # Numbers beside words are labels only if they are integers: 4.9 is a measurement.
+    # Among words, a number is a label only if it is an integer: 4.9 is a measurement.
     table.check_cells(
         path,
         lambda cell: _is_number(cell) and not float(cell).is_integer(),
@@ -74,33 +86,40 @@ def read_text(path: Path, var: str | None = None) -> Source:
     cells, where = table.cells, f"the file '{path}'"
     if table.header is not None:
         return pick_columns(table.header, lambda i: cells[:, i], where=where, var=var)
-    if var is not None:  # without a header there are no variables: this raises the error
+    # Without a header there are no variables to choose from: this raises the error that says so.
+    if var is not None:
         pick_labels([], str, var, where)
     _warn_of_numbered_columns(cells, where)
     return Source(cells)
 
 
 def read_numbers(path: Path) -> FloatArray:
-    """A table of numbers in a text file; names of rows and columns are left out."""
+    """A table of numbers in a text file, of shape (n_rows, n_columns), without names of rows and columns."""
     table = read_table(path)
-    # One cell that is not a number makes all of them words: it is this one that is named.
+    # One cell that is not a number makes the whole table words; the error names that cell.
     table.check_cells(path, lambda cell: not _is_number(cell), "numbers")
     return table.cells.astype(np.float64)
 
 
 def read_table(path: Path) -> TextTable:
-    """The table in a text file, whatever it holds."""
+    """The table in a text file, whether it holds labels, words or measurements.
+
+    The delimiter, the header and the row names are found from the first two lines if the second has numbers,
+    otherwise from all lines. An empty file, and a header without rows, are errors.
+    """
     found = _read_lines(path)
     if not found:
         raise ValueError(f"The file '{path}' is empty.")
     numbers, lines = list(found), list(found.values())
-    # A header of one word, above named rows, has no delimiter: the next line shows it.
+    # A header of one word, above rows with names, has no delimiter: the next line shows it.
     shown = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
     delimiter = next((mark for line in shown for mark in _DELIMITERS if mark in line), None)
-    # Two rows are enough to see what the table is like, if there are numbers in the second.
+    # If the second row has numbers, two rows are enough to see what the table is like, and the rest is left
+    # to the quick parser.
     rows = _split(lines[:2], delimiter)
     plain = len(rows) == 1 or any(_is_number(cell) for cell in rows[1])
-    if not plain:  # labels are words: only all rows together show whether the first is a header
+    # If labels are words, only all rows together show whether the first one is a header.
+    if not plain:
         rows = _split(lines, delimiter)
     named = all(_QUOTED_NAME.fullmatch(line) for line in lines[:2])
     header = None if named else _find_header(rows)
@@ -108,11 +127,13 @@ def read_table(path: Path) -> TextTable:
         numbers, lines = numbers[1:], lines[1:]
     if not lines or (len(found) == 1 and _is_header_alone(rows[0])):
         raise ValueError(f"The file '{path}' has a header but no rows.")
+    # Row names are cut from every row before the cells are parsed.
     skip = int(named or (header is not None and _has_row_names(header, rows[1])))
     cells = _parse_numbers(lines, delimiter, skip) if plain else None
     if cells is None:
         cells = _parse_words(path, numbers, _split(lines, delimiter), skip)
-    if header is not None:  # of row names the header may have an empty cell, or none
+    # Above the row names the header may have an empty cell, or no cell: its last cells name the columns.
+    if header is not None:
         header = header[len(header) - cells.shape[1] :]
     return TextTable(header, cells, numbers, skip)
 
@@ -121,13 +142,15 @@ def read_table(path: Path) -> TextTable:
 
 
 def _read_lines(path: Path) -> dict[int, str]:
-    """The lines that are neither blank, comments nor warmup, by their number in the file."""
+    """The lines that are not blank, comments or warmup, by their number in the file."""
     lines: dict[int, str] = {}
     for number, text in enumerate(_read_content(path).splitlines(), 1):
         if text.startswith("#"):
-            if _END_OF_WARMUP in text:  # of all before it, only the header is kept
+            # Of all lines before it, only the first, which is the header, is kept.
+            if _END_OF_WARMUP in text:
                 lines = dict(list(lines.items())[:1])
-        elif text.count('"') % 2:  # csv allows it, but names and numbers of lines would be off
+        # csv allows a cell with a line break, but then the numbers of lines would be wrong.
+        elif text.count('"') % 2:
             raise ValueError(
                 f"The file '{path}' has a quote that does not end in line {number}; cells with line "
                 "breaks in them cannot be read."
@@ -140,7 +163,8 @@ def _read_lines(path: Path) -> dict[int, str]:
 def _read_content(path: Path) -> str:
     """The text of a file, perhaps compressed (gzip, bzip2, xz), or of standard input."""
     if str(path) == STREAM:
-        stream = getattr(sys.stdin, "buffer", None)  # a stand-in for it may have text only
+        # What replaces sys.stdin in a notebook or a test may have no bytes, only text.
+        stream = getattr(sys.stdin, "buffer", None)
         data = sys.stdin.read().encode() if stream is None else stream.read()
     else:
         data = path.read_bytes()
@@ -148,13 +172,19 @@ def _read_content(path: Path) -> str:
         for module, begin in _COMPRESSED.items():
             if data.startswith(begin):
                 data = import_module(module).decompress(data)
-        return data.decode("utf-8-sig")  # without the mark that Excel puts at the beginning
+        # Excel puts a byte order mark at the beginning, which would become part of the first name.
+        return data.decode("utf-8-sig")
     except (UnicodeDecodeError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"The file '{path}' could not be read as text: {error}.") from None
 
 
 def _split(lines: list[str], delimiter: str | None) -> list[list[str]]:
-    if delimiter is None:  # any number of blanks, also before the first cell
+    """The cells of each line; without a delimiter, blanks separate them, also several in a row.
+
+    >>> _split(['"a"  1'], None), _split(['"a,b",1'], ",")
+    ([['a', '1']], [['a,b', '1']])
+    """
+    if delimiter is None:
         return [[cell.strip("\"'") for cell in line.split()] for line in lines]
     return list(csv.reader(lines, delimiter=delimiter))
 
@@ -163,6 +193,7 @@ def _split(lines: list[str], delimiter: str | None) -> list[list[str]]:
 
 
 def _is_number(cell: str) -> bool:
+    """Whether a cell is a number; "nan" and "inf" are numbers too."""
     try:
         float(cell)
     except ValueError:
@@ -171,31 +202,44 @@ def _is_number(cell: str) -> bool:
 
 
 def _find_header(rows: list[list[str]]) -> list[str] | None:
-    """The first row if it names the columns: words above numbers, or words that no row has."""
+    """The first row if it names the columns: words above numbers, or words that no other row has.
+
+    >>> _find_header([["ann", "bob"], ["x", "y"], ["y", "y"]])
+    ['ann', 'bob']
+    >>> _find_header([["x", "y"], ["y", "y"]]) is None
+    True
+    """
     first, rest = rows[0], rows[1:]
     if all(_is_number(cell) for cell in first) or not rest:
         return None
     if any(_is_number(cell) for cell in rest[0]):
         return first
-    # All are words. Labels come back in other draws, names of items do not.
+    # All cells are words. Labels come back in other draws; names of items do not.
     seen = {cell for row in rest for cell in row}
     return None if seen.intersection(first) else first
 
 
 def _is_header_alone(row: list[str]) -> bool:
-    """Whether the only line names columns: words, all different. As a draw, every item would be alone."""
+    """Whether a line without others is a header: all words, all different.
+
+    Read as a draw, it would put every item in a cluster of its own.
+    """
     words = not any(_is_number(cell) for cell in row)
     return words and len(row) > 1 and len(set(row)) == len(row)
 
 
 def _has_row_names(header: list[str], first: list[str]) -> bool:
     """Whether the first column numbers or names the rows, as R writes it."""
-    # write.table leaves the cell above the names out, write.csv leaves it empty.
+    # write.table leaves out the cell above the names; write.csv leaves it empty.
     return len(header) == len(first) - 1 or (len(header) > 1 and header[0].strip() == "")
 
 
 def _warn_of_numbered_columns(table: AnyArray, where: str) -> None:
-    """A first row 0, 1, 2, ... and a second that is not: pandas writes such names where it has none."""
+    """Warn if the first row is 0, 1, 2, ... and the second is not.
+
+    pandas writes such a header for columns without names. A draw in which every item is alone looks the same,
+    so the row is kept.
+    """
     n_items = table.shape[1]
     if n_items > 2 and table.dtype.kind in "if" and len(table) > 1:
         counts = [np.array_equal(row - row[0], np.arange(n_items)) for row in table[:2]]
@@ -211,24 +255,27 @@ def _warn_of_numbered_columns(table: AnyArray, where: str) -> None:
 
 
 def _parse_numbers(lines: list[str], delimiter: str | None, skip: int) -> AnyArray | None:
-    """The quick way, for rows of numbers; None if a cell is missing or not a number."""
+    """Rows of numbers, parsed by NumPy; None if a cell is missing or is not a number."""
     for dtype in (np.int64, np.float64):
         try:
             with warnings.catch_warnings():
-                # Old versions of NumPy read 1.5 as the integer 1, with a warning.
+                # Old versions of NumPy read 1.5 as the integer 1, with a warning: here an error.
                 warnings.simplefilter("error")
                 table = np.loadtxt(
                     lines, dtype, comments=None, delimiter=delimiter, quotechar='"', ndmin=2
                 )
         except (ValueError, OverflowError, DeprecationWarning):
             continue
-        # A missing value must be named with its line, which only the slow way knows.
+        # The error for a missing value names its line, which only `_parse_words` knows.
         return None if np.isnan(table).any() else table[:, skip:]
     return None
 
 
 def _parse_words(path: Path, numbers: list[int], rows: list[list[str]], skip: int) -> AnyArray:
-    """Cell by cell, from column `skip`, with errors that name the line."""
+    """Rows of any cells, from column `skip` on, with errors that name the line.
+
+    `numbers` has the line of each row. The result is integers or floats if all cells are, else words.
+    """
     for number, row in zip(numbers, rows, strict=True):
         if len(row) != len(rows[0]):
             raise ValueError(
@@ -242,7 +289,8 @@ def _parse_words(path: Path, numbers: list[int], rows: list[list[str]], skip: in
                     f"cell {i}."
                 )
     cells = np.array([[cell.strip() for cell in row[skip:]] for row in rows])
-    for dtype in (np.int64, np.float64):  # numbers beside quoted names come this way too
+    # Numbers with quoted row names beside them could not be parsed the quick way: they come here too.
+    for dtype in (np.int64, np.float64):
         try:
             return cells.astype(dtype)
         except (ValueError, OverflowError):

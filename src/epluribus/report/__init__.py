@@ -1,7 +1,8 @@
 """One self-contained HTML page on an estimate and the draws behind it.
 
-What it states is computed by `facts`, put into sentences by `words`, coordinates by `pictures` and tables by
-`values`; `page.html` is the template, with its style and script beside it.
+`facts` computes what the page states; `words` puts it into sentences, `pictures` into coordinates and
+`values` into tables. `page.html` is the template; its style and script lie beside it and become part of the
+page, so that it is one file that opens offline.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ def write_report(
     call : str, optional
         The call to show on the page as the one that made it.
     k, k_max : int, optional
-        The bounds that `minimize` was given; only for an estimate that does not remember them,
-        because it was saved by version 0.1.0.
+        The bounds that `minimize` was given; needed only for an estimate that was saved by version
+        0.1.0, which did not store them.
     level : float, default 0.95
         Probability of the credible ball and of the interval of the number of clusters.
     rng : int, Generator or SeedSequence, optional
-        Source of randomness for modes and other losses: the same gives the same page.
+        Source of randomness for modes and other losses: the same seed gives the same page.
     n_jobs : int, optional
         Threads; all cores by default.
     progress : bool or callable, default False
@@ -74,8 +75,9 @@ def write_report(
 
     Notes
     -----
-    Ctrl-C ends the computation, and the page is written with what is known so far; it says what is
-    missing. The page is made with jinja2: ``pip install "epluribus[report]"``.
+    What would take minutes is left out, and the page says so: with more than 200 million labels (items
+    times distinct draws) these are other losses, modes and the lower bound. Ctrl-C ends the computation, and
+    the page is written with what is known so far. jinja2 is needed: ``pip install "epluribus[report]"``.
 
     Examples
     --------
@@ -89,6 +91,7 @@ def write_report(
     True
     """
     target = Path(path)
+    # A name that cannot be written is refused before the work.
     check_target(target, (".html",))
     text = build_report(
         best,
@@ -103,7 +106,7 @@ def write_report(
         progress=progress,
         brief=brief,
     )
-    # The work is done: a Ctrl-C that comes now must not lose it.
+    # The work is done: Ctrl-C must not lose it now.
     finish(lambda: write_whole(target, lambda beside: beside.write_text(text, encoding="utf-8")))
     return target
 
@@ -124,6 +127,11 @@ def build_report(
 ) -> str:
     """The page as text; the arguments are those of `write_report`.
 
+    Returns
+    -------
+    str
+        A whole HTML document.
+
     Examples
     --------
     >>> import epluribus as epl
@@ -132,15 +140,17 @@ def build_report(
     >>> build_report(epl.minimize(draws, rng=1), draws, rng=1)[:15]
     '<!doctype html>'
     """
-    template = _template()  # before the work: jinja2 may be missing
-    _, sample, _ = read_best(best, draws, best.loss)  # refuses draws of other items
-    # An estimate of version 0.1.0 has forgotten its bounds: then the user says what they were.
+    # Before the work, which takes seconds or minutes: jinja2 may be missing.
+    template = _template()
+    # Refuses draws of another number of items.
+    _, posterior, _ = read_best(best, draws, best.loss)
+    # An estimate saved by version 0.1.0 has no bounds: then the user says what they were.
     settings = best.settings
     if (k, k_max) != (None, None):
         settings = replace(settings, k_min=k or 1, k_max=k_max if k is None else k)
     facts = gather(
         best,
-        sample,
+        posterior,
         bound=settings.bound,
         level=level,
         rng=make_rng(rng),
@@ -154,15 +164,17 @@ def build_report(
 def _template() -> Any:
     """The template of the page, in which every value is escaped."""
     jinja2 = need("jinja2", "report", "The report")
-    # A name that the template misspells is an error, not an empty string.
+    # Names of items come from users: autoescape keeps them from becoming HTML. A name that is misspelled in
+    # the template is an error, not an empty string.
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    # Compact, and never NaN, which browsers refuse to parse.
+    # JSON without blanks, and never NaN, which browsers refuse to parse.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     environment.filters |= {"count": count, "fixed": _fixed, "number": number, "share": share}
     return environment.from_string(resource("page.html"))
 
 
 def _fixed(value: float, digits: int = 1) -> str:
+    """A number with this many decimals, as coordinates are written."""
     return f"{value:.{digits}f}"

@@ -1,4 +1,8 @@
-"""Everything the page states, computed once."""
+"""Everything the page states, computed once.
+
+Each field of `Facts` is filled by one step. A step that would take minutes is not begun; Ctrl-C leaves out
+the step it meets and those after it. Either way a note on the page says what is missing, and why.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +25,15 @@ from epluribus.report.pictures import heatmap
 from epluribus.search import minimize
 
 ALL_LOSSES = 200
-"""Up to this many items the estimates of all losses are compared; above, those of the quick, linear ones."""
+"""Up to this many items the estimates for all losses are compared; above, only the quick, linear losses."""
 _HEAVY = 2 * 10**8
-"""Above this many labels (items times distinct draws) what takes further searches is left out."""
+"""Above this many labels (items times distinct draws) the steps that need further searches are left out."""
 _STEPS = 2e9
-"""Above this many steps modes are left out: they compare 200 draws with each other, clusters squared."""
+"""Above this many operations modes are left out: `_too_heavy` estimates how many they take."""
 _SECONDS = 10.0
-"""Limit on the search for each other loss, and on the lower bound."""
+"""Time limit for the search for each other loss, and for the lower bound."""
 _MODES_SECONDS = 20.0
-"""Limit on the modes; above it they are left out, so that those shown never depend on the clock."""
+"""Time limit for the modes; beyond it they are left out, so that those shown never depend on the clock."""
 _STEP_NAMES = {
     "items": "the certainty of items",
     "clusters": "the solidity of clusters",
@@ -41,13 +45,13 @@ _STEP_NAMES = {
     "modes": "modes",
     "certificate": "the certificate",
 }
-"""What the page calls the steps, by the field of `Facts` that each fills."""
+"""What the notes call the steps, by the field of `Facts` that each fills."""
 _LEFT_OUT = {
     "comparison": "Estimates for other losses are left out",
     "modes": "Modes are left out (the command `epluribus modes` finds them)",
     "certificate": "Lower bounds are left out (`epl.certificate(best, draws)` computes one)",
 }
-"""How a note on a step that would take too long begins."""
+"""Beginning of the note on a step that would take too long; these are the steps that need searches."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +61,27 @@ class Facts:
     best: Estimate
     draws: Draws
     bound: str
-    """The bound on the number of clusters of the search, in words; empty if there was none."""
+    """The bound on the number of clusters in the search, in words; empty if there was none."""
     n_clusters: uncertainty.NClusters
+    """Posterior of the number of clusters: quick, and on every page."""
     items: uncertainty.ItemTable | None = None
+    """Support of each item in its cluster, and its runner-up."""
     clusters: uncertainty.ClusterTable | None = None
+    """Cohesion, separation and stability of each cluster."""
     ball: uncertainty.CredibleBall | None = None
+    """The credible ball around the estimate, under its loss."""
     values: FloatArray | None = None
-    """Loss between the estimate and each draw."""
+    """Loss between the estimate and each draw, of shape (n_draws,), in the order of the draws."""
     error: uncertainty.MonteCarloError | None = None
+    """Precision of the expected loss, and whether the chains agree."""
     heatmap: dict[str, Any] | None = None
+    """What `pictures.heatmap` returns, for the script of the page."""
     comparison: Comparison | None = None
-    """Estimates of several losses, the one reported first."""
+    """Estimates for several losses, the reported one first."""
     modes: uncertainty.Modes | None = None
+    """A few partitions with weights."""
     certificate: uncertainty.Certificate | None = None
+    """A lower bound on the smallest expected loss."""
     notes: tuple[str, ...] = ()
     """What was left out, and why, in sentences."""
 
@@ -87,10 +99,21 @@ def gather(
 ) -> Facts:
     """Compute what the page states; what would take minutes is left out, and a note says so.
 
-    The first Ctrl-C leaves out the step it meets and all that follow; `brief` leaves out all.
+    Parameters
+    ----------
+    best, draws
+        The estimate and the draws behind it.
+    bound : str
+        The bound of the search, in words.
+    level : float
+        Probability of the credible ball and of the interval of the number of clusters.
+    rng, n_jobs, progress
+        As for `write_report`. The bar shows one step per field of `Facts`.
+    brief : bool
+        Leave out all steps. The first Ctrl-C leaves out the step it meets and those after it.
     """
     steps = _steps(best, draws, level, rng, n_jobs)
-    # A step that would take minutes is left out before the bar is drawn: the bar counts what is done.
+    # A step that would take minutes is left out before the bar is drawn, which counts the remaining ones.
     notes, found = [], {}
     for name in _too_heavy(draws):
         del steps[name]
@@ -100,25 +123,26 @@ def gather(
             f"{int(draws.n_clusters.max()):,} clusters."
         )
     n_clusters = finish(lambda: uncertainty.n_clusters_posterior(draws, best, level=level))
-    # A user's progress function runs in `show`; a Ctrl-C that meets it is kept by the stopper.
+    # A user's progress function runs in `show`; if Ctrl-C meets it there, the stopper keeps it for `check`.
     stopper = Stopper()
     bar = make_progress(progress, len(steps), "report", stopper)
     try:
         for number, (name, step) in enumerate(() if brief else steps.items(), 1):
             try:
                 found[name] = step()
-            except TimeoutError:  # only the modes have a limit that is an error
+            # Only the modes raise at their time limit; other steps return what they have.
+            except TimeoutError:
                 found[name] = None
                 notes.append(f"{_LEFT_OUT[name]}: they were not found within {_MODES_SECONDS:g} s.")
             bar.show(number, {})
             stopper.check()
     except KeyboardInterrupt:
-        pass  # what was not found is named below
+        pass  # the note below names what is missing
     finally:
         bar.close()
     left_out = [_STEP_NAMES[name] for name in steps if name not in found]
     if left_out:
-        # The command makes a brief page after a search that was interrupted.
+        # A brief page is also what the command makes after Ctrl-C in the search: then that is the reason.
         asked = brief and not best.interrupted
         why = "A brief page was asked for" if asked else "Ctrl-C was pressed before the end"
         notes.append(f"{why}. Left out: {sentence_list(left_out)}.")
@@ -128,15 +152,19 @@ def gather(
 def _steps(
     best: Estimate, draws: Draws, level: float, rng: np.random.Generator, n_jobs: int | None
 ) -> dict[str, Callable[[], Any]]:
-    """What is computed, in this order, by the field of `Facts` that it fills."""
-    # The modes are those that `epluribus modes` finds with the same seed, whatever comes before them: a
-    # generator of their own spawns the children that this one would spawn first.
+    """The steps in the order in which they run, each by the field of `Facts` that it fills.
+
+    The quick ones come first, so that Ctrl-C loses little.
+    """
+    # The modes must be those that `epluribus modes` finds with the same seed, whatever runs before them:
+    # their generator has a copy of the seed sequence, so it spawns the same children as a fresh one.
     seed: Any = copy.deepcopy(rng.bit_generator.seed_seq)
     modes_rng = np.random.default_rng(seed)
     return {
         "items": lambda: uncertainty.items(best, draws, n_jobs=n_jobs),
         "clusters": lambda: uncertainty.clusters(best, draws, n_jobs=n_jobs),
         "ball": lambda: uncertainty.credible_ball(best, draws, level),
+        # One loss per distinct partition; `index` gives each draw the loss of its partition.
         "values": lambda: draw_losses(best.labels, draws, best.loss)[draws.index],
         "error": lambda: uncertainty.error(best, draws, n_jobs=n_jobs),
         "heatmap": lambda: heatmap(best, draws, n_jobs),
@@ -151,11 +179,12 @@ def _steps(
 
 
 def _too_heavy(draws: Draws) -> list[str]:
-    """The steps that would take minutes, for these draws."""
-    # A search takes some ten sweeps over all labels.
+    """The names of the steps that would take minutes for these draws."""
+    # A search takes some ten sweeps, each over the labels of all items in all distinct draws.
     if draws.n_items * draws.n_distinct > _HEAVY:
         return list(_LEFT_OUT)
-    # Two draws are compared through the contingency table of their clusters.
+    # Modes compare up to 200 draws with each other, m^2 pairs, each through the contingency table of their
+    # clusters: n_items operations to fill it, K^2 to read it.
     table = draws.n_items + int(draws.n_clusters.max()) ** 2
     return ["modes"] if min(draws.n_distinct, 200) ** 2 * table > _STEPS else []
 
@@ -163,12 +192,12 @@ def _too_heavy(draws: Draws) -> list[str]:
 def _other_losses(
     best: Estimate, draws: Draws, rng: np.random.Generator, n_jobs: int | None
 ) -> Comparison:
-    """The estimate beside those for the other losses."""
+    """The estimate beside those for the other losses, all under every loss."""
     estimates = [best]
     for name in losses.available():
         is_quick = draws.n_items <= ALL_LOSSES or losses.get(name).linear
         if is_quick and name != best.loss.name:
             estimates.append(minimize(draws, name, rng=rng, n_jobs=n_jobs, time_limit=_SECONDS))
-            # The search returns the best so far, which is no estimate to compare with.
+            # An interrupted search returns the best so far, which would not be a fair comparison.
             raise_if_interrupted(estimates[-1])
     return set_side_by_side(draws, estimates)

@@ -11,6 +11,7 @@
   let sorted = { key: "support", sign: 1 };
   let limit = page;
 
+  // Rows that match the search field: "cluster:3" by cluster, anything else by a part of the name.
   const matches = () => {
     const text = byId("search").value.trim().toLowerCase();
     const cluster = text.match(/^cluster:\s*(\d+)$/);
@@ -26,6 +27,7 @@
   };
   const fixed = (value) => (value === null ? "–" : value.toFixed(3));
   const plain = (n) => n.toLocaleString("en");
+  // Draw the table anew: a fragment is inserted once, so that the browser lays out the page once.
   const show = () => {
     const found = matches();
     const lines = document.createDocumentFragment();
@@ -39,12 +41,14 @@
       lines.append(row);
     }
     body.replaceChildren(lines);
+    // The page may not list all items: a search without results says so.
     const cut = rows.length < data.n_items && !found.length;
     const listed = `${items.support[0] === null ? "first" : "least certain"} ${plain(rows.length)}`;
     byId("found").textContent = `${plain(found.length)} of ${plain(rows.length)} item${rows.length === 1 ? "" : "s"}`
       + (cut ? `: only the ${listed} of ${plain(data.n_items)} items are listed` : "");
     byId("more").hidden = found.length <= limit;
   };
+  // Texts with numbers in them in the order of the numbers: item 2 before item 10.
   const compare = (a, b) => typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a - b;
   for (const head of document.querySelectorAll("#item-table th[data-key]")) {
     head.querySelector("button").addEventListener("click", () => {
@@ -61,9 +65,10 @@
   byId("more").addEventListener("click", () => { limit += 4 * page; show(); });
   show();
 
-  // --- other tables: sorted by what their cells say ---
+  // --- other tables: sorted by the numbers in their cells ---
   for (const table of document.querySelectorAll("table.sortable")) {
     const heads = [...table.tHead.rows[0].cells];
+    // The number in a cell, without commas and percent signs; an empty cell comes first.
     const value = (row, column) => {
       const text = row.cells[column].textContent.replace(/[,%\s]/g, "");
       return text === "-" ? -Infinity : Number(text);
@@ -89,8 +94,10 @@
     link.href = URL.createObjectURL(blob);
     link.download = name;
     link.click();
+    // Freed later: the browser must have read it by then.
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
+  // A picture alone has no style sheet: the styles that matter are written into its elements.
   const svgBlob = (svg) => {
     const copy = svg.cloneNode(true);
     copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
@@ -106,6 +113,7 @@
     copy.style.background = getComputedStyle(document.body).backgroundColor;
     return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
   };
+  // The labels as csv, with the columns of `best.write_labels`.
   const labels = () => {
     const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     const { name, cluster, per_mille } = data.all;
@@ -141,7 +149,7 @@
         await navigator.clipboard.writeText(text);
         done("Copied.");
       } catch {
-        getSelection().selectAllChildren(node);  // pages opened from a file may not reach the clipboard
+        getSelection().selectAllChildren(node);  // pages opened from a file may not use the clipboard
         done(document.execCommand("copy") ? "Copied." : "Selected: press Ctrl+C.");
       }
     });
@@ -153,17 +161,19 @@
   const cells = Uint8Array.from(atob(map.cells), (c) => c.charCodeAt(0));
   const canvas = byId("heatmap");
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  // Stops from 0 to 1; lightness changes one way, so that it can be read without colors.
+  // Colors from 0 to 1; lightness changes in one direction, so that they can be read without seeing color.
   const ramps = {
     light: [[255, 255, 255], [199, 221, 238], [107, 168, 208], [33, 102, 165], [8, 38, 84]],
     dark: [[18, 22, 29], [28, 62, 102], [36, 116, 168], [108, 186, 214], [236, 248, 236]],
   };
+  // The color of a cell, interpolated between two neighboring colors of the scale.
   const color = (level) => {
     const ramp = dark.matches ? ramps.dark : ramps.light;
     const place = (level / 255) * (ramp.length - 1);
     const low = Math.min(Math.floor(place), ramp.length - 2);
     return ramp[low].map((v, c) => Math.round(v + (place - low) * (ramp[low + 1][c] - v)));
   };
+  // Each cell is a square of this many pixels: at least 800 for the whole picture.
   const scale = Math.max(1, Math.ceil(800 / map.n));
   let drawn = null;
   let margin = 0;
@@ -197,7 +207,7 @@
     context.translate(margin, 0);
     context.imageSmoothingEnabled = false;
     context.drawImage(small, 0, 0, size, size);
-    const many = map.cuts.length > 25;  // finer lines, which leave the cells to be seen
+    const many = map.cuts.length > 25;  // finer lines, which do not hide the cells
     const strength = many ? .4 : .75;
     context.strokeStyle = dark.matches ? `rgb(255 157 92 / ${strength})` : `rgb(213 94 0 / ${strength})`;
     context.lineWidth = many ? .8 : 1.5;
@@ -220,7 +230,8 @@
     const where = first === last ? `cluster ${first}` : `clusters ${first} to ${last}`;
     return `${map.names[i]} (${where})`;
   };
-  const tell = () => {
+  // Name the cell under the pointer below the picture, and frame it.
+  const showCell = () => {
     const p = cells[at.row * map.n + at.column] / 255;
     byId("hover").textContent = `${name(at.row)} and ${name(at.column)}: ${p.toFixed(2)}`;
     const context = canvas.getContext("2d");
@@ -235,7 +246,7 @@
     const box = canvas.getBoundingClientRect();
     at.column = clamp(Math.floor((((event.clientX - box.left) / box.width) * canvas.width - margin) / scale));
     at.row = clamp(Math.floor(((event.clientY - box.top) / box.height) * map.n));
-    tell();
+    showCell();
   });
   canvas.addEventListener("keydown", (event) => {
     const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -244,7 +255,7 @@
     event.preventDefault();
     at.row = clamp(at.row + step[0]);
     at.column = clamp(at.column + step[1]);
-    tell();
+    showCell();
   });
   dark.addEventListener("change", paint);
   paint();

@@ -1,6 +1,7 @@
 """The numbers behind the pictures of the page: cells of the heatmap, coordinates of bars and lines.
 
-Nothing is drawn here: the script of the page paints the heatmap, the template writes bars and lines as SVG.
+Nothing is drawn here: the script of the page paints the heatmap, and the template writes bars and lines as
+SVG. Coordinates of SVG have their origin at the top left, so a larger value has a smaller y.
 """
 
 from __future__ import annotations
@@ -22,41 +23,49 @@ CELLS = 400
 _ITEMS = 2000
 """Largest number of items behind the heatmap: their similarity matrix takes 32 MB."""
 _LEVELS = 255
-"""A probability is one byte on the page: to 0.002, finer than the eye."""
+"""A probability is one byte on the page, exact to 0.002: finer than the eye can see."""
 _LINES = 100
-"""With this many cuts between clusters no lines are drawn: they would hide the cells."""
+"""From this many borders between clusters on, no lines are drawn: they would hide the cells."""
 _NAME_LENGTH = 80
 """Characters of an item's name that are shown."""
 _BARS, _BAR_NAMES = 40, 20
-"""Most bars on the page, and most names with room below them."""
+"""Largest number of bars on the page, and of names that have room below them."""
 _BAR_WIDTH, _BARS_WIDTH, _VALUE_WIDTH = 56.0, 640.0, 32
-"""Widest bar, all bars together, and the narrowest bar with room for its value above."""
+"""Width of the widest bar, of all bars together, and of the narrowest bar with room for its value above."""
 _POINTS = 300
-"""Most points of a line: about one per two pixels."""
+"""Largest number of points on a line: about one per two pixels."""
 
 
 def short(name: str) -> str:
-    """The name of an item, cut if it is long."""
+    """The name of an item, cut if it is longer than `_NAME_LENGTH`."""
     return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
 
 
 def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str, Any]:
-    """Block means of the similarity matrix, items in the order of their clusters, for the canvas."""
+    """The heatmap of the similarity matrix, with items in the order of their clusters, for the script.
+
+    Returns a dictionary: ``n`` rows; ``cells``, n times n bytes from 0 to 255, in base64; ``edges``, where
+    each row begins and ends among the items shown; ``names`` of the rows; ``clusters``, the cluster of each
+    item shown; ``cuts``, the borders between clusters; ``lines``, whether to draw them; ``shown`` and
+    ``all``, the numbers of items. Memory O(m^2) for the m items shown, at most 2000.
+    """
     # Clusters from the largest to the smallest; the rank of a cluster is its place in that order.
     rank = np.argsort(np.argsort(-best.sizes, kind="stable"))
     order = np.argsort(rank[best.labels], kind="stable")
-    # Of many items some stand for all, spread evenly, so that large clusters stay large.
+    # Some of many items stand for all, evenly spread over the order, so that clusters keep their shares.
     if len(order) > _ITEMS:
         order = order[_even_edges(len(order) - 1, _ITEMS - 1)]
     matrix = psm(Draws(draws.distinct[:, order], weights=draws.weights), n_jobs=n_jobs)
-    leaves = _similar_side_by_side(matrix, best.labels[order])
+    # Within each cluster, put similar items next to each other, so that subgroups can be seen.
+    leaves = _order_by_similarity(matrix, best.labels[order])
     order, matrix = order[leaves], matrix[np.ix_(leaves, leaves)]
-    # The mean over a block of cells is its sum over the product of its widths.
+    # One cell of the picture is the mean over a block: its sum, over rows and then columns, divided by the
+    # number of its cells.
     edges = _even_edges(len(order), CELLS)
     widths = np.diff(edges)
     sums = np.add.reduceat(np.add.reduceat(matrix, edges[:-1], axis=0), edges[:-1], axis=1)
     levels = np.rint(_LEVELS * sums / np.outer(widths, widths)).clip(0, _LEVELS).astype(np.uint8)
-    # A cut is where the cluster changes from one item to the next.
+    # A cut is the first item of the next cluster.
     labels = best.labels[order]
     cuts = np.flatnonzero(np.diff(labels)) + 1
     return {
@@ -73,7 +82,7 @@ def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str
 
 
 def _row_names(order: IntArray, edges: IntArray, names: tuple[str, ...]) -> list[str]:
-    """What the reader sees under the pointer: the item of a row, or the first and last of several."""
+    """The name of each row, shown for the cell under the pointer: its item, or its first and last item."""
     rows = []
     for begin, end in pairwise(edges.tolist()):
         first, last = short(names[order[begin]]), short(names[order[end - 1]])
@@ -81,11 +90,15 @@ def _row_names(order: IntArray, edges: IntArray, names: tuple[str, ...]) -> list
     return rows
 
 
-def _similar_side_by_side(matrix: FloatArray, labels: IntArray) -> IntArray:
-    """An order that keeps the clusters and puts similar items of one cluster next to each other."""
+def _order_by_similarity(matrix: FloatArray, labels: IntArray) -> IntArray:
+    """An order that keeps the clusters and puts similar items of one cluster next to each other.
+
+    The items are in the order of their clusters already. Within each cluster they are put in the order of the
+    leaves of a tree, made by average linkage of the distances 1 - P_ij.
+    """
     from scipy.cluster.hierarchy import leaves_list, linkage
 
-    # Items that are nearly always together are neighbors in a tree of average linkage.
+    # `labels` are constant on each block; of two items there is nothing to order.
     blocks = np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1)
     for number, block in enumerate(blocks):
         if len(block) > 2:
@@ -95,34 +108,45 @@ def _similar_side_by_side(matrix: FloatArray, labels: IntArray) -> IntArray:
 
 
 def _even_edges(n: int, at_most: int) -> IntArray:
-    """Bounds 0..n of at most `at_most` blocks of nearly equal size."""
+    """Bounds, from 0 to n, of at most `at_most` blocks of nearly equal size.
+
+    >>> _even_edges(10, 4).tolist()
+    [0, 2, 5, 8, 10]
+    """
     return np.linspace(0, n, min(n, at_most) + 1).round().astype(np.int64)
 
 
 def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
-    """Bars of the posterior of the number of clusters; None where all draws have the same number."""
+    """Bars of the posterior of the number of clusters; None where all draws have the same number.
+
+    `estimate` is the number of clusters of the estimate, whose bar is ``highlighted``. Returns a dictionary:
+    ``bars``, each with its ``name``, whether it is ``named`` below, its ``mass`` and its coordinates;
+    ``wide``, the width of a bar; ``with_values``, whether there is room for numbers above; ``width`` of the
+    picture; ``floor``, where the bars stand.
+    """
     if k.probability(k.mode) == 1:
         return None
-    # Leave out the thin tails, then join neighbors where there are still too many bars.
+    # Leave out thin tails (below a thousandth of the highest bar), then join every `step` neighboring numbers
+    # where there are still too many bars.
     kept = np.flatnonzero(k.probabilities >= 0.001 * k.probabilities.max())
     values = k.values[kept[0] : kept[-1] + 1]
-    step = -(-len(values) // _BARS)  # rounded up
+    step = -(-len(values) // _BARS)  # len / _BARS, rounded up
     masses = np.add.reduceat(
         k.probabilities[kept[0] : kept[-1] + 1], np.arange(0, len(values), step)
     )
-    # Few bars are not stretched over the whole width.
+    # Few bars are not stretched over the whole width. Each bar takes 0.8 of its slot, in the middle.
     slot = min(_BAR_WIDTH, _BARS_WIDTH / len(masses))
     top, floor = 24.0, 164.0
     bars = []
     for number, mass in enumerate(masses.tolist()):
-        of_bar = values[number * step : (number + 1) * step]
+        numbers = values[number * step : (number + 1) * step]
         height = (floor - top) * mass / masses.max()
         bars.append(
             {
-                "name": span(int(of_bar[0]), int(of_bar[-1]), "-"),
+                "name": span(int(numbers[0]), int(numbers[-1]), "-"),
                 "named": number % -(-len(masses) // _BAR_NAMES) == 0,
                 "mass": mass,
-                "mine": estimate in of_bar,
+                "highlighted": estimate in numbers,
                 "x": 10 + slot * (number + 0.1),
                 "middle": 10 + slot * (number + 0.5),
                 "y": floor - height,
@@ -139,14 +163,21 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
 
 
 def trace_of_loss(draws: Draws, values: FloatArray) -> dict[str, Any]:
-    """Lines of the loss between the estimate and each draw, one per chain."""
+    """Lines of the loss between the estimate and each draw, one per chain.
+
+    `values` has shape (n_draws,). Every chain is stretched over the whole width, whatever its length. Returns
+    a dictionary: ``left`` and ``right`` of the frame; ``ticks``, pairs of a height and a number; ``chains``,
+    the points of each line in SVG's format; ``smallest`` and ``largest`` loss, for screen readers.
+    """
     chains = [_means(values[draws.chains == chain]) for chain in range(draws.n_chains)]
     low = float(min(chain.min() for chain in chains))
     high = float(max(chain.max() for chain in chains))
+    # The frame, with room for the numbers of the ticks on the left and a title above.
     left, right, top, floor = 74.0, 692.0, 30.0, 176.0
 
     def height(value: Any) -> Any:
-        if high == low:  # a line in the middle
+        # If the loss never changes, a line in the middle.
+        if high == low:
             return (top + floor) / 2 + 0 * value
         return floor - (floor - top) * (value - low) / (high - low)
 
@@ -165,20 +196,25 @@ def trace_of_loss(draws: Draws, values: FloatArray) -> dict[str, Any]:
 
 
 def nice_ticks(low: float, high: float) -> list[float]:
-    """Three to six round numbers from low to high; one if they are equal."""
+    """Three to six round numbers from low to high; one if they are equal.
+
+    >>> nice_ticks(0.3, 2.1)
+    [0.5, 1.0, 1.5, 2.0]
+    """
     if not high > low:
         return [low]
     # The largest of 5, 2, 1, 0.5, 0.2 times a power of ten that leaves room for three ticks.
     power = 10.0 ** np.floor(np.log10((high - low) / 2))
     for step in (power * factor for factor in (5.0, 2.0, 1.0, 0.5, 0.2)):
-        # A tick on the border must not be lost to rounding.
+        # Ticks are step times an integer. One that lies on a border must not be lost to rounding.
         numbers = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1)
         if len(numbers) >= 3:
-            return [float(number * step) + 0.0 for number in numbers]  # no -0
+            # Adding 0.0 turns -0.0 into 0.0.
+            return [float(number * step) + 0.0 for number in numbers]
     return [low, (low + high) / 2, high]
 
 
 def _means(values: FloatArray) -> FloatArray:
-    """At most `_POINTS` means of neighbors."""
+    """The values, or the means of at most `_POINTS` blocks of consecutive values."""
     edges = _even_edges(len(values), _POINTS)
     return np.asarray(np.add.reduceat(values, edges[:-1]) / np.diff(edges))

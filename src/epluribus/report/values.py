@@ -1,4 +1,8 @@
-"""What the template of the page shows: its tables, and all else by name."""
+"""What the template of the page shows: its tables, and everything else by name.
+
+Cells are texts or numbers, ready to be shown; the template only escapes them and puts them into rows. A long
+table is cut, and its caption or a note says so.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +22,17 @@ from epluribus.report.pictures import bars_of_k, short, trace_of_loss
 from epluribus.report.words import degenerate, number
 
 _ITEMS = 2000
-"""Rows of the table of items, which a browser sorts at once; the least certain are kept."""
+"""Most rows of the table of items, which a browser sorts without delay; the least certain are kept."""
 _CLUSTERS = 200
-"""Rows of the table of clusters; the largest are kept."""
+"""Most rows of the table of clusters; the largest are kept."""
 _SIZES = 8
-"""Cluster sizes in a cell of a table."""
+"""Most cluster sizes in a cell of a table."""
 _NAMES = 2 * 10**6
-"""With more characters in the names of all items together the page has no labels to download."""
+"""If all names together have more characters, the page has no labels to download: it would be too large."""
 
 
 def resource(name: str) -> str:
-    """The text of a file of this folder."""
+    """The text of a file that is installed with this package."""
     return files("epluribus.report").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -36,13 +40,20 @@ class _Table(NamedTuple):
     """A table of the page: the first cell of a row is its name, the others are numbers."""
 
     caption: str
+    """What it shows, in a few words."""
     head: Sequence[str]
+    """Names of the columns."""
     rows: Sequence[Sequence[object]]
+    """The cells, each row as long as the head."""
     sortable: bool = False
+    """Whether a click on the head sorts it."""
 
 
 def page_values(facts: Facts) -> dict[str, Any]:
-    """What the template shows, besides its title and call."""
+    """The values that the template shows, by name, besides the title and the call.
+
+    What was left out of the facts is None here, and the template says so in its place.
+    """
     paragraph, references = words.methods(facts)
     items = _items(facts)
     solid = facts.clusters
@@ -69,7 +80,7 @@ def page_values(facts: Facts) -> dict[str, Any]:
         "versions": (
             f"epluribus {__version__}, NumPy {np.__version__}, Python {platform.python_version()}"
         ),
-        # For the script, as JSON: items to search and sort, cells to paint, labels to save.
+        # For the script, as JSON: items to search and sort, cells to paint, labels to save to a file.
         "data": {
             "heatmap": facts.heatmap,
             "items": items,
@@ -83,6 +94,7 @@ def page_values(facts: Facts) -> dict[str, Any]:
 
 
 def _tiles(facts: Facts) -> list[tuple[str, str]]:
+    """The numbers at the top of the page, with what they are."""
     best, k = facts.best, facts.n_clusters
     unit = f", in {best.loss.unit}" if best.loss.unit else ""
     return [
@@ -96,20 +108,22 @@ def _tiles(facts: Facts) -> list[tuple[str, str]]:
 
 
 def _clusters(facts: Facts) -> _Table:
+    """Size and, if known, solidity of each cluster."""
     table, sizes = facts.clusters, facts.best.sizes
     head = ["cluster", "items", "share"]
     if table is not None:
         head += ["cohesion", "separation", "nearest", "stability"]
     rows = []
-    # Stable, so that clusters of one size keep their order.
+    # The largest first; a stable sort, so that clusters of the same size keep their order.
     for c in np.argsort(-sizes, kind="stable")[:_CLUSTERS]:
         row = [f"{c}", f"{sizes[c]:,}", f"{100 * sizes[c] / sizes.sum():.1f} %"]
         if table is not None:
-            near = table.nearest[c]  # -1 where there is no other cluster
+            # -1 where there is no other cluster, and then no separation either.
+            nearest = table.nearest[c]
             row += [
                 f"{table.cohesion[c]:.2f}",
-                f"{table.separation[c]:.2f}" if near >= 0 else "-",
-                f"{near}" if near >= 0 else "-",
+                f"{table.separation[c]:.2f}" if nearest >= 0 else "-",
+                f"{nearest}" if nearest >= 0 else "-",
                 f"{table.stability[c]:.2f}",
             ]
         rows.append(row)
@@ -119,11 +133,15 @@ def _clusters(facts: Facts) -> _Table:
 
 
 def _items(facts: Facts) -> dict[str, list[Any]]:
-    """Columns of the table of items, the uncertain ones first."""
+    """Columns of the table of items, the least certain items first.
+
+    The template writes the first rows; the script writes all of them, sorted and searched. The columns are
+    ``name``, ``cluster``, ``support``, ``runner_up`` (-1 is alone) and its ``probability``.
+    """
     best, table, names = facts.best, facts.items, facts.draws.item_names
     # Without their certainty, items are listed in their own order.
     order = (np.arange(len(names)) if table is None else table.order)[:_ITEMS]
-    # All columns are there on a brief page too: the script sorts by any of them.
+    # A brief page has all columns too, without values: the script sorts by any of them.
     unknown: list[Any] = [None] * len(order)
     columns = {
         "name": [short(names[i]) for i in order],
@@ -142,27 +160,30 @@ def _items(facts: Facts) -> dict[str, list[Any]]:
 
 
 def _rounded(probabilities: FloatArray) -> list[float]:
+    """Probabilities with three digits, which is what the page shows and keeps its JSON short."""
     return [round(value, 3) for value in probabilities.tolist()]
 
 
 def _all_items(facts: Facts) -> dict[str, Any] | None:
-    """What the file of labels holds: all items in their order; names are None if they are numbers."""
+    """What the file of labels to download holds: all items in their order; no names if they are numbers."""
     names, table = facts.draws.items, facts.items
+    # The page would take long to open.
     if names is not None and sum(map(len, names)) > _NAMES:
-        return None  # the page would take long to open
+        return None
     return {
         "name": names,
         "cluster": facts.best.labels.tolist(),
-        # Integers take half the characters of decimals.
+        # The certainty in thousandths: integers take half the characters of decimals.
         "per_mille": None if table is None else np.rint(1000 * table.support).astype(int).tolist(),
     }
 
 
 def _comparison(facts: Facts) -> _Table | None:
+    """The estimates for all losses, each with its expected loss under all of them."""
     table = facts.comparison
     if table is None:
         return None
-    # The estimate reported is the first, so that row 0 has the distances from it.
+    # The reported estimate comes first, so row 0 of the distances belongs to it.
     rows = [
         (
             estimate.loss.name + (" (reported)" if estimate is facts.best else ""),
@@ -179,13 +200,14 @@ def _comparison(facts: Facts) -> _Table | None:
             "estimate for",
             "clusters",
             "VI from the one reported (bits)",
-            *(f"E\u00a0{name}" for name in table.names),  # a space at which no line breaks
+            *(f"E\u00a0{name}" for name in table.names),  # a no-break space
         ),
         rows,
     )
 
 
 def _modes(facts: Facts) -> _Table | None:
+    """The modes with their weights; "loss within" is the mean loss between a mode and its own draws."""
     found = facts.modes
     if found is None:
         return None
@@ -201,15 +223,22 @@ def _modes(facts: Facts) -> _Table | None:
 
 
 def _sizes(labels: IntArray) -> str:
+    """Cluster sizes from the largest on, cut if there are many.
+
+    >>> _sizes(np.array([0, 1, 1, 2]))
+    '2, 1, 1'
+    """
     sizes = np.sort(np.bincount(labels))[::-1].tolist()
     return ", ".join(map(str, sizes[:_SIZES])) + (", …" if len(sizes) > _SIZES else "")
 
 
 def _ball(facts: Facts) -> _Table | None:
+    """The partitions at the edge of the credible ball."""
     ball = facts.ball
     if ball is None:
         return None
-    # Wade & Ghahramani call these bounds horizontal, upper vertical and lower vertical.
+    # Wade & Ghahramani (2018) call these the horizontal, upper vertical and lower vertical bounds. Each may
+    # be several partitions at the same distance, of which the first is described.
     names = ("most distant", "fewest clusters", "most clusters")
     bounds = (ball.horizontal, ball.upper, ball.lower)
     unit = f" ({ball.loss.unit})" if ball.loss.unit else ""
@@ -224,16 +253,17 @@ def _ball(facts: Facts) -> _Table | None:
 
 
 def _chains(facts: Facts) -> list[_Table]:
+    """A table with one chain per row and, if known, one on the precision of the expected loss."""
     draws, error = facts.draws, facts.error
     rows = []
     for chain in range(draws.n_chains):
-        mine = draws.chains == chain
-        k, weights = draws.n_clusters[mine], draws.draw_weights[mine]
-        # All draws of a chain may have weight 0.
+        own = draws.chains == chain
+        k, weights = draws.n_clusters[own], draws.draw_weights[own]
+        # If all draws of a chain have weight 0, there is no mean.
         mean = np.average(k, weights=weights) if weights.sum() > 0 else np.nan
-        rows.append((chain, f"{mine.sum():,}", f"{mean:.2f}", span(k.min(), k.max())))
+        rows.append((chain, f"{own.sum():,}", f"{mean:.2f}", span(k.min(), k.max())))
     tables = [_Table("Chains", ("chain", "draws", "mean number of clusters", "range"), rows)]
-    # Without variation there is no precision to speak of.
+    # Draws that do not vary have no error to estimate.
     if error is not None and not degenerate(facts):
         precision = [
             ("expected loss", number(error.expected_loss, 6)),

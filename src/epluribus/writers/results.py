@@ -1,6 +1,7 @@
-"""Results as a table, as labeled arrays, as a group of an ArviZ object, and in files.
+"""Results as a data frame, as labeled arrays, as a group of an ArviZ object, and in files.
 
-The ending of a file's name says which format is written.
+The ending of a file's name chooses the format. Labels have one item per row; a similarity matrix is dense, or
+sparse with the pairs above a threshold.
 """
 
 from __future__ import annotations
@@ -24,17 +25,38 @@ from epluribus.estimate import Estimate
 from epluribus.writers.saved import to_json
 
 WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")
+"""Endings of the files that labels can be written to."""
 WITH_COLUMNS = (".csv", ".parquet")
-"""Of these, those with a column for the certainty."""
+"""Those of them that have a column for the certainty."""
 _DENSE = (".npy", ".npz", ".csv")
+"""Endings of the files that a dense matrix can be written to."""
 _SPARSE = (".npz", ".csv")
-"""Formats of a matrix."""
+"""The same for a sparse matrix, which npy cannot hold."""
 
 
 def columns(estimate: Estimate, certainty: Any = None) -> dict[str, Any]:
-    """The columns of a table with one item per row."""
+    """The columns of a table with one item per row: item, cluster and, if given, certainty.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        The partition.
+    certainty : Draws or array_like of shape (n_items,), optional
+        The draws, from which the support of each item is computed, or one number per item.
+
+    Returns
+    -------
+    dict
+        Arrays of shape (n_items,) by the name of their column.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> columns(epl.minimize([[5, 5, 2], [5, 5, 2]]), [0.9, 0.9, 1.0])["cluster"]
+    array([0, 0, 1])
+    """
     n_items = len(estimate.labels)
-    # Numbers rather than their text, so that a table can be joined with others by them.
+    # Items without names are numbers, not text: a table can be joined with others by them.
     items = np.arange(n_items) if estimate.items is None else np.array(estimate.items)
     table = {"item": items, "cluster": estimate.labels}
     if certainty is not None:
@@ -43,12 +65,14 @@ def columns(estimate: Estimate, certainty: Any = None) -> dict[str, Any]:
 
 
 def _read_certainty(certainty: Any, estimate: Estimate) -> FloatArray:
-    """One number per item: those given, or the support of each item in the draws given."""
+    """One number per item: the user's own, or the support of each item in the user's draws."""
     n_items = len(estimate.labels)
     if isinstance(certainty, Draws):
-        from epluribus.uncertainty import items  # only when asked for: it brings all of that room
+        # Imported here: it takes time, and most files are written without a certainty.
+        from epluribus.uncertainty import items
 
-        return items(estimate, certainty).support.round(9)  # the rest is rounding
+        # Beyond nine digits there is only rounding error, which would make files differ between machines.
+        return items(estimate, certainty).support.round(9)
     values = np.asarray(certainty, dtype=np.float64)
     if values.shape != (n_items,):
         raise ValueError(
@@ -59,14 +83,15 @@ def _read_certainty(certainty: Any, estimate: Estimate) -> FloatArray:
 
 
 def to_pandas(estimate: Estimate, certainty: Any = None) -> Any:
-    """A frame with one item per row."""
+    """A pandas DataFrame with one item per row and the columns of `columns`."""
     return to_frame(columns(estimate, certainty))
 
 
 def to_xarray(estimate: Estimate, certainty: Any = None) -> Any:
-    """A Dataset with dimensions item and cluster; numbers about the whole are its attributes."""
+    """An xarray Dataset: labels and certainty by item, sizes by cluster, the rest as attributes."""
     xarray = need("xarray", "arviz", "A labeled array")
     table = columns(estimate, certainty)
+    # The items are the coordinate. "cluster" is the name of the other dimension: the labels need another.
     items = table.pop("item")
     by_item = {"labels": table.pop("cluster"), **table}
     return xarray.Dataset(
@@ -80,7 +105,7 @@ def to_xarray(estimate: Estimate, certainty: Any = None) -> Any:
             "expected_loss": estimate.expected_loss,
             "n_clusters": estimate.n_clusters,
             "n_draws": estimate.n_draws,
-            "converged": int(estimate.converged),  # netCDF knows no booleans
+            "converged": int(estimate.converged),  # netCDF has no booleans
             "created_by": f"epluribus {__version__}",
         },
     )
@@ -89,8 +114,12 @@ def to_xarray(estimate: Estimate, certainty: Any = None) -> Any:
 def add_group(
     estimate: Estimate, data: Any, group: str, certainty: Any = None, *, overwrite: bool = False
 ) -> Any:
-    """`data`, an InferenceData or a DataTree, with the estimate in a new group."""
-    is_tree = hasattr(data, "children")  # ArviZ 1.x; the objects of 0.x have `add_groups`
+    """Put the estimate into a new group of `data`, an InferenceData or a DataTree, and return `data`.
+
+    The group holds what `to_xarray` returns. A group of the same name is an error unless `overwrite`.
+    """
+    # ArviZ 1.x has trees of xarray; InferenceData, of ArviZ 0.x, has `add_groups`.
+    is_tree = hasattr(data, "children")
     if not is_tree and not hasattr(data, "add_groups"):
         raise TypeError(
             "'data' must be an ArviZ InferenceData or an xarray DataTree; got "
@@ -109,15 +138,26 @@ def add_group(
         data[group] = need("xarray", "arviz", "A tree").DataTree(dataset)
         return data
     with warnings.catch_warnings():
-        # The first ArviZ says of any group but its own that it does not know it.
+        # ArviZ 0.x warns of every group whose name is not among its own.
         warnings.filterwarnings("ignore", message=".*not defined in the InferenceData scheme")
         data.add_groups({group: dataset})
     return data
 
 
 def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> None:
-    """Labels as csv or parquet (item, cluster, certainty), txt, npy or json, by the name's ending."""
+    """Write labels as csv or parquet (item, cluster, certainty), txt, npy or json.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its ending chooses the format.
+    estimate : Estimate
+        The partition; json holds all of the estimate, npy and txt only the labels.
+    certainty : Draws or array_like of shape (n_items,), optional
+        As in `columns`; an error for formats without a column for it.
+    """
     kind = check_target(path, WRITABLE)
+    # Leaving out silently what the user asked for would be noticed only when the file is read.
     if certainty is not None and kind not in WITH_COLUMNS:
         raise ValueError(
             f"'certainty' must be None for the output '{path}': only .csv and .parquet have a column "
@@ -128,7 +168,8 @@ def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> Non
     elif kind == ".npy":
         write_whole(path, lambda target: np.save(target, estimate.labels))
     elif kind == ".txt":
-        write_csv(path, estimate.labels[:, None].tolist())  # one label per line
+        # Rows of one cell: one label per line, without a header.
+        write_csv(path, estimate.labels[:, None].tolist())
     elif kind == ".csv":
         _files.write_columns(path, columns(estimate, certainty))
     else:
@@ -139,14 +180,14 @@ def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> Non
 
 
 def check_matrix_target(path: Path, *, sparse: bool) -> None:
-    """Refuse a name before the matrix is computed."""
+    """Refuse a name that cannot be written to, before the matrix is computed."""
     if str(path) != STREAM:
         kind, endings = ("a sparse", _SPARSE) if sparse else ("a", _DENSE)
         check_target(path, endings, f"Unless it is '{STREAM}', the output of {kind} matrix")
 
 
 def write_matrix(path: Path, matrix: Any, items: Sequence[str] | None) -> None:
-    """Write a similarity matrix in the format that the name's ending says.
+    """Write a similarity matrix of shape (n_items, n_items) in the format of the name's ending.
 
     Dense: npy; npz with `psm` and, if there are names, `items`; csv with the names as header.
     Sparse: SciPy's npz; csv with a line (i, j, probability) for each pair i <= j.
@@ -166,15 +207,16 @@ def write_matrix(path: Path, matrix: Any, items: Sequence[str] | None) -> None:
 
 
 def write_matrix_csv(target: Path | TextIO, matrix: Any, items: Sequence[str] | None) -> None:
-    """The same as csv, to a file or to an open stream."""
-    # Rows are made one by one while they are written: as text the matrix takes many times its memory.
+    """Write a similarity matrix as csv, like `write_matrix`, to a file or to an open stream."""
+    # Rows become text one by one while they are written: all of it would take many times the matrix's memory.
     if isinstance(matrix, np.ndarray):
         header = [] if items is None else [items]
         write_csv(target, chain(header, ([f"{p:.6g}" for p in row] for row in matrix)))
         return
     from scipy.sparse import triu
 
-    upper = triu(matrix, format="coo")  # the matrix is symmetric
+    # The matrix is symmetric: each pair is written once, and the diagonal with it.
+    upper = triu(matrix, format="coo")
     names = items if items is not None else range(matrix.shape[0])
     pairs = zip(upper.row, upper.col, upper.data, strict=True)
     cells = ([names[i], names[j], f"{p:.6g}"] for i, j, p in pairs)

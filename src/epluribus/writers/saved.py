@@ -1,9 +1,9 @@
-"""Estimates saved and loaded: json, or npz of NumPy; never pickle.
+"""Saving and loading estimates as json or as NumPy's npz, never by pickle.
 
-The record is what `Estimate.to_dict` gives, with ``format``, ``version``, ``loss_built_in`` (whether the
+The record is what `Estimate.to_dict` returns, with ``format``, ``version``, ``loss_built_in`` (whether the
 name is enough to find the loss again) and ``interrupted``; each run also has ``seconds``, ``labels`` and
 ``trace``, a list of pairs (expected loss, number of clusters). A json file is the record. An npz file has
-it in ``record``, as text, without the labels, which are arrays: ``labels`` of shape (n_items,) and
+it as text in ``record``, without the labels, which are arrays: ``labels`` of shape (n_items,) and
 ``run_labels`` of shape (n_runs, n_items).
 
 Version 1, of epluribus 0.1.0, lacks ``k_min``, ``k_max`` and ``search``, calls ``loss_built_in``
@@ -27,11 +27,18 @@ from epluribus.losses.base import Loss
 
 _Kind = TypeVar("_Kind", Run, Estimate)
 _FORMAT = "epluribus estimate"
+"""Says that a json file is an estimate, not any other."""
 _VERSION = 2
+"""Version of the record; raised when older programs could not read a new one."""
 
 
 def to_json(estimate: Estimate, path: str | Path | None = None) -> str:
-    """The record as text, also written to `path` if given."""
+    """The record of an estimate as JSON text, also written to `path` if given.
+
+    >>> import epluribus as epl
+    >>> to_json(epl.minimize([[0, 0, 1], [0, 0, 1]]))[:46]
+    '{"format": "epluribus estimate", "version": 2,'
+    """
     text = json.dumps(_to_record(estimate))
     if path is not None:
         write_whole(Path(path), lambda target: target.write_text(text + "\n", encoding="utf-8"))
@@ -39,16 +46,17 @@ def to_json(estimate: Estimate, path: str | Path | None = None) -> str:
 
 
 def save(estimate: Estimate, path: str | Path) -> None:
-    """Write the estimate as npz or json."""
+    """Write an estimate to a file that ends in .npz or .json; npz is smaller and quicker to read."""
     target = Path(path)
     if _check_ending(target) == ".json":
         to_json(estimate, target)
         return
     record = _to_record(estimate)
-    # As arrays, labels are compressed, and quick to read.
+    # The labels of the estimate and of all runs, the bulk of the record, become arrays.
     labels = np.array(record.pop("labels"))
     runs = [run.pop("labels") for run in record["runs"]]
-    run_labels = np.array(runs, dtype=np.int64).reshape(len(runs), len(labels))  # also of no runs
+    # An enumeration has no runs: without the reshape, its array would have only one dimension.
+    run_labels = np.array(runs, dtype=np.int64).reshape(len(runs), len(labels))
     arrays = {"record": np.array(json.dumps(record)), "labels": labels, "run_labels": run_labels}
     write_arrays(target, arrays, compress=True)
 
@@ -61,12 +69,17 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
     path : str or Path
         The file, npz or json.
     loss : Loss, optional
-        The loss the estimate was made with, if it was your own: functions are not saved.
+        The loss that the estimate was made with, if it was your own: functions are not saved.
 
     Returns
     -------
     Estimate
         Equal to what was saved, with the runs of the search and their traces.
+
+    Raises
+    ------
+    ValueError
+        If the file is not an estimate, was written by a later version, or needs `loss`.
 
     Examples
     --------
@@ -87,6 +100,7 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
         record = _read_npz(source) if kind == ".npz" else json.loads(source.read_text("utf-8"))
     except (ValueError, OSError, KeyError, EOFError) as error:
         raise ValueError(f"The file '{source}' could not be read as {kind}: {error}.") from None
+    # Any json or npz file may come in: it is an estimate only if it says so.
     wrong = f"The file '{source}' must hold an estimate, saved by Estimate.save"
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
         raise ValueError(f"{wrong}.")
@@ -97,11 +111,13 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
                 f"reads up to {_VERSION}. Install a newer one."
             )
         return _to_estimate(record, _find_loss(record, loss, source))
+    # The file says that it is an estimate but lacks an entry: somebody has edited it.
     except KeyError as error:
         raise ValueError(f"{wrong}; it has no {error}.") from None
 
 
 def _check_ending(path: Path) -> str:
+    """The ending, which says how the record is stored; any other is refused."""
     kind = path.suffix.lower()
     if kind not in (".npz", ".json"):
         raise ValueError(f"The file '{path}' must end in .npz or .json; it ends in '{kind}'.")
@@ -112,12 +128,14 @@ def _check_ending(path: Path) -> str:
 
 
 def _to_record(estimate: Estimate) -> dict[str, Any]:
-    """All of the estimate in plain values."""
+    """The whole estimate in plain values: what a json file holds."""
     record: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, **estimate.to_dict()}
     record["seconds"] = estimate.seconds  # not rounded
-    # A user's own loss may have any name, so the name alone does not say where it comes from.
+    # A user's own loss may have any name, even that of a built-in one; only built-in losses have as their
+    # family the name without parameters.
     record["loss_built_in"] = estimate.loss.name.partition("(")[0] == estimate.loss.family
     record["interrupted"] = estimate.interrupted
+    # `to_dict` is brief about the runs: what is needed to make them again is added.
     for entry, run in zip(record["runs"], estimate.runs, strict=True):
         entry["seconds"] = run.seconds
         entry["labels"] = run.labels.tolist()
@@ -126,6 +144,7 @@ def _to_record(estimate: Estimate) -> dict[str, Any]:
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
+    """The record in an npz file, with the labels put back where json has them."""
     with np.load(path, allow_pickle=False) as archive:
         record: dict[str, Any] = json.loads(str(archive["record"]))
         record["labels"] = archive["labels"]
@@ -135,11 +154,12 @@ def _read_npz(path: Path) -> dict[str, Any]:
 
 
 def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
+    """The estimate of a record, whose entries are changed in place to the types of the fields."""
     for entry in (record, *record["runs"]):
         entry["labels"] = np.array(entry["labels"], dtype=np.int64)
     for entry in record["runs"]:
         entry["trace"] = tuple(Step(*step) for step in entry["trace"])
-    # Version 1 did not keep what was asked for: then the defaults are all that can be said.
+    # Version 1 did not store the settings: for it the defaults stand in.
     asked = {name: record[name] for name in ("k_min", "k_max", "search") if name in record}
     record["settings"] = Settings(**asked)
     record["runs"] = tuple(_make(Run, entry) for entry in record["runs"])
@@ -148,12 +168,15 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
 
 
 def _make(kind: type[_Kind], record: dict[str, Any]) -> _Kind:
-    """An object whose fields are the entries of the same names; other entries follow from them."""
+    """An object whose fields are the entries of the same names; all other entries follow from these."""
     return kind(**{field.name: record[field.name] for field in fields(kind)})
 
 
 def _find_loss(record: dict[str, Any], loss: Loss | None, path: Path) -> Loss:
-    """The loss of the name in the record, or the one given, if it is not built in."""
+    """The loss by the name in the record if it is built in, otherwise the user's `loss`.
+
+    A `loss` of another name than that in the record is refused.
+    """
     name, is_old = record["loss"], record["version"] == 1
     built_in = record["loss_on_board" if is_old else "loss_built_in"]
     found = losses.get(name) if built_in else loss
@@ -162,7 +185,7 @@ def _find_loss(record: dict[str, Any], loss: Loss | None, path: Path) -> Loss:
             f"'loss' must be given: the estimate in '{path}' was made with the loss '{name}', whose "
             "functions are not saved."
         )
-    # In such a name version 1 rounded the parameters: then only the part before them can agree.
+    # Version 1 rounded the parameters in the name of a user's loss: then only what precedes them is compared.
     rounded = is_old and not built_in and "(" in name
     end = name.index("(") + 1 if rounded else None
     if loss is not None and loss.name[:end] != name[:end]:
