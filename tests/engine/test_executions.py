@@ -169,7 +169,7 @@ def test_the_quicker_execution_is_chosen():
 def test_where_memory_is_short_members_are_walked_through(monkeypatch):
     draws = epl.Draws(strategies.random_draws(np.random.default_rng(0), 2000, 20, 60))
     assert kind_of(draws, "vi") is TableExecution
-    monkeypatch.setattr(tables, "available", lambda: 1e5)
+    monkeypatch.setattr(tables, "available_memory", lambda: 1e5)
     assert kind_of(draws, "vi") is MemberExecution
 
 
