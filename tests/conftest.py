@@ -1,10 +1,14 @@
-"""Shared by all tests: the hypothesis profile, the data folder, figures closed after each test."""
+"""Shared by all tests: the hypothesis profile, draws, the data folder, Ctrl-C, closing of figures."""
 
+import signal
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
+
+import strategies
 
 ROOT = Path(__file__).parents[1]
 
@@ -28,3 +32,26 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the data folder beside the checkout is not there")
     return folder
+
+
+@pytest.fixture
+def hears_ctrl_c():
+    """Also where the tests were started in the background, by a shell that makes them ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def z():
+    """Draws of 12 items."""
+    return strategies.random_draws(np.random.default_rng(0), 20, 12, 3)
+
+
+@pytest.fixture(scope="session")
+def draws_file(z, tmp_path_factory):
+    """The same in a file, with names of items."""
+    path = tmp_path_factory.mktemp("draws") / "draws.csv"
+    names = ",".join(f"item {i}" for i in range(z.shape[1]))
+    np.savetxt(path, z, fmt="%d", delimiter=",", header=names, comments="")
+    return path

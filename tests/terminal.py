@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-PATIENCE = 300
+PATIENCE = 1800
 """Seconds to wait for a sign; reached only by a command that hangs."""
 
 
@@ -42,7 +42,7 @@ class Terminal:
 
     def wait_for_step(self, bar):
         """Wait until the bar of that name shows that a step is done, and the next has begun."""
-        self._read_until(rf"{re.escape(bar)}:[^\r]*\| *[1-9][^/\r]*/")
+        self.wait_for(rf"{re.escape(bar)}:[^\r]*\| *[1-9][^/\r]*/")
 
     def interrupt(self):
         """Ctrl-C."""
@@ -51,11 +51,12 @@ class Terminal:
 
     def end(self):
         """Wait for the end: exit code and standard output."""
-        self._read_until(None)
+        self.wait_for(None)
         out, _ = self._process.communicate(timeout=PATIENCE)
         return self._process.returncode, out
 
-    def _read_until(self, pattern):
+    def wait_for(self, pattern):
+        """Wait until the screen has shown the pattern, or for the end of the command if None."""
         deadline = time.monotonic() + PATIENCE
         while pattern is None or not re.search(pattern, self.err):
             ready, _, _ = select.select([self._screen], [], [], max(0, deadline - time.monotonic()))

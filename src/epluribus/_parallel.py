@@ -2,6 +2,7 @@
 
 Kernels release the GIL and look at a flag. Long work runs in worker threads; the calling thread only
 waits, because Python delivers Ctrl-C to the main thread, and only between two of its own instructions.
+While it waits, Ctrl-C sets the flag instead of raising an exception at a place that nobody foresaw.
 Results do not depend on the number of threads.
 """
 
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -73,6 +75,28 @@ def resolve_jobs(n_jobs: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@contextmanager
+def _hearing(stopper: Stopper) -> Iterator[None]:
+    """Within, a Ctrl-C that would raise KeyboardInterrupt interrupts the stopper instead."""
+    before = signal.getsignal(signal.SIGINT)
+    # Handlers belong to the main thread. One that cannot be called means that Ctrl-C is ignored.
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def heard(number: int, frame: Any) -> None:
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            stopper.interrupt()
+
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def run_tasks(
     tasks: Sequence[Callable[[], T]],
     *,
@@ -86,7 +110,8 @@ def run_tasks(
     Tasks not begun when the work is stopped are left out, except the first: there is always a result.
     `while_waiting` is called about ten times a second, in the calling thread.
     """
-    with ThreadPoolExecutor(max_workers=min(n_jobs, max(1, len(tasks)))) as pool:
+    n_threads = min(n_jobs, max(1, len(tasks)))
+    with _hearing(stopper), ThreadPoolExecutor(max_workers=n_threads) as pool:
         futures: list[Future[T]] = [pool.submit(task) for task in tasks]
         pending = set(futures)
         while pending:
@@ -102,7 +127,7 @@ def run_tasks(
                 while_waiting()
                 if stopper.stopped:
                     pending -= {future for future in futures[1:] if future.cancel()}
-            except KeyboardInterrupt:
+            except KeyboardInterrupt:  # raised by a user's function that is told the progress
                 stopper.interrupt()
     return [future.result() for future in futures if not future.cancelled()]
 
@@ -127,14 +152,13 @@ def run_apart(task: Callable[[], T], stopper: Stopper) -> T | None:
         except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
             found.set_exception(error)
 
-    threading.Thread(target=work, daemon=True).start()
-    while not stopper.interrupted:
-        try:
-            return found.result(timeout=_PATIENCE)
-        except TimeoutError:
-            continue
-        except KeyboardInterrupt:
-            stopper.interrupt()
+    with _hearing(stopper):
+        threading.Thread(target=work, daemon=True).start()
+        while not stopper.interrupted:
+            try:
+                return found.result(timeout=_PATIENCE)
+            except TimeoutError:
+                continue
     return None
 
 

@@ -1,18 +1,18 @@
 """Whether chains agree, and how many independent draws they are worth.
 
 R-hat and effective sample sizes are those of ArviZ, in the rank-normalized form of Vehtari et al.
-(2021): values are replaced by normal scores of their ranks, each chain is cut in two, and the larger of
-R-hat of the scores and of their distances from the median counts.
+(2021): each chain is cut in two, values are replaced by the normal scores of their ranks, and the larger of
+two values of R-hat counts, that of the scores and that of the scores of the distances from the median.
 
 One rule says whether chains agree on the partition. For two chains a and b and two items, let p_a and
 p_b be the probabilities that the items share a cluster, p their mean, and n_a and n_b the effective
-sample sizes of the series "they do, they do not", *each within its own chain*; two chains of one posterior
-mix alike, so the slower of the two speaks for both. The chains agree if
+sample sizes of the 0-1 series that records whether they do, *each within its own chain*; two chains of one
+posterior mix alike, so the slower of the two speaks for both. The chains agree if
 
     |p_a - p_b| <= q sqrt( p (1 - p) (1/n_a + 1/n_b) ),
 
 where q is the quantile of Student's distribution with n_a + n_b - 2 degrees of freedom at which, over all
-pairs of items and of chains, chance alone breaks the rule with probability 0.01 at most (Bonferroni). The
+pairs of items and of chains, chance alone breaks the rule with probability at most 0.01 (Bonferroni). The
 effective sample size of all chains together is not used: it collapses exactly when chains disagree, and
 would excuse any difference.
 
@@ -43,27 +43,27 @@ from epluribus.draws import Draws
 __all__ = ["RHAT_LIMIT", "Agreement", "Similarity", "chain_agreement", "ess", "map_blocks", "rhat"]
 
 RHAT_LIMIT = 1.01
-"""R-hat above which Vehtari et al. (2021) say that chains have not mixed."""
+"""R-hat above which, according to Vehtari et al. (2021), chains have not mixed."""
 
 _BITS = 33
-"""Bits of a value that are looked at: ten digits."""
+"""Bits to which values are rounded before they are compared: ten decimal digits."""
 _FALSE_ALARMS = 0.01
-"""Share of samples with chains of one posterior in which a difference may pass the limit by chance."""
+"""Share of samples in which chains of one posterior may be called different by chance."""
 _USEFUL = 0.5
-"""Largest limit that says anything: a higher one would excuse probabilities of 1/4 and 3/4."""
+"""Largest limit that means anything: a higher one would excuse probabilities of 1/4 and 3/4."""
 _CHAINS = 16
-"""Up to this many chains each is compared with every other; beyond, with the next one."""
+"""Up to this many chains, each is compared with every other; beyond that, only with the next one."""
 _COMPARISONS = 1e11
-"""Comparisons of labels up to which all pairs of items are looked at: eight seconds of one core."""
+"""Comparisons of labels up to which all pairs of items are examined: eight seconds on one core."""
 _OVERHEAD = 150
-"""Comparisons of labels that take as long as one probability, or the difference of two."""
+"""Comparisons of labels that take as long as storing one probability, or subtracting two."""
 _ROUNDING = 1e-12
 """Probabilities that differ by less than this are equal: sums of weights are rounded."""
 
 _REPEATS = 4
-"""With this many draws per distinct partition it pays to compare these, by weight."""
+"""With this many draws per distinct partition it pays to compare distinct partitions, with weights."""
 _BLOCK_ROWS = 32
-"""Rows of the similarity matrix per task: their labels over some thousand draws fit a core's cache."""
+"""Rows of the similarity matrix per task: their labels over a few thousand draws fit into a core's cache."""
 _BLOCK_CELLS = 1 << 22
 """Largest number of entries of a block: 32 MB."""
 
@@ -96,15 +96,17 @@ def rhat(values: ArrayLike) -> float:
     half = chains.shape[1] // 2
     if half < 2:
         return float("nan")
-    halves = np.concatenate([chains[:, :half], chains[:, -half:]])  # an odd chain loses its middle
-    if not np.ptp(halves, axis=1).any():  # no half moves: ArviZ would divide by zero
+    # A chain of odd length loses its middle draw.
+    halves = np.concatenate([chains[:, :half], chains[:, -half:]])
+    # No half moves: ArviZ would divide by a variance of zero.
+    if not np.ptp(halves, axis=1).any():
         return 1.0 if np.ptp(halves) == 0 else float("inf")
     stats = _array_stats()
-    # A series of two values is constant once folded at its median: 0/0, which says nothing.
+    # A series of two values may be constant once folded at its median: 0/0, which is ignored.
     with np.errstate(divide="ignore", invalid="ignore"):
         if len(chains) > 1:
             return float(stats.rhat(chains, method="rank"))
-        # ArviZ judges no single chain. The same formula, on the halves as they are.
+        # ArviZ gives no R-hat for a single chain. The same formula, applied to its halves.
         folded = np.abs(halves - np.median(halves))
         both = (stats.rhat(_scores(x), method="identity") for x in (halves, folded))
         return float(np.fmax(*both))
@@ -126,8 +128,8 @@ def ess(values: ArrayLike, *, method: str = "bulk") -> float:
     ----------
     values : array_like of shape (n_chains, n_draws) or (n_draws,)
     method : {"bulk", "mean"}, default "bulk"
-        "bulk" looks at the ranks of the values, as a diagnostic should; "mean" at the values themselves,
-        as the standard error of their mean asks for.
+        "bulk" uses the ranks of the values, as a diagnostic should; "mean" uses the values themselves,
+        as the standard error of their mean requires.
 
     Returns
     -------
@@ -145,24 +147,26 @@ def ess(values: ArrayLike, *, method: str = "bulk") -> float:
     chains = _as_chains(values)
     if chains.shape[1] < 4:
         return float("nan")
-    if np.ptp(chains) == 0:  # nothing varies: every draw says the same
+    # Nothing varies: every draw gives the same value, and the error of the mean is zero.
+    if np.ptp(chains) == 0:
         return float(chains.size)
     return float(_array_stats().ess(chains, method=method))
 
 
 def _as_chains(values: ArrayLike) -> FloatArray:
-    """(n_chains, n_draws), each value rounded to some 10 digits.
+    """(n_chains, n_draws) the values, rounded to about 10 digits.
 
-    A log posterior kept up to date step by step drifts in its last digits. Ranks would take that for a chain
-    that hardly moves.
+    A log posterior that is updated step by step drifts in its last digits, and ranks would take that for a
+    chain that moves slowly.
     """
     chains = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    # value = mantissa 2^exponent with 1/2 <= |mantissa| < 1: the mantissa is rounded to 33 bits.
     mantissa, exponent = np.frexp(chains)
     return np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS)
 
 
 def _array_stats() -> Any:
-    """ArviZ's functions on arrays; imported when needed, since SciPy's statistics take a second."""
+    """ArviZ's functions on arrays; imported when needed, since SciPy's statistics take a second to load."""
     return import_module("arviz_stats.base").array_stats
 
 
@@ -170,11 +174,12 @@ def _array_stats() -> Any:
 
 
 class Similarity:
-    """Probabilities that items share a cluster, row by row when asked for; threads may share it.
+    """Probabilities that items share a cluster, computed by rows on demand; threads may share it.
 
     Parameters
     ----------
     draws : Draws
+        Labels are copied in the layout that the comparison needs; the matrix is not stored.
 
     Examples
     --------
@@ -187,6 +192,7 @@ class Similarity:
     def __init__(self, draws: Draws) -> None:
         weights = draws.draw_weights
         self.equal_weights = bool(np.all(weights == weights[0]))
+        # Counting equal labels, draw by draw, is quickest, unless the same partitions are repeated often.
         self._counted = self.equal_weights and draws.n_draws < _REPEATS * draws.n_distinct
         if self._counted:
             repeated = draws.n_draws > draws.n_distinct
@@ -195,12 +201,12 @@ class Similarity:
             self._total = float(draws.n_draws)
         else:
             self._labels = np.ascontiguousarray(draws.distinct)
-            # Divided by an equal weight they are integers, and sums of integers are exact.
+            # Divided by the common weight they are integers, and sums of integers are exact.
             self._weights = draws.weights / weights[0] if self.equal_weights else draws.weights
             self._total = float(self._weights.sum())
 
     def __call__(self, begin: int, end: int, stop: int) -> FloatArray:
-        """Probabilities of items begin..end with items 0..stop."""
+        """(end - begin, stop) probabilities of items begin..end-1 with items 0..stop-1."""
         shape = (end - begin, stop)
         if self._counted:  # integers, divided once: no rounding but that of the quotient
             counts = np.empty(shape, dtype=np.int32)
@@ -208,7 +214,8 @@ class Similarity:
             return counts / self._total
         out = np.empty(shape)
         together_weights(self._labels, self._weights, begin, end, stop, out)
-        return np.minimum(out / self._total, 1.0)  # rounding of weights may pass 1
+        # Rounding of weights may exceed 1.
+        return np.minimum(out / self._total, 1.0)
 
 
 def map_blocks(
@@ -221,7 +228,7 @@ def map_blocks(
 ) -> list[Any]:
     """`task(begin, end)` for every block of items, or every `step`-th one, in threads; results in order.
 
-    Blocks not begun when the time of `stopper` is up are left out.
+    Blocks that have not begun when the time of `stopper` is up are left out, except the first.
     """
     # Fewer rows where they are long, so that a block of each thread fits in memory.
     rows = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // n_items))
@@ -248,8 +255,8 @@ class Agreement:
     """The two items; None if no pair differs, if there are no two chains, or if only some pairs were
     compared."""
     agree: bool | None
-    """None if that cannot be known: one chain, or chains worth so few independent draws that the limit
-    is above one half."""
+    """Whether the difference is within its limit. None if that cannot be known: there is one chain, or chains
+    are worth too few independent draws and the limit is above one half."""
 
     @property
     def sentence(self) -> str:
@@ -267,8 +274,9 @@ class Agreement:
 def chain_agreement(draws: Draws, n_jobs: int | None = None) -> Agreement:
     """Whether chains agree on which items belong together: the one rule of the package.
 
-    Chains are compared two at a time, in the probability that two items share a cluster. A difference
-    is too large if chance would exceed it in fewer than one of 100 samples; see the head of this module.
+    Chains are compared two at a time, in the probability that two items share a cluster. A difference is
+    too large if chance would produce one like it, anywhere, in fewer than 1 of 100 samples; the formula is
+    at the head of this module.
 
     Parameters
     ----------
@@ -283,7 +291,8 @@ def chain_agreement(draws: Draws, n_jobs: int | None = None) -> Agreement:
 
     Notes
     -----
-    Time O(n_items^2 n_draws), at most some seconds: beyond, only some items are compared with the others.
+    Time O(n_items^2 n_draws), at most a few seconds: beyond that, only some items are compared with the
+    others.
 
     Examples
     --------
@@ -304,14 +313,15 @@ def chain_agreement(draws: Draws, n_jobs: int | None = None) -> Agreement:
     if len(chains) < 2 or n < 2 or not all(chain.total_weight > 0 for chain in chains):
         return Agreement(math.nan, math.nan, None, None)
     m = len(chains)
-    # Chains that are not all alike differ from a neighbor somewhere in the row.
+    # If chains are not all alike, some chain differs from its neighbor in the list.
     neighbors = [(a, a + 1) for a in range(m - 1)]
     couples = list(combinations(range(m), 2)) if m <= _CHAINS else neighbors
     rows = [Similarity(chain) for chain in chains]
 
     def largest(begin: int, end: int) -> list[tuple[float, int, int]]:
         """For each two chains the largest difference in these rows, and its items."""
-        blocks = [similarity(begin, end, end) for similarity in rows]  # i < end, j < end: each pair
+        # Items i < end with j < end: over all blocks, every pair of items is seen.
+        blocks = [similarity(begin, end, end) for similarity in rows]
         found = []
         for a, b in couples:
             apart = np.abs(blocks[a] - blocks[b])
@@ -325,30 +335,31 @@ def chain_agreement(draws: Draws, n_jobs: int | None = None) -> Agreement:
     blocks = map_blocks(n, largest, resolve_jobs(n_jobs), step=step)
     # Bonferroni: all pairs of items and of chains, in both directions, share the false alarms.
     alarm = _FALSE_ALARMS / (len(couples) * n * (n - 1))
+    # For each two chains the pair of items that differs most is judged by its own limit.
     judged = []
     for (a, b), column in zip(couples, zip(*blocks, strict=True), strict=True):
-        difference, i, j = max(column, key=lambda one: one[0])
+        difference, i, j = max(column, key=lambda entry: entry[0])
         judged.append((difference, _limit(chains[a], chains[b], i, j, alarm), i, j))
     # A chain too short to be judged must not hide two others that disagree.
-    beyond = [one for one in judged if one[0] > one[1] + _ROUNDING]
-    difference, limit, i, j = max(beyond or judged, key=lambda one: one[0])
+    beyond = [entry for entry in judged if entry[0] > entry[1] + _ROUNDING]
+    difference, limit, i, j = max(beyond or judged, key=lambda entry: entry[0])
     names = draws.item_names
-    # Equal chains differ nowhere: the first item with itself is no pair.
+    # Equal chains differ nowhere: the maximum is then at item 0 with itself, which is not a pair.
     pair = (names[min(i, j)], names[max(i, j)]) if step == 1 and i != j else None
     agree = False if beyond else True if limit <= _USEFUL else None
     return Agreement(difference, limit, pair, agree)
 
 
 def _limit(a: Draws, b: Draws, i: int, j: int, alarm: float) -> float:
-    """What chance exceeds with probability `alarm`, in either direction, in the difference at items i, j."""
+    """Limit of the difference at items i and j: chance exceeds it with probability `alarm` on each side."""
     from scipy.special import stdtrit
 
     # For each chain the share of each draw, and whether the items share a cluster in it.
     shares = [chain.draw_weights / chain.total_weight for chain in (a, b)]
     together = [(chain.item_major[i] == chain.item_major[j])[chain.index] for chain in (a, b)]
     probability = sum(float(x @ share) for x, share in zip(together, shares, strict=True)) / 2
-    # Effective draws per draw. A chain in which the items never part, or never meet, counts as mixing
-    # well; none counts as worth more than its length.
+    # Effective draws per draw. A chain in which the items are always together, or never, counts as mixing
+    # well; no chain counts as worth more than its length.
     mixing = float(np.min([1.0, *(ess(x, method="mean") / len(x) for x in together)]))
     # Unequal weights (Kish): 1 / sum of squares is the number of equal weights that would be as good.
     n_a, n_b = (mixing / float(share @ share) for share in shares)

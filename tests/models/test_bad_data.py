@@ -45,7 +45,7 @@ BAD = [
     ),
     (
         lambda: StochasticBlockModel([(0, 1), (1, 0), (1, 2)]),
-        r"each edge once.*\(0, 1\) is there 2",
+        r"each edge once.*\(0, 1\) appears 2",
     ),
     (lambda: StochasticBlockModel([(0, 5)], n_nodes=3), "'n_nodes' must be at least 6.*got 3"),
     (lambda: StochasticBlockModel([(0, 1), (0, -1)], n_nodes=3), r"0, 1, 2, ...; got .*\[0, -1\]"),

@@ -182,12 +182,12 @@ def test_directions_of_networkx_graphs():
     networkx = pytest.importorskip("networkx")
     one_way = networkx.DiGraph([(0, 1), (1, 2)])
     assert StochasticBlockModel(one_way, directed=False).n_edges == 2
-    with pytest.raises(ValueError, match=r"each edge once.*\(0, 1\) is there 2.*to_undirected"):
+    with pytest.raises(ValueError, match=r"each edge once.*\(0, 1\) appears 2.*to_undirected"):
         StochasticBlockModel(networkx.DiGraph([(0, 1), (1, 0)]), directed=False)
     # An edge without a direction goes both ways.
     both_ways = StochasticBlockModel(networkx.path_graph(3), directed=True)
     assert (both_ways.n_edges, both_ways.directed) == (4, True)
-    with pytest.raises(ValueError, match=r"each edge once.*\(0, 1\) is there 2"):
+    with pytest.raises(ValueError, match=r"each edge once.*\(0, 1\) appears 2"):
         StochasticBlockModel(networkx.MultiGraph([(0, 1), (0, 1)]))
     with pytest.raises(ValueError, match=r"no loops; node 1 .*remove_edges_from"):
         StochasticBlockModel(networkx.Graph([("a", "b"), ("b", "b")]))

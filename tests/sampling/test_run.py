@@ -111,6 +111,7 @@ def test_an_interrupted_run_keeps_its_draws_and_resumes_bit_for_bit(name, tmp_pa
     assert same(whole, resumed)
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_a_signal_from_outside_ends_the_run():
     calls = []
 

@@ -2,12 +2,6 @@
 
 import json
 import os
-import re
-import select
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -15,6 +9,7 @@ import pytest
 import epluribus as epl
 from epluribus.cli import main
 from epluribus.studies.analysis import Protocol
+from terminal import Terminal
 
 
 @pytest.fixture
@@ -153,52 +148,17 @@ def test_reproduce_prints_the_facts_and_the_files(tmp_path, monkeypatch, capsys)
     )
 
 
-def read_until(stream, sign, seconds=300):
-    """What a program writes to a terminal, up to the sign, or None for its end.
-
-    The seconds decide nothing: they end a test that would hang.
-    """
-    text, limit = "", time.monotonic() + seconds
-    while sign is None or not re.search(sign, text):
-        ready = select.select([stream], [], [], max(0.0, limit - time.monotonic()))[0]
-        assert ready, f"no {sign!r} within {seconds} s: {text}"
-        try:
-            text += os.read(stream, 1 << 16).decode()
-        except OSError:  # the program has ended
-            assert sign is None, text
-            break
-    return text
-
-
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_interrupt_writes_the_draws_so_far_and_exits_130(values, tmp_path):
     """A real Ctrl-C in the middle of a long run, once its progress bar shows that draws are kept."""
-    import pty
-    import termios
-
-    out = tmp_path / "draws.npz"
-    command = [sys.executable, "-m", "epluribus", "sample", "gaussian", str(values)]
-    command += ["--out", str(out), "--n-draws", "100000000", "--burn-in", "0", "--thin", "100"]
-    command += ["--n-chains", "1", "--checkpoint", str(tmp_path / "saved.npz")]
-    terminal, program_side = pty.openpty()
-    termios.tcsetwinsize(terminal, (24, 100))
-    process = subprocess.Popen(
-        command,
-        stderr=program_side,
-        stdout=subprocess.DEVNULL,
-        # A shell that runs the tests in the background makes them ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    os.close(program_side)
-    try:
-        read_until(terminal, r"\| [0-9.]+[kMG]/")  # thousands of steps, a draw every hundred
-        process.send_signal(signal.SIGINT)
-        err = read_until(terminal, None)
-        assert process.wait(timeout=300) == 130, err
-    finally:
-        process.kill()
-        process.wait()
-        os.close(terminal)
-    assert "the draws so far are written" in err
+    out, saved = tmp_path / "draws.npz", tmp_path / "saved.npz"
+    command = ["sample", "gaussian", values, "--out", out, "--checkpoint", saved, "--n-chains", 1]
+    command += ["--n-draws", 100_000_000, "--burn-in", 0, "--thin", 100]
+    with Terminal(*command) as terminal:
+        terminal.wait_for(r"\| [0-9.]+[kMG]/")  # thousands of steps, a draw every hundred
+        terminal.interrupt()
+        code, _ = terminal.end()
+    assert code == 130, terminal.err
+    assert "the draws so far are written" in terminal.err
     assert epl.Draws(out).n_draws >= 10
-    assert (tmp_path / "saved.npz").exists()
+    assert saved.exists()

@@ -12,13 +12,7 @@ from epluribus import _parallel
 from epluribus.engine import draw_losses
 from epluribus.losses.values import loss_values
 
-
-@pytest.fixture(autouse=True)
-def _ctrl_c_is_heard():
-    """Also where the tests were started in the background, by a shell that makes them ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("hears_ctrl_c")
 
 
 @pytest.fixture(scope="module")

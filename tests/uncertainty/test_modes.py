@@ -144,7 +144,7 @@ def test_printing():
 def test_bad_arguments_are_refused_in_words():
     with pytest.raises(ValueError, match=r"'n_modes' must be an integer or 'auto'; got 'many'"):
         modes([[0, 1]], n_modes="many")
-    with pytest.raises(ValueError, match=r"'n_modes' must be at least 1; got 0. Or say 'auto'"):
+    with pytest.raises(ValueError, match=r"'n_modes' must be at least 1; got 0. Or give 'auto'"):
         modes([[0, 1]], n_modes=0)
     with pytest.raises(ValueError, match=r"'max_modes' must be at least 1; got 0"):
         modes([[0, 1]], max_modes=0)

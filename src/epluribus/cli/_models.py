@@ -12,6 +12,7 @@ import numpy as np
 import epluribus as epl
 from epluribus._files import check_target
 from epluribus._typing import AnyArray
+from epluribus._validate import check_choice
 from epluribus.cli._base import (
     JSON,
     N_JOBS,
@@ -120,7 +121,8 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
     >>> model.n_items
     3
     """
-    return MODELS[name](read_numbers(path), **options)
+    make = MODELS[check_choice(name, MODELS, "name")]
+    return make(read_numbers(path), **options)
 
 
 def read_numbers(path: str | Path) -> AnyArray:

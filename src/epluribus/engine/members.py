@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.engine import Price
+from epluribus._kernels.members import Members
 from epluribus._kernels.sets import (
-    Members,
     Sets,
     fill_members,
     fill_sets_of,

@@ -1,5 +1,9 @@
 """The base of all models: checked data, priors on partitions, and statistics for the compiled moves.
 
+A model defines a posterior on partitions up to a constant, with all other parameters integrated out:
+
+    log p(partition | data) = log p(data | partition) + log p(partition) + constant
+
 A model has one *side*, the items it clusters, or two (the rows and the columns of a matrix). Each side has
 a name, a number of items and a prior. `states` makes the NamedTuples on which the moves work, one per side,
 and `statistics` names those of their arrays that change. docs/developer/new-model.md shows how to write a
@@ -27,29 +31,43 @@ class Side:
     """One set of items that a model clusters."""
 
     name: str
+    """What the items are, in the plural: "items", "nodes", "rows"."""
     n_items: int
     prior: PartitionLaw
+    """Prior on the partitions of these items."""
     items: tuple[str, ...] | None = None
-    """Names of the items, for the draws."""
+    """Names of the items, which the draws carry; None for numbers."""
 
     @property
     def tables(self) -> PriorTables:
         """The prior's two tables for this number of items."""
-        # Shared by all chains; nobody writes to them.
+        # All chains share them: they must not be written to.
         return cached_tables(self.prior, self.n_items)
 
 
 class Model(ABC):
     """Base of all models.
 
+    A subclass sets `sides` and `statistics` and defines `states`, `_log_likelihood` and `_parameters`.
+
     Attributes
     ----------
     sides : tuple of Side
         The sets of items that are clustered: one, or two.
     statistics : tuple of str
-        Fields of the state that the moves change, work arrays left out.
+        Fields of the state that the moves change, work arrays excepted: checkpoints save them.
     compiled : bool
-        Whether the state can be compiled; false for models with Python inside.
+        Whether the moves can be compiled for the state; false for a model that calls a Python function.
+
+    Examples
+    --------
+    >>> from epluribus.models import GaussianMixture
+    >>> model = GaussianMixture([0.1, -0.2, 5.0])
+    >>> model
+    GaussianMixture(3 items, prior=PartitionPrior(concentration=4.0, on_k='uniform', k_max=50))
+    >>> parts = model.log_marginal([0, 0, 1]), model.log_prior([0, 0, 1])
+    >>> bool(sum(parts) == model.log_posterior([0, 0, 1]))
+    True
     """
 
     sides: tuple[Side, ...]
@@ -58,15 +76,18 @@ class Model(ABC):
 
     @abstractmethod
     def states(self, partitions: Sequence[Partition]) -> tuple[Any, ...]:
-        """Fresh states, one per side, with room for the statistics of the given partitions."""
+        """Fresh states, one per side, with empty statistics of the right size.
+
+        They are filled by the first step of a chain. States may share arrays with the partitions.
+        """
 
     @abstractmethod
     def _log_likelihood(self, *labels: IntArray) -> float:
-        """Log marginal likelihood of canonical labels, from scratch."""
+        """Log marginal likelihood of canonical labels, one array per side, from scratch."""
 
     @abstractmethod
     def _parameters(self) -> dict[str, Any]:
-        """Data and hyperparameters, for comparing models."""
+        """Data and hyperparameters by name, as arrays: all that `fingerprint` compares besides the priors."""
 
     @property
     def n_items(self) -> int:
@@ -79,7 +100,7 @@ class Model(ABC):
         Parameters
         ----------
         *labels : array_like of shape (n_items,)
-            One partition for each side of the model.
+            One partition for each side of the model; any labels will do, such as names.
 
         Returns
         -------
@@ -100,7 +121,7 @@ class Model(ABC):
         float
         """
         pairs = zip(self.sides, self._check(labels), strict=True)
-        # The sides are independent a priori.
+        # The partitions of the sides are independent a priori.
         return float(sum(side.prior.log_pmf(own) for side, own in pairs))
 
     def log_posterior(self, *labels: LabelsLike) -> float:
@@ -118,7 +139,7 @@ class Model(ABC):
         return self.log_marginal(*labels) + self.log_prior(*labels)
 
     def _check(self, labels: tuple[LabelsLike, ...]) -> list[IntArray]:
-        """Canonical labels of each side."""
+        """Canonical labels of each side; an error if there are too few or too many arguments."""
         if len(labels) != len(self.sides):
             names = ", ".join(side.name for side in self.sides)
             raise TypeError(
@@ -127,18 +148,23 @@ class Model(ABC):
         return [as_labels(own, side.n_items) for side, own in zip(self.sides, labels, strict=True)]
 
     def fingerprint(self) -> str:
-        """A hash of class, data, hyperparameters and priors: equal for models that are the same."""
-        # Checkpoints hold this hash: a change here makes those of earlier versions unreadable.
+        """A hash of class, data, hyperparameters and priors: equal models have the same one.
+
+        A checkpoint can be continued only by a model with the fingerprint it was made with.
+        """
+        # Checkpoints hold this hash: any change here would make earlier checkpoints unreadable.
         digest = hashlib.sha256(type(self).__name__.encode())
         for side in self.sides:
             digest.update(repr(side.prior).encode())
+        # Sorted, so that the order in which a model lists its parameters does not matter.
         for name, value in sorted(self._parameters().items()):
             array = np.ascontiguousarray(value)
-            # Shape and type too: the bytes of [[1, 2]] are those of [[1], [2]].
+            # Shape and type too, because the bytes of [[1, 2]] are those of [[1], [2]].
             digest.update(f"{name}{array.shape}{array.dtype}".encode())
             digest.update(array.tobytes())
         return digest.hexdigest()[:32]
 
     def __repr__(self) -> str:
+        # For example "435 rows, 16 columns".
         size = ", ".join(f"{side.n_items} {side.name}" for side in self.sides)
         return f"{type(self).__name__}({size}, prior={self.sides[0].prior})"

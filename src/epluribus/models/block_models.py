@@ -4,21 +4,22 @@
 
     y_ij | z_i = g, z_j = h ~ Bernoulli(theta_gh),    theta_gh ~ Beta(b1, b2)
 
-Undirected, with e_gh edges among n_g n_h pairs of nodes (n_g (n_g - 1) / 2 if g = h), each pair counted once:
+Undirected, with e_gh edges among P_gh = n_g n_h pairs of nodes (n_g (n_g - 1) / 2 if g = h), each pair
+counted once:
 
-    log p(Y | z) = sum_{g <= h} log B(e_gh + b1, pairs - e_gh + b2) - log B(b1, b2)
+    log p(Y | z) = sum_{g <= h} [ log B(e_gh + b1, P_gh - e_gh + b2) - log B(b1, b2) ]
 
-(The paper's formula runs over all ordered pairs and so counts each pair twice: a slip.) Directed: the sum is
-over all ordered (g, h), with n_g (n_g - 1) pairs if g = h.
+(The formula of Rastelli & Friel runs over all ordered pairs and so counts each pair twice: a slip.)
+Directed: the sum is over all ordered (g, h), with P_gh = n_g (n_g - 1) if g = h.
 
 **Latent block model** of a matrix, rows and columns clustered together:
 
     y_ij | row i in g, column j in h ~ Bernoulli(theta_gh),    theta_gh ~ Beta(b1, b2)
 
-Rows and columns have independent partitions and priors (the paper writes one theta for both: a slip). With
-e_gh ones in the n_g m_h cells of a block
+Rows and columns have independent partitions and priors (Rastelli & Friel write the same mixture weights for
+both: a slip). With e_gh ones among the n_g m_h cells of a block,
 
-    log p(Y | rows, columns) = sum_{g,h} log B(e_gh + b1, n_g m_h - e_gh + b2) - log B(b1, b2)
+    log p(Y | rows, columns) = sum_{g,h} [ log B(e_gh + b1, n_g m_h - e_gh + b2) - log B(b1, b2) ]
 
 References
 ----------
@@ -56,10 +57,10 @@ from epluribus.models.graphs import binary_matrix, node_names, read_adjacency
 from epluribus.models.prior import PartitionLaw, as_prior
 
 _TABLE_LIMIT = 1 << 20
-"""Entries of a table (8 MB). For larger counts lgamma is called: slower, but the memory does not grow as
-N^2."""
+"""Largest number of entries of a table (8 MB). For larger counts lgamma is called instead: slower, but the
+memory does not grow as N^2."""
 _ALPHA = 0.5
-"""Default concentration of the Dirichlet weights."""
+"""Default concentration of the Dirichlet weights, as in the paper."""
 
 
 class StochasticBlockModel(Model):
@@ -70,12 +71,12 @@ class StochasticBlockModel(Model):
     adjacency : array_like, sparse matrix, networkx graph or edge list
         A square matrix of zeros and ones with a zero diagonal; or a networkx graph; or the edges,
         one per row (i, j), nodes counted from 0. An array with two columns is read as edges unless
-        it is 2 x 2; with `n_nodes`, any array is. Nodes without edges are fine, but an edge list
-        alone does not show those at the end: give `n_nodes`. The items are the nodes in the order of
-        the graph, under its names.
+        it is 2 x 2; with `n_nodes`, any array is. Nodes without edges are allowed, but an edge list
+        alone does not show those at the end: give `n_nodes`. The items are the nodes, in the order of
+        the graph and with its names.
     directed : bool, optional
-        Whether an edge from i to j differs from one from j to i. By default what a networkx graph
-        says, else false.
+        Whether an edge from i to j differs from one from j to i. By default a networkx graph
+        decides, and anything else is undirected.
     n_nodes : int, optional
         Number of nodes, for an edge list.
     beta : (float, float), default (0.5, 0.5)
@@ -89,7 +90,7 @@ class StochasticBlockModel(Model):
 
     Notes
     -----
-    A Gibbs update costs O(K^2 + degree), with K clusters.
+    A Gibbs update costs O(K^2 + degree) with K clusters; memory O(n_edges + k_max^2).
 
     Examples
     --------
@@ -128,18 +129,21 @@ class StochasticBlockModel(Model):
         z = labels[0]
         n = np.bincount(z)
         edges = _count_ones(self._matrix, z, z)
-        pairs = np.outer(n, n) - np.diag(n)  # ordered pairs of nodes, without loops
+        # Ordered pairs of nodes, without loops: n_g n_h, and n_g (n_g - 1) on the diagonal.
+        pairs = np.outer(n, n) - np.diag(n)
         if self.directed:
             return _log_blocks(self.beta, edges, pairs)
+        # Blocks g <= h; inside a cluster each pair of nodes was counted twice, between two only once.
         upper = np.triu_indices(n.size)
-        half = np.eye(n.size, dtype=np.int64) + 1  # inside a cluster each pair is counted twice
+        half = np.eye(n.size, dtype=np.int64) + 1
         return _log_blocks(self.beta, (edges // half)[upper], (pairs // half)[upper])
 
     def states(self, partitions: Sequence[Partition]) -> tuple[Any]:
-        """Fresh states, one per side."""
+        """One fresh state; see `Model.states`."""
         slots = partitions[0].sizes.size
         N = self.n_items
-        pairs = N * (N - 1) // (1 if self.directed else 2)  # cells if all nodes are in one block
+        # The largest count that a table must hold: all pairs, with every node in one block.
+        pairs = N * (N - 1) // (1 if self.directed else 2)
         start, neighbors = _sparse_rows(self._matrix)
         common: dict[str, Any] = {
             "start": start,
@@ -151,7 +155,8 @@ class StochasticBlockModel(Model):
         }
         if not self.directed:
             return (UndirectedBlockState(**common),)
-        start_in, neighbors_in = _sparse_rows(self._matrix.T)  # the edges that arrive at each node
+        # A directed network also needs the edges that arrive at each node: the rows of the transpose.
+        start_in, neighbors_in = _sparse_rows(self._matrix.T)
         links_in = np.zeros(slots, dtype=np.int64)
         state = DirectedBlockState(
             start_in=start_in, neighbors_in=neighbors_in, links_in=links_in, **common
@@ -186,7 +191,8 @@ class LatentBlockModel(Model):
 
     Notes
     -----
-    A Gibbs update of a row costs O(K_rows K_columns + ones in the row).
+    A Gibbs update of a row costs O(K_rows K_columns + ones in the row), with K clusters of rows and of
+    columns; that of a column is the transpose. Memory O(number of ones).
 
     Examples
     --------
@@ -210,7 +216,7 @@ class LatentBlockModel(Model):
     ) -> None:
         self._matrix = binary_matrix(matrix, "matrix")
         self.beta = _check_beta(beta)
-        both = zip(_two(prior, "prior"), _two(alpha, "alpha"), _two(k_max, "k_max"), strict=True)
+        both = zip(_pair(prior, "prior"), _pair(alpha, "alpha"), _pair(k_max, "k_max"), strict=True)
         rows, columns = (as_prior(name, a, bound, _ALPHA) for name, a, bound in both)
         n_rows, n_columns = self._matrix.shape
         self.sides = (Side("rows", n_rows, rows), Side("columns", n_columns, columns))
@@ -220,10 +226,11 @@ class LatentBlockModel(Model):
         return _log_blocks(self.beta, _count_ones(self._matrix, *labels), cells)
 
     def states(self, partitions: Sequence[Partition]) -> tuple[LatentBlockState, LatentBlockState]:
-        """Fresh states, one per side: two views of one table of counts."""
+        """Two fresh states, views of one table of counts; see `Model.states`."""
         rows, columns = partitions
-        # Cut out of larger arrays: strided views have one type for the compiler, transposed or not
-        # (but a single row would be contiguous, hence the 2).
+        # Cut out of larger arrays: for the compiler, strided views have the same type whether or not they
+        # are transposed, so that both sides share one compiled function. (A single row would be
+        # contiguous, hence the 2.)
         K, L = max(rows.sizes.size, 2), max(columns.sizes.size, 2)
         ones = np.zeros((K + 1, L + 1), dtype=np.int64)[:K, :L]
         cell = np.zeros((K + 1, L + 1))[:K, :L]
@@ -233,7 +240,7 @@ class LatentBlockModel(Model):
         def view(matrix: Any, other: Partition, ones: Any, cell: Any) -> LatentBlockState:
             start, where = _sparse_rows(matrix)
             links = np.zeros(other.sizes.size, dtype=np.int64)
-            # The arrays of the other partition themselves: its moves are seen here at once.
+            # Not copies: moves of the other partition are seen here at once.
             theirs = (other.labels, other.sizes, other.order, other.n_clusters)
             return LatentBlockState(start, where, tables, *theirs, ones, cell, links)
 
@@ -250,7 +257,7 @@ class LatentBlockModel(Model):
 
 
 def _check_beta(beta: Any) -> tuple[float, float]:
-    """The two parameters of the Beta prior."""
+    """The two parameters of the Beta prior, checked."""
     try:
         b1, b2 = beta
     except (TypeError, ValueError):
@@ -259,12 +266,12 @@ def _check_beta(beta: Any) -> tuple[float, float]:
 
 
 def _beta_tables(beta: tuple[float, float], n_ones: int, n_cells: int) -> BetaTables:
-    """Log rising factorials for up to `n_ones` ones among `n_cells` cells."""
+    """Log rising factorials, log b (b + 1) ... (b + n - 1), for up to `n_ones` ones among `n_cells` cells."""
 
     def table(b: float, last: int) -> FloatArray:
         return np.asarray(gammaln(np.arange(min(last + 1, _TABLE_LIMIT)) + b) - gammaln(b))
 
-    # lB(e, n) = ones[e] + zeros[n - e] - cells[n]
+    # log B(e + b1, n - e + b2) - log B(b1, b2) = ones[e] + zeros[n - e] - cells[n]: three look-ups
     b1, b2 = beta
     return BetaTables(b1, b2, table(b1, n_ones), table(b2, n_cells), table(b1 + b2, n_cells))
 
@@ -279,18 +286,19 @@ def _count_ones(matrix: sparse.csr_array, rows: IntArray, columns: IntArray) -> 
     """Number of ones in each block of a row cluster and a column cluster."""
     i, j = matrix.nonzero()
     shape = rows.max() + 1, columns.max() + 1
-    block = np.ravel_multi_index((rows[i], columns[j]), shape)  # number of the block of each one
+    # Each one belongs to the block of its row's and its column's cluster; blocks are numbered row by row.
+    block = np.ravel_multi_index((rows[i], columns[j]), shape)
     return np.bincount(block, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _sparse_rows(matrix: Any) -> tuple[IntArray, IntArray]:
-    """Where the ones of each row begin, and their columns."""
+    """Where the ones of each row begin, (n_rows + 1,), and their columns, (n_ones,)."""
     csr = sparse.csr_array(matrix)
     return csr.indptr.astype(np.int64), csr.indices.astype(np.int64)
 
 
-def _two(value: Any, argument: str) -> tuple[Any, Any]:
-    """One value for rows and one for columns."""
+def _pair(value: Any, argument: str) -> tuple[Any, Any]:
+    """One value for rows and one for columns, from one value for both or from two."""
     if not isinstance(value, tuple | list):
         return value, value
     if len(value) != 2:

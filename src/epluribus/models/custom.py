@@ -1,9 +1,13 @@
 """Any log posterior that is a function of the labels: slow but general (the paper's appendix).
 
-The moves are those of the compiled models, run as plain Python; each look at a partition is one call of the
-function. The moves also need the log target of partitions of some of the items. A function of all labels
-has no value there, so it is taken as 0: by the chain rule the value for all items is still right, and every
-acceptance ratio is exact. Only the proposals of split-merge are made without looking at the data.
+The moves are those of the compiled models, run as plain Python; each partition that is considered costs one
+call of the function. The moves also need the log target of partitions of some of the items, through
+
+    log f(all items) = sum_i [ log f(items 1..i) - log f(items 1..i-1) ].
+
+A function of all labels has no value for some of them, so it is taken as 0 there: the first N - 1 terms are 0
+and the last is the whole value. The sum is right in any order of the items, and every acceptance ratio is
+exact. The price is that split-merge makes its proposals without looking at the data.
 """
 
 from __future__ import annotations
@@ -29,19 +33,19 @@ class CustomModel(Model):
     ----------
     log_posterior : callable
         Takes labels of shape (n_items,), clusters numbered 0, 1, ... in order of first appearance,
-        and returns the log posterior up to a constant. Minus infinity forbids a partition. It must
-        depend on the partition only.
+        and returns the log posterior up to a constant. Minus infinity forbids a partition. The value must
+        depend on the partition alone.
     n_items : int
         Number of items.
     k_max : int, optional
         Largest number of clusters; `n_items` by default.
     prior : PartitionLaw, optional
-        A prior to add, if the function is the log likelihood alone. None is added by default.
+        A prior to add, if the function is the log likelihood alone. By default no prior is added.
 
     Notes
     -----
     A Gibbs update calls the function once per cluster: thousands of updates per second, where compiled
-    models make a million. docs/developer/new-model.md shows how to write a compiled model.
+    models reach a million. docs/developer/new-model.md shows how to write a compiled model.
 
     Examples
     --------
@@ -82,7 +86,9 @@ class CustomModel(Model):
         self.sides = (Side("items", N, FlatPrior(bound) if prior is None else prior),)
 
     def _evaluate(self, labels: IntArray) -> float:
+        """The user's function, its value checked."""
         value = float(self._function(labels))
+        # Minus infinity is a probability of 0; NaN or infinity would break every comparison in the moves.
         if np.isnan(value) or value == np.inf:
             raise ValueError(
                 f"'log_posterior' must return a number or minus infinity; it returned {value} "
@@ -94,20 +100,21 @@ class CustomModel(Model):
         return self._evaluate(labels[0])
 
     def states(self, partitions: Sequence[Partition]) -> tuple[_State]:  # noqa: ARG002
-        """Fresh states, one per side."""
+        """One fresh state; see `Model.states`."""
         return (_State(self._evaluate, np.zeros(1, np.int64), np.zeros(1), {}),)
 
     def _parameters(self) -> dict[str, Any]:
-        # Functions cannot be compared: their names have to do.
+        # Functions cannot be compared, so their names have to do: a checkpoint does not notice that the
+        # body of the function has changed.
         name = getattr(self._function, "__qualname__", type(self._function).__name__)
         return {"name": np.frombuffer(name.encode(), dtype=np.uint8)}
 
 
-# --- the five functions of the contract of a model, see `_kernels/dispatch.py` ---
+# --- the five functions that the moves call; see `_kernels/dispatch.py` ---
 
 
 class _State(NamedTuple):
-    """The function, and what is known of its values."""
+    """The function, and the values that are known."""
 
     function: Callable[[IntArray], float]
     """Log target of canonical labels."""
@@ -116,27 +123,30 @@ class _State(NamedTuple):
     current: FloatArray
     """(1,) log target of the labels if no item is missing, else 0."""
     known: dict[int, float]
-    """Log target of each choice for the one missing item, as far as computed."""
+    """Log target for each cluster that the one missing item could join, as far as computed."""
 
 
 def _reset(m: _State) -> None:
-    m.missing[0] = -1  # not known: the first `_prepare` counts
+    m.missing[0] = -1  # unknown until the first `_prepare` counts
     m.current[0] = 0.0
     m.known.clear()
 
 
 def _prepare(m: _State, p: Any, i: int) -> None:  # noqa: ARG001 - the same arguments for all models
+    # A label of -1 marks an item that is taken out.
     m.missing[0] = np.count_nonzero(p.labels < 0)
     m.known.clear()
 
 
 def _logpred(m: _State, p: Any, i: int, g: int) -> float:
-    if m.missing[0] != 1:  # other items are missing too: the log target is 0 before and after
+    # Other items are missing too: the log target is 0 with and without item i.
+    if m.missing[0] != 1:
         return 0.0
     if int(g) not in m.known:
         labels = p.labels.copy()
         labels[i] = g
-        m.known[int(g)] = m.function(relabel(labels))  # users see canonical labels
+        # The user's function sees canonical labels, whatever the numbers of the clusters in the chain.
+        m.known[int(g)] = m.function(relabel(labels))
     return m.known[int(g)]
 
 
@@ -150,7 +160,8 @@ def _add(m: _State, p: Any, i: int, g: int) -> float:
 def _remove(m: _State, p: Any, i: int, g: int) -> float:  # noqa: ARG001
     value = float(m.current[0])  # 0 unless no item was missing
     m.known.clear()
-    if m.missing[0] == 0:  # the value of going back is known already
+    # Item i alone is missing from now on, and the value of putting it back is known already.
+    if m.missing[0] == 0:
         m.known[int(g)] = value
     m.missing[0] += 1
     m.current[0] = 0.0

@@ -1,4 +1,4 @@
-"""Mixture of Gaussian distributions, means and variances integrated out.
+"""Mixture of Gaussian distributions, with means and variances integrated out.
 
     y_i | z_i = g ~ N(mu_g, 1 / r_g),
     mu_g | r_g ~ N(mean, 1 / (tau r_g)),    r_g ~ Gamma(shape gamma, rate delta)
@@ -9,11 +9,12 @@ A cluster with n items, sum s and sum of squares q of y - mean has the log margi
     - lgamma(gamma) + lgamma(gamma + n/2)
     - (gamma + n/2) log( delta + (q - s^2 / (n + tau)) / 2 )
 
-Several coordinates are independent given the cluster, each with its own mean and variance (a
-diagonal covariance matrix): with one coordinate this is the paper's model exactly, it is proper for
-any number of coordinates, and one predictive costs O(coordinates), where a full normal-Wishart
-matrix costs their square and needs as many items as coordinates before it says anything. Rotate the
-data (principal components) if they are strongly correlated.
+and the log marginal likelihood of the partition is the sum over its clusters. With several coordinates
+these are independent given the cluster, each with its own mean and variance (a diagonal covariance
+matrix), and their terms add up. With one coordinate this is exactly the model of the paper. A predictive
+probability costs O(coordinates), where a full covariance matrix costs their square and needs about as many
+items as coordinates before it says anything. Rotate the data (principal components) if coordinates are
+strongly correlated.
 
 References
 ----------
@@ -44,14 +45,14 @@ class GaussianMixture(Model):
     Parameters
     ----------
     y : array_like of shape (n_items,) or (n_items, n_dims)
-        The data, finite. They are not rescaled, and the prior depends on their unit: choose it with
-        care.
+        The data, finite. They are not rescaled, and the prior depends on their unit: choose the unit, or
+        `delta`, with care.
     alpha : float, default 4
         Concentration of the Dirichlet weights.
     tau : float, default 0.01
-        Number of observations that the prior mean is worth.
+        Number of observations that the prior mean is worth: the smaller, the vaguer.
     gamma, delta : float, default 0.5
-        Shape and rate of the Gamma prior of a precision.
+        Shape and rate of the Gamma prior of a precision; the rate has the unit of y^2.
     mean : float or array_like of shape (n_dims,), default 0
         Prior mean.
     prior : {'uniform', 'poisson', 'geometric', 'fixed'} or PartitionLaw, default 'uniform'
@@ -59,6 +60,11 @@ class GaussianMixture(Model):
         `PartitionPrior`, `DirichletProcess`, `PitmanYor`.
     k_max : int, default 50
         Largest number of clusters.
+
+    Notes
+    -----
+    A Gibbs update costs O(K n_dims) with K clusters. The defaults of `alpha`, `tau`, `gamma` and `delta` are
+    those of the paper's example, the velocities of galaxies.
 
     Examples
     --------
@@ -88,14 +94,15 @@ class GaussianMixture(Model):
         self.gamma = check_positive(gamma, "gamma")
         self.delta = check_positive(delta, "delta")
         self.mean = _check_mean(mean, values.shape[1])
-        self.values: FloatArray = values - self.mean  # so that the prior mean is 0
+        # Relative to the prior mean, which is then 0 in every formula.
+        self.values: FloatArray = values - self.mean
         self.sides = (Side("items", len(values), as_prior(prior, alpha, k_max, 4.0)),)
 
     def _constant(self, n: AnyArray) -> FloatArray:
-        """The terms of the log marginal likelihood that depend on the size n alone."""
+        """The terms of the log marginal likelihood of a cluster that depend on its size n alone."""
         per_coordinate = (
             -0.5 * n * np.log(2 * np.pi)
-            # normalizing constants of mean and precision, prior over posterior
+            # normalizing constants of the mean and of the precision, prior over posterior
             + 0.5 * np.log(self.tau / (self.tau + n))
             + self.gamma * np.log(self.delta)
             - gammaln(self.gamma)
@@ -109,17 +116,19 @@ class GaussianMixture(Model):
         for g in range(labels[0].max() + 1):
             y = self.values[labels[0] == g]
             n = len(y)
-            # q - s^2/(n + tau), without cancellation:
-            # sum (y - ybar)^2 + tau n / (tau + n) ybar^2
+            # q - s^2/(n + tau) is a difference of large numbers if the mean is far from 0. The same without
+            # cancellation: sum (y - ybar)^2 + tau n / (tau + n) ybar^2
             spread = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
             spread = spread + self.tau * n / (self.tau + n) * y.mean(axis=0) ** 2
+            # The last term of the formula, summed over coordinates.
             logs = np.log(self.delta + 0.5 * spread).sum()
             total += float(self._constant(np.array(n)) - (self.gamma + 0.5 * n) * logs)
         return total
 
     def states(self, partitions: Sequence[Partition]) -> tuple[GaussianState]:
-        """Fresh states, one per side."""
-        n = np.arange(len(self.values) + 1)  # all sizes a cluster can have
+        """One fresh state; see `Model.states`."""
+        # All sizes that a cluster can have: what depends on n alone is looked up.
+        n = np.arange(len(self.values) + 1)
         slots = partitions[0].sizes.size
         state = GaussianState(
             values=self.values,
@@ -139,8 +148,9 @@ class GaussianMixture(Model):
 
 
 def _check_values(y: ArrayLike) -> FloatArray:
+    """(n_items, n_dims) the data, finite."""
     try:
-        # In row-major order: another one would have its own type, and be compiled anew.
+        # In row-major order: Numba gives each order its own type, and would compile the moves again.
         values = np.array(y, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise TypeError(f"'y' must be numbers, one row per item; {error}.") from None
@@ -163,6 +173,7 @@ def _check_values(y: ArrayLike) -> FloatArray:
 
 
 def _check_mean(mean: ArrayLike, n_dims: int) -> FloatArray:
+    """(n_dims,) the prior mean of each coordinate."""
     values = np.asarray(mean, dtype=np.float64)
     if values.shape not in ((), (n_dims,)) or not np.isfinite(values).all():
         raise ValueError(

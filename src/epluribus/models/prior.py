@@ -4,16 +4,16 @@ For a partition of N items into K clusters of sizes n_1..n_K
 
     log p(partition) = log_weight[K] + sum_g log_size[n_g]
 
-Mixtures of finite mixtures: k components, k ~ p(k), weights Dirichlet(a, ..., a). A vector of
-{1..k}^N has probability D(k) prod_g Gamma(n_g + a) / Gamma(a) with D(k) = Gamma(ka) / Gamma(ka +
-N), a partition has k! / (k - K)! such vectors, so
+Mixtures of finite mixtures: k components, k ~ p(k), with weights from Dirichlet(a, ..., a). Given k, a
+vector of labels in {1..k}^N has probability D(k) prod_g Gamma(n_g + a) / Gamma(a), where D(k) = Gamma(ka) /
+Gamma(ka + N), and a partition corresponds to k! / (k - K)! such vectors. Hence
 
     log_weight[K] = log sum_k p(k) k! / (k - K)! D(k),      log_size[n] = lgamma(n + a) - lgamma(a)
 
 Dirichlet process: log_size[n] = lgamma(n), log_weight[K] = K log theta + lgamma(theta) -
 lgamma(theta + N). Pitman-Yor process with discount d: log_size[n] = lgamma(n - d) - lgamma(1 - d),
-log_weight[K] = sum_{0<j<K} log(theta + j d) - lgamma(theta + N) + lgamma(theta + 1). All are
-normalized.
+log_weight[K] = sum_{0<j<K} log(theta + j d) - lgamma(theta + N) + lgamma(theta + 1). All sum to 1 over the
+partitions of N items, unless `k_max` cuts an unbounded k.
 
 References
 ----------
@@ -49,9 +49,10 @@ class PriorTables(NamedTuple):
     """The two tables of a prior on partitions of `n_items` items."""
 
     log_weight: FloatArray
-    """(slots + 2,) by the number of clusters; minus infinity at 0 and at slots + 1."""
+    """(slots + 2,) by the number of clusters; minus infinity at 0 and at slots + 1, so that moves never open
+    a cluster too many."""
     log_size: FloatArray
-    """(n_items + 1,) by the size of a cluster; 0 at 0."""
+    """(n_items + 1,) by the size of a cluster; 0 at 0. Moves use differences of its entries."""
 
     @property
     def slots(self) -> int:
@@ -60,7 +61,7 @@ class PriorTables(NamedTuple):
 
 
 class PartitionLaw(ABC):
-    """Base of all priors on partitions."""
+    """Base of all priors on partitions: a subclass gives its two tables."""
 
     @abstractmethod
     def tables(self, n_items: int) -> PriorTables:
@@ -76,9 +77,10 @@ class PartitionLaw(ABC):
         Returns
         -------
         float
+            Minus infinity if there are more clusters than the prior allows.
         """
         sizes = np.bincount(as_labels(labels))  # n_1, ..., n_K
-        # Normalized for the number of items given: log_weight depends on it.
+        # The table is for this number of items: log_weight depends on N through its normalization.
         table = cached_tables(self, int(sizes.sum()))
         if sizes.size > table.slots:
             return -np.inf
@@ -87,7 +89,7 @@ class PartitionLaw(ABC):
 
 @lru_cache(maxsize=16)
 def cached_tables(prior: PartitionLaw, n_items: int) -> PriorTables:
-    """The tables of a prior, which never changes, kept for repeated look-ups."""
+    """The tables of a prior, kept for repeated look-ups: a prior never changes and can be hashed."""
     return prior.tables(n_items)
 
 
@@ -98,7 +100,7 @@ def _bounded(log_weight: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class PartitionPrior(PartitionLaw):
-    """A mixture of finite mixtures: Dirichlet weights on k components, and a prior on k.
+    """A mixture of finite mixtures: Dirichlet weights on k components, with a prior on k.
 
     Parameters
     ----------
@@ -129,8 +131,9 @@ class PartitionPrior(PartitionLaw):
         check_count(self.k_max, "k_max")
 
     def _terms(self, n_items: int, n_clusters: int) -> tuple[IntArray, FloatArray]:
-        """Components k >= K and log of p(k) k! / (k - K)! D(k)."""
+        """The numbers of components k >= K, and log [ p(k) k! / (k - K)! D(k) ] for each."""
         a = self.concentration
+        # A bounded k ends at k_max; the series of an unbounded one is cut where its terms no longer matter.
         last = self.k_max if self.on_k in ("uniform", "fixed") else n_clusters + n_items + _TERMS
         k = np.arange(last if self.on_k == "fixed" else n_clusters, last + 1)
         # p(k); Poisson(1) given k >= 1 is 1 / ((e - 1) k!)
@@ -140,13 +143,14 @@ class PartitionPrior(PartitionLaw):
             "geometric": -k * np.log(2.0),
             "fixed": np.zeros(k.size),
         }[self.on_k]
-        # D(k), and k! / (k - K)! vectors of labels for each partition
+        # D(k), and the k! / (k - K)! vectors of labels that give one partition
         log_d = gammaln(k * a) - gammaln(k * a + n_items)
         return k, log_p + gammaln(k + 1.0) - gammaln(k - n_clusters + 1.0) + log_d
 
     def tables(self, n_items: int) -> PriorTables:
         """The two tables for `n_items` items."""
-        slots = min(self.k_max, n_items)  # there are never more clusters than items
+        # There are never more clusters than items.
+        slots = min(self.k_max, n_items)
         log_weight = [float(logsumexp(self._terms(n_items, K)[1])) for K in range(1, slots + 1)]
         sizes = np.arange(n_items + 1)
         a = self.concentration
@@ -154,6 +158,9 @@ class PartitionPrior(PartitionLaw):
 
     def components(self, n_clusters: int, n_items: int) -> dict[int, float]:
         """Exact probabilities p(k | K) of k components, given that K of them are not empty.
+
+        They are proportional to p(k) k! / (k - K)! D(k), whatever the data. The number of components k of a
+        mixture counts empty ones, the number of clusters K does not: say which one you report.
 
         Parameters
         ----------
@@ -182,19 +189,19 @@ class PartitionPrior(PartitionLaw):
                 f"clusters; got {K}."
             )
         k, log_terms = self._terms(N, K)
-        # The terms of log_weight[K], normalized: sizes of clusters do not depend on k given K.
+        # The terms of log_weight[K], normalized: given K, the sizes of the clusters do not depend on k.
         p = np.exp(log_terms - logsumexp(log_terms))
         return {int(number): float(value) for number, value in zip(k, p, strict=True) if value > 0}
 
 
 @dataclass(frozen=True)
 class DirichletProcess(PartitionLaw):
-    """The Chinese restaurant process.
+    """The Dirichlet process, in its form as a prior on partitions: the Chinese restaurant process.
 
     Parameters
     ----------
     concentration : float, default 1
-        Theta; the prior mean of the number of clusters grows as theta log N.
+        Theta, positive; the prior mean of the number of clusters grows as theta log N.
 
     Examples
     --------
@@ -216,14 +223,14 @@ class DirichletProcess(PartitionLaw):
 
 @dataclass(frozen=True)
 class PitmanYor(PartitionLaw):
-    """The two-parameter Chinese restaurant process; discount 0 is the Dirichlet process.
+    """The Pitman-Yor process as a prior on partitions; discount 0 is the Dirichlet process.
 
     Parameters
     ----------
     concentration : float, default 1
         Theta, above minus the discount.
     discount : float, default 0.5
-        d, at least 0 and below 1.
+        d, at least 0 and below 1; if d > 0, the number of clusters grows as N^d.
 
     Examples
     --------
@@ -251,6 +258,7 @@ class PitmanYor(PartitionLaw):
         # prod_{0<j<K} (theta + j d) / prod_{0<i<N} (theta + i)
         log_weight = np.concatenate([[0.0], np.log(theta + j * d).cumsum()])
         log_weight -= np.log(theta + j).sum()
+        # (1 - d)(2 - d) ... (n - 1 - d) for a cluster of n; an empty one has no factor.
         sizes = np.arange(1, n_items + 1)
         log_size = np.concatenate([[0.0], gammaln(sizes - d) - gammaln(1 - d)])
         return PriorTables(_bounded(log_weight), log_size)
@@ -258,7 +266,7 @@ class PitmanYor(PartitionLaw):
 
 @dataclass(frozen=True)
 class FlatPrior(PartitionLaw):
-    """The same weight, 1, for every partition into at most `k_max` clusters; not normalized.
+    """Weight 1 for every partition into at most `k_max` clusters; not normalized.
 
     For models whose function of the labels is the whole log posterior.
     """
@@ -273,8 +281,19 @@ class FlatPrior(PartitionLaw):
 def as_prior(
     prior: str | PartitionLaw, alpha: float | None, k_max: int | None, default_alpha: float
 ) -> PartitionLaw:
-    """The prior behind the arguments `prior`, `alpha` and `k_max` of a model."""
+    """The prior that the arguments `prior`, `alpha` and `k_max` of a model stand for.
+
+    Parameters
+    ----------
+    prior : str or PartitionLaw
+        A name in `ON_K`, for a `PartitionPrior`; or a prior, which is returned unchanged.
+    alpha, k_max : optional
+        Parameters of a named prior; an error with an object, which has its own.
+    default_alpha : float
+        The model's default of `alpha`.
+    """
     if isinstance(prior, PartitionLaw):
+        # A value that would be ignored in silence is an error.
         for name, value in (("alpha", alpha), ("k_max", k_max)):
             if value is not None:
                 raise ValueError(

@@ -1,8 +1,9 @@
 """One chain: its state, the draws it has kept, and how it is saved and continued bit for bit.
 
 A checkpoint is one npz file: for each chain its state between two steps (labels, statistics, generator)
-and the draws kept so far. Files are written whole or not at all. Nothing in them is executed on reading
-(no pickles).
+and the draws kept so far. Running sums are saved too, rounding errors included, so that a continued run gives
+the same draws as one without a break. Files are written whole or not at all. Nothing in them is executed on
+reading (no pickles).
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from epluribus.models.prior import PriorTables
 FORMAT = 1
 """Version of checkpoint files; it changes when older files can no longer be continued."""
 _BLOCK_SECONDS = 0.1
-"""Time between two looks at the clock, at Python's stop flag and at the progress bar."""
+"""Seconds that a block of steps should take: between blocks a thread checks the stop flag and the clock."""
 _BUFFER_CELLS = 1 << 18
-"""Labels collected (1 MB) before they are copied to their final, smaller type."""
+"""Labels collected (1 MB) before they are copied into an array of their final, smaller type."""
 
 Snapshot: TypeAlias = dict[str, Any]
 """The state of a chain between two steps: `arrays` by name, `n_kept` draws, the state of its `rng`."""
@@ -43,23 +44,36 @@ class RunSettings(NamedTuple):
     """How long chains run and which draws they keep, in steps."""
 
     n_draws: int
+    """Draws kept of each chain."""
     burn_in: int
+    """Steps before the first stretch of `thin` steps."""
     thin: int
+    """Steps from one draw to the next: the first draw is kept after burn_in + thin steps."""
     n_chains: int = 1
 
 
 def make_partition(labels: IntArray, tables: PriorTables) -> Partition:
-    """The partition of canonical labels, ready for moves."""
+    """The partition of canonical labels, ready for moves.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_items,)
+        Canonical labels of at most `tables.slots` clusters.
+    tables : PriorTables
+        The prior for this number of items; not copied if its arrays are contiguous.
+    """
     slots, n_items = tables.slots, labels.size
     return Partition(
         labels=labels.astype(np.int64),
         sizes=np.bincount(labels, minlength=slots).astype(np.int64),
-        order=np.arange(slots),  # canonical labels: the non-empty clusters are 0..K-1
+        # Labels are canonical: the non-empty clusters are 0..K-1, as `order` must begin.
+        order=np.arange(slots),
         place=np.arange(slots),
         n_clusters=np.array([labels.max() + 1], dtype=np.int64),
         log_weight=np.ascontiguousarray(tables.log_weight, dtype=np.float64),
         log_size=np.ascontiguousarray(tables.log_size, dtype=np.float64),
         log_factorial=gammaln(np.arange(n_items + 1) + 1.0),
+        # Work space of the moves, so that they never allocate memory.
         members=np.zeros(n_items, dtype=np.int64),
         target=np.zeros(n_items, dtype=np.int64),
         log_weights=np.zeros(slots + 1),
@@ -76,13 +90,14 @@ class Chain:
     labels : tuple of ndarray
         Where it begins: canonical labels, one partition per side.
     schedule : ndarray of shape (rows, 3)
-        The cycle of moves.
+        The cycle of moves: rows (side, move, steps); see `make_schedule`.
     settings : RunSettings
     rng : numpy.random.Generator
         A generator that no other chain uses.
     """
 
     _SAVED = ("labels", "sizes", "order", "place", "n_clusters")
+    """Fields of a partition that moves change; the rest is the prior and work space."""
 
     def __init__(
         self,
@@ -98,7 +113,7 @@ class Chain:
         self.states = model.states(self.partitions)
         self._statistics = model.statistics
         self._advance = advance_for(self.states[0], compiled=model.compiled)
-        # Records are small and 32-bit, so that one compiled loop serves every type of kept labels.
+        # Draws go to small 32-bit records first, so that one compiled loop serves every type of kept labels.
         capacity = int(np.clip(_BUFFER_CELLS // max(own.size for own in labels), 1, 1024))
         self.records = tuple(
             Record(
@@ -109,22 +124,25 @@ class Chain:
             )
             for own in labels
         )
-        # See the arguments of `advance`: steps done, place in the schedule, draws in the records.
+        # Arguments of `advance`: steps done, row of the schedule, steps of that row, draws in the records;
+        # and the log target, now and at its highest.
         self.clock = np.zeros(4, dtype=np.int64)
-        self.running = np.full(2, -np.inf)  # log target, the highest so far
+        self.running = np.full(2, -np.inf)
         self._log_posterior = np.zeros(capacity)
         self.n_kept = 0
+        # Room for all draws from the start, in the smallest type that holds the labels.
         self.labels: list[AnyArray] = [
             np.zeros((settings.n_draws, own.size), dtype=np.min_scalar_type(tables.slots - 1))
             for own, tables in pairs
         ]
         self.n_clusters = np.zeros((len(labels), settings.n_draws), dtype=np.int64)
         self.log_posterior = np.zeros(settings.n_draws)
-        self._block = 64  # steps; doubled until a block takes as long as it should
+        # Steps in a block: doubled until a block takes as long as it should.
+        self._block = 64
 
     @property
     def total(self) -> int:
-        """Number of steps in all."""
+        """Number of steps of the whole run, burn-in included."""
         return self.settings.burn_in + self.settings.thin * self.settings.n_draws
 
     @property
@@ -142,15 +160,16 @@ class Chain:
         begin = time.perf_counter()
         self.run_until(min(self.done + self._block, self.total), stop)
         seconds = time.perf_counter() - begin
+        # The length follows the speed, which changes with the number of clusters. It has no effect on draws.
         if seconds < _BLOCK_SECONDS / 2:
             self._block *= 2
         elif seconds > 2 * _BLOCK_SECONDS:
             self._block = max(1, self._block // 2)
 
     def run_until(self, until: int, stop: NDArray[np.uint8]) -> None:
-        """Run to the given step, or until `stop` is set."""
+        """Run to the given step, or until another thread sets `stop`."""
         settings = np.array([self.settings.burn_in, self.settings.thin, until], dtype=np.int64)
-        # `advance` also returns when the records are full.
+        # `advance` also returns when the records are full: empty them and go on.
         while self.clock[0] < until and stop[0] == 0:
             self._advance(
                 self.states, self.partitions, self.records, self.schedule, settings, stop, self.rng,
@@ -159,7 +178,7 @@ class Chain:
             self._empty_records()
 
     def _empty_records(self) -> None:
-        """Copy the draws from the records to where they stay."""
+        """Move the draws from the records to their final arrays."""
         n = int(self.clock[3])
         here = slice(self.n_kept, self.n_kept + n)
         for side, record in enumerate(self.records):
@@ -173,16 +192,17 @@ class Chain:
 
     def _arrays(self) -> dict[str, AnyArray]:
         """Every array that changes except the draws, by name."""
+        # Not copies: `restore` writes into these arrays.
         out = {"clock": self.clock, "running": self.running}
         for side, (partition, record) in enumerate(zip(self.partitions, self.records, strict=True)):
             out |= {f"{name}{side}": getattr(partition, name) for name in self._SAVED}
             out |= {f"best{side}": record.best, f"tally{side}": record.tally}
-        # The sides of a model share their statistics: those of the first side are all.
+        # The sides of a model share their statistics: those of the first side are complete.
         out |= {f"statistic_{name}": getattr(self.states[0], name) for name in self._statistics}
         return out
 
     def kept(self, n: int) -> dict[str, AnyArray]:
-        """The first n draws, by name; views."""
+        """The first n draws of each kept array, by name; views, not copies."""
         out: dict[str, AnyArray] = {f"labels{s}": own[:n] for s, own in enumerate(self.labels)}
         out["n_clusters"], out["log_posterior"] = self.n_clusters[:, :n], self.log_posterior[:n]
         return out
@@ -190,7 +210,7 @@ class Chain:
     def snapshot(self) -> Snapshot:
         """A copy of the state between two steps."""
         state = {name: array.copy() for name, array in self._arrays().items()}
-        # The draws need no copy: those kept never change.
+        # The draws themselves need no copy: once kept they never change.
         return {"arrays": state, "n_kept": self.n_kept, "rng": self.rng.bit_generator.state}
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -210,30 +230,44 @@ class Chain:
 def write_checkpoint(
     path: Path, header: dict[str, Any], chains: Sequence[Chain], snapshots: Sequence[Snapshot]
 ) -> None:
-    """Write the file whole or not at all."""
+    """Write a checkpoint, whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    header : dict
+        The fingerprint of the model, the schedule and the settings, which a continued run must match.
+    chains : sequence of Chain
+        They may be running: only draws that the snapshots know of are read.
+    snapshots : sequence of dict
+        A snapshot of each chain, perhaps a little older than the chain.
+    """
     arrays: dict[str, Any] = {}
     numbers = []
     for c, (chain, snapshot) in enumerate(zip(chains, snapshots, strict=True)):
+        # The draws as of the snapshot, though the chain may have kept more since.
         n = snapshot["n_kept"]
         numbers.append({"n_kept": n, "rng": snapshot["rng"]})
         arrays |= {f"chain{c}/{name}": array for name, array in snapshot["arrays"].items()}
         arrays |= {f"kept{c}/{name}": array for name, array in chain.kept(n).items()}
-    # JSON inside the npz file: the settings, and the integers of the generators, which exceed 64 bits.
-    text = json.dumps({"format": FORMAT, **header, "chains": numbers}, default=_plain)
+    # JSON inside the npz file, for the settings and for the state of the generators, whose integers exceed
+    # 64 bits.
+    text = json.dumps({"format": FORMAT, **header, "chains": numbers}, default=_to_plain)
     arrays["header"] = np.frombuffer(text.encode(), dtype=np.uint8)
     write_arrays(path, arrays)
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], list[Snapshot]]:
-    """The header, and the snapshot of each chain together with the draws it has kept."""
+    """The header, and the snapshot of each chain together with the draws it had kept."""
     if not path.is_file():
         raise FileNotFoundError(
             f"'resume' must be a file made by 'checkpoint'; there is no {path}."
         )
     try:
         with np.load(path, allow_pickle=False) as file:
+            # Read at once: an npz file is lazy, and a damaged one shows only when it is read.
             arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays.pop("header").tobytes(), object_hook=_unplain)
+        header = json.loads(arrays.pop("header").tobytes(), object_hook=_from_plain)
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(
             f"'resume' must be a file made by 'checkpoint'; {path} is not one ({error})."
@@ -254,8 +288,8 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], list[Snapshot]]:
     ]
 
 
-def _plain(value: Any) -> Any:
-    """Values that JSON cannot hold: the arrays in the state of some bit generators."""
+def _to_plain(value: Any) -> Any:
+    """A JSON form of values that JSON cannot hold: the arrays in the state of some bit generators."""
     if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": str(value.dtype)}
     if isinstance(value, np.integer):
@@ -263,8 +297,8 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"cannot save {type(value).__name__}")
 
 
-def _unplain(value: dict[str, Any]) -> Any:
-    """The inverse of `_plain`."""
+def _from_plain(value: dict[str, Any]) -> Any:
+    """The inverse of `_to_plain`."""
     if set(value) == {"array", "dtype"}:
         return np.array(value["array"], dtype=value["dtype"])
     return value

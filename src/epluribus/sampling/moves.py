@@ -2,7 +2,7 @@
 
 A *step*, the unit in which `burn_in` and `thin` count, is what the paper calls an iteration: one
 Gibbs update of one item, or one proposal of another move. Every move leaves the posterior
-invariant, so that a draw may be taken after any step, in the middle of a sweep too.
+invariant, so that a draw may be taken after any step, even in the middle of a sweep.
 
 Below, pi is the posterior. The log probability of a partition under the prior is log w(K) plus the sum
 over clusters of log s(n_g): these are the two tables of `epluribus.models.prior`.
@@ -27,7 +27,7 @@ SCHEDULES = ("default", "appendix")
 
 
 class Move(ABC):
-    """One kind of move, made a number of times in each cycle."""
+    """One kind of move, repeated a number of times in each cycle."""
 
     code: ClassVar[int]
     """Its number in the compiled loop."""
@@ -45,13 +45,14 @@ class Gibbs(Move):
 
         w(K) s(n_g + 1) / s(n_g) p(y_i | g),       to a new one with       w(K + 1) s(1) p(y_i | new)
 
-    where p are the predictive probabilities. With the largest number of clusters there is no new one. An
-    update is always accepted; the rate reported is the fraction of updates that moved the item.
+    where p is the predictive probability of the item's data. At the largest number of clusters no new one is
+    opened. An update is always accepted; the rate reported is the fraction of updates that moved the item.
+    Cost O(K) predictive probabilities.
 
     Parameters
     ----------
     sweeps : int, default 1
-        Sweeps over all items in each cycle.
+        Number of sweeps over all items in each cycle.
 
     Examples
     --------
@@ -88,12 +89,13 @@ class SplitMerge(Move):
         min(1, pi(after) / pi(before) x q)
 
     The order is an auxiliary variable with the same distribution both ways, and (i, j) has the same
-    probability in both states, so the ratios are exact.
+    probability in both states, so the ratios are exact. Cost O(members of the two clusters) predictive
+    probabilities.
 
     Parameters
     ----------
     proposals : int, default 5
-        Proposals in each cycle.
+        Number of proposals in each cycle.
 
     References
     ----------
@@ -135,14 +137,14 @@ class Allocation(Move):
         ejection    m = 0, r < n    Q = a_{k+1} ceil(n/2) C(n, r) / [ (k + 1) b_k r ]
         m = 0, r = n = 1            the same partition
 
-    The differences from the text: with one cluster the target is a new one (read literally, a single
+    The differences from the paper's text: with one cluster the target is a new one (read literally, a single
     cluster can be neither entered nor left); an absorption that no ejection can undo is rejected; pi is a
     distribution on partitions, so no factor for labels appears.
 
     Parameters
     ----------
     proposals : int, optional
-        Proposals in each cycle; by default as many as there are items.
+        Number of proposals in each cycle; by default as many as there are items.
 
     References
     ----------
@@ -172,17 +174,35 @@ class Allocation(Move):
 
 
 def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
-    """Rows (side, move, steps) of one cycle.
+    """One cycle of moves, in the form in which the compiled loop reads it.
 
-    `default` is one Gibbs sweep and 5 split-merge proposals; for a model with two sides, one sweep
-    and 2 proposals for each. `appendix` is the paper's sampler alone, with as many allocation proposals
-    as there are items.
+    Parameters
+    ----------
+    moves : {"default", "appendix"} or sequence of Move
+        "default" is one Gibbs sweep and 5 split-merge proposals; for a model with two sides, one sweep and
+        2 proposals for each side. "appendix" is the paper's sampler alone, with as many allocation
+        proposals as there are items.
+    model : Model
+
+    Returns
+    -------
+    ndarray of shape (rows, 3)
+        Rows (side, move, steps).
+
+    Examples
+    --------
+    >>> from epluribus.models import GaussianMixture
+    >>> from epluribus.sampling.moves import make_schedule
+    >>> make_schedule("default", GaussianMixture([0.1, -0.2, 5.0]))
+    array([[0, 0, 3],
+           [0, 1, 5]])
     """
     chosen: Sequence[Move]
     if isinstance(moves, str):
         check_choice(moves, SCHEDULES, "moves")
-        # On the paper's data this cycle gave the most effective draws per second; with rows and columns
-        # Gibbs alone mixes nearly as well, and 2 proposals suffice.
+        # On the paper's data this cycle gave the most effective draws per second, and without split-merge
+        # chains on networks do not mix. With rows and columns Gibbs alone mixes nearly as well, and 2
+        # proposals suffice.
         default = (Gibbs(), SplitMerge(5 if len(model.sides) == 1 else 2))
         chosen = default if moves == "default" else (Allocation(),)
     else:

@@ -2,8 +2,8 @@
 
 Threads take the chain that is furthest behind and run it for about a tenth of a second, so that all
 chains advance together whatever their number. The calling thread only waits: it moves the progress bar
-and writes checkpoints (Ctrl-C is handled in `_parallel`). Each chain has its own generator, spawned by
-its number, so that results do not depend on the threads.
+and writes checkpoints (Ctrl-C is handled in `_parallel`). Each chain has its own generator, the child of the
+given one with the number of the chain, so that results do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ def sample(
     n_draws : int, default 1000
         Draws kept of each chain.
     burn_in : int, optional
-        Steps before the first draw may be kept. By default a tenth of all steps, at least 100 cycles
-        of moves.
+        Steps that are discarded at the beginning. By default a tenth of those that follow, but at least
+        100 cycles of moves.
     thin : int, optional
         Steps from one draw to the next. By default one cycle of moves: a sweep and the proposals
         that go with it.
     n_chains : int, default 2
-        Independent chains.
+        Number of independent chains.
     moves : {'default', 'appendix'} or sequence of Move, default 'default'
         The cycle of moves. 'default' is one Gibbs sweep and 5 split-merge proposals (2 for each
-        side of a latent block model); 'appendix' is the paper's allocation sampler alone; or any of
-        `Gibbs`, `SplitMerge`, `Allocation`.
+        side of a latent block model); 'appendix' is the paper's allocation sampler alone; or a sequence
+        of `Gibbs`, `SplitMerge` and `Allocation`.
     start : {'dispersed', 'one', 'many', 'random'} or labels, default 'dispersed'
         Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' starts
         the first chain from one cluster, the second from many, the others at random. Or labels for
@@ -85,13 +85,19 @@ def sample(
     checkpoint_every : float, default 60
         Seconds between two checkpoints.
     resume : path, optional
-        A checkpoint to continue, bit for bit. `burn_in`, `thin`, `n_chains` are those of the file;
-        `n_draws` may be larger.
+        A checkpoint to continue: the draws are the same, bit for bit, as without a break. `burn_in`,
+        `thin` and `n_chains` are those of the file; `n_draws` may be larger.
 
     Returns
     -------
     Trace
-        Ctrl-C ends the run early with the draws kept so far, marked `interrupted`.
+        Ctrl-C ends the run early; the trace then has the draws kept so far and is marked `interrupted`.
+
+    Notes
+    -----
+    Each chain makes burn_in + thin n_draws steps and keeps its draws in n_draws n_items bytes, or twice as
+    many if the prior allows more than 256 clusters. The first run of a kind of model compiles the moves for
+    it, which takes several seconds; later runs load them from disk.
 
     Examples
     --------
@@ -109,6 +115,7 @@ def sample(
     every = check_positive(checkpoint_every, "checkpoint_every")
     asked = {"n_draws": n_draws, "burn_in": burn_in, "thin": thin, "n_chains": n_chains}
     schedule = make_schedule(moves, model)
+    # A new run, or one from a checkpoint, which fixes where the chains are and how they go on.
     if resume is None:
         settings = _fill_settings(asked, schedule)
         chains = _begin(model, settings, schedule, start, rng)
@@ -118,7 +125,7 @@ def sample(
             if given:
                 raise ValueError(f"'{name}' must be left out with 'resume': the checkpoint has it.")
         settings, chains = _continue(Path(resume), model, asked, schedule)
-    # Everything is checked before the first step: nobody should wait hours for a message.
+    # Everything is checked before the first step: nobody should wait for hours to see an error.
     threads = min(resolve_jobs(n_jobs), len(chains))
     stopper = Stopper()
     bar = make_progress(progress, sum(chain.total for chain in chains), "sample", stopper)
@@ -126,8 +133,8 @@ def sample(
     if target is not None and not target.parent.is_dir():
         raise FileNotFoundError(f"'checkpoint' must be in a folder that exists; got {target}.")
     begin = time.perf_counter()
-    _Run(model, chains, stopper, bar, target, every).to_the_end(threads)
-    # An interrupt that came after the last step has cost nothing.
+    _Run(model, chains, stopper, bar, target, every).run(threads)
+    # An interrupt after the last step has cost no draws.
     interrupted = stopper.interrupted and not all(chain.finished for chain in chains)
     if min(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt("interrupted before the first draw was kept")
@@ -139,12 +146,14 @@ def sample(
 
 
 def _fill_settings(asked: dict[str, int | None], schedule: IntArray) -> RunSettings:
+    """The settings asked for, checked, and the defaults for those that were not given."""
+    # Steps in one cycle of moves.
     cycle = int(schedule[:, 2].sum())
     n_draws = 1000 if asked["n_draws"] is None else check_count(asked["n_draws"], "n_draws")
     n_chains = 2 if asked["n_chains"] is None else check_count(asked["n_chains"], "n_chains")
     thin = cycle if asked["thin"] is None else check_count(asked["thin"], "thin")
     if asked["burn_in"] is None:
-        # 100 cycles: enough for chains from one cluster and from many to meet on the paper's data.
+        # 100 cycles are enough for chains from one cluster and from many to meet on the paper's data.
         burn_in = max(n_draws * thin // 10, 100 * cycle)
     else:
         burn_in = check_count(asked["burn_in"], "burn_in", low=0)
@@ -154,11 +163,13 @@ def _fill_settings(asked: dict[str, int | None], schedule: IntArray) -> RunSetti
 def _begin(
     model: Model, settings: RunSettings, schedule: IntArray, start: Any, rng: RngLike
 ) -> list[Chain]:
-    # By number, before anything runs: the draws of a chain do not depend on threads or other chains.
+    """New chains, each with its generator and its first labels."""
+    # Generators are made in the order of the chains, before anything runs: the draws of a chain do not
+    # depend on threads or on other chains.
     rngs = make_rng(rng).spawn(settings.n_chains)
     chains = []
     for number, labels in enumerate(first_labels(start, model, rngs)):
-        # A user's function may forbid partitions; compiled models give all of them some probability.
+        # A user's function may forbid partitions; built-in models give every one some probability.
         if not model.compiled and not np.isfinite(model.log_posterior(*labels)):
             raise ValueError(
                 f"'start' must have a finite log posterior; that of chain {number} is minus "
@@ -171,6 +182,7 @@ def _begin(
 def _continue(
     path: Path, model: Model, asked: dict[str, int | None], schedule: IntArray
 ) -> tuple[RunSettings, list[Chain]]:
+    """The settings of a checkpoint and its chains, where they were; an error if the run does not match."""
     header, snapshots = read_checkpoint(path)
     if header["model"] != model.fingerprint():
         raise ValueError(
@@ -179,6 +191,7 @@ def _continue(
         )
     if header["schedule"] != schedule.tolist():
         raise ValueError("'moves' must be those of the checkpoint.")
+    # Settings may be repeated, but not changed, except that more draws may be asked for.
     settings = RunSettings(**{name: int(header[name]) for name in RunSettings._fields})
     for name in ("burn_in", "thin", "n_chains"):
         saved = getattr(settings, name)
@@ -194,7 +207,7 @@ def _continue(
         settings = settings._replace(n_draws=n_draws)
     chains = []
     for snapshot in snapshots:
-        # An empty chain of the right size, with a generator of the kind whose state was saved.
+        # A chain of the right size with any labels, and a generator of the kind whose state was saved.
         labels = tuple(np.zeros(side.n_items, dtype=np.int64) for side in model.sides)
         kind = getattr(np.random, str(snapshot["rng"]["bit_generator"]))
         chain = Chain(model, labels, schedule, settings, np.random.Generator(kind()))
@@ -223,31 +236,33 @@ class _Run:
         schedule, settings = chains[0].schedule.tolist(), chains[0].settings._asdict()
         self.header = {"model": model.fingerprint(), "schedule": schedule, **settings}
         self.lock = threading.Lock()
+        # A queue of (steps done, number of the chain), the chain furthest behind first.
         self.waiting = [(c.done, number) for number, c in enumerate(chains) if not c.finished]
         heapq.heapify(self.waiting)
-        # The latest copy of each chain, made by the thread that ran it: no chain is looked at while it
-        # runs, and none has to wait.
+        # The latest copy of each chain, made by the thread that ran it: no chain is read while it runs, and
+        # none has to wait for a file to be written.
         self.snapshots = [chain.snapshot() for chain in chains] if target else []
         self.taken = [time.perf_counter()] * len(chains)
         self.saved = time.perf_counter()
 
-    def to_the_end(self, n_threads: int) -> None:
+    def run(self, n_threads: int) -> None:
         """Run all chains, or as far as they get until Ctrl-C."""
         try:
             run_tasks(
                 [self._work] * n_threads,
                 n_jobs=n_threads,
                 stopper=self.stopper,
-                while_waiting=self._look_around,
+                while_waiting=self._report_and_save,
             )
         finally:
             self.bar.close()
+        # All threads have ended: the last checkpoint holds the chains exactly where they stopped.
         if self.target is not None:
             snapshots = [chain.snapshot() for chain in self.chains]
             write_checkpoint(self.target, self.header, self.chains, snapshots)
 
     def _work(self) -> None:
-        """One thread: the chain furthest behind, one block at a time."""
+        """The work of one thread: run the chain furthest behind, one block at a time."""
         while not self.stopper.flag[0]:
             with self.lock:
                 if not self.waiting:
@@ -256,7 +271,7 @@ class _Run:
             chain = self.chains[number]
             chain.run_block(self.stopper.flag)
             now = time.perf_counter()
-            # Twice as often as files are written, so that a file is never much older than `every`.
+            # Twice as often as files are written, so that a file never lags much more than `every` seconds.
             if self.target is not None and now - self.taken[number] > self.every / 2:
                 self.snapshots[number] = chain.snapshot()
                 self.taken[number] = now
@@ -264,12 +279,12 @@ class _Run:
                 with self.lock:
                     heapq.heappush(self.waiting, (chain.done, number))
 
-    def _look_around(self) -> None:
-        """Show progress, and save now and then."""
+    def _report_and_save(self) -> None:
+        """Show progress, and write a checkpoint if one is due; called while the threads work."""
         rates = _rates(self.model, self.chains)
         info = {name: f"{100 * rate:.2g}%" for name, rate in rates.items()}
         self.bar.show(sum(chain.done for chain in self.chains), info)
-        # Safe while chains run: copies do not change, nor do draws once they are kept.
+        # Safe while chains run: snapshots do not change, and neither do draws once they are kept.
         if self.target is not None and time.perf_counter() - self.saved > self.every:
             write_checkpoint(self.target, self.header, self.chains, list(self.snapshots))
             self.saved = time.perf_counter()
@@ -279,7 +294,7 @@ class _Run:
 
 
 def _rates(model: Model, chains: Sequence[Chain]) -> dict[str, float]:
-    """Accepted over proposed by kind of move; with two sides their names are added."""
+    """Accepted over proposed, by kind of move; with two sides also by side, as in "gibbs rows"."""
     out = {}
     for number, side in enumerate(model.sides):
         tally = sum(chain.records[number].tally for chain in chains)
@@ -293,9 +308,11 @@ def _rates(model: Model, chains: Sequence[Chain]) -> dict[str, float]:
 def _make_trace(
     model: Model, chains: list[Chain], settings: RunSettings, seconds: float, interrupted: bool
 ) -> Trace:
-    n = min(chain.n_kept for chain in chains)  # the same for all unless interrupted
+    """The result of the chains as they are."""
+    # The same number for all chains, unless they were interrupted.
+    n = min(chain.n_kept for chain in chains)
     number = np.repeat(np.arange(len(chains)), n)
-    # The best partition of all chains, seen at any step: it need not be one of the draws.
+    # The best partition that any chain has seen at any step: it need not be one of the draws.
     best = chains[int(np.argmax([chain.running[1] for chain in chains]))]
     draws, n_clusters, best_labels = [], [], []
     for s, side in enumerate(model.sides):

@@ -1,4 +1,8 @@
-"""Where chains begin: far apart by default, so that agreement between them means something."""
+"""Where chains begin: far apart by default, so that agreement between them means something.
+
+R-hat compares chains with each other. Chains that begin at the same place may agree because they have not
+left it; chains that begin with one cluster and with many agree only once both have found the posterior.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from epluribus.models.base import Model, Side
 from epluribus.partition import as_labels, relabel
 
 _NAMES = ("dispersed", "one", "many", "random")
+"""Names of starts; after the first, in the order in which `dispersed` gives them to chains."""
 
 
 def first_labels(
@@ -23,35 +28,45 @@ def first_labels(
     Parameters
     ----------
     start : str, or labels
-        `one`: one cluster; `many`: as many as the prior allows; `random`: uniform labels among a random
-        number of clusters; `dispersed`: the first chain `one`, the second `many`, the others `random`.
+        "one": one cluster; "many": as many as the prior allows; "random": uniform labels among a random
+        number of clusters; "dispersed": the first chain "one", the second "many", the others "random".
         Or one partition for all chains, or one per chain; two of these for a model with two sides.
     model : Model
     rngs : sequence of Generator
         The generator of each chain.
+
+    Returns
+    -------
+    list of tuple of ndarray
+        For each chain a tuple of canonical labels, (n_items,) for each side.
     """
     if isinstance(start, str):
         check_choice(start, _NAMES, "start")
-        # The extremes first: two chains that agree have come from both ends.
+        # The extremes first: if two chains agree, they have come from both ends.
         kinds = [_NAMES[min(c, 2) + 1] if start == "dispersed" else start for c in range(len(rngs))]
         return [
             tuple(_make(kind, side, rng) for side in model.sides)
             for kind, rng in zip(kinds, rngs, strict=True)
         ]
+    # Labels: one set for each side.
     starts = (start,) if len(model.sides) == 1 else start
     if not isinstance(starts, tuple | list) or len(starts) != len(model.sides):
         names = " and ".join(side.name for side in model.sides)
         raise TypeError(f"'start' must be a name or two sets of labels, of {names}.")
+    # From one list per side, with an entry for each chain, to one tuple per chain.
     pairs = zip(starts, model.sides, strict=True)
     return list(zip(*(_read(own, side, len(rngs)) for own, side in pairs), strict=True))
 
 
 def _make(kind: str, side: Side, rng: np.random.Generator) -> IntArray:
+    """Canonical labels of one side for a named start."""
     slots = side.tables.slots
     if kind == "one":
         return np.zeros(side.n_items, dtype=np.int64)
     if kind == "many":
-        return relabel(rng.permutation(np.arange(side.n_items) % slots))  # sizes as equal as can be
+        # As many clusters as there are slots, of sizes that differ by at most 1.
+        return relabel(rng.permutation(np.arange(side.n_items) % slots))
+    # At most k clusters: some labels may not occur.
     k = int(rng.integers(1, slots + 1))
     return relabel(rng.integers(0, k, side.n_items))
 

@@ -17,7 +17,8 @@ from epluribus.diagnostics import RHAT_LIMIT, Agreement, chain_agreement, ess, r
 from epluribus.draws import Draws
 
 _FEW = 100
-"""Effective draws below which summaries are too rough: a probability has a standard error of 0.05."""
+"""Effective draws below which summaries are too rough: with 100, a probability near 1/2 has a standard error
+of 0.05."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,11 @@ class Diagnostics:
     """Rank-normalized split R-hat of the log posterior and of the numbers of clusters; NaN with fewer
     than 4 draws per chain."""
     ess: dict[str, float]
-    """Effective number of independent draws, all chains together."""
+    """Effective number of independent draws of the same series, all chains together."""
     agreement: Agreement
     """Whether chains agree on which items belong together."""
     problems: tuple[str, ...] = field(default=())
-    """What is wrong, in plain words; empty if nothing is."""
+    """What is wrong and what to do about it, one entry per problem; empty if nothing is."""
 
     @property
     def disagreement(self) -> float:
@@ -44,13 +45,14 @@ class Diagnostics:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found wrong."""
+        """Whether no problem was found."""
         return not self.problems
 
     def __str__(self) -> str:
         lines = [f"  {'':24}{'R-hat':>8}{'ESS':>10}"]
         lines += [f"  {name:24}{self.rhat[name]:8.3f}{self.ess[name]:10,.0f}" for name in self.rhat]
-        if self.agreement.agree is not False:  # else it is among the problems
+        # A disagreement is already among the problems.
+        if self.agreement.agree is not False:
             lines.append(f"  {self.agreement.sentence}")
         lines += [f"  ! {problem}" for problem in self.problems]
         return "\n".join(lines)
@@ -60,7 +62,8 @@ class Diagnostics:
 class Trace:
     """The result of `sample`.
 
-    Every array of shape (n_chains, n_draws) is in the order of the draws.
+    Every array of shape (n_chains, n_draws) is in the order of the draws. `draws` can be given to every
+    function of the package that takes draws.
 
     Examples
     --------
@@ -69,6 +72,8 @@ class Trace:
     >>> trace = sample(GaussianMixture([0.1, -0.2, 5.0, 5.3]), n_draws=100, rng=1)
     >>> trace.n_clusters.shape
     (2, 100)
+    >>> trace.draws.n_draws, trace.draws.n_chains
+    (200, 2)
     """
 
     draws: Draws
@@ -79,20 +84,20 @@ class Trace:
     n_clusters: IntArray
     """(n_chains, n_draws) number of clusters; empty components of a mixture are not counted."""
     acceptance: dict[str, float]
-    """Accepted over proposed, by kind of move, burn-in included; for Gibbs the fraction of updates
-    that moved the item."""
+    """Share of proposals accepted, by kind of move, burn-in included; for Gibbs the share of updates that
+    moved the item."""
     map_labels: IntArray
     """The partition of highest posterior at any step of any chain: the paper's MAP."""
     map_log_posterior: float
     """The log posterior of `map_labels`, up to the same constant as `log_posterior`."""
     settings: dict[str, Any]
-    """Model, burn_in, thin, n_draws asked for, seconds, steps."""
+    """What was run: model, n_draws asked for, burn_in, thin, n_chains, seconds, steps of all chains."""
     column_draws: Draws | None = None
     """The draws of the columns, for a model of rows and columns."""
     column_n_clusters: IntArray | None = None
     """(n_chains, n_draws) number of clusters of the columns."""
     column_map_labels: IntArray | None = None
-    """The columns of the partition of highest posterior."""
+    """Labels of the columns in the partition of highest posterior."""
     interrupted: bool = False
     """Whether the run was stopped before it had all draws asked for."""
 
@@ -103,7 +108,7 @@ class Trace:
 
     @property
     def n_draws(self) -> int:
-        """Draws of each chain."""
+        """Number of draws of each chain."""
         return int(self.log_posterior.shape[1])
 
     def diagnostics(self, *, warn: bool = True) -> Diagnostics:
@@ -117,7 +122,10 @@ class Trace:
         Returns
         -------
         Diagnostics
+            R-hat and effective sample size of the log posterior and of the number of clusters, and whether
+            the chains agree on which items belong together.
         """
+        # Labels mean nothing across draws: what is watched must not depend on them.
         series = {"log posterior": self.log_posterior, "number of clusters": self.n_clusters}
         if self.column_n_clusters is not None:
             series["number of column clusters"] = self.column_n_clusters
@@ -130,8 +138,9 @@ class Trace:
         return Diagnostics(hats, sizes, agreement, problems)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON: settings, clusters, rates and diagnostics, no draws."""
+        """Plain Python values, ready for JSON: settings, clusters, rates and diagnostics, but no draws."""
         report = self.diagnostics(warn=False)
+        # Posterior of the number of clusters.
         p = np.bincount(self.n_clusters.ravel()) / self.n_clusters.size
         return {
             **self.settings,
@@ -153,8 +162,10 @@ class Trace:
         Returns
         -------
         xarray.Dataset
+            Variables `labels`, `log_posterior` and `n_clusters`; for rows and columns also
+            `column_labels` and `column_n_clusters`.
         """
-        xarray = need("xarray", "arviz", "A labelled array")
+        xarray = need("xarray", "arviz", "A labeled array")
         data = {
             "labels": (("chain", "draw", "item"), self._by_chain(self.draws)),
             "log_posterior": (("chain", "draw"), self.log_posterior),
@@ -164,6 +175,7 @@ class Trace:
             columns = self._by_chain(self.column_draws)
             data["column_labels"] = (("chain", "draw", "column"), columns)
             data["column_n_clusters"] = (("chain", "draw"), np.asarray(self.column_n_clusters))
+        # As JSON: attributes of a netCDF file cannot be mappings.
         return xarray.Dataset(data, attrs={"acceptance": json.dumps(self.acceptance)})
 
     def save(self, path: str | Path) -> None:
@@ -191,7 +203,7 @@ class Trace:
         write_arrays(Path(path), arrays, compress=True)
 
     def _by_chain(self, draws: Draws) -> AnyArray:
-        # The draws of one chain follow those of another.
+        # (n_chains, n_draws, n_items): the chains lie end to end.
         return np.asarray(draws).reshape(self.n_chains, self.n_draws, draws.n_items)
 
     def __repr__(self) -> str:
@@ -221,7 +233,7 @@ class Trace:
 
 
 def _number(value: float) -> float | None:
-    """JSON has no NaN and no infinity."""
+    """The number, or None for NaN and infinity, which JSON does not have."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -236,8 +248,9 @@ def _distribution(n_clusters: IntArray) -> str:
 def _problems(
     hats: dict[str, float], sizes: dict[str, float], agreement: Agreement
 ) -> tuple[str, ...]:
-    """What is wrong, one sentence each."""
+    """What is wrong and what to do about it, one entry per problem."""
     out = []
+    # NaN, from too few draws, is not above the limit.
     bad = [f"{name} {value:.2f}" for name, value in hats.items() if value > RHAT_LIMIT]
     if bad:
         out.append(
@@ -246,6 +259,7 @@ def _problems(
         )
     if agreement.agree is False:
         out.append(f"{agreement.sentence} Take a longer burn-in and more draws.")
+    # Chains that disagree have few effective draws in any case: that is one problem, not two.
     few = {name: value for name, value in sizes.items() if value < _FEW}
     if few and not bad:
         name, value = min(few.items(), key=lambda pair: pair[1])

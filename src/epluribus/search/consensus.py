@@ -22,6 +22,9 @@ from epluribus.search._minimize import minimize
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator, ClusterMixin
+else:
+    _base = need("sklearn.base", "sklearn", "ConsensusClustering")
+    BaseEstimator, ClusterMixin = _base.BaseEstimator, _base.ClusterMixin
 
 
 class ConsensusClustering(ClusterMixin, BaseEstimator):

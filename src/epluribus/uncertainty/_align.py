@@ -1,9 +1,13 @@
 """Labels of the draws matched to those of the estimate.
 
-Labels mean nothing across draws: cluster 1 of one draw may be cluster 3 of the next. For each draw
-its clusters are matched one to one with those of the estimate so that as many items as possible
-keep their label (the assignment problem); a cluster of the draw without a partner gets a label of
-its own, K or above. What belongs to a cluster, such as its mean, can then be followed over the draws.
+Labels mean nothing across draws: cluster 1 of one draw may be cluster 3 of the next. The clusters of
+each draw are therefore matched one to one with those of the estimate, by the assignment s that solves
+
+    maximize over s   sum over clusters h of the draw of   n(h, s(h)),
+
+where n(h, g) is the number of items that cluster h of the draw and cluster g of the estimate share: as
+many items as possible keep their label. A cluster of the draw without a partner gets a new label, K or
+above. Whatever belongs to a cluster, such as its mean, can then be followed over the draws.
 
 Stephens, M. (2000). Dealing with label switching in mixture models. Journal of the Royal
 Statistical Society B 62, 795-809. doi:10.1111/1467-9868.00265
@@ -31,14 +35,20 @@ _QUANTILES = (0.025, 0.5, 0.975)
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ParameterSummary:
-    """A parameter of the clusters over the draws; arrays of shape (n_clusters, ...)."""
+    """A parameter of the clusters, summarized over the draws.
+
+    Arrays have shape (n_clusters, ...), where ... is the shape of the parameter in one cluster. Mean, sd and
+    quantiles are conditional on the cluster having a partner in the draw, and NaN if it never has one.
+    """
 
     mean: FloatArray
+    """Weighted mean over the draws in which the cluster has a partner."""
     sd: FloatArray
+    """Weighted standard deviation over the same draws."""
     quantiles: FloatArray
-    """(3, n_clusters, ...): 2.5 %, 50 %, 97.5 %."""
+    """(3, n_clusters, ...) 2.5 %, 50 % and 97.5 % quantiles over the same draws."""
     present: FloatArray
-    """Probability that a draw has a partner of the cluster: the others are conditional on it."""
+    """(n_clusters,) probability that the cluster has a partner in a draw."""
 
     def __repr__(self) -> str:
         return f"ParameterSummary(n_clusters={len(self.present)}, shape={self.mean.shape[1:]})"
@@ -60,7 +70,7 @@ class ParameterSummary:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Alignment:
-    """Draws in the labels of the estimate."""
+    """Draws relabeled to match the estimate, and what follows from that for items and clusters."""
 
     labels: AnyArray
     """(n_draws, n_items) labels; K and above for clusters without a partner in the estimate."""
@@ -69,8 +79,9 @@ class Alignment:
     agreement: FloatArray
     """(n_items,) probability that an item is in the partner of its own cluster."""
     best: IntArray
-    """Labels of the estimate."""
+    """(n_items,) labels of the estimate."""
     parameters: ParameterSummary | None
+    """Summary of the clusters' parameter; None if none was given."""
 
     @property
     def n_clusters(self) -> int:
@@ -109,8 +120,8 @@ def align(
         A parameter of the clusters: entry (t, k) belongs to the cluster that draw t labels k. With
         chains, (n_chains, n_draws, n_labels, ...).
     raw_labels : array_like of int of shape (n_draws, n_items), optional
-        The labels that the sampler gave and `parameters` refers to: integers, in anything that `Draws`
-        accepts. By default `draws` itself; but a `Draws` keeps no raw labels, so they must then be given.
+        The sampler's own labels, to which `parameters` refers: integers, in any form that `Draws` accepts.
+        By default `draws` itself; a `Draws` object keeps no raw labels, so they must then be given.
 
     Returns
     -------
@@ -118,8 +129,8 @@ def align(
 
     Notes
     -----
-    Time O(n_draws (n_items + K^3)). Summaries of a cluster are over the draws in which it has a
-    partner, weighted.
+    Time O(n_draws (n_items + K^3)), memory O(n_draws n_items). A cluster is summarized over the draws in
+    which it has a partner, with their weights.
 
     Examples
     --------
@@ -141,11 +152,13 @@ def align(
                 "'raw_labels' must be given with 'parameters' where 'draws' is a Draws: it knows which "
                 "items are together, but not which label the sampler gave them. Give the sampler's array."
             )
-        raw_labels = draws  # the sampler's own array, before it was made canonical
+        # The sampler's own array, before the labels were made canonical.
+        raw_labels = draws
     aligned = _match_labels(sample, labels)
     k = int(labels.max()) + 1
     # Over distinct draws with their shares: an item's probability of each label.
     probabilities = np.stack([(aligned == g).T @ sample.shares for g in range(k)], axis=1)
+    # Back from distinct partitions to one row per draw.
     table = aligned[sample.index]
     summary = None
     if parameters is not None:
@@ -165,18 +178,21 @@ def _match_labels(draws: Draws, labels: IntArray) -> AnyArray:
     from scipy.optimize import linear_sum_assignment
 
     k = int(labels.max()) + 1
+    # Labels stay below K + groups: those of the estimate, and at most one new label per cluster of a draw.
     groups = int(draws.item_major.max()) + 1
     out = np.empty((draws.n_distinct, draws.n_items), dtype=np.min_scalar_type(k + groups))
     for row, target in zip(draws.distinct, out, strict=True):
         n_groups = int(row.max()) + 1
-        # Cell (h, g): items in cluster h of the draw and g of the estimate.
+        # Cell (h, g): number of items in cluster h of the draw and in cluster g of the estimate. Each item
+        # adds 1 to cell h K + g of the flattened table.
         cells = np.bincount(row.astype(np.int64) * k + labels, minlength=n_groups * k)
         overlap = cells.reshape(n_groups, k)
         mine, theirs = linear_sum_assignment(overlap, maximize=True)
-        shared = overlap[mine, theirs] > 0  # clusters without a common item are not partners
+        # The solver matches as many clusters as it can; two without a common item are not partners.
+        shared = overlap[mine, theirs] > 0
         new = np.full(n_groups, -1)
         new[mine[shared]] = theirs[shared]
-        # Clusters of the draw that are left over: labels of their own, from K on.
+        # The clusters of the draw that are left over get new labels, from K on.
         new[new < 0] = k + np.arange(np.sum(new < 0))
         target[:] = new[row]
     return out
@@ -187,24 +203,27 @@ def _summarize(
 ) -> ParameterSummary:
     """Each cluster's parameter over the draws in which it has a partner."""
     rows = np.arange(len(aligned))
-    # Any item of a cluster shows which raw label its partner has in a draw.
-    partner = np.full((len(aligned), k), -1, dtype=np.int64)  # its raw label; -1 for none
+    # partner[t, g]: the raw label, in draw t, of the partner of cluster g; -1 if it has none. Any of the
+    # partner's items shows it, so that items may overwrite each other.
+    partner = np.full((len(aligned), k), -1, dtype=np.int64)
     for new, old in zip(aligned.T, raw.T, strict=True):  # item by item
         matched = new < k
         partner[rows[matched], new[matched]] = old[matched]
+    # NaN stays where a cluster has no partner in any draw. The three names are views of one array.
     found = np.full((2 + len(_QUANTILES), k, *values.shape[2:]), np.nan)
-    mean, sd, quantiles = found[0], found[1], found[2:]  # views
+    mean, sd, quantiles = found[0], found[1], found[2:]
     present = np.zeros(k)
     for g in range(k):
+        # Draws without weight are not part of the posterior.
         has = (partner[:, g] >= 0) & (weights > 0)
         present[g] = weights[has].sum() / weights.sum()
         if not has.any():
             continue
         mine, share = values[rows[has], partner[has, g]], weights[has] / weights[has].sum()
-        # Over the first axis, the draws; a parameter may have any shape.
+        # Sums over the first axis, the draws; the parameter of a cluster may have any shape.
         mean[g] = np.tensordot(share, mine, 1)
         sd[g] = np.sqrt(np.tensordot(share, (mine - mean[g]) ** 2, 1))
-        # A sum of shares is rounded: a quantile that is missed by rounding alone is reached.
+        # Shares add up with rounding errors: a quantile missed by rounding alone counts as reached.
         quantiles[:, g] = np.quantile(
             mine, np.array(_QUANTILES) - 1e-12, axis=0, weights=share, method="inverted_cdf"
         )
@@ -217,7 +236,8 @@ def _check_parameters(
     """Parameters and the labels they belong to, one draw per row."""
     values = np.asarray(parameters, dtype=np.float64)
     raw = np.asarray(to_source(raw_labels, argument="raw_labels").labels)
-    if raw.ndim == 3:  # with chains; perhaps the parameters too
+    # Chains are laid end to end, as `Draws` does; parameters may come with or without their chains.
+    if raw.ndim == 3:
         if values.shape[:2] == raw.shape[:2]:
             values = values.reshape(-1, *values.shape[2:])
         raw = raw.reshape(-1, raw.shape[2])
@@ -234,8 +254,9 @@ def _check_parameters(
     if raw.min() < 0 or raw.max() >= values.shape[1]:
         raise ValueError(
             f"'parameters' has entries for labels 0..{values.shape[1] - 1}; the labels go from "
-            f"{raw.min()} to {raw.max()}. Give labels that count from 0, by 'raw_labels'."
+            f"{raw.min()} to {raw.max()}. Give labels that count from 0 as 'raw_labels'."
         )
+    # Canonical labels are equal exactly if the partitions are: the raw labels may be named anyhow.
     if not np.array_equal(np.asarray(Draws(raw)), np.asarray(draws)):
         raise ValueError(
             "'raw_labels' must be the same partitions as 'draws', draw by draw; they are not."

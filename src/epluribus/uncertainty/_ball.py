@@ -5,9 +5,9 @@ The ball around the estimate a has the smallest radius e such that
     P( loss(a, z) <= e | data ) >= level.
 
 Its edge is described by three sets of partitions among the draws inside it (Wade & Ghahramani 2018,
-section 4): the horizontal bound, the most distant ones; the upper vertical bound, the most distant
-of those with the fewest clusters; the lower vertical bound, the most distant of those with the most
-clusters. The distance can be any loss.
+section 4): the horizontal bound consists of the most distant ones; the upper vertical bound of the most
+distant of those with the fewest clusters; the lower vertical bound of the most distant of those with the
+most clusters. Any loss can serve as the distance.
 
 The posterior of the number of clusters is P(K = k) = sum_t w_t [K_t = k] / sum_t w_t. A point estimate
 need not have the most probable number of clusters: the two answer different questions, and small
@@ -34,12 +34,13 @@ from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 
 _TIE = 1e-9
-"""Distances closer than this share of the largest are equal: rounding does not break ties."""
+"""Distances that differ by less than this share of the largest are ties: rounding must not break them."""
 _ROUNDING = 1e-12
-"""A sum of shares is rounded: a level that is missed by less than this is reached."""
+"""Shares add up with rounding errors: a level missed by less than this counts as reached."""
 _SHOWN = 20
 """Rows of the printed posterior of the number of clusters: the most probable ones."""
 _BOUNDS = ("horizontal", "upper", "lower")
+"""Fields of `CredibleBall` that hold partitions at its edge, in the order of `distances`."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -51,9 +52,11 @@ class CredibleBall:
     """
 
     labels: IntArray
-    """The center."""
+    """(n_items,) canonical labels of the center."""
     loss: Loss
+    """The distance."""
     level: float
+    """Posterior probability asked for."""
     radius: float
     """Largest loss between the center and a draw in the ball."""
     mass: float
@@ -67,12 +70,12 @@ class CredibleBall:
     lower: IntArray
     """Of those with the most clusters, the most distant: lower vertical bound."""
     distances: FloatArray
-    """Loss between the center and each bound: horizontal, upper, lower."""
+    """(3,) loss between the center and each bound: horizontal, upper, lower."""
     inside: NDArray[np.bool_]
-    """Whether each draw is in the ball."""
+    """(n_draws,) whether each draw is in the ball."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
+        """Plain Python values, ready for JSON; which draws are inside is left out."""
         return {
             "loss": self.loss.name,
             "level": self.level,
@@ -93,6 +96,7 @@ class CredibleBall:
         )
 
     def __str__(self) -> str:
+        # A bound may be several partitions, tied in distance, with different numbers of clusters.
         bounds = [getattr(self, name) for name in _BOUNDS]
         n_clusters = [bound.max(axis=1) + 1 for bound in bounds]
         columns: dict[str, list[Any]] = {
@@ -112,20 +116,22 @@ class CredibleBall:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class NClusters:
-    """Posterior of the number of clusters."""
+    """Posterior of the number of clusters; see `n_clusters_posterior`."""
 
     values: IntArray
     """Numbers of clusters from the smallest to the largest among the draws."""
     probabilities: FloatArray
-    """Posterior probability of each."""
+    """Posterior probability of each; it may be 0 between the smallest and the largest."""
     mean: float
+    """Posterior mean."""
     mode: int
-    """The most probable number; the smallest of several."""
+    """The most probable number; the smallest of them in a tie."""
     interval: tuple[int, int]
     """Shortest range that has a probability of at least `level`."""
     level: float
+    """Probability asked for."""
     mass: float
-    """Probability of the interval."""
+    """Probability of the interval: at least `level`."""
     estimate: int | None
     """Number of clusters of the estimate, if one was given."""
 
@@ -184,7 +190,8 @@ def credible_ball(
     Notes
     -----
     The ball is the smallest one that holds the given share of the (weighted) draws. Draws at the
-    same distance are all inside or all outside, so that its mass can exceed `level`.
+    same distance are all inside or all outside, so that its mass can exceed `level`. Time O(n_draws
+    n_items): one loss for each distinct draw.
 
     Examples
     --------
@@ -201,21 +208,25 @@ def credible_ball(
     labels, sample, chosen = read_best(best, draws, loss)
     share = check_fraction(level, "level")
     distance = draw_losses(labels, sample, chosen)
-    tie = _TIE * float(np.abs(distance).max())  # a user's loss may be negative
-    # The smallest distance within which the draws have the share asked for.
+    # A user's own loss may be negative, hence the absolute values.
+    tie = _TIE * float(np.abs(distance).max())
+    # The radius: the smallest distance within which the draws have the share asked for.
     reached = max(0.0, share - _ROUNDING)
     radius = np.quantile(distance, reached, weights=sample.weights, method="inverted_cdf")
-    # A draw of weight zero is not in the posterior: it is not inside, and no bound.
+    # A draw of weight zero is not part of the posterior: it is neither inside nor a bound.
     inside = (distance <= radius + tie) & (sample.weights > 0)
     n_clusters = sample.item_major.max(axis=0) + 1  # canonical labels count from 0
     few, many = n_clusters[inside].min(), n_clusters[inside].max()
     bounds, distances = [], []
-    # Horizontal, upper and lower bound: the farthest of all, of the fewest clusters, of the most.
+    # Horizontal, upper and lower bound: the farthest of all draws inside, of those with the fewest
+    # clusters, of those with the most.
     for members in (inside, inside & (n_clusters == few), inside & (n_clusters == many)):
         largest = distance[members].max()
+        # Partitions at the same distance are equally good bounds: all are reported.
         ties = members & (distance >= largest - tie)
         bounds.append(sample.distinct[ties].astype(np.int64))
         distances.append(float(largest))
+    # The radius reported is the distance of the farthest draw inside, ties included.
     return CredibleBall(
         labels=labels,
         loss=chosen,
@@ -262,8 +273,9 @@ def n_clusters_posterior(
     sample = as_draws(draws)
     share = check_fraction(level, "level")
     labels = None if best is None else read_best(best, sample, None)[0]
+    # P(K = k) for k = 0, 1, ..., as far as the draws go; numbers below `low` have probability 0.
     mass = np.bincount(sample.n_clusters, weights=sample.draw_weights) / sample.total_weight
-    low = int(np.flatnonzero(mass)[0])  # numbers below are in no draw
+    low = int(np.flatnonzero(mass)[0])
     values, probabilities = np.arange(low, len(mass)), mass[low:]
     begin, end = _shortest(probabilities, share)
     return NClusters(
@@ -279,11 +291,13 @@ def n_clusters_posterior(
 
 
 def _shortest(probabilities: FloatArray, level: float) -> tuple[int, int]:
-    """First and last entry of the shortest run of that mass; of several, the one of largest mass."""
+    """First and last entry of the shortest run with this mass; of several, the one of largest mass."""
+    # total[b] - total[a] is the mass of entries a..b-1.
     total = np.concatenate([[0.0], np.cumsum(probabilities)])
     for length in range(1, len(probabilities) + 1):
         mass = total[length:] - total[:-length]  # of every run of this length
         if mass.max() >= level - _ROUNDING:
             begin = int(mass.argmax())
             return begin, begin + length - 1
+    # Only if rounding errors exceed the margin: everything.
     return 0, len(probabilities) - 1

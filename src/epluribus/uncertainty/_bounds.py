@@ -1,25 +1,25 @@
 """Lower bounds on the smallest expected loss: no partition, found or not, is below them.
 
 **Binder's loss.** With x_ij = 1 if the estimate puts items i and j together, P the similarity matrix and
-c the cost of separating,
+c the cost of separating two items that belong together,
 
     psi(x) = sum_{i<j} c P_ij + sum_{i<j} x_ij (2 - c - 2 P_ij),
 
 and x is a partition exactly if it is 0 or 1 and x_ij + x_jk - x_ik <= 1 for all triples. Without
 "0 or 1" this is a linear program (Groetschel & Wakabayashi 1989). Its triangle constraints are added
-when they are violated. Whatever multipliers l >= 0 the solver returns for them,
+as they are violated. Whatever multipliers l >= 0 the solver returns for them,
 
     sum c P_ij + sum min(0, price_ij + sum of its l's with their signs) - sum l
 
-is not above the minimum, where price_ij = 2 - c - 2 P_ij. The bound is computed from this formula, so
-that the solver's tolerances do not matter. Items that no path of pairs with negative prices connects are
-apart in an optimum: the components of that graph are solved one by one, the small ones first. Large
-ones get the bound of a packing of triangles.
+is not above the minimum, where price_ij = 2 - c - 2 P_ij (weak duality). The bound is computed from this
+formula, so that the solver's tolerances do not matter. Items that no path of pairs with negative prices
+connects are apart in an optimum: the components of that graph are solved one by one, the small ones first.
+Large ones get the bound of a packing of triangles.
 
 **Metrics.** For any partition a, loss(a, s) + loss(a, t) >= loss(s, t). With probabilities p_t of the
-draws and a matching y_st >= 0, sum_t y_st <= p_s,
+draws and a matching y_st = y_ts >= 0, sum_t y_st <= p_s,
 
-    psi(a) >= sum over pairs of y_st loss(s, t),
+    psi(a) >= sum over pairs s < t of y_st loss(s, t),
 
 so draws are matched with distant ones, in blocks, by solving an assignment problem.
 
@@ -28,8 +28,8 @@ A only, and by Jensen's inequality
 
     N part_i(A) >= c E log2 n_i + (2 - c) log2 |A| - 2 log2 sum_{j in A} P_ij,
 
-n_i the size of the item's cluster in a draw (Wade & Ghahramani 2018, section 3). For each size |A| the
-sum is largest over the items most similar to i: the minimum over sizes bounds every partition.
+with n_i the size of the item's cluster in a draw (Wade & Ghahramani 2018, section 3). For each size |A|
+the last sum is largest over the items most similar to i: the minimum over sizes bounds every partition.
 
 Groetschel, M., Wakabayashi, Y. (1989). A cutting plane algorithm for a clustering problem.
 Mathematical Programming 45, 59-96. doi:10.1007/BF01589097
@@ -55,15 +55,15 @@ from epluribus.losses.values import loss_values
 from epluribus.uncertainty._similarity import psm
 
 _DENSE_ITEMS = 6000
-"""Up to this many items the similarity matrix is formed (300 MB); beyond, each pair is bounded by itself."""
+"""Up to this many items the similarity matrix is formed (300 MB); beyond, each pair is bounded on its own."""
 _PROGRAM_ITEMS = 600
 """Components larger than this are not given to the solver: each of its rounds would take minutes."""
 _VIOLATED = 1e-7
-"""A constraint is violated if by more than this: the solver's own tolerance."""
+"""Violations up to this do not count: it is the solver's own tolerance."""
 _CUTS_PER_ITEM = 40
-"""Constraints added in a round, the most violated first."""
+"""Largest number of constraints added in a round, per item; the most violated come first."""
 _SAFETY = 1e-12
-"""Share of the sum of all terms that rounding could amount to; taken off the bound."""
+"""Bound on the rounding errors, as a share of the sum of the terms' absolute values: it is subtracted."""
 _BLOCK = 256
 """Draws matched with each other at a time: a block takes 256 x 256 losses."""
 
@@ -72,20 +72,33 @@ _BLOCK = 256
 
 
 def binder_bound(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> float:
-    """A number not above the smallest expected Binder loss."""
+    """A number not above the smallest expected Binder loss.
+
+    Parameters
+    ----------
+    draws : Draws
+    cost : float
+        Cost of separating two items that belong together; that of joining two that do not is 2 - `cost`.
+    stopper : Stopper
+        When its time is up, the best bound reached is returned.
+    n_jobs : int
+        Threads.
+    """
     if draws.n_items > _DENSE_ITEMS:
         bound, size = _pair_by_pair(draws, cost, stopper, n_jobs)
     else:
         similarity = psm(draws, n_jobs=n_jobs)
         np.fill_diagonal(similarity, 0.0)
-        constant = cost * float(similarity.sum()) / 2.0  # each pair is in the matrix twice
+        # sum c P_ij, where each pair is in the matrix twice; then what joining a pair adds to it.
+        constant = cost * float(similarity.sum()) / 2.0
         price = 2.0 - cost - 2.0 * similarity
         np.fill_diagonal(price, 0.0)
         size = constant + float(np.abs(price).sum()) / 2.0
         bound = constant + _connected(_components(price), stopper)
     bound -= _SAFETY * size
     if cost == 1.0 and Similarity(draws).equal_weights:
-        # Every expected loss is an integer, a number of pairs, over the number of draws: round up.
+        # Every expected loss is a number of pairs over the number of draws: the minimum is a multiple of
+        # 1 / n_draws, so that the bound may be rounded up to the next one.
         total = bound * draws.n_draws
         if total < 1e9:  # where rounding is far below the margin
             bound = float(np.ceil(total - 1e-4)) / draws.n_draws
@@ -93,10 +106,10 @@ def binder_bound(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> fl
 
 
 def _pair_by_pair(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> tuple[float, float]:
-    """The bound without constraints, and the sum of its terms.
+    """The bound without constraints, and a bound on the sum of its terms.
 
-    Each pair has the cheaper of together and apart. Costs are not negative: pairs for which there was no
-    time count 0.
+    Each pair pays min(c P_ij, (2 - c)(1 - P_ij)), the cheaper of apart and together. Neither is negative, so
+    that pairs left out for lack of time may count as 0.
     """
     rows = Similarity(draws)
 
@@ -113,20 +126,24 @@ def _components(price: FloatArray) -> list[FloatArray]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
+    # Between components every price is at least 0: joining across them never lowers the loss.
     _, component = connected_components(csr_array(price < 0), directed=False)
     members = [np.flatnonzero(component == number) for number in range(component.max() + 1)]
+    # A component of one item has no pairs.
     members = sorted((m for m in members if len(m) > 1), key=len)
     return [np.ascontiguousarray(price[np.ix_(m, m)]) for m in members]
 
 
 def _connected(components: list[FloatArray], stopper: Stopper) -> float:
     """Bound on the sum of x_ij times price over all components."""
+    # Valid from the beginning, and improved as far as time allows: cheaply everywhere first, then by the
+    # solver where that helps.
     bounds = [_unconstrained(price) for price in components]
     packed = [0.0] * len(components)
     for number, price in enumerate(components):
         if stopper.stopped:
             break
-        # In a thread, so that this one can watch the clock.
+        # In another thread, so that this one can watch the clock.
         task = partial(pack_triangles, price.copy(), stopper.flag)
         [packed[number]] = run_tasks([task], n_jobs=1, stopper=stopper)
         bounds[number] += packed[number]
@@ -151,7 +168,8 @@ def _solve_program(price: FloatArray, stopper: Stopper) -> float:
     """
     n = len(price)
     bound = start = _unconstrained(price)
-    x = wanted = (price < 0).astype(np.float64)  # the solution without constraints
+    # The solution without constraints: every pair with a negative price is together.
+    x = wanted = (price < 0).astype(np.float64)
     cuts: IntArray = np.empty((0, 3), dtype=np.int64)
     while not stopper.stopped and len(fresh := _violated(x)):
         cuts = np.unique(np.concatenate([cuts, fresh]), axis=0)
@@ -160,14 +178,17 @@ def _solve_program(price: FloatArray, stopper: Stopper) -> float:
         found = _solve(cost, matrix, stopper)
         if found is None or found.status != 0:  # interrupted, or out of time
             break
+        # The marginals of "at most" constraints are not positive, up to the solver's tolerance.
         multipliers = np.maximum(0.0, -found.ineqlin.marginals)
-        # The bound of these multipliers, whatever they are; pairs in no constraint keep their price.
+        # The formula at the head of the module holds for any multipliers; pairs in no constraint keep
+        # their price, so that only the change in the others is summed.
         change = np.minimum(cost + matrix.T @ multipliers, 0.0) - np.minimum(cost, 0.0)
         before, bound = bound, max(bound, start + float(change.sum() - multipliers.sum()))
+        # The solution in the pairs of the program, and what was wanted in all others.
         i, j = np.divmod(pairs, n)
         x = wanted.copy()
         x[i, j] = x[j, i] = found.x
-        # Constraints with room to spare are dropped, and come back if they are violated again; only
+        # Constraints with room to spare are dropped, and come back if they are violated again; but only
         # after a gain, or the rounds could go in a circle.
         if bound > before + 1e-3 * abs(before):
             cuts = cuts[(matrix @ found.x > 1 - 1e-6) | (multipliers > 0)]
@@ -177,6 +198,7 @@ def _solve_program(price: FloatArray, stopper: Stopper) -> float:
 def _violated(x: FloatArray) -> IntArray:
     """Triples (i, j, k) with x_ik + x_jk - x_ij > 1, the worst ones."""
     violation, third = np.zeros(x.shape), np.zeros(x.shape, dtype=np.int64)
+    # For each pair (i, j) the third item k of its largest violation.
     worst_triangles(x, violation, third)
     i, j = np.nonzero(violation > _VIOLATED)
     order = np.argsort(-violation[i, j], kind="stable")[: _CUTS_PER_ITEM * len(x)]
@@ -188,9 +210,11 @@ def _constraints(cuts: IntArray, n: int) -> tuple[Any, IntArray]:
     from scipy.sparse import csr_array
 
     i, j, k = cuts.T
+    # A column for each pair that occurs, and three entries in each row: ik, jk and ij.
     sides = [np.minimum(a, b) * n + np.maximum(a, b) for a, b in ((i, k), (j, k), (i, j))]
     pairs, column = np.unique(np.stack(sides, axis=1), return_inverse=True)
     signs = np.tile([1.0, 1.0, -1.0], len(i))  # x_ik + x_jk - x_ij <= 1
+    # CSR by hand: row r has entries 3r, 3r + 1 and 3r + 2.
     starts = np.arange(0, 3 * len(i) + 1, 3)
     return csr_array((signs, column.ravel(), starts), shape=(len(i), len(pairs))), pairs
 
@@ -212,9 +236,12 @@ def _solve(cost: FloatArray, matrix: Any, stopper: Stopper) -> Any:
 
 
 def triangle_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> float:
-    """A number not above the smallest expected value of a metric loss."""
+    """A number not above the smallest expected value of a metric loss.
+
+    Time O(n_draws _BLOCK n_items) for the losses within blocks, and O(_BLOCK^3) for each matching.
+    """
     weights = draws.draw_weights
-    if np.all(weights == weights[0]):  # each draw by itself: all have one weight
+    if np.all(weights == weights[0]):  # draw by draw, so that all have the same mass
         columns, mass = draws.index, np.full(draws.n_draws, 1.0 / draws.n_draws)
     else:
         columns, mass = np.arange(draws.n_distinct), draws.shares
@@ -229,21 +256,22 @@ def triangle_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> f
 
 
 def _match(table: AnyArray, mass: FloatArray, loss: Loss, stopper: Stopper) -> float:
-    """Sum of y_st loss(s, t) of a good matching of the draws of a block."""
+    """Sum of y_st loss(s, t) for a good matching of the draws in a block."""
     table = np.ascontiguousarray(table)
     n = len(mass)
     distance = np.zeros((n, n))
     for s in range(n):
         if stopper.stopped:
-            break  # rows left out count 0
+            break  # rows left out count as 0, which is a valid bound on a distance
         distance[s] = loss_values(table[:, s].astype(np.int64), table, loss)
     if np.all(mass == mass[0]):
         from scipy.optimize import linear_sum_assignment
 
-        # Each draw is matched with its successor and its predecessor, half of its mass each.
+        # A permutation: each draw is matched with its successor and its predecessor, with half of its mass
+        # each. Such a matching is at least as good as one of disjoint pairs, and SciPy finds it.
         rows, columns = linear_sum_assignment(distance, maximize=True)
         return float(mass[0] * distance[rows, columns].sum()) / 2.0
-    # Unequal masses: the most distant pair first, as much of it as both have left.
+    # Unequal masses: greedily, the most distant pair first, with as much mass as both have left.
     left, total = mass.copy(), 0.0
     i, j = np.triu_indices(n, 1)
     for at in np.argsort(-distance[i, j], kind="stable"):
@@ -260,7 +288,10 @@ def _match(table: AnyArray, mass: FloatArray, loss: Loss, stopper: Stopper) -> f
 
 
 def item_bound(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> float:
-    """A number not above the smallest expected variation of information."""
+    """A number not above the smallest expected variation of information.
+
+    Time O(n_items^2 (n_draws + log n_items)); the similarity matrix is never formed as a whole.
+    """
     n, rows = draws.n_items, Similarity(draws)
     log_size = np.zeros(n)  # E log2 n_i
     for row, share in zip(draws.distinct, draws.shares, strict=True):
@@ -268,9 +299,10 @@ def item_bound(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> floa
     own = (2.0 - cost) * np.log2(np.arange(1, n + 1))  # for |A| = 1, 2, ..., N
 
     def part(begin: int, end: int) -> float:
+        # The most similar items first: the sums over the first |A| of them, for every size |A| at once.
         similarity = -np.sort(-rows(begin, end, n), axis=1)
         least = (own - 2.0 * np.log2(np.cumsum(similarity, axis=1))).min(axis=1)
-        # No part of a partition is below 0, whatever the bound says.
+        # An item's part is never negative, whatever the bound says.
         return float(np.maximum(0.0, cost * log_size[begin:end] + least).sum())
 
     return sum(map_blocks(n, part, n_jobs, stopper)) / n

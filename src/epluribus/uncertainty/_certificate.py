@@ -1,9 +1,10 @@
 """Certificates: how far from the optimum an estimate can be at most.
 
-A search finds a good partition; a lower bound on the smallest expected loss says how good it is. The
-bounds: enumeration for a few items; for Binder's loss a linear program; for the variation of information
-a bound item by item; for any metric the triangle inequality between draws; for the 0-1 loss the most
-probable draw, which is the optimum. Where several apply the best is taken.
+A search finds a good partition; a lower bound L on the smallest expected loss says how good it is at
+least: a partition with expected loss psi is at most (psi - L) / L above the optimum. The bounds are
+enumeration for a few items; a linear program for Binder's loss; a bound item by item for the variation of
+information; the triangle inequality between draws for any metric; and for the 0-1 loss the most probable
+draw, which is the optimum. Where several apply, the largest is taken. Their formulas are in `_bounds.py`.
 
 Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
 Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
@@ -25,47 +26,50 @@ from epluribus.search._exact import best_of_all
 from epluribus.uncertainty._bounds import binder_bound, item_bound, triangle_bound
 
 _EXACT_ITEMS = 8
-"""Up to this many items all partitions (4140) are tried: a tenth of a second."""
+"""Up to this many items all partitions are tried: at most 4140, which takes a tenth of a second."""
 _ROUNDING = 1e-9
-"""Losses closer than this share are equal: one computed from counts, one from a bound."""
+"""Losses that differ by less than this share are equal: one comes from counts, the other from a bound."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Certificate:
-    """A lower bound on the smallest expected loss, and so a gap."""
+    """A lower bound on the smallest expected loss, and the gap between it and a partition."""
 
     expected_loss: float
-    """Of the partition."""
+    """Expected loss of the partition."""
     lower_bound: float
     """No partition has a smaller expected loss; minus infinity if nothing is known."""
     method: str
-    """Where the bound comes from."""
+    """Where the bound comes from, in words."""
     loss: Loss
+    """The loss that the bound is for."""
     seconds: float
+    """Time it took."""
 
     @property
     def gap(self) -> float:
-        """Expected loss minus lower bound."""
+        """Expected loss minus lower bound; never negative."""
         return self.expected_loss - self.lower_bound
 
     @property
     def relative_gap(self) -> float:
-        """The expected loss is at most this share above the minimum; infinite if the bound is 0."""
-        if self.proved:  # what rounding leaves is no gap
+        """The expected loss is at most this share above the minimum; infinite if the bound is 0 or less."""
+        # What rounding leaves is not a gap.
+        if self.proved:
             return 0.0
         return self.gap / self.lower_bound if self.lower_bound > 0 else math.inf
 
     @property
     def proved(self) -> bool:
-        """Whether the partition is proved optimal."""
+        """Whether the partition is proved optimal: the gap is zero up to rounding."""
         return self.gap <= _ROUNDING * abs(self.expected_loss)
 
     @property
     def verdict(self) -> str:
-        """``"proved optimal"``, ``"within 3.4 %"``, or that there is no bound."""
+        """``"proved optimal"``, ``"within 3.4 %"`` (of the minimum), or ``"no bound"``."""
         if self.proved or math.isinf(self.relative_gap):
             return "proved optimal" if self.proved else "no bound"
-        return f"within {_rounded_up(100 * self.relative_gap)} %"
+        return f"within {_round_up(100 * self.relative_gap)} %"
 
     def __repr__(self) -> str:
         return (
@@ -97,7 +101,7 @@ def certificate(
     """A lower bound on the smallest expected loss: the estimate is proved optimal, or nearly so.
 
     In a paper: *the expected loss of the estimate is at most 3.4 % above the smallest possible for
-    these draws*, or, if it says so, *the estimate was proved optimal for these draws*.
+    these draws*, or, if that is the verdict, *the estimate was proved optimal for these draws*.
 
     Parameters
     ----------
@@ -106,10 +110,10 @@ def certificate(
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
     loss : str or Loss, optional
-        By default the loss that `best` was made for, "vi" for plain labels. If your own loss says that
-        it is a metric, it is believed.
+        By default the loss that `best` was made for, "vi" for plain labels. If your own loss is declared
+        a metric, that is taken on trust.
     time_limit : float, optional
-        Seconds, about 10 by default; None for no limit. The bound reached by then is returned: it
+        Seconds, 10 by default; None for no limit. The bound reached by then is returned: it
         holds, and a longer run may improve it.
     n_jobs : int, optional
         Threads; all cores by default.
@@ -121,8 +125,8 @@ def certificate(
 
     Notes
     -----
-    The bound is about the expected loss over these draws; for how far that is from the posterior see
-    `error`. Binder's loss is often solved to optimality for some hundred items. For the other metrics
+    The bound is about the expected loss over these draws; for how far that may be from the posterior
+    see `error`. Binder's loss is often solved to optimality for a few hundred items. For the other metrics
     the gaps were 15 to 46 % on samples of 82 to 50,000 items, and for VI with a cost other than 1,
     where only Jensen's inequality applies, above 100 %. A wide gap is a weakness of the bound and says
     nothing against the estimate.
@@ -140,15 +144,17 @@ def certificate(
     stopper = Stopper(time_limit)
     value = sample.mean(draw_losses(labels, sample, chosen))
     bound, method = _lower_bound(sample, chosen, stopper, resolve_jobs(n_jobs))
-    stopper.check()  # half a bound after Ctrl-C is of no use
-    # The minimum is not above the partition's own loss, though rounding may put the bound there.
+    # Ctrl-C is raised now: the caller wants out, not a half-finished bound.
+    stopper.check()
+    # The minimum is at most the partition's own loss; rounding may have put the bound above it.
     bound = min(bound, value)
     return Certificate(value, bound, method, chosen, time.perf_counter() - began)
 
 
 def _lower_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> tuple[float, str]:
-    """The best bound that is known for this loss, and its name."""
-    if draws.n_items <= _EXACT_ITEMS:  # the minimum itself
+    """The largest bound that is known for this loss, and its name."""
+    # Few items: the minimum itself.
+    if draws.n_items <= _EXACT_ITEMS:
         return best_of_all(draws, loss)[1], "enumeration of all partitions"
     # The expected 0-1 loss of a partition is one minus its probability.
     if loss.family == "zero_one":
@@ -156,7 +162,9 @@ def _lower_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> tup
     if loss.family == "binder":
         cost = loss.parameters["cost"]
         return binder_bound(draws, cost, stopper, n_jobs), "linear programming"
+    # Every bound that applies, with its name; the largest is the answer.
     found = [(-math.inf, "no bound for this loss")]
+    # The built-in losses are not negative; nothing is known about a user's.
     if loss.metric or loss.family is not None:
         found.append((0.0, "the loss not being negative"))
     if loss.metric:
@@ -169,8 +177,8 @@ def _lower_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> tup
     return max(found)
 
 
-def _rounded_up(percent: float) -> str:
-    """Two digits, never less than the number itself."""
+def _round_up(percent: float) -> str:
+    """A percentage with two significant digits, rounded up so that the claim still holds."""
     # One unit of the second digit: 0.1 for 3.31, 0.00001 for 0.000125.
     step = 10.0 ** (math.floor(math.log10(percent)) - 1)
     return f"{math.ceil(percent / step) * step:.{max(0, -round(math.log10(step)))}f}"

@@ -1,4 +1,4 @@
-"""Monte Carlo error: what another run of the sampler could have given instead.
+"""Monte Carlo error: how different the answer could have been with another run of the sampler.
 
 The expected loss of a partition is a mean over draws that depend on each other. With x_t the loss
 against draw t, w_t its weight, m the weighted mean of the losses and y_t = w_t (x_t - m) / mean(w), the
@@ -7,7 +7,7 @@ standard error of m is
     se = sd(y) / sqrt(ESS),
 
 where ESS is the effective sample size of y over all chains (see `epluribus.diagnostics`). Two partitions
-are compared by the same formula on the differences of their losses, draw by draw: what both share
+are compared by the same formula on the differences of their losses, draw by draw: whatever both share
 cancels.
 
 Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). Rank-normalization,
@@ -32,16 +32,17 @@ from epluribus.losses.base import Loss
 _CLEAR = 2.0
 """Standard errors that a difference must exceed to be called clear: about 95 % confidence."""
 _SAME = 1e-12
-"""Losses that differ by less than this share are equal."""
+"""Losses that differ by less than this share of the largest are equal: the rest is rounding."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MonteCarloError:
-    """How far the expected loss may be from its value with endless draws."""
+    """How far the expected loss may be from its value with infinitely many draws."""
 
     expected_loss: float
+    """Weighted mean of the losses between the partition and the draws."""
     standard_error: float
-    """NaN with fewer than 4 draws per chain."""
+    """Of the expected loss; NaN with fewer than 4 draws per chain."""
     ess: float
     """Effective sample size of the losses: this many independent draws would be as good."""
     rhat: float
@@ -49,6 +50,7 @@ class MonteCarloError:
     agreement: Agreement
     """Whether chains agree on which items belong together."""
     n_draws: int
+    """Number of draws, all chains together."""
     n_chains: int
     loss: Loss
 
@@ -106,6 +108,7 @@ class Difference:
     ess: float
     """Effective sample size of the differences."""
     expected_losses: tuple[float, float]
+    """Expected loss of the first and of the second partition."""
     loss: Loss
 
     @property
@@ -123,6 +126,7 @@ class Difference:
         size = _plus_minus(abs(self.difference), self.standard_error)
         if self.difference == 0:
             return f"A and B have the same expected loss ({self.loss.name}), {size} apart"
+        # The difference is A minus B: if it is negative, A has the smaller expected loss.
         better, worse = ("A", "B") if self.difference < 0 else ("B", "A")
         text = f"{better} is better than {worse} by {size} ({self.loss.name})"
         return text if self.clear else f"{text}: these draws cannot tell them apart"
@@ -171,7 +175,7 @@ def error(
     """
     labels, sample, chosen = read_best(best, draws, loss)
     values = draw_losses(labels, sample, chosen)
-    # R-hat asks whether chains are alike, whatever the weights.
+    # R-hat asks whether the chains are alike: the weights of the draws play no part in that.
     hat = rhat(_by_chain(values[sample.index], sample))
     agreement = chain_agreement(sample, n_jobs)
     mean = _mean(values, sample)
@@ -185,7 +189,7 @@ def compare(
     *,
     loss: LossLike | None = None,
 ) -> Difference:
-    """Which of two partitions has the smaller expected loss, and by how much more than chance.
+    """Which of two partitions has the smaller expected loss, and whether the difference exceeds chance.
 
     In a paper: *partition A was better than B by 0.013 +- 0.004 bits*, the standard error being that
     of the mean difference, draw by draw.
@@ -213,7 +217,8 @@ def compare(
     """
     first, sample, chosen = read_best(a, draws, loss, "a")
     second, _, _ = read_best(b, sample, chosen, "b")
-    # Losses of both against the same draws: good and bad draws for both cancel in x - y.
+    # Losses of both against the same draws: a draw that is far from both adds to x and y alike, and its
+    # effect cancels in x - y.
     x, y = (draw_losses(labels, sample, chosen) for labels in (first, second))
     mean = _mean(x - y, sample)
     return Difference(*mean, (sample.mean(x), sample.mean(y)), chosen)
@@ -228,17 +233,20 @@ class _Mean(NamedTuple):
 
 
 def _mean(values: FloatArray, draws: Draws) -> _Mean:
-    """Weighted mean of a number for each distinct partition, its standard error and its ESS."""
-    # Relative to one of them, so that equal values have a variance of exactly 0.
+    """Weighted mean over the draws, with standard error and ESS, of one value per distinct partition."""
+    # Values relative to one of them, so that equal values have a variance of exactly 0.
     origin = values[draws.index[0]]
     shifted = (values - origin)[draws.index]
-    if np.abs(shifted).max() <= _SAME * np.abs(values).max():  # or rounding would pass for variance
+    # Differences in the last digits would otherwise pass for variance.
+    if np.abs(shifted).max() <= _SAME * np.abs(values).max():
         shifted = np.zeros_like(shifted)
     weights = draws.draw_weights / draws.draw_weights.mean()
     shift = float(shifted @ weights) / draws.n_draws
-    influence = weights * (shifted - shift)  # y of the formula
+    # y_t of the formula: how far draw t pulls the weighted mean.
+    influence = weights * (shifted - shift)
     table = _by_chain(influence, draws)
-    # Chains are cut to the length of the shortest; each draw left out is worth as much as one kept.
+    # Chains were cut to the length of the shortest; a draw left out is worth as much as one kept, hence
+    # the factor.
     size = ess(table, method="mean") * draws.n_draws / table.size
     spread = np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1))
     return _Mean(float(origin) + shift, float(spread / np.sqrt(size)), size)
@@ -248,16 +256,16 @@ def _by_chain(values: FloatArray, draws: Draws) -> FloatArray:
     """(n_chains, length of the shortest): the last draws of each chain."""
     chains = [values[draws.chains == number] for number in range(draws.n_chains)]
     length = min(len(chain) for chain in chains)
-    # The last ones: what is left of the burn-in is at the beginning.
+    # The last draws, because any burn-in that was not removed is at the beginning.
     return np.stack([chain[len(chain) - length :] for chain in chains])
 
 
 def _plus_minus(value: float, standard_error: float) -> str:
-    """0.013 +- 0.004: two digits of the error, as many decimals for the value."""
+    """For example 0.619 +- 0.025: two digits of the error, and the value to as many decimals."""
     if not np.isfinite(standard_error):
         return f"{value:.6g} (too few draws for a standard error)"
     if standard_error == 0:
         return f"{value:.6g} +- 0"
-    # The position of the second significant digit of the error.
+    # Decimals up to the second significant digit of the error: 3 for 0.013.
     decimals = max(0, 1 - int(np.floor(np.log10(standard_error))))
     return f"{value:.{decimals}f} +- {standard_error:.{decimals}f}"

@@ -2,10 +2,12 @@
 
 With P_ij the probability that items i and j share a cluster (see `psm`), the affinity of item i to a
 cluster C of the estimate is the mean of P_ij over the other items j of C; the affinity to a new cluster
-is the probability that the item is alone. Its support is the affinity to its own cluster, its runner-up
-the other place of largest affinity.
+is the probability that the item is alone. Its support is the affinity to its own cluster, and its runner-up
+is the other place of largest affinity.
 
-A cluster's stability is the mean over the draws of its best Jaccard index with a cluster of the draw.
+The stability of a cluster C is the mean over the draws of its best Jaccard index with a cluster of the draw:
+
+    stability(C) = sum_t p_t max over clusters D of draw t of |C and D| / |C or D|.
 
 Hennig, C. (2007). Cluster-wise assessment of cluster stability. Computational Statistics & Data
 Analysis 52, 258-271. doi:10.1016/j.csda.2006.11.025
@@ -26,7 +28,7 @@ from epluribus.losses.base import Loss
 from epluribus.uncertainty._similarity import ALONE, recovery, support
 
 _SHOWN = 15
-"""Rows printed of a table."""
+"""Number of rows of a table that are printed."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -34,18 +36,20 @@ class ItemTable:
     """How sure the place of each item is. Arrays are in the order of the items."""
 
     names: tuple[str, ...]
+    """Names of the items."""
     labels: IntArray
     """Cluster of each item in the estimate."""
     support: FloatArray
     """Mean probability of sharing a cluster with the other items of its cluster. For an item alone in its
     cluster: the probability that it is alone."""
     runner_up: IntArray
-    """Other cluster of largest such mean; -1 for a new cluster of its own."""
+    """The other cluster with the largest such mean; -1 for a new cluster of this item alone."""
     runner_up_probability: FloatArray
-    """That mean, or the probability of being alone."""
+    """Affinity to the runner-up: that mean, or the probability of being alone."""
     contribution: FloatArray
-    """Part in the expected loss; the parts add up to it."""
+    """Part of the item in the expected loss; the parts add up to it."""
     loss: Loss
+    """The loss of the contributions."""
 
     @property
     def order(self) -> IntArray:
@@ -53,7 +57,7 @@ class ItemTable:
         return np.argsort(self.support, kind="stable")
 
     def columns(self) -> dict[str, Any]:
-        """The table, uncertain items first."""
+        """The table as lists and arrays by name, uncertain items first."""
         order = self.order
         return {
             "item": [self.names[i] for i in order],
@@ -86,12 +90,14 @@ class ClusterTable:
     """How solid each cluster is. Arrays are in the order of the labels."""
 
     sizes: IntArray
+    """Number of items."""
     cohesion: FloatArray
-    """Mean probability that two of its items share a cluster (one item: that it is alone)."""
+    """Mean probability that two of its items share a cluster; for a single item, that it is alone."""
     separation: FloatArray
-    """One minus the mean probability that one of its items is with one of the nearest cluster."""
+    """One minus the mean probability that an item of it and one of the nearest cluster share a cluster.
+    NaN if there is no other cluster."""
     nearest: IntArray
-    """The other cluster of largest such mean; -1 if there is no other."""
+    """The other cluster with the largest such mean; -1 if there is no other."""
     stability: FloatArray
     """Mean over the draws of the best Jaccard index with a cluster of the draw."""
     recovered: FloatArray
@@ -103,7 +109,7 @@ class ClusterTable:
         return np.argsort(self.stability, kind="stable")
 
     def columns(self) -> dict[str, Any]:
-        """The table, unstable clusters first."""
+        """The table as arrays by name, unstable clusters first."""
         order = self.order
         return {
             "cluster": order,
@@ -131,8 +137,8 @@ class ClusterTable:
 
 
 def _first_rows(columns: dict[str, Any], place: str, no_place: str, more: str) -> str:
-    """The first rows of a table; in the column `place` -1 stands for `no_place`."""
-    # The column that names clusters has words as well.
+    """The first rows of a table; in the column `place`, -1 is printed as `no_place`."""
+    # As text: this column holds labels of clusters, and a word where there is no cluster.
     columns[place] = [no_place if k == ALONE else str(k) for k in columns[place]]
     rest = len(columns[place]) - _SHOWN
     lines = plain_table({name.replace("_", " "): c[:_SHOWN] for name, c in columns.items()})
@@ -169,8 +175,8 @@ def items(
 
     Notes
     -----
-    Time O(n_items n_draws K), less where clusters are many and small; the similarity matrix is not
-    formed.
+    Time O(n_items n_draws K), with K clusters in the estimate, and less where clusters are many and small;
+    the similarity matrix is not formed.
 
     Examples
     --------
@@ -211,6 +217,10 @@ def clusters(
     ClusterTable
         Printed with the unstable clusters first.
 
+    Notes
+    -----
+    Time O(n_items n_draws K), as for `items`.
+
     Examples
     --------
     >>> import epluribus as epl
@@ -220,19 +230,23 @@ def clusters(
     1           2       0.5       0.875        0       0.75        0.5
     0           2         1       0.875        1     0.9167       0.75
     """
-    labels, sample, binder = read_best(best, draws, "binder")  # any loss: its parts are not used
+    # Any loss would do: the parts of the items in it are not used.
+    labels, sample, binder = read_best(best, draws, "binder")
     found = support(labels, sample, binder, resolve_jobs(n_jobs))
     sizes = np.bincount(labels)
-    separation, nearest = np.array([np.nan]), np.array([ALONE])  # of a single cluster
+    # A single cluster has no neighbor to be separate from.
+    separation, nearest = np.array([np.nan]), np.array([ALONE])
     if len(sizes) > 1:
-        # Mean probability between the items of two clusters; the nearest is the first of a tie.
+        # Mean probability between the items of two clusters; among ties the nearest is the first.
         between = found.between.tocoo()
-        # Sums become means. The matrix is sparse: most clusters never meet.
+        # Sums over pairs of items become means. The matrix is sparse: most clusters never meet.
         between.data /= sizes[between.row] * sizes[between.col]
         between = between.tocsr()
-        between.setdiag(-1.0)  # a cluster is not its own neighbor
+        # A cluster is not its own neighbor: -1 is below every probability.
+        between.setdiag(-1.0)
         separation = 1.0 - between.max(axis=1).toarray().ravel()
         nearest = between.argmax(axis=1)
-    # The mean support of its items is the mean over its pairs: each item has as many partners.
+    # The mean support of a cluster's items is the mean over its pairs: every item has the same number of
+    # partners.
     cohesion = np.bincount(labels, weights=found.own) / sizes
     return ClusterTable(sizes, cohesion, separation, nearest, *recovery(labels, sample))

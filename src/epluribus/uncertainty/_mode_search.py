@@ -1,9 +1,12 @@
 """The search for several partitions that together are near every draw.
 
-As in k-means, draws are assigned to their nearest mode and each mode is replaced by the minimizer of
-the expected loss over its draws, until nothing changes. The starts are draws chosen far apart (k-means++),
-and the groups of a Ward linkage of the draws. Numbers of modes are tried on a part of the draws; the
-modes themselves are then found on all.
+As in k-means, draws are assigned to their nearest mode, and each mode is replaced by a minimizer of the
+expected loss over its draws, until nothing changes; neither step can raise
+
+    V = sum_t p_t min_m loss(a_m, z_t).
+
+The starts are draws chosen far apart (k-means++), and the central draws of the groups of a Ward linkage.
+Numbers of modes are tried on a part of the draws; the modes themselves are then found on all draws.
 
 Arthur, D., Vassilvitskii, S. (2007). k-means++: the advantages of careful seeding. Proceedings of the
 18th ACM-SIAM Symposium on Discrete Algorithms, 1027-1035.
@@ -30,29 +33,38 @@ from epluribus.search._greedy import descend
 SILHOUETTE = 0.25
 """Smallest mean silhouette: below it Kaufman & Rousseeuw see no structure."""
 DROP = 0.2
-"""Share of V(1) that each added mode must take off; noise around one mode of 10 items reaches 0.17."""
+"""Share of V(1) by which each added mode must lower V; noise around one mode of 10 items reaches 0.17."""
 WEIGHT = 0.05
 """Smallest weight of a mode: a handful of odd draws is not a mode."""
 
 _DRAWS = 400
-"""Draws on which numbers of modes are tried: silhouettes are then known to about 0.02."""
+"""Number of draws on which numbers of modes are tried: silhouettes are then known to about 0.02."""
 _STARTS = 2
-"""Starts of k-means++ for each number of modes, besides the one by linkage."""
+"""Starts by k-means++ for each number of modes, besides the one by linkage."""
 _LINKED = 200
-"""Draws that are linked: all their losses to each other are computed."""
+"""Number of draws in the linkage, for which all pairwise losses are computed."""
 _ROUNDS = 20
-"""Largest number of rounds of assignment and minimization; they end after a few."""
+"""Largest number of rounds of assignment and minimization; most searches end after a few."""
 _TOO_LATE = "'time_limit' was reached before the modes were found."
 
 
 class Assignment:
-    """Some modes, and the distinct draws assigned to the nearest of them, the first of a tie."""
+    """Some modes, and each distinct draw assigned to the nearest of them, to the first in a tie.
+
+    Parameters
+    ----------
+    draws : Draws
+    loss : Loss
+    labels : ndarray of shape (n_modes, n_items)
+        The modes.
+    """
 
     def __init__(self, draws: Draws, loss: Loss, labels: IntArray) -> None:
         self.labels = labels
         self.losses = np.stack([draw_losses(mode, draws, loss) for mode in labels])
         """(n_modes, n_distinct) loss between each mode and each distinct draw."""
         self.nearest: IntArray = self.losses.argmin(axis=0)
+        """(n_distinct,) number of the nearest mode."""
         self._least, self._shares = self.losses.min(axis=0), draws.shares
 
     @property
@@ -62,25 +74,26 @@ class Assignment:
 
     @property
     def weights(self) -> FloatArray:
-        """Probability of the draws nearest to each mode."""
+        """(n_modes,) probability of the draws nearest to each mode."""
         return self._sum(self._shares)
 
     @property
     def expected_losses(self) -> FloatArray:
-        """Mean loss between each mode and its own draws; 0 for a mode without any."""
+        """(n_modes,) mean loss between each mode and its own draws; 0 for a mode without any."""
         total, weights = self._sum(self._least * self._shares), self.weights
         return np.divide(total, weights, out=np.zeros_like(weights), where=weights > 0)
 
     @property
     def silhouette(self) -> float:
-        """Mean of (b - a) / max(a, b), a the loss to the nearest mode and b to the next."""
-        a, b = np.partition(self.losses, 1, axis=0)[:2]  # a <= b, so that b is the larger
+        """Mean of (b - a) / max(a, b), where a is the loss to the nearest mode and b to the next."""
+        # The two smallest losses of each draw: a <= b, so that max(a, b) is b.
+        a, b = np.partition(self.losses, 1, axis=0)[:2]
         each = np.divide(b - a, b, out=np.zeros_like(b), where=b > 0)
         return float(each @ self._shares)
 
     @property
     def groups(self) -> list[IntArray]:
-        """Distinct draws of each mode, those without weight left out."""
+        """For each mode, the numbers of its distinct draws; those without weight are left out."""
         counts = self._shares > 0
         return [np.flatnonzero((self.nearest == m) & counts) for m in range(len(self.labels))]
 
@@ -91,7 +104,7 @@ class Assignment:
 
 
 class ModeSearch:
-    """Modes of one sample.
+    """The search for the modes of one sample.
 
     Parameters
     ----------
@@ -99,8 +112,9 @@ class ModeSearch:
     loss : Loss
     rngs : list of Generator
         One for the part of the draws, one for the single partition, then one for each number of modes from
-        1 on, so that numbers do not depend on each other.
+        1 on, so that the result for one number does not depend on which others were tried.
     n_jobs : int
+        Threads.
     time_limit : float, optional
         Seconds after which TimeoutError is raised.
     """
@@ -111,7 +125,8 @@ class ModeSearch:
         self.draws, self.loss, self.n_jobs = draws, loss, n_jobs
         self.stopper = Stopper(time_limit)
         part_rng, *self.rngs = rngs
-        # Numbers of modes are tried on a part; a part without any weight would say nothing.
+        # Numbers of modes are tried on a random part of the draws, in their order; a part without any weight
+        # would say nothing, and all draws are taken instead.
         self.part = draws
         if draws.n_draws > _DRAWS:
             rows = np.sort(part_rng.choice(draws.n_draws, _DRAWS, replace=False))
@@ -123,10 +138,11 @@ class ModeSearch:
 
     def choose(self, highest: int) -> int:
         """The number of modes by the rule that the head of `_modes.py` explains."""
-        # V(1) on the part, for the drops: the single partition, moved downhill there.
+        # V(1) on the part, from which the drops are measured: the single partition, moved downhill there.
         alone = partial(self._alternate, self.part, self.single.labels[None], self.rngs[0])
         single = self._best_of([alone]).expected_loss
         admitted: set[int] = set()
+        # If V(1) is 0, every draw is the single partition, and there is nothing to try.
         for m in range(2, min(highest, self.part.n_distinct) + 1 if single != 0 else 2):
             found = self._fit(m)
             if len(found.labels) < m:  # a mode has lost all its draws to the others
@@ -134,19 +150,21 @@ class ModeSearch:
                 break
             self.silhouettes[m] = found.silhouette
             self.drops[m] = 1.0 - found.expected_loss / single
+            # V(M) <= (1 - 0.2 (M - 1)) V(1), as a drop.
             nearer = self.drops[m] >= DROP * (m - 1)
             if nearer and self.silhouettes[m] >= SILHOUETTE and found.weights.min() >= WEIGHT:
                 admitted.add(m)
             if m > 2 and not {m - 1, m} & admitted:  # two in a row have failed
                 break
+        # The largest silhouette; in a tie, the smaller number of modes.
         return max(admitted, key=lambda m: (self.silhouettes[m], -m), default=1)
 
     def solve(self, m: int) -> IntArray:
-        """`m` modes on all draws, or fewer if there are not as many distinct draws."""
+        """(n_modes, n_items) `m` modes on all draws, or fewer if there are fewer distinct draws."""
         m = min(m, self.part.n_distinct)
         if m == 1:
             return self.single.labels[None]
-        # From the modes of the part: a thorough search for each, on all draws nearest to it.
+        # The modes found on the part are the start: a thorough search for each, on all draws nearest to it.
         found = Assignment(self.draws, self.loss, self._fit(m).labels)
         modes = zip(found.labels, found.groups, strict=True)
         labels = np.stack([self._improve(mode, group) for mode, group in modes])
@@ -159,6 +177,7 @@ class ModeSearch:
         if len(group) == 0:
             return mode
         draws = self.draws[np.flatnonzero(np.isin(self.draws.index, group))]
+        # The part may have found a better mode than a fresh search does: keep the better of the two.
         found = self._minimize(draws, self.rngs[-1])
         before = float(loss_values(mode, draws.item_major, self.loss) @ draws.shares)
         return found.labels if found.expected_loss <= before else mode
@@ -166,7 +185,8 @@ class ModeSearch:
     def _minimize(self, draws: Draws, rng: Generator) -> Estimate:
         """The best partition for all or some draws."""
         left = self.stopper.left
-        limit = None if left is None else max(1e-3, left)  # no limit is 0
+        # A limit must be positive, even if no time is left: the search then ends at once, unconverged.
+        limit = None if left is None else max(1e-3, left)
         found = minimize(draws, self.loss, rng=rng, n_jobs=self.n_jobs, time_limit=limit)
         if found.interrupted:
             raise KeyboardInterrupt
@@ -176,20 +196,25 @@ class ModeSearch:
 
     def _fit(self, m: int) -> Assignment:
         """`m` modes on the part, from several starts."""
+        # One generator per start, so that threads may run them in any order.
         *rngs, last = self.rngs[m].spawn(_STARTS + 1)
         tasks = [partial(self._from_far_apart, m, rng) for rng in rngs]
         tasks.append(partial(self._alternate, self.part, self._central_draws(m), last))
         return self._best_of(tasks)
 
     def _best_of(self, tasks: list[partial[Assignment]]) -> Assignment:
-        """The result of smallest V; an error if time is up, since the tasks look at the stopper."""
+        """The result with the smallest V; an error if time is up, since the tasks then end half done."""
         found = run_all(tasks, self.n_jobs, self.stopper)
         if self.stopper.stopped:
             raise TimeoutError(_TOO_LATE)
-        return min(found, key=lambda one: one.expected_loss)
+        return min(found, key=lambda result: result.expected_loss)
 
     def _from_far_apart(self, m: int, rng: Generator) -> Assignment:
-        """From draws chosen in turn, each with probability in proportion to its loss (k-means++)."""
+        """Modes from draws chosen in turn, with probability proportional to their loss (k-means++).
+
+        The loss is that to the nearest draw chosen before. It is not squared, as distances are in k-means,
+        because V is a sum of losses.
+        """
         draws, chance = self.part, self.part.shares
         chosen: list[IntArray] = []
         nearest = np.full(draws.n_distinct, np.inf)
@@ -198,18 +223,18 @@ class ModeSearch:
                 break
             at = int(rng.choice(draws.n_distinct, p=chance / chance.sum()))
             chosen.append(draws.distinct[at].astype(np.int64))
-            # A user's loss may be negative, or rounding may make it so; a probability may not.
+            # A user's own loss, or rounding, may give negative values; a probability must not be negative.
             values = np.maximum(0.0, loss_values(chosen[-1], draws.item_major, self.loss))
             nearest = np.minimum(nearest, values)
-            chance = draws.weights * nearest  # 0 for a draw that is chosen already
+            chance = draws.weights * nearest  # 0 for a draw that was chosen before
         return self._alternate(draws, np.stack(chosen), rng)
 
     def _central_draws(self, m: int) -> IntArray:
-        """The central draws of `m` groups of the linkage."""
+        """(m, n_items) the central draw of each of `m` groups of the linkage."""
         from scipy.cluster.hierarchy import fcluster
 
         tree, distance, columns = self._linkage
-        # In each group the draw with the smallest sum of losses to the others.
+        # In each group the medoid: the draw with the smallest sum of losses to the others.
         groups = fcluster(tree, m, criterion="maxclust")
         centers = []
         for group in np.unique(groups):
@@ -219,7 +244,7 @@ class ModeSearch:
 
     @cached_property
     def _linkage(self) -> tuple[Any, FloatArray, IntArray]:
-        """Ward linkage of draws spread over the part, their losses to each other, and which they are."""
+        """Ward linkage of draws spread evenly over the part, their pairwise losses, and their numbers."""
         from scipy.cluster.hierarchy import linkage
         from scipy.spatial.distance import squareform
 
@@ -228,15 +253,15 @@ class ModeSearch:
         table = np.ascontiguousarray(self.part.item_major[:, columns])
         rows = (column.astype(np.int64) for column in table.T)
         distance = np.stack([loss_values(row, table, self.loss) for row in rows])
-        # A loss with a cost other than 1 is not symmetric, a linkage is.
+        # A loss with a cost other than 1 is not symmetric, but a linkage needs symmetric distances.
         distance = np.maximum(0.0, distance + distance.T) / 2.0
         np.fill_diagonal(distance, 0.0)
         return linkage(squareform(distance, checks=False), "ward"), distance, columns
 
     def _alternate(self, draws: Draws, labels: IntArray, rng: Generator) -> Assignment:
-        """Assign draws, move each mode downhill on its own draws, until assignments stay.
+        """Assign draws and move each mode downhill on its own draws, until the assignments stay the same.
 
-        Of no use if stopped.
+        The result is of no use if the stopper ended it.
         """
         settings = Settings(stopper=self.stopper)
         found = Assignment(draws, self.loss, labels)
@@ -244,13 +269,16 @@ class ModeSearch:
             if self.stopper.stopped:
                 break
             modes = zip(found.labels, found.groups, strict=True)
+            # A mode that has lost all its draws is dropped: the result may have fewer modes.
             before = [(mode, group) for mode, group in modes if len(group)]
-            # By Algorithm 1 from where it is: a full search in each round would take too long.
+            # By Algorithm 1 (greedy descent) from where the mode is: a full search in each round would take
+            # too long.
             downhill = [
                 descend(Engine.of(draws, self.loss, group), mode, rng, settings).labels
                 for mode, group in before
             ]
             found = Assignment(draws, self.loss, np.stack(downhill))
+            # The same draws in every group as before: the next round would change nothing.
             if all(np.array_equal(a, b) for (_, a), b in zip(before, found.groups, strict=True)):
                 break
         return found

@@ -4,15 +4,15 @@ The posterior is summarized by M partitions a_1..a_M such that a draw is near on
 
     V(M) = min over a_1..a_M of sum_t p_t min_m loss(a_m, z_t),
 
-and the weight of a mode is the probability of the draws nearest to it: the best approximation of
-the posterior by M points in Wasserstein distance (WASABI, Balocchi & Wade 2025). How they are found
-is in `_mode_search.py`.
+and the weight of a mode is the probability of the draws nearest to it. This is the best approximation of
+the posterior by M points in Wasserstein distance (WASABI, Balocchi & Wade 2025). `_mode_search.py` finds
+them.
 
-How many? With a the loss of a draw to its mode and b to the next, its silhouette is
-(b - a) / max(a, b). M modes are admitted if each beyond the first brings draws nearer by 20 %,
+How many? If a is the loss between a draw and its mode and b that to the next mode, the silhouette of the
+draw is (b - a) / max(a, b). M modes are admitted if each beyond the first brings draws nearer by 20 %,
 V(M) <= (1 - 0.2 (M - 1)) V(1), if each has a weight of at least 0.05, and if the mean silhouette is
-at least 0.25, the value below which Kaufman & Rousseeuw (1990) see no structure. The number is the
-admitted M of largest mean silhouette, else 1.
+at least 0.25, the value below which Kaufman & Rousseeuw (1990) see no structure. The number chosen is the
+admitted M with the largest mean silhouette, or 1 if none is admitted.
 
 Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis.
 doi:10.48550/arXiv.2506.16295
@@ -38,7 +38,7 @@ from epluribus.losses.values import loss_values
 from epluribus.uncertainty._mode_search import DROP, SILHOUETTE, WEIGHT, Assignment, ModeSearch
 
 _TINY = 0.01
-"""A group of smaller weight is not a mode, even where a number of modes was asked for."""
+"""A group of smaller weight is not called a mode, even if this number of modes was asked for."""
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -49,13 +49,13 @@ class Modes:
     labels: IntArray
     """(n_modes, n_items) canonical labels."""
     weights: FloatArray
-    """Posterior probability of the draws nearest to each mode."""
+    """(n_modes,) posterior probability of the draws nearest to each mode."""
     expected_losses: FloatArray
-    """Mean loss between each mode and its own draws."""
+    """(n_modes,) mean loss between each mode and its own draws."""
     assignments: IntArray
-    """(n_draws,) the mode nearest to each draw."""
+    """(n_draws,) number of the mode nearest to each draw."""
     distances: FloatArray
-    """(n_modes, n_modes) loss between modes."""
+    """(n_modes, n_modes) loss between modes; symmetric only if the loss is."""
     expected_loss: float
     """Mean loss between a draw and its mode, V(M)."""
     single_loss: float
@@ -65,10 +65,11 @@ class Modes:
     drops: dict[int, float]
     """1 - V(M) / V(1) for each number of modes tried, on the same draws."""
     chosen: bool
-    """Whether the number of modes was chosen by the rule."""
+    """Whether the number of modes was chosen by the rule, not asked for."""
     n_distinct: int
     """Number of distinct partitions among the draws."""
     loss: Loss
+    """The loss, as a distance between draws and modes."""
 
     @property
     def n_modes(self) -> int:
@@ -79,22 +80,23 @@ class Modes:
     def sentence(self) -> str:
         """Whether one estimate is a fair summary, and why."""
         if self.n_modes == 1:
-            return self._fair()
+            return self._why_one()
         share = sentence_list([percent(weight) for weight in self.weights])
-        apart = self.distances[np.triu_indices(self.n_modes, 1)]  # each two modes once
+        # Each pair of modes once.
+        apart = self.distances[np.triu_indices(self.n_modes, 1)]
         far = f"{apart.min():.3g}" + (f" to {apart.max():.3g}" if len(apart) > 1 else "")
         verdict = "One estimate is not a fair summary:" if self.chosen else "As asked for,"
         return (
             f"{verdict} the draws fall into {self.n_modes} groups ({share}) whose modes are "
             f"{self.loss.with_unit(far)} apart ({self.loss.name}), while a draw is "
             f"{self.expected_loss:.3g} from its own mode on average; with a single partition that "
-            f"would be {self.single_loss:.3g}.{self._tiny()}"
+            f"would be {self.single_loss:.3g}.{self._too_small()}"
         )
 
-    def _tiny(self) -> str:
-        """Which of the groups that were asked for are too small to be modes."""
+    def _too_small(self) -> str:
+        """A sentence on the groups that are too small to be modes, if a number was asked for; or nothing."""
         counts = np.bincount(self.assignments, minlength=self.n_modes)
-        # One draw of large weight may well be a mode.
+        # Groups of tiny weight, and single draws: but a single draw of large weight may well be a mode.
         tiny = (self.weights < _TINY) | ((counts == 1) & (self.weights < WEIGHT))
         if self.chosen or not tiny.any():
             return ""
@@ -103,18 +105,19 @@ class Modes:
             what = "a single draw" if counts[m] == 1 else f"{percent(self.weights[m])} of the draws"
             which = _ORDINALS[m] if m < len(_ORDINALS) else f"{m + 1}th"
             names.append(f"the {which} group is {what}")
-        left = int((~tiny).sum())  # at least one: the weights sum to 1
+        # At least one is left: the weights sum to 1.
+        left = int((~tiny).sum())
         has = "one mode" if left == 1 else f"no more than {left} modes"
         return f" But {sentence_list(names)}: the sample has {has}."
 
-    def _fair(self) -> str:
+    def _why_one(self) -> str:
         """Why one partition is reported."""
         if self.n_distinct == 1:
             return "All draws are equal: one partition says it all."
         if not self.silhouettes:
             asked = "No more than one partition was" if self.chosen else "One partition was"
             return f"{asked} asked for; whether it is a fair summary was not tested."
-        # Of the numbers that failed, the one that came nearest.
+        # Of the numbers tried, the one that brought draws nearest: none passed all conditions of the rule.
         m = max(self.silhouettes, key=lambda number: self.drops[number])
         return (
             f"One estimate is a fair summary: with {m} partitions instead of one a draw would be "
@@ -177,17 +180,17 @@ def modes(
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
     loss : str or Loss, default "vi"
-        See `epluribus.losses.available`.
+        The distance; see `epluribus.losses.available`.
     n_modes : int or "auto", default "auto"
         Number of modes; "auto" chooses it by the rule in the notes.
     max_modes : int, default 5
-        Largest number tried.
+        Largest number tried by "auto".
     rng : int, Generator or SeedSequence, optional
         Source of randomness: the same gives the same answer.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     time_limit : float, optional
-        Seconds after which `TimeoutError` is raised: what was found by then would depend on the machine.
+        Seconds after which `TimeoutError` is raised: a result found by then would depend on the machine.
 
     Returns
     -------
@@ -199,9 +202,9 @@ def modes(
     -----
     Several modes are reported if each beyond the first brings draws 20 % nearer on average (of their
     mean loss to a single partition), if none has less than 5 % of the draws, and if their groups are
-    distinct: a mean silhouette of at least 0.25. Of several such numbers the one of largest
+    distinct: a mean silhouette of at least 0.25. Of several such numbers the one with the largest
     silhouette is taken. Numbers are tried in turn until two in a row fail, on at most 400 draws; the
-    modes are then found on all.
+    modes are then found on all draws.
 
     Examples
     --------
@@ -216,18 +219,21 @@ def modes(
     """
     sample, chosen = as_draws(draws), losses.get(loss)
     highest = check_count(max_modes, "max_modes")
-    automatic = isinstance(n_modes, str)  # "auto"; any other word is refused
+    # The only string allowed is "auto".
+    automatic = isinstance(n_modes, str)
     if automatic and n_modes != "auto":
         raise ValueError(f"'n_modes' must be an integer or 'auto'; got {n_modes!r}.")
-    fixed = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or say 'auto'.")
-    # Children for the part of the draws, for the single partition, and for each number of modes.
+    fixed = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or give 'auto'.")
+    # Generators for the part of the draws, for the single partition, and for each number of modes.
     rngs = make_rng(rng).spawn(2 + max(highest, fixed))
     search = ModeSearch(sample, chosen, rngs, resolve_jobs(n_jobs), time_limit)
     labels = search.solve(search.choose(highest) if automatic else fixed)
-    # The heaviest first; ties among draws are then settled in that order.
+    # The heaviest mode first. Draws are then assigned again, because one that is as near to two modes goes
+    # to the first of them.
     order = np.argsort(-Assignment(sample, chosen, labels).weights, kind="stable")
     labels = labels[order]
     found = Assignment(sample, chosen, labels)
+    # Item-major, as draws are stored, to compare each mode with all modes.
     columns = np.ascontiguousarray(labels.T.astype(np.uint32))
     return Modes(
         labels=labels,

@@ -2,18 +2,19 @@
 
     P_ij = sum_t w_t [z_ti = z_tj] / sum_t w_t
 
-The matrix is computed in blocks of rows, one block per thread; with draws of equal weight it is a count
-divided by a count, free of rounding.
+The matrix is computed in blocks of rows, one block at a time per thread; if all draws have the same weight,
+each entry is a count divided by a count, and exact up to that division.
 
-The affinity of item i to a cluster C of the estimate is the mean of P_ij over the other items j of C. For
-it the matrix is not formed: for each draw, the sum of [z_ti = z_tj] over the items j of C is a cell of the
-contingency table of the estimate and the draw.
+The affinity of item i to a cluster C of the estimate is the mean of P_ij over the other items j of C. It
+is computed without the matrix: for each draw, the sum of [z_ti = z_tj] over the items j of C is a cell of
+the contingency table of the estimate and the draw.
 
-The part of an item in the expected loss: the sums of a linear loss over cells and clusters are sums
-over items, since sum f(n) over cells = sum f(n)/n over items. For Binder's loss that is half the
-expected number of other items on which the estimate and a draw disagree; for VI the expected
-log2 (n_g n_h / n_gh^2) / N. The loss of a draw under any other loss is shared among the items in
-proportion to f1(n_g)/n_g + f1(n_h)/n_h - 2 f1(n_gh)/n_gh. Parts add up to the expected loss.
+The part of an item in the expected loss: the sums of a linear loss over cells and clusters are sums over
+items, since the sum of f(n) over cells is the sum of f(n)/n over items, n being the size of the item's cell.
+For Binder's loss an item's part is half the expected number of other items about which the estimate and a
+draw disagree; for VI it is the expected value of log2(n_g n_h / n_gh^2) / N. The loss of a draw under any
+other loss is shared among the items in proportion to f1(n_g)/n_g + f1(n_h)/n_h - 2 f1(n_gh)/n_gh. The parts
+add up to the expected loss.
 
 Binder, D. A. (1978). Bayesian cluster analysis. Biometrika 65, 31-38. doi:10.1093/biomet/65.1.31
 """
@@ -40,12 +41,12 @@ from epluribus.losses.base import Loss
 from epluribus.losses.pairs import square
 
 ALONE = -1
-"""The place that is not a cluster of the estimate: a new cluster of one item."""
+"""Stands for the place of an item that is not a cluster of the estimate: a new cluster of one item."""
 
 _CELLS = 1 << 20
-"""Affinities (items times clusters) that a task holds: 8 MB."""
+"""Affinities (items times clusters) that a task holds in memory: 8 MB."""
 _THRESHOLD = 0.05
-"""What a sparse matrix leaves out by default: pairs that hardly ever share a cluster."""
+"""Entries up to this are left out of a sparse matrix by default: pairs that hardly ever share a cluster."""
 
 
 # --- the matrix ---
@@ -86,11 +87,11 @@ def psm(
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample; its weights are respected.
     sparse : bool, default False
-        Keep only the larger entries, in a SciPy sparse array: for many items.
+        Whether to keep only the larger entries, in a SciPy sparse array: for many items.
     threshold : float, optional
         For ``sparse=True``: entries not above it are left out; 0.05 by default.
     per_chain : bool, default False
-        One matrix for each chain.
+        Whether to return one matrix for each chain.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
 
@@ -102,8 +103,8 @@ def psm(
 
     Notes
     -----
-    Time O(n_items^2 n_draws), some 0.02 ns for each pair and draw. Memory 8 bytes for each entry of
-    the dense matrix, 12 for each one kept in a sparse matrix; a sparse matrix is never dense on the way.
+    Time O(n_items^2 n_draws), about 0.02 ns for each pair and draw. Memory: 8 bytes for each entry of the
+    dense matrix, 12 for each entry kept in a sparse one, which is never dense on the way.
 
     Examples
     --------
@@ -136,6 +137,7 @@ def psm(
 
 
 def _dense(draws: Draws, n_jobs: int) -> FloatArray:
+    """(n_items, n_items) the whole matrix."""
     n, rows = draws.n_items, Similarity(draws)
     try:
         out = np.empty((n, n))
@@ -145,16 +147,19 @@ def _dense(draws: Draws, n_jobs: int) -> FloatArray:
         ) from None
 
     def fill(begin: int, end: int) -> None:
-        block = rows(begin, end, end)  # the lower triangle, mirrored
+        # The lower triangle is computed and mirrored. Blocks do not overlap: threads need no lock.
+        block = rows(begin, end, end)
         out[begin:end, :end] = block
         out[:begin, begin:end] = block[:, :begin].T
 
     map_blocks(n, fill, n_jobs)
-    np.fill_diagonal(out, 1.0)  # sums of weights may be rounded
+    # An item is always with itself; sums of weights may have been rounded.
+    np.fill_diagonal(out, 1.0)
     return out
 
 
 def _sparse(draws: Draws, threshold: float, n_jobs: int) -> Any:
+    """The entries above the threshold as a CSR array, made block by block."""
     from scipy.sparse import csr_array
 
     n, rows = draws.n_items, Similarity(draws)
@@ -162,17 +167,21 @@ def _sparse(draws: Draws, threshold: float, n_jobs: int) -> Any:
     def keep(begin: int, end: int) -> tuple[Any, Any, Any]:
         block = rows(begin, end, n)
         block[np.arange(end - begin), np.arange(begin, end)] = 1.0
+        # Room for every entry of the block, of which only those kept are copied and returned.
         counts = np.empty(end - begin, dtype=np.int64)
         columns, values = np.empty(block.size, dtype=np.int32), np.empty(block.size)
         size = keep_above(block, threshold, counts, columns, values)
         return counts, columns[:size].copy(), values[:size].copy()
 
     blocks = list(zip(*map_blocks(n, keep, n_jobs), strict=True))
-    data = np.concatenate(blocks.pop())  # each part is freed before the next copy is made
+    # Values, columns and counts in turn: each list is freed before the next is copied, since together
+    # they may fill the memory.
+    data = np.concatenate(blocks.pop())
     columns = np.concatenate(blocks.pop())
     starts = np.concatenate([[0], np.cumsum(np.concatenate(blocks.pop()))])
     if starts[-1] < 2**31:
-        starts = starts.astype(np.int32)  # one type for both index arrays, or SciPy converts them
+        # SciPy wants one type for both index arrays, and would otherwise copy the larger one.
+        starts = starts.astype(np.int32)
     return csr_array((data, columns, starts), shape=(n, n))
 
 
@@ -180,7 +189,7 @@ def _sparse(draws: Draws, threshold: float, n_jobs: int) -> Any:
 
 
 class Support(NamedTuple):
-    """The affinities of items that are reported, and sums over clusters."""
+    """What is reported of the affinities of items, (n_items,) each, and sums over clusters."""
 
     own: FloatArray
     """Affinity to the item's own cluster; for an item alone in it, the probability of being alone."""
@@ -195,8 +204,20 @@ class Support(NamedTuple):
 
 
 def support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> Support:
-    """Support of every item, in blocks of items; the result does not depend on the threads."""
+    """Support of every item, in blocks of items; the result does not depend on the threads.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_items,)
+        Canonical labels of the estimate, with K clusters.
+    draws : Draws
+    loss : Loss
+        The loss whose expected value is divided among the items.
+    n_jobs : int
+        Threads.
+    """
     sizes = np.bincount(labels)
+    # Items per task: few where there are many clusters, but enough for a pass over the draws to pay.
     step = max(256, min(8192, _CELLS // len(sizes)))
     shares, constant = _shares(labels, draws, loss)
     stopper = Stopper()
@@ -206,6 +227,7 @@ def support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> Support:
         partial(_block, fill, labels, sizes, begin, min(begin + step, draws.n_items))
         for begin in range(0, draws.n_items, step)
     ]
+    # Blocks are laid end to end; sums between clusters run over all items, so that blocks are added up.
     *columns, between = zip(*run_all(tasks, n_jobs, stopper), strict=True)
     own, runner_up, second, part = (np.concatenate(column) for column in columns)
     return Support(own, runner_up, second, part + constant, sum(between[1:], start=between[0]))
@@ -214,13 +236,14 @@ def support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> Support:
 def _by_tables(
     draws: Draws, labels: IntArray, sizes: IntArray, shares: Shares, stopper: Stopper
 ) -> Callable[..., None]:
-    """Sums from the contingency table of each draw in turn."""
+    """A function that fills the sums of a block of items from the contingency table of each draw in turn."""
     rows, mass = np.ascontiguousarray(draws.distinct), draws.shares
     k, groups = len(sizes), int(rows.max()) + 1
 
     def fill(begin: int, end: int, *out: FloatArray) -> None:
         work = np.empty((groups, k), np.int64), np.empty(groups, np.int64)
-        # Each draw takes a pass over all items, and one over clusters for each item of the block.
+        # Steps of a draw: a pass over all items, and one over the clusters for each item of the block. The
+        # work is cut into parts so that Ctrl-C is heard in between.
         for some in parts(len(rows), len(labels) + (end - begin + groups) * k):
             if stopper.stopped:
                 break
@@ -233,8 +256,9 @@ def _by_tables(
 def _by_members(
     draws: Draws, labels: IntArray, sizes: IntArray, shares: Shares, stopper: Stopper
 ) -> Callable[..., None]:
-    """Sums by walking through the members of the draws' clusters, where these are many and small."""
-    # With the weights as given: where they are integers sums are exact, and ties are ties.
+    """The same by walking through the members of the draws' clusters, where these are many and small."""
+    # With the weights as given, divided once at the end: integer weights have exact sums, so that ties
+    # between places stay ties.
     sets = collect_sets(draws.item_major, draws.weights, distinct=True, smallest=1)
     scale = collect_sets(draws.item_major, shares.scale, distinct=True, smallest=1).weight
     scaled = shares._replace(scale=scale)
@@ -255,22 +279,27 @@ def _block(
     from scipy.sparse import csr_array
 
     n, k = end - begin, len(sizes)
-    # Expected number of items of each cluster that an item is with; probability of being alone; its part.
+    # The expected number of items of each cluster that an item is with, itself included; the probability
+    # that it is alone; its part in the expected loss.
     together, alone, part = np.zeros((n, k)), np.zeros(n), np.zeros(n)
     fill(begin, end, together, alone, part)
     mine, here = np.arange(n), labels[begin:end]
-    together[mine, here] -= 1.0  # an item is always with itself
+    # From here on without the item itself, with which it always is.
+    together[mine, here] -= 1.0
+    # Rows of items are added up by cluster: a (K, n) matrix of memberships times (n, K).
     between = csr_array((np.ones(n), (here, mine)), shape=(k, n)) @ csr_array(together)
     others = np.repeat(sizes[None], n, axis=0)
     others[mine, here] -= 1
     single = others[mine, here] == 0
-    # With nobody to be with, any number but 0 will do: it is not used.
+    # An item alone in its cluster has no partners there: the division must not fail, but its result is not
+    # used.
     affinity = np.clip(together / np.maximum(others, 1), 0.0, 1.0)
     own = np.where(single, alone, affinity[mine, here])
-    affinity[mine, here] = -1.0  # the runner-up is another place
+    # Below every probability: the runner-up is another place than the item's own cluster.
+    affinity[mine, here] = -1.0
     best = affinity.argmax(axis=1)
     second = affinity[mine, best]
-    # A new cluster is another place as well, unless the item is alone already.
+    # A new cluster is a candidate as well, unless the item is alone already.
     leaves = ~single & (alone > second)
     runner_up = np.where(leaves | (single & (k == 1)), ALONE, best)
     return Support(own, runner_up, np.where(leaves, alone, np.maximum(second, 0.0)), part, between)
@@ -279,6 +308,7 @@ def _block(
 def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
     """How an item's part is computed, and what is added to the part of every item."""
     n, mass = draws.n_items, draws.shares
+    # f(n)/n for n = 0..N: from sums over cells to sums over items. Counts of 0 belong to no item.
     per_item = np.maximum(np.arange(n + 1), 1)
     f1, f2, f3 = (table / per_item for table in loss.tables(n))
     if loss.linear:
@@ -286,15 +316,17 @@ def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
         scaled = Shares(form.joint * f1, form.size * f2, form.group * f3, mass)
         return scaled, form.constant / n
     function = loss.f1
-    # Where parts could be negative, the loss is shared by pairs in disagreement instead.
+    # An item's share is never negative if f1(n)/n does not decrease; if it does, the loss is shared in
+    # proportion to the pairs in disagreement instead, f1(n) = n^2.
     if np.any(np.diff(f1[1:]) < 0):
         function, f1 = square, per_item * 1.0
     whole = Loss(_disagreement, function, function, function, linear=True, zero_if_equal=True)
+    # The scale of draw t makes the shares of its items add up to its weighted loss.
     disagreement = draw_losses(labels, draws, whole)
     values = draw_losses(labels, draws, loss) * mass
     differ = disagreement > 0
     scale = np.divide(values, disagreement, out=np.zeros_like(values), where=differ)
-    # What equal partitions cost, if a user's loss is not 0 for them, is shared equally.
+    # A user's own loss may not be 0 for equal partitions: what they cost is shared equally.
     return Shares(-2.0 * f1, f1, f1, scale), float(values[~differ].sum()) / n
 
 
@@ -303,9 +335,13 @@ def _disagreement(joint: float, size: float, group: float, n_items: float) -> fl
 
 
 def recovery(labels: IntArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
-    """Mean best Jaccard index of each cluster with one of a draw, and probability that a draw has it."""
+    """For each cluster the mean best Jaccard index in a draw, and the probability that a draw has it.
+
+    Time O(n_draws n_items); both arrays have shape (K,).
+    """
     rows, mass = np.ascontiguousarray(draws.distinct), draws.shares
     k, groups = int(labels.max()) + 1, int(rows.max()) + 1
+    # The items of cluster g are member[first[g]:first[g + 1]].
     member, first = np.argsort(labels, kind="stable"), np.append(0, np.cumsum(np.bincount(labels)))
     count, sizes = np.zeros(groups, np.int64), np.empty(groups, np.int64)
     jaccard, found = np.zeros(k), np.zeros(k)

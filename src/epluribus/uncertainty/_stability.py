@@ -1,8 +1,11 @@
-"""How the answer moves when what it rests on is changed.
+"""How the estimate changes when the choices behind it are changed.
 
 Each row of the table is another search: under another loss, with another cost of separating, on one
 half of the draws, or from another seed. The distance to the reference is the variation of information
-in bits, 0 for the same partition.
+
+    VI(a, b) = H(a | b) + H(b | a)
+
+in bits, which is 0 for the same partition and at most log2 N.
 
 Meila, M. (2007). Comparing clusterings: an information based distance. Journal of Multivariate
 Analysis 98, 873-895. doi:10.1016/j.jmva.2006.11.013
@@ -33,19 +36,22 @@ class Stability:
     """Estimates under changed settings; the first row is the reference."""
 
     settings: tuple[str, ...]
+    """What was changed in each row, in words."""
     labels: IntArray
     """(n_settings, n_items) canonical labels."""
     n_clusters: IntArray
+    """Number of clusters of each estimate."""
     expected_losses: FloatArray
-    """Under the reference loss, on all draws."""
+    """Under the reference loss, on all draws: comparable between rows."""
     distances: FloatArray
     """Variation of information to the reference, in bits."""
     agreement: FloatArray
-    """Share of the pairs of items on which it and the reference agree (Rand index)."""
+    """Share of the pairs of items on which the row and the reference agree (Rand index)."""
     loss: Loss
+    """The reference loss."""
 
     def columns(self) -> dict[str, Any]:
-        """The table."""
+        """The table as lists and arrays by name."""
         return {
             "setting": list(self.settings),
             "clusters": self.n_clusters,
@@ -70,7 +76,7 @@ class Stability:
     def __str__(self) -> str:
         columns = self.columns()
         columns["expected_loss"] = [f"{value:.6g}" for value in self.expected_losses]
-        # As many digits in each row, so that equal rows look equal.
+        # The same number of digits in each row, so that equal rows look equal.
         columns["distance"] = [f"{value:.4f}" for value in self.distances]
         columns["agreement"] = [f"{value:.4f}" for value in self.agreement]
         table = plain_table({name.replace("_", " "): column for name, column in columns.items()})
@@ -91,7 +97,7 @@ def stability(
     rng: RngLike = None,
     n_jobs: int | None = None,
 ) -> Stability:
-    """How the estimate moves with the loss, its cost, halves of the sample, and the seed.
+    """How the estimate changes with the loss, its cost, halves of the sample, and the seed.
 
     In a paper: *estimates from the two halves of the sample differ from that of all draws by 0.02
     and 0.03 bits; under Binder's loss three more small clusters appear*.
@@ -101,16 +107,16 @@ def stability(
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
     loss : str or Loss, default "vi"
-        The reference.
+        The reference loss.
     other_losses : sequence of str or Loss, default ("vi", "binder", "omari")
         Losses to try; the reference itself is left out.
     costs : sequence of float, default (0.5, 0.8, 1.2, 1.5)
         Costs of separating to try, if the reference is a built-in loss with a cost ("vi", "binder"); its
         own cost is left out.
     halves : bool, default True
-        Try the first and the second half of each chain.
+        Whether to try the first and the second half of each chain.
     n_seeds : int, default 2
-        Searches from other seeds.
+        Number of searches from other seeds.
     rng : int, Generator or SeedSequence, optional
         Source of randomness: the same gives the same answer.
     n_jobs : int, optional
@@ -119,6 +125,11 @@ def stability(
     Returns
     -------
     Stability
+        One row per search, the reference first.
+
+    Notes
+    -----
+    Every row costs one search, `minimize`: 11 of them by default.
 
     Examples
     --------
@@ -136,31 +147,33 @@ def stability(
     expected loss: vi on all draws; distance: vi to the first row, in bits
     """
     sample, chosen = as_draws(draws), losses.get(loss)
-    others = [losses.get(one) for one in other_losses]
+    others = [losses.get(other) for other in other_losses]
     n_seeds = check_count(n_seeds, "n_seeds", low=0)
-    # Made anew by its maker: the reference with other costs.
+    # The reference loss with other costs; a user's own loss has no cost that could be changed here.
     if chosen.family is not None and "cost" in chosen.parameters:
         others += [BUILT_IN[chosen.family](cost) for cost in costs]
-    # One seed for all but the last rows, so that each row shows what its own change does.
-    seed, *seeds = (int(one) for one in make_rng(rng).integers(2**63, size=1 + n_seeds))
+    # The same seed for all rows but the last ones, so that each row shows the effect of one change only.
+    seed, *seeds = (int(number) for number in make_rng(rng).integers(2**63, size=1 + n_seeds))
 
-    def search(part: Draws, one: Loss, seed: int = seed) -> Estimate:
-        return minimize(part, one, rng=seed, n_jobs=n_jobs)
+    def search(part: Draws, target: Loss, seed: int = seed) -> Estimate:
+        return minimize(part, target, rng=seed, n_jobs=n_jobs)
 
     found = {"all draws": search(sample, chosen)}
-    for one in others:
-        if one.name != chosen.name:  # or it would be the first row again
-            found[one.name] = search(sample, one)
+    for other in others:
+        if other.name != chosen.name:  # or it would be the first row again
+            found[other.name] = search(sample, other)
     if halves:
         for name, part in _halves(sample).items():
             found[name] = search(part, chosen)
-    for number, other in enumerate(seeds, start=1):
-        found[f"seed {number}"] = search(sample, chosen, other)
+    for number, new_seed in enumerate(seeds, start=1):
+        found[f"seed {number}"] = search(sample, chosen, new_seed)
     return _table(sample, chosen, found)
 
 
 def _halves(draws: Draws) -> dict[str, Draws]:
     """First and second half of each chain; a half without any weight is left out."""
+    # Chain by chain: a half of the whole sample would confuse drift within chains with differences
+    # between them.
     first = np.zeros(draws.n_draws, dtype=np.bool_)
     for number in range(draws.n_chains):
         mine = np.flatnonzero(draws.chains == number)
@@ -172,7 +185,8 @@ def _halves(draws: Draws) -> dict[str, Draws]:
 def _table(draws: Draws, loss: Loss, found: dict[str, Estimate]) -> Stability:
     """The estimates side by side, each against the first and on all draws."""
     labels = np.stack([estimate.labels for estimate in found.values()])
-    columns = np.ascontiguousarray(labels.T.astype(np.uint32))  # item-major, as draws are
+    # Item-major, as draws are stored, for the functions that compare one partition with many.
+    columns = np.ascontiguousarray(labels.T.astype(np.uint32))
     pairs = max(1, draws.n_items * (draws.n_items - 1) // 2)
     return Stability(
         settings=tuple(found),
@@ -180,7 +194,7 @@ def _table(draws: Draws, loss: Loss, found: dict[str, Estimate]) -> Stability:
         n_clusters=labels.max(axis=1) + 1,
         expected_losses=np.array([draws.mean(draw_losses(row, draws, loss)) for row in labels]),
         distances=loss_values(labels[0], columns, losses.get("vi")),
-        # Binder's loss is the number of pairs on which two partitions disagree.
+        # Binder's loss is the number of pairs of items on which two partitions disagree.
         agreement=1.0 - loss_values(labels[0], columns, losses.get("binder")) / pairs,
         loss=loss,
     )
