@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import implement_execution, size_change
-from epluribus._kernels.sets import Members as Members  # to be found here, with its functions
+from epluribus._kernels.sets import Members as Members  # importing it here registers its functions
 from epluribus._kernels.sets import close_cluster, join_rings, put_item, take_item
 from epluribus._typing import IntArray
 
