@@ -2,6 +2,6 @@
 
 Kernels are plain loops over arrays. They check nothing and allocate nothing: the caller has checked the
 arguments and provides the arrays that are filled (marked OUT) and the scratch arrays (marked WORK).
-Letters are those of the paper: i an item, t a draw, s or g a cluster of the estimate, v or h a *group*,
-which is a cluster of a draw; n_tvs counts the items in group v of draw t and cluster s.
+Letters: i is an item, t a draw, s or g a cluster of the estimate, v or h a *group*, which is a cluster of a
+draw; n_tvs counts the items that are in group v of draw t and in cluster s.
 """

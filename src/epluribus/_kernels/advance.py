@@ -42,7 +42,7 @@ def advance(
 ) -> None:
     """Run the chain until the last step is reached, the records are full, or `stop` is set.
 
-    `clock` and `running` hold all that the loop must remember: a later call goes on where this one ended.
+    A later call with the same arrays goes on where this one ended.
     """
     burn_in, thin, until = settings[0], settings[1], settings[2]
     while clock[0] < until and clock[3] < log_posterior.size and stop[0] == 0:
@@ -80,7 +80,7 @@ def advance(
         if clock[2] == length:  # go on to the next row of the schedule
             clock[2] = 0
             clock[1] = (row + 1) % schedule.shape[0]
-        # Not reached if `stop` cut the steps short: then n_done is smaller.
+        # A draw to keep, on all sides. If `stop` cut the steps short, n_done is smaller.
         if n_done == to_keep:
             for q in range(len(partitions)):
                 for i in range(partitions[q].labels.size):

@@ -14,8 +14,8 @@ lB(0, 0) is exactly 0. The tables `edges` or `ones` hold e, and `cell` holds lB,
     directed network      n_g n_h ordered pairs, n_g (n_g - 1) if g = h; rows are senders
     latent block model    n_g m_h, with n_g rows and m_h columns
 
-Moving an item in or out of cluster g changes only the blocks of g, so that a move costs O(K) and the
-degree of the item. See `epluribus.models.block_models`.
+Moving an item into or out of cluster g changes only the blocks of g, so a move takes time O(K + degree of the
+item). See `epluribus.models.block_models`.
 """
 
 import math

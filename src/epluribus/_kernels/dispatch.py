@@ -15,8 +15,8 @@ The contract of a model. S is the set of items assigned so far and p the partiti
     add(m, p, i, g)        update the statistics, return the same difference; g in use, perhaps empty
     remove(m, p, i, g)     the inverse of `add`: returns the same difference, leaves i prepared
 
-In these calls `sizes` never counts i, and its label is -1: `add` is called before the item is counted,
-`remove` after it has been discounted.
+In these calls `sizes` never counts i, and its label is -1: `add` is called before the size of the cluster
+grows, `remove` after it has shrunk.
 """
 
 from collections.abc import Callable

@@ -90,7 +90,7 @@ def _add(m: Any, p: Any, i: int, g: int) -> float:
 @part
 def _remove(m: Any, p: Any, i: int, g: int) -> float:
     if p.sizes[g] > 0:
-        return -_change(m, p.sizes[g], g, i, -1.0)  # `take` has discounted the item already
+        return -_change(m, p.sizes[g], g, i, -1.0)  # `take` has already reduced the size
     # The item was alone: its log predictive is all that the cluster had. Exact zeros follow, so that no
     # rounding error survives in an empty cluster.
     value = m.log_cluster[g]

@@ -32,6 +32,7 @@ def together_counts(
     """
     for j in range(stop):
         for i in range(begin, end):
+            # The number of draws t with z_ti = z_tj.
             total = 0
             for t in range(labels.shape[1]):
                 total += labels[i, t] == labels[j, t]
@@ -59,6 +60,7 @@ def together_weights(
             row = rows[t]
             own = row[i]
             weight = weights[t]
+            # w_t if z_ti = z_tj, else 0: a selection instead of a branch, which can be vectorized.
             for j in range(stop):
                 total[j] += weight if row[j] == own else 0.0
 

@@ -56,7 +56,7 @@ def vi(cost: float = 1.0) -> Loss:
     >>> epl.loss([0, 0, 1, 1], [0, 1, 0, 1], "vi")
     2.0
 
-    The estimate divides what belongs together, which costs half as much:
+    The estimate divides what belongs together; with a cost of 0.5 this costs half as much:
 
     >>> epl.loss([0, 0, 1, 1], [0, 0, 0, 0], "vi"), epl.loss([0, 0, 1, 1], [0, 0, 0, 0], "vi(cost=0.5)")
     (1.0, 0.5)

@@ -107,7 +107,7 @@ class Search:
             self._add_near_starts()
         part = few_draws(self.draws, self.subset_rng, self.full)
         found = self._run_starts(None, max_sweeps=_SWEEPS_BEFORE if linear else None)
-        # Each start has seen other draws. To be compared, all are evaluated on the same ones.
+        # Each start has seen different draws. To be compared, all are evaluated on the same ones.
         pool = sorted(
             [replace(run, expected_loss=part.value_of(run.labels)) for run in found], key=_by_loss
         )
