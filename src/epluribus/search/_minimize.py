@@ -191,7 +191,7 @@ def minimize(
 
 def _check_k(k: int | None, k_max: int | None, n_items: int) -> tuple[int, int | None]:
     """Smallest and largest number of clusters allowed; None for no bound."""
-    # There can never be more clusters than items: a bound of that many is none.
+    # There can never be more clusters than items: a bound that large has no effect.
     if k is None:
         bound = check_k_max(k_max)
         return 1, None if bound is None or bound >= n_items else bound
