@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from epluribus.draws import Draws
     from epluribus.losses.base import Loss
 
-# The last three are strings: the classes they name come from rooms that import this module.
+# Aliases that name `Draws` or `Loss` are strings: these classes are defined in modules that import this one.
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 AnyArray: TypeAlias = NDArray[Any]

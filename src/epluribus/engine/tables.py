@@ -50,7 +50,7 @@ def tables_pay(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss
     # often this settles the question without a pass over the labels.
     if a * n_items / k + b >= k:
         return True
-    # Otherwise it is computed: a cluster of n items is that of n of them, hence the mean of sum n^2 / N.
+    # Otherwise it is computed: n of the items are in a cluster of size n, so the mean size is sum n^2 / N.
     squares = groups_of(table, np.arange(n_items + 1.0) ** 2).sums
     return bool(a * squares.mean() / n_items + b >= k)
 

@@ -136,7 +136,7 @@ def minimize(
     -----
     With at most 7 items all partitions are tried, unless `search` is "greedy".
 
-    Each sweep takes time O(n_items n_draws K). Memory besides the draws: about 8 bytes (12 for a loss whose
+    Each sweep takes time O(n_items n_draws K). Memory besides the draws: 6 bytes (10 for a loss whose
     f0 is not linear) per draw, cluster of a draw and cluster of the estimate. Where clusters are many and
     small, neither grows with K: the time is O(n_items n_draws S), with S the mean size of an item's cluster,
     and less where draws share clusters; the memory is at most 8 bytes per draw and item.
@@ -270,7 +270,7 @@ def _compare(
 ) -> Comparison:
     """Set the estimates side by side; where one is better under another's loss, it replaces that one.
 
-    No estimate is then worse, under its own loss, than the estimate for any other loss.
+    No estimate is then worse, under its own loss, than what was first found for any other loss.
     """
     rng = np.random.default_rng(seed)
     expected = set_side_by_side(draws, estimates).expected_losses
