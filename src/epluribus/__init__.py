@@ -1,4 +1,11 @@
-"""epluribus: one optimal partition out of many posterior draws of cluster labels."""
+"""epluribus: one optimal partition out of many posterior draws of cluster labels.
+
+    draws = Draws(z)           # (n_draws, n_items) labels, or the output of a sampler
+    best = minimize(draws)     # the partition with the smallest expected loss
+    best.labels
+
+`uncertainty` says how sure the answer is, `plots` shows it, and `best.report` writes a page about it.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -12,6 +19,7 @@ from epluribus.losses.base import Loss
 from epluribus.losses.values import loss
 from epluribus.search import exact, greedy, minimize
 
+# Type checkers and editors see these imports; at run time `__getattr__` below makes them.
 if TYPE_CHECKING:
     from epluribus import datasets, models, plots, studies, uncertainty
     from epluribus.sampling import sample
@@ -50,8 +58,8 @@ __all__ = [
     "uncertainty",
 ]
 
-# Loaded when first used, so that `import epluribus` stays quick. ConsensusClustering needs an
-# extra to be defined at all, so it is not in `__all__`: `from epluribus import *` must work without.
+# Modules by name, loaded on first use, so that `import epluribus` stays quick. ConsensusClustering cannot
+# be defined without scikit-learn, so it is not in `__all__`: `from epluribus import *` must not need it.
 _UNCERTAINTY = ("align", "certificate", "credible_ball", "modes", "psm", "stability")
 _ON_DEMAND = {
     "ConsensusClustering": "epluribus.search.consensus",
@@ -62,11 +70,13 @@ _ON_DEMAND = {
 }
 
 
+# Python calls this for a name that the module does not have yet.
 def __getattr__(name: str) -> Any:
     if name not in _ON_DEMAND:
         raise AttributeError(f"module 'epluribus' has no attribute '{name}'")
     module = import_module(_ON_DEMAND[name])
     value = module if module.__name__ == f"epluribus.{name}" else getattr(module, name)
+    # From now on the name is found at once.
     globals()[name] = value
     return value
 

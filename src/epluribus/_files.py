@@ -1,4 +1,4 @@
-"""Writing files: the target is checked before the work, and a file is written whole or not at all."""
+"""Writing files: the target is checked before the work begins, and a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ STREAM = "-"
 
 
 def check_target(path: Path, endings: Sequence[str], what: str = "The output") -> str:
-    """The ending of a path that can be written to, checked before a long run."""
+    """The ending of a path, in lower case; an error before a long run if it cannot be written to.
+
+    `endings` are those allowed, such as ".csv"; `what` names the file in the message.
+    """
     kind = path.suffix.lower()
     if kind not in endings:
         allowed = ", ".join(endings[:-1]) + f" or {endings[-1]}" if endings[1:] else endings[0]
@@ -26,6 +29,7 @@ def check_target(path: Path, endings: Sequence[str], what: str = "The output") -
 
 
 def _check_folder(path: Path) -> None:
+    """Raise an error if the folder of a file does not exist or is not writable."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder '{path.parent}' to write '{path.name}' into.")
     if not os.access(path.parent, os.W_OK):
@@ -35,38 +39,46 @@ def _check_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write to a temporary file beside the target, then rename: nobody ever sees half a file."""
+    """Write to a temporary file beside the target, then rename it: nobody ever sees half a file.
+
+    `write` is called with the path of the temporary file. If it fails, an older target stays untouched.
+    """
     _check_folder(path)
+    # In the same folder, because renaming is atomic only within one file system; with the same ending,
+    # because some writers choose the format by it.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
     os.close(handle)
     beside = Path(name)
     try:
         write(beside)
-        beside.chmod(0o666 & ~_umask())  # mkstemp gives a file that only its owner can read
+        # mkstemp makes a file that only its owner can read: it gets the permissions of any new file.
+        beside.chmod(0o666 & ~_umask())
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
 
 
 def _umask() -> int:
+    """The permissions that new files do not get."""
     mask = os.umask(0)  # the only way to read it is to set it
     os.umask(mask)
     return mask
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any], *, compress: bool = False) -> None:
-    """Arrays by name, as NumPy's npz, under exactly this name."""
+    """Write arrays by name in NumPy's npz format, to exactly this path."""
     save: Callable[..., None] = np.savez_compressed if compress else np.savez
 
     def write(target: Path) -> None:
-        with target.open("wb") as stream:  # given a name, savez would add an ending to it
+        # An open stream, because `savez` would add an ending to a path that has another.
+        with target.open("wb") as stream:
             save(stream, **arrays)
 
     write_whole(path, write)
 
 
 def write_csv(target: Path | TextIO, rows: Iterable[Iterable[Any]]) -> None:
-    """Rows of cells as csv, to a file or to an open stream."""
+    """Write rows of cells as csv, to a file or to an open stream."""
     if not isinstance(target, Path):
         csv.writer(target, lineterminator="\n").writerows(rows)
         return
@@ -79,6 +91,7 @@ def write_csv(target: Path | TextIO, rows: Iterable[Iterable[Any]]) -> None:
 
 
 def write_columns(target: Path | TextIO, columns: Mapping[str, Any]) -> None:
-    """Columns by name as csv, the names in the first row."""
+    """Write columns by name as csv, with the names in the first row."""
+    # Plain Python numbers, whose text is the same with every version of NumPy.
     lists = [c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()]
     write_csv(target, [list(columns), *zip(*lists, strict=True)])

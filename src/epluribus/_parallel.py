@@ -1,8 +1,8 @@
 """Threads, the stop flag, and Ctrl-C: the one place where long work is started and ended.
 
-Kernels release the GIL and look at a flag. Long work runs in worker threads; the calling thread only
-waits, because Python delivers Ctrl-C to the main thread, and only between two of its own instructions.
-While it waits, Ctrl-C sets the flag instead of raising an exception at a place that nobody foresaw.
+Kernels release the GIL and check a flag from time to time. Long work runs in worker threads; the calling
+thread only waits, because Python delivers Ctrl-C to the main thread, and only between two of its own
+instructions. While it waits, Ctrl-C sets the flag instead of raising an exception at an unforeseen place.
 Results do not depend on the number of threads.
 """
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 INTERRUPTED = 130
 """The exit code that shells report after Ctrl-C."""
 _PATIENCE = 0.1
-"""Seconds between two looks at the clock while tasks run."""
+"""Seconds between two checks of the time limit while tasks run."""
 _STEPS = 10**8
 """Steps of a kernel in one part of the work: about a tenth of a second."""
 
@@ -36,7 +36,20 @@ NEVER.flags.writeable = False
 
 
 class Stopper:
-    """Ends work early: by a time limit or by Ctrl-C. Kernels look at its `flag`."""
+    """Ends work early, after a time limit or Ctrl-C.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds from now.
+
+    Attributes
+    ----------
+    flag : ndarray of uint8, shape (1,)
+        What kernels check: 1 if the work is to end. An array, because kernels share its memory.
+    interrupted : bool
+        Whether the work was ended by Ctrl-C.
+    """
 
     def __init__(self, time_limit: float | None = None) -> None:
         limit = None if time_limit is None else check_positive(time_limit, "time_limit")
@@ -46,7 +59,8 @@ class Stopper:
 
     @property
     def stopped(self) -> bool:
-        """Whether the work is to end now; looks at the clock."""
+        """Whether the work is to end now; this also checks the time limit."""
+        # Kernels cannot read the clock: the flag passes the end of the time on to them.
         if self.left == 0.0:
             self.flag[0] = 1
         return bool(self.flag[0])
@@ -57,12 +71,12 @@ class Stopper:
         return None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
 
     def interrupt(self) -> None:
-        """End the work as soon as possible, keeping what is there."""
+        """End the work as soon as possible, keeping the results so far."""
         self.interrupted = True
         self.flag[0] = 1
 
     def check(self) -> None:
-        """Raise the interrupt that was caught, where half the work is of no use."""
+        """Raise KeyboardInterrupt if Ctrl-C was caught: for callers to whom half the work is of no use."""
         if self.interrupted:
             raise KeyboardInterrupt
 
@@ -71,19 +85,21 @@ def resolve_jobs(n_jobs: int | None) -> int:
     """Number of threads: all cores for None."""
     if n_jobs is not None:
         return check_count(n_jobs, "n_jobs", way_out=" None means all cores.")
-    # The cores this process may use: fewer than the machine has, in a container.
+    # The cores that this process may use; in a container these may be fewer than the machine has.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def _hearing(stopper: Stopper) -> Iterator[None]:
-    """Within, a Ctrl-C that would raise KeyboardInterrupt interrupts the stopper instead."""
+    """Within this context, a Ctrl-C that would raise KeyboardInterrupt interrupts the stopper instead."""
     before = signal.getsignal(signal.SIGINT)
-    # Handlers belong to the main thread. One that cannot be called means that Ctrl-C is ignored.
+    # Only the main thread may set handlers. One that is not callable is the system's own: Ctrl-C is ignored,
+    # or ends the process.
     if not callable(before) or threading.current_thread() is not threading.main_thread():
         yield
         return
 
+    # The handler in place is still called: that of the command line prints a line before it raises.
     def heard(number: int, frame: Any) -> None:
         try:
             before(number, frame)
@@ -105,10 +121,21 @@ def run_tasks(
     on_done: Callable[[T], Any] = lambda _: None,
     while_waiting: Callable[[], Any] = lambda: None,
 ) -> list[T]:
-    """Results in the order of the tasks.
+    """Run tasks in threads; return their results in the order of the tasks.
 
-    Tasks not begun when the work is stopped are left out, except the first: there is always a result.
-    `while_waiting` is called about ten times a second, in the calling thread.
+    Parameters
+    ----------
+    tasks : sequence of callables without arguments
+        They must look at the flag of the stopper themselves.
+    n_jobs : int
+        Largest number of threads.
+    stopper : Stopper
+        What ends the work early. Tasks that have not begun by then are left out, except the first: there
+        is always a result.
+    on_done : callable
+        Called with each result, in the calling thread, as soon as it is there.
+    while_waiting : callable
+        Called about ten times a second, in the calling thread.
     """
     n_threads = min(n_jobs, max(1, len(tasks)))
     with _hearing(stopper), ThreadPoolExecutor(max_workers=n_threads) as pool:
@@ -120,14 +147,16 @@ def run_tasks(
                 for future in done:
                     if future.cancelled():
                         continue
+                    # An exception is raised below, by `result`; until then the others would work in vain.
                     if future.exception() is None:
                         on_done(future.result())
                     else:
-                        stopper.flag[0] = 1  # the others would work in vain
+                        stopper.flag[0] = 1
                 while_waiting()
+                # `cancel` succeeds only for tasks that have not begun.
                 if stopper.stopped:
                     pending -= {future for future in futures[1:] if future.cancel()}
-            except KeyboardInterrupt:  # raised by a user's function that is told the progress
+            except KeyboardInterrupt:  # raised by a user's progress function
                 stopper.interrupt()
     return [future.result() for future in futures if not future.cancelled()]
 
@@ -135,7 +164,7 @@ def run_tasks(
 def run_all(
     tasks: Sequence[Callable[[], T]], n_jobs: int = 1, stopper: Stopper | None = None
 ) -> list[T]:
-    """The results of all tasks, or of those begun before the time limit; Ctrl-C is raised."""
+    """The results of all tasks, or of those begun before the time limit; Ctrl-C raises an exception."""
     watch = stopper or Stopper()
     found = run_tasks(tasks, n_jobs=n_jobs, stopper=watch)
     watch.check()
@@ -143,7 +172,11 @@ def run_all(
 
 
 def run_apart(task: Callable[[], T], stopper: Stopper) -> T | None:
-    """The result of a task that does not look at the flag; None after Ctrl-C, the task left to itself."""
+    """The result of a task that does not look at the flag; None after Ctrl-C.
+
+    The task is then abandoned: it goes on in its thread until it ends or the program does.
+    """
+    # A daemon thread and a bare future: a thread pool would wait for the task at the end of the program.
     found: Future[T] = Future()
 
     def work() -> None:
@@ -163,7 +196,7 @@ def run_apart(task: Callable[[], T], stopper: Stopper) -> T | None:
 
 
 def finish(work: Callable[[], T]) -> T:
-    """Short work that one Ctrl-C does not stop: it is simply done again."""
+    """Do short work that one Ctrl-C does not stop: interrupted, it is simply done again."""
     try:
         return work()
     except KeyboardInterrupt:
@@ -171,13 +204,23 @@ def finish(work: Callable[[], T]) -> T:
 
 
 def parts(n: int, steps: float) -> Iterator[slice]:
-    """0..n in slices of about a tenth of a second, where each of the n takes `steps` steps."""
+    """Slices of range(n), each worth about a tenth of a second if one of the n takes `steps` steps.
+
+    Examples
+    --------
+    >>> from epluribus._parallel import parts
+    >>> list(parts(5, 4e7))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
     size = int(max(1, _STEPS // max(1.0, steps)))
     return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
 
 class Interrupts:
-    """Ctrl-C on the command line: the first ends the work and keeps what is there, the second ends all."""
+    """Ctrl-C on the command line: the first ends the work and keeps the results so far, the second exits.
+
+    `first` and `second` are the lines printed to standard error.
+    """
 
     def __init__(self, first: str, second: str) -> None:
         self.count = 0
@@ -185,7 +228,7 @@ class Interrupts:
         self._before: Any = None
 
     def __enter__(self) -> Interrupts:
-        # A shell that starts a command in the background makes it ignore Ctrl-C: leave that alone.
+        # A shell makes a command in the background ignore Ctrl-C, and that must stay so.
         listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if listening and threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, self._heard)
@@ -197,9 +240,10 @@ class Interrupts:
 
     def _heard(self, *_: object) -> None:
         self.count += 1
-        # Not by print: what was interrupted may itself be printing. Below a progress bar.
+        # Not by `print`, because what was interrupted may itself be printing. On a terminal the line goes
+        # below a progress bar.
         start = "\n" if os.isatty(2) else ""
         os.write(2, f"{start}epluribus: {self._words[min(self.count, 2) - 1]}\n".encode())
         if self.count > 1:
-            os._exit(INTERRUPTED)  # a normal exit would wait for threads that still work
+            os._exit(INTERRUPTED)  # a normal exit would wait for the threads that are still working
         raise KeyboardInterrupt

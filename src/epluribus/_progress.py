@@ -1,4 +1,4 @@
-"""Progress of a long run: a bar on a terminal, a function of the user's, or nothing."""
+"""Progress of a long run: a bar on a terminal, a function given by the user, or nothing."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any, TypeAlias
 from epluribus._parallel import Stopper
 
 ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any]"
+"""What the argument `progress` may be: True, False, or a function (done, total, info)."""
 
 
 class Progress:
-    """Does nothing; the others have the same methods."""
+    """Shows nothing; the other kinds have the same methods."""
 
     def show(self, done: int, info: dict[str, Any]) -> None:
-        """`done` steps are done."""
+        """Show that `done` steps are done; `info` is printed beside the bar."""
 
     def close(self) -> None:
-        """The run has ended."""
+        """End the display when the run has ended."""
 
 
 class _Bar(Progress):
@@ -27,10 +28,12 @@ class _Bar(Progress):
     def __init__(self, total: int, what: str) -> None:
         from tqdm import tqdm
 
+        # disable=None: no bar unless stderr is a terminal.
         self._bar = tqdm(total=total, desc=what, unit_scale=True, disable=None, leave=False)
 
     def show(self, done: int, info: dict[str, Any]) -> None:
-        """Move the bar on."""
+        """Advance the bar."""
+        # tqdm wants the number of new steps. Refreshed once, by `update`.
         self._bar.set_postfix(info, refresh=False)
         self._bar.update(done - self._bar.n)
 
@@ -59,7 +62,8 @@ class _Call(Progress):
             self._function(done, self._total, info)
         except KeyboardInterrupt:
             self._stopper.interrupt()
-        except Exception as error:  # noqa: BLE001 - whatever the user's function raises
+        # Whatever else the user's function raises must not end a long run: it is called no more.
+        except Exception as error:  # noqa: BLE001
             self._function = None
             warnings.warn(f"'progress' failed and is off now: {error!r}", stacklevel=2)
 

@@ -14,7 +14,8 @@ def count(n: int, noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    """'61 %', never rounded to 0 or 100."""
+    """'61 %'; a share between 0 and 1 is never rounded to 0 or 100."""
+    # '0 %' and '100 %' are kept for what is exactly so.
     if 0 < share < 0.01:
         return "below 1 %"
     return "above 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
@@ -31,7 +32,7 @@ def sentence_list(parts: Sequence[str]) -> str:
 
 
 def plain_table(columns: Mapping[str, Sequence[Any]], *, words: int = 1) -> list[str]:
-    r"""Lines of a table: a heading, then the rows. The first `words` columns are set flush left.
+    r"""Lines of a table: a heading, then the rows. The first `words` columns are aligned to the left.
 
     Examples
     --------
@@ -41,6 +42,7 @@ def plain_table(columns: Mapping[str, Sequence[Any]], *, words: int = 1) -> list
     vi             3
     binder        12
     """
+    # All cells as text, by column; a column is as wide as its longest cell, the heading included.
     cells = [[name, *(_cell(value) for value in column)] for name, column in columns.items()]
     widths = [max(map(len, column)) for column in cells]
     return [
@@ -53,11 +55,13 @@ def plain_table(columns: Mapping[str, Sequence[Any]], *, words: int = 1) -> list
 
 
 def _cell(value: Any) -> str:
+    """A value as text: floats with four digits, '-' for a missing one."""
+    # Only NaN differs from itself.
     if isinstance(value, float):
         return "-" if value != value else f"{value:.4g}"
     return str(value)
 
 
 def to_frame(columns: Mapping[str, Any]) -> Any:
-    """A pandas DataFrame of the columns."""
+    """A pandas DataFrame with these columns; an error that names the extra if pandas is missing."""
     return need("pandas", "files", "A data frame").DataFrame(dict(columns))

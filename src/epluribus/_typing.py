@@ -1,4 +1,4 @@
-"""Names for kinds of arrays, and for the kinds of arguments that users give."""
+"""Names for kinds of arrays, and for what users may pass as an argument."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from epluribus.draws import Draws
     from epluribus.losses.base import Loss
 
+# Aliases that name `Draws` or `Loss` are strings: these classes are defined in modules that import this one.
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 AnyArray: TypeAlias = NDArray[Any]

@@ -1,4 +1,7 @@
-"""Checks of arguments, installed packages and memory: what is needed, what came, and the way out."""
+"""Checks of arguments, installed packages and memory.
+
+Every message names the argument in quotes, what is allowed, what was given, and what to do about it.
+"""
 
 import difflib
 import math
@@ -11,10 +14,10 @@ from typing import Any
 import numpy as np
 
 _MEMINFO = Path("/proc/meminfo")
-_CGROUP = Path("/sys/fs/cgroup")  # of version 2, as a container sees its own
+_CGROUP = Path("/sys/fs/cgroup")  # version 2: the limits of a container, seen from inside
 
 _ALWAYS = 1 << 28
-"""Bytes that are taken without asking."""
+"""Bytes that are used without a check: this little is always there."""
 
 
 def quoted(names: Iterable[str]) -> str:
@@ -23,17 +26,29 @@ def quoted(names: Iterable[str]) -> str:
 
 
 def check_choice(value: str, allowed: Iterable[str], argument: str) -> str:
-    """One of a few names; the error suggests the nearest."""
+    """One of a few names, unchanged; the error suggests the most similar one."""
     names = list(allowed)
     if isinstance(value, str) and value in names:
         return value
     message = f"'{argument}' must be one of {quoted(names)}; got {value!r}."
+    # A low cutoff, since names are short: one wrong letter out of three is still recognized.
     near = difflib.get_close_matches(str(value).lower(), names, n=1, cutoff=0.4)
     raise ValueError(message + (f" Did you mean '{near[0]}'?" if near else ""))
 
 
 def check_count(value: Any, argument: str, *, low: int = 1, way_out: str = "") -> int:
-    """An integer of at least `low`. True and False are not integers here."""
+    """An integer of at least `low`. True and False are not integers here.
+
+    `way_out` is added to the message.
+
+    Examples
+    --------
+    >>> from epluribus._validate import check_count
+    >>> check_count(0, "n_jobs", way_out=" None means all cores.")
+    Traceback (most recent call last):
+    ValueError: 'n_jobs' must be at least 1; got 0. None means all cores.
+    """
+    # `operator.index` takes Python's and NumPy's integers, but no floats: 2.0 is refused too.
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
@@ -46,7 +61,7 @@ def check_count(value: Any, argument: str, *, low: int = 1, way_out: str = "") -
 
 
 def check_positive(value: Any, argument: str) -> float:
-    """A finite number above zero."""
+    """A finite number above zero, as a float."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -58,6 +73,7 @@ def check_positive(value: Any, argument: str) -> float:
 
 def check_fraction(value: Any, argument: str, *, zero: bool = False, one: bool = True) -> float:
     """A number between 0 and 1; `zero` and `one` say whether the ends are allowed."""
+    # The interval in the notation of the message: a bracket for an end that is allowed.
     low, high = "[" if zero else "(", "]" if one else ")"
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if is_number and (0 < value < 1 or (zero and value == 0) or (one and value == 1)):
@@ -66,7 +82,8 @@ def check_fraction(value: Any, argument: str, *, zero: bool = False, one: bool =
 
 
 def make_rng(rng: Any) -> np.random.Generator:
-    """The generator behind `rng`."""
+    """The NumPy generator for the argument `rng`: a Generator itself, or a new one from a seed."""
+    # NumPy's own messages do not name the argument.
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
@@ -76,10 +93,14 @@ def make_rng(rng: Any) -> np.random.Generator:
 
 
 def need(module: str, extra: str, purpose: str) -> Any:
-    """An optional package, imported when it is used; the error names the extra that brings it."""
+    """An optional package, imported when it is used; the error names the extra that installs it.
+
+    `purpose` begins the message, as in "A data frame needs the package 'pandas'".
+    """
     try:
         return import_module(module)
     except ImportError:
+        # "sklearn.utils" belongs to the package "sklearn".
         package = module.partition(".")[0]
         raise ImportError(
             f"{purpose} needs the package '{package}', which is not installed. Install it with: "
@@ -88,23 +109,28 @@ def need(module: str, extra: str, purpose: str) -> Any:
 
 
 def available_memory() -> float:
-    """Bytes of memory that can still be taken; infinity where the system does not say."""
+    """Bytes of memory that are still free; infinity where the system does not say."""
+    # The smaller of what the machine has left and what the limit of the container leaves.
     left = math.inf
     try:
         for line in _MEMINFO.read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 left = 1024.0 * int(line.split()[1])
+        # A container without a limit says "max".
         limit = (_CGROUP / "memory.max").read_text(encoding="ascii").strip()
         if limit != "max":
             used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))
             left = min(left, max(0.0, float(int(limit) - used)))
     except (OSError, ValueError):
-        pass  # another system, or no limit: what is known so far
+        pass  # another operating system, or no limit: use what is known so far
     return left
 
 
 def check_memory(needed: float, what: str, way_out: str) -> None:
-    """A MemoryError in words if `needed` bytes are not there."""
+    """Raise a MemoryError if `needed` bytes are not available.
+
+    Linux grants memory that it does not have, and kills the process when it is used: hence a check before.
+    """
     if needed > _ALWAYS and needed > (left := available_memory()):
         raise MemoryError(
             f"{what} needs {gigabytes(needed)}; {gigabytes(left)} are left. {way_out}"
@@ -112,5 +138,5 @@ def check_memory(needed: float, what: str, way_out: str) -> None:
 
 
 def gigabytes(n_bytes: float) -> str:
-    """A size in words."""
+    """A size as text: '1.5 GB'."""
     return f"{n_bytes / 1e9:,.1f} GB"

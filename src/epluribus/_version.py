@@ -1,3 +1,3 @@
-"""The version, in a file of its own so that every room can name it."""
+"""The version, in a separate file so that every module can import it."""
 
 __version__ = "0.1.0"

@@ -2,9 +2,9 @@
 
 Labels are only names: integers, strings, integers stored as floats. They are checked and made
 canonical once, where they enter the package (`as_labels`): 0, 1, 2, ... in order of first appearance
-(Strehl & Ghosh 2003, doi:10.1162/153244303321897735). Two partitions are the same exactly when their
-canonical labels are equal. Inside the package labels are int64 arrays without gaps, made canonical by
-`relabel`, unchecked.
+(Strehl & Ghosh 2003, doi:10.1162/153244303321897735). Two partitions are the same if and only if their
+canonical labels are equal. Inside the package labels are int64 arrays without gaps; `relabel` makes them
+canonical without checking them again.
 """
 
 from __future__ import annotations
@@ -21,17 +21,27 @@ from epluribus._typing import AnyArray, IntArray, LabelsLike
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
 
 _BLOCK_CELLS = 1 << 20
-"""Floats checked and converted at a time: bounds the memory used beside the result (some 20 MB)."""
+"""Floats checked and converted at a time: limits the memory used besides the result to about 20 MB."""
 ORDER = (
     "The estimate comes before the draws where a function takes both, "
     "except in plots that show the draws."
 )
+"""The way out named in messages, where draws were given in place of an estimate or the reverse."""
 
 # --- public operations ---
 
 
 def canonical(labels: LabelsLike) -> IntArray:
-    """Labels 0, 1, ... in order of first appearance; two partitions are the same iff these are equal.
+    """Labels 0, 1, ... in order of first appearance: two partitions are the same iff these are equal.
+
+    Parameters
+    ----------
+    labels : array_like of shape (n_items,), list of sets, or mapping
+        Labels by item; or the sets of items that are clusters; or a label for each item by name.
+
+    Returns
+    -------
+    ndarray of int, shape (n_items,)
 
     Examples
     --------
@@ -43,7 +53,16 @@ def canonical(labels: LabelsLike) -> IntArray:
 
 
 def contingency(a: LabelsLike, b: LabelsLike) -> IntArray:
-    """Number of items in cluster g of `a` and h of `b`, clusters in order of first appearance.
+    """Number of items in cluster g of `a` and cluster h of `b`, clusters in order of first appearance.
+
+    Parameters
+    ----------
+    a, b : array_like of shape (n_items,)
+        Labels of two partitions of the same items.
+
+    Returns
+    -------
+    ndarray of int, shape (clusters of a, clusters of b)
 
     Examples
     --------
@@ -60,7 +79,7 @@ def contingency(a: LabelsLike, b: LabelsLike) -> IntArray:
 
 
 def meet(a: LabelsLike, b: LabelsLike) -> IntArray:
-    """Items are together iff they are together in both: the coarsest common refinement.
+    """The coarsest common refinement: items are together iff they are together in both partitions.
 
     Examples
     --------
@@ -72,12 +91,13 @@ def meet(a: LabelsLike, b: LabelsLike) -> IntArray:
 
 
 def meet_labels(a: IntArray, b: IntArray) -> IntArray:
-    """The meet of canonical labels, unchecked."""
-    return relabel(a * (int(b.max()) + 1) + b)  # one number for each pair of labels
+    """The meet of canonical labels, which are not checked."""
+    # A different number for each pair of labels (g, h), as for the cells of a contingency table.
+    return relabel(a * (int(b.max()) + 1) + b)
 
 
 def join(a: LabelsLike, b: LabelsLike) -> IntArray:
-    """The finest partition that both refine: chains of items together in either are together.
+    """The finest partition that both refine: items linked by a chain of shared clusters are together.
 
     Examples
     --------
@@ -91,7 +111,8 @@ def join(a: LabelsLike, b: LabelsLike) -> IntArray:
     first, second = _pair(a, b)
     k = int(first.max()) + 1
     size = k + int(second.max()) + 1
-    # A graph whose nodes are the clusters of both; an item links its two clusters.
+    # A graph whose nodes are the clusters of both partitions; each item links its two clusters. The
+    # connected components are the clusters of the join.
     edges = coo_array((np.ones(len(first), dtype=np.int8), (first, second + k)), shape=(size, size))
     component = connected_components(edges, directed=False)[1]
     return relabel(component[first])
@@ -99,6 +120,8 @@ def join(a: LabelsLike, b: LabelsLike) -> IntArray:
 
 def partitions(n_items: int) -> Iterator[IntArray]:
     """All partitions of `n_items` items in canonical form, in lexicographic order.
+
+    There are `n_partitions(n_items)` of them, made one at a time; each array is a new copy.
 
     Examples
     --------
@@ -109,7 +132,8 @@ def partitions(n_items: int) -> Iterator[IntArray]:
     labels = np.zeros(n_items, dtype=np.int64)
     while True:
         yield labels.copy()
-        # The last item whose label can grow: a label exceeds the largest before it by at most one.
+        # Like an odometer: the last label that can grow does, and all after it start again at 0. A label
+        # can be at most one more than the largest before it, and the first label is always 0.
         highest = np.maximum.accumulate(labels)
         i = n_items - 1
         while i > 0 and labels[i] == highest[i - 1] + 1:
@@ -129,7 +153,8 @@ def n_partitions(n_items: int) -> int:
     >>> n_partitions(9)
     21147
     """
-    # The Bell triangle: each row begins with the last entry of the row before.
+    # The Bell triangle, 1 / 1 2 / 2 3 5 / ...: a row begins with the last entry of the row above, and each
+    # further entry is the sum of the one before it and the one above that.
     row = [1]
     for _ in range(n_items):
         new = [row[-1]]
@@ -148,14 +173,18 @@ def relabel(labels: IntArray) -> IntArray:
 
 
 def canonical_table(table: AnyArray) -> tuple[NDArray[np.uint32], IntArray]:
-    """Rows of integers relabeled in order of first appearance, and their numbers of clusters."""
+    """Rows of integers relabeled in order of first appearance, and their numbers of clusters.
+
+    Time O(n_rows n_items), as long as the labels are not too far apart for a lookup table.
+    """
     rows = np.ascontiguousarray(table, dtype=np.int64)
     low = int(rows.min())
     span = int(rows.max()) - low + 1
-    if span > 16 * rows.size + 1024:  # labels too far apart for a look-up table: number them first
+    # Labels too far apart for a lookup table, such as 0 and 10**15, are numbered first, by sorting.
+    if span > 16 * rows.size + 1024:
         rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape).astype(np.int64)
         low, span = 0, int(rows.max()) + 1
-    # Work space of the kernel: for each label the last row that had it, and its number there.
+    # Scratch arrays of the kernel: for each label the last row that had it, and its number in that row.
     out = np.empty(rows.shape, dtype=np.uint32)
     n_clusters = np.empty(len(rows), dtype=np.int64)
     stamp = np.full(span, -1, dtype=np.int64)
@@ -167,7 +196,7 @@ def canonical_table(table: AnyArray) -> tuple[NDArray[np.uint32], IntArray]:
 def widen_rows(
     rows: NDArray[np.unsignedinteger[Any]], used: int, largest: int
 ) -> NDArray[np.unsignedinteger[Any]]:
-    """The same rows, of which the first `used` are in use, in a type that holds the label `largest`."""
+    """The rows, of which the first `used` are in use, in a type that can hold the label `largest`."""
     dtype = np.promote_types(rows.dtype, np.min_scalar_type(largest))
     if dtype == rows.dtype:
         return rows
@@ -185,16 +214,22 @@ def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels")
     Parameters
     ----------
     labels : array_like of shape (n_items,), Estimate, list of sets, or mapping
-        Labels by item; or the sets of items that are clusters, or a label for each item by name (items
-        are sorted). A table of one row or one column is taken as that row or column.
+        Labels by item; or the sets of items that are clusters; or a label for each item by name, the items
+        being sorted. A table with one row or one column is taken as that row or column.
     n_items : int, optional
         How many items there must be.
     argument : str
-        What the argument is called, for messages.
+        Name of the argument, for messages.
+
+    Examples
+    --------
+    >>> from epluribus.partition import as_labels
+    >>> as_labels([{"b", "c"}, {"a"}])
+    array([0, 1, 1])
     """
     if hasattr(labels, "item_major"):  # a Draws
         raise TypeError(f"'{argument}' must be one partition; got {labels!r}. {ORDER}")
-    # An Estimate, or a run of one: known by what it offers, since that room is to the right.
+    # An Estimate or a Run is recognized by its attributes: this module must not import those classes.
     if hasattr(labels, "expected_loss") and hasattr(labels, "labels"):
         labels = labels.labels
     if isinstance(labels, str):
@@ -202,7 +237,7 @@ def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels")
     if is_groups(labels):
         labels = groups_to_labels([labels], argument)[0][0]
     values = labels if isinstance(labels, np.ma.MaskedArray) else np.asarray(labels)
-    # One row or one column; several would be several partitions.
+    # One row or one column is one partition; several would be several.
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()
     if values.ndim != 1 or values.size == 0:
@@ -218,6 +253,7 @@ def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels")
 
 
 def _pair(a: LabelsLike, b: LabelsLike) -> tuple[IntArray, IntArray]:
+    """Two partitions of the same items."""
     first = as_labels(a, argument="a")
     return first, as_labels(b, len(first), argument="b")
 
@@ -230,13 +266,14 @@ def is_groups(labels: Any) -> bool:
 
 
 def groups_to_labels(draws: Sequence[Any], argument: str) -> tuple[list[list[Any]], list[Any]]:
-    """Labels, one draw per row, and the items, sorted, of draws that are sets of items or mappings."""
+    """Labels, one draw per row, and the sorted items, from draws given as sets of items or mappings."""
     found = [_groups_to_mapping(draw, t, argument) for t, draw in enumerate(draws)]
     try:
         items = sorted(found[0])
-    except TypeError:  # numbers and words have no common order
+    except TypeError:  # numbers and strings have no common order
         items = sorted(found[0], key=str)
     for t, draw in enumerate(found):
+        # Items in one of the two draws but not in the other.
         odd = draw.keys() ^ found[0].keys()
         if odd:
             raise ValueError(
@@ -247,7 +284,7 @@ def groups_to_labels(draws: Sequence[Any], argument: str) -> tuple[list[list[Any
 
 
 def _groups_to_mapping(draw: Any, t: int, argument: str) -> dict[Any, Any]:
-    """The label of each item."""
+    """The label of each item of one draw; number t is for messages."""
     if isinstance(draw, Mapping):
         return dict(draw)
     found: dict[Any, Any] = {}
@@ -267,8 +304,10 @@ def _groups_to_mapping(draw: Any, t: int, argument: str) -> dict[Any, Any]:
 def to_integers(table: AnyArray, argument: str, place: Callable[[int, int], str]) -> AnyArray:
     """A table of labels of any type as integers, without changing which of them are equal.
 
-    `place` names a cell for messages, such as "draw 3, item 7 (counted from 0)".
+    `place(row, column)` describes a cell for messages, such as "draw 3, item 7 (counted from 0)". Missing
+    values and numbers that are not integers are refused.
     """
+    # A mask without any masked entry is harmless, and is dropped.
     if isinstance(table, np.ma.MaskedArray):
         if np.ma.is_masked(table):
             t, i = np.argwhere(np.ma.getmaskarray(table))[0]
@@ -279,7 +318,7 @@ def to_integers(table: AnyArray, argument: str, place: Callable[[int, int], str]
         return table
     if kind == "f":
         return _floats_to_integers(table, argument, place)
-    if kind in "US":  # numbered in the order of the words: equal ones get equal numbers
+    if kind in "US":  # strings are numbered in sorted order
         return np.unique(table, return_inverse=True)[1].reshape(table.shape)
     if kind == "O":
         return _objects_to_integers(table, argument, place)
@@ -297,7 +336,8 @@ def _bad_label(argument: str, where: str, what: str, way_out: str = "") -> Value
 def _floats_to_integers(
     table: AnyArray, argument: str, place: Callable[[int, int], str]
 ) -> AnyArray:
-    """Integers stored as floats (Stan, R, csv), checked in blocks, in the smallest type that holds them."""
+    """Integers stored as floats (Stan, R, csv), checked in blocks; in the smallest type that holds them."""
+    # Blocks of rows, because each check makes an array as large as what it checks.
     step = max(1, _BLOCK_CELLS // table.shape[1])
     low, high = 0.0, 0.0
     for begin in range(0, len(table), step):
@@ -318,8 +358,10 @@ def _floats_to_integers(
 
 def _way_out(table: AnyArray) -> str:
     """What may help where labels are not integers."""
+    # Numbers between 0 and 1 are probably probabilities of clusters.
     if np.all((table >= 0) & (table <= 1)):
         return " For the probabilities of clusters see soft_draws."
+    # If only some columns hold integers, the others are probably other variables of the same file.
     whole = np.all(table == np.rint(table), axis=0)
     if 0 < whole.sum() < whole.size:
         return " Leave such columns out, or name the variable that holds the labels: 'var'."
@@ -329,7 +371,7 @@ def _way_out(table: AnyArray) -> str:
 def _objects_to_integers(
     table: AnyArray, argument: str, place: Callable[[int, int], str]
 ) -> AnyArray:
-    """Any hashable labels, numbered in order of appearance; missing ones are refused."""
+    """Any hashable labels, numbered in order of appearance; missing values are refused."""
     codes: dict[Any, int] = {}
     out = np.empty(table.shape, dtype=np.int64)
     for (t, i), value in np.ndenumerate(table):
@@ -345,7 +387,8 @@ def _objects_to_integers(
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN and NaT, which differ from themselves, and the NA of pandas, which will not say."""
+    """Whether a value stands for a missing one: None, NaN, NaT, or the NA of pandas."""
+    # NaN and NaT differ from themselves; a comparison with NA is neither true nor false and raises.
     try:
         return value is None or bool(value != value)
     except TypeError:

@@ -91,7 +91,7 @@ def test_noise_is_alone_or_together():
 
 
 def test_bad_ensembles_are_refused_in_words():
-    with pytest.raises(ValueError, match=r"sample 0, column 0 .* no label. Of features, make base"):
+    with pytest.raises(ValueError, match=r"sample 0, column 0 .* not a label. If .X. holds feat"):
         epl.ConsensusClustering().fit(POINTS)
     with pytest.raises(ValueError, match=r"'labels_'; number 1 \(KMeans\) has none. Fit it first"):
         epl.ConsensusClustering().fit([KMeans(2, n_init=1).fit(POINTS), KMeans(2)])

@@ -1,14 +1,14 @@
-"""The one decorator of the package: how every kernel is compiled, and when it is compiled anew.
+"""The only compiling decorator of the package: how every kernel is compiled, and when it is recompiled.
 
 `nogil` lets kernels run in threads, `cache` keeps them on disk between runs, and the NumPy error
-model makes division by zero follow IEEE rules instead of raising. Kernels allocate no memory, so that
+model makes division by zero follow IEEE rules instead of raising. Kernels allocate no memory, so
 references to arrays need not be counted (`_nrt=False`): counting took up to half of the time of a sweep.
 Fast-math stays off: sums are added in the order written, so that results do not depend on the platform.
 With ``NUMBA_DISABLE_JIT=1`` the decorator does nothing and kernels run as plain Python.
 
-Numba keeps compiled code as long as the file of the function is unchanged; that a function called
-from another file has changed, it does not notice. Kernels call each other across files, so the code
-kept on disk is marked with a hash of this whole folder: one edited line, and all are compiled anew.
+Numba reuses compiled code as long as the file of the function is unchanged; it does not notice when a
+function called from another file has changed. Kernels call each other across files, so the code on
+disk is marked with a hash of this whole folder: if one line changes, every kernel is recompiled.
 """
 
 import hashlib
@@ -20,18 +20,21 @@ import numba
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system: files are written without a lock, as Numba does
+except ImportError:  # not a POSIX system: files are written without a lock, as in plain Numba
     fcntl = None  # type: ignore[assignment]
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
-"""How every compiled function is compiled, parts of kernels included."""
+"""Options of every compiled function, including the parts from which kernels are made."""
 
 _config: Any = numba.config
 JIT_ENABLED: bool = not _config.DISABLE_JIT
+"""Whether kernels are compiled at all; False with ``NUMBA_DISABLE_JIT=1``."""
 
 
 def _hash_of_kernels() -> str:
+    """A fingerprint of the source of all kernels."""
     digest = hashlib.sha256()
+    # In a fixed order, because the order in which a file system lists a folder is arbitrary.
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -41,13 +44,14 @@ _STAMP = _hash_of_kernels()
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function when it is first called, or take it from the disk."""
+    """Compile a function when it is first called, or load it from the disk cache."""
     try:
         compiled = numba.njit(cache=True, nogil=True, **OPTIONS)(function)
-    except RuntimeError:  # no folder to keep compiled code in: it is compiled in every process
+    except RuntimeError:  # there is no writable cache folder: every process compiles for itself
         return numba.njit(nogil=True, **OPTIONS)(function)
     if JIT_ENABLED:
-        # Where these attributes are missing (another version of Numba) the cache works as Numba's does.
+        # These attributes are private. Where another version of Numba lacks them, its cache is used
+        # unchanged, and only an edit across files could leave stale code on disk.
         store: Any = getattr(compiled._cache, "_cache_file", None)
         if hasattr(store, "_version") and hasattr(store, "_index_path"):
             _guard(store)
@@ -55,14 +59,15 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def _guard(store: Any) -> None:
-    """Mark the files of a function with the hash of all kernels, and let one process write at a time."""
-    # Numba reads the version of itself that made a file before anything else in it: what does not match
-    # is not even opened, and written anew.
+    """Mark the cache of a function with the hash of all kernels, and let one process write at a time."""
+    # A cache index begins with the version of Numba that wrote it. If that differs from `_version`, Numba
+    # ignores the index and overwrites it, so a changed hash discards everything compiled before.
     store._version = f"{store._version} {_STAMP}"
     save = store.save
 
     def save_alone(key: Any, data: Any) -> None:
-        # Two processes that save two variants at once would give both the same file.
+        # A variant is saved under the next free number in the index: two processes that save at the
+        # same time would choose the same number, and one file would overwrite the other.
         with Path(f"{store._index_path}.lock").open("w") as lock:
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Statistics of the block models: the ones in every block of two clusters.
+"""Statistics of the block models: the number of ones in the block of every two clusters.
 
 A block is the part of an adjacency matrix, or of a matrix of rows and columns, that belongs to two
 clusters g and h. With e ones in n cells, and the probability of a one integrated out under a Beta(b1, b2)
@@ -6,15 +6,16 @@ prior, its log marginal likelihood is
 
     lB(e, n) = log B(e + b1, n - e + b2) - log B(b1, b2) = ones[e] + zeros[n - e] - cells[n]
 
-where ones[x] = lgamma(x + b1) - lgamma(b1), zeros is the same with b2 and cells with b1 + b2: so that
+where ones[x] = lgamma(x + b1) - lgamma(b1), zeros is the same with b2 and cells with b1 + b2, so that
 lB(0, 0) is exactly 0. The tables `edges` or `ones` hold e, and `cell` holds lB, for every two clusters;
-`cell` is 0 where one of them is empty. Cells n of a block:
+`cell` is 0 where one of them is empty. The number n of cells of a block:
 
     undirected network    n_g n_h pairs, n_g (n_g - 1) / 2 if g = h; the tables are symmetric
     directed network      n_g n_h ordered pairs, n_g (n_g - 1) if g = h; rows are senders
     latent block model    n_g m_h, with n_g rows and m_h columns
 
-See `epluribus.models.block_models`.
+Moving an item into or out of cluster g changes only the blocks of g, so a move takes time O(K + degree of the
+item). See `epluribus.models.block_models`.
 """
 
 import math
@@ -28,17 +29,23 @@ from epluribus._typing import FloatArray, IntArray
 
 
 class BetaTables(NamedTuple):
-    """Tables of log rising factorials; beyond their end the function itself is called."""
+    """Tables of log rising factorials; beyond their end `lgamma` is called."""
 
     b1: float
+    """Prior count of ones: the first parameter of the Beta distribution."""
     b2: float
+    """Prior count of zeros: the second parameter."""
     ones: FloatArray
+    """log b1 (b1 + 1) ... (b1 + x - 1) = lgamma(x + b1) - lgamma(b1), at x = 0, 1, ..."""
     zeros: FloatArray
+    """The same for b2."""
     cells: FloatArray
+    """The same for b1 + b2."""
 
 
 @part
 def _log_rising(table: FloatArray, b: float, x: int) -> float:
+    """log b (b + 1) ... (b + x - 1), from the table as far as it reaches."""  # noqa: D403 - a formula
     if x < table.size:
         return table[np.uint64(x)]  # unsigned: no check for a negative index
     return math.lgamma(x + b) - math.lgamma(b)
@@ -47,7 +54,8 @@ def _log_rising(table: FloatArray, b: float, x: int) -> float:
 @part
 def _log_block(t: BetaTables, e: int, n: int) -> float:
     """lB(e, n)."""
-    # B(e + b1, n - e + b2) / B(b1, b2) as a product of three rising factorials
+    # B(e + b1, n - e + b2) / B(b1, b2) is the rising factorial of b1 at e, times that of b2 at n - e,
+    # divided by that of b1 + b2 at n.
     ones = _log_rising(t.ones, t.b1, e)
     zeros = _log_rising(t.zeros, t.b2, n - e)
     return ones + zeros - _log_rising(t.cells, t.b1 + t.b2, n)
@@ -57,7 +65,7 @@ def _log_block(t: BetaTables, e: int, n: int) -> float:
 def _set_block(
     beta: BetaTables, ones: Any, cell: Any, g: Any, h: Any, e: int, n: int, write: bool
 ) -> float:
-    """Change of the log likelihood if block (g, h) has e ones in n cells; written down if `write`."""
+    """Change of the log likelihood if block (g, h) gets e ones in n cells; stored if `write`."""
     value = _log_block(beta, e, n)
     change = value - cell[g, h]
     if write:
@@ -72,7 +80,8 @@ def _implement(
     """Register a block model, given how its log likelihood changes.
 
     ``change(m, p, g, sign, write)`` is the change if the prepared item joins cluster g (`sign` 1) or
-    leaves it (-1). Both flags are constants where they are inlined, so that they cost nothing.
+    leaves it (-1). The last two arguments are constants wherever the function is inlined, so the branches
+    on them cost nothing.
     """
 
     @part
@@ -85,7 +94,8 @@ def _implement(
 
     @part
     def remove(m: Any, p: Any, i: int, g: int) -> float:
-        prepare(m, p, i)  # after which i can be put back at once
+        # The contract asks for an item that is prepared afterwards, so that it can be put back at once.
+        prepare(m, p, i)
         return -change(m, p, g, -1, True)
 
     implement(state, reset=reset, prepare=prepare, logpred=logpred, add=add, remove=remove)
@@ -100,6 +110,7 @@ class UndirectedBlockState(NamedTuple):
     start: IntArray
     """(n_items + 1,) where the neighbors of each item begin in `neighbors`."""
     neighbors: IntArray
+    """The neighbors of item 0, then those of item 1, and so on; each edge is in it twice."""
     beta: BetaTables
     edges: IntArray
     """(slots, slots) edges between every two clusters; symmetric."""
@@ -110,17 +121,23 @@ class UndirectedBlockState(NamedTuple):
 
 
 class DirectedBlockState(NamedTuple):
-    """The same with edges from each item (rows of `edges`) and edges to it (columns)."""
+    """The same for a directed network: edges from an item and edges to it are kept apart."""
 
     start: IntArray
+    """(n_items + 1,) where the receivers of each item's edges begin in `neighbors`."""
     neighbors: IntArray
     start_in: IntArray
+    """(n_items + 1,) where the senders of edges to each item begin in `neighbors_in`."""
     neighbors_in: IntArray
     beta: BetaTables
     edges: IntArray
+    """(slots, slots) edges from each cluster (row) to each cluster (column)."""
     cell: FloatArray
+    """(slots, slots) lB of every block."""
     links: IntArray
+    """(slots,) WORK: edges from the prepared item to each cluster."""
     links_in: IntArray
+    """(slots,) WORK: edges from each cluster to the prepared item."""
 
 
 @part
@@ -138,12 +155,13 @@ def _count_links(
     links: IntArray,  # OUT
 ) -> None:
     """Count the neighbors of i in each cluster; there are none in the next new cluster."""
-    # Only the entries that will be read are cleared: O(K), not O(slots).
+    # Only the entries that will be read are cleared, those of the K clusters and of the next new one:
+    # O(K), not O(slots).
     for s in range(min(p.n_clusters[0] + 1, p.order.size)):
         links[p.order[s]] = 0
     for at in range(start[i], start[i + 1]):
         g = p.labels[neighbors[at]]
-        if g >= 0:  # other items may be taken out too
+        if g >= 0:  # a split takes several items out at once
             links[g] += 1
 
 
@@ -161,12 +179,15 @@ def _prepare_directed(m: Any, p: Any, i: int) -> None:
 @part
 def _change_undirected(m: Any, p: Any, g: int, sign: int, write: bool) -> float:
     row = np.uint64(g)  # unsigned: no check for a negative index
-    n_g = p.sizes[row] + (sign > 0)  # size after the change
+    n_g = p.sizes[row] + (sign > 0)  # size after the change: `sizes` does not count the item
+    # Sum over the clusters h of the change of lB(e_gh, n_gh). A new cluster is not in this list, but
+    # with one item it has no pairs inside: lB(0, 0) = 0.
     total = 0.0
     for s in range(p.n_clusters[0]):
         h = np.uint64(p.order[s])
         # Pairs of nodes in the block; within a cluster each pair is counted once.
         pairs = n_g * p.sizes[h] if h != row else n_g * (n_g - 1) // 2
+        # The edges of the item to the items of h are gained or lost.
         e = m.edges[row, h] + sign * m.links[h]
         total += _set_block(m.beta, m.edges, m.cell, row, h, e, pairs, write)
         if write:  # the tables are symmetric
@@ -178,11 +199,12 @@ def _change_undirected(m: Any, p: Any, g: int, sign: int, write: bool) -> float:
 @part
 def _change_directed(m: Any, p: Any, g: int, sign: int, write: bool) -> float:
     n_g = p.sizes[g] + (sign > 0)  # size after the change
+    # Sum over the clusters h of the changes of lB(e_gh, n_gh) and of lB(e_hg, n_hg).
     total = 0.0
     for s in range(p.n_clusters[0]):
         h = p.order[s]
         e = m.edges[g, h] + sign * m.links[h]
-        if h == g:  # edges from and to the item are in one block
+        if h == g:  # edges from the item and edges to it are in the same block
             e += sign * m.links_in[g]
             total += _set_block(m.beta, m.edges, m.cell, g, g, e, n_g * (n_g - 1), write)
         else:
@@ -201,11 +223,11 @@ _implement(DirectedBlockState, _reset, _prepare_directed, _change_directed)
 
 
 class LatentBlockState(NamedTuple):
-    """One side of the latent block model: its items are the rows, the `other` side has the columns.
+    """One side of the latent block model: its items are the rows, those of the `other` side the columns.
 
     For the other side it is the reverse. The states of both sides hold the same `ones` and `cell`, one of
-    them transposed. These arrays are strided on purpose, so that both states have one type and are
-    compiled once.
+    them transposed. These arrays are strided on purpose: both states then have the same type, so the
+    kernels are compiled once.
     """
 
     start: IntArray
@@ -213,6 +235,7 @@ class LatentBlockState(NamedTuple):
     where: IntArray
     """Items of the other side at which each item has a one."""
     beta: BetaTables
+    # The partition of the other side, shared with its state: the fields of `chain.Partition`.
     other_labels: IntArray
     other_sizes: IntArray
     other_order: IntArray
@@ -233,7 +256,7 @@ def _reset_latent(m: Any) -> None:
 
 @part
 def _prepare_latent(m: Any, p: Any, i: int) -> None:
-    # Items of the other side are never taken out while this side moves: all labels are known.
+    # No item of the other side is taken out while this side moves, so all its labels are known.
     for s in range(m.other_n_clusters[0]):
         m.links[m.other_order[s]] = 0
     for at in range(m.start[i], m.start[i + 1]):
@@ -244,6 +267,7 @@ def _prepare_latent(m: Any, p: Any, i: int) -> None:
 def _change_latent(m: Any, p: Any, g: int, sign: int, write: bool) -> float:
     row = np.uint64(g)  # unsigned: no check for a negative index
     n_g = p.sizes[row] + (sign > 0)  # size after the change
+    # Sum over the clusters h of the other side of the change of lB(e_gh, n_g m_h).
     total = 0.0
     for s in range(m.other_n_clusters[0]):
         h = np.uint64(m.other_order[s])

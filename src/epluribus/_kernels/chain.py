@@ -2,8 +2,12 @@
 
 Clusters have fixed numbers 0..slots-1, of which K are not empty. `order` is a permutation of the numbers
 that begins with those of the non-empty clusters, and `place` is its inverse. Opening or closing a cluster
-is one swap, and the next new cluster is always `order[K]`. The prior of the partition is given by two
-tables (see `epluribus.models.prior`):
+takes at most one swap, and the next new cluster is always `order[K]`. With four slots, clusters 2 and 0 in
+use and K = 2:
+
+    order = [2, 0, 1, 3]    place = [1, 2, 0, 3]    the next new cluster is 1
+
+The prior of the partition is given by two tables (see `epluribus.models.prior`):
 
     log p(partition) = log_weight[K] + sum over clusters of log_size[n_g]
 """
@@ -25,13 +29,13 @@ class Partition(NamedTuple):
     sizes: IntArray
     """(slots,) number of items in each cluster."""
     order: IntArray
-    """(slots,) the numbers of the clusters, those of non-empty ones first."""
+    """(slots,) the numbers of the clusters, the non-empty ones first."""
     place: IntArray
     """(slots,) position of each cluster in `order`."""
     n_clusters: IntArray
     """(1,) number of non-empty clusters, K: an array, because kernels change it."""
     log_weight: FloatArray
-    """(slots + 2,) the prior's table for K; minus infinity at 0 and at slots + 1."""
+    """(slots + 2,) the prior's table for K; minus infinity at 0 and at slots + 1, which are impossible."""
     log_size: FloatArray
     """(n_items + 1,) the prior's table for the size of a cluster; 0 at 0."""
     log_factorial: FloatArray
@@ -54,26 +58,28 @@ class Record(NamedTuple):
     n_clusters: IntArray
     """(capacity,) OUT: K of each draw."""
     best: IntArray
-    """(n_items,) OUT: the labels of highest posterior so far."""
+    """(n_items,) OUT: the labels with the highest posterior density so far."""
     tally: IntArray
     """(kinds, 2) OUT: proposals and acceptances, by kind of move."""
 
 
 @part
 def grow(p: Any, g: int) -> float:
-    """Log prior factor of one more item in cluster g, without the factor for K."""
+    """Log prior ratio of one more item in cluster g to none, without the factor for K."""
     n = p.sizes[g]
     return p.log_size[n + 1] - p.log_size[n]
 
 
 @part
 def take(m: Any, p: Any, i: int) -> float:
-    """Take item i out of its cluster, which closes if empty; its log predictive there."""
+    """Take item i out of its cluster, which closes if empty; return its log predictive there."""
     g = p.labels[i]
     p.labels[i] = -1
     p.sizes[g] -= 1  # before `remove`: the model sees the sizes without i
     value = remove(m, p, i, g)
-    if p.sizes[g] == 0:  # swap with the last non-empty cluster: g becomes `order[K]`
+    # A cluster left empty is swapped with the last non-empty one. It becomes `order[K]`, the next new
+    # cluster, so an item that was alone finds its old cluster again as the new one.
+    if p.sizes[g] == 0:
         k = p.n_clusters[0] - 1
         last = p.order[k]
         here = p.place[g]
@@ -87,7 +93,8 @@ def take(m: Any, p: Any, i: int) -> float:
 
 @part
 def put(m: Any, p: Any, i: int, g: int) -> float:
-    """Put the prepared item i into cluster g, opened if it is `order[K]`; its log predictive."""
+    """Put the prepared item i into cluster g, opened if it is `order[K]`; return its log predictive."""
+    # Opened before `add`: the model goes through the clusters in use, g among them.
     if p.place[g] == p.n_clusters[0]:
         p.n_clusters[0] += 1
     value = add(m, p, i, g)
@@ -100,9 +107,9 @@ def put(m: Any, p: Any, i: int, g: int) -> float:
 def log_target(models: Any, partitions: Any) -> float:
     """Log prior plus log marginal likelihood, all statistics recomputed from the labels.
 
-    This removes the rounding errors that running sums collect. Clusters keep their numbers and order.
+    This removes the rounding errors that running sums accumulate. Clusters keep their numbers and order.
     """
-    # The sides of a model share their statistics: those of the first side are all.
+    # Both sides of a model share their statistics, so filling those of the first side fills all.
     m, p = models[0], partitions[0]
     # Take everything out; `n_clusters` and `order` stay, since every cluster is filled again.
     reset(m)
@@ -111,7 +118,7 @@ def log_target(models: Any, partitions: Any) -> float:
         p.labels[i] = -1
     for g in range(p.sizes.size):
         p.sizes[g] = 0
-    # The chain rule: log p(y_1) + log p(y_2 | y_1) + ..., given the labels.
+    # Log likelihood by the chain rule: log p(y_1) + log p(y_2 | y_1) + ..., given the labels.
     value = 0.0
     for i in range(p.labels.size):
         g = p.target[i]

@@ -1,6 +1,6 @@
 """The five ways in which a move asks for a random number.
 
-Every random choice of every move goes through these functions, so that a test can replace them by an
+Every random choice of every move goes through these functions, so a test can replace them by an
 enumeration of all choices and compute exact transition probabilities.
 """
 
@@ -25,7 +25,9 @@ def toss(rng: Any, probability: float) -> bool:
 
 @part
 def accept(rng: Any, log_ratio: float) -> bool:
-    """True with probability min(1, exp(log_ratio)); false if the ratio is not a number."""
+    """True with probability min(1, exp(log_ratio)); False if the ratio is not a number."""
+    # A ratio of 1 or more uses no random number, and `exp` never overflows. With NaN both
+    # comparisons are false: a proposal without a proper density is never accepted.
     return bool(log_ratio >= 0.0 or rng.random() < math.exp(log_ratio))
 
 
@@ -37,7 +39,7 @@ def pick_weighted(
     cumulative: FloatArray,  # WORK
 ) -> int:
     """One of 0..n-1 with probability proportional to exp(log_weights)."""
-    # The largest weight becomes exp(0), so that nothing overflows and the sum is at least 1.
+    # The largest weight becomes exp(0) = 1, so that nothing overflows and the sum is at least 1.
     top = log_weights[0]
     for s in range(1, n):
         if log_weights[s] > top:
@@ -46,7 +48,7 @@ def pick_weighted(
     for s in range(n):
         total += math.exp(log_weights[s] - top)
         cumulative[s] = total
-    # One uniform number on [0, total), looked up in the running sum.
+    # Inversion: a uniform number on [0, total), looked up in the running sum; the last choice has the rest.
     u = rng.random() * total
     for s in range(n - 1):
         if u < cumulative[s]:
@@ -57,6 +59,7 @@ def pick_weighted(
 @part
 def shuffle(rng: Any, items: IntArray, n: int) -> None:
     """Put the first n entries into a random order (Fisher and Yates)."""
+    # From the back: entry s is swapped with one of 0..s, itself included, and is then final.
     for s in range(n - 1, 0, -1):
         t = pick(rng, s + 1)
         items[s], items[t] = items[t], items[s]

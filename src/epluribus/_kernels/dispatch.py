@@ -5,18 +5,18 @@ sampler works, and that of an execution of the search, on which sweeps and joins
 
 The loops call the functions of a contract. In compiled code Numba's `overload` replaces the call by the
 function registered for the class, at compile time; in plain Python the same table is read at run time.
-Unlike closures over compiled functions, calls resolved this way are served from the disk cache.
+Unlike closures over compiled functions, code compiled this way can be kept in the disk cache.
 
 The contract of a model. S is the set of items assigned so far and p the partition of S:
 
-    reset(m)               statistics of the empty set
-    prepare(m, p, i)       i is unassigned: fill the scratch that `logpred` and `add` read
-    logpred(m, p, i, g)    log p(Y of S and i | i in g) - log p(Y of S | p); g in use or next new
-    add(m, p, i, g)        update the statistics; the same difference. g is in use, perhaps empty
-    remove(m, p, i, g)     the inverse; the same difference; leaves i prepared
+    reset(m)               set the statistics to those of the empty set
+    prepare(m, p, i)       i is unassigned: fill the scratch arrays that `logpred` and `add` read
+    logpred(m, p, i, g)    log p(Y of S and i | i in g) - log p(Y of S | p); g in use or the next new one
+    add(m, p, i, g)        update the statistics, return the same difference; g in use, perhaps empty
+    remove(m, p, i, g)     the inverse of `add`: returns the same difference, leaves i prepared
 
-`sizes` never counts i in these calls, and its label is -1 (`add` is called before it is counted,
-`remove` after).
+In these calls `sizes` never counts i, and its label is -1: `add` is called before the size of the cluster
+grows, `remove` after it has shrunk.
 """
 
 from collections.abc import Callable
@@ -29,17 +29,20 @@ from epluribus._kernels._jit import OPTIONS
 part = register_jitable(forceinline=True, **OPTIONS)
 """Decorator of a small part of a kernel: plain when Python calls it, compiled when a kernel does.
 
-Always inlined: a call would copy every array of the state."""
+Always inlined: a call would copy the descriptor of every array of the state."""
 
 routine = register_jitable(**OPTIONS)
-"""The same for a longer part: compiled once and called, which keeps compilation short."""
+"""The same for a longer part: compiled once and called, which keeps compilation times short."""
 
 
 class Contract:
-    """Functions that every class of state must implement."""
+    """Functions that every class of state must implement.
+
+    A new class registers its functions once, when its module is imported; every loop then works on it.
+    """
 
     def __init__(self, **arguments: int) -> None:
-        """Names of the functions, each with the number of its arguments."""
+        """Names of the functions, each with the number of its arguments, the state included."""
         self._arguments = arguments
         self._table: dict[type, dict[str, Callable[..., Any]]] = {}
 
@@ -55,15 +58,20 @@ class Contract:
         self._table[state] = dict(functions)
 
     def function(self, name: str, *, inline: bool) -> Callable[..., Any]:
-        """The function of that name, which calls the one of the class of its first argument."""
+        """The function with that name: it calls the one registered for the class of its first argument.
 
+        With `inline` it is inlined into the loops, which suits short functions called very often.
+        """
+
+        # In plain Python the class is that of the object itself ...
         def call(state: Any, *arguments: Any) -> Any:
             return self._table[type(state)][name](state, *arguments)
 
+        # ... while at compile time the argument is Numba's type of a NamedTuple, which knows its class.
         def find(state: Any) -> Callable[..., Any]:
             return self._table[state.instance_class][name]
 
-        # Numba wants a function of as many arguments as the call has.
+        # Numba matches an overload by its signature: it must have as many arguments as the call.
         by_number: dict[int, Callable[..., Any]] = {
             1: lambda m: find(m),
             2: lambda m, a: find(m),  # noqa: ARG005

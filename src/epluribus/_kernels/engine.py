@@ -1,27 +1,33 @@
-"""What sweeps and joins need of the expected loss: the contract of an execution.
+"""What sweeps and joins need to know about the expected loss: the contract of an execution.
 
 An execution is a NamedTuple of arrays: a partition under change (`labels`, `sizes`, `n_clusters`), the
 draws, and whatever makes the costs quick to compute. There are two: `tables` keeps the contingency tables
-of all draws, `members` walks through the members of the clusters of the draws. The loops of `loops` are
+of all draws, `members` walks through the members of the clusters of the draws. The loops in `loops` are
 written once, on these functions:
 
     costs(e, row, i)           the cost of every cluster, and of a new one, for item i; nothing is moved
-    exact(e, row, i, s)        that of cluster s in double precision
+    exact(e, row, i, s)        the cost of cluster s in double precision
     choose(e, i, own, opens)   the cluster of least cost in the row computed last
     cost_of(e, s)              the entry of cluster s in that row
     apply(e, row, i, s)        item i goes to cluster s; s = K opens a new one, an emptied one closes
-    join_changes(e, row, a)    the change of the loss if cluster a is joined with each other: a row again
+    join_changes(e, row, a)    change of the loss if cluster a is joined with each other one: again a row
     join(e, row, a, b)         cluster b joins a < b
 
 `row` is None if f0 is linear, else f0 compiled for a row of clusters (`rows`). A cost is the part of the
 total loss, summed over the draws with their weights, that depends on where the item goes; only differences
-within a row mean anything. Costs add over draws: an execution may hold all of them, or add up what others
-compute for some of them. One that is not compiled registers plain functions, and runs the loops as plain
-Python (`loops.sweep.py_func`).
+within a row are meaningful. Costs add over draws: an execution may hold all draws, or add up what others
+compute for some of them. An execution that is not compiled registers plain functions, and runs the loops
+as plain Python (`loops.sweep.py_func`).
 
-The order of clusters, which settles ties, is the same everywhere: an item stays unless a move lowers the
-loss by more than `tolerance`; then the smallest label wins, and a new cluster comes last. A cluster left
-empty gives its label to the last cluster. A label of -1 means that the item is in no cluster yet.
+With n_tvs the number of items in group v of draw t and in cluster s, without item i, the expected loss is
+made of a *joint sum* per draw, sum over v and s of f1(n_tvs), and a *size sum*, sum over s of f2(n_s). If
+item i, in group v of draw t, goes to cluster s, they grow by
+
+    joint[n_tvs] = f1(n_tvs + 1) - f1(n_tvs)    and    size[n_s] = f2(n_s + 1) - f2(n_s)
+
+Ties are settled in the same way everywhere: an item stays unless a move lowers the loss by more than
+`tolerance`; among equally good targets the smallest label wins, and a new cluster comes last. When a cluster
+is left empty, the last cluster takes its label. A label of -1 means that the item is in no cluster yet.
 """
 
 from typing import NamedTuple
@@ -31,15 +37,15 @@ from epluribus._typing import FloatArray
 
 
 class Price(NamedTuple):
-    """What the loss and the draws say, unchanged while the search runs.
+    """What the loss and the draws determine once and for all: constant while the search runs.
 
-    If f0 is linear its coefficients are multiplied in, so that costs are plain sums.
+    If f0 is linear, its coefficients are multiplied into f1 and f2, so that costs are plain sums.
     """
 
     f1: FloatArray
-    """(n_items + 1,) f1, for the joint sum of a draw: that over the cells of its contingency table."""
+    """(n_items + 1,) f1, summed over the cells of a draw's contingency table: the joint sum."""
     f2: FloatArray
-    """(n_items + 1,) f2, for the size sum: that over the clusters. If linear, times the sum of weights."""
+    """(n_items + 1,) f2, summed over the clusters: the size sum. If f0 is linear, times the total weight."""
     joint: FloatArray
     """(n_items + 1,) f1(n + 1) - f1(n), what one more item adds to a cell; the last entry is never used."""
     size: FloatArray
@@ -49,11 +55,13 @@ class Price(NamedTuple):
     group: FloatArray
     """(n_draws,) sum of f3 over the clusters of each draw."""
     margin: float
-    """Bound on the rounding error of a cost summed in single precision."""
+    """Twice the bound on the rounding error of a cost summed in single precision: costs further apart than
+    this are in the right order. 0 if f0 is not linear, where all sums are in double precision."""
     tolerance: float
-    """Costs closer than this are equal."""
+    """Costs closer than this count as equal."""
 
 
+# Short functions are inlined into the loops; the longer ones are compiled once and called.
 _EXECUTION = Contract(costs=3, exact=4, choose=4, cost_of=2, apply=4, join_changes=3, join=4)
 implement_execution = _EXECUTION.implement
 costs = _EXECUTION.function("costs", inline=True)
@@ -68,5 +76,7 @@ join = _EXECUTION.function("join", inline=False)
 @part
 def size_change(price: Price, n: int, m: int) -> float:
     """Change of the size sum if clusters of n and m items are joined."""
-    total = min(n + m, price.f2.shape[0] - 1)  # beyond it there are no two such clusters
+    # `members` asks for every two sizes in use, also for pairs that no two clusters have. These may exceed
+    # the number of items together: the value is never used, but the index must be within the table.
+    total = min(n + m, price.f2.shape[0] - 1)
     return price.f2[total] - price.f2[n] - price.f2[m]

@@ -4,6 +4,7 @@ With n items, sums s_d and sums of squares q_d the log marginal likelihood of a 
 
     constant[n] - (shape + n/2) sum_d log( rate + (q_d - s_d^2 / (n + tau)) / 2 )
 
+The mean and the precision of each coordinate are integrated out. An item goes in or out in O(n_dims).
 See `epluribus.models.gaussian`.
 """
 
@@ -20,7 +21,9 @@ class GaussianState(NamedTuple):
     values: FloatArray
     """(n_items, n_dims) data minus the prior mean."""
     shape: float
+    """Shape of the Gamma prior of each precision."""
     rate: float
+    """Its rate."""
     inverse: FloatArray
     """(n_items + 1,) 1 / (n + tau)."""
     constant: FloatArray
@@ -42,32 +45,33 @@ def _reset(m: Any) -> None:
 
 @part
 def _prepare(m: Any, p: Any, i: int) -> None:
-    pass  # the predictive needs nothing but the statistics
+    pass  # the predictive density needs nothing but the statistics
 
 
 @part
 def _log_cluster(m: Any, n: int, g: int, i: int, sign: float) -> float:
-    """Log marginal likelihood of cluster g with item i added (`sign` 1) or removed (-1), n items then."""
+    """Log marginal likelihood of cluster g with item i added (`sign` 1) or removed (-1): n items in all."""
+    # sum over d of log( rate + (q_d - s_d^2 / (n + tau)) / 2 )
     logs = 0.0
     for d in range(m.values.shape[1]):
         y = m.values[i, d]
-        # s_d and q_d of the cluster as it will be
+        # s_d and q_d as they will be after the change
         s = m.total[g, d] + sign * y
         q = m.square[g, d] + sign * y * y
-        # The spread is never negative; rounding could make it so.
+        # In exact arithmetic q_d - s_d^2 / (n + tau) is never negative, but rounding could make it so.
         logs += math.log(m.rate + 0.5 * max(q - s * s * m.inverse[n], 0.0))
     return m.constant[n] - (m.shape + 0.5 * n) * logs
 
 
 @part
 def _logpred(m: Any, p: Any, i: int, g: int) -> float:
-    # A ratio of marginal likelihoods: with the item over without it. The other clusters cancel.
+    # The marginal likelihood with the item divided by that without it; the other clusters cancel.
     return _log_cluster(m, p.sizes[g] + 1, g, i, 1.0) - m.log_cluster[g]
 
 
 @part
 def _change(m: Any, n: int, g: int, i: int, sign: float) -> float:
-    """Add or remove item i, after which g has n items; the change of the log likelihood."""
+    """Add or remove item i, after which g has n items; return the change of the log likelihood."""
     after = _log_cluster(m, n, g, i, sign)
     change = after - m.log_cluster[g]
     for d in range(m.values.shape[1]):
@@ -86,9 +90,10 @@ def _add(m: Any, p: Any, i: int, g: int) -> float:
 @part
 def _remove(m: Any, p: Any, i: int, g: int) -> float:
     if p.sizes[g] > 0:
-        return -_change(m, p.sizes[g], g, i, -1.0)  # `take` has counted the item out already
+        return -_change(m, p.sizes[g], g, i, -1.0)  # `take` has already reduced the size
+    # The item was alone: its log predictive is all that the cluster had. Exact zeros follow, so that no
+    # rounding error survives in an empty cluster.
     value = m.log_cluster[g]
-    # Exact zeros: no rounding error may survive in an empty cluster.
     m.total[g] = 0.0
     m.square[g] = 0.0
     m.log_cluster[g] = 0.0

@@ -3,11 +3,14 @@
 A sweep visits items in order and moves each to its best cluster: Algorithm 1 of Rastelli & Friel (2018).
 Started with items that are in no cluster yet, the same loop is sequential allocation.
 
-Joining merges the two clusters that lower the loss most, again and again. Each cluster remembers its best
+Merging joins the two clusters that lower the loss most, again and again. Each cluster remembers its best
 partner, so that no table of all pairs is kept. After a join only the row of the new cluster is computed. A
-row that may have changed is marked, and computed anew only if it would decide. If f0 is linear this loses
-nothing: a cluster whose partner is gone has no better partner left than the one it lost. If not, all rows
-change a little with every join, and what is remembered is an estimate.
+remembered partner that may be outdated is marked, and found again only when it would decide.
+
+If f0 is linear this gives the same joins as computing all pairs every time: the change for two clusters
+stays the same as long as both exist. A cluster whose partner is gone has no better partner left than the one
+it lost, so what it remembers is a lower bound. If f0 is not linear, all changes shift a little with every
+join, and what is remembered is an estimate.
 """
 
 from typing import Any, NamedTuple
@@ -32,20 +35,22 @@ def sweep(
     stop: NDArray[np.uint8],
     n_moves: IntArray,  # OUT (1,), counted on
 ) -> int:
-    """Visit the items order[begin:], each put into its best cluster; return where it ended.
+    """Visit the items order[begin:] and put each into its best cluster; return the position reached.
 
-    It ends early when there is no room for one more cluster, or when `stop[0]` is set.
+    The sweep ends early when there is no room for one more cluster, or when `stop[0]` is set.
     """
     for position in range(begin, order.shape[0]):
         k = e.n_clusters[0]
+        # Room for a new cluster is needed even if none opens: entry K of the row of costs belongs to it.
         if stop[0] or k >= e.sizes.shape[0]:
             return position
-        # Line 9 of Algorithm 1 tries all K_up clusters; the empty ones are all alike, so one will do.
         i = order[position]
         own = e.labels[i]
         alone = own >= 0 and e.sizes[own] == 1
-        if alone and k <= k_min:  # its cluster may not close
+        if alone and k <= k_min:  # its cluster must not close
             continue
+        # Line 9 of Algorithm 1 tries all K_up clusters; the empty ones are all alike, so one is enough. An
+        # item that is alone needs none: a new cluster would only rename its own.
         costs(e, row, i)
         best = choose(e, i, own, k < k_max and not alone)
         if best != own:
@@ -60,15 +65,16 @@ class Partners(NamedTuple):
     partner: IntArray
     """(K,) best partner of each cluster."""
     change: FloatArray
-    """(K,) change of the total loss if they are joined."""
+    """(K,) change of the total loss if the two are joined."""
     fresh: NDArray[np.uint8]
-    """(K,) whether `partner` and `change` are as they would be computed now."""
+    """(K,) whether `partner` and `change` are what they would be if computed now."""
 
 
 @part
 def _find_partner(e: Any, row: Any, partners: Partners, a: int) -> None:
-    """Find the best partner of cluster a; the whole row of changes stays where `cost_of` reads it."""
+    """Find the best partner of cluster a; afterwards `cost_of` reads the whole row of changes."""
     join_changes(e, row, a)
+    # No item, no own cluster, no new cluster: the cluster with the lowest change.
     best = choose(e, -1, -1, False)
     partners.partner[a] = best
     partners.change[a] = cost_of(e, best)
@@ -77,19 +83,23 @@ def _find_partner(e: Any, row: Any, partners: Partners, a: int) -> None:
 
 @kernel
 def _refresh(e: Any, row: Any, partners: Partners, a: int, b: int) -> None:
-    """Mend the partners after b was joined into a, whose row is the last one, and the last became b."""
-    k = e.n_clusters[0]
+    """Update the partners after b was joined into a and the last cluster was renamed b.
+
+    The row of changes computed last must be that of a.
+    """
+    k = e.n_clusters[0]  # also the label that the last cluster had before the join
     for s in range(k):
         if s == a:
             continue
         lost = partners.partner[s] == a or partners.partner[s] == b
         if partners.partner[s] == k:  # the last cluster, which is called b now
             partners.partner[s] = b
-        # Joining is symmetric: the row of a holds the change for s with a.
+        # Joining is symmetric: entry s in the row of a is also the change for s joined with a.
         change = cost_of(e, s)
         if change <= partners.change[s]:
             partners.change[s] = change
             partners.partner[s] = a
+        # Only a lost partner can make a remembered change wrong, unless f0 mixes the sums of all clusters.
         elif lost or row is not None:
             partners.fresh[s] = 0
 
@@ -110,9 +120,10 @@ def merge(
         if stop[0]:
             return
         _find_partner(e, row, partners, a)
-    # What is remembered is never too high if f0 is linear: the lowest that is fresh is the best pair.
     while e.n_clusters[0] > k_min and not stop[0]:
         k = e.n_clusters[0]
+        # The lowest remembered change. If f0 is linear, none is too high: where the lowest is fresh, it
+        # belongs to the best pair of all.
         a = 0
         for s in range(1, k):
             if partners.change[s] < partners.change[a]:
@@ -120,12 +131,13 @@ def merge(
         if not partners.fresh[a]:
             _find_partner(e, row, partners, a)
             continue
+        # Nothing lowers the loss any more. Too many clusters are joined at a loss all the same.
         if partners.change[a] > -e.price.tolerance and k <= k_max:
             return
         b = max(a, partners.partner[a])
         a = min(a, partners.partner[a])
         join(e, row, a, b)
-        # The last cluster is b now, and what was remembered of it moves along.
+        # The last cluster is called b now: what was remembered about it moves along.
         partners.partner[b] = partners.partner[k - 1]
         partners.change[b] = partners.change[k - 1]
         partners.fresh[b] = partners.fresh[k - 1]
@@ -144,7 +156,7 @@ def block_costs(
     items: IntArray,
     out: FloatArray,  # OUT (len(items), K + 1)
 ) -> None:
-    """Cost of each cluster, and of a new one, for each of the items, nothing moved."""
+    """Cost of each cluster, and of a new one, for each of the items; nothing is moved."""
     for q in range(items.shape[0]):
         costs(e, row, items[q])
         for s in range(out.shape[1]):
@@ -159,14 +171,17 @@ def exact_costs(
     targets: IntArray,
     out: FloatArray,  # OUT (len(items),)
 ) -> None:
-    """Cost of each item in its target, in double precision, nothing moved."""
+    """Cost of each item in its target, in double precision; nothing is moved."""
     for q in range(items.shape[0]):
         out[q] = exact(e, row, items[q], targets[q])
 
 
 @kernel
 def move_items(e: Any, row: Any, items: IntArray, targets: IntArray, begin: int) -> int:
-    """Move the items from `begin` on, in order; return where there was no room for one more cluster."""
+    """Move the items from position `begin` on, in order; return the position reached.
+
+    That is before the end if there was no room for one more cluster.
+    """
     for q in range(begin, items.shape[0]):
         if e.n_clusters[0] >= e.sizes.shape[0]:
             return q
@@ -182,7 +197,7 @@ def row_of_joins(
     a: int,
     out: FloatArray,  # OUT (K,)
 ) -> None:
-    """Change of the total loss if cluster a is joined with each other; infinite for itself."""
+    """Change of the total loss if cluster a is joined with each other one; infinite for a itself."""
     join_changes(e, row, a)
     for s in range(out.shape[0]):
         out[s] = cost_of(e, s)

@@ -1,18 +1,18 @@
-"""The execution that walks through the members of groups: for samples of many small clusters.
+"""The execution that walks through the members of groups: for samples with many small clusters.
 
-A *group* is a cluster of a draw. Item i adds `joint[n_tvs]` to the joint sum of draw t if it goes to cluster
-s, v = z_ti. Where groups are small, n_tvs is found by a walk through the members of group v: no contingency
-table is kept. A cluster that no group of item i touches, in any draw, costs what any other cluster of its
-size costs, so
+A *group* is a cluster of a draw. If item i, in group v of draw t, goes to cluster s, it adds `joint[n_tvs]`
+to the joint sum of draw t. Where groups are small, n_tvs is found by a walk through the members of group v:
+no contingency table is kept. A group *touches* the clusters of its members. A cluster that no group of item i
+touches, in any draw, costs the same as any other such cluster of its size, so
 
     cost of s  =  by_size[n_s] + extra[s]
 
-with `extra` other than 0 only for the clusters touched. The same holds for joining cluster a with s, for f0
-linear (`row` is None) and for any other. If f0 is linear, a group that several draws share is walked through
-once (`sets`). All sums are in double precision.
+where `extra` differs from 0 only for the clusters touched. The same holds for joining cluster a with s,
+whether f0 is linear (`row` is None) or not. If f0 is linear, a group that several draws share is walked
+through once (`sets`). All sums are in double precision.
 
-Time of a sweep: the sum over the sets of the square of their size, and for f0 not linear items x draws x
-sizes in use. Memory: at most 8 bytes for each draw and item.
+Time of a sweep: the sum over the sets of their squared sizes and, if f0 is not linear, items x draws x sizes
+in use. Memory: at most 8 bytes for each draw and item.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import implement_execution, size_change
-from epluribus._kernels.sets import Members as Members  # to be found here, with its functions
+from epluribus._kernels.sets import Members as Members  # importing it here registers its functions
 from epluribus._kernels.sets import close_cluster, join_rings, put_item, take_item
 from epluribus._typing import IntArray
 
@@ -32,7 +32,7 @@ from epluribus._typing import IntArray
 
 @part
 def _touch(e: Any, s: int) -> None:
-    """Enter cluster s in the list of those touched."""
+    """Enter cluster s into the list of those touched, once."""
     if e.is_touched[s] == 0:
         e.is_touched[s] = 1
         e.touched[e.n_touched[0]] = s
@@ -42,6 +42,7 @@ def _touch(e: Any, s: int) -> None:
 @part
 def _new_row(e: Any) -> None:
     """Clear the row of costs computed last."""
+    # Only the entries that were used: most rows touch few of the K clusters.
     for q in range(e.n_touched[0]):
         s = e.touched[q]
         e.is_touched[s] = 0
@@ -59,11 +60,12 @@ def _count_set(
     count: IntArray,  # OUT, zero on entry
     n_here: int,
 ) -> int:
-    """Count member[begin:end] in each cluster; return the new length of `here`.
+    """Count member[begin:end] in each cluster, clusters listed in `here`; return its new length.
 
-    Members of a group are mostly in one cluster: runs of one label are counted in a register, since
+    The members of a group are mostly in one cluster, so runs of one label are counted in a register:
     adding to the same entry of an array again and again would wait for memory each time.
     """
+    # -1 is also the label of an item in no cluster, such as the one to be moved: it is not counted.
     last = -1
     run = 0
     for at in range(begin, end):
@@ -92,14 +94,15 @@ def _add_values(
 ) -> None:
     """Add f0 of one draw to `by_size` and `extra`.
 
-    `change[s]` is the change of the joint sum for the first n_here clusters of `here`, `base` that for all
-    others; `size_row[q]` is the size sum for the q-th size in use. The cluster `own` (-1 for none) is in
-    `here`, with a size sum of its own: the present one.
+    `change[s]` is the change of the joint sum for the first n_here clusters of `here`, `base` the change for
+    all others; `size_row[q]` is the size sum for the q-th size in use. The cluster `own` (-1 for none) is in
+    `here`, and its size sum is the present one.
     """
-    # Arrays by name: each look into a struct would count references.
+    # Local names: the fields of a struct are not looked up again in every step of a loop.
     here, gain, size, value, extra = e.here, e.gain_row, e.size_row, e.value, e.extra
     used_sizes, place, sizes, by_size, change = e.used_sizes, e.place, e.sizes, e.by_size, e.change
-    # One row for f0: first each size in use, for the clusters not touched, then the clusters touched.
+    # One row for f0: first an entry for each size in use, which stands for the untouched clusters of that
+    # size, then an entry for each cluster touched.
     n_used = e.n_used[0]
     length = n_used + n_here
     for q in range(n_used):
@@ -112,6 +115,7 @@ def _add_values(
         value[n_used + q] = 0.0
     n_items = float(e.labels.shape[0])
     row(gain[:length], joint, size[:length], group, n_items, weight, value[:length])
+    # Every cluster gets the value of its size; one that is touched, the difference from it as well.
     for q in range(n_used):
         by_size[used_sizes[q]] += value[q]
     for q in range(n_here):
@@ -128,12 +132,12 @@ def _cost_of(e: Any, s: int) -> float:
 @routine
 def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     """The cluster of least cost; `own` (-1 for none) if it is as good, then the smallest label."""
-    # The lowest of: the clusters touched, one by one; the others, which cost the same for one size.
+    # The lowest cost among the clusters touched, one by one, and the others, one value for each size.
     low = np.inf
     for q in range(e.n_touched[0]):
         s = e.touched[q]
         low = min(low, _cost_of(e, s))
-        e.n_of_size[e.sizes[s]] -= 1  # until the end: how many were not touched
+        e.n_of_size[e.sizes[s]] -= 1  # until the end of this function: how many were not touched
     for q in range(e.n_used[0]):
         n = e.used_sizes[q]
         if e.n_of_size[n] > 0:
@@ -153,7 +157,7 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
         for q in range(e.n_used[0]):
             n = e.used_sizes[q]
             if e.n_of_size[n] > 0 and e.by_size[n] <= enough:
-                # Rare: an untouched cluster is as good as the best, and the first of them is looked for.
+                # Rare: an untouched cluster is as good as the best. Find the one with the smallest label.
                 for s in range(best):
                     if e.sizes[s] == n and e.is_touched[s] == 0:
                         best = s
@@ -167,7 +171,7 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
 def _costs(e: Any, row: Any, i: int) -> None:
     """Cost of every cluster, and of a new one, for item i.
 
-    If f0 is linear, without what `joint[0]` adds to all of them in each draw.
+    If f0 is linear, the constant sum over draws of w_t joint[0], the same for all clusters, is left out.
     """
     _new_row(e)
     own = e.labels[i]
@@ -186,10 +190,12 @@ def _linear_costs(e: Any, i: int, own: int) -> None:
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
     here, count, extra, weight = e.here, e.tally, e.extra, e.sets.weight
     joint, size = e.price.joint, e.price.size
+    # by_size[n] = f2(n + 1) - f2(n), what the item adds to the size sum; size 0 stands for a new cluster.
     for q in range(e.n_used[0]):
         n = e.used_sizes[q]
         e.by_size[n] = size[n]
-    # extra[s] = sum over the groups of the item of weight (joint[n] - joint[0]), n their members in s.
+    # extra[s] = sum over the groups of the item of weight (joint[n] - joint[0]), n being the number of their
+    # members in s.
     for at in range(e.sets.first_of[i], e.sets.first_of[i + 1]):
         b = sets_of[at]
         n_here = _count_set(labels, member, first[b], first[b + 1], here, count, 0)
@@ -198,7 +204,7 @@ def _linear_costs(e: Any, i: int, own: int) -> None:
             _touch(e, s)
             extra[s] += weight[b] * (joint[count[s]] - joint[0])
             count[s] = 0
-    if own >= 0:  # its own cluster has one item less without it
+    if own >= 0:  # without the item its own cluster has one item less than `sizes` says
         extra[own] += size[e.sizes[own] - 1] - size[e.sizes[own]]
 
 
@@ -206,7 +212,7 @@ def _linear_costs(e: Any, i: int, own: int) -> None:
 def _ratio_costs(row: Any, e: Any, i: int, own: int) -> None:
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
     here, count, change, joint, price = e.here, e.tally, e.change, e.price.joint, e.price
-    # Sums as if the item had been taken out of its cluster.
+    # Size sums with the item in a cluster of each size, as if it had been taken out of its own before.
     size_sum = e.size_sum[0]
     if own >= 0:
         size_sum -= price.size[e.sizes[own] - 1]
@@ -214,11 +220,12 @@ def _ratio_costs(row: Any, e: Any, i: int, own: int) -> None:
         n = e.used_sizes[q]
         e.by_size[n] = 0.0
         e.size_row[q] = size_sum + price.size[n]
+    # For each draw t: the joint sum without the item, and what the item adds to it in each cluster.
     begin = e.sets.first_of[i]
     for t in range(price.weights.shape[0]):
         b = sets_of[begin + t]
         n_here = 0
-        if own >= 0:  # always in the list, with one item too many until counted
+        if own >= 0:  # always in the list; a count of 1 keeps it from being listed twice
             here[0] = own
             count[own] = 1
             n_here = 1
@@ -245,7 +252,7 @@ def _exact(e: Any, row: Any, i: int, s: int) -> float:
 
 @kernel
 def _shift_joint(e: Any, i: int, s: int, sign: float) -> None:
-    """Add (sign 1) or subtract (-1) from the joint sums what item i, now out, adds in cluster s."""
+    """Add to the joint sums (sign 1), or subtract (-1), what item i, now out, adds in cluster s."""
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
     for t in range(e.joint_sums.shape[0]):
         b = sets_of[e.sets.first_of[i] + t]
@@ -258,7 +265,7 @@ def _shift_joint(e: Any, i: int, s: int, sign: float) -> None:
 @routine
 def _apply(e: Any, row: Any, i: int, s: int) -> None:
     """Item i goes to cluster s; s = K opens a new cluster, and a cluster left empty closes."""
-    # The running sums change by what the item adds in its old and in its new cluster without it.
+    # The running sums change by what the item adds to its old and to its new cluster, both without it.
     own = e.labels[i]
     if own >= 0:
         take_item(e, i)
@@ -278,15 +285,16 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
 
 @kernel
 def _joint_changes(e: Any, t: int, a: int) -> int:
-    """Weighted change of the joint sum if a is joined with each cluster it touches.
+    """Weighted change of the joint sum if a is joined with each cluster that shares a group with it.
 
-    In the t-th sets of its items, or in all of them if t is -1. Fills `change` for the clusters of `here`;
-    returns their number.
+    Only the t-th set of each item counts, that of draw t, or all sets if t is -1. Fills `change` for the
+    clusters of `here` and returns their number.
     """
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
     here, is_here, count, change, seen = e.here, e.is_here, e.tally, e.change, e.seen
     f1, weight, first_of = e.price.f1, e.sets.weight, e.sets.first_of
-    # Every set that holds an item of a, once: n of its members are in a, m in s.
+    # The sum, over every set that holds an item of a, of weight (f1(n + m) - f1(n) - f1(m)), where n of its
+    # members are in a and m in s.
     n_here = 0
     i = e.some_item[a]
     for _ in range(e.sizes[a]):
@@ -297,6 +305,7 @@ def _joint_changes(e: Any, t: int, a: int) -> int:
             if seen[b] == 1:  # it holds another item of a, and was counted there
                 continue
             seen[b] = 1
+            # The clusters of this set are listed after those found so far; only new ones are kept there.
             n_all = _count_set(labels, member, first[b], first[b + 1], here, count, n_here)
             n = count[a]
             kept = n_here
@@ -314,7 +323,7 @@ def _joint_changes(e: Any, t: int, a: int) -> int:
                 change[s] += weight[b] * (f1[n + m] - f1[n] - f1[m])
             n_here = kept
         i = e.after[i]
-    # Marks are taken away by the same walk, which is shorter than clearing them all.
+    # The same walk removes the marks, which is shorter than clearing them all.
     for _ in range(e.sizes[a]):
         begin = first_of[i] + max(t, 0)
         end = first_of[i + 1] if t < 0 else begin + 1
@@ -332,7 +341,7 @@ def _join_changes(e: Any, row: Any, a: int) -> None:
     _new_row(e)
     _touch(e, a)
     price = e.price
-    # A cluster that shares no group with a changes the size sum only, by its size.
+    # Joining a cluster that shares no group with a changes the size sum alone: its size says by how much.
     for q in range(e.n_used[0]):
         n = e.used_sizes[q]
         change = size_change(price, e.sizes[a], n)
@@ -346,10 +355,11 @@ def _join_changes(e: Any, row: Any, a: int) -> None:
     else:
         for t in range(price.weights.shape[0]):
             n_here = _joint_changes(e, t, a)
-            e.here[n_here] = a  # stays as it is now: the present loss
+            e.here[n_here] = a  # its entry is the present loss, with no change at all
             e.change[a] = 0.0
             joint, group, weight = e.joint_sums[t], price.group[t], price.weights[t]
             _add_values(row, e, a, n_here + 1, 0.0, joint, group, weight)
+        # From losses to changes: each is a value by size plus `extra`, so the first of the two is enough.
         now = _cost_of(e, a)
         for q in range(e.n_used[0]):
             e.by_size[e.used_sizes[q]] -= now

@@ -1,4 +1,9 @@
-"""Canonical labels and contingency tables."""
+"""Canonical labels, contingency tables, and the sums of a loss over their cells.
+
+For a partition with clusters g and a draw with clusters h, n_gh counts the items in both. A loss needs
+the sums of f1(n_gh) over the cells, of f2(n_g) over the clusters and of f3(n_h) over those of the draw.
+Labels of draws are item-major, (n_items, n_draws): the labels of one item in all draws are contiguous.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,11 +12,12 @@ from epluribus._kernels._jit import kernel
 from epluribus._typing import FloatArray, IntArray
 
 _SMALL = 16
-"""Items up to which comparing each with those before it, 16 draws at an instruction, beats counting."""
+"""Up to this many items it is quicker to compare each with those before it than to count them: comparisons
+are done for 16 draws in one instruction."""
 
 
 def count_dtype(n_items: int) -> type[np.integer]:
-    """Smallest type kernels use for counts of items."""
+    """Type in which kernels count items: two bytes if these can hold `n_items`, else four."""
     return np.uint16 if n_items <= np.iinfo(np.uint16).max else np.int32
 
 
@@ -26,14 +32,14 @@ def canonical_rows(
 ) -> None:
     """Relabel each row in order of first appearance (Strehl & Ghosh 2003).
 
-    `stamp[label]` holds the number of the last row in which the label was seen, so that nothing is
-    cleared between rows.
+    `rows` holds integers of at least `low`; entry label - low of `stamp` is the number of the last row in
+    which the label was seen, so nothing has to be cleared between rows. The row 7 3 7 9 becomes 0 1 0 2.
     """
     for t in range(rows.shape[0]):
         k = 0
         for i in range(rows.shape[1]):
             label = rows[t, i] - low
-            if stamp[label] != t:  # the first of its cluster in this row
+            if stamp[label] != t:  # the first item of its cluster in this row
                 stamp[label] = t
                 code[label] = k
                 k += 1
@@ -49,7 +55,8 @@ def count_tables(
     labels: IntArray,
     counts: NDArray[np.integer],  # OUT (end - begin, groups, width), zero on entry
 ) -> None:
-    """Contingency tables between `labels` and the draws begin..end."""
+    """Contingency tables between `labels` and the draws begin..end-1."""
+    # The tables of all these draws grow together, because labels are item-major.
     for i in range(draws.shape[0]):
         for t in range(begin, end):
             counts[t - begin, draws[i, t], labels[i]] += 1
@@ -63,6 +70,7 @@ def fill_gain(
     gain: NDArray[np.floating],  # OUT
 ) -> None:
     """What one more item adds in each cell of all tables (`Tables.gain`)."""
+    # fold[t] (f1(n + 1) - f1(n)), with n the count of the cell; empty cells and columns included.
     for t in range(counts.shape[0]):
         for v in range(counts.shape[1]):
             for s in range(counts.shape[2]):
@@ -78,7 +86,8 @@ def joint_sums(
     n_cells: IntArray,  # OUT (n_draws,)
 ) -> None:
     """Sum of f1 over the contingency table of each draw, and the number of cells in use."""
-    # sum over v and s of f1(n_tvs); a draw equals the estimate if it has as many cells in use as clusters.
+    # The sum over v and s of f1(n_tvs), and the number of n_tvs > 0. A draw is the same partition as the
+    # estimate if and only if both have as many clusters as there are cells in use.
     for t in range(counts.shape[0]):
         total = 0.0
         cells = 0
@@ -103,13 +112,17 @@ def loss_sums(
     group: FloatArray,  # OUT sum over the draw's clusters of f3(n_h)
     equal: NDArray[np.bool_],  # OUT whether draw and labels are the same partition
 ) -> None:
-    """The sums of a loss for every draw, from integer counts, a block of draws at a time."""
-    # A block of draws at a time: labels are item-major, so one pass over the items serves the block.
+    """The sums of a loss for every draw, from integer counts.
+
+    Time O(n_draws (n_items + groups n_clusters)).
+    """
+    # A block of draws at a time: labels are item-major, so one pass over the items serves the whole block.
     block = table.shape[0]
     for begin in range(0, draws.shape[1], block):
         end = min(begin + block, draws.shape[1])
         table[:] = 0
         count_tables(draws, begin, end, labels, table)
+        # For each draw of the block: sum1 = sum of f1(n_gh), sum3 = sum of f3(n_h), n_h the row sums.
         for t in range(begin, end):
             n_cells = 0
             n_groups = 0
@@ -128,6 +141,7 @@ def loss_sums(
                     n_groups += 1
             joint[t] = sum1
             group[t] = sum3
+            # One cell in use for each cluster on both sides: the clusters coincide.
             equal[t] = n_cells == n_clusters and n_cells == n_groups
 
 
@@ -142,14 +156,16 @@ def sparse_joint(
     joint: FloatArray,  # OUT sum over cells of f1(n_gh), zero on entry
     n_cells: IntArray,  # OUT number of cells in use, zero on entry
 ) -> None:
-    """The sums over cells of the tables of labels and draws: for tables that are large and nearly empty.
+    """The sums over cells of the tables of labels and draws, for tables that are large and nearly empty.
 
     The items of cluster g of the labels are member[first[g]:first[g + 1]]. In a small cluster each item is
-    compared with those before it, for all draws at once; a large one is counted.
+    compared with those before it, for all draws at once; in a large one the items are counted by group. Only
+    cells in use are visited: time O(n_draws n_items), as long as clusters are small.
     """
     n_draws, block = draws.shape[1], count.shape[0]
     for g in range(first.shape[0] - 1):
-        # Large cluster: count its items by group, then add f1 of each count at its first item.
+        # Large cluster: count its items by group, then add f1 of each count at its first item. Setting that
+        # count to zero ends its part, and leaves `count` clean for the next cluster.
         if first[g + 1] - first[g] > _SMALL:
             for begin in range(0, n_draws, block):
                 end = min(begin + block, n_draws)
@@ -164,7 +180,8 @@ def sparse_joint(
                             n_cells[t] += 1
                             count[t - begin, draws[member[at], t]] = 0
             continue
-        # Small cluster: f1 of a cell is the sum of what each of its items added, f1(n + 1) - f1(n).
+        # Small cluster: f1 of a cell is the sum of what each of its items adds, f1(n + 1) - f1(n), where n
+        # items of the cell came before it.
         for at in range(first[g], first[g + 1]):
             mine = draws[member[at]]
             before[:] = 0
@@ -175,7 +192,7 @@ def sparse_joint(
             for t in range(n_draws):
                 n = before[t]
                 joint[t] += f1[n + 1] - f1[n]
-                n_cells[t] += n == 0
+                n_cells[t] += n == 0  # the first item of its cell
 
 
 @kernel
@@ -186,13 +203,14 @@ def group_sums(
     group: FloatArray,  # OUT sum over the draw's clusters of f3(n_h), zero on entry
     n_groups: IntArray,  # OUT their number, zero on entry
 ) -> None:
-    """The sums of a loss over the clusters of each draw."""
+    """The sums of a loss over the clusters of each draw, and their numbers."""
     n_draws, block = draws.shape[1], count.shape[0]
     for begin in range(0, n_draws, block):
         end = min(begin + block, n_draws)
         for i in range(draws.shape[0]):
             for t in range(begin, end):
                 count[t - begin, draws[i, t]] += 1
+        # The sum over h of f3(n_h); counts are cleared on the way, ready for the next block.
         for t in range(begin, end):
             for h in range(count.shape[1]):
                 if count[t - begin, h] > 0:

@@ -1,12 +1,12 @@
 """The groups of all draws as sets of items, and the clusters of a partition as rings of items.
 
-Each distinct set is there once. Sets are found by a hash table with open addressing: the hash of a set is
-the exclusive or of fixed random numbers of its items. Sets with the same hash are compared item by item,
-so a collision costs time, never correctness.
+Each distinct set is stored once. Sets are found by a hash table with open addressing: the hash of a set is
+the exclusive or of fixed random numbers, one for each item. Sets with the same hash are compared item by
+item, so a collision costs time, never correctness.
 
-In a ring each item knows the next and the one before in its cluster, round and round, so that taking an
-item out, putting it in and joining two clusters take a handful of steps. The sizes in use are kept as a
-list, since clusters of one size that an item does not touch all cost it the same (`members`).
+A ring is a doubly linked list that closes on itself: each item knows the next and the previous one of its
+cluster, so taking an item out, putting it in and linking two rings take a few steps. The sizes in use are
+kept as a list, because all clusters of one size that an item does not touch cost it the same (`members`).
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ class Sets(NamedTuple):
     """The groups of all draws as sets of items.
 
     If f0 is linear, draws matter only through their groups: a set that is a group of several draws is
-    there once, and one of a single item not at all. If not, all groups of all draws are there in turn.
+    stored once, and a set of a single item not at all. If not, all groups of all draws are stored in turn.
     """
 
     weight: FloatArray
@@ -46,12 +46,13 @@ def sort_groups(
     member: NDArray[np.int32],  # OUT (n_items,)
 ) -> None:
     """Sort the items of one draw by group: group v is member[first[v]:first[v + 1]]."""
-    # A counting sort: count, add up, place, and move the pointers back.
+    # A counting sort. Group sizes, one place to the right, add up to the beginning of each group ...
     first[:] = 0
     for v in row:
         first[v + 1] += 1
     for v in range(1, first.shape[0]):
         first[v] += first[v - 1]
+    # ... which moves on as items are placed, until it is the beginning of the next group: shifted back.
     for i in range(row.shape[0]):
         member[first[row[i]]] = i
         first[row[i]] += 1
@@ -62,7 +63,8 @@ def sort_groups(
 
 @part
 def _slot_of(key: np.uint64, hashes: NDArray[np.uint64], slots: NDArray[np.int32]) -> np.uint64:
-    """The first slot that holds a set with this hash, or a free one."""
+    """The first slot that holds a set with this hash, or the free slot where it belongs."""
+    # The length of `slots` is a power of two: a bit mask takes the remainder.
     slot = key & np.uint64(slots.shape[0] - 1)
     while slots[slot] >= 0 and hashes[slots[slot]] != key:
         slot = (slot + np.uint64(1)) & np.uint64(slots.shape[0] - 1)
@@ -73,7 +75,7 @@ def _slot_of(key: np.uint64, hashes: NDArray[np.uint64], slots: NDArray[np.int32
 def _same(
     a: NDArray[np.int32], begin: int, end: int, b: NDArray[np.int32], first: int, last: int
 ) -> bool:
-    """Whether a[begin:end] and b[first:last] are the same."""
+    """Whether a[begin:end] and b[first:last] hold the same items; both are ascending."""
     same = end - begin == last - first
     at = 0
     while same and begin + at < end:
@@ -100,10 +102,10 @@ def take_sets(
 ) -> int:
     """Add the groups of one draw, sorted by `sort_groups`, that hold `smallest` items or more.
 
-    Returns the number of distinct sets. All are looked up before any is compared: one need not wait for
-    the memory of another.
+    Returns the number of distinct sets. The work is done in three passes over the groups (hashes, slots,
+    comparisons), so that the memory accesses of different groups do not wait for each other.
     """
-    # The order of items does not matter for an exclusive or, so a set has one hash.
+    # The exclusive or does not depend on the order of items. An empty group has the hash 0.
     for v in range(first.shape[0] - 1):
         key = np.uint64(0)
         for at in range(first[v], first[v + 1]):
@@ -116,13 +118,14 @@ def take_sets(
         if end - begin < smallest:
             continue
         slot = found[v]
-        # Sets with one hash stand in slots side by side; another set of this draw may have come between.
+        # Sets with the same hash are in the same run of occupied slots. The slot found above may have been
+        # taken since, by another set of this draw: the search goes on from there.
         while slots[slot] >= 0:
             b = slots[slot]
             if _same(member, begin, end, set_member, set_first[b], set_first[b + 1]):
                 break
             slot = (slot + np.uint64(1)) & np.uint64(slots.shape[0] - 1)
-        if slots[slot] < 0:  # a set not seen before
+        if slots[slot] < 0:  # a set not seen before: its members are copied to the end of the list
             slots[slot] = n_sets
             weight[n_sets] = 0.0
             hashes[n_sets] = keys[v]
@@ -140,7 +143,7 @@ def fill_slots(
     hashes: NDArray[np.uint64],
     slots: NDArray[np.int32],  # OUT, -1 on entry
 ) -> None:
-    """A hash table of distinct sets."""
+    """A hash table of sets that are known to be distinct, so that none has to be compared."""
     for b in range(hashes.shape[0]):
         slot = hashes[b] & np.uint64(slots.shape[0] - 1)
         while slots[slot] >= 0:
@@ -157,8 +160,8 @@ def fill_sets_of(
 ) -> None:
     """The sets that hold each item, ascending: for item i sets_of[first_of[i]:first_of[i + 1]].
 
-    A counting sort: `first_of` counts, then points to where the next set of each item goes, and is moved
-    back by one place at the end.
+    A counting sort as in `sort_groups`: `first_of` counts, then points to where the next set of each item
+    goes, and is shifted back by one place at the end.
     """
     for i in member:
         first_of[i + 1] += 1
@@ -191,46 +194,47 @@ class Members(NamedTuple):
     some_item: IntArray
     """An item of each cluster."""
     after: IntArray
-    """(n_items,) the next item of the same cluster, round and round."""
+    """(n_items,) the next item of the same cluster; the last one is followed by the first."""
     before: IntArray
-    """(n_items,) the item before."""
+    """(n_items,) the previous item of the same cluster."""
     n_of_size: IntArray
-    """Number of clusters of each size; none of size 0."""
+    """Number of clusters of each size; 0 for size 0."""
     used_sizes: IntArray
-    """The sizes in use, in no order, after a 0, which stands for a new cluster."""
+    """First a 0, which stands for a new cluster, then the sizes in use in arbitrary order."""
     place: IntArray
-    """Where a size in use stands in `used_sizes`."""
+    """Position of each size in use within `used_sizes`."""
     n_used: IntArray
-    """(1,) how many there are, the 0 included."""
+    """(1,) the number of sizes in use, including the 0."""
     joint_sums: FloatArray
     """(n_draws,) joint sums; kept up to date if f0 is not linear."""
     size_sum: FloatArray
     """(1,) size sum, likewise."""
     by_size: FloatArray
-    """The row of costs computed last: for the sizes in use ..."""
+    """The row of costs computed last: a cost for each size in use ..."""
     extra: FloatArray
-    """... and what is added for the clusters touched; zero for all others."""
+    """... and what is added to it for the clusters touched; zero for all others."""
     is_touched: NDArray[np.uint8]
+    """1 for the clusters in `touched`."""
     touched: IntArray
-    """The clusters touched, in no order."""
+    """The clusters touched, in arbitrary order."""
     n_touched: IntArray
-    """(1,)"""
+    """(1,) their number."""
     here: IntArray
     """(2 n_items + 2,) WORK: the clusters touched in one group or draw."""
     is_here: NDArray[np.uint8]
-    """WORK, zero between calls."""
+    """WORK: whether a cluster is in `here`; zero between calls."""
     tally: IntArray
     """WORK: items of one group in each cluster; zero between calls."""
     change: FloatArray
     """WORK: change of the joint sum of one draw, for the clusters of `here`."""
     seen: NDArray[np.uint8]
-    """(n_sets,) WORK, zero between calls."""
+    """(n_sets,) WORK: whether a set has been visited; zero between calls."""
     gain_row: FloatArray
-    """(2 n_items + 2,) WORK: what f0 is evaluated at, changes of the joint sum ..."""
+    """(2 n_items + 2,) WORK: the arguments of f0, changes of the joint sum ..."""
     size_row: FloatArray
-    """(2 n_items + 2,) WORK: ... and size sums, first of the sizes in use, then of the clusters of `here`."""
+    """(2 n_items + 2,) WORK: ... and size sums: for the sizes in use, then for the clusters in `here`."""
     value: FloatArray
-    """(2 n_items + 2,) WORK: f0 there."""
+    """(2 n_items + 2,) WORK: the values of f0 there."""
 
 
 # --- the clusters of the estimate ---
@@ -238,12 +242,13 @@ class Members(NamedTuple):
 
 @part
 def _resize(e: Any, s: int, n: int) -> None:
-    """Set the size of cluster s, and keep the list of sizes in use; 0 always stays on it."""
+    """Set the size of cluster s, and update the list of sizes in use; 0 always stays on it."""
     old = e.sizes[s]
     e.sizes[s] = n
     if old > 0:
         e.n_of_size[old] -= 1
-        if e.n_of_size[old] == 0:  # the last size of the list takes its place
+        # A size no longer in use leaves the list: the last one takes its place.
+        if e.n_of_size[old] == 0:
             e.n_used[0] -= 1
             moved = e.used_sizes[e.n_used[0]]
             e.used_sizes[e.place[old]] = moved
@@ -262,7 +267,7 @@ def put_item(e: Any, i: int, s: int) -> None:
     e.labels[i] = s
     if s == e.n_clusters[0]:
         e.n_clusters[0] += 1
-    # Into the ring between the item known of the cluster and the one before it.
+    # Between `some_item` of the cluster and the item before it; a first item is a ring by itself.
     if e.sizes[s] == 0:
         e.some_item[s] = i
         e.after[i] = i
@@ -282,6 +287,7 @@ def take_item(e: Any, i: int) -> None:
     """Take item i out of its cluster."""
     s = e.labels[i]
     e.labels[i] = -1
+    # Its neighbors are linked. If it was alone, `some_item` is meaningless until the cluster is filled again.
     before, after = e.before[i], e.after[i]
     e.after[before] = after
     e.before[after] = before
@@ -300,9 +306,10 @@ def _rename(e: Any, s: int, name: int) -> None:
 
 @part
 def close_cluster(e: Any, empty: int) -> None:
-    """Give the label of an empty cluster to the last cluster."""
+    """Give the label of an empty cluster to the last cluster, so that labels have no gaps."""
     last = e.n_clusters[0] - 1
     e.n_clusters[0] = last
+    # The multiset of sizes does not change, so neither does the list of sizes in use.
     if empty != last:
         _rename(e, last, empty)
         e.some_item[empty] = e.some_item[last]
@@ -312,9 +319,9 @@ def close_cluster(e: Any, empty: int) -> None:
 
 @kernel
 def fill_members(labels: IntArray, n_clusters: int, e: Members) -> None:
-    """Put every item into its cluster, all of them empty on entry; an item with label -1 into none."""
+    """Put every item into its cluster; all clusters are empty on entry. Label -1 means no cluster."""
     e.n_clusters[0] = n_clusters
-    e.n_used[0] = 1  # the size 0
+    e.n_used[0] = 1  # the size 0, which is always on the list
     for i in range(labels.shape[0]):
         e.labels[i] = -1
         if labels[i] >= 0:
@@ -324,7 +331,8 @@ def fill_members(labels: IntArray, n_clusters: int, e: Members) -> None:
 @part
 def join_rings(e: Any, a: int, b: int) -> None:
     """All items of cluster b go to a < b; the last cluster takes the label b."""
-    # The two rings are cut open after i and j, and closed crosswise: one ring.
+    # Two rings, i -> i_after ... and j -> j_after ..., are cut open after i and after j and closed
+    # crosswise: i -> j_after ... j -> i_after ... is one ring.
     _rename(e, b, a)
     i, j = e.some_item[a], e.some_item[b]
     i_after, j_after = e.after[i], e.after[j]

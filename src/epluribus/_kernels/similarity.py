@@ -1,7 +1,12 @@
-"""The similarity matrix: how often items share a cluster, and what its triangles say of Binder's loss.
+"""The similarity matrix: how often items share a cluster, and what its triangles say about Binder's loss.
 
-The inner loops over draws read contiguous labels and nothing else, so that the compiler turns them
-into vector instructions: about 30 comparisons per nanosecond for one-byte labels.
+The inner loops read contiguous labels and nothing else, so the compiler turns them into vector
+instructions: about 30 comparisons per nanosecond for one-byte labels.
+
+The bounds write Binder's loss as a sum over pairs of items. With p_ij the similarity and c the cost of
+separating, a pair costs c p_ij if the estimate has it apart and (2 - c)(1 - p_ij) if it has it together.
+With x_ij = 1 for together, 0 for apart, x is a partition if and only if x_ij + x_jk - x_ik <= 1 for all
+triples: the triangle inequalities.
 """
 
 import numpy as np
@@ -21,12 +26,13 @@ def together_counts(
     stop: int,
     out: NDArray[np.int32],  # OUT (at least end - begin, stop)
 ) -> None:
-    """Number of draws in which items begin..end share a cluster with items 0..stop.
+    """Number of draws in which items begin..end-1 share a cluster with items 0..stop-1.
 
-    `labels` is item-major. The block of items stays in a cache while the others pass by.
+    `labels` is item-major. The block of items stays in the cache while the others are read once.
     """
     for j in range(stop):
         for i in range(begin, end):
+            # The number of draws t with z_ti = z_tj.
             total = 0
             for t in range(labels.shape[1]):
                 total += labels[i, t] == labels[j, t]
@@ -42,10 +48,10 @@ def together_weights(
     stop: int,
     out: FloatArray,  # OUT (at least end - begin, stop)
 ) -> None:
-    """Weight of the draws in which items begin..end share a cluster with items 0..stop.
+    """Weight of the draws in which items begin..end-1 share a cluster with items 0..stop-1.
 
-    `rows` is draw-major: the sums for all j grow side by side, each in the order of the draws, so that
-    the result does not depend on the block.
+    `rows` is draw-major: the sums for all j grow side by side, each in the order of the draws, so the
+    result does not depend on how the items are divided into blocks.
     """
     for i in range(begin, end):
         total = out[i - begin]
@@ -54,6 +60,7 @@ def together_weights(
             row = rows[t]
             own = row[i]
             weight = weights[t]
+            # w_t if z_ti = z_tj, else 0: a selection instead of a branch, which can be vectorized.
             for j in range(stop):
                 total[j] += weight if row[j] == own else 0.0
 
@@ -71,7 +78,7 @@ def keep_above(
     for i in range(block.shape[0]):
         begin = size
         for j in range(block.shape[1]):
-            # Always written, kept only if the end moves on: no branch to predict wrongly.
+            # Always written, but kept only if `size` moves on: there is no branch to mispredict.
             columns[size] = j
             values[size] = block[i, j]
             size += block[i, j] > threshold
@@ -84,7 +91,11 @@ def keep_above(
 
 @kernel
 def least_costs(block: FloatArray, begin: int, cost: float) -> float:
-    """Sum over pairs j < i, rows i from `begin` on, of the cheaper of apart and together."""
+    """Sum over pairs j < i of the cheaper of apart and together: a lower bound on Binder's loss.
+
+    `block` holds the rows of the similarity matrix from item `begin` on.
+    """
+    # sum of min( c p_ij, (2 - c)(1 - p_ij) )
     total = 0.0
     for i in range(block.shape[0]):
         for j in range(begin + i):
@@ -97,11 +108,12 @@ def pack_triangles(
     cost: FloatArray,  # IN and OUT (n, n) symmetric
     stop: NDArray[np.uint8],
 ) -> float:
-    """Raise the bound sum min(0, cost) by triangles that cannot have all they want; returns by how much.
+    """Raise the bound sum of min(0, cost) by triangles that cannot have all they want; return by how much.
 
-    i and j want to be together, j and k too, i and k do not: with multiplier d of the constraint
-    x_ij + x_jk - x_ik <= 1 two costs rise by d, one falls by d, and d is paid. As long as no cost
-    changes its sign, the bound rises by d.
+    `cost` is what it costs to have a pair together rather than apart. Suppose that i and j want to be
+    together, and j and k too, but i and k do not. With a multiplier d for the constraint
+    x_ij + x_jk - x_ik <= 1, two costs rise by d, one falls by d, and d is subtracted from the bound. As long
+    as no cost changes its sign, the sum rises by 2 d, so the bound rises by d.
     """
     n = cost.shape[0]
     total = 0.0
@@ -109,11 +121,12 @@ def pack_triangles(
         if stop[0]:
             break
         for k in range(i + 1, n):
-            room = cost[i, k]  # what the triangles over this pair can still share
+            room = cost[i, k]  # what the triangles over this pair can still use
             if room <= 0.0:
                 continue
             for j in range(n):
                 if cost[i, j] < 0.0 and cost[j, k] < 0.0:
+                    # The largest multiplier that changes no sign.
                     d = min(room, min(-cost[i, j], -cost[j, k]))
                     cost[i, j] += d
                     cost[j, i] = cost[i, j]
@@ -134,10 +147,11 @@ def worst_triangles(
     violation: FloatArray,  # OUT (n, n)
     third: IntArray,  # OUT (n, n)
 ) -> None:
-    """For each pair i < j the item k of largest x_ik + x_kj - x_ij - 1; x has zeros on its diagonal."""
+    """For each pair i < j the item k with the largest x_ik + x_kj - x_ij - 1; x has zeros on its diagonal."""
     n = x.shape[0]
     for i in range(n):
         for j in range(i + 1, n):
+            # k = i and k = j need no exception: they give x_ij, no violation at all.
             most = -1.0
             at = 0
             for k in range(n):

@@ -1,8 +1,8 @@
 """Adding rows of single-precision numbers, eight at a time.
 
-Plain loops that add into an array are not vectorised well: the compiler cannot know that the sum
-and the rows do not overlap. This one operation says so by loading whole vectors; it more than
-doubles the speed of the search.
+Plain loops that add into an array are not vectorized well, because the compiler cannot know that the sum
+and the rows do not overlap in memory. This operation leaves it no doubt by loading whole vectors; it more
+than doubles the speed of the search.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from epluribus._kernels._jit import JIT_ENABLED
 _make_array: Any = arrayobj.make_array
 
 LANES = 8
-"""Width of a vector: one AVX register, two of SSE or NEON. Rows are padded to a multiple of it."""
+"""Floats in a vector: one AVX register, or two of SSE or NEON. Rows are padded to a multiple of it."""
 
 
 def _add_lanes_plain(
@@ -31,7 +31,8 @@ def _add_lanes_plain(
     row2: int,
     row3: int,
 ) -> None:
-    """Add lanes at..at+LANES of the four rows that start at row0..row3 to `total`."""
+    """Add entries at..at+LANES-1 of the four rows that start at row0..row3 to `total`."""
+    # In pairs, exactly as the compiled version adds: both give the same rounding errors.
     lanes = slice(at, at + np.uint64(LANES))
     total[lanes] += (rows[row0:][lanes] + rows[row1:][lanes]) + (
         rows[row2:][lanes] + rows[row3:][lanes]
@@ -43,19 +44,22 @@ def _add_lanes_vector(
     _typing: Any, total: Any, _at: Any, rows: Any, _row0: Any, _row1: Any, _row2: Any, _row3: Any
 ) -> Any:
     """The same with explicit vector loads and one store."""
-    # LLVM's own vectors: eight floats are loaded from each of four rows, added pairwise, and stored.
+    # LLVM's vector type: eight floats are loaded from each of four rows, added in pairs, and stored.
     index = types.uint64
     signature = types.void(total, index, rows, index, index, index, index)
     vector = ir.VectorType(ir.FloatType(), LANES)
 
     def load(builder: Any, pointer: Any) -> Any:
         value = builder.load(builder.bitcast(pointer, vector.as_pointer()))
-        value.align = 4  # a row may start anywhere in memory
+        # A row may start at any float. Without this LLVM would assume an address divisible by 32, and
+        # the program could crash.
+        value.align = 4
         return value
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         first = _make_array(sig.args[0])(context, builder, args[0]).data
         data = _make_array(sig.args[2])(context, builder, args[2]).data
+        # The address of entry `at` of a row is data + row + at; the sum of four goes to total + at.
         offset = args[1]
         r0, r1, r2, r3 = (
             load(builder, builder.gep(data, [builder.add(r, offset)])) for r in args[3:]

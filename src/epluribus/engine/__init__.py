@@ -1,4 +1,8 @@
-"""The expected loss as a state that changes: what sweeps and joins are made of."""
+"""The expected loss as a state that changes: the basis of sweeps and joins.
+
+`expected_loss` is the public function; the search works on an `Engine`, which answers what each possible move
+or join would cost, and carries it out.
+"""
 
 from epluribus.engine.engine import NO_BOUNDS, Engine, Settings
 from epluribus.engine.expected import draw_losses, expected_loss

@@ -1,6 +1,8 @@
-"""The expected loss of a partition over draws (equation 2 of Rastelli & Friel).
+"""The expected loss of a partition over draws (equation 2 of Rastelli & Friel 2018).
 
-psi(a) = sum_t w_t loss(a, z_t) / sum_t w_t
+    psi(a) = sum_t w_t loss(a, z_t) / sum_t w_t
+
+Equal draws are stored once, with their weights added, so each distinct partition is compared once.
 """
 
 from __future__ import annotations
@@ -48,8 +50,9 @@ def expected_loss(
 
     Notes
     -----
-    Time O(n_distinct (n_items + K_a K_z)); where K_a K_z is large the tables are nearly empty, and it
-    is O(n_distinct (n_items + K_z)).
+    Time O(n_distinct (n_items + K_a K_z)), with n_distinct the number of distinct draws, K_a and K_z the
+    numbers of clusters of the partition and of a draw. Where K_a K_z is large, the contingency tables are
+    nearly empty, and the time is O(n_distinct (n_items + K_z)).
 
     Examples
     --------
@@ -62,18 +65,21 @@ def expected_loss(
     """
     sample = as_draws(draws)
     values = draw_losses(as_labels(labels, sample.n_items), sample, losses.get(loss))
+    # `index` leads from each draw, in the order given, to its distinct partition.
     return values[sample.index] if per_draw else sample.mean(values)
 
 
 def draw_losses(labels: IntArray, draws: Draws, loss: Loss) -> FloatArray:
-    """Loss of canonical labels against each distinct draw.
+    """(n_distinct,) loss of canonical labels against each distinct draw.
 
-    In parts of about a tenth of a second, between which Ctrl-C is heard.
+    The work is done in parts of about a tenth of a second; Ctrl-C takes effect between two of them.
     """
     table = draws.item_major
+    # Steps for one draw: a visit to each item, and to each cell of its contingency table.
     groups = int(draws.n_clusters.max())
     slices = list(parts(table.shape[1], table.shape[0] + groups * (int(labels.max()) + 1)))
     if len(slices) == 1:
         return loss_values(labels, table, loss)
+    # Kernels read contiguous arrays. One part is copied at a time, never the whole table.
     columns = (np.ascontiguousarray(table[:, part]) for part in slices)
     return np.concatenate([loss_values(labels, column, loss) for column in columns])

@@ -1,4 +1,10 @@
-"""Members of the clusters of draws, walked through: the execution for many small clusters."""
+"""The execution that walks through the members of the clusters of draws: for many small clusters.
+
+The clusters of the draws (*groups*) are kept as sets of items, and for each item the list of sets it belongs
+to; `_kernels/members.py` computes costs from these. Example: the draws 0 0 1 1 and 0 0 1 2 have the groups
+{0, 1} and {2, 3}, and {0, 1}, {2} and {3}. For a linear loss two sets are stored: {0, 1} with the weight of
+both draws, and {2, 3}; items that are alone contribute the same cost to every cluster.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +29,7 @@ from epluribus.losses.base import Loss
 from epluribus.losses.values import sparse_sums
 
 _BLOCK = 16
-"""Draws turned from item-major to rows at a time: their labels of an item lie in one or two cache lines."""
+"""Draws transposed from item-major to rows at a time: an item's labels lie in one or two cache lines."""
 
 
 def collect_sets(
@@ -33,29 +39,50 @@ def collect_sets(
     distinct: bool,
     smallest: int = 2,
 ) -> Sets:
-    """The groups of all draws: each distinct set of `smallest` items or more once, or all in turn."""
+    """The groups of all draws as sets of items.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_items, n_draws)
+        Canonical labels, item-major.
+    weights : ndarray of shape (n_draws,)
+        Weight of each draw; a distinct set gets the sum of the weights of the draws that have it.
+    distinct : bool
+        Whether each distinct set is stored once. If not, all groups of all draws are stored in turn, each
+        with weight 1: item i then has one set for each draw, in the order of the draws.
+    smallest : int, default 2
+        Sets with fewer items are left out; only used if `distinct`.
+
+    Returns
+    -------
+    Sets
+        At most 8 bytes for each draw and item, besides 8 bytes for the offset and 8 for the weight of a set.
+    """
     n_items, n_draws = table.shape
     groups = int(table.max()) + 1
     first, member = np.zeros(groups + 1, dtype=np.int64), np.empty(n_items, dtype=np.int32)
-    # Room for the worst case. Memory that is never written to is never taken.
+    # Room for the worst case: no two groups are equal. The operating system provides memory only when it is
+    # first written to, so the unused rest costs nothing.
     set_weight = np.empty(n_draws * groups)
     set_first = np.empty(n_draws * groups + 1, dtype=np.int64)
     set_first[0] = 0
     set_member = np.empty(n_draws * n_items, dtype=np.int32)
     hashes = np.empty(n_draws * groups, dtype=np.uint64)
+    # One fixed random number for each item: sets that differ almost surely have different hashes.
     number = np.random.default_rng(0).integers(0, 2**64, (n_items,), dtype=np.uint64)
     keys, found = np.empty(groups, dtype=np.uint64), np.empty(groups, dtype=np.uint64)
     slots = np.empty(0, dtype=np.int32)
     n_sets = 0
     for begin in range(0, n_draws, _BLOCK):
         rows = np.ascontiguousarray(table[:, begin : begin + _BLOCK].T)
-        # What the next draws may add, and the copy and the lists of sets made at the end.
+        # What the next draws may add, then the copies and the lists of sets made at the end.
         check_memory(
             24.0 * rows.size + 8.0 * (set_first[n_sets] + n_sets),
             f"The search, with {n_draws:,} draws of {n_items:,} items in up to {groups:,} clusters,",
             "Fewer draws need less (thin=).",
         )
-        # At most half full, or looking up a set would take long walks through the table.
+        # At most half full even if all next groups are new: in a fuller table, looking up a set takes long
+        # walks. The length is a power of two, and grows by more than is needed now, so as not to grow often.
         needed = 2 * (n_sets + len(rows) * groups)
         if distinct and len(slots) < needed:
             slots = np.full(1 << (2 * needed - 1).bit_length(), -1, dtype=np.int32)
@@ -68,13 +95,14 @@ def collect_sets(
                     set_first, set_member, slots,
                 )  # fmt: skip
             else:
-                ends = np.unique(first[1:])  # groups that are not empty
+                # Empty groups end where the group before ends: each end that occurs is one group.
+                ends = np.unique(first[1:])
                 used = set_first[n_sets]
                 set_member[used : used + n_items] = member
                 set_first[n_sets + 1 : n_sets + 1 + len(ends)] = used + ends
                 set_weight[n_sets : n_sets + len(ends)] = 1.0
                 n_sets += len(ends)
-    # Copies of what is used let go of the room for the worst case.
+    # Copies of the parts in use, so that the room for the worst case is freed.
     set_first = set_first[: n_sets + 1].copy()
     set_member = set_member[: set_first[-1]].copy()
     first_of = np.zeros(n_items + 1, dtype=np.int64)
@@ -84,7 +112,7 @@ def collect_sets(
 
 
 class MemberExecution:
-    """Makes the states of `_kernels/members.py`: there is always room for more clusters."""
+    """Makes the states of `_kernels/members.py`, which always have room for more clusters."""
 
     def __init__(self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss) -> None:
         self._table, self._price = table, price
@@ -93,35 +121,39 @@ class MemberExecution:
         self._sets = collect_sets(table, price.weights, distinct=loss.linear)
 
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Members:  # noqa: ARG002
-        """The state at `labels`; work arrays are its own, since executions are shared by threads."""
+        """The state at `labels`, with its own work arrays because threads share the execution.
+
+        Takes about 170 bytes per item, and a byte per set; the sets themselves are shared by all states.
+        """
+        # Entries for up to n_items clusters and a new one; rows for f0 also have one for each size in use.
         n, long = self._n_items + 1, 2 * self._n_items + 2
 
-        def whole(size: int = n) -> IntArray:
+        def integers(size: int = n) -> IntArray:
             return np.zeros(size, dtype=np.int64)
 
         state = Members(
             price=self._price,
             sets=self._sets,
-            labels=whole(self._n_items),
-            sizes=whole(),
-            n_clusters=whole(1),
-            some_item=whole(),
-            after=whole(self._n_items),
-            before=whole(self._n_items),
-            n_of_size=whole(),
-            used_sizes=whole(),
-            place=whole(),
-            n_used=whole(1),
+            labels=integers(self._n_items),
+            sizes=integers(),
+            n_clusters=integers(1),
+            some_item=integers(),
+            after=integers(self._n_items),
+            before=integers(self._n_items),
+            n_of_size=integers(),
+            used_sizes=integers(),
+            place=integers(),
+            n_used=integers(1),
             joint_sums=np.zeros(self._n_draws),
             size_sum=np.zeros(1),
             by_size=np.zeros(n),
             extra=np.zeros(n),
             is_touched=np.zeros(n, dtype=np.uint8),
-            touched=whole(),
-            n_touched=whole(1),
-            here=whole(long),
+            touched=integers(),
+            n_touched=integers(1),
+            here=integers(long),
             is_here=np.zeros(n, dtype=np.uint8),
-            tally=whole(),
+            tally=integers(),
             change=np.zeros(n),
             seen=np.zeros(len(self._sets.weight), dtype=np.uint8),
             gain_row=np.zeros(long),
@@ -132,7 +164,7 @@ class MemberExecution:
         return state
 
     def widened(self, state: Members) -> Members:
-        """The state itself: there is room for every item."""
+        """The state itself: there is room for as many clusters as items."""
         return state
 
     def narrowed(self, state: Members) -> Members:
@@ -141,6 +173,7 @@ class MemberExecution:
 
     def joint(self, state: Members, f1: FloatArray) -> tuple[FloatArray, IntArray]:
         """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
-        if state.labels.min() < 0:  # no item is in a cluster yet
+        # Before sequential allocation no item is in a cluster: all tables are empty.
+        if state.labels.min() < 0:
             return np.zeros(self._n_draws), np.zeros(self._n_draws, dtype=np.int64)
         return sparse_sums(state.labels, self._table, self._groups, f1)

@@ -1,7 +1,9 @@
-"""Contingency tables of all draws in memory, and when they are the quicker execution.
+"""The execution that keeps the contingency tables of all draws in memory, and when it is the quicker one.
 
-Tables take draws x clusters of a draw x clusters of the estimate cells. With many small clusters they are
-large and nearly empty, and it is quicker to walk through the members of clusters (`members`).
+The number of cells is draws x clusters of a draw x clusters of the estimate. A cell takes 6 bytes for a
+linear loss (a count of 2 and a gain of 4) and 10 for any other (2 and 8); above 65,535 items counts take 4.
+With many small clusters the tables are large and nearly empty, and it is quicker to walk through the members
+of clusters (`members`).
 """
 
 from __future__ import annotations
@@ -22,19 +24,21 @@ from epluribus.losses.values import groups_of
 
 _WALK_LINEAR = (4.5, 0.0)
 _WALK_RATIO = (0.8, 30.0)
-"""Walking pays where a * members + b < clusters: members in the cluster of an item, clusters of a draw, both
-on average. Fitted to whole searches, 12 to 200 clusters of 4 to 50 items: the two executions take the same
-time at 18 members with 100 clusters for VI, 40 for Binder, more than 50 for NID. Rows of contingency tables
-are added eight clusters at a time, so that few clusters, or large ones, are better off with tables."""
+"""(a, b): walking through members is quicker where a * members + b < clusters, with members the mean size of
+an item's cluster in the draws, and clusters the mean number of clusters of a draw. Fitted to whole searches
+with 12 to 200 clusters of 4 to 50 items. With 100 clusters, the two executions take the same time at 18
+members for VI, at 40 for Binder and beyond 50 for NID. Rows of contingency tables are added eight clusters
+at a time, so tables are better where clusters are few or large."""
 _LARGEST = 4 << 30
-"""Bytes of contingency tables from which on members are walked through even where that is slower; or a
-quarter of the memory that is left."""
+"""Bytes of contingency tables above which members are walked through even where that is slower; the limit is
+lower, a quarter of the free memory, where there is less."""
 
 
 def tables_pay(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss: Loss) -> bool:
-    """Whether contingency tables cost less than walking through members, and fit in memory.
+    """Whether contingency tables cost less time than walking through members, and fit in memory.
 
-    The estimate is taken to have as many clusters as the draws have on average.
+    `n_groups` is the number of clusters of each draw. The estimate is assumed to have as many clusters as
+    the draws have on average.
     """
     n_items, n_draws = table.shape
     groups, k = int(table.max()) + 1, float(n_groups.mean())
@@ -42,8 +46,11 @@ def tables_pay(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss
     if needed > min(_LARGEST, available_memory() / 4):
         return False
     a, b = _WALK_LINEAR if loss.linear else _WALK_RATIO
-    if a * n_items / k + b >= k:  # an item has at least N / K in its cluster, on average
+    # The mean size of an item's cluster is at least N / K, with equality if all clusters have the same size:
+    # often this settles the question without a pass over the labels.
+    if a * n_items / k + b >= k:
         return True
+    # Otherwise it is computed: n of the items are in a cluster of size n, so the mean size is sum n^2 / N.
     squares = groups_of(table, np.arange(n_items + 1.0) ** 2).sums
     return bool(a * squares.mean() / n_items + b >= k)
 
@@ -55,11 +62,14 @@ class TableExecution:
         self._table, self._price, self._loss = table, price, loss
         self._n_items, self._n_draws = table.shape
         self._groups = int(table.max()) + 1
+        # Weights go into the gains if f0 is linear. Otherwise they multiply f0 itself, outside the tables.
         self._fold = price.weights if loss.linear else np.ones(self._n_draws)
 
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Tables:
-        """The state at `labels`, with room for more clusters; without `moves` only joins are possible."""
-        # Counts by one pass over item-major labels, gains from the counts.
+        """The state at `labels`, with room for `room` more clusters; only joins are possible if not `moves`.
+
+        Takes one pass over all labels and one over all cells.
+        """
         k = int(labels.max()) + 1
         state = self._empty(labels.astype(np.int64), k, k + room if moves else k, moves=moves)
         if k > 0:  # otherwise no item is in a cluster yet
@@ -70,11 +80,12 @@ class TableExecution:
         return state
 
     def _empty(self, labels: IntArray, k: int, width: int, *, moves: bool = True) -> Tables:
-        """A state without counts, as wide as asked for; rounded up to whole vectors if f0 is linear."""
+        """A state without counts, for `width` clusters, rounded up to whole vectors if f0 is linear."""
         linear = self._loss.linear
         if linear and moves:
             width = -(-width // LANES) * LANES
         shape = (self._n_draws, self._groups, width)
+        # Bytes per cell: a count, and a gain in single or double precision; no gains if clusters only join.
         self._check_memory(width, (6 if linear else 10) if moves else 2)
         return Tables(
             price=self._price,
@@ -94,7 +105,7 @@ class TableExecution:
         )
 
     def _check_memory(self, width: int, n_bytes: int) -> None:
-        """Refuse tables for `width` clusters that do not fit in memory."""
+        """Refuse tables for `width` clusters, at `n_bytes` per cell, that do not fit in memory."""
         way_out = "Fewer draws need less (thin=), as do fewer clusters (k_max=)"
         if not self._loss.linear:
             way_out += ", and a linear loss, such as 'vi' or 'binder'"
@@ -107,7 +118,8 @@ class TableExecution:
 
     def widened(self, state: Tables) -> Tables:
         """The same state with room for more clusters."""
-        # A quarter more, so that many new clusters do not copy the tables again and again.
+        # A quarter more: if the width grows by a factor, opening many clusters copies the tables only a few
+        # times.
         k = int(state.n_clusters[0])
         new = self._empty(state.labels, k, k + max(2, k // 4))
         new.sizes[:k] = state.sizes[:k]
@@ -118,8 +130,9 @@ class TableExecution:
         return new
 
     def narrowed(self, state: Tables) -> Tables:
-        """The same partition in less memory, if many clusters have closed."""
-        # The rows of all tables are read in every sweep: half of them empty is half the time wasted.
+        """The same partition in less memory, if many clusters have been closed."""
+        # Worth a copy only if fewer than half of the columns are in use. Unused columns lie between the rows
+        # that are read, and waste memory and cache.
         if state.n_clusters[0] >= len(state.sizes) // 2:
             return state
         new = self.start(state.labels)

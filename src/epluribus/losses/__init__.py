@@ -1,7 +1,9 @@
 """Losses between partitions: found by name, or made with parameters.
 
-A new built-in loss is one new file in this folder, with a maker marked by `built_in`: every module here
-is loaded, and its losses are found by name everywhere, on the command line too.
+`epluribus.losses.vi()` makes a loss, `get("vi")` finds it by name, and `get("vi(cost=0.5)")` does so with a
+parameter; `Loss` makes your own. To build in a new loss, add one file to this folder with a maker marked by
+`built_in`: every module here is loaded, and its losses are found by name everywhere, including the command
+line.
 """
 
 import re
@@ -29,16 +31,17 @@ __all__ = [
     "zero_one",
 ]
 
+# Loading a module runs its `built_in` decorators, which enter its losses into `BUILT_IN`.
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
 _FIRST = ("binder", "vi", "nvi", "id", "nid", "omari", "zero_one")
-"""The order in which the losses are listed; others come after."""
+"""The order in which losses are listed; any others follow."""
 _WITH_PARAMETERS = re.compile(r"(?P<name>\w+)\((?P<parameters>.*)\)")
 
 
 def available() -> tuple[str, ...]:
-    """Names of the built-in losses.
+    """Names of the built-in losses: what `minimize` and other functions take as `loss`.
 
     Examples
     --------
@@ -46,11 +49,12 @@ def available() -> tuple[str, ...]:
     >>> epl.losses.available()
     ('binder', 'vi', 'nvi', 'id', 'nid', 'omari', 'zero_one')
     """
+    # A dict keeps the order and drops repetitions.
     return tuple(dict.fromkeys([*_FIRST, *BUILT_IN]))
 
 
 def describe() -> dict[str, str]:
-    """The built-in losses with one line on each.
+    """The built-in losses by name, with one line about each.
 
     Examples
     --------
@@ -62,7 +66,16 @@ def describe() -> dict[str, str]:
 
 
 def get(loss: LossLike) -> Loss:
-    """The loss of that name; a `Loss` is returned as it is.
+    """The loss with that name; a `Loss` is returned unchanged.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        A name from `available`, with parameters in parentheses if they are not at their defaults.
+
+    Returns
+    -------
+    Loss
 
     Examples
     --------
@@ -79,7 +92,8 @@ def get(loss: LossLike) -> Loss:
 
 @lru_cache(maxsize=64)
 def _make(text: str) -> Loss:
-    """One object per name, so that what is compiled for it is compiled once."""
+    """One object per name, so that its functions are compiled and tabulated once."""
+    # "vi(cost=0.5)" is split into the name and its parameters; "vi" has none and does not match.
     found = _WITH_PARAMETERS.fullmatch(text)
     make = BUILT_IN[check_choice(found["name"] if found else text, available(), "loss")]
     if found is None:
@@ -91,6 +105,7 @@ def _make(text: str) -> Loss:
         raise ValueError(
             f"'loss' must be written like 'vi(cost=0.5)' if it has parameters; got '{text}'."
         ) from None
+    # An unknown parameter makes Python raise a TypeError, which names it.
     try:
         return make(**parameters)
     except TypeError as error:

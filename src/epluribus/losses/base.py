@@ -5,12 +5,12 @@ of Rastelli & Friel 2018):
 
     loss(a, z) = f0( sum f1(n_gh), sum f2(n_g), sum f3(n_h), N )
 
-n_gh counts the items in cluster g of a and h of z, n_g and n_h are cluster sizes. The functions f1,
-f2, f3 take integers 0..N, so they are tabulated once; f0 is compiled.
+where n_gh counts the items in cluster g of a and cluster h of z, and n_g and n_h are cluster sizes. The
+functions f1, f2 and f3 take integers 0..N, so they are tabulated once; f0 is compiled.
 
-A `Loss` knows all there is to know about itself: its functions, whether it is linear or a metric, what
-it is called in a sentence, its unit, its reference, its parameters. The built-in ones are made by
-functions marked with `built_in`, which is also how `losses.get` finds them by name.
+All facts about a loss are kept in its `Loss` object: its functions, whether it is linear or a metric, its
+name in a sentence, unit, reference and parameters. The built-in ones are made by functions marked with
+`built_in`, which is also how `losses.get` finds them by name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ BUILT_IN: dict[str, Callable[..., Loss]] = {}
 
 
 class LinearForm(NamedTuple):
-    """f0 = constant + joint * sum f1 + size * sum f2 + group * sum f3."""
+    """The coefficients of f0 = constant + joint * sum f1 + size * sum f2 + group * sum f3.
+
+    For VI of N items: constant = 0, joint = -2 / N, size = group = 1 / N.
+    """
 
     constant: float
     joint: float
@@ -53,32 +56,33 @@ class Loss:
         ``f0(joint, size, group, n_items)``: the loss from the three sums. It is compiled with
         Numba, so it may use arithmetic, `if`, and the `math` module.
     f1, f2, f3 : callable
-        Functions of a count, with value 0 at 0, summed over the cells of the contingency table,
-        over the clusters of the estimate, and over the clusters of a draw. Any Python function will
-        do: each is called once for every count 0..n_items.
+        Functions of a count, with value 0 at 0, summed over the cells of the contingency table (f1),
+        over the clusters of the estimate (f2), and over the clusters of a draw (f3). Any Python
+        function will do: each is called once for every count 0..n_items.
     name : str
         Name to print.
     linear : bool, default False
-        Whether f0 is linear in its first three arguments. The search is then much faster. Checked
-        when the loss is used.
+        Whether f0 is linear in its first three arguments, possibly with a constant. The search is then
+        much faster. Checked when the loss is used.
     metric : bool, default False
         Whether the loss is a metric on partitions.
     zero_if_equal : bool, default False
-        Whether equal partitions have loss 0; it is then exactly 0, free of rounding.
+        Whether equal partitions have loss 0; it is then set to exactly 0, free of rounding errors.
     made_by : tuple, optional
         A function and its arguments that make this loss again, for pickle.
     unit : str, default ""
-        What it counts, such as "bits"; empty for a pure number.
+        What it is measured in, such as "bits"; empty for a pure number.
     title : str, optional
-        What it is called in a sentence, such as "the variation of information (Meila 2007)".
+        Its name in a sentence, such as "the variation of information (Meila 2007)".
     reference : str, default ""
         Where it was published, with a DOI.
     parameters : mapping, optional
-        Parameters it was made with, by name.
+        The parameters with which it was made, by name.
 
     Examples
     --------
-    Variation of information, plus a price of 0.1 for each cluster of the estimate:
+    Variation of information of four items, plus a price of 0.1 for each cluster of the estimate; f0
+    divides by the number of items, so f2 multiplies the price by it:
 
     >>> import math
     >>> import epluribus as epl
@@ -101,6 +105,7 @@ class Loss:
     linear: bool = False
     metric: bool = False
     zero_if_equal: bool = False
+    # Not compared: two losses with the same functions are equal, however they were made.
     made_by: tuple[Callable[..., Loss], tuple[Any, ...]] | None = field(default=None, compare=False)
     unit: str = ""
     title: str = ""
@@ -114,35 +119,39 @@ class Loss:
 
     @property
     def family(self) -> str | None:
-        """Name of the built-in loss this is, whatever its parameters; None for a user's own."""
+        """Name of the built-in loss this is, whatever its parameters; None for a user's own loss."""
         if self.made_by is None or not hasattr(self.made_by[0], "family"):
             return None
         make: Any = self.made_by[0]
         original = make(*self.made_by[1])
-        # `dataclasses.replace` keeps what made a loss, but it may not be that loss any more.
+        # `dataclasses.replace` keeps `made_by` even where it changes a function: the loss is made again and
+        # compared.
         fields = ("f1", "f2", "f3", "linear", "metric", "zero_if_equal")
         same = all(getattr(self, name) == getattr(original, name) for name in fields)
+        # f0 of VI and Binder is a new closure in each call of the maker; its code is the same object.
         same = same and self.f0.__code__ is original.f0.__code__
         return str(make.family) if same else None
 
     def with_unit(self, value: str) -> str:
-        """'0.87 bits'."""
+        """The value, already formatted, with the unit: '0.87 bits'."""
         return f"{value} {self.unit}".rstrip()
 
     def __repr__(self) -> str:
         return f"Loss({self.name!r})"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        # Functions defined inside a maker cannot be pickled: the maker and its arguments are pickled instead.
+        # A changed copy of a built-in loss has no family, and must not come back as the original.
         made_by = self.made_by
         if made_by is not None and (self.family or not hasattr(made_by[0], "family")):
             return made_by
         return super().__reduce_ex__(protocol)
 
     def __deepcopy__(self, memo: Any) -> Loss:
-        return self  # it cannot change, and a copy would be compiled again
+        return self  # a Loss is immutable, and a copy would be compiled again
 
     def tables(self, n_items: int) -> tuple[AnyArray, AnyArray, AnyArray]:
-        """Values of f1, f2, f3 at 0..n_items."""
+        """Values of f1, f2 and f3 at 0..n_items: three read-only arrays of shape (n_items + 1,)."""
         return (
             _tabulate(self.f1, "f1", n_items),
             _tabulate(self.f2, "f2", n_items),
@@ -150,8 +159,20 @@ class Loss:
         )
 
     def linear_form(self, n_items: int) -> LinearForm:
-        """Coefficients of a linear f0 for `n_items` items; an error if f0 is not linear."""
-        # The coefficients of a linear function, from its values at 0 and at the unit points.
+        """Coefficients of a linear f0 for `n_items` items.
+
+        Raises
+        ------
+        ValueError
+            If f0 is not linear.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> epl.losses.get("vi").linear_form(4)
+        LinearForm(constant=0.0, joint=-0.5, size=0.25, group=0.25)
+        """
+        # The coefficients of a linear function follow from its values at 0 and at the unit points.
         f0 = self.f0
         constant = f0(0.0, 0.0, 0.0, n_items)
         form = LinearForm(
@@ -160,7 +181,7 @@ class Loss:
             f0(0.0, 1.0, 0.0, n_items) - constant,
             f0(0.0, 0.0, 1.0, n_items) - constant,
         )
-        # At points off the axes a function that is not linear gives itself away.
+        # At points off the axes, small and large, a function that is not linear differs from this form.
         for point in ((3.0, 5.0, 7.0), (11.0, 2.0, 0.5), (0.25, 40.0, 9.0), (1e4, 2e4, 1.5e4)):
             value = f0(*point, n_items)
             terms = [constant, *(c * x for c, x in zip(form[1:], point, strict=True))]
@@ -174,15 +195,15 @@ class Loss:
         return form
 
     def compiled_row(self) -> Any:
-        """f0 compiled for the kernels."""
+        """f0 compiled for the kernels, for a row of clusters at a time (`_kernels/rows.py`)."""
         return _compile(self.f0, self.name)
 
 
 def built_in(name: str) -> Callable[[Callable[..., Loss]], Callable[..., Loss]]:
     """Register the maker of a built-in loss under its name.
 
-    The loss it makes gets its name, with the parameters that are not at their defaults in brackets,
-    and what pickle needs to make it again.
+    A loss it makes is given that name, followed by the parameters that are not at their defaults in
+    parentheses, such as "vi(cost=0.5)", and what pickle needs to make it again.
     """
 
     def register(make: Callable[..., Loss]) -> Callable[..., Loss]:
@@ -190,7 +211,7 @@ def built_in(name: str) -> Callable[[Callable[..., Loss]], Callable[..., Loss]]:
 
         @wraps(make)
         def maker(*args: Any, **options: Any) -> Loss:
-            # All parameters by name, those at their defaults too: they are part of what the loss is.
+            # All parameters by name, including those at their defaults: they too define the loss.
             bound = signature.bind(*args, **options)
             bound.apply_defaults()
             loss = make(*bound.args, **bound.kwargs)
@@ -214,14 +235,14 @@ def built_in(name: str) -> Callable[[Callable[..., Loss]], Callable[..., Loss]]:
 
 
 def _number(value: float) -> str:
-    """As short as can be, without losing a digit: the name must bring back the same loss."""
+    """The shortest text that loses no digit: `losses.get` must make the same loss from the name."""
     short = f"{value:g}"
     return short if float(short) == value else repr(float(value))
 
 
 @lru_cache(maxsize=64)
 def _tabulate(function: SizeFunction, field: str, n_items: int) -> FloatArray:
-    """function(0..n_items), checked."""
+    """The values of a function at 0..n_items, checked."""
     values = np.array([function(n) for n in range(n_items + 1)], dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
@@ -233,12 +254,14 @@ def _tabulate(function: SizeFunction, field: str, n_items: int) -> FloatArray:
             f"'{field}' must be 0 at 0, so that empty clusters count nothing; "
             f"{field}(0) gave {values[0]}."
         )
+    # All callers share the cached array.
     values.flags.writeable = False
     return values
 
 
 @lru_cache(maxsize=64)
 def _compile(f0: Callable[..., float], name: str) -> Any:
+    """f0 compiled, once for each function; a failure is explained in terms of the loss."""
     try:
         return compile_row(f0)
     except Exception as error:

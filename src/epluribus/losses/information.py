@@ -1,13 +1,15 @@
 """Losses from information theory: VI, NVI, ID, NID.
 
-With L(x) = x log2 x, A = sum L(n_g), Z = sum L(n_h), J = sum L(n_gh) and C = L(N), entropies are
-H(a) = (C - A)/N, H(z) = (C - Z)/N, H(a, z) = (C - J)/N, in bits, and the mutual information is
-I = (C + J - A - Z)/N. The losses:
+With L(x) = x log2 x, A = sum L(n_g), Z = sum L(n_h), J = sum L(n_gh) and C = L(N), the entropies in bits
+are H(a) = (C - A)/N, H(z) = (C - Z)/N and H(a, z) = (C - J)/N, and the mutual information is
+I = H(a) + H(z) - H(a, z) = (C + J - A - Z)/N. The losses:
 
     vi  = 2 H(a, z) - H(a) - H(z)        = (A + Z - 2 J) / N
     nvi = 1 - I / H(a, z)                = (A + Z - 2 J) / (C - J)
     id  = max(H(a), H(z)) - I            = (max(A, Z) - J) / N
     nid = 1 - I / max(H(a), H(z))        = (max(A, Z) - J) / (C - min(A, Z))
+
+The larger entropy belongs to the smaller of A and Z. All four are metrics, VI with a cost of 1.
 
 Meila, M. (2007). Comparing clusterings: an information based distance. Journal of Multivariate
 Analysis 98, 873-895. doi:10.1016/j.jmva.2006.11.013
@@ -26,7 +28,8 @@ _MEILA = (
     "Multivariate Analysis 98, 873-895. https://doi.org/10.1016/j.jmva.2006.11.013"
 )
 _NO_ENTROPY = 1e-12
-"""An entropy below this share of its largest value is zero: moving one item changes it by 1/N or more."""
+"""An entropy below this share of log2 N counts as zero. The smallest that is not zero, with one item apart
+from all others, is above (1/N) log2 N, and this share is far below 1/N for any N in use."""
 
 
 def xlogx(n: int) -> float:
@@ -38,16 +41,29 @@ def xlogx(n: int) -> float:
 def vi(cost: float = 1.0) -> Loss:
     """Variation of information in bits; `cost` of separating, 2 - cost of joining, as for Binder.
 
-    With cost c the loss is (c Z + (2 - c) A - 2 J)/N = c H(a|z) + (2 - c) H(z|a).
+    With cost c the loss of estimating z by a is (c Z + (2 - c) A - 2 J)/N = c H(a|z) + (2 - c) H(z|a). The
+    first term is what a divides within the clusters of z, the second what a joins across them. With c = 1
+    it is a metric, between 0 and log2 N.
+
+    Parameters
+    ----------
+    cost : float, default 1
+        Between 0 and 2; a smaller cost gives more clusters.
 
     Examples
     --------
     >>> import epluribus as epl
     >>> epl.loss([0, 0, 1, 1], [0, 1, 0, 1], "vi")
     2.0
+
+    The estimate divides what belongs together; with a cost of 0.5 this costs half as much:
+
+    >>> epl.loss([0, 0, 1, 1], [0, 0, 0, 0], "vi"), epl.loss([0, 0, 1, 1], [0, 0, 0, 0], "vi(cost=0.5)")
+    (1.0, 0.5)
     """
     c = check_cost(cost)
 
+    # (c Z + (2 - c) A - 2 J) / N
     def f0(joint: float, size: float, group: float, n_items: float) -> float:
         return (c * group + (2.0 - c) * size - 2.0 * joint) / n_items
 
@@ -66,11 +82,12 @@ def vi(cost: float = 1.0) -> Loss:
 
 
 def _information_loss(f0, title: str, unit: str = "") -> Loss:  # type: ignore[no-untyped-def]
+    """A loss made of the three sums of x log2 x."""
     return Loss(f0, xlogx, xlogx, xlogx, metric=True, zero_if_equal=True, unit=unit, title=title)
 
 
 def _nvi(joint: float, size: float, group: float, n_items: float) -> float:
-    # (A + Z - 2 J) / (C - J); 0 / 0 if both partitions are one cluster, which are equal
+    # (A + Z - 2 J) / (C - J). This is 0 / 0 if both partitions have one cluster only: they are equal.
     largest = n_items * math.log2(n_items)
     joint_entropy = largest - joint
     if joint_entropy <= _NO_ENTROPY * largest:
@@ -80,22 +97,29 @@ def _nvi(joint: float, size: float, group: float, n_items: float) -> float:
 
 @built_in("nvi")
 def nvi() -> Loss:
-    """Normalized variation of information, in [0, 1]."""
+    """Normalized variation of information, in [0, 1].
+
+    One minus the mutual information divided by the joint entropy.
+    """
     return _information_loss(_nvi, "the normalized variation of information")
 
 
 def _id(joint: float, size: float, group: float, n_items: float) -> float:
+    # max(H(a), H(z)) - I = (C - min(A, Z) - (C + J - A - Z)) / N, and A + Z - min(A, Z) = max(A, Z)
     return (max(size, group) - joint) / n_items
 
 
 @built_in("id")
 def information_distance() -> Loss:
-    """Information distance in bits."""
+    """Information distance in bits.
+
+    The larger of the two entropies minus the mutual information.
+    """
     return _information_loss(_id, "the information distance", "bits")
 
 
 def _nid(joint: float, size: float, group: float, n_items: float) -> float:
-    # (max(A, Z) - J) / (C - min(A, Z)); 0 / 0 as above
+    # (max(A, Z) - J) / (C - min(A, Z)), and 0 / 0 as in `_nvi`
     largest = n_items * math.log2(n_items)
     entropy = largest - min(size, group)
     if entropy <= _NO_ENTROPY * largest:
@@ -105,5 +129,8 @@ def _nid(joint: float, size: float, group: float, n_items: float) -> float:
 
 @built_in("nid")
 def nid() -> Loss:
-    """Normalized information distance, in [0, 1]."""
+    """Normalized information distance, in [0, 1].
+
+    One minus the mutual information divided by the larger of the two entropies.
+    """
     return _information_loss(_nid, "the normalized information distance")

@@ -1,6 +1,10 @@
 """The loss between two partitions, and between one partition and many.
 
-Counts are integers up to the last step, so zeros are exact.
+    loss(a, z) = f0( sum f1(n_gh), sum f2(n_g), sum f3(n_h), N )
+
+Counts are integers up to the last step. Whether two partitions are equal is decided from the counts: they are
+if and only if their contingency table has as many cells in use as each of them has clusters. The loss is then
+exactly 0, free of rounding errors.
 """
 
 from __future__ import annotations
@@ -18,9 +22,9 @@ from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
 
 _TABLE_CELLS = 1 << 18
-"""Cells of the contingency tables held at a time: half a MB, so that they stay in a cache."""
+"""Cells of the contingency tables held at a time: half a megabyte, so that they stay in the cache."""
 _DRAWS = 16
-"""Draws counted at a time: fewer would waste most of each cache line of item-major labels."""
+"""Draws counted at a time: with fewer, most of each cache line of item-major labels would be wasted."""
 
 
 def loss(a: LabelsLike, b: LabelsLike, loss: LossLike = "vi") -> float:
@@ -29,8 +33,8 @@ def loss(a: LabelsLike, b: LabelsLike, loss: LossLike = "vi") -> float:
     Parameters
     ----------
     a, b : array_like of shape (n_items,)
-        Labels of two partitions of the same items; for a loss with `cost` other than 1, `a` is the
-        estimate and `b` the truth.
+        Labels of two partitions of the same items. Where the order matters, as for a loss with a `cost`
+        other than 1, `a` is the estimate and `b` the truth.
     loss : str or Loss, default "vi"
         See `epluribus.losses.available`.
 
@@ -43,9 +47,12 @@ def loss(a: LabelsLike, b: LabelsLike, loss: LossLike = "vi") -> float:
     >>> import epluribus as epl
     >>> epl.loss(["a", "a", "b"], [1, 2, 2], "binder")
     2.0
+    >>> epl.loss([0, 0, 1, 1], [5, 5, 3, 3])
+    0.0
     """
     first = as_labels(a, argument="a")
     second = as_labels(b, len(first), argument="b")
+    # One draw as a table with a single column, in the smallest type that holds its labels.
     draw = np.ascontiguousarray(second[:, None].astype(np.min_scalar_type(int(second.max()))))
     return float(loss_values(first, draw, losses.get(loss))[0])
 
@@ -53,16 +60,16 @@ def loss(a: LabelsLike, b: LabelsLike, loss: LossLike = "vi") -> float:
 def loss_values(
     labels: IntArray, table: NDArray[np.unsignedinteger[Any]], loss: Loss
 ) -> FloatArray:
-    """Loss of canonical `labels` against each column of an item-major table of labels.
+    """(n_draws,) loss of canonical `labels` against each column of an item-major table of labels.
 
-    Time O(n_draws (n_items + K_a K_z)); where K_a K_z is large the contingency tables are nearly empty,
-    and it is O(n_draws (n_items + K_z)).
+    Time O(n_draws (n_items + K_a K_z)). Where K_a K_z is large, the contingency tables are nearly empty, and
+    the time is O(n_draws (n_items + K_z)).
     """
     n_items, n_draws = table.shape
     f1, f2, f3 = loss.tables(n_items)
     n_clusters, groups = int(labels.max()) + 1, int(table.max()) + 1
-    # Where tables are small, counting is quickest. Where they would be large, they are nearly empty, and
-    # only the cells in use are visited.
+    # Small contingency tables are filled and added up. Large ones would be nearly empty: they are not made,
+    # and only the cells in use are visited.
     if groups * n_clusters <= max(_TABLE_CELLS, 8 * n_items):
         joint, group = np.zeros(n_draws), np.zeros(n_draws)
         equal = np.empty(n_draws, dtype=np.bool_)
@@ -73,6 +80,7 @@ def loss_values(
         joint, n_cells = sparse_sums(labels, table, groups, f1)
         group, n_groups = groups_of(table, f3)
         equal = (n_cells == n_clusters) & (n_cells == n_groups)
+    # The size sum is the same for all draws.
     values = values_from_sums(loss, n_items, joint, float(f2[np.bincount(labels)].sum()), group)
     if loss.zero_if_equal:
         values[equal] = 0.0
@@ -80,7 +88,7 @@ def loss_values(
 
 
 class GroupSums(NamedTuple):
-    """What a loss needs of the clusters of each draw alone."""
+    """What a loss needs to know about the clusters of each draw, whatever the estimate."""
 
     sums: FloatArray
     """(n_draws,) sums of f3 over the clusters of the draw."""
@@ -89,7 +97,7 @@ class GroupSums(NamedTuple):
 
 
 def groups_of(table: NDArray[np.unsignedinteger[Any]], f3: FloatArray) -> GroupSums:
-    """Sums of f3 over the clusters of each column of an item-major table, and their numbers."""
+    """Sum of f3 over the clusters of each column of an item-major table, and their number."""
     n_draws, groups = table.shape[1], int(table.max()) + 1
     sums, n_groups = np.zeros(n_draws), np.zeros(n_draws, dtype=np.int64)
     group_sums(table, f3, np.zeros((_DRAWS, groups), dtype=np.int32), sums, n_groups)
@@ -101,7 +109,7 @@ def sparse_sums(
 ) -> tuple[FloatArray, IntArray]:
     """Sum of f1 over the contingency table of `labels` and each column, and its cells in use.
 
-    No table is made: time O(n_items) for each column, as long as clusters are small.
+    No contingency table is made: time O(n_items) for each column, as long as clusters are small.
     """
     n_draws = table.shape[1]
     # Items by cluster: those of cluster g are member[first[g]:first[g + 1]].
@@ -116,11 +124,13 @@ def sparse_sums(
 def values_from_sums(
     loss: Loss, n_items: int, joint: FloatArray, size: float, group: FloatArray
 ) -> FloatArray:
-    """f0 of each draw from its sums."""
+    """(n_draws,) f0 of each draw from its sums."""
+    # A linear f0 is four multiplications for all draws at once, and needs no compiled code.
     if loss.linear:
         form = loss.linear_form(n_items)
         return form.constant + form.joint * joint + form.size * size + form.group * group
     values = np.zeros(len(joint))
+    # The kernel evaluates f0 for rows; here each row has one entry.
     one_size, zero = np.full(1, size), np.zeros(1)
     row_values(loss.compiled_row(), joint, one_size, group, float(n_items), zero, values)
     return values

@@ -1,6 +1,6 @@
 """Algorithm 1 of Rastelli & Friel (2018): items in random order, each moved to its best cluster.
 
-The paper prints argmax in line 10; the minimum is meant.
+The paper prints argmax in line 10, but means the minimum.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def greedy(
 ) -> Run:
     """Lower the expected loss item by item from one starting partition: Algorithm 1 of the paper.
 
-    Items are visited in random order. Each is moved to the cluster, its own, another or a new one,
-    that gives the smallest expected loss. It stops after a sweep without change: no single item can
-    then be moved to lower the expected loss.
+    Items are visited in random order. Each is moved to the cluster that gives the smallest expected
+    loss: its own, another one or a new one. The run stops after a sweep without a move: no move of a
+    single item can then lower the expected loss.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def greedy(
     loss : str or Loss, default "vi"
         See `epluribus.losses.available`.
     k_max : int, optional
-        Largest number of clusters, the paper's K_up. No bound by default; it costs nothing.
+        Largest number of clusters, the paper's K_up. There is no bound by default, which costs no time.
     rng : int, Generator or SeedSequence, optional
-        Source of the order of items.
+        Source of randomness for the order of items.
 
     Returns
     -------
@@ -53,9 +53,11 @@ def greedy(
 
     Notes
     -----
-    An item stays where it is unless a move lowers the loss. Among equally good targets the cluster
-    with the smallest label wins, a new cluster last; labels are those of `start` in canonical form,
-    and a cluster left empty gives its label to the last one.
+    An item stays where it is unless a move lowers the loss. Among equally good targets the cluster with
+    the smallest label wins, and a new cluster comes last. Labels are those of `start` in canonical form;
+    when a cluster is left empty, the last one takes its label.
+
+    Each sweep takes time O(n_items n_draws K), as described in `minimize`.
 
     Examples
     --------
@@ -75,7 +77,7 @@ def greedy(
 
 
 def check_k_max(k_max: int | None) -> int | None:
-    """A bound on the number of clusters, or None."""
+    """A bound on the number of clusters, checked, or None."""
     return None if k_max is None else check_count(k_max, "k_max", way_out=" None means no bound.")
 
 
@@ -88,17 +90,23 @@ def descend(
     start: str = "given",
     max_sweeps: int | None = None,
 ) -> Run:
-    """Sweep until nothing changes, `max_sweeps` are done, or the search is stopped."""
-    # Items in a new random order each time (line 6 of Algorithm 1), until a whole sweep moves none.
+    """Sweep until nothing changes, `max_sweeps` are done, or the search is stopped.
+
+    `start` is the name of the start, for the record. The trace of the run holds the expected loss and the
+    number of clusters before the first sweep and after each one.
+    """
     began = time.perf_counter()
     state: Any = engine.start(labels)
     trace = [_step(engine, state)]
     converged = False
     while not converged and not settings.stopper.flag[0] and len(trace) - 1 != max_sweeps:
+        # The first sweeps may close most clusters; smaller tables make the later ones quicker.
         state = engine.execution.narrowed(state)
+        # A new random order for each sweep: line 6 of Algorithm 1.
         order = rng.permutation(engine.n_items)
         state, n_moves, complete = engine.sweep(state, order, settings)
         trace.append(_step(engine, state))
+        # A sweep cut short proves nothing, even if it moved no item.
         converged = complete and n_moves == 0
     return Run(
         labels=relabel(state.labels),

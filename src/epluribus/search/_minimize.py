@@ -1,4 +1,4 @@
-"""The front door of the search: arguments checked, one search for each loss, estimates compared."""
+"""The way into the search: it checks the arguments, runs one search per loss and compares the estimates."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ from epluribus.search.phases import Search, Start
 from epluribus.search.starts import STARTS
 
 SEARCHES = ("recombine", "greedy")
+"""What `search` may be: the procedures of `phases`."""
 
 EXACT_ITEMS = 7
 """Up to this many items all partitions (877) are tried: it takes milliseconds and proves the optimum."""
 
+# Kinds of starts in the order in which they are used, repeated if more are asked for. Recombination needs
+# starts that are good and different, hence mostly draws; the greedy search takes the kinds of the paper.
 _DEFAULT_STARTS = {
     "recombine": ("draws", "draws", "sequential", "draws", "draws", "draws", "random", "noisy"),
     "greedy": ("random", "noisy", "draws"),
@@ -84,7 +87,11 @@ def minimize(
     progress: ProgressLike = False,
     time_limit: float | None = None,
 ) -> Estimate | Comparison:
-    """Find the partition with the smallest expected posterior loss, number of clusters included.
+    """Find the partition with the smallest expected posterior loss, including the number of clusters.
+
+    The expected loss of a partition is its mean loss over the draws, equation 2 of Rastelli & Friel (2018):
+    psi(a) = sum_t w_t loss(a, z_t) / sum_t w_t. Except for a few items the search is heuristic: it does not
+    prove that there is no better partition. `epluribus.certificate` says how much better one could be.
 
     Parameters
     ----------
@@ -96,27 +103,28 @@ def minimize(
     k : int, optional
         Exact number of clusters.
     k_max : int, optional
-        Largest number of clusters. No bound by default; it costs nothing.
+        Largest number of clusters. There is no bound by default, which costs no time.
     search : {"recombine", "greedy"}, default "recombine"
-        "greedy" is the paper's procedure: Algorithm 1 from each start, the best of them.
+        "recombine" combines the results of several starts into a better one. "greedy" is the paper's
+        procedure: Algorithm 1 from each start, and the best of the results.
     starts : str, list of str, or labels, optional
         Kinds of starts, taken in turn: "draws", "sequential", "random", "noisy"; or the labels of
         one partition, or of several as rows. A start with too many or too few clusters is made to
         fit.
     n_starts : int, optional
-        Number of starts: 6 by default, 9 for "greedy", all that are given for labels.
+        Number of starts. By default 6, or 9 for "greedy"; if labels are given, as many as there are.
     map_labels : array_like of shape (n_items,), optional
-        The partition that "noisy" starts disturb, such as the draw of highest posterior density. By
-        default the best of ten random draws.
+        The partition that "noisy" starts disturb, such as the draw with the highest posterior density.
+        By default the best of ten random draws.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     rng : int, Generator or SeedSequence, optional
-        Source of randomness: the same gives the same answer.
+        Source of randomness: the same seed gives the same answer.
     progress : bool or callable, default False
-        True for a bar on a terminal, or a function ``(done, total, info)``.
+        True for a progress bar on a terminal, or a function called as ``(done, total, info)``.
     time_limit : float, optional
         Seconds after which the best partition so far is returned, marked ``converged=False``.
-        Ctrl-C does the same at any time.
+        Ctrl-C has the same effect at any time.
 
     Returns
     -------
@@ -128,10 +136,10 @@ def minimize(
     -----
     With at most 7 items all partitions are tried, unless `search` is "greedy".
 
-    Time O(n_items n_draws K) for each sweep. Memory besides the draws: about 8 bytes (12 for a loss
-    whose f0 is not linear) per draw, cluster of a draw and cluster of the estimate. Where clusters are
-    many and small neither grows with K: time O(n_items n_draws S), S the mean size of an item's cluster,
-    and less where draws share clusters; at most 8 bytes per draw and item.
+    Each sweep takes time O(n_items n_draws K). Memory besides the draws: 6 bytes (10 for a loss whose
+    f0 is not linear) per draw, cluster of a draw and cluster of the estimate. Where clusters are many and
+    small, neither grows with K: the time is O(n_items n_draws S), with S the mean size of an item's cluster,
+    and less where draws share clusters; the memory is at most 8 bytes per draw and item.
 
     References
     ----------
@@ -145,7 +153,10 @@ def minimize(
     >>> best = epl.minimize(draws, loss="vi", rng=1)
     >>> best.labels
     array([0, 0, 0, 1, 1])
+    >>> epl.minimize(draws, loss="binder", k=3, rng=1).n_clusters
+    3
     """
+    # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
     sample = as_draws(draws)
     check_choice(search, SEARCHES, "search")
     k_min, k_bound = _check_k(k, k_max, sample.n_items)
@@ -161,8 +172,8 @@ def minimize(
     if not chosen:
         raise ValueError("'loss' must name at least one loss; the list is empty.")
     settings = Settings(k_min, k_bound, search, resolve_jobs(n_jobs), Stopper(time_limit))
-    # One seed for all losses: they share the draws searched first and the starts. A SeedSequence
-    # counts its children, so each loss gets a fresh copy.
+    # One seed for all losses, so that they share the draws searched first and the starts. A SeedSequence
+    # counts the children it has spawned, so each loss gets a fresh copy.
     seed = generator.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
     found = [
         _solve(
@@ -179,7 +190,8 @@ def minimize(
 
 
 def _check_k(k: int | None, k_max: int | None, n_items: int) -> tuple[int, int | None]:
-    """Smallest and largest number of clusters allowed."""
+    """Smallest and largest number of clusters allowed; None for no bound."""
+    # There can never be more clusters than items: a bound that large has no effect.
     if k is None:
         bound = check_k_max(k_max)
         return 1, None if bound is None or bound >= n_items else bound
@@ -192,7 +204,7 @@ def _check_k(k: int | None, k_max: int | None, n_items: int) -> tuple[int, int |
 
 
 def _check_starts(starts: Any, n_starts: int | None, search: str, n_items: int) -> list[Start]:
-    """The starts in turn, as many as asked for."""
+    """The starts to be made, as many as asked for: those given, repeated in turn."""
     count = None if n_starts is None else check_count(n_starts, "n_starts")
     if starts is None:
         starts = _DEFAULT_STARTS[search]
@@ -202,10 +214,11 @@ def _check_starts(starts: Any, n_starts: int | None, search: str, n_items: int) 
         raise ValueError(
             f"'starts' must be one or more of {quoted(STARTS)}, or labels; it is empty."
         )
+    # Strings may also be the labels of one partition: only names of kinds are taken as kinds.
     if all(isinstance(kind, str) and kind in STARTS for kind in starts):
         kinds = [Start(kind) for kind in starts]
         return list(islice(cycle(kinds), count or _DEFAULT_N_STARTS[search]))
-    # Labels: those of one partition, or one partition per row.
+    # Labels of one partition, or of one partition per row.
     rows = starts if np.ndim(starts[0]) else [starts]
     given = [Start("given", as_labels(row, n_items, argument="starts")) for row in rows]
     return list(islice(cycle(given), count or len(given)))
@@ -219,7 +232,7 @@ def _solve(
     progress: ProgressLike,
     seed: np.random.SeedSequence,
 ) -> Estimate:
-    """The answer for one loss."""
+    """The estimate for one loss: by enumeration for a few items, otherwise by a search."""
     began = time.perf_counter()
     recombine, stopper = settings.search == "recombine", settings.stopper
     runs: list[Run] = []
@@ -230,12 +243,13 @@ def _solve(
         job = Search(draws, Engine.of(draws, loss), plan, settings, seed)
         job.bar = make_progress(progress, job.n_steps, f"minimize {loss.name}", stopper)
         try:
-            # In a thread of its own, so that this one can wait for Ctrl-C.
+            # In a worker thread, so that this one is free to receive Ctrl-C.
             task = job.recombine if recombine else job.greedy
             [(runs, best)] = run_tasks([task], n_jobs=1, stopper=stopper)
         finally:
             job.bar.close()
         labels, value = best.labels, best.expected_loss
+        # The last run may have converged on a partition that earlier phases had no time to improve.
         converged = best.converged and not stopper.flag[0]
     return Estimate(
         labels=labels,
@@ -254,14 +268,19 @@ def _solve(
 def _compare(
     draws: Draws, estimates: list[Estimate], settings: Settings, seed: np.random.SeedSequence
 ) -> Comparison:
-    """Set the estimates side by side; one that beats another under the other's loss improves it."""
+    """Set the estimates side by side; where one is better under another's loss, it replaces that one.
+
+    No estimate is then worse, under its own loss, than what was first found for any other loss.
+    """
     rng = np.random.default_rng(seed)
     expected = set_side_by_side(draws, estimates).expected_losses
     improved = []
     for number, mine in enumerate(estimates):
-        # The estimate that is best under this loss need not be the one that was searched for it.
+        # expected[a, b] is the expected loss of estimate a under loss b. The best one in a column need not
+        # be the one that was searched for under this loss.
         winner = int(np.argmin(expected[:, number]))
         if expected[winner, number] < mine.expected_loss * (1 - 1e-12):
+            # It is polished for this loss before it takes the place.
             engine, labels = Engine.of(draws, mine.loss), estimates[winner].labels
             run = descend(engine, labels, rng, settings, start="other loss")
             runs, value = (*mine.runs, run), run.expected_loss

@@ -1,9 +1,10 @@
-"""Out of two partitions, one: the blocks on which they agree, joined greedily, then single items.
+"""One partition out of two or more: the blocks on which they agree are joined, then single items moved.
 
-Items that are together in two good partitions probably belong together; where the two differ, the
-blocks of their meet are few, so that joining them costs little. One such step usually reaches a
-loss that no restart of single-item moves reaches alone: clusters that sit together wrongly can part
-again.
+Two items that are together in all of several good partitions probably belong together. The *meet* of the
+partitions, their coarsest common refinement, has these sets of items as its blocks; there are few of them, so
+joining them greedily costs little. One such step usually reaches a loss that no restart of single-item moves
+reaches: a cluster that wrongly combines two groups of items can be divided again, which would take many
+single moves, the first of them uphill.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from epluribus.search._greedy import check_k_max, descend
 
 _BLOCKS_PER_CLUSTER = 8
 _BLOCKS = 32
-"""Blocks kept: at most 8 for each cluster, which bounds the memory, and at most 32 and 4 for each cluster,
-which bounds the time: joining B blocks costs up to B squared."""
+"""At most min(8 K, 32 + 4 K) blocks are kept, with K the number of clusters of the first partition: the first
+bound limits memory, the second time, since joining B blocks costs up to B squared."""
 
 
 def merge(
@@ -42,12 +43,19 @@ def merge(
     loss : str or Loss, default "vi"
         See `epluribus.losses.available`.
     k_max : int, optional
-        Join on, at the smallest rise of the loss, until there are at most this many clusters.
+        Go on joining, with the smallest possible rise of the loss, until there are at most this many
+        clusters.
 
     Returns
     -------
     ndarray of shape (n_items,)
         Canonical labels.
+
+    Notes
+    -----
+    The time grows with n_draws K^2 for a partition with K clusters. For a linear loss, such as VI or Binder,
+    no two clusters of the result can be joined to lower the expected loss; moving single items may still
+    lower it.
 
     Examples
     --------
@@ -69,24 +77,25 @@ def recombine(
     k_max: int | None = None,
     rng: RngLike = None,
 ) -> Run:
-    """Join the blocks on which all given partitions agree, then move single items until none helps.
+    """Join the blocks on which all given partitions agree, then move single items while that helps.
 
     Parameters
     ----------
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
     partitions : sequence of array_like of shape (n_items,)
-        Two or more partitions.
+        Usually two or more good partitions; with one, its own clusters are the blocks.
     loss : str or Loss, default "vi"
         See `epluribus.losses.available`.
     k_max : int, optional
         Largest number of clusters.
     rng : int, Generator or SeedSequence, optional
-        Source of the order of items.
+        Source of randomness for the order of items.
 
     Returns
     -------
     Run
+        Labels, expected loss, number of clusters, and the trace of the sweeps.
 
     Examples
     --------
@@ -99,18 +108,19 @@ def recombine(
     if len(partitions) == 0:
         raise ValueError("'partitions' must hold at least one partition; it is empty.")
     settings = Settings(k_max=check_k_max(k_max))
+    # Joining finds the coarse structure; the sweeps then correct single items.
     blocks = common_blocks([as_labels(labels, sample.n_items) for labels in partitions])
     engine, generator = Engine.of(sample, losses.get(loss)), make_rng(rng)
     return descend(engine, engine.merge(blocks, settings), generator, settings, start="recombined")
 
 
 def common_blocks(partitions: Sequence[IntArray]) -> IntArray:
-    """The meet of canonical partitions, in not too many blocks.
+    """The meet of canonical partitions, with a bound on the number of blocks.
 
-    Where there are too many, the smallest go back to the largest block of their cluster in the first
-    partition: a few items can still move one by one.
+    If there are too many, the smallest are added to the largest block of their cluster in the first
+    partition: their few items can still be moved one by one later.
     """
-    # Two items are in one block if all partitions have them together.
+    # Two items are in the same block if all partitions have them together.
     blocks = reduce(meet_labels, partitions)
     first = partitions[0]
     k = int(first.max()) + 1
@@ -118,12 +128,14 @@ def common_blocks(partitions: Sequence[IntArray]) -> IntArray:
     sizes = np.bincount(blocks)
     if len(sizes) <= limit:
         return blocks
-    # Every block lies within one cluster of the first partition, since that is one of those met.
+    # Every block lies within one cluster of the first partition, since the meet refines it.
     cluster = np.empty(len(sizes), dtype=np.int64)
     cluster[blocks] = first
+    # Going through the blocks by size, the first one found in each cluster is its largest.
     largest_first = np.argsort(-sizes, kind="stable")
     _, at = np.unique(cluster[largest_first], return_index=True)
     main = largest_first[at]  # the largest block of each cluster
+    # A block that is kept is its own target; all others go to the largest block of their cluster.
     kept = np.union1d(main, largest_first[:limit])
     target = main[cluster]
     target[kept] = kept
@@ -131,10 +143,11 @@ def common_blocks(partitions: Sequence[IntArray]) -> IntArray:
 
 
 def pool_singletons(labels: IntArray) -> IntArray:
-    """All items that are alone, in one cluster.
+    """The partition with all items that are alone put into one cluster.
 
-    Where many items fit nowhere, this can be better than any step towards it: joining two of them
-    raises the loss, joining all lowers it.
+    Where many items fit nowhere, this may lower the loss although no step towards it does: joining two of
+    them raises the loss, joining all of them lowers it.
     """
+    # len(sizes) is a label that is not in use yet.
     sizes = np.bincount(labels)
     return relabel(np.where(sizes[labels] == 1, len(sizes), labels))

@@ -1,8 +1,8 @@
 """Consensus of base clusterings, as a scikit-learn estimator.
 
-The base clusterings of an ensemble are draws of a partition, each with a weight; their consensus is
-the partition with the smallest mean loss to them (Strehl & Ghosh 2003, whose mean normalized mutual
-information is one such loss, doi:10.1162/153244303321897735).
+The base clusterings of an ensemble take the place of posterior draws, each with a weight; their consensus is
+the partition with the smallest mean loss to them. Strehl & Ghosh (2003, doi:10.1162/153244303321897735)
+define it in this way, with the mean normalized mutual information, to be maximized, in place of a mean loss.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     loss : str or Loss, default "vi"
         The loss whose mean over the base clusterings is minimized; see `epluribus.losses.available`.
     k : int, optional
-        Exact number of clusters; found by itself by default.
+        Exact number of clusters; by default it is found together with the consensus.
     k_max : int, optional
         Largest number of clusters.
     weights : array_like of shape (n_clusterings,), optional
         Weight of each base clustering. All 1 by default.
     noise : {"alone", "together"}, default "alone"
-        What becomes of samples labelled -1, which in scikit-learn belong to no cluster: in that base
-        clustering each is a cluster of its own, or all are one.
+        What happens to samples labeled -1, which in scikit-learn belong to no cluster: in that base
+        clustering each is a cluster by itself, or all are one cluster.
     n_starts : int, optional
         Number of starts of the search, as in `minimize`.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     rng : int, Generator or SeedSequence, optional
-        Source of randomness: the same gives the same answer.
+        Source of randomness: the same seed gives the same answer.
 
     Attributes
     ----------
@@ -59,15 +59,15 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     expected_loss_ : float
         Its mean loss to the base clusterings.
     estimate_ : Estimate
-        All that `minimize` says of it.
+        The full result of `minimize`.
     n_features_in_ : int
         Number of base clusterings.
 
     Notes
     -----
-    `X` has one sample a row and one base clustering a column: a clustering is a categorical feature
-    of the samples. So the consensus is the last step of a pipeline like any other clusterer, and
-    selecting columns selects clusterings. It is the transpose of the array that `Draws` takes.
+    `X` has one sample per row and one base clustering per column: a clustering is a categorical feature
+    of the samples. The consensus can therefore be the last step of a pipeline, like any other clusterer,
+    and selecting columns selects clusterings. `X` is the transpose of the array that `Draws` takes.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     >>> epl.ConsensusClustering(rng=1).fit_predict(X)
     array([0, 0, 1, 1, 1])
 
-    Base clusterings that were fitted already:
+    From base clusterings that have already been fitted:
 
     >>> from sklearn.cluster import AgglomerativeClustering
     >>> points = [[0.0], [0.1], [5.0], [5.2], [9.0]]
@@ -98,6 +98,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         n_jobs: int | None = None,
         rng: RngLike = None,
     ) -> None:
+        # scikit-learn's convention: arguments are stored unchanged under their names, and checked in `fit`.
+        # `clone` and `get_params` rely on it.
         self.loss = loss
         self.k = k
         self.k_max = k_max
@@ -113,14 +115,14 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like of shape (n_samples, n_clusterings), or list of fitted estimators
-            Labels, one base clustering a column; or clusterers with `labels_`.
+            Labels, one base clustering per column; or clusterers with `labels_`.
         y : None
-            Ignored, there for scikit-learn.
+            Ignored; scikit-learn requires the argument.
 
         Returns
         -------
         ConsensusClustering
-            Itself.
+            The estimator itself.
         """
         best = minimize(
             Draws(self._rows(X), weights=self.weights),
@@ -138,18 +140,21 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         return self
 
     def _rows(self, X: Any) -> AnyArray:
-        """Base clusterings, one a row, checked."""
+        """Base clusterings, one per row, checked."""
         check_choice(self.noise, NOISE, "noise")
         if is_ensemble(X):
             self.n_features_in_ = len(X)
             return stack_labels(X, self.noise)
+        # scikit-learn's own check: it sets `n_features_in_` and raises the errors that its tools expect.
         validate = need("sklearn.utils.validation", "sklearn", "ConsensusClustering").validate_data
         table = validate(self, X, dtype=None)
+        # A common mistake is to pass features instead of labels: integers stored as floats are fine.
         if table.dtype.kind == "f":
             _refuse_features(table)
         return place_noise(table.T, self.noise)
 
     def __sklearn_tags__(self) -> Any:
+        # Labels are names: any integers or strings.
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
@@ -157,11 +162,13 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 
 
 def _refuse_features(table: AnyArray) -> None:
+    """Raise an error if the table holds numbers that are not integers."""
+    # Only the first offending cell is named.
     bad = np.argwhere(table != np.rint(table))
     if bad.size:
         i, t = bad[0]
         raise ValueError(
-            f"'X' must hold labels, one base clustering a column; sample {i}, column {t} (counted "
-            f"from 0) has {table[i, t]}, which is no label. Of features, make base clusterings first, "
-            "with KMeans for one, and give these."
+            f"'X' must hold labels, one base clustering per column; sample {i}, column {t} (counted "
+            f"from 0) has {table[i, t]}, which is not a label. If 'X' holds features, make base "
+            "clusterings from them first, for example with KMeans, and pass those."
         )

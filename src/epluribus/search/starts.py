@@ -1,13 +1,13 @@
 """Where the search starts from, and the draws it looks at first.
 
 - ``"draws"``: a random draw of the sample;
-- ``"sequential"``: items in random order, each put where it costs least given those before;
-- ``"random"``: every item in a random one of about `k_max` clusters, as the paper advises;
-- ``"noisy"``: the best of ten random draws with a tenth of the items moved at random, in the manner
-  of the paper's noisy MAP.
+- ``"sequential"``: items in random order, each put where it costs least given those before it;
+- ``"random"``: each item in a random one of about `k_max` clusters, as the paper advises;
+- ``"noisy"``: the best of ten random draws, with a tenth of the items moved at random, like the
+  paper's noisy MAP.
 
-A search over few draws is cheap, and the best partition of a few hundred draws is nearly that of all of
-them: what remains is a handful of items that one or two sweeps over the whole sample put right.
+A search over few draws is cheap, and the best partition for a few hundred draws is nearly the best for all
+of them: what remains is a handful of items, which one or two sweeps over the whole sample put right.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ from epluribus.engine import Engine, Settings
 from epluribus.partition import relabel
 
 STARTS = ("draws", "sequential", "random", "noisy")
+"""The kinds of starts, as `minimize` names them."""
 
 _NOISE = 0.1
 """Share of the items that a noisy start moves at random."""
 _DRAWS = 200
-"""Draws that tell clusters apart well: the losses of two partitions differ by many standard errors."""
+"""Draws searched first. With this many, the mean losses of two clearly different partitions differ by many
+standard errors."""
 _LABELS = 2_000_000
-"""With many items fewer draws do, since each holds more: this many labels in all ..."""
+"""With many items fewer draws are enough, since each says more: at most this many labels in all ..."""
 _FEWEST = 32
 """... but never fewer draws than this."""
 
 
 def few_draws(draws: Draws, rng: np.random.Generator, full: Engine) -> Engine:
-    """The engine over some of the draws, chosen at random; or `full` itself where that is small."""
+    """The engine over some of the draws, chosen at random; or `full` itself where the sample is small."""
     n = min(_DRAWS, max(_FEWEST, _LABELS // draws.n_items))
     if n >= draws.n_distinct:
         return full
     weights = draws.draw_weights
     if np.all(weights == weights[0]):
         rows = rng.choice(draws.n_draws, size=n, replace=False)
-    else:  # draws are taken with their weights as probabilities, so each counts 1
+    else:  # weights are the probabilities with which draws are chosen, so each one chosen counts 1
         rows = rng.choice(draws.n_draws, size=n, p=weights / weights.sum())
-    # Equal draws are stored once: a distinct partition counts as often as it was chosen.
+    # Equal draws are stored once: the weight of a distinct partition is how often it was chosen.
     columns, counts = np.unique(draws.index[rows], return_counts=True)
     table = np.ascontiguousarray(draws.item_major[:, columns])
     return Engine(table, counts.astype(np.float64), full.loss)
@@ -55,13 +57,16 @@ def make_start(
     settings: Settings,
     map_labels: IntArray | None = None,
 ) -> IntArray:
-    """Labels of a start of the given kind, within the bounds of the settings."""
+    """Labels of a start of the given kind, within the bounds of the settings.
+
+    `map_labels` is the partition that a noisy start disturbs; by default the best of ten random draws.
+    """
     if kind == "draws":
         labels = _random_draw(draws, rng)
     elif kind == "sequential":
         labels = engine.allocate(rng.permutation(draws.n_items), settings.k_max)
     elif kind == "random":
-        # About k_max clusters; without a bound twice as many as any draw has.
+        # k_max clusters, but at most twice as many as any draw has; some may stay empty.
         k = min(settings.k_max or draws.n_items, 2 * int(draws.n_clusters.max()), draws.n_items)
         labels = relabel(rng.integers(k, size=draws.n_items))
     else:
@@ -75,12 +80,14 @@ def make_start(
 def fit_clusters(
     labels: IntArray, engine: Engine, rng: np.random.Generator, settings: Settings
 ) -> IntArray:
-    """The labels themselves, or with clusters joined or items set apart to be within the bounds."""
+    """The labels, with clusters joined or items separated if the bounds of the settings require it."""
     k = int(labels.max()) + 1
     if settings.k_max is not None and k > settings.k_max:
-        # Joining only: k_min = k_max ends the joins as soon as the bound is met. Not to be stopped.
+        # With k_min = k_max the joins end as soon as the bound is met. The stopper is not passed on: a start
+        # with too many clusters would be of no use.
         return engine.merge(labels, Settings(k_min=settings.k_max, k_max=settings.k_max))
-    # Too few clusters: items are set apart in random order, none of them the last of its cluster.
+    # Too few clusters: items become clusters by themselves, in random order, but never the last item of a
+    # cluster, which would only rename it.
     labels, sizes = labels.copy(), np.bincount(labels, minlength=max(k, settings.k_min))
     for i in rng.permutation(len(labels)) if k < settings.k_min else ():
         if k < settings.k_min and sizes[labels[i]] > 1:
@@ -91,6 +98,7 @@ def fit_clusters(
 
 
 def _random_draw(draws: Draws, rng: np.random.Generator) -> IntArray:
+    # A distinct partition is chosen with probability proportional to its weight.
     chosen = rng.choice(draws.n_distinct, p=draws.shares)
     return draws.distinct[chosen].astype(np.int64)
 
