@@ -85,8 +85,10 @@ class TableExecution:
         if linear and moves:
             width = -(-width // LANES) * LANES
         shape = (self._n_draws, self._groups, width)
-        # Bytes per cell: a count, and a gain in single or double precision; no gains if clusters only join.
-        self._check_memory(width, (6 if linear else 10) if moves else 2)
+        count = np.dtype(count_dtype(self._n_items))
+        gain = np.dtype(np.float32 if linear else np.float64)
+        # Bytes per cell; there are no gains if clusters only join.
+        self._check_memory(width, count.itemsize + (gain.itemsize if moves else 0))
         return Tables(
             price=self._price,
             draws=self._table,
@@ -94,8 +96,8 @@ class TableExecution:
             labels=labels,
             sizes=np.zeros(width, dtype=np.int64),
             n_clusters=np.array([k], dtype=np.int64),
-            counts=np.zeros(shape, dtype=count_dtype(self._n_items)),
-            gain=np.empty(shape if moves else (0, 0, 0), np.float32 if linear else np.float64),
+            counts=np.zeros(shape, dtype=count),
+            gain=np.empty(shape if moves else (0, 0, 0), dtype=gain),
             joint_sums=np.zeros(self._n_draws),
             size_sum=np.zeros(1),
             cost=np.empty(width),
