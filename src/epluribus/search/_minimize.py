@@ -174,7 +174,8 @@ def minimize(
     settings = Settings(k_min, k_bound, search, resolve_jobs(n_jobs), Stopper(time_limit))
     # One seed for all losses, so that they share the draws searched first and the starts. A SeedSequence
     # counts the children it has spawned, so each loss gets a fresh copy.
-    seed = generator.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
+    source: Any = generator.bit_generator.seed_seq
+    seed = source.spawn(1)[0]
     found = [
         _solve(
             sample,
