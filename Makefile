@@ -66,6 +66,7 @@ lint: $(STAMP)
 
 # Changes the code at random and counts how often the tests notice: half an hour.
 mutants: $(STAMP)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --group mutants
 	$(RUN) tests/mutants.py
 
 bench: $(STAMP)
