@@ -361,9 +361,9 @@ def _way_out(table: AnyArray) -> str:
     # Numbers between 0 and 1 are probably probabilities of clusters.
     if np.all((table >= 0) & (table <= 1)):
         return " For the probabilities of clusters see soft_draws."
-    # If only some columns hold integers, the others are probably other variables of the same file.
+    # If only some columns of a table hold integers, the others are probably other variables of the file.
     whole = np.all(table == np.rint(table), axis=0)
-    if 0 < whole.sum() < whole.size:
+    if len(table) > 1 and 0 < whole.sum() < whole.size:
         return " Leave such columns out, or name the variable that holds the labels: 'var'."
     return ""
 

@@ -5,7 +5,7 @@ import epluribus as epl
 import strategies
 from epluribus import diagnostics
 from epluribus.diagnostics import chain_agreement, ess, rhat
-from epluribus.uncertainty import compare, error, psm
+from epluribus.uncertainty import Difference, compare, error, psm
 
 TRUTH = np.repeat([0, 1, 2], 5)
 
@@ -167,6 +167,19 @@ def test_a_difference_within_the_noise_is_called_so():
     rng = np.random.default_rng(7)
     z = np.array(z)[rng.permutation(21)]
     assert "these draws cannot tell them apart" in str(compare([0, 0, 1, 1], [0, 1, 1, 1], z))
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (0.61923, 0.02512, "0.619 +- 0.025"),
+        (61.923, 2.512, "61.9 +- 2.5"),
+        (619.23, 25, "619 +- 25"),
+    ],
+)
+def test_two_digits_of_the_error_are_printed(value, error, text):
+    found = Difference(-value, error, 10.0, (1.0, 1.0), epl.losses.vi())
+    assert f"by {text} (vi)" in str(found)
 
 
 def test_too_few_draws_for_an_error():
