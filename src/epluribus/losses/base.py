@@ -32,6 +32,8 @@ SizeFunction = Callable[[int], float]
 
 BUILT_IN: dict[str, Callable[..., Loss]] = {}
 """Makers of the built-in losses by name; filled by `built_in`."""
+_POINTS = ((3.0, 5.0, 7.0), (11.0, 2.0, 0.5), (0.25, 40.0, 9.0), (1e4, 2e4, 1.5e4))
+"""Sums at which f0 is compared with its linear form: off the axes, small and large."""
 
 
 class LinearForm(NamedTuple):
@@ -181,8 +183,8 @@ class Loss:
             f0(0.0, 1.0, 0.0, n_items) - constant,
             f0(0.0, 0.0, 1.0, n_items) - constant,
         )
-        # At points off the axes, small and large, a function that is not linear differs from this form.
-        for point in ((3.0, 5.0, 7.0), (11.0, 2.0, 0.5), (0.25, 40.0, 9.0), (1e4, 2e4, 1.5e4)):
+        # A function that is not linear differs from this form somewhere off the axes.
+        for point in _POINTS:
             value = f0(*point, n_items)
             terms = [constant, *(c * x for c, x in zip(form[1:], point, strict=True))]
             scale = sum(map(abs, terms))

@@ -31,6 +31,8 @@ _LABELS = 2_000_000
 """With many items fewer draws are enough, since each says more: at most this many labels in all ..."""
 _FEWEST = 32
 """... but never fewer draws than this."""
+_CANDIDATES = 10
+"""Random draws of which a noisy start disturbs the best: enough to leave out those that are far away."""
 
 
 def few_draws(draws: Draws, rng: np.random.Generator, full: Engine) -> Engine:
@@ -71,7 +73,7 @@ def make_start(
         labels = relabel(rng.integers(k, size=draws.n_items))
     else:
         if map_labels is None:
-            candidates = [_random_draw(draws, rng) for _ in range(10)]
+            candidates = [_random_draw(draws, rng) for _ in range(_CANDIDATES)]
             map_labels = min(candidates, key=engine.value_of)
         labels = relabel(noisy(map_labels, rng))
     return fit_clusters(labels, engine, rng, settings)
