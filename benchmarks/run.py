@@ -101,7 +101,7 @@ def kernel_speed() -> list[str]:
     rows = ["## The kernel: one sweep without moves", ""]
     rows += ["| loss | K | ns per (item, draw, cluster) |", "|---|---|---|"]
     rng = np.random.default_rng(0)
-    own = epl.Loss(_vi, _xlogx, _xlogx, _xlogx, name="one's own (vi, not said linear)")
+    own = epl.Loss(_vi, _xlogx, _xlogx, _xlogx, name="a user's own (vi, not declared linear)")
     cases = [("vi", 10), ("vi", 50), ("vi", 100), ("nvi", 10), ("nvi", 50), (own, 50)]
     for loss, k in cases:
         truth = rng.integers(k, size=1000)
