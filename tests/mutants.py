@@ -13,6 +13,7 @@ than 85 % are noticed.
 
 import argparse
 import ast
+import importlib
 import importlib.abc
 import importlib.util
 import os
@@ -180,6 +181,7 @@ def run_mutant(path, name, occurrence, tests):
         if loaded.partition(".")[0] == "epluribus" and not loaded.startswith("epluribus._kernels"):
             del sys.modules[loaded]
     sys.meta_path.insert(0, Finder())
+    importlib.import_module(module)  # before pytest, which would import files of its arguments unchanged
     return run_tests([path.relative_to(ROOT), *tests])
 
 
