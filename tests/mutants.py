@@ -181,7 +181,9 @@ def run_mutant(path, name, occurrence, tests):
         if loaded.partition(".")[0] == "epluribus" and not loaded.startswith("epluribus._kernels"):
             del sys.modules[loaded]
     sys.meta_path.insert(0, Finder())
-    importlib.import_module(module)  # before pytest, which would import files of its arguments unchanged
+    importlib.import_module(
+        module
+    )  # before pytest, which would import files of its arguments unchanged
     return run_tests([path.relative_to(ROOT), *tests])
 
 
