@@ -46,12 +46,13 @@ def _one_more(joint, size, group, n_items):
 
 
 @pytest.mark.parametrize("kind", ["tables", "members"])
+@pytest.mark.parametrize("linear", [False, True])
 @pytest.mark.parametrize(("zero", "expected"), [(False, 2.0), (True, 1.5)])
-def test_equal_partitions_cost_nothing_only_if_the_loss_says_so(kind, zero, expected):
+def test_equal_partitions_cost_nothing_only_if_the_loss_says_so(kind, linear, zero, expected):
     """Against the first draw, which is the same partition, f0 gives 1; against the second, 3."""
     draws, labels = epl.Draws([[0, 0, 1], [0, 1, 2]]), np.array([0, 0, 1])
     square = [lambda n: float(n * n)] * 3
-    loss = epl.Loss(_one_more, *square, name="one more", zero_if_equal=zero)
+    loss = epl.Loss(_one_more, *square, name="one more", linear=linear, zero_if_equal=zero)
     assert epl.expected_loss(labels, draws, loss) == expected
     engine = Engine(draws.item_major, draws.weights, loss, kind)
     assert engine.value(engine.start(labels)) == engine.value_of(labels) == expected

@@ -84,3 +84,9 @@ def test_npz_without_or_with_several_tables(tmp_path):
         epl.Draws(tmp_path / "two.npz")
     with pytest.raises(ValueError, match=r"'var' must be one of 'z', 'c' in the file"):
         epl.Draws(tmp_path / "two.npz", var="q")
+
+
+@pytest.mark.parametrize("path", [[], 3, None, ["draws.csv", 3]])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(TypeError, match=r"'path' must be a path, or a list of paths; got "):
+        epl.read_draws(path)

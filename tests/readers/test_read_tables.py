@@ -81,11 +81,6 @@ def test_files_of_different_items_are_refused(tmp_path):
     two.write_text("b,a\n1,1\n")
     with pytest.raises(ValueError, match=r"must name the same items"):
         epl.read_draws([one, two])
-    for path in ([], 3, [one, 3]):
-        with pytest.raises(
-            TypeError, match="'path' must be a path, or a list of paths|not iterable"
-        ):
-            epl.read_draws(path)
 
 
 def posterior_frame(labels="z"):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from epluribus._typing import AnyArray
 from epluribus.draws.draws import Draws
@@ -67,7 +67,8 @@ def read_draws(
     ...     epl.read_draws(path)
     Draws(n_draws=2, n_items=3, n_distinct=1, n_chains=1)
     """
-    paths: list[Any] = [path] if isinstance(path, str | Path) else list(path)
+    one = isinstance(path, str | Path) or not isinstance(path, Iterable)
+    paths: list[Any] = [path] if one else list(cast(Iterable[Any], path))
     if not paths or not all(isinstance(entry, str | Path) for entry in paths):
         raise TypeError(f"'path' must be a path, or a list of paths; got {path!r}.")
     # As paths, because `Draws` could take a list of strings for labels.
