@@ -265,3 +265,9 @@ def test_swapped_arguments_are_pointed_out():
         epl.credible_ball(draws, best)
     with pytest.raises(TypeError, match=r"'labels' must be one partition; got Draws"):
         epl.expected_loss(draws, draws)
+
+
+def test_draws_of_draws_keep_their_weights_unless_others_are_given():
+    draws = epl.Draws([[0, 0], [0, 1]], weights=[1, 3])
+    assert epl.Draws(draws).draw_weights.tolist() == [1, 3]
+    assert epl.Draws(draws, weights=[2, 5]).draw_weights.tolist() == [2, 5]

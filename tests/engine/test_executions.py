@@ -229,3 +229,10 @@ def test_hash_table_grows_and_collisions_are_told_apart(monkeypatch):
     comp = collect_sets(draws.item_major, draws.weights, distinct=True)
     for mine, theirs in zip(comp, ref, strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+def test_bounds_in_words():
+    assert Settings().bound == ""
+    assert Settings(k_max=1).bound == "with exactly 1 cluster"
+    assert Settings(k_min=3, k_max=3).bound == "with exactly 3 clusters"
+    assert Settings(k_max=5).bound == "with at most 5 clusters"

@@ -1,4 +1,5 @@
 import gzip
+import warnings
 
 import numpy as np
 import pytest
@@ -90,3 +91,16 @@ def test_npz_without_or_with_several_tables(tmp_path):
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(TypeError, match=r"'path' must be a path, or a list of paths; got "):
         epl.read_draws(path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "doubted"),
+    [("0,1,2\n2,1,0\n", 1), ("0,1\n1,0\n", 0), ("0,1,2\n", 0), ("0,1,2\n2,2,0\n", 0)],
+)
+def test_a_table_in_which_every_item_is_alone_is_doubted(rows, doubted, tmp_path):
+    path = tmp_path / "draws.csv"
+    path.write_text(rows)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        epl.read_draws(path)
+    assert sum("items is alone in every draw" in str(one.message) for one in seen) == doubted
