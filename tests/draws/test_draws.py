@@ -271,3 +271,9 @@ def test_draws_of_draws_keep_their_weights_unless_others_are_given():
     draws = epl.Draws([[0, 0], [0, 1]], weights=[1, 3])
     assert epl.Draws(draws).draw_weights.tolist() == [1, 3]
     assert epl.Draws(draws, weights=[2, 5]).draw_weights.tolist() == [2, 5]
+
+
+@pytest.mark.parametrize("number", [-1, 2])
+def test_a_chain_that_is_not_there(number):
+    with pytest.raises(ValueError, match=rf"'number' must be in 0\.\.1; got {number}"):
+        epl.Draws([[[0, 0], [0, 1]], [[0, 0], [0, 1]]]).chain(number)

@@ -195,3 +195,9 @@ def test_bad_arguments_are_refused_in_words():
         compare([0, 0, 1], [0, 1], [[0, 1, 1]])
     with pytest.raises(ValueError, match=r"'a' must have 3 items; got 2"):
         compare([0, 1], [0, 0, 1], strategies.random_draws(np.random.default_rng(0), 3, 2, 2))
+
+
+def test_one_chain_has_nothing_to_agree_with():
+    z = np.random.default_rng(0).integers(2, size=(2, 20, 4))
+    assert "chains" not in str(error([0, 0, 1, 1], z[0]))
+    assert "Two chains differ by" in str(error([0, 0, 1, 1], z))
