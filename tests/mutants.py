@@ -1,6 +1,6 @@
 """Mutation testing: change the code in one place, and see whether the tests notice.
 
-python tests/mutants.py                   # 600 mutants of all rooms, at random: half an hour on two cores
+python tests/mutants.py                   # 400 mutants of all rooms, at random: half an hour on two cores
 python tests/mutants.py --only ball       # those of one room
 python tests/mutants.py --number 0        # all of them: hours
 
@@ -221,7 +221,7 @@ def check_rooms(rooms):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", choices=ROOMS, action="append")
-    parser.add_argument("--number", type=int, default=600, help="mutants in all; 0 for every one")
+    parser.add_argument("--number", type=int, default=400, help="mutants in all; 0 for every one")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument(
