@@ -65,6 +65,10 @@ class Settings:
     # Not compared: two searches with the same bounds are the same question, whatever ends them early.
     stopper: Stopper = field(default_factory=Stopper, repr=False, compare=False)
 
+    def most(self, n_items: int) -> int:
+        """Largest number of clusters of `n_items` items."""
+        return n_items if self.k_max is None else self.k_max
+
     @property
     def bound(self) -> str:
         """The bound on the number of clusters in words, such as "with at most 5 clusters"; "" if none."""
@@ -266,7 +270,7 @@ class Engine:
         items were visited: a sweep ends early only if the stopper of the settings says so.
         """
         n_moves = np.zeros(1, dtype=np.int64)
-        k_max = self.n_items if settings.k_max is None else settings.k_max
+        k_max = settings.most(self.n_items)
         stop, begin = settings.stopper.flag, 0
         # The kernel returns when clusters fill the tables; with wider ones it goes on from there.
         while True:
@@ -295,7 +299,7 @@ class Engine:
         state = self._started(self.execution.start(labels, moves=False))
         k = int(state.n_clusters[0])
         partners = Partners(np.zeros(k, dtype=np.int64), np.empty(k), np.zeros(k, dtype=np.uint8))
-        k_max = self.n_items if settings.k_max is None else settings.k_max
+        k_max = settings.most(self.n_items)
         merge(state, self._row, partners, settings.k_min, k_max, settings.stopper.flag)
         return relabel(state.labels)
 
@@ -304,10 +308,10 @@ class Engine:
     def value(self, state: Any) -> float:
         """Expected loss of the state, from its counts."""
         joint, size, n_cells = self.sums(state)
-        values = values_from_sums(self.loss, self.n_items, joint, size, self._groups.sums)
+        sums, n_groups = self._groups
         # As many cells in use as there are clusters on either side: the draw is the same partition.
-        if self.loss.zero_if_equal:
-            values[(n_cells == self._groups.n_groups) & (n_cells == state.n_clusters[0])] = 0.0
+        equal = (n_cells == n_groups) & (n_cells == state.n_clusters[0])
+        values = values_from_sums(self.loss, self.n_items, joint, size, sums, equal)
         return float(values @ self.weights / self.total_weight)
 
     def value_of(self, labels: IntArray) -> float:

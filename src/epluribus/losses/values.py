@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from epluribus import losses
 from epluribus._kernels.partitions import count_dtype, group_sums, loss_sums, sparse_joint
-from epluribus._kernels.rows import row_values
+from epluribus._kernels.rows import row_costs, row_values
 from epluribus._typing import FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
@@ -81,10 +81,8 @@ def loss_values(
         group, n_groups = groups_of(table, f3)
         equal = (n_cells == n_clusters) & (n_cells == n_groups)
     # The size sum is the same for all draws.
-    values = values_from_sums(loss, n_items, joint, float(f2[np.bincount(labels)].sum()), group)
-    if loss.zero_if_equal:
-        values[equal] = 0.0
-    return values
+    size = float(f2[np.bincount(labels)].sum())
+    return values_from_sums(loss, n_items, joint, size, group, equal)
 
 
 class GroupSums(NamedTuple):
@@ -122,15 +120,22 @@ def sparse_sums(
 
 
 def values_from_sums(
-    loss: Loss, n_items: int, joint: FloatArray, size: float, group: FloatArray
+    loss: Loss, n_items: int, joint: FloatArray, size: Any, group: Any, equal: NDArray[np.bool_]
 ) -> FloatArray:
-    """(n_draws,) f0 of each draw from its sums."""
-    # A linear f0 is four multiplications for all draws at once, and needs no compiled code.
+    """Losses of one partition and many draws (`size` is a number), or of many and one (`group` is).
+
+    `equal` says which of them are the same partition.
+    """
+    # A linear f0 is four multiplications for all at once, and needs no compiled code.
     if loss.linear:
         form = loss.linear_form(n_items)
-        return form.constant + form.joint * joint + form.size * size + form.group * group
-    values = np.zeros(len(joint))
-    # The kernel evaluates f0 for rows; here each row has one entry.
-    one_size, zero = np.full(1, size), np.zeros(1)
-    row_values(loss.compiled_row(), joint, one_size, group, float(n_items), zero, values)
+        values = form.constant + form.joint * joint + form.size * size + form.group * group
+    elif np.ndim(group) == 0:  # many partitions are one row for the kernel
+        values = np.zeros(len(joint))
+        row_costs(loss.compiled_row(), joint, size, group, float(n_items), values)
+    else:  # many draws are as many rows, each with one entry
+        values, one_size, zero = np.zeros(len(joint)), np.full(1, size), np.zeros(1)
+        row_values(loss.compiled_row(), joint, one_size, group, float(n_items), zero, values)
+    if loss.zero_if_equal:
+        values[equal] = 0.0
     return values

@@ -7,19 +7,18 @@ roles of f2 and f3, the functions for the estimate and for the draw, are exchang
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epluribus import losses
 from epluribus._kernels.partitions import count_dtype, loss_sums
-from epluribus._kernels.rows import row_costs
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike
 from epluribus.draws import Draws, as_draws
 from epluribus.engine import NO_BOUNDS, Settings
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
+from epluribus.losses.values import values_from_sums
 from epluribus.partition import n_partitions
 from epluribus.search._greedy import check_k_max
 
@@ -84,8 +83,8 @@ def best_of_all(draws: Draws, loss: Loss, settings: Settings = NO_BOUNDS) -> tup
     # Only partitions whose number of clusters is allowed.
     table = _all_partitions(draws.n_items)
     n_clusters = table.max(axis=0) + 1
-    k_max = draws.n_items if settings.k_max is None else settings.k_max
-    table = np.ascontiguousarray(table[:, (n_clusters >= settings.k_min) & (n_clusters <= k_max)])
+    allowed = (n_clusters >= settings.k_min) & (n_clusters <= settings.most(draws.n_items))
+    table = np.ascontiguousarray(table[:, allowed])
     # For all partitions at once, draw after draw: psi = sum_t w_t loss(a, z_t) / sum_t w_t.
     expected = np.zeros(table.shape[1])
     for draw, weight in zip(draws.distinct.astype(np.int64), draws.weights, strict=True):
@@ -123,13 +122,4 @@ def _values(table: NDArray[np.uint8], draw: IntArray, loss: Loss) -> FloatArray:
     work = np.empty((min(n, 1024), n_items, groups), dtype=count_dtype(n_items))
     loss_sums(table, draw, groups, f1, f2, work, joint, size, equal)
     group = float(f3[np.bincount(draw)].sum())
-    # f0(joint, size, group, N) for each partition; the group sum is that of the one draw.
-    if loss.linear:
-        form = loss.linear_form(n_items)
-        values: Any = form.constant + form.joint * joint + form.size * size + form.group * group
-    else:
-        values = np.zeros(n)
-        row_costs(loss.compiled_row(), joint, size, group, float(n_items), values)
-    if loss.zero_if_equal:
-        values[equal] = 0.0
-    return values
+    return values_from_sums(loss, n_items, joint, size, group, equal)
