@@ -197,10 +197,7 @@ def as_matrix(network: Any) -> Any:
     """The matrix of a network given as an array, a sparse matrix, or a networkx graph (1 for an edge)."""
     if hasattr(network, "toarray"):
         return network.toarray()
-    # Asked by attributes, so that networkx is imported only for a graph.
-    if hasattr(network, "is_directed") and hasattr(network, "edges"):
-        networkx = need("networkx", "networks", "A graph")
-        # Without a weight each edge counts 1; parallel edges of a multigraph add up.
-        counts = networkx.to_numpy_array(network, nodelist=list(network.nodes), weight=None)
-        return (counts != 0).astype(np.int64)
-    return np.asarray(network)
+    # Imported here: the models bring their kernels, which no other picture needs.
+    from epluribus.models.graphs import graph_to_matrix, is_graph
+
+    return graph_to_matrix(network).toarray() if is_graph(network) else np.asarray(network)
