@@ -23,6 +23,7 @@ from epluribus.plots._shared import (
     read_partition,
 )
 from epluribus.uncertainty import psm
+from epluribus.uncertainty._similarity import leaf_order
 
 _SHOWN = 2000
 """The largest number of items drawn: a picture has fewer dots than this across."""
@@ -119,28 +120,14 @@ def _order(matrix: FloatArray, labels: IntArray) -> tuple[IntArray, IntArray]:
     # Row g averages over the items of cluster g: mean similarities between clusters.
     average = (labels == np.arange(labels.max() + 1)[:, None]).astype(np.float64)
     average /= average.sum(axis=1, keepdims=True)
-    clusters = _leaves(average @ matrix @ average.T)
+    clusters = leaf_order(average @ matrix @ average.T, optimal=len(average) <= _OPTIMAL)
     # Items are sorted within their own clusters, so that clusters stay together.
     parts = []
     for g in clusters:
         items = np.flatnonzero(labels == g)
-        parts.append(items[_leaves(matrix[np.ix_(items, items)])])
+        own = matrix[np.ix_(items, items)]
+        parts.append(items[leaf_order(own, optimal=len(items) <= _OPTIMAL)])
     return clusters, np.concatenate(parts)
-
-
-def _leaves(matrix: FloatArray) -> IntArray:
-    """The leaves of the tree of average linkage, from left to right."""
-    from scipy.cluster.hierarchy import leaves_list, linkage
-
-    n = len(matrix)
-    # Any order of one or two leaves is a good one, and linkage needs two.
-    if n <= 2:
-        return np.arange(n)
-    # The upper triangle row by row, the condensed form that SciPy takes.
-    distances = 1.0 - matrix[np.triu_indices(n, 1)]
-    # Rounding of a mean similarity may give a distance below 0, which linkage refuses.
-    tree = linkage(np.maximum(distances, 0.0), "average", optimal_ordering=n <= _OPTIMAL)
-    return leaves_list(tree).astype(np.int64)
 
 
 def blocks(

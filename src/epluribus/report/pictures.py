@@ -17,6 +17,7 @@ from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.uncertainty import NClusters, psm
+from epluribus.uncertainty._similarity import leaf_order
 
 CELLS = 400
 """Largest number of rows of the heatmap: 160 kB of cells, and about a pixel per row on a screen."""
@@ -96,15 +97,10 @@ def _order_by_similarity(matrix: FloatArray, labels: IntArray) -> IntArray:
     The items are in the order of their clusters already. Within each cluster they are put in the order of the
     leaves of a tree, made by average linkage of the distances 1 - P_ij.
     """
-    from scipy.cluster.hierarchy import leaves_list, linkage
-
-    # `labels` are constant on each block; of two items there is nothing to order.
+    # `labels` are constant on each block.
     blocks = np.split(np.arange(len(labels)), np.flatnonzero(np.diff(labels)) + 1)
-    for number, block in enumerate(blocks):
-        if len(block) > 2:
-            distances = 1.0 - matrix[np.ix_(block, block)][np.triu_indices(len(block), 1)]
-            blocks[number] = block[leaves_list(linkage(distances, "average"))]
-    return np.concatenate(blocks)
+    orders = (leaf_order(matrix[np.ix_(block, block)], optimal=False) for block in blocks)
+    return np.concatenate([block[order] for block, order in zip(blocks, orders, strict=True)])
 
 
 def _even_edges(n: int, at_most: int) -> IntArray:
