@@ -39,6 +39,7 @@ from epluribus._kernels.similarity import together_counts, together_weights
 from epluribus._parallel import Stopper, resolve_jobs, run_all
 from epluribus._typing import FloatArray
 from epluribus.draws import Draws
+from epluribus.draws.rows import all_equal
 
 __all__ = ["RHAT_LIMIT", "Agreement", "Similarity", "chain_agreement", "ess", "map_blocks", "rhat"]
 
@@ -191,9 +192,9 @@ class Similarity:
 
     def __init__(self, draws: Draws) -> None:
         weights = draws.draw_weights
-        self.equal_weights = bool(np.all(weights == weights[0]))
+        equal_weights = all_equal(weights)
         # Counting equal labels, draw by draw, is quickest, unless the same partitions are repeated often.
-        self._counted = self.equal_weights and draws.n_draws < _REPEATS * draws.n_distinct
+        self._counted = equal_weights and draws.n_draws < _REPEATS * draws.n_distinct
         if self._counted:
             repeated = draws.n_draws > draws.n_distinct
             table = draws.item_major[:, draws.index] if repeated else draws.item_major
@@ -202,7 +203,7 @@ class Similarity:
         else:
             self._labels = np.ascontiguousarray(draws.distinct)
             # Divided by the common weight they are integers, and sums of integers are exact.
-            self._weights = draws.weights / weights[0] if self.equal_weights else draws.weights
+            self._weights = draws.weights / weights[0] if equal_weights else draws.weights
             self._total = float(self._weights.sum())
 
     def __call__(self, begin: int, end: int, stop: int) -> FloatArray:

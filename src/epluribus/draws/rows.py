@@ -74,6 +74,11 @@ def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> FloatArray:
     return values[keep]
 
 
+def all_equal(weights: FloatArray) -> bool:
+    """Whether all weights are the same, so that draws may simply be counted."""
+    return bool(np.all(weights == weights[0]))
+
+
 def collapse(
     table: AnyArray, keep: IntArray
 ) -> tuple[NDArray[np.unsignedinteger[Any]], IntArray, IntArray]:

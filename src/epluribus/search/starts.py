@@ -16,6 +16,7 @@ import numpy as np
 
 from epluribus._typing import IntArray
 from epluribus.draws import Draws
+from epluribus.draws.rows import all_equal
 from epluribus.engine import Engine, Settings
 from epluribus.partition import relabel
 
@@ -41,7 +42,7 @@ def few_draws(draws: Draws, rng: np.random.Generator, full: Engine) -> Engine:
     if n >= draws.n_distinct:
         return full
     weights = draws.draw_weights
-    if np.all(weights == weights[0]):
+    if all_equal(weights):
         rows = rng.choice(draws.n_draws, size=n, replace=False)
     else:  # weights are the probabilities with which draws are chosen, so each one chosen counts 1
         rows = rng.choice(draws.n_draws, size=n, p=weights / weights.sum())

@@ -50,6 +50,7 @@ from epluribus._parallel import Stopper, run_apart, run_tasks
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.diagnostics import Similarity, map_blocks
 from epluribus.draws import Draws
+from epluribus.draws.rows import all_equal
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.uncertainty._similarity import psm
@@ -96,7 +97,7 @@ def binder_bound(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> fl
         size = constant + float(np.abs(price).sum()) / 2.0
         bound = constant + _connected(_components(price), stopper)
     bound -= _SAFETY * size
-    if cost == 1.0 and Similarity(draws).equal_weights:
+    if cost == 1.0 and all_equal(draws.draw_weights):
         # Every expected loss is a number of pairs over the number of draws: the minimum is a multiple of
         # 1 / n_draws, so that the bound may be rounded up to the next one.
         total = bound * draws.n_draws
@@ -241,7 +242,7 @@ def triangle_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> f
     Time O(n_draws _BLOCK n_items) for the losses within blocks, and O(_BLOCK^3) for each matching.
     """
     weights = draws.draw_weights
-    if np.all(weights == weights[0]):  # draw by draw, so that all have the same mass
+    if all_equal(weights):  # draw by draw, so that all have the same mass
         columns, mass = draws.index, np.full(draws.n_draws, 1.0 / draws.n_draws)
     else:
         columns, mass = np.arange(draws.n_distinct), draws.shares
@@ -264,7 +265,7 @@ def _match(table: AnyArray, mass: FloatArray, loss: Loss, stopper: Stopper) -> f
         if stopper.stopped:
             break  # rows left out count as 0, which is a valid bound on a distance
         distance[s] = loss_values(table[:, s].astype(np.int64), table, loss)
-    if np.all(mass == mass[0]):
+    if all_equal(mass):
         from scipy.optimize import linear_sum_assignment
 
         # A permutation: each draw is matched with its successor and its predecessor, with half of its mass
