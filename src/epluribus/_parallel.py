@@ -142,22 +142,19 @@ def run_tasks(
         futures: list[Future[T]] = [pool.submit(task) for task in tasks]
         pending = set(futures)
         while pending:
-            try:
-                done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
-                for future in done:
-                    if future.cancelled():
-                        continue
-                    # An exception is raised below, by `result`; until then the others would work in vain.
-                    if future.exception() is None:
-                        on_done(future.result())
-                    else:
-                        stopper.flag[0] = 1
-                while_waiting()
-                # `cancel` succeeds only for tasks that have not begun.
-                if stopper.stopped:
-                    pending -= {future for future in futures[1:] if future.cancel()}
-            except KeyboardInterrupt:  # raised by a user's progress function
-                stopper.interrupt()
+            done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
+            for future in done:
+                if future.cancelled():
+                    continue
+                # An exception is raised below, by `result`; until then the others would work in vain.
+                if future.exception() is None:
+                    on_done(future.result())
+                else:
+                    stopper.flag[0] = 1
+            while_waiting()
+            # `cancel` succeeds only for tasks that have not begun.
+            if stopper.stopped:
+                pending -= {future for future in futures[1:] if future.cancel()}
     return [future.result() for future in futures if not future.cancelled()]
 
 
