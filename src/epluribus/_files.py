@@ -20,11 +20,17 @@ def check_target(path: Path, endings: Sequence[str], what: str = "The output") -
 
     `endings` are those allowed, such as ".csv"; `what` names the file in the message.
     """
+    kind = check_ending(path, endings, what)
+    _check_folder(path)
+    return kind
+
+
+def check_ending(path: Path, endings: Sequence[str], what: str) -> str:
+    """The ending of the name in lower case, which must be one of `endings`."""
     kind = path.suffix.lower()
     if kind not in endings:
         allowed = ", ".join(endings[:-1]) + f" or {endings[-1]}" if endings[1:] else endings[0]
         raise ValueError(f"{what} '{path}' must end in {allowed}; it ends in '{kind}'.")
-    _check_folder(path)
     return kind
 
 

@@ -20,12 +20,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from epluribus import losses
-from epluribus._files import write_arrays, write_whole
+from epluribus._files import check_ending, write_arrays, write_whole
 from epluribus.engine import Settings
 from epluribus.estimate import Estimate, Run, Step
 from epluribus.losses.base import Loss
 
 _Kind = TypeVar("_Kind", Run, Estimate)
+_ENDINGS = (".npz", ".json")
 _FORMAT = "epluribus estimate"
 """Says that a json file is an estimate, not any other."""
 _VERSION = 2
@@ -48,7 +49,7 @@ def to_json(estimate: Estimate, path: str | Path | None = None) -> str:
 def save(estimate: Estimate, path: str | Path) -> None:
     """Write an estimate to a file that ends in .npz or .json; npz is smaller and quicker to read."""
     target = Path(path)
-    if _check_ending(target) == ".json":
+    if check_ending(target, _ENDINGS, "The file") == ".json":
         to_json(estimate, target)
         return
     record = _to_record(estimate)
@@ -95,7 +96,7 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
     source = Path(path)
     if not source.exists():
         raise FileNotFoundError(f"There is no file '{source}'.")
-    kind = _check_ending(source)
+    kind = check_ending(source, _ENDINGS, "The file")
     try:
         record = _read_npz(source) if kind == ".npz" else json.loads(source.read_text("utf-8"))
     except (ValueError, OSError, KeyError, EOFError) as error:
@@ -114,14 +115,6 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
     # The file says that it is an estimate but lacks an entry: somebody has edited it.
     except KeyError as error:
         raise ValueError(f"{wrong}; it has no {error}.") from None
-
-
-def _check_ending(path: Path) -> str:
-    """The ending, which says how the record is stored; any other is refused."""
-    kind = path.suffix.lower()
-    if kind not in (".npz", ".json"):
-        raise ValueError(f"The file '{path}' must end in .npz or .json; it ends in '{kind}'.")
-    return kind
 
 
 # --- the record ---
