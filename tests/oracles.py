@@ -76,3 +76,32 @@ def all_partitions(n):
     if n == 1:
         return [[0]]
     return [[*part, label] for part in all_partitions(n - 1) for label in range(max(part) + 2)]
+
+
+def losses_of_all(loss, draws, weights=None):
+    """All partitions as rows, in lexicographic order, and the expected loss of each from its definition."""
+    rows = np.array(all_partitions(len(draws[0])))
+    weights = np.ones(len(draws)) if weights is None else np.asarray(weights, float)
+    n, total = rows.shape[1], np.zeros(len(rows))
+    f1, f2, f3 = (np.array([f(m) for m in range(n + 1)]) for f in (loss.f1, loss.f2, loss.f3))
+    member = rows[:, :, None] == np.arange(n)  # (partition, item, cluster)
+    size = f2[member.sum(axis=1)].sum(axis=1)
+    for draw, weight in zip(draws, weights, strict=True):
+        groups = np.array([np.equal(draw, h) for h in np.unique(draw)])
+        joint = sum(f1[(member & g[:, None]).sum(axis=1)].sum(axis=1) for g in groups)
+        group = f3[groups.sum(axis=1)].sum()
+        values = np.array([loss.f0(j, s, group, n) for j, s in zip(joint, size, strict=True)])
+        if loss.zero_if_equal:
+            values[(rows == canonical(draw)).all(axis=1)] = 0.0
+        total += weight * values
+    return rows, total / weights.sum()
+
+
+def best_partition(loss, draws, weights=None, k_min=1, k_max=99):
+    """The first of the best of all partitions with k_min to k_max clusters, and its expected loss."""
+    rows, values = losses_of_all(loss, draws, weights)
+    k = rows.max(axis=1) + 1
+    rows, values = rows[(k >= k_min) & (k <= k_max)], values[(k >= k_min) & (k <= k_max)]
+    low = values.min()
+    first = int(np.argmax(values <= low + 1e-12 * max(1.0, abs(low))))
+    return rows[first].tolist(), float(values[first])

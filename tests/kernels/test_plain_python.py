@@ -13,6 +13,7 @@ from epluribus.engine import Engine
 for name in epl.losses.available():
     best = epl.minimize(z, name, rng=1, n_starts=3)
     print(name, best.labels.tolist(), round(best.expected_loss, 9))
+    print("exact", epl.exact(z[:, :6], name).labels.tolist(), epl.exact(z[:, :6], name, k=2).labels)
     draws = epl.Draws(z)
     for kind in ("tables", "members"):
         engine = Engine(draws.item_major, draws.weights, epl.losses.get(name), kind)

@@ -1,14 +1,108 @@
-"""All partitions of a few items."""
+"""The best of all partitions of a few items, against plain enumeration."""
 
+import math
+
+import hypothesis
+import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import epluribus as epl
 import oracles
+import strategies
+from epluribus._kernels.subsets import least_costs, subset_codes, subset_sums
+from epluribus.search.shapes import CODE, all_shapes, lines_below
 from search_cases import LOSSES, sample
 
 
+def xlogx(n):
+    return n * math.log2(n) if n else 0.0
+
+
+def square(n):
+    return float(n * n)
+
+
+def own(f0, f1=xlogx, f2=xlogx, **options):
+    return epl.Loss(f0, f1, f2, f1, name=f0.__name__, **options)
+
+
+def vi(joint, size, group, n_items):
+    return (size + group - 2.0 * joint) / n_items
+
+
+def squared(joint, size, group, n_items):
+    return ((size + group - 2.0 * joint) / n_items) ** 2
+
+
+def root(joint, size, group, n_items):
+    return math.sqrt(max(size + group - 2.0 * joint, 0.0) / n_items)
+
+
+def jaccard(joint, size, group, n_items):
+    union = size + group - joint - n_items
+    return 1.0 - (joint - n_items) / union if union > 0 else 0.0
+
+
+def wild(joint, size, group, n_items):
+    return math.sin(3.0 * joint + size) + math.cos(group + joint * size) * n_items
+
+
+def constant(joint, size, group, n_items):  # noqa: ARG001
+    return 1.0
+
+
+def forbidden(joint, size, group, n_items):
+    """Infinite for estimates with a cluster of more than three items."""
+    return math.inf if size >= 1e6 else (size + group - 2.0 * joint) / n_items
+
+
+def huge(joint, size, group, n_items):
+    """Terms of 1e9 and more, whose sum is often 0."""
+    return 1e9 * ((size + group) / 2.0 - joint) + 0.0 * n_items
+
+
+def with_price(n):
+    return xlogx(n) + 0.3 * (n > 0)
+
+
+OWN = [
+    own(vi, f2=with_price, linear=True),
+    # Linear, but equal partitions are declared to have loss 0, which is not what f0 says.
+    own(vi, f2=with_price, linear=True, zero_if_equal=True),
+    # f1 that is not the function of any usual loss: it rises and falls.
+    own(vi, f1=lambda n: float(n * (5 - n)), linear=True),
+    own(vi, f1=lambda n: 0.0 * n, linear=True),
+    own(huge, f1=square, f2=square, linear=True),
+    own(squared),
+    own(root),
+    own(jaccard, f1=square, f2=square),
+    own(wild, f1=square),
+    own(constant),
+    own(forbidden, f2=lambda n: xlogx(n) + 1e6 * (n > 3)),
+]
+COSTS = [make(cost) for make in (epl.losses.vi, epl.losses.binder) for cost in (0.4, 0.8, 1.3, 1.7)]
+EVERY = [*map(epl.losses.get, LOSSES), *COSTS, *OWN]
+
+
+def noise(seed, n_items, n_draws, k):
+    return np.random.default_rng(seed).integers(k, size=(n_draws, n_items))
+
+
+def check(z, loss, weights=None, **bounds):
+    """The same partition, the first of those that tie, and the same value as by enumeration."""
+    best = epl.exact(epl.Draws(z, weights=weights), loss, **bounds)
+    if "k" in bounds:
+        bounds = {"k_min": bounds["k"], "k_max": bounds["k"]}
+    labels, value = oracles.best_partition(loss, z, weights, **bounds)
+    assert best.expected_loss == pytest.approx(value, rel=1e-9, abs=1e-9)
+    assert best.labels.tolist() == labels
+    assert best.converged
+    assert best.runs == ()
+
+
 @pytest.mark.parametrize("name", LOSSES)
-def test_exact_against_the_oracle(name):
+def test_exact_against_the_textbook(name):
     z = sample(0, n_items=6, n_draws=5, k=3)
     ref = min(
         oracles.expected_loss(name, labels, z.tolist()) for labels in oracles.all_partitions(6)
@@ -17,28 +111,204 @@ def test_exact_against_the_oracle(name):
     assert epl.exact(z, name, k_max=1).n_clusters == 1
 
 
-@pytest.mark.parametrize("cost", [0.4, 1.6])
-def test_exact_with_unequal_costs_and_weights(cost):
-    """A loss that is not symmetric: estimate and draw must not change places."""
-    z = sample(2, n_items=6, n_draws=5, k=3)
-    weights = [3, 1, 0, 2, 0.5]
-    best = epl.exact(epl.Draws(z, weights=weights), epl.losses.vi(cost=cost))
-    values = [
-        oracles.expected_loss("vi", labels, z.tolist(), weights, cost)
-        for labels in oracles.all_partitions(6)
+@pytest.mark.parametrize("loss", EVERY, ids=repr)
+def test_exact_against_enumeration(loss):
+    check(sample(1, n_items=8, n_draws=30, k=3), loss)
+    check(noise(1, 8, 15, 4), loss)
+    check(noise(2, 7, 3, 7), loss)
+
+
+@pytest.mark.parametrize(
+    "loss", EVERY[:-1], ids=repr
+)  # "forbidden" leaves nothing with one cluster
+def test_exact_with_weights_and_bounds(loss):
+    z, weights = sample(2, n_items=7, n_draws=6, k=3), [3, 1, 0, 2, 0.5, 0.1]
+    check(z, loss, weights)
+    for bounds in (
+        {"k": 3},
+        {"k_min": 4},
+        {"k_max": 2},
+        {"k_min": 2, "k_max": 5},
+        {"k": 1},
+        {"k": 7},
+    ):
+        check(z, loss, weights, **bounds)
+
+
+@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.given(z=strategies.draws(max_items=7), loss=st.sampled_from(EVERY))
+def test_exact_for_any_draws(z, loss):
+    check(z.tolist(), loss)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_first_of_equally_good_partitions_is_taken(name):
+    """Two or three draws of equal weight: many partitions tie, up to rounding errors."""
+    loss = epl.losses.get(name)
+    check([[0, 0, 1, 1], [0, 1, 0, 1]], loss)
+    for seed in range(6):
+        check(noise(seed, 7, 2, 3), loss)
+        check(noise(seed, 6, 3, 3), loss)
+
+
+def test_all_partitions_tie():
+    z = noise(0, 9, 4, 3)
+    assert epl.exact(z, own(constant)).labels.tolist() == [0] * 9
+    assert epl.exact(z, own(constant), k=3).labels.tolist() == [0] * 7 + [1, 2]
+    # No draw has five clusters: the first of those that have.
+    assert epl.exact(z, "zero_one", k=5).labels.tolist() == [0] * 5 + [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "nvi", "nid", "omari", "zero_one", own(squared)])
+def test_twelve_items(loss):
+    """As good as what the search finds, and as any draw; the optimum of fewer clusters is no better."""
+    z = epl.Draws(sample(3, n_items=12, n_draws=80, k=4))
+    best = epl.exact(z, loss)
+    assert best.expected_loss == epl.expected_loss(best.labels, z, loss)
+    for labels in [epl.minimize(z, loss, rng=1).labels, *z.distinct]:
+        assert best.expected_loss <= epl.expected_loss(labels, z, loss) + 1e-12
+    few = epl.exact(z, loss, k_max=best.n_clusters - 1)
+    assert few.n_clusters < best.n_clusters
+    assert few.expected_loss >= best.expected_loss
+    assert epl.exact(z, loss, k=best.n_clusters).labels.tolist() == best.labels.tolist()
+
+
+def test_a_draw_that_is_seen_every_time_is_the_best():
+    labels = [0, 1, 1, 0, 2, 3, 4, 4, 5, 0, 6, 1]
+    for loss in LOSSES:
+        best = epl.exact([labels] * 3, loss)
+        assert best.labels.tolist() == labels
+        assert best.expected_loss == 0.0
+
+
+# --- the bound ---
+
+
+def shape_of(labels):
+    return tuple(sorted(np.bincount(labels), reverse=True))
+
+
+@pytest.mark.parametrize("loss", EVERY, ids=repr)
+def test_no_loss_is_below_its_line(loss):
+    """And the loss is the line plus the excess: shape by shape, for all pairs of partitions."""
+    n = 5
+    shapes = all_shapes(n)
+    number = {tuple(sizes.tolist()): i for i, sizes in enumerate(shapes.sizes)}
+    lines = lines_below(loss, n, np.arange(len(number)))
+    rows = oracles.all_partitions(n)
+    assert (lines.excess >= 0).all()
+    for draw in rows:
+        z = number[shape_of(draw)]
+        values = oracles.losses_of_all(loss, [draw])[1]
+        for labels, value in zip(rows, values, strict=True):
+            a, cells = number[shape_of(labels)], oracles.table(labels, draw).ravel()
+            m = number[tuple(sorted(cells[cells > 0], reverse=True))]
+            line = lines.level[z, a] + lines.slope[z, a] * sum(loss.f1(c) for c in cells)
+            near = 1e-9 * max(1.0, 1e-3 * lines.scale)
+            assert line <= value + near
+            assert line + lines.excess[z, a, m] == pytest.approx(value, abs=near)
+
+
+@pytest.mark.parametrize(
+    "loss", [*COSTS, *map(epl.losses.get, ["vi", "binder", "id", "nid", "omari"])]
+)
+def test_losses_that_are_their_line(loss):
+    assert not lines_below(loss, 12, np.arange(77)).excess.any()
+
+
+def test_shapes():
+    shapes = all_shapes(4)
+    assert [s.tolist() for s in shapes.sizes] == [[4], [3, 1], [2, 2], [2, 1, 1], [1, 1, 1, 1]]
+    assert shapes.finer.astype(int).tolist() == [
+        [1, 1, 1, 1, 1],
+        [0, 1, 0, 1, 1],
+        [0, 0, 1, 1, 1],
+        [0, 0, 0, 1, 1],
+        [0, 0, 0, 0, 1],
     ]
-    assert best.expected_loss == pytest.approx(min(values))
+    assert [len(all_shapes(n).sizes) for n in range(1, 13)] == [
+        *(1, 2, 3, 5, 7, 11, 15, 22, 30, 42, 56, 77)
+    ]
 
 
-def test_the_first_of_equally_good_partitions_is_taken():
-    z = [[0, 0, 1, 1], [0, 1, 0, 1]]
-    ref = min(
-        (round(epl.expected_loss(labels, z, "binder"), 9), labels.tolist())
-        for labels in epl.partition.partitions(4)
-    )
-    assert epl.exact(z, "binder").labels.tolist() == ref[1]
+@pytest.mark.parametrize("n_items", range(1, 13))
+def test_every_shape_has_its_code(n_items):
+    codes = all_shapes(n_items).codes
+    assert len(set(codes.tolist())) == len(codes)
+    assert codes.max() < 256
+
+
+# --- kernels ---
+
+
+def test_sums_and_codes_of_all_sets():
+    z = np.array([[0, 1, 0, 2, 1], [0, 0, 0, 1, 2]])
+    size = np.array([s.bit_count() for s in range(32)])
+    f1, weights = np.array([0.0, 1.0, 5.0, 7.0, 2.0, 3.0]), np.array([0.5, 2.0])
+    clusters = np.array([0b00101, 0b10010, 0b01000, 0b00111, 0b01000, 0b10000])
+    kinds = np.array([0, 0, 0, 1, 1, 1])
+    sums, codes = np.zeros((2, 32)), np.zeros((32, 2), dtype=np.uint8)
+    subset_sums(clusters, weights[kinds], kinds, size, f1, sums)
+    together = np.array([[(row == row[i]) @ (1 << np.arange(5)) for row in z] for i in range(5)])
+    subset_codes(together, size, np.diff(CODE), codes)
+    for s in range(1, 32):
+        items = [i for i in range(5) if s >> i & 1]
+        for t in range(2):
+            cells = oracles.table([0] * len(items), z[t, items])[0]
+            assert sums[t, s] == pytest.approx(weights[t] * f1[cells].sum())
+            assert codes[s, t] == CODE[cells].sum()
+
+
+def test_least_costs():
+    cost = np.random.default_rng(0).normal(size=32)
+    size = np.array([s.bit_count() for s in range(32)])
+    for sizes in all_shapes(5).sizes:
+        least = np.empty((len(sizes) + 1, 32))
+        least_costs(sizes, cost, size, least)
+        ref = min(
+            sum(cost[sum(1 << i for i in range(5) if labels[i] == g)] for g in set(labels))
+            for labels in oracles.all_partitions(5)
+            if shape_of(labels) == tuple(sizes)
+        )
+        assert least[0, 31] == pytest.approx(ref)
+
+
+# --- arguments ---
 
 
 def test_exact_refuses_many_items():
-    with pytest.raises(ValueError, match=r"at most 12 items to try all partitions; it has 13"):
+    with pytest.raises(ValueError, match=r"at most 12 items to be solved exactly; it has 13"):
         epl.exact([list(range(13))])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        (
+            {"k": 2, "k_max": 3},
+            r"Give 'k' \(exactly\) or 'k_max' \(at most\), not both; got 2 and 3",
+        ),
+        (
+            {"k": 2, "k_min": 1},
+            r"Give 'k' \(exactly\) or 'k_min' \(at least\), not both; got 2 and 1",
+        ),
+        ({"k_min": 3, "k_max": 2}, r"'k_min' must be at most 'k_max'; got 3 and 2"),
+        ({"k": 5}, r"'k' must be at most the number of items, 4; got 5"),
+        ({"k_min": 5}, r"'k_min' must be at most the number of items, 4; got 5"),
+        ({"k": 0}, r"'k' must be at least 1; got 0"),
+        ({"k_min": 0}, r"'k_min' must be at least 1; got 0"),
+        ({"k_max": 0}, r"'k_max' must be at least 1; got 0. None means no bound"),
+    ],
+)
+def test_bounds_that_make_no_sense(bounds, message):
+    with pytest.raises(ValueError, match=message):
+        epl.exact([[0, 0, 1, 1]], **bounds)
+
+
+def test_the_estimate_keeps_the_bounds():
+    z = noise(0, 5, 4, 3)
+    assert epl.exact(z).settings == epl.exact(z, k_max=5).settings == epl.exact(z, k_max=9).settings
+    settings = epl.exact(z, k_min=2, k_max=3).settings
+    assert (settings.k_min, settings.k_max) == (2, 3)
+    settings = epl.exact(z, k=4).settings
+    assert (settings.k_min, settings.k_max) == (4, 4)

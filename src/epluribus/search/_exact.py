@@ -1,33 +1,53 @@
-"""The minimum by enumeration of all partitions, for a few items.
+"""The partition with the smallest expected loss, proven, for a few items.
 
-The kernel that compares one partition with many draws also compares one draw with all partitions: only the
-roles of f2 and f3, the functions for the estimate and for the draw, are exchanged.
+Partitions are treated by the sizes of their clusters. For given sizes there is a lower bound on the expected
+loss that is a sum over clusters (`shapes.py` derives it), and whose minimum over all partitions with these
+sizes is found exactly. Only partitions whose bound is below the best loss so far are visited.
 """
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epluribus import losses
-from epluribus._kernels.partitions import count_dtype, loss_sums
+from epluribus._kernels.subsets import (
+    Best,
+    Path,
+    Sets,
+    Tree,
+    as_good,
+    least_costs,
+    search_shape,
+    subset_codes,
+    subset_sums,
+)
+from epluribus._text import count
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike
+from epluribus._validate import check_memory
 from epluribus.draws import Draws, as_draws
-from epluribus.engine import NO_BOUNDS, Settings
+from epluribus.engine import NO_BOUNDS, Settings, draw_losses
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
-from epluribus.losses.values import values_from_sums
 from epluribus.partition import n_partitions
-from epluribus.search._greedy import check_k_max
+from epluribus.search._greedy import check_bounds
+from epluribus.search.shapes import CODE, all_shapes, lines_below
 
 MAX_ITEMS = 12
-"""12 items have 4,213,597 partitions; 13 have 27,644,437, whose labels alone would take 360 MB."""
+"""12 items have 4096 sets and 4,213,597 partitions; the codes of `shapes.py` end here."""
 
 
-def exact(draws: DrawsLike, loss: LossLike = "vi", *, k_max: int | None = None) -> Estimate:
-    """The partition with the smallest expected loss, found by trying all; for at most 12 items.
+def exact(
+    draws: DrawsLike,
+    loss: LossLike = "vi",
+    *,
+    k: int | None = None,
+    k_min: int | None = None,
+    k_max: int | None = None,
+) -> Estimate:
+    """The partition with the smallest expected loss of all, proven; for at most 12 items.
 
     Ties go to the partition that comes first in the lexicographic order of canonical labels.
 
@@ -37,8 +57,10 @@ def exact(draws: DrawsLike, loss: LossLike = "vi", *, k_max: int | None = None) 
         The posterior sample.
     loss : str or Loss, default "vi"
         See `epluribus.losses.available`.
-    k_max : int, optional
-        Largest number of clusters.
+    k : int, optional
+        Exact number of clusters.
+    k_min, k_max : int, optional
+        Smallest and largest number of clusters.
 
     Returns
     -------
@@ -47,23 +69,34 @@ def exact(draws: DrawsLike, loss: LossLike = "vi", *, k_max: int | None = None) 
 
     Notes
     -----
-    Time and memory are proportional to the number of partitions (Bell number, see
-    `epluribus.partition.n_partitions`), the time also to the number of distinct draws.
+    Partitions are not tried one by one. For given sizes of the clusters there is a lower bound on the
+    expected loss whose minimum is found from the 2**n_items sets of items, and partitions whose bound is
+    above the best loss are left out. For linear losses (VI, Binder, your own), ID, NID and one minus the
+    adjusted Rand index the bound is the expected loss itself, and nothing is left to try.
+
+    Twelve items, which have 4,213,597 partitions, and 1000 distinct draws take about 0.1 s on one core, for
+    these losses and for NVI, whether the draws agree or are pure noise. More time is needed where the bound
+    is far from the loss: 1 s for the 0-1 loss and for NVI with a small `k_max` if the draws are noise, and up
+    to 6 s for a loss of your own that is not linear. This part grows with the number of distinct draws.
+    Memory: 15 MB, and for losses to which the bound is not equal 4 kB for each distinct draw.
 
     Examples
     --------
     >>> import epluribus as epl
-    >>> epl.exact([[0, 0, 1], [0, 1, 1], [0, 0, 1]], "binder").labels
+    >>> draws = [[0, 0, 1], [0, 1, 1], [0, 0, 1]]
+    >>> epl.exact(draws, "binder").labels
     array([0, 0, 1])
+    >>> epl.exact(draws, "binder", k=3).expected_loss
+    1.0
     """
     began = time.perf_counter()
     sample, chosen = as_draws(draws), losses.get(loss)
     if sample.n_items > MAX_ITEMS:
         raise ValueError(
-            f"'draws' must have at most {MAX_ITEMS} items to try all partitions; it has "
+            f"'draws' must have at most {MAX_ITEMS} items to be solved exactly; it has "
             f"{sample.n_items}, which have {n_partitions(sample.n_items):,} partitions. Use minimize."
         )
-    settings = Settings(k_max=check_k_max(k_max))
+    settings = Settings(*check_bounds(k, k_min, k_max, sample.n_items))
     labels, value = best_of_all(sample, chosen, settings)
     return Estimate(
         labels=labels,
@@ -79,47 +112,125 @@ def exact(draws: DrawsLike, loss: LossLike = "vi", *, k_max: int | None = None) 
 
 
 def best_of_all(draws: Draws, loss: Loss, settings: Settings = NO_BOUNDS) -> tuple[IntArray, float]:
-    """The best of all partitions within the bounds of the settings, and its expected loss."""
-    # Only partitions whose number of clusters is allowed.
-    table = _all_partitions(draws.n_items)
-    n_clusters = table.max(axis=0) + 1
-    allowed = (n_clusters >= settings.k_min) & (n_clusters <= settings.most(draws.n_items))
-    table = np.ascontiguousarray(table[:, allowed])
-    # For all partitions at once, draw after draw: psi = sum_t w_t loss(a, z_t) / sum_t w_t.
-    expected = np.zeros(table.shape[1])
-    for draw, weight in zip(draws.distinct.astype(np.int64), draws.weights, strict=True):
-        expected += weight * _values(table, draw, loss)
-    expected /= draws.total_weight
-    low = float(expected.min())
-    # The first one that is as good as the best, up to rounding errors: these must not decide ties.
-    best = int(np.argmax(expected <= low + 1e-12 * max(1.0, abs(low))))
-    return table[:, best].astype(np.int64), float(expected[best])
+    """The best of all partitions within the bounds of the settings, and its expected loss.
+
+    For at most `MAX_ITEMS` items.
+    """
+    labels = _Problem(draws, loss).solve(settings)
+    return labels, draws.mean(draw_losses(labels, draws, loss))
 
 
-def _all_partitions(n_items: int) -> NDArray[np.uint8]:
-    """(n_items, n_partitions) canonical labels of all partitions, in lexicographic order."""
-    # One item has one partition. Each further item adds a row and multiplies the columns.
-    table = np.zeros((1, 1), dtype=np.uint8)
-    for _ in range(n_items - 1):
-        # Each column is continued by every label it has, and by a new one: 0 0 1 by 0, 1 and 2. Its copies
-        # stand side by side, which keeps the lexicographic order.
-        ways = table.max(axis=0).astype(np.int64) + 2
-        # The new label is the position of a copy among the copies of its column.
-        first = np.repeat(np.cumsum(ways) - ways, ways)
-        new = (np.arange(ways.sum()) - first).astype(np.uint8)
-        table = np.vstack([np.repeat(table, ways, axis=1), new])
-    return np.ascontiguousarray(table)
+class _Problem:
+    """What every set of items costs as a cluster, for each shape of the estimate."""
+
+    def __init__(self, draws: Draws, loss: Loss) -> None:
+        self.n_items, self.shapes = draws.n_items, all_shapes(draws.n_items)
+        # A set of items is a number whose bit i is item i; these are the sizes of all sets.
+        self.size = np.bitwise_count(np.arange(1 << self.n_items)).astype(np.int64)
+        # Draws of the same shape, a kind, have the same lines: they are put side by side.
+        clusters = _clusters(draws)
+        shape = self.shapes.with_codes(CODE[self.size[clusters]].sum(axis=0))
+        order = np.argsort(shape, kind="stable")
+        self.clusters = clusters[:, order]
+        self.shares = draws.weights[order] / draws.total_weight
+        present, self.kinds = np.unique(shape[order], return_inverse=True)
+        self.lines = lines_below(loss, self.n_items, present)
+        self.n_kinds, self.n_codes = len(present), int(self.shapes.codes.max()) + 1
+        self.sums = self._sums(loss.tables(self.n_items)[0])
+        # Only draws whose loss is somewhere above its line have to be looked at one by one.
+        self.uneven = np.flatnonzero(np.any(self.lines.excess, axis=(1, 2))[self.kinds])
+        self.sets = self._sets(draws.item_major[:, order[self.uneven]].astype(np.int64))
+        self.path = self._path()
+
+    def _sums(self, f1: FloatArray) -> FloatArray:
+        """(n_kinds, 2**N) sum of f1 over the cells of each set, by kind of draw, times the shares."""
+        # A cluster that several draws of a kind have in common is added once, with the sum of their shares.
+        known, number = np.unique(self.kinds << self.n_items | self.clusters, return_inverse=True)
+        shares = np.broadcast_to(self.shares, self.clusters.shape)
+        weights = np.bincount(number.ravel(), weights=shares.ravel())
+        kinds, clusters = np.divmod(known, 1 << self.n_items)
+        sums = np.zeros((self.n_kinds, 1 << self.n_items))
+        subset_sums(clusters, weights, kinds, self.size, f1, sums)
+        return sums
+
+    def _sets(self, labels: IntArray) -> Sets:
+        """The codes of all sets for the uneven draws, whose labels are given."""
+        # The kernel takes four draws at a time: up to three without weight are added.
+        n = len(self.uneven)
+        width = 4 * math.ceil(n / 4)
+        check_memory(
+            width << self.n_items,
+            f"Comparing the partitions of {self.n_items} items with {count(n, 'distinct draw')}",
+            "Take fewer draws, or use minimize.",
+        )
+        together = np.take_along_axis(self.clusters[:, self.uneven], labels, axis=0)
+        codes = np.zeros((1 << self.n_items, width), dtype=np.uint8)
+        subset_codes(together, self.size, np.diff(CODE), codes)
+        weights = np.pad(self.shares[self.uneven], (0, width - n))
+        # The row of those without weight is one of zeros, after the others.
+        kinds = np.pad(self.kinds[self.uneven], (0, width - n), constant_values=self.n_kinds)
+        return Sets(self.size, codes, weights, (kinds * self.n_codes).astype(np.uint64))
+
+    def _path(self) -> Path:
+        """Room for the search; all trees share it."""
+        chosen, coming, left = np.zeros((3, self.n_items), dtype=np.int64)
+        sums = np.zeros((self.n_items, len(self.sets.weights)), dtype=np.uint8)
+        return Path(chosen, coming, left, np.zeros(self.n_items), sums)
+
+    def tree(self, shape: int) -> Tree:
+        """The search through the partitions of the shape with this number."""
+        sizes, lines = self.shapes.sizes[shape], self.lines
+        # cost(g) = sum over draws of w_t slope sum_h f1(n_gh), where the slope is the same for a kind.
+        cost = lines.slope[:, shape] @ self.sums
+        least = np.empty((len(sizes) + 1, 1 << self.n_items))
+        least_costs(sizes, cost, self.size, least)
+        start = float(lines.level[self.kinds, shape] @ self.shares)
+        excess = np.zeros((self.n_kinds + 1, self.n_codes))
+        excess[:-1, self.shapes.codes] = lines.excess[:, shape]
+        # From the first to the last draw with some excess for this shape.
+        found = np.flatnonzero(np.any(excess, axis=1)[self.kinds[self.uneven]])
+        begin, end = (found[0] // 4 * 4, 4 * (found[-1] // 4 + 1)) if found.size else (0, 0)
+        large = max(1, int(np.count_nonzero(sizes > 1)))
+        return Tree(sizes, large, start, cost, least, excess.ravel(), int(begin), int(end))
+
+    def solve(self, settings: Settings) -> IntArray:
+        """Canonical labels of the best partition within the bounds of the settings."""
+        k = self.shapes.n_clusters
+        allowed = np.flatnonzero((k >= settings.k_min) & (k <= settings.most(self.n_items)))
+        trees = [self.tree(shape) for shape in allowed.tolist()]
+        trees.sort(key=lambda tree: tree.bound)
+        best = _nothing_yet(self.n_items, self.lines.scale)
+        # First those with the smallest bound of their shape: they are good, and rule out most others.
+        self._search(trees, best, first=True)
+        # If the smallest loss fell by next to nothing, a partition passed over before may tie with the new
+        # best. The next time nothing falls: the smallest loss is known.
+        while self._search(trees, best):
+            pass
+        return best.labels
+
+    def _search(self, trees: list[Tree], best: Best, *, first: bool = False) -> int:
+        """Visit the partitions that may be the best; how often the smallest loss fell by next to nothing."""
+        falls = 0
+        for tree in trees:
+            if tree.bound > as_good(best.low[0], best.scale):
+                break
+            limit = as_good(tree.bound, best.scale) if first else np.inf
+            falls += search_shape(self.sets, tree, self.path, limit, best)
+        return falls
 
 
-def _values(table: NDArray[np.uint8], draw: IntArray, loss: Loss) -> FloatArray:
-    """Loss of each column of `table`, a partition, against one draw."""
-    # `loss_sums` takes one partition and many draws. Here it is the other way round, so f2, the function for
-    # the estimate, is passed where f3 is expected.
-    n_items, n = table.shape
-    f1, f2, f3 = loss.tables(n_items)
-    groups = int(draw.max()) + 1
-    joint, size, equal = np.zeros(n), np.zeros(n), np.empty(n, dtype=np.bool_)
-    work = np.empty((min(n, 1024), n_items, groups), dtype=count_dtype(n_items))
-    loss_sums(table, draw, groups, f1, f2, work, joint, size, equal)
-    group = float(f3[np.bincount(draw)].sum())
-    return values_from_sums(loss, n_items, joint, size, group, equal)
+def _clusters(draws: Draws) -> IntArray:
+    """(K, n_distinct) the clusters of each draw as sets of items; 0 where it has fewer than K."""
+    # Item i is the number with bit i alone.
+    items = 1 << np.arange(draws.n_items)
+    labels = range(int(draws.n_clusters.max()))
+    return np.array([items @ (draws.item_major == label) for label in labels])
+
+
+def _nothing_yet(n_items: int, scale: float) -> Best:
+    """No partition so far; `scale` is the size of the terms that losses are made of."""
+    labels = np.zeros(n_items, dtype=np.int64)
+    # Losses are compared with a tolerance of 1e-12. Where their terms are so large that rounding alone may
+    # exceed it, it grows with them: 1e-15 is some ten rounding errors.
+    scale = max(1.0, 1e-3 * scale)
+    return Best(np.full(1, np.inf), np.full(1, np.inf), labels, labels.copy(), scale)
