@@ -76,9 +76,10 @@ def exact(
 
     Twelve items, which have 4,213,597 partitions, and 1000 distinct draws take about 0.1 s on one core, for
     these losses and for NVI, whether the draws agree or are pure noise. More time is needed where the bound
-    is far from the loss: 1 s for the 0-1 loss and for NVI with a small `k_max` if the draws are noise, and up
-    to 6 s for a loss of your own that is not linear. This part grows with the number of distinct draws.
-    Memory: 15 MB, and for losses to which the bound is not equal 4 kB for each distinct draw.
+    is far from the loss: 1 s for the 0-1 loss and for NVI with a small `k_max` if the draws are noise, and
+    some seconds (6 in the worst of our trials) for a loss of your own that is not linear. This part grows
+    with the number of distinct draws. Memory: some 30 MB, and 4 kB for each distinct draw where the bound is
+    not the loss itself.
 
     Examples
     --------
