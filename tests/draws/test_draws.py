@@ -207,8 +207,23 @@ GOOD = [[0, 1], [1, 1], [0, 0]]
             GOOD,
             {"weights": [1, -1, 1]},
             ValueError,
-            "'weights' must be finite and not negative; draw 1",
+            "'weights' must be finite and not negative; draw 1 has -1.0. A weight of 0 leaves a draw out",
         ),
+        (
+            GOOD,
+            {"weights": np.ma.array([1.0, 2.0, 3.0], mask=[False, False, True])},
+            ValueError,
+            "'weights' must be finite and not negative; draw 2 is masked. A weight of 0 leaves",
+        ),
+        (
+            GOOD,
+            {"weights": ["a", "b", "c"]},
+            TypeError,
+            r"'weights' must be numbers, one for each draw; got \['a', 'b', 'c'\]",
+        ),
+        (GOOD, {"weights": [[1], [2, 3]]}, TypeError, "'weights' must be numbers, one for each"),
+        (GOOD, {"weights": [10**400, 1, 1]}, TypeError, "'weights' must be numbers, one for each"),
+        (GOOD, {"weights": np.full(3, 1j)}, TypeError, "'weights' must be numbers, one for each"),
         (
             GOOD,
             {"weights": [1, 1]},
@@ -271,6 +286,62 @@ def test_draws_of_draws_keep_their_weights_unless_others_are_given():
     draws = epl.Draws([[0, 0], [0, 1]], weights=[1, 3])
     assert epl.Draws(draws).draw_weights.tolist() == [1, 3]
     assert epl.Draws(draws, weights=[2, 5]).draw_weights.tolist() == [2, 5]
+
+
+SPREAD = np.random.default_rng(2).integers(3, size=(12, 8))
+"""Draws whose distinct partitions are many."""
+
+
+@pytest.mark.parametrize("weight", [1.7e308, 5e-324, 1e300, 1e-300])
+def test_equal_weights_of_any_size_are_no_weights(weight):
+    draws, plain = epl.Draws(SPREAD, weights=[weight] * 12), epl.Draws(SPREAD)
+    np.testing.assert_array_equal(draws.draw_weights, np.ones(12))
+    for name in epl.losses.available():
+        labels = SPREAD[0]
+        assert epl.expected_loss(labels, draws, name) == epl.expected_loss(labels, plain, name)
+    assert epl.minimize(draws, rng=1).labels.tolist() == epl.minimize(plain, rng=1).labels.tolist()
+
+
+@pytest.mark.parametrize("scale", [1e307, 2.0**-1074, 1e-310, 1e150, 1e-150])
+def test_only_ratios_of_weights_matter(scale):
+    weights = np.arange(12.0)
+    draws, plain = epl.Draws(SPREAD, weights=weights * scale), epl.Draws(SPREAD, weights=weights)
+    best = epl.minimize(plain, rng=1)
+    np.testing.assert_array_equal(epl.minimize(draws, rng=1).labels, best.labels)
+    assert epl.expected_loss(best, draws) == pytest.approx(best.expected_loss, rel=1e-12)
+    np.testing.assert_allclose(epl.psm(draws), epl.psm(plain), atol=1e-12)
+    ball, right = epl.credible_ball(best, draws), epl.credible_ball(best, plain)
+    assert (ball.radius, ball.mass) == pytest.approx((right.radius, right.mass))
+    error, right = epl.uncertainty.error(best, draws), epl.uncertainty.error(best, plain)
+    assert error.standard_error == pytest.approx(right.standard_error)
+    np.testing.assert_allclose(epl.modes(draws, rng=1).weights, epl.modes(plain, rng=1).weights)
+
+
+def test_ordinary_weights_stay_as_given():
+    for weights in ([1, 1, 1], [3, 1, 0], [0.1, 0.1, 0.1], [1e-100, 0, 0], [1e100, 1, 5e-324]):
+        assert epl.Draws(GOOD, weights=weights).draw_weights.tolist() == weights
+
+
+def test_weights_that_vanish_beside_the_largest_count_as_zero():
+    draws = epl.Draws([[0, 1, 1], [0, 0, 1], [0, 0, 0]], weights=[1e308, 1, 5e-324])
+    np.testing.assert_array_equal(draws.shares, [1.0, 1e-308, 0.0])
+    assert epl.minimize(draws, rng=1).labels.tolist() == [0, 1, 1]
+
+
+def test_parts_of_a_sample_are_scaled_by_themselves():
+    """The relative weights as given are not lost: neither in a part, nor in a part of a part."""
+    z = [[[0, 0, 1], [0, 1, 1]], [[0, 1, 0], [0, 1, 2]]]
+    draws = epl.Draws(z, weights=[[1e308, 1e308], [5e-324, 1e-323]])
+    tiny = epl.Draws([[0, 1, 0], [0, 1, 2]], weights=[1, 2])
+    for part in (
+        draws[2:],
+        draws.chain(1),
+        epl.Draws(draws)[[1, 2, 3]][1:],
+        draws.burn(0).chain(1),
+    ):
+        np.testing.assert_array_equal(part.shares, tiny.shares)
+        assert epl.expected_loss([0, 1, 2], part) == epl.expected_loss([0, 1, 2], tiny)
+    np.testing.assert_array_equal(epl.Draws(draws, burn=1).draw_weights, [1, 1e-323 / 1e308])
 
 
 @pytest.mark.parametrize("number", [-1, 2])

@@ -55,6 +55,16 @@ def test_sure_labels_are_kept_with_chains_and_names():
     np.testing.assert_allclose(epl.soft_psm(p), similarity(epl.Draws(z)))
 
 
+@pytest.mark.parametrize("scale", [1e307, 1e-310])
+def test_only_ratios_of_weights_matter(scale):
+    weights = np.array([1, 0, 2, 0.5, 1, 3])
+    ref = epl.soft_psm(P, weights=weights)
+    np.testing.assert_allclose(epl.soft_psm(P, weights=weights * scale), ref, atol=1e-12)
+    draws = epl.soft_draws(P, n_draws_each=3, weights=weights * scale, rng=1)
+    right = epl.soft_draws(P, n_draws_each=3, weights=weights, rng=1)
+    np.testing.assert_allclose(draws.shares, right.shares, atol=1e-12)
+
+
 @pytest.mark.parametrize("total", [1 - 9e-5, 1 + 9e-5])
 def test_sums_that_are_not_quite_1_give_no_other_label(total):
     """Of 200,000 labels, one in 11,000 would be beyond the end of a sum below 1."""

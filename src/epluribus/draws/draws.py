@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from epluribus._text import count
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_count
-from epluribus.draws.rows import check_chains, check_weights, collapse, kept_rows
+from epluribus.draws.rows import check_chains, check_weights, collapse, kept_rows, safe_weights
 from epluribus.partition import ORDER
 from epluribus.readers.convert import to_table
 from epluribus.readers.labeled_arrays import from_labeled
@@ -37,7 +37,8 @@ class Draws:
         items or a mapping from items to labels (as in networkx; items are sorted), the path of a file
         (see `read_draws`) or a list of paths, one per chain, or another `Draws`.
     weights : array_like of shape (n_draws,), optional
-        Weight of each draw, for importance samples or ensembles. All 1 by default.
+        Weight of each draw, for importance samples or ensembles. All 1 by default. Only their ratios
+        matter: if the largest is above 1e100 or below 1e-100, all of them are divided by it.
     burn : int, default 0
         Draws left out at the beginning of each chain.
     thin : int, default 1
@@ -100,7 +101,7 @@ class Draws:
         # Another `Draws` may be given to take a part of it, or to give it other names or weights.
         if isinstance(z, Draws):
             table, chain, names, variable = np.asarray(z), z.chains, z.items, z.variable
-            weights = z.draw_weights if weights is None else weights
+            weights = z._given if weights is None else weights
         else:
             table, chain, names, variable = to_table(z, var=var)
         if chains is not None:
@@ -112,16 +113,18 @@ class Draws:
         self.variable: str | None = variable
         self.items: tuple[str, ...] | None = _check_items(items, names, self.n_items)
         self.chains: IntArray = chain[keep]
-        self.draw_weights: FloatArray = check_weights(weights, len(table), keep)
+        self._given: FloatArray = check_weights(weights, len(table), keep)
         self._labels, self.index, self._k = collapse(table, keep)
         self._summarize()
 
     def _summarize(self) -> None:
-        """Fill what follows from `_labels`, `index` and `draw_weights`."""
+        """Fill what follows from `_labels`, `index` and `_given`, the weights as they were given."""
         # `distinct` and `item_major` hand out views: nobody may change the labels through them.
         self._labels.flags.writeable = False
         self.n_distinct: int = self._labels.shape[1]
         self.n_chains: int = int(self.chains.max()) + 1
+        # Scaled anew for each part of a sample: its weights may be tiny beside those of the other draws.
+        self.draw_weights: FloatArray = safe_weights(self._given)
         # The weight of distinct partition d is the sum of w_t over the draws t with index[t] = d.
         weights = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
         self.weights: FloatArray = weights.astype(np.float64)
@@ -333,7 +336,7 @@ class Draws:
         new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
         new.variable = self.variable
         new.chains = np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64)
-        new.draw_weights = self.draw_weights[rows]
+        new._given = self._given[rows]
         new.index = rank[inverse]
         new._labels = np.ascontiguousarray(self._labels[:, used[order]])
         new._k = self._k[used[order]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from epluribus.partition import canonical_table, widen_rows
 
 _BLOCK_CELLS = 1 << 20
 """Labels converted at a time: keeps the memory used besides the stored labels to some 20 MB."""
+_SAFE = (1e-100, 1e100)
+"""Where the largest weight must lie: sums, squares and products of weights are then ordinary numbers."""
 
 
 def check_chains(chains: Any, n_draws: int) -> IntArray:
@@ -48,14 +51,14 @@ def kept_rows(chain: IntArray, burn: int, thin: int) -> IntArray:
 
 
 def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> FloatArray:
-    """One weight for each of the rows `keep`, all 1 by default.
+    """One weight for each of the rows `keep` as it was given, all 1 by default; see `safe_weights`.
 
     `weights` has one entry for each of the `n_draws` rows, or is a table of chains by draws. Weights need not
     sum to 1; a weight of 0 is allowed, a sum of 0 is not.
     """
     if weights is None:
         return np.ones(n_draws)[keep]
-    values = np.asarray(weights, dtype=np.float64)
+    values = _to_floats(weights)
     # Chains by draws, as samplers return them: the rows of the table are in the same order.
     if values.ndim == 2 and values.size == n_draws:
         values = values.ravel()
@@ -67,11 +70,47 @@ def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> FloatArray:
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
         raise ValueError(
-            f"'weights' must be finite and not negative; draw {bad[0]} has {values[bad[0]]}."
+            f"'weights' must be finite and not negative; draw {bad[0]} has {values[bad[0]]}. A weight of "
+            "0 leaves a draw out."
         )
-    if not values[keep].sum() > 0:
+    # Not a sum, which might overflow.
+    if not values[keep].any():
         raise ValueError("'weights' must have a positive sum; all weights of the draws kept are 0.")
     return values[keep]
+
+
+def _to_floats(weights: Any) -> FloatArray:
+    """Weights as floats; those that are masked or no real numbers are refused."""
+    if np.ma.is_masked(weights):
+        at = np.flatnonzero(np.ma.getmaskarray(weights))[0]
+        raise ValueError(
+            f"'weights' must be finite and not negative; draw {at} is masked. A weight of 0 leaves a "
+            "draw out."
+        )
+    try:
+        values = np.asarray(weights)
+        if values.dtype.kind in "cmM":  # NumPy would drop the imaginary part, or the unit of a time
+            raise TypeError
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(
+            f"'weights' must be numbers, one for each draw; got {reprlib.repr(weights)}."
+        ) from None
+
+
+def safe_weights(weights: FloatArray) -> FloatArray:
+    """Weights that can be computed with: divided by the largest if that is huge or tiny.
+
+    Only ratios of weights matter. Ordinary weights stay as they are, so that integers stay integers; equal
+    weights that are divided become exactly 1. Weights that vanish beside the largest count as 0.
+
+    >>> safe_weights(np.array([2.0, 3.0])).tolist(), safe_weights(np.array([5e-324, 1e-323])).tolist()
+    ([2.0, 3.0], [0.5, 1.0])
+    """
+    largest = weights.max()
+    if largest == 0 or _SAFE[0] <= largest <= _SAFE[1]:
+        return weights
+    return weights / largest
 
 
 def all_equal(weights: FloatArray) -> bool:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws.draws import Draws
-from epluribus.draws.rows import check_weights
+from epluribus.draws.rows import check_weights, safe_weights
 from epluribus.readers.labeled_arrays import coordinate_names
 
 _BLOCK_CELLS = 1 << 22
@@ -134,7 +134,7 @@ def soft_psm(
     """
     source, _ = _as_probabilities(probabilities)
     n_draws, n_items, _ = source.shape
-    share = check_weights(weights, n_draws)
+    share = safe_weights(check_weights(weights, n_draws))
     share = share / share.sum()
     total = np.zeros((n_items, n_items))
     for begin, block in _blocks(source, log):
