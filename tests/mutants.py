@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "epluribus"
 GOAL = 0.85
 ROOMS = {
-    "partition": (["partition.py"], ["tests/test_partition.py", "tests/draws"]),
+    "partition": (["partition.py", "_integers.py"], ["tests/test_partition.py", "tests/draws"]),
     "losses": (["losses/*.py"], ["tests/losses/test_losses.py", "tests/engine/test_expected.py"]),
     "draws": (["draws/*.py"], ["tests/draws", "tests/readers/test_files.py"]),
     "engine": (["engine/*.py"], ["tests/engine", "tests/search/test_greedy.py"]),

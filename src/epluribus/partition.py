@@ -9,19 +9,18 @@ canonical without checking them again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epluribus._integers import to_integers
 from epluribus._kernels.partitions import canonical_rows
 from epluribus._typing import AnyArray, IntArray, LabelsLike
 
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
 
-_BLOCK_CELLS = 1 << 20
-"""Floats checked and converted at a time: limits the memory used besides the result to about 20 MB."""
 ORDER = (
     "The estimate comes before the draws where a function takes both, "
     "except in plots that show the draws."
@@ -296,100 +295,3 @@ def _groups_to_mapping(draw: Any, t: int, argument: str) -> dict[Any, Any]:
                 )
             found[item] = label
     return found
-
-
-# --- labels of any type made integers ---
-
-
-def to_integers(table: AnyArray, argument: str, place: Callable[[int, int], str]) -> AnyArray:
-    """A table of labels of any type as integers, without changing which of them are equal.
-
-    `place(row, column)` describes a cell for messages, such as "draw 3, item 7 (counted from 0)". Missing
-    values and numbers that are not integers are refused.
-    """
-    # A mask without any masked entry is harmless, and is dropped.
-    if isinstance(table, np.ma.MaskedArray):
-        if np.ma.is_masked(table):
-            t, i = np.argwhere(np.ma.getmaskarray(table))[0]
-            raise _bad_label(argument, place(int(t), int(i)), "a missing value")
-        table = np.asarray(table)
-    kind = table.dtype.kind
-    if kind in "iub":
-        return table
-    if kind == "f":
-        return _floats_to_integers(table, argument, place)
-    if kind in "US":  # strings are numbered in sorted order
-        return np.unique(table, return_inverse=True)[1].reshape(table.shape)
-    if kind == "O":
-        return _objects_to_integers(table, argument, place)
-    raise TypeError(
-        f"'{argument}' must hold labels (integers or strings); got values of type {table.dtype}."
-    )
-
-
-def _bad_label(argument: str, where: str, what: str, way_out: str = "") -> ValueError:
-    return ValueError(
-        f"'{argument}' must hold labels (integers or strings); {where} has {what}.{way_out}"
-    )
-
-
-def _floats_to_integers(
-    table: AnyArray, argument: str, place: Callable[[int, int], str]
-) -> AnyArray:
-    """Integers stored as floats (Stan, R, csv), checked in blocks; in the smallest type that holds them."""
-    # Blocks of rows, because each check makes an array as large as what it checks.
-    step = max(1, _BLOCK_CELLS // table.shape[1])
-    low, high = 0.0, 0.0
-    for begin in range(0, len(table), step):
-        block = table[begin : begin + step]
-        bad = np.argwhere(~(np.isfinite(block) & (block == np.rint(block))))
-        if bad.size:
-            t, i = begin + int(bad[0, 0]), int(bad[0, 1])
-            value = table[t, i]
-            what = "a missing value" if np.isnan(value) else f"{value!s}, which is not an integer"
-            raise _bad_label(argument, place(t, i), what, _way_out(table))
-        low, high = min(low, float(block.min())), max(high, float(block.max()))
-    for dtype in (np.int8, np.int16, np.int32, np.int64):
-        info = np.iinfo(dtype)
-        if info.min <= low and high <= info.max:
-            return table.astype(dtype)
-    raise ValueError(f"'{argument}' has labels too large for integers: from {low:g} to {high:g}.")
-
-
-def _way_out(table: AnyArray) -> str:
-    """What may help where labels are not integers."""
-    # Numbers between 0 and 1 are probably probabilities of clusters.
-    if np.all((table >= 0) & (table <= 1)):
-        return " For the probabilities of clusters see soft_draws."
-    # If only some columns of a table hold integers, the others are probably other variables of the file.
-    whole = np.all(table == np.rint(table), axis=0)
-    if len(table) > 1 and 0 < whole.sum() < whole.size:
-        return " Leave such columns out, or name the variable that holds the labels: 'var'."
-    return ""
-
-
-def _objects_to_integers(
-    table: AnyArray, argument: str, place: Callable[[int, int], str]
-) -> AnyArray:
-    """Any hashable labels, numbered in order of appearance; missing values are refused."""
-    codes: dict[Any, int] = {}
-    out = np.empty(table.shape, dtype=np.int64)
-    for (t, i), value in np.ndenumerate(table):
-        if is_missing(value):
-            raise _bad_label(argument, place(t, i), "a missing value")
-        if isinstance(value, float | np.floating) and not float(value).is_integer():
-            raise _bad_label(argument, place(t, i), f"{value!r}, which is not an integer")
-        try:
-            out[t, i] = codes.setdefault(value, len(codes))
-        except TypeError:  # not hashable
-            raise TypeError(str(_bad_label(argument, place(t, i), f"{value!r}"))) from None
-    return out
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value stands for a missing one: None, NaN, NaT, or the NA of pandas."""
-    # NaN and NaT differ from themselves; a comparison with NA is neither true nor false and raises.
-    try:
-        return value is None or bool(value != value)
-    except TypeError:
-        return True

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus import partition
+from epluribus._integers import is_missing, to_integers
 from epluribus._typing import AnyArray, IntArray
 from epluribus.readers.files import read_source
 from epluribus.readers.labeled_arrays import from_labeled, is_labeled
@@ -95,7 +96,7 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
             item = f"item {i} (counted from 0)" if names is None else f"item '{names[i]}'"
             return f"draw {first_draw + t}, {item}"
 
-        return partition.to_integers(rows, argument, place)
+        return to_integers(rows, argument, place)
 
     # A reshaped array is a view: integers in memory are not copied here.
     labels = _read_blocks(array, check) if lazy else check(array.reshape(-1, n_items))
@@ -169,7 +170,7 @@ def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
 def _number_chains(chains: AnyArray) -> IntArray:
     """The chains of the draws as numbers 0, 1, ..., in the order of their names."""
     # A missing chain would become one more chain, of draws that do not belong together.
-    bad = next((t for t, value in enumerate(chains) if partition.is_missing(value)), None)
+    bad = next((t for t, value in enumerate(chains) if is_missing(value)), None)
     if bad is not None:
         raise ValueError(f"Every draw must have a chain; that of draw {bad} is missing.")
     # As text, chain 10 would come before chain 2: numbers keep their own order.
