@@ -1,5 +1,7 @@
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 
 import epluribus as epl
 import oracles
@@ -58,6 +60,23 @@ def test_meet_join_contingency():
         (({"b"}, {"a", "c"}), [0, 1, 0]),
         ([{1}, {"a"}], [0, 1]),  # no common order: sorted as text
         ({"b": 7, "a": 7, "c": 1}, [0, 0, 1]),
+        (np.array([[4, 4, 7]]), [0, 0, 1]),
+        (np.array([[4], [4], [7]]), [0, 0, 1]),
+        (np.ma.array([[4], [4], [7]], mask=np.zeros((3, 1))), [0, 0, 1]),
+        ([["a"], ["a"], ["b"]], [0, 0, 1]),
+        ([[4]], [0]),
+        (pd.Series([4, 4, 7], index=[5, 1, 3]), [0, 0, 1]),
+        (pd.Series(["b", "b", "a"], dtype="category"), [0, 0, 1]),
+        (pd.Series([4, 4, 7], dtype="Int64"), [0, 0, 1]),
+        (pd.DataFrame({"cluster": [4, 4, 7]}), [0, 0, 1]),
+        (pd.DataFrame([[4, 4, 7]]), [0, 0, 1]),
+        (xr.DataArray([4, 4, 7], dims="item"), [0, 0, 1]),
+        (xr.DataArray([[4, 4, 7]], dims=("draw", "item")), [0, 0, 1]),
+        (epl.Draws([[4, 4, 7]]), [0, 0, 1]),
+        (epl.Draws([[0, 1, 1], [4, 4, 7]])[1:], [0, 0, 1]),
+        (epl.minimize([[4, 4, 7]]), [0, 0, 1]),
+        (epl.minimize([[4, 4, 7]]).to_xarray(), [0, 0, 1]),
+        (epl.greedy([[4, 4, 7]], start=[0, 0, 1]), [0, 0, 1]),
     ],
 )
 def test_labels_of_every_kind(labels, expected):
@@ -74,8 +93,11 @@ def test_labels_of_every_kind(labels, expected):
     ("labels", "message"),
     [
         ("aab", "'labels' must hold one label for each item; got 'aab'"),
-        ([], r"got an array of shape \(0,\)"),
-        (3, r"got an array of shape \(\)"),
+        ([], r"got an array of shape \(0,\), which is empty"),
+        (np.empty((1, 0)), r"got an array of shape \(1, 0\), which is empty"),
+        (3, r"one partition, .* got 3\. Give a list or an array of labels"),
+        (None, "got None. Give a list or an array of labels"),
+        ({0, 1}, r"got \{0, 1\}\. Give a list or an array of labels"),
         ([1, 2.5, 0], r"item 1 \(counted from 0\) has 2.5, which is not an integer\.$"),
         ([1.0, np.nan], r"item 1 \(counted from 0\) has a missing value"),
         ([1.0, np.inf], "item 1 .* has inf, which is not an integer"),
@@ -93,6 +115,66 @@ def test_labels_of_every_kind(labels, expected):
 def test_labels_that_are_refused(labels, message):
     with pytest.raises((TypeError, ValueError), match=message):
         partition.canonical(labels)
+
+
+TWO = np.array([[0, 0, 1], [0, 1, 1]])
+BEST = [epl.minimize(TWO, name) for name in ("vi", "binder")]
+ONE = r"Give one of them, such as z\[0\]; minimize finds one partition for many"
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (TWO, rf"got an array of shape \(2, 3\)\. {ONE}"),
+        (TWO.T, rf"got an array of shape \(3, 2\)\. {ONE}"),
+        (TWO.tolist(), rf"got an array of shape \(2, 3\)\. {ONE}"),
+        (TWO[None], rf"got an array of shape \(1, 2, 3\)\. {ONE}"),
+        (np.ma.array(TWO), rf"got an array of shape \(2, 3\)\. {ONE}"),
+        (pd.DataFrame(TWO), r"got an array of shape \(2, 3\)\. .* such as z\.iloc\[0\]; minimize"),
+        (xr.DataArray(TWO), rf"got an array of shape \(2, 3\)\. {ONE}"),
+        ([[0, 0, 1], [0, 1]], f"got rows of different lengths. {ONE}"),
+        (epl.Draws(TWO), rf"got Draws\(n_draws=2, .*\)\. {ONE}\. The estimate comes before"),
+        (epl.Draws(TWO[[0, 0]]), rf"got Draws\(n_draws=2, .*\)\. {ONE}"),
+        (epl.minimize(TWO, ["vi", "binder"]), f"got a list of 2 estimates. {ONE}"),
+        (BEST, f"got a list of 2 estimates. {ONE}"),
+        (BEST[:1], f"got a list of 1 estimate. {ONE}"),
+        (epl.modes(TWO, n_modes=2, rng=1), rf"got an array of shape \(2, 3\)\. {ONE}"),
+    ],
+)
+def test_several_partitions_are_not_one(labels, message):
+    """Nothing is dropped without a word, wherever one partition is asked for."""
+    calls = {
+        "labels": [partition.canonical, lambda labels: epl.expected_loss(labels, TWO)],
+        "a": [
+            lambda labels: epl.loss(labels, TWO[0]),
+            lambda labels: partition.meet(labels, TWO[0]),
+        ],
+        "b": [lambda labels: epl.loss(TWO[0], labels)],
+        "best": [
+            lambda labels: epl.credible_ball(labels, TWO),
+            lambda labels: epl.uncertainty.items(labels, TWO),
+            lambda labels: epl.uncertainty.clusters(labels, TWO),
+            lambda labels: epl.uncertainty.error(labels, TWO),
+            lambda labels: epl.certificate(labels, TWO),
+        ],
+        "start": [lambda labels: epl.greedy(TWO, start=labels)],
+        "map_labels": [lambda labels: epl.minimize(TWO, map_labels=labels)],
+    }
+    for argument, functions in calls.items():
+        for call in functions:
+            with pytest.raises(
+                (TypeError, ValueError), match=f"'{argument}' must be one partition.*{message}"
+            ):
+                call(labels)
+
+
+def test_columns_are_partitions_of_their_rows():
+    """A column of N labels is not N draws of one item, for which every loss is 0."""
+    a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
+    ref = epl.loss(a, b)
+    assert ref > 0
+    assert epl.loss(a[:, None], b[:, None]) == epl.loss(a[None], b[None]) == ref
+    assert epl.expected_loss(a[:, None], [b]) == ref
 
 
 @pytest.mark.parametrize(

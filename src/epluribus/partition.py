@@ -9,6 +9,7 @@ canonical without checking them again.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from epluribus._integers import to_integers
 from epluribus._kernels.partitions import canonical_rows
+from epluribus._text import count
 from epluribus._typing import AnyArray, IntArray, LabelsLike
 
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
@@ -36,7 +38,8 @@ def canonical(labels: LabelsLike) -> IntArray:
     Parameters
     ----------
     labels : array_like of shape (n_items,), list of sets, or mapping
-        Labels by item; or the sets of items that are clusters; or a label for each item by name.
+        Labels by item; or the sets of items that are clusters; or a label for each item by name. An
+        array of shape (1, n_items) or (n_items, 1) is one partition too; several are an error.
 
     Returns
     -------
@@ -212,9 +215,10 @@ def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels")
 
     Parameters
     ----------
-    labels : array_like of shape (n_items,), Estimate, list of sets, or mapping
+    labels : array_like of shape (n_items,), Estimate, Draws of one draw, list of sets, or mapping
         Labels by item; or the sets of items that are clusters; or a label for each item by name, the items
-        being sorted. A table with one row or one column is taken as that row or column.
+        being sorted. A table with one row or one column is taken as that row or column. Several partitions
+        are refused.
     n_items : int, optional
         How many items there must be.
     argument : str
@@ -227,28 +231,57 @@ def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels")
     array([0, 1, 1])
     """
     if hasattr(labels, "item_major"):  # a Draws
-        raise TypeError(f"'{argument}' must be one partition; got {labels!r}. {ORDER}")
-    # An Estimate or a Run is recognized by its attributes: this module must not import those classes.
-    if hasattr(labels, "expected_loss") and hasattr(labels, "labels"):
+        if len(labels) > 1:
+            raise TypeError(
+                f"'{argument}' must be one partition; got {labels!r}. {_one_of(labels)} {ORDER}"
+            )
+        labels = labels[0]
+    if is_estimate(labels):
         labels = labels.labels
     if isinstance(labels, str):
         raise TypeError(f"'{argument}' must hold one label for each item; got {labels!r}.")
     if is_groups(labels):
         labels = groups_to_labels([labels], argument)[0][0]
-    values = labels if isinstance(labels, np.ma.MaskedArray) else np.asarray(labels)
-    # One row or one column is one partition; several would be several.
-    if values.ndim == 2 and 1 in values.shape:
-        values = values.ravel()
-    if values.ndim != 1 or values.size == 0:
-        raise ValueError(
-            f"'{argument}' must be one partition, with a label for each item; got an array of shape "
-            f"{values.shape}."
-        )
+    values = _to_row(labels, argument)
     if n_items is not None and values.size != n_items:
         raise ValueError(f"'{argument}' must have {n_items} items; got {values.size}.")
     if values.dtype.kind not in "iu" or isinstance(values, np.ma.MaskedArray):
         values = to_integers(values[None], argument, lambda _, i: f"item {i} (counted from 0)")[0]
     return relabel(values)
+
+
+def _to_row(labels: Any, argument: str) -> AnyArray:
+    """Labels as an array of one dimension, neither checked nor canonical; several partitions are refused."""
+    wrong = f"'{argument}' must be one partition, with a label for each item; got"
+    try:
+        values = labels if isinstance(labels, np.ma.MaskedArray) else np.asarray(labels)
+    except ValueError:  # NumPy's message does not name the argument
+        raise ValueError(f"{wrong} rows of different lengths. {_one_of(labels)}") from None
+    if values.ndim == 0:  # a number, or something that NumPy does not take for a sequence
+        raise ValueError(f"{wrong} {reprlib.repr(labels)}. Give a list or an array of labels.")
+    if values.size == 0:
+        raise ValueError(f"{wrong} an array of shape {values.shape}, which is empty.")
+    # Objects are compared as they are: two estimates would be two items.
+    if values.dtype.kind == "O" and any(is_estimate(one) for one in values.flat):
+        raise TypeError(f"{wrong} a list of {count(len(values), 'estimate')}. {_one_of(labels)}")
+    # One row or one column is one partition; several are several.
+    if values.ndim == 2 and 1 in values.shape:
+        return values.ravel()
+    if values.ndim > 1:
+        raise ValueError(f"{wrong} an array of shape {values.shape}. {_one_of(labels)}")
+    return values
+
+
+def _one_of(several: Any) -> str:
+    """The way out where several partitions were given in place of one."""
+    # z[0] of a data frame is a column.
+    first = "z.iloc[0]" if hasattr(several, "iloc") else "z[0]"
+    return f"Give one of them, such as {first}; minimize finds one partition for many."
+
+
+def is_estimate(thing: Any) -> bool:
+    """Whether this is an Estimate or a Run: known by its attributes, since those classes come later."""
+    return hasattr(thing, "expected_loss") and hasattr(thing, "labels")
 
 
 def _pair(a: LabelsLike, b: LabelsLike) -> tuple[IntArray, IntArray]:

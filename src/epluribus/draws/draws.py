@@ -17,7 +17,7 @@ from epluribus._text import count
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_count
 from epluribus.draws.rows import check_chains, check_weights, collapse, kept_rows, safe_weights
-from epluribus.partition import ORDER
+from epluribus.partition import ORDER, is_estimate
 from epluribus.readers.convert import to_table
 from epluribus.readers.labeled_arrays import from_labeled
 from epluribus.readers.objects import from_frame, stack_labels
@@ -373,8 +373,7 @@ def as_draws(draws: DrawsLike) -> Draws:
     """`draws` itself, or a `Draws` made from it."""
     if isinstance(draws, Draws):
         return draws
-    # An Estimate: its class belongs to a later layer and cannot be imported here.
-    if hasattr(draws, "expected_loss") and hasattr(draws, "labels"):
+    if is_estimate(draws):
         raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
     return Draws(draws)
 
