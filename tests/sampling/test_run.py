@@ -5,6 +5,7 @@ import copy
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from epluribus.draws import Draws
@@ -193,6 +194,10 @@ def test_starts():
     same_start = sample(model, start=labels, **first)
     rows = sample(model, start=np.tile(labels, (3, 1)), **first)
     assert same(same_start, rows)
+    for one in (labels[None], labels[:, None], Draws([labels])):
+        assert same(same_start, sample(model, start=one, **first))
+    for several in (pd.DataFrame(np.tile(labels, (3, 1))), Draws([labels] * 3)):
+        assert same(same_start, sample(model, start=several, **first))
     both = sample(MODELS["lbm"], start=(np.arange(15) % 2, np.zeros(7, int)), n_draws=2, rng=1)
     assert both.n_draws == 2
 

@@ -73,8 +73,15 @@ def _make(kind: str, side: Side, rng: np.random.Generator) -> IntArray:
 
 def _read(start: Any, side: Side, n_chains: int) -> list[IntArray]:
     """Canonical labels of one side for every chain, from one partition or one per chain."""
-    # Two dimensions mean one row per chain; `as_labels` reads anything else as one partition.
-    rows = list(start) if np.ndim(start) == 2 else [start] * n_chains
+    if hasattr(
+        start, "iloc"
+    ):  # the rows of a data frame: a list of it has the names of its columns
+        start = start.to_numpy()
+    # Two dimensions mean one row per chain. `as_labels` reads anything else as one partition, a single row or
+    # column too.
+    shape = np.shape(start)
+    one = len(shape) != 2 or (1 in shape and shape != (n_chains, side.n_items))
+    rows = [start] * n_chains if one else list(start)
     if len(rows) != n_chains:
         raise ValueError(
             f"'start' must be one partition, or one row for each of the {n_chains} chains; got "
