@@ -21,6 +21,20 @@ def test_histogram_shows_every_item_once():
     ]
 
 
+def test_one_partition_in_any_form_gives_one_picture():
+    """What a search returns, a row, a column or a single draw; several partitions are refused."""
+    labels, y = [0, 0, 1, 1], [5.0, 6, 1, 9]
+    run = epl.greedy([labels], start=labels)
+    forms = (run, epl.minimize([labels]), [labels], np.array(labels)[:, None], epl.Draws([labels]))
+    for form in forms:
+        legend = plots.histogram(y, form).get_legend()
+        assert [text.get_text() for text in legend.get_texts()] == ["1: 2 items", "0: 2 items"]
+    with pytest.raises(
+        ValueError, match=r"'best' must be one partition.* shape \(2, 4\). Give one"
+    ):
+        plots.histogram(y, [labels, labels])
+
+
 def test_histogram_gives_a_cluster_the_color_it_has_elsewhere():
     labels = [0, 0, 1, 2]
     bars = plots.histogram([5.0, 6, 1, 9], labels)

@@ -16,7 +16,7 @@ from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus._validate import need
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
-from epluribus.partition import as_labels
+from epluribus.partition import as_labels, is_estimate
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
 """Okabe & Ito (2008): distinct for all kinds of color vision. Their black is kept for lines."""
@@ -134,7 +134,9 @@ def read_partition(
     For example, the labels ["b", "a", "b"] give the clusters [1, 0, 1] and the names ["a", "b"].
     """
     # Numbers in order of first appearance; the order of the user's labels comes below.
-    given = best.labels if isinstance(best, Estimate) else best
+    given: Any = best
+    if is_estimate(given):
+        given = given.labels
     codes = as_labels(given, n_items, argument)
     raw = np.asarray(given)
     if isinstance(raw.flat[0], Mapping | Set):  # clusters given as sets of items have no names
