@@ -1,28 +1,30 @@
-"""The two executions are siblings: same sweeps, same joins; and a third one can be registered."""
+"""The executions are siblings: same sweeps, same joins; and one more can be registered."""
 
-from typing import Any, NamedTuple
+import re
 
 import numpy as np
 import pytest
 
 import epluribus as epl
 import strategies
-from engine_cases import LOSSES, get, make, micro, random_sample
+from engine_cases import CASES, KINDS, LOSSES, OF_PAIRS, get, make, micro, random_sample
 from epluribus import _validate
 from epluribus._kernels.engine import implement_execution
 from epluribus._kernels.loops import sweep
-from epluribus.engine import Engine, Settings, tables
+from epluribus.engine import Engine, Settings, pairs, tables
 from epluribus.engine.members import MemberExecution, collect_sets
+from epluribus.engine.pairs import PairExecution
 from epluribus.engine.tables import TableExecution
+from naive_execution import Naive, plain
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_same_sweeps(name):
+@pytest.mark.parametrize(("name", "kind"), [case for case in CASES if case[1] != "tables"])
+def test_same_sweeps(name, kind):
     """Same moves, same labels, for any bounds on the number of clusters."""
     for seed in range(15):
         draws, rng = random_sample(seed)
         n = draws.n_items
-        first, second = make(draws, name, "tables"), make(draws, name, "members")
+        first, second = make(draws, name, "tables"), make(draws, name, kind)
         for low, high in ((1, n), (1, max(1, n // 3)), (2, max(2, n // 2))):
             labels = epl.partition.canonical(rng.integers(high, size=n))
             if labels.max() + 1 < low:
@@ -31,20 +33,21 @@ def test_same_sweeps(name):
             ref, comp = first.start(labels), second.start(labels)
             for _ in range(3):
                 order = rng.permutation(n)
-                ref, ref_moves, _ = first.sweep(ref, order, settings)
-                comp, moves, complete = second.sweep(comp, order, settings)
-                assert complete
-                assert moves == ref_moves
+                one, other = first.sweep(ref, order, settings), second.sweep(comp, order, settings)
+                ref, comp = one.state, other.state
+                assert other.complete
+                assert other.n_moves == one.n_moves
                 np.testing.assert_array_equal(comp.labels, ref.labels)
                 assert second.value(comp) == pytest.approx(first.value(ref), rel=1e-12, abs=1e-12)
 
 
-def test_same_joins_and_allocations():
+@pytest.mark.parametrize("kind", ["members", "pairs"])
+def test_same_joins_and_allocations(kind):
     """Binder with whole weights is exact, so that ties are ties."""
     for seed in range(1, 30, 2):
         draws, rng = random_sample(seed)
         n = draws.n_items
-        first, second = make(draws, "binder", "tables"), make(draws, "binder", "members")
+        first, second = make(draws, "binder", "tables"), make(draws, "binder", kind)
         labels = epl.partition.canonical(rng.integers(n, size=n))
         order = rng.permutation(n)
         np.testing.assert_array_equal(second.merge(labels), first.merge(labels))
@@ -75,78 +78,31 @@ def test_allocation_puts_each_item_where_it_costs_least():
 # --- an execution that is not compiled ---
 
 
-class Naive(NamedTuple):
-    """Every cost by recomputing the loss from scratch: as an execution elsewhere would be registered."""
-
-    draws: Any
-    loss: Any
-    labels: Any
-    sizes: Any
-    n_clusters: Any
-    row: Any
-
-
-def naive_costs(e, row, i):  # noqa: ARG001
-    for s in range(e.n_clusters[0] + 1):
-        moved = e.labels.copy()
-        moved[i] = s
-        e.row[s] = epl.expected_loss(moved, e.draws, e.loss)
-
-
-def naive_choose(e, i, own, opens):  # noqa: ARG001
-    n = e.n_clusters[0] + opens
-    low = min(e.row[:n]) + 1e-11
-    return own if e.row[own] <= low else int(np.argmax(np.array(e.row[:n]) <= low))
-
-
-def naive_apply(e, row, i, s):  # noqa: ARG001
-    own, k = e.labels[i], e.n_clusters[0]
-    e.labels[i] = s
-    e.n_clusters[0] = max(k, s + 1)
-    if not (e.labels == own).any():  # the last cluster takes the label that is free
-        last = e.n_clusters[0] - 1
-        e.labels[e.labels == last] = own
-        e.n_clusters[0] = last
-    e.sizes[:] = np.bincount(e.labels, minlength=len(e.sizes))
-
-
-def no_joins(*_):
-    raise NotImplementedError
-
-
-implement_execution(
-    Naive,
-    costs=naive_costs,
-    exact=no_joins,
-    choose=naive_choose,
-    cost_of=no_joins,
-    apply=naive_apply,
-    join_changes=no_joins,
-    join=no_joins,
-)
-
-
 @pytest.mark.parametrize("name", epl.losses.available())
 def test_a_plain_execution_runs_the_same_loop(name):
     """`sweep.py_func` on registered Python functions makes the moves that the compiled loop makes."""
     draws = epl.Draws(strategies.random_draws(np.random.default_rng(1), 9, 8, 3))
     labels = epl.partition.canonical(np.arange(9) % 4)
-    sizes = np.bincount(labels, minlength=10)
-    naive = Naive(draws, get(name), labels.copy(), sizes, np.array([4]), np.zeros(10))
+    naive = Naive.at(draws, get(name), labels)
     engine = Engine.of(draws, get(name))
     state = engine.start(labels)
     for seed in range(3):
-        order, n_moves = np.random.default_rng(seed).permutation(9), np.zeros(1, np.int64)
-        plain = getattr(sweep, "py_func", sweep)
-        assert plain(naive, None, order, 0, 1, 9, np.zeros(1, np.uint8), n_moves) == 9
-        state, moves, _ = engine.sweep(state, order)
-        assert moves == n_moves[0]
-        np.testing.assert_array_equal(state.labels, naive.labels)
+        order = np.random.default_rng(seed).permutation(9)
+        n_moves, change = np.zeros(1, np.int64), np.zeros(1)
+        stop, thorough = np.zeros(1, np.uint8), bool(seed % 2)
+        assert (
+            plain(sweep)(naive, None, order, 0, 1, 9, thorough, False, stop, n_moves, change) == 9
+        )
+        swept = engine.sweep(state, order)
+        assert swept.n_moves == n_moves[0]
+        assert swept.change == pytest.approx(change[0], abs=1e-9)
+        np.testing.assert_array_equal(swept.state.labels, naive.labels)
+        state = swept.state
 
 
 def test_an_execution_must_implement_the_whole_contract():
-    with pytest.raises(TypeError, match=r"'tuple' must implement exactly costs, exact.*missing"):
-        implement_execution(tuple, costs=naive_costs)
+    with pytest.raises(TypeError, match=r"'tuple' must implement exactly costs, glance.*missing"):
+        implement_execution(tuple, costs=len)
 
 
 # --- which one ---
@@ -164,13 +120,19 @@ def test_the_quicker_execution_is_chosen():
     assert kind_of(many, "nvi", np.arange(3)) is MemberExecution
     giant = np.concatenate([np.zeros(1500, int), 1 + np.arange(500)])
     assert kind_of(epl.Draws([giant, giant[::-1]]), "vi") is TableExecution
+    # A sum over pairs of items: their matrix, unless there are very many items for each cluster.
+    assert kind_of(few, "binder") is kind_of(many, "binder(cost=0.6)") is PairExecution
+    two = epl.Draws(strategies.random_draws(np.random.default_rng(0), 1000, 20, 2))
+    assert kind_of(two, "binder") is TableExecution
 
 
 def test_where_memory_is_short_members_are_walked_through(monkeypatch):
     draws = epl.Draws(strategies.random_draws(np.random.default_rng(0), 2000, 20, 60))
     assert kind_of(draws, "vi") is TableExecution
-    monkeypatch.setattr(tables, "available_memory", lambda: 1e5)
-    assert kind_of(draws, "vi") is MemberExecution
+    assert kind_of(draws, "binder") is PairExecution
+    for module in (tables, pairs):
+        monkeypatch.setattr(module, "available_memory", lambda: 1e5)
+    assert kind_of(draws, "vi") is kind_of(draws, "binder") is MemberExecution
 
 
 def test_tables_that_do_not_fit_are_refused_in_words(monkeypatch):
@@ -179,7 +141,7 @@ def test_tables_that_do_not_fit_are_refused_in_words(monkeypatch):
     draws = epl.Draws(strategies.random_draws(np.random.default_rng(0), 200, 50, 20))
     with pytest.raises(
         MemoryError,
-        match=r"the loss 'nvi', with 50 draws of up to 20 clusters and 201 .* and a linear loss",
+        match=r"the loss 'nvi', with 50 draws of up to 20 clusters and 208 .* and a linear loss",
     ):
         make(draws, "nvi", "tables").start(np.arange(200))
     with pytest.raises(
@@ -192,6 +154,36 @@ def test_tables_that_do_not_fit_are_refused_in_words(monkeypatch):
         MemoryError, match=r"50 draws of 200 items .* needs .*Fewer draws need less"
     ):
         make(draws, "vi", "members")
+
+
+# --- the matrix of pairs ---
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name not in OF_PAIRS])
+def test_a_loss_that_is_not_a_sum_over_pairs_is_refused(name):
+    draws, _ = random_sample(1)
+    with pytest.raises(ValueError, match=rf"'kind' must not be \"pairs\" for .*{re.escape(name)}"):
+        make(draws, name, "pairs")
+
+
+@pytest.mark.parametrize("weights", [None, [3, 1, 2, 1, 1, 2], [0.3, 1.7, 0.2, 1.1, 0.9, 0.4]])
+def test_pulls_are_what_two_items_cost_together(weights):
+    """More items than are counted at a time; equal, whole and fractional weights are counted differently."""
+    z = strategies.random_draws(np.random.default_rng(2), 150, 6, 4)
+    draws = epl.Draws(z, weights=weights)
+    engine = make(draws, "binder(cost=0.6)", "pairs")
+    state = engine.start(np.zeros(150, int))
+    together = np.average(z[:, :, None] == z[:, None, :], axis=0, weights=weights)
+    # Together in a draw and apart in the estimate costs 0.6, the other way round 1.4.
+    ref = draws.total_weight * (1.4 * (1 - together) - 0.6 * together)
+    np.fill_diagonal(ref, 0.0)
+    np.testing.assert_allclose(state.pull, ref, atol=1e-12 * draws.total_weight)
+
+
+def test_only_the_matrix_does_not_grow_with_the_draws():
+    draws, _ = random_sample(1)
+    grows = [make(draws, "binder", kind).grows_with_draws for kind in KINDS]
+    assert grows == [True, True, False]
 
 
 # --- the sets that are walked through ---

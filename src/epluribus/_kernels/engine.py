@@ -1,14 +1,16 @@
 """What sweeps and joins need to know about the expected loss: the contract of an execution.
 
 An execution is a NamedTuple of arrays: a partition under change (`labels`, `sizes`, `n_clusters`), the
-draws, and whatever makes the costs quick to compute. There are two: `tables` keeps the contingency tables
-of all draws, `members` walks through the members of the clusters of the draws. The loops in `loops` are
-written once, on these functions:
+draws, and whatever makes the costs quick to compute. There are three: `tables` keeps the contingency tables
+of all draws, `members` walks through the members of the clusters of the draws, `pairs` keeps a matrix of all
+pairs of items. The loops in `loops` are written once, on these functions:
 
     costs(e, row, i)           the cost of every cluster, and of a new one, for item i; nothing is moved
+    glance(e, row, i)          the same, perhaps only roughly if f0 is not linear
     exact(e, row, i, s)        the cost of cluster s in double precision
     choose(e, i, own, opens)   the cluster of least cost in the row computed last
-    cost_of(e, s)              the entry of cluster s in that row
+    cost_of(e, s)              the entry of cluster s in that row; exact for the one chosen and for `own`
+    exclude(e, s)              makes that entry infinite, so that another cluster is chosen
     apply(e, row, i, s)        item i goes to cluster s; s = K opens a new one, an emptied one closes
     join_changes(e, row, a)    change of the loss if cluster a is joined with each other one: again a row
     join(e, row, a, b)         cluster b joins a < b
@@ -57,17 +59,24 @@ class Price(NamedTuple):
     margin: float
     """Twice the bound on the rounding error of a cost summed in single precision: costs further apart than
     this are in the right order. 0 if f0 is not linear, where all sums are in double precision."""
+    rounding: float
+    """Bound on the same error as a share of the joint part of the cost, if all its terms have one sign; else
+    0, and only the margin is known."""
     tolerance: float
     """Costs closer than this count as equal."""
 
 
 # Short functions are inlined into the loops; the longer ones are compiled once and called.
-_EXECUTION = Contract(costs=3, exact=4, choose=4, cost_of=2, apply=4, join_changes=3, join=4)
+_EXECUTION = Contract(
+    costs=3, glance=3, exact=4, choose=4, cost_of=2, exclude=2, apply=4, join_changes=3, join=4,
+)  # fmt: skip
 implement_execution = _EXECUTION.implement
 costs = _EXECUTION.function("costs", inline=True)
+glance = _EXECUTION.function("glance", inline=True)
 exact = _EXECUTION.function("exact", inline=False)
 choose = _EXECUTION.function("choose", inline=True)
 cost_of = _EXECUTION.function("cost_of", inline=True)
+exclude = _EXECUTION.function("exclude", inline=True)
 apply = _EXECUTION.function("apply", inline=False)
 join_changes = _EXECUTION.function("join_changes", inline=False)
 join = _EXECUTION.function("join", inline=False)

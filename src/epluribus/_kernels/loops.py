@@ -20,8 +20,48 @@ from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part
-from epluribus._kernels.engine import apply, choose, cost_of, costs, exact, join, join_changes
+from epluribus._kernels.engine import (
+    apply,
+    choose,
+    cost_of,
+    costs,
+    exact,
+    exclude,
+    glance,
+    join,
+    join_changes,
+)
+from epluribus._kernels.looks import may_skip, remember
 from epluribus._typing import FloatArray, IntArray
+
+_CLOSE = 4.0
+"""Margins within which the gap of an item is computed exactly."""
+
+
+@part
+def least_gap(e: Any, i: int, own: int, alone: bool) -> float:
+    """How much more any other cluster costs item i than its own, at least; `own` is then excluded.
+
+    The row computed last is that of item i. A new cluster counts even where none may open now, since one may
+    open later; but for an item that is `alone`, it is no other cluster.
+    """
+    n = e.n_clusters[0] if alone else e.n_clusters[0] + 1
+    here = cost_of(e, own)
+    exclude(e, own)
+    # Four minima side by side, because each step of one minimum waits for the step before.
+    low0, low1, low2, low3 = np.inf, np.inf, np.inf, np.inf
+    for s in range(0, n - 3, 4):
+        low0 = min(low0, cost_of(e, s))
+        low1 = min(low1, cost_of(e, s + 1))
+        low2 = min(low2, cost_of(e, s + 2))
+        low3 = min(low3, cost_of(e, s + 3))
+    for s in range(n - n % 4, n):
+        low0 = min(low0, cost_of(e, s))
+    # The cost of its own cluster is exact, the others may be off by half the margin.
+    gap = min(min(low0, low1), min(low2, low3)) - here - 0.5 * e.price.margin
+    if gap < _CLOSE * e.price.margin and n > 1:
+        gap = cost_of(e, choose(e, i, -1, not alone)) - here - e.price.tolerance
+    return gap
 
 
 @kernel
@@ -32,12 +72,17 @@ def sweep(
     begin: int,
     k_min: int,
     k_max: int,
+    thorough: bool,
+    lazy: bool,
     stop: NDArray[np.uint8],
     n_moves: IntArray,  # OUT (1,), counted on
+    change: FloatArray,  # OUT (1,), added to: the change of the total loss
 ) -> int:
     """Visit the items order[begin:] and put each into its best cluster; return the position reached.
 
-    The sweep ends early when there is no room for one more cluster, or when `stop[0]` is set.
+    The sweep ends early when there is no room for one more cluster, or when `stop[0]` is set. Unless it is
+    `thorough`, it may overlook moves if f0 is not linear, but it makes none that raises the loss. If it is
+    `lazy`, it passes over items that certainly stay (`looks`): it makes the same moves in less time.
     """
     for position in range(begin, order.shape[0]):
         k = e.n_clusters[0]
@@ -47,15 +92,30 @@ def sweep(
         i = order[position]
         own = e.labels[i]
         alone = own >= 0 and e.sizes[own] == 1
+        if lazy and own >= 0 and may_skip(e.looks, i, own, alone):
+            continue
         if alone and k <= k_min:  # its cluster must not close
             continue
         # Line 9 of Algorithm 1 tries all K_up clusters; the empty ones are all alike, so one is enough. An
         # item that is alone needs none: a new cluster would only rename its own.
-        costs(e, row, i)
+        if thorough:
+            costs(e, row, i)
+        else:
+            glance(e, row, i)
         best = choose(e, i, own, k < k_max and not alone)
-        if best != own:
-            apply(e, row, i, best)
-            n_moves[0] += 1
+        if best == own:
+            if lazy:
+                remember(e.looks, i, own, alone, least_gap(e, i, own, alone))
+            continue
+        if own >= 0:
+            gained = cost_of(e, best) - cost_of(e, own)
+            if row is not None:  # a glance may deceive
+                gained = exact(e, row, i, best) - exact(e, row, i, own)
+                if gained > -e.price.tolerance:
+                    continue
+            change[0] += gained
+        apply(e, row, i, best)
+        n_moves[0] += 1
     return order.shape[0]
 
 
@@ -108,18 +168,33 @@ def _refresh(e: Any, row: Any, partners: Partners, a: int, b: int) -> None:
 def merge(
     e: Any,
     row: Any,
+    active: NDArray[np.uint8],
     partners: Partners,  # WORK
     k_min: int,
     k_max: int,
     stop: NDArray[np.uint8],
 ) -> None:
-    """Join the best pair while the loss falls, or while there are more than k_max clusters."""
+    """Join the best pair while the loss falls, or while there are more than k_max clusters.
+
+    Two clusters that are both not `active` are not tried with each other at the beginning.
+    """
     if e.n_clusters[0] == 1:
         return
     for a in range(e.n_clusters[0]):
+        partners.partner[a] = 0 if a > 0 else 1
+        partners.change[a] = np.inf
+        partners.fresh[a] = 1
+    for a in range(e.n_clusters[0]):
         if stop[0]:
             return
+        if active[a] == 0:
+            continue
         _find_partner(e, row, partners, a)
+        # Joining is symmetric: the row of a also holds the changes for those without a row of their own.
+        for s in range(e.n_clusters[0]):
+            if active[s] == 0 and cost_of(e, s) < partners.change[s]:
+                partners.change[s] = cost_of(e, s)
+                partners.partner[s] = a
     while e.n_clusters[0] > k_min and not stop[0]:
         k = e.n_clusters[0]
         # The lowest remembered change. If f0 is linear, none is too high: where the lowest is fresh, it

@@ -89,10 +89,8 @@ def _count_set(
 
 
 @part
-def _add_values(
-    row: Any, e: Any, own: int, n_here: int, base: float, joint: float, group: float, weight: float
-) -> None:
-    """Add f0 of one draw to `by_size` and `extra`.
+def _add_values(row: Any, e: Any, own: int, n_here: int, base: float, t: int) -> None:
+    """Add f0 of draw t, with the joint sum `now`, to `by_size` and `extra`.
 
     `change[s]` is the change of the joint sum for the first n_here clusters of `here`, `base` the change for
     all others; `size_row[q]` is the size sum for the q-th size in use. The cluster `own` (-1 for none) is in
@@ -114,7 +112,8 @@ def _add_values(
         size[n_used + q] = size[place[sizes[s]]] if s != own else e.size_sum[0]
         value[n_used + q] = 0.0
     n_items = float(e.labels.shape[0])
-    row(gain[:length], joint, size[:length], group, n_items, weight, value[:length])
+    group, weight = e.price.group[t : t + 1], e.price.weights[t : t + 1]
+    row(gain[:length], e.first, e.now, size[:length], group, n_items, weight, value[:length])
     # Every cluster gets the value of its size; one that is touched, the difference from it as well.
     for q in range(n_used):
         by_size[used_sizes[q]] += value[q]
@@ -127,6 +126,13 @@ def _add_values(
 @routine
 def _cost_of(e: Any, s: int) -> float:
     return e.by_size[e.sizes[s]] + e.extra[s]
+
+
+@routine
+def _exclude(e: Any, s: int) -> None:
+    # Only clusters touched have an entry of their own; the cluster of the item always is.
+    _touch(e, s)
+    e.extra[s] = np.inf
 
 
 @routine
@@ -230,15 +236,15 @@ def _ratio_costs(row: Any, e: Any, i: int, own: int) -> None:
             count[own] = 1
             n_here = 1
         n_here = _count_set(labels, member, first[b], first[b + 1], here, count, n_here)
-        now = e.joint_sums[t]
+        e.now[0] = e.joint_sums[t]
         if own >= 0:
             count[own] -= 1
-            now -= joint[count[own]]
+            e.now[0] -= joint[count[own]]
         for q in range(n_here):
             s = here[q]
             change[s] = joint[count[s]]
             count[s] = 0
-        _add_values(row, e, own, n_here, joint[0], now, price.group[t], price.weights[t])
+        _add_values(row, e, own, n_here, joint[0], t)
 
 
 @routine
@@ -357,8 +363,8 @@ def _join_changes(e: Any, row: Any, a: int) -> None:
             n_here = _joint_changes(e, t, a)
             e.here[n_here] = a  # its entry is the present loss, with no change at all
             e.change[a] = 0.0
-            joint, group, weight = e.joint_sums[t], price.group[t], price.weights[t]
-            _add_values(row, e, a, n_here + 1, 0.0, joint, group, weight)
+            e.now[0] = e.joint_sums[t]
+            _add_values(row, e, a, n_here + 1, 0.0, t)
         # From losses to changes: each is a value by size plus `extra`, so the first of the two is enough.
         now = _cost_of(e, a)
         for q in range(e.n_used[0]):
@@ -381,9 +387,11 @@ def _join(e: Any, row: Any, a: int, b: int) -> None:
 implement_execution(
     Members,
     costs=_costs,
+    glance=_costs,
     exact=_exact,
     choose=_choose,
     cost_of=_cost_of,
+    exclude=_exclude,
     apply=_apply,
     join_changes=_join_changes,
     join=_join,

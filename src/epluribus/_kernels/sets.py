@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part
 from epluribus._kernels.engine import Price
+from epluribus._kernels.looks import Looks
 from epluribus._typing import FloatArray, IntArray
 
 
@@ -229,12 +230,18 @@ class Members(NamedTuple):
     """WORK: change of the joint sum of one draw, for the clusters of `here`."""
     seen: NDArray[np.uint8]
     """(n_sets,) WORK: whether a set has been visited; zero between calls."""
+    now: FloatArray
+    """(1,) WORK: the joint sum of one draw."""
+    first: IntArray
+    """(1,) zero."""
     gain_row: FloatArray
     """(2 n_items + 2,) WORK: the arguments of f0, changes of the joint sum ..."""
     size_row: FloatArray
     """(2 n_items + 2,) WORK: ... and size sums: for the sizes in use, then for the clusters in `here`."""
     value: FloatArray
     """(2 n_items + 2,) WORK: the values of f0 there."""
+    looks: Looks
+    """Without entries: what a move changes would take as long to find as another look."""
 
 
 # --- the clusters of the estimate ---

@@ -1,15 +1,19 @@
 """The execution that keeps the contingency tables of all draws: quick unless there are very many clusters.
 
 If item i, in group v of draw t, goes to cluster s, the joint sum of draw t grows by `joint[n_tvs]` and the
-size sum by `size[n_s]`. The former are kept in `gain`, so that the costs of all clusters are a sum of rows.
+size sum by `size[n_s]`. If f0 is linear, the cost of s is, with coefficients and weights multiplied in,
 
-If f0 is linear, the cost of s is  size[n_s] + sum_t gain[t, v, s]  (coefficients and weights multiplied
-in): rows of single-precision numbers, added up in vectors. Clusters whose costs are too close for single
-precision are compared again in double precision, from the counts. Otherwise f0 is evaluated for each draw
-and cluster in double precision.
+    slope * size[n_s] + sum_t fold[t] * joint[n_tvs]
 
-Joining clusters a and s changes the joint sum of draw t by the sum over the groups v that both meet of
-f1(n_tva + n_tvs) - f1(n_tva) - f1(n_tvs), and the size sum by f2(n_a + n_s) - f2(n_a) - f2(n_s).
+The terms of the sum are kept in `gain`: rows of single-precision numbers, added up in vectors. Clusters whose
+costs are too close for single precision are compared again in double precision, from the counts.
+
+If f0 is not linear, the same sum is its *tangent*: `fold[t]` is the derivative of the loss of draw t with
+respect to its joint sum, `slope` that of the total loss with respect to the size sum. A glance at an item
+uses it to find the cluster worth a look; whether the item moves there is decided by f0 itself. The
+derivatives follow the partition: `tilt` computes them again where they have changed.
+
+What f0 itself needs is in `tangent`, the joins of clusters are in `table_joins`.
 """
 
 from typing import Any, NamedTuple
@@ -19,8 +23,10 @@ from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
-from epluribus._kernels.engine import Price, implement_execution, size_change
-from epluribus._kernels.partitions import fill_gain
+from epluribus._kernels.engine import Price, implement_execution
+from epluribus._kernels.looks import Looks, count_move, rename_looks
+from epluribus._kernels.table_joins import table_join, table_join_changes
+from epluribus._kernels.tangent import ratio_costs, ratio_exact, set_slope
 from epluribus._kernels.vector import LANES, add_lanes
 from epluribus._typing import FloatArray, IntArray
 
@@ -35,7 +41,9 @@ class Tables(NamedTuple):
     draws: NDArray[np.unsignedinteger]
     """(n_items, n_draws) labels of the draws, item-major: one item's labels are contiguous."""
     fold: FloatArray
-    """(n_draws,) the factor of `joint` in `gain`: the weights if f0 is linear, else ones."""
+    """(n_draws,) the factor of `joint` in `gain`: the weights if f0 is linear, else derivatives."""
+    slope: FloatArray
+    """(1,) the factor of `size`: 1 if f0 is linear, else a derivative; NaN if it must be computed again."""
     labels: IntArray
     """(n_items,) labels 0..K-1 without gaps; -1 for an item in no cluster."""
     sizes: IntArray
@@ -45,20 +53,34 @@ class Tables(NamedTuple):
     counts: NDArray[np.integer]
     """(n_draws, groups, width): items of draw t in its group v and in cluster s; zero for s >= K."""
     gain: NDArray[np.floating]
-    """(n_draws, groups, width): fold[t] * joint[counts[t, v, s]]; single precision if f0 is linear. Without
-    entries in a state made for joins alone."""
+    """(n_draws, groups, width): fold[t] * joint[counts[t, v, s]]. Without entries in a state made for joins
+    alone."""
     joint_sums: FloatArray
     """(n_draws,) joint sums; kept up to date if f0 is not linear."""
     size_sum: FloatArray
     """(1,) size sum, likewise."""
+    total: FloatArray
+    """(1,) the total loss, if f0 is not linear; NaN if it must be computed again."""
     cost: FloatArray
     """(width,) the row of costs computed last; entry K is a new cluster."""
+    now: FloatArray
+    """(n_draws,) WORK: joint sums without one item."""
+    rows: FloatArray
+    """(max(n_draws, DRAWS * width),) WORK: exact gains."""
+    steps: IntArray
+    """(n_draws,) 0, 1, 2, ..."""
+    strides: IntArray
+    """(DRAWS,) 0, width, 2 width, ..."""
+    zeros: IntArray
+    """(n_draws,) zeros."""
     single: NDArray[np.float32]
     """(width,) WORK."""
     double: FloatArray
     """(width,) WORK."""
     other: FloatArray
     """(width,) WORK."""
+    looks: Looks
+    """What is known about items that were looked at; without entries if f0 is not linear."""
 
 
 # --- costs ---
@@ -79,8 +101,9 @@ def _linear_costs(e: Any, i: int) -> None:
     # never read: adding whole vectors is quicker than treating a remainder.
     rows = e.gain.reshape(-1)
     # The first term, size[n_s]; then sum over t of gain[t, v, s], block by block.
+    slope = e.slope[0]
     for s in range(used):
-        cost[s] = size[sizes[s]]
+        cost[s] = slope * size[sizes[s]]
     begin = np.uint64(0)
     while begin < n_draws:
         # Single precision within a block of draws, double precision from block to block.
@@ -116,7 +139,7 @@ def _linear_exact(e: Any, i: int, s: int) -> float:
     groups, width = np.uint64(e.counts.shape[1]), np.uint64(e.counts.shape[2])
     cells, at = e.counts.reshape(-1), np.uint64(s)
     inside = np.uint64(e.labels[i] == s)  # 1 if the counts of s include the item
-    total = e.price.size[np.uint64(e.sizes[s]) - inside]
+    total = e.slope[0] * e.price.size[np.uint64(e.sizes[s]) - inside]
     for t in range(np.uint64(z.shape[0])):
         n = np.uint64(cells[(t * groups + np.uint64(z[t])) * width + at])
         total += fold[t] * joint[n - inside]
@@ -124,55 +147,40 @@ def _linear_exact(e: Any, i: int, s: int) -> float:
 
 
 @routine
+def _glance(e: Any, row: Any, i: int) -> None:
+    """Cost of every cluster, and of a new one (entry K), for item i; of the tangent if f0 is not linear."""
+    if row is not None and np.isnan(e.slope[0]):
+        set_slope(row, e)
+    _linear_costs(e, i)
+    own = e.labels[i]
+    # In its own cluster the rows count the item itself. Exact from the start: most items stay there.
+    if own >= 0:
+        e.cost[own] = _linear_exact(e, i, own)
+
+
+@routine
 def _costs(e: Any, row: Any, i: int) -> None:
-    """Cost of every cluster, and of a new one (entry K), for item i."""
     if row is None:
-        _linear_costs(e, i)
-        own = e.labels[i]
-        # In its own cluster the rows count the item itself. Exact from the start: most items stay there.
-        if own >= 0:
-            e.cost[own] = _linear_exact(e, i, own)
+        _glance(e, row, i)
     else:
-        _ratio_costs(row, e, i)
-
-
-@kernel
-def _ratio_costs(row: Any, e: Any, i: int) -> None:
-    """The same for any f0: the total loss with the item in each cluster."""
-    # f0 is evaluated at the joint sum and the size sum as they would be with the item in each cluster. The
-    # size sums are the same for all draws; the joint sums differ from draw to draw.
-    own, n = e.labels[i], e.n_clusters[0] + 1
-    z, gain, counts, joint, size = e.draws[i], e.gain, e.counts, e.price.joint, e.price.size
-    weights, group, size_row, cost = e.price.weights, e.price.group, e.double[:n], e.cost[:n]
-    n_items = float(e.labels.shape[0])
-    size_sum = e.size_sum[0]
-    # The size sum without the item, plus size[n_s]; in its own cluster that is the present sum.
-    if own >= 0:
-        size_sum -= size[e.sizes[own] - 1]
-    for s in range(n):
-        size_row[s] = size_sum + size[e.sizes[s]]
-        cost[s] = 0.0
-    if own >= 0:
-        size_row[own] = e.size_sum[0]
-    for t in range(z.shape[0]):
-        gains = gain[t, z[t], :n]
-        now, at_home = e.joint_sums[t], 0.0
-        # As if the item were in no cluster: its own entry is replaced until this row is done.
-        if own >= 0:
-            at_home = gains[own]
-            gains[own] = joint[counts[t, z[t], own] - 1]
-            now -= gains[own]
-        row(gains, now, size_row, group[t], n_items, weights[t], cost)
-        if own >= 0:
-            gains[own] = at_home
+        ratio_costs(row, e, i)
 
 
 @routine
 def _exact(e: Any, row: Any, i: int, s: int) -> float:
     if row is None:
         return _linear_exact(e, i, s)
-    _ratio_costs(row, e, i)
-    return e.cost[s]
+    return ratio_exact(row, e, i, s)
+
+
+@part
+def _error(e: Any, own: int, s: int) -> float:
+    """Bound on the rounding error of the cost of s."""
+    if s == own:
+        return 0.0
+    if e.price.rounding == 0.0:
+        return e.price.margin / 2.0
+    return e.price.rounding * abs(e.cost[s] - e.slope[0] * e.price.size[e.sizes[s]])
 
 
 @routine
@@ -186,15 +194,21 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     # Each sum in single precision is off by at most half the margin, so a cluster that is further than
     # the margin above the lowest cannot be the best. If several are closer, their exact costs decide.
     # Joins (i = -1) are in double precision anyway.
+    near = 0
     if i >= 0 and e.price.margin > 0.0:
         limit = low + e.price.margin
-        near = 0
         for s in range(n):
             near += cost[s] <= limit
         if near > 1:
-            low = np.inf
+            # The margin is for the largest costs. Many small clusters may be close to each other while the
+            # errors of their costs are much smaller: `high` is above the lowest of the exact costs.
+            high = np.inf
             for s in range(n):
                 if cost[s] <= limit:
+                    high = min(high, cost[s] + _error(e, own, s))
+            low = np.inf
+            for s in range(n):
+                if cost[s] <= limit and cost[s] - _error(e, own, s) <= high + e.price.tolerance:
                     if s != own:  # the cost of `own` is exact already
                         cost[s] = _linear_exact(e, i, s)
                     low = min(low, cost[s])
@@ -205,12 +219,20 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     best = 0
     while cost[best] > enough:
         best += 1
+    # The only one within the margin has not been computed exactly yet.
+    if near == 1:
+        cost[best] = _linear_exact(e, i, best)
     return best
 
 
 @routine
 def _cost_of(e: Any, s: int) -> float:
     return e.cost[s]
+
+
+@routine
+def _exclude(e: Any, s: int) -> None:
+    e.cost[s] = np.inf
 
 
 # --- moves ---
@@ -223,17 +245,51 @@ def _set_count(e: Any, t: int, v: int, s: int, n: int) -> None:
     e.gain[t, v, s] = e.fold[t] * e.price.joint[n]
 
 
+@part
+def _ends(low: float, high: float, change: float) -> tuple[float, float]:
+    """The range of a sum of which any part may be left out, after a further term."""
+    return low + min(change, 0.0), high + max(change, 0.0)
+
+
+@routine
+def _largest_change(e: Any, i: int, s: int, shift: int) -> tuple[float, float]:
+    """By how much what s costs an item changes, at most, if item i joins s (shift 0) or leaves it (-1).
+
+    First for the items of s, then for all others; f0 is linear.
+    """
+    # With n items of s in the group of i, not counting i, the cost of s for another item of that group
+    # changes by joint[n + 1] - joint[n]; if that item is in s, and not counted either, by joint[n] -
+    # joint[n - 1]. Items of other groups see no change in this draw. So the change of the sum over draws is
+    # between that of its negative and that of its positive terms. Leaving only turns the signs around.
+    z, fold, joint, size = e.draws[i], e.fold, e.price.joint, e.price.size
+    n = e.sizes[s] + shift
+    outside = size[n + 1] - size[n]
+    inside = size[n] - size[n - 1] if n > 0 else 0.0
+    low_in, high_in, low_out, high_out = inside, inside, outside, outside
+    for t in range(z.shape[0]):
+        n = np.int64(e.counts[t, z[t], s]) + shift
+        low_out, high_out = _ends(low_out, high_out, fold[t] * (joint[n + 1] - joint[n]))
+        if n > 0:
+            low_in, high_in = _ends(low_in, high_in, fold[t] * (joint[n] - joint[n - 1]))
+    return max(abs(low_in), abs(high_in)), max(abs(low_out), abs(high_out))
+
+
 @routine
 def _apply(e: Any, row: Any, i: int, s: int) -> None:
     """Item i goes to cluster s; s = K opens a new cluster, and a cluster left empty closes."""
     own = e.labels[i]
     joint, size, counts, z = e.price.joint, e.price.size, e.counts, e.draws[i]
-    if s == e.n_clusters[0]:
-        e.n_clusters[0] += 1
+    opens = s == e.n_clusters[0]
+    e.n_clusters[0] += opens
+    if row is None:
+        left = _largest_change(e, i, own, -1) if own >= 0 else (0.0, 0.0)
+        count_move(e.looks, i, own, s, left, _largest_change(e, i, s, 0), opens)
     # First the sizes without the item: what it adds to a cluster, or takes from it, depends on the others.
     if own >= 0:
         e.sizes[own] -= 1
     if row is not None:
+        e.total[0] = np.nan
+        e.slope[0] = np.nan
         e.size_sum[0] += size[e.sizes[s]]
         if own >= 0:
             e.size_sum[0] -= size[e.sizes[own]]
@@ -267,6 +323,8 @@ def _close(e: Any, empty: int) -> None:
             e.labels[i] = empty
     e.sizes[empty] = e.sizes[last]
     e.sizes[last] = 0
+    if e.looks.until.shape[0] > 0:
+        rename_looks(e.looks, last, empty)
     # Column `last` of every table moves to column `empty`, which is zero.
     for t in range(e.counts.shape[0]):
         for v in range(e.counts.shape[1]):
@@ -276,102 +334,15 @@ def _close(e: Any, empty: int) -> None:
                 _set_count(e, t, v, last, 0)
 
 
-# --- joins ---
-
-
-@kernel
-def _joint_changes(
-    counts: NDArray[np.integer],
-    k: int,
-    f1: FloatArray,
-    t: int,
-    a: int,
-    weight: float,
-    change: FloatArray,  # OUT, added to
-) -> None:
-    """Add to change[s] the weighted change of the joint sum of draw t if a is joined with s."""
-    # sum over v of f1(n + m) - f1(n) - f1(m), with n = n_tva and m = n_tvs. Only groups that meet both
-    # clusters count: for the others one of n, m is 0, and so is the term, since f1(0) = 0.
-    for v in range(counts.shape[1]):
-        n = counts[t, v, a]
-        if n > 0:
-            cells = counts[t, v]
-            for s in range(k):
-                m = cells[s]
-                if m > 0 and s != a:
-                    change[s] += weight * (f1[n + m] - f1[n] - f1[m])
-
-
-@routine
-def _join_changes(e: Any, row: Any, a: int) -> None:
-    """Change of the total loss if a is joined with each cluster; infinite for a itself."""
-    k = e.n_clusters[0]
-    cost, price, n_a = e.cost, e.price, e.sizes[a]
-    if row is None:  # change of the size sum, plus the weighted changes of the joint sums
-        for s in range(k):
-            cost[s] = size_change(price, n_a, e.sizes[s]) if s != a else 0.0
-        for t in range(e.counts.shape[0]):
-            _joint_changes(e.counts, k, price.f1, t, a, price.weights[t], cost)
-    else:
-        size_row, joint_row = e.double, e.other
-        n_items = float(e.labels.shape[0])
-        # f0 at the sums after each join, summed over the draws. Entry a, with no change, is the present
-        # loss, which is then subtracted.
-        for s in range(k):
-            cost[s] = 0.0
-            size_row[s] = e.size_sum[0]
-            if s != a:
-                size_row[s] += size_change(price, n_a, e.sizes[s])
-        for t in range(e.counts.shape[0]):
-            joint_row[:k] = 0.0
-            _joint_changes(e.counts, k, price.f1, t, a, 1.0, joint_row)
-            joint, group, weight = e.joint_sums[t], price.group[t], price.weights[t]
-            row(joint_row[:k], joint, size_row[:k], group, n_items, weight, cost[:k])
-        now = cost[a]
-        for s in range(k):
-            cost[s] -= now
-    cost[a] = np.inf
-
-
-@routine
-def _join(e: Any, row: Any, a: int, b: int) -> None:
-    """Join cluster b into a < b; the last cluster takes the label b."""
-    last = e.n_clusters[0] - 1
-    f1 = e.price.f1
-    # In labels, sizes and columns of the tables alike: b is added to a, then the last cluster moves to b.
-    # If b is the last one itself, it ends up empty all the same.
-    e.size_sum[0] += size_change(e.price, e.sizes[a], e.sizes[b])
-    for i in range(e.labels.shape[0]):
-        if e.labels[i] == b:
-            e.labels[i] = a
-        elif e.labels[i] == last:
-            e.labels[i] = b
-    e.sizes[a] += e.sizes[b]
-    e.sizes[b] = e.sizes[last]
-    e.sizes[last] = 0
-    for t in range(e.counts.shape[0]):
-        for v in range(e.counts.shape[1]):
-            cells = e.counts[t, v]
-            n, m = cells[a], cells[b]
-            if m > 0:
-                if row is not None:
-                    e.joint_sums[t] += f1[n + m] - f1[n] - f1[m]
-                cells[a] = n + m
-            cells[b] = cells[last]
-            cells[last] = 0
-    e.n_clusters[0] = last
-    # Two columns changed in every row: it is simplest to compute the gains again, where there are any.
-    if e.gain.shape[0] > 0:
-        fill_gain(e.counts, e.fold, e.price.joint, e.gain)
-
-
 implement_execution(
     Tables,
     costs=_costs,
+    glance=_glance,
     exact=_exact,
     choose=_choose,
     cost_of=_cost_of,
+    exclude=_exclude,
     apply=_apply,
-    join_changes=_join_changes,
-    join=_join,
+    join_changes=table_join_changes,
+    join=table_join,
 )

@@ -4,7 +4,8 @@
 or join would cost, and carries it out.
 """
 
-from epluribus.engine.engine import NO_BOUNDS, Engine, Settings
+from epluribus.engine.engine import Engine
 from epluribus.engine.expected import draw_losses, expected_loss
+from epluribus.engine.settings import NO_BOUNDS, Settings
 
 __all__ = ["NO_BOUNDS", "Engine", "Settings", "draw_losses", "expected_loss"]

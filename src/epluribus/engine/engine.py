@@ -21,13 +21,15 @@ loss.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.engine import Price
+from epluribus._kernels.escapes import Moves, follow, lift, nudge, runners_up
+from epluribus._kernels.looks import least_gaps, new_epoch
 from epluribus._kernels.loops import (
     Partners,
     block_costs,
@@ -39,63 +41,19 @@ from epluribus._kernels.loops import (
     sweep,
 )
 from epluribus._kernels.tables import BLOCK
-from epluribus._parallel import Stopper
-from epluribus._text import count
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
+from epluribus.engine.execution import Execution, Swept, changed_clusters
 from epluribus.engine.members import MemberExecution
+from epluribus.engine.pairs import PairExecution, pairs_pay
+from epluribus.engine.settings import NO_BOUNDS, Settings
 from epluribus.engine.tables import TableExecution, tables_pay
 from epluribus.losses.base import Loss
 from epluribus.losses.values import GroupSums, groups_of, loss_values, values_from_sums
 from epluribus.partition import relabel
 
-
-@dataclass(frozen=True)
-class Settings:
-    """What a search was asked for: one object is passed from `minimize` down to the last sweep."""
-
-    k_min: int = 1
-    """Smallest number of clusters."""
-    k_max: int | None = None
-    """Largest number of clusters; None for no bound."""
-    search: str = "recombine"
-    """"recombine" or "greedy", as in `minimize`."""
-    n_jobs: int = 1
-    """Threads; the result does not depend on their number."""
-    # Not compared: two searches with the same bounds are the same question, whatever ends them early.
-    stopper: Stopper = field(default_factory=Stopper, repr=False, compare=False)
-
-    def most(self, n_items: int) -> int:
-        """Largest number of clusters of `n_items` items."""
-        return n_items if self.k_max is None else self.k_max
-
-    @property
-    def bound(self) -> str:
-        """The bound on the number of clusters in words, such as "with at most 5 clusters"; "" if none."""
-        if self.k_max is None:
-            return ""
-        exactly = "exactly" if self.k_min == self.k_max else "at most"
-        return f"with {exactly} {count(self.k_max, 'cluster')}"
-
-
-NO_BOUNDS = Settings()
-"""Any number of clusters, and nothing that ends the work early."""
-
-
-class Execution(Protocol):
-    """What holds the sample and makes states for the loops; see `_kernels/engine.py`."""
-
-    def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Any:
-        """The state at `labels`, with room for `room` more clusters; without `moves`, for joins only."""
-
-    def widened(self, state: Any) -> Any:
-        """The same state with room for more clusters."""
-
-    def narrowed(self, state: Any) -> Any:
-        """The same partition in less memory, if many clusters have been closed."""
-
-    def joint(self, state: Any, f1: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
+_FEW = 16
+"""Up to one in this many items is moved to join clusters; if there are more, the state is made anew."""
 
 
 class Engine:
@@ -109,7 +67,7 @@ class Engine:
         Weight of each draw.
     loss : Loss
         The loss whose expectation is wanted.
-    kind : {"tables", "members"}, optional
+    kind : {"tables", "members", "pairs"}, optional
         The execution; by default the one that is quicker for this sample.
 
     Attributes
@@ -162,9 +120,18 @@ class Engine:
         price = self._price()
         self.tolerance = price.tolerance
         if kind is None:
-            kind = "tables" if tables_pay(table, self._groups.n_groups, loss) else "members"
-        make = TableExecution if kind == "tables" else MemberExecution
-        self.execution: Execution = make(table, price, loss)
+            kind = _quickest(table, self._groups.n_groups, loss)
+        self.execution: Execution = _EXECUTIONS[kind](table, price, loss)
+
+    @property
+    def skips(self) -> bool:
+        """Whether sweeps can tell which items certainly stay."""
+        return self.loss.linear and not isinstance(self.execution, MemberExecution)
+
+    @property
+    def grows_with_draws(self) -> bool:
+        """Whether a sweep over more draws takes longer."""
+        return not isinstance(self.execution, PairExecution)
 
     @classmethod
     def of(cls, draws: Draws, loss: Loss, columns: IntArray | None = None) -> Engine:
@@ -178,7 +145,7 @@ class Engine:
         """f1, f2 and their differences; if f0 is linear, its coefficients are multiplied in."""
         # If f0 is not linear, a cost is a sum of f0 over the draws. The usual ones are at most of order 1, so
         # rounding errors are far below this tolerance.
-        f1, f2, margin = self._f1, self._f2, 0.0
+        f1, f2, margin, rounding = self._f1, self._f2, 0.0, 0.0
         tolerance = 1e-11 * self.total_weight
         # Total loss = constant + sum_t w_t (form.joint sum f1 + form.size sum f2): the weights of the second
         # term add up here, those of the first differ by draw and are multiplied in by the execution.
@@ -192,10 +159,15 @@ class Engine:
             # Twice the largest error of a sum in single precision, since two of them are compared. A term is
             # rounded when it is stored; a block of terms is added four at a time, in BLOCK / 4 steps. Each
             # rounding has a relative error of at most 2**-24.
-            margin = float(2 * (BLOCK / 4 + 4) * 2.0**-24 * largest)
+            share = (BLOCK / 4 + 4) * 2.0**-24
+            margin = float(2 * share * largest)
+            if (joint >= 0.0).all() or (joint <= 0.0).all():
+                rounding = 1.01 * share  # it will be applied to a rounded sum
             # In double precision a cost is a sum of n_draws terms, with a rounding at each addition.
             tolerance = float(8 * self.n_draws * 2.0**-53 * (largest + np.abs(size).max()))
-        return Price(f1, f2, joint, size, self.weights, self._groups.sums, margin, tolerance)
+        return Price(
+            f1, f2, joint, size, self.weights, self._groups.sums, margin, rounding, tolerance
+        )
 
     # --- the contract ---
 
@@ -210,6 +182,7 @@ class Engine:
             joint, _ = self.execution.joint(state, self._f1)
             state.joint_sums[:] = joint
             state.size_sum[0] = self._f2[state.sizes].sum()
+            self.execution.tilt(state, self._row)
         return state
 
     def costs(self, state: Any, items: IntArray) -> FloatArray:
@@ -218,9 +191,9 @@ class Engine:
         block_costs(self._with_room(state), self._row, _integers(items), out)
         return out
 
-    def _with_room(self, state: Any) -> Any:
-        """The state itself, or a wider one if there is no room for one more cluster."""
-        full = state.n_clusters[0] >= len(state.sizes)
+    def _with_room(self, state: Any, n: int = 1) -> Any:
+        """The state itself, or a wider one if there is no room for n more clusters, one or two."""
+        full = state.n_clusters[0] + n > len(state.sizes)
         return self.execution.widened(state) if full else state
 
     def exact(self, state: Any, items: IntArray, targets: IntArray) -> FloatArray:
@@ -262,21 +235,35 @@ class Engine:
     # --- the loops ---
 
     def sweep(
-        self, state: Any, order: IntArray, settings: Settings = NO_BOUNDS
-    ) -> tuple[Any, int, bool]:
+        self,
+        state: Any,
+        order: IntArray,
+        settings: Settings = NO_BOUNDS,
+        *,
+        thorough: bool = True,
+        lazy: bool = False,
+    ) -> Swept:
         """Visit the items in `order` and move each to its best cluster.
 
-        Returns the state (a new one if more room was needed), the number of moves, and whether all
-        items were visited: a sweep ends early only if the stopper of the settings says so.
+        If the sweep is not `thorough`, it is several times quicker for a loss whose f0 is not linear, but may
+        overlook moves. If it is `lazy`, it passes over items that certainly stay, where that is known: the
+        moves are the same.
         """
-        n_moves = np.zeros(1, dtype=np.int64)
+        if not (self.loss.linear or thorough):
+            self.execution.tilt(state, self._row)
+        lazy = lazy and self.skips
+        if lazy:
+            new_epoch(state.looks)
+        n_moves, change = np.zeros(1, dtype=np.int64), np.zeros(1)
         k_max = settings.most(self.n_items)
         stop, begin = settings.stopper.flag, 0
         # The kernel returns when clusters fill the tables; with wider ones it goes on from there.
         while True:
-            begin = sweep(state, self._row, order, begin, settings.k_min, k_max, stop, n_moves)
+            begin = sweep(
+                state, self._row, order, begin, settings.k_min, k_max, thorough, lazy, stop, n_moves, change
+            )  # fmt: skip
             if begin == len(order) or stop[0]:
-                return state, int(n_moves[0]), begin == len(order)
+                return Swept(state, int(n_moves[0]), begin == len(order), float(change[0]))
             state = self.execution.widened(state)
 
     def allocate(self, order: IntArray, k_max: int | None = None) -> IntArray:
@@ -286,21 +273,82 @@ class Engine:
         items are not a partition of all.
         """
         state = self.start(np.full(self.n_items, -1, dtype=np.int64))
-        return relabel(self.sweep(state, order, Settings(k_max=k_max))[0].labels)
+        return relabel(self.sweep(state, order, Settings(k_max=k_max)).state.labels)
 
-    def merge(self, labels: IntArray, settings: Settings = NO_BOUNDS) -> IntArray:
+    def nudge(self, state: Any, n: int, settings: Settings = NO_BOUNDS) -> Swept:
+        """Push the n items that come closest to moving, one by one, and keep what pays.
+
+        `n_moves` of the result is the number of pushes that lowered the loss.
+        """
+        # A push may open a cluster, and rows of costs have an entry for one more.
+        state, n = self._with_room(state, 2), min(n, self.n_items)
+        # Thorough sweeps do not update the derivatives, and narrower tables have none.
+        if not self.loss.linear:
+            self.execution.tilt(state, self._row)
+        # Pushes are made aside, and only those kept are counted: drift must not be under way.
+        new_epoch(state.looks)
+        items, target = self._closest(state, n, settings)
+        moves, change = Moves(*np.empty((3, 4 * n), dtype=np.int64)), np.zeros(1)
+        stop = settings.stopper.flag
+        how = settings.k_min, settings.most(self.n_items), max(4, n // 8), stop
+        n_better = nudge(state, self._row, _integers(items), target, *how, moves, change)
+        return Swept(state, n_better, not stop[0], float(change[0]))
+
+    def _closest(self, state: Any, n: int, settings: Settings) -> tuple[IntArray, IntArray]:
+        """The n items that come closest to moving, and for these the best cluster other than their own."""
+        target, gap = np.full(self.n_items, -1), np.full(self.n_items, np.inf)
+        low, high, stop = settings.k_min, settings.most(self.n_items), settings.stopper.flag
+        # Those first that may be closest, for all that is known, until no other can be closer.
+        least = least_gaps(state) if self.skips else np.full(self.n_items, -np.inf)
+        order, begin, unknown = np.argsort(least, kind="stable"), 0, int((least == -np.inf).sum())
+        while begin < self.n_items:
+            end = max(begin + 4 * n, unknown)
+            items = order[begin:end]
+            runners_up(state, self._row, items, low, high, self.skips, stop, target, gap)
+            begin = end
+            nth = np.partition(gap, n - 1)[n - 1]
+            if begin < self.n_items and nth <= least[order[begin]]:
+                break
+        return np.argsort(gap, kind="stable")[:n], target
+
+    def lift(self, state: Any, items: IntArray) -> tuple[Any, float]:
+        """Make one cluster out of the items; return the state and the change of the total loss."""
+        state, change = self._with_room(state, 2), np.zeros(1)
+        lift(state, self._row, _integers(items), change)
+        return state, float(change[0])
+
+    def joined(self, state: Any, labels: IntArray) -> Any:
+        """The state at `labels`, whose clusters are clusters of the state, some of them joined."""
+        # Each cluster goes to the largest of those with which it is joined, item by item.
+        sizes, old, n = state.sizes, state.labels, self.n_items
+        by_size = np.argsort(sizes[old], kind="stable")
+        leader = np.empty(int(labels.max()) + 1, dtype=np.int64)
+        leader[labels[by_size]] = by_size  # the last one counts: an item of the largest
+        leaders = leader[labels]
+        items = np.flatnonzero(old != old[leaders])
+        if len(items) > n // _FEW:
+            return self.start(labels)
+        follow(state, self._row, items, leaders[items])
+        return state
+
+    def merge(
+        self, labels: IntArray, settings: Settings = NO_BOUNDS, parents: Sequence[IntArray] = ()
+    ) -> IntArray:
         """Join clusters, the best pair first, while the loss falls or there are more than `k_max`.
 
         Returns canonical labels. Costs one row of changes for each cluster, then at least one for each join:
-        up to K squared times the number of draws.
+        up to K squared times the number of draws. Clusters that are also clusters of all `parents` are not
+        tried with each other: where the parents are similar, this saves most of the time.
         """
         # Joins need no gains, which take most of the memory. That matters here: the blocks of several
         # partitions may be eight times as many as the clusters of one (`search._recombine`).
         state = self._started(self.execution.start(labels, moves=False))
-        k = int(state.n_clusters[0])
+        k, k_max = int(state.n_clusters[0]), settings.most(self.n_items)
+        active = np.ones(k, dtype=np.uint8)
+        if parents and k <= k_max:
+            active = np.max([changed_clusters(labels, parent) for parent in parents], axis=0)
         partners = Partners(np.zeros(k, dtype=np.int64), np.empty(k), np.zeros(k, dtype=np.uint8))
-        k_max = settings.most(self.n_items)
-        merge(state, self._row, partners, settings.k_min, k_max, settings.stopper.flag)
+        merge(state, self._row, active, partners, settings.k_min, k_max, settings.stopper.flag)
         return relabel(state.labels)
 
     # --- values ---
@@ -314,10 +362,37 @@ class Engine:
         values = values_from_sums(self.loss, self.n_items, joint, size, sums, equal)
         return float(values @ self.weights / self.total_weight)
 
+    def trivial_values(self) -> tuple[float, float]:
+        """Expected loss of one cluster of all items, and of all items apart."""
+        n, n_groups = self.n_items, self._groups.n_groups
+        # One cluster has the clusters of the draw as its cells; apart, every cell has one item.
+        joint = groups_of(self.table, self._f1).sums
+        single, weights = np.full(len(joint), n * self._f1[1]), self.weights / self.total_weight
+        sums = (joint, self._f2[n], n_groups == 1), (single, n * self._f2[1], n_groups == n)
+        together, apart = (
+            values_from_sums(self.loss, n, j, float(size), self._groups.sums, equal)
+            for j, size, equal in sums
+        )
+        return float(together @ weights), float(apart @ weights)
+
     def value_of(self, labels: IntArray) -> float:
         """Expected loss of canonical labels, for which no state is needed."""
         values = loss_values(labels, self.table, self.loss)
         return float(values @ self.weights / self.total_weight)
+
+
+_EXECUTIONS: dict[str, Callable[..., Execution]] = {
+    "tables": TableExecution,
+    "members": MemberExecution,
+    "pairs": PairExecution,
+}
+
+
+def _quickest(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss: Loss) -> str:
+    """The execution that is quickest for a sample whose draws have `n_groups` clusters."""
+    if pairs_pay(table, n_groups, loss):
+        return "pairs"
+    return "tables" if tables_pay(table, n_groups, loss) else "members"
 
 
 def _integers(values: Any) -> IntArray:

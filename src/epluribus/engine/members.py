@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.engine import Price
+from epluribus._kernels.looks import no_looks
 from epluribus._kernels.members import Members
 from epluribus._kernels.sets import (
     Sets,
@@ -119,6 +120,9 @@ class MemberExecution:
         self._n_items, self._n_draws = table.shape
         self._groups = int(table.max()) + 1
         self._sets = collect_sets(table, price.weights, distinct=loss.linear)
+        # Every member of a set is visited for each of its members; a visit takes five times as long as a step
+        # in the other executions.
+        self.steps = 5 * float((np.diff(self._sets.first).astype(np.float64) ** 2).sum())
 
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Members:  # noqa: ARG002
         """The state at `labels`, with its own work arrays because threads share the execution.
@@ -156,9 +160,12 @@ class MemberExecution:
             tally=integers(),
             change=np.zeros(n),
             seen=np.zeros(len(self._sets.weight), dtype=np.uint8),
+            now=np.zeros(1),
+            first=integers(1),
             gain_row=np.zeros(long),
             size_row=np.zeros(long),
             value=np.zeros(long),
+            looks=no_looks(0),
         )
         fill_members(labels.astype(np.int64), int(labels.max()) + 1, state)
         return state
@@ -170,6 +177,9 @@ class MemberExecution:
     def narrowed(self, state: Members) -> Members:
         """The state itself: its size does not depend on the number of clusters."""
         return state
+
+    def tilt(self, state: Members, row: Any) -> None:
+        """Nothing: all costs are exact."""
 
     def joint(self, state: Members, f1: FloatArray) -> tuple[FloatArray, IntArray]:
         """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""

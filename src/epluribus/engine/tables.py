@@ -1,7 +1,7 @@
 """The execution that keeps the contingency tables of all draws in memory, and when it is the quicker one.
 
-The number of cells is draws x clusters of a draw x clusters of the estimate. A cell takes 6 bytes for a
-linear loss (a count of 2 and a gain of 4) and 10 for any other (2 and 8); above 65,535 items counts take 4.
+The number of cells is draws x clusters of a draw x clusters of the estimate. A cell takes a
+count of 2 bytes and a gain of 4; above 65,535 items counts take 4.
 With many small clusters the tables are large and nearly empty, and it is quicker to walk through the members
 of clusters (`members`).
 """
@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.engine import Price
+from epluribus._kernels.looks import no_looks
 from epluribus._kernels.partitions import count_dtype, count_tables, fill_gain, joint_sums
 from epluribus._kernels.tables import Tables
+from epluribus._kernels.tangent import DRAWS, tilt
 from epluribus._kernels.vector import LANES
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import available_memory, check_memory
@@ -42,7 +44,7 @@ def tables_pay(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss
     """
     n_items, n_draws = table.shape
     groups, k = int(table.max()) + 1, float(n_groups.mean())
-    needed = n_draws * groups * k * (6 if loss.linear else 10)
+    needed = n_draws * groups * k * 6
     if needed > min(_LARGEST, available_memory() / 4):
         return False
     a, b = _WALK_LINEAR if loss.linear else _WALK_RATIO
@@ -62,8 +64,8 @@ class TableExecution:
         self._table, self._price, self._loss = table, price, loss
         self._n_items, self._n_draws = table.shape
         self._groups = int(table.max()) + 1
-        # Weights go into the gains if f0 is linear. Otherwise they multiply f0 itself, outside the tables.
-        self._fold = price.weights if loss.linear else np.ones(self._n_draws)
+        # The estimate is assumed to have as many clusters as the draws have.
+        self.steps = float(table.size) * float(table.max(axis=0).mean() + 1)
 
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Tables:
         """The state at `labels`, with room for `room` more clusters; only joins are possible if not `moves`.
@@ -73,37 +75,49 @@ class TableExecution:
         k = int(labels.max()) + 1
         state = self._empty(labels.astype(np.int64), k, k + room if moves else k, moves=moves)
         if k > 0:  # otherwise no item is in a cluster yet
-            state.sizes[:k] = np.bincount(labels)
+            state.sizes[:k] = np.bincount(labels[labels >= 0])
             count_tables(self._table, 0, self._n_draws, state.labels, state.counts)
-        if moves:
-            fill_gain(state.counts, self._fold, self._price.joint, state.gain)
+        self._fill_gain(state)
         return state
 
+    def _fill_gain(self, state: Tables) -> None:
+        """The gains, if f0 is linear; otherwise the derivatives must come first (`tilt`)."""
+        if self._loss.linear and state.gain.size:
+            fill_gain(state.counts, state.fold, self._price.joint, state.gain)
+
     def _empty(self, labels: IntArray, k: int, width: int, *, moves: bool = True) -> Tables:
-        """A state without counts, for `width` clusters, rounded up to whole vectors if f0 is linear."""
-        linear = self._loss.linear
-        if linear and moves:
+        """A state without counts, for `width` clusters, rounded up to whole vectors."""
+        linear, n = self._loss.linear, self._n_draws
+        if moves:
             width = -(-width // LANES) * LANES
-        shape = (self._n_draws, self._groups, width)
+        shape = (n, self._groups, width)
         count = np.dtype(count_dtype(self._n_items))
-        gain = np.dtype(np.float32 if linear else np.float64)
-        # Bytes per cell; there are no gains if clusters only join.
-        self._check_memory(width, count.itemsize + (gain.itemsize if moves else 0))
+        # Bytes per cell: a count and a gain; there are no gains if clusters only join.
+        self._check_memory(width, count.itemsize + (4 if moves else 0))
         return Tables(
             price=self._price,
             draws=self._table,
-            fold=self._fold,
+            # If f0 is not linear, each state has derivatives of its own.
+            fold=self._price.weights if linear else np.full(n, np.nan),
+            slope=np.ones(1) if linear else np.full(1, np.nan),
             labels=labels,
             sizes=np.zeros(width, dtype=np.int64),
             n_clusters=np.array([k], dtype=np.int64),
             counts=np.zeros(shape, dtype=count),
-            gain=np.empty(shape if moves else (0, 0, 0), dtype=gain),
-            joint_sums=np.zeros(self._n_draws),
+            gain=np.empty(shape if moves else (0, 0, 0), dtype=np.float32),
+            joint_sums=np.zeros(n),
             size_sum=np.zeros(1),
+            total=np.full(1, np.nan),
             cost=np.empty(width),
+            now=np.empty(n),
+            rows=np.empty(0 if linear else max(n, DRAWS * width, 2)),
+            steps=np.arange(n),
+            strides=np.arange(DRAWS) * width,
+            zeros=np.zeros(n, dtype=np.int64),
             single=np.empty(width, dtype=np.float32),
-            double=np.empty(width),
-            other=np.empty(width),
+            double=np.empty(max(width, 2)),
+            other=np.empty(max(width, 2)),
+            looks=no_looks(self._n_items if linear else 0),
         )
 
     def _check_memory(self, width: int, n_bytes: int) -> None:
@@ -128,8 +142,10 @@ class TableExecution:
         new.counts[:, :, :k] = state.counts[:, :, :k]
         new.joint_sums[:] = state.joint_sums
         new.size_sum[:] = state.size_sum
-        fill_gain(new.counts, self._fold, self._price.joint, new.gain)
-        return new
+        if not self._loss.linear:
+            new.fold[:] = state.fold
+        fill_gain(new.counts, new.fold, self._price.joint, new.gain)
+        return new._replace(looks=state.looks)
 
     def narrowed(self, state: Tables) -> Tables:
         """The same partition in less memory, if many clusters have been closed."""
@@ -140,7 +156,12 @@ class TableExecution:
         new = self.start(state.labels)
         new.joint_sums[:] = state.joint_sums
         new.size_sum[:] = state.size_sum
-        return new
+        return new._replace(looks=state.looks)
+
+    def tilt(self, state: Tables, row: Any) -> None:
+        """Compute the derivatives of a loss that is not linear again, where they have changed."""
+        if state.gain.size:
+            tilt(row, state)
 
     def joint(self, state: Tables, f1: FloatArray) -> tuple[FloatArray, IntArray]:
         """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""

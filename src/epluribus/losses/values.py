@@ -130,12 +130,14 @@ def values_from_sums(
     if loss.linear:
         form = loss.linear_form(n_items)
         values = form.constant + form.joint * joint + form.size * size + form.group * group
-    elif np.ndim(group) == 0:  # many partitions are one row for the kernel
+    else:
         values = np.zeros(len(joint))
-        row_costs(loss.compiled_row(), joint, size, group, float(n_items), values)
-    else:  # many draws are as many rows, each with one entry
-        values, one_size, zero = np.zeros(len(joint)), np.full(1, size), np.zeros(1)
-        row_values(loss.compiled_row(), joint, one_size, group, float(n_items), zero, values)
+        units = np.zeros(1), np.zeros(1, dtype=np.int64), np.ones(1)
+        row, n = loss.compiled_row(), float(n_items)
+        if np.ndim(group) == 0:  # many partitions are one row for the kernel
+            row_costs(row, joint, size, np.full(1, group), n, *units, values)
+        else:  # many draws are as many rows, each with one entry
+            row_values(row, joint, np.full(1, size), group, n, *units, values)
     if loss.zero_if_equal:
         values[equal] = 0.0
     return values

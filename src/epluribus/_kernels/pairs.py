@@ -1,0 +1,160 @@
+"""The execution for losses that are sums over pairs of items, such as Binder's: the draws enter once.
+
+If f0 is linear and f1 and f2 are multiples of the square, as for Binder's loss, all draws together matter
+only through a matrix. The joint sum of draw t is sum over v and s of a n_tvs^2, the size sum sum of b n_s^2;
+an item i that joins cluster s adds
+
+    sum_t w_t a (2 n_tvs + 1) + b (2 n_s + 1)  =  constant + sum over the items j of s of pull[i, j]
+
+with pull[i, j] = 2 (a P_ij + b) and P_ij the weight of the draws that have i and j together. A sweep takes
+time O(n_items^2), whatever the number of draws and clusters, and joining two clusters adds up the pulls
+between them. All sums are in double precision.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from epluribus._kernels._jit import kernel
+from epluribus._kernels.dispatch import part, routine
+from epluribus._kernels.engine import Price, implement_execution
+from epluribus._kernels.looks import Looks, count_move, rename_looks
+from epluribus._typing import FloatArray, IntArray
+
+
+class Pairs(NamedTuple):
+    """A partition under change, with what each pair of items costs together."""
+
+    price: Price
+    pull: FloatArray
+    """(n_items, n_items) change of the total loss if two items are together; zero on the diagonal."""
+    labels: IntArray
+    """(n_items,) labels 0..K-1 without gaps; -1 for an item in no cluster."""
+    sizes: IntArray
+    """(n_items + 1,) cluster sizes; zero from K on."""
+    n_clusters: IntArray
+    """(1,) K."""
+    cost: FloatArray
+    """(n_items + 1,) the row of costs computed last; entry K is a new cluster."""
+    looks: Looks
+    """What is known about items that were looked at."""
+
+
+@part
+def _add_row(e: Any, i: int) -> None:
+    """Add the pulls of item i to the costs of the clusters of the other items."""
+    pull, labels, cost = e.pull[i], e.labels, e.cost
+    for j in range(labels.shape[0]):
+        s = labels[j]
+        if s >= 0:
+            cost[s] += pull[j]
+
+
+@routine
+def _costs(e: Any, row: Any, i: int) -> None:
+    """Cost of every cluster, and of a new one (entry K), for item i."""
+    for s in range(e.n_clusters[0] + 1):
+        e.cost[s] = 0.0
+    _add_row(e, i)
+
+
+@routine
+def _exact(e: Any, row: Any, i: int, s: int) -> float:
+    _costs(e, row, i)
+    return e.cost[s]
+
+
+@routine
+def _choose(e: Any, i: int, own: int, opens: bool) -> int:
+    """The cluster of least cost; `own` (-1 for none) if it is as good, then the smallest label."""
+    n = e.n_clusters[0] + 1 if opens else e.n_clusters[0]
+    low = np.inf
+    for s in range(n):
+        low = min(low, e.cost[s])
+    enough = low + e.price.tolerance
+    if own >= 0 and e.cost[own] <= enough:
+        return own
+    best = 0
+    while e.cost[best] > enough:
+        best += 1
+    return best
+
+
+@routine
+def _cost_of(e: Any, s: int) -> float:
+    return e.cost[s]
+
+
+@routine
+def _exclude(e: Any, s: int) -> None:
+    e.cost[s] = np.inf
+
+
+@kernel
+def _rename(e: Any, old: int, new: int) -> None:
+    """Give the label of an empty cluster to another one."""
+    for j in range(e.labels.shape[0]):
+        if e.labels[j] == old:
+            e.labels[j] = new
+    e.sizes[new] = e.sizes[old]
+    e.sizes[old] = 0
+
+
+@routine
+def _apply(e: Any, row: Any, i: int, s: int) -> None:
+    """Item i goes to cluster s; s = K opens a new cluster, and a cluster left empty closes."""
+    own = e.labels[i]
+    opens = s == e.n_clusters[0]
+    e.n_clusters[0] += opens
+    # Another item sees its pull come or go.
+    most = 0.0
+    for pull in e.pull[i]:
+        most = max(most, abs(pull))
+    count_move(e.looks, i, own, s, (most, most), (most, most), opens)
+    e.labels[i] = s
+    e.sizes[s] += 1
+    if own >= 0:
+        e.sizes[own] -= 1
+        if e.sizes[own] == 0:
+            e.n_clusters[0] -= 1
+            if own != e.n_clusters[0]:
+                _rename(e, e.n_clusters[0], own)
+                rename_looks(e.looks, e.n_clusters[0], own)
+
+
+@routine
+def _join_changes(e: Any, row: Any, a: int) -> None:
+    """Change of the total loss if a is joined with each cluster; infinite for a itself."""
+    for s in range(e.n_clusters[0]):
+        e.cost[s] = 0.0
+    for i in range(e.labels.shape[0]):
+        if e.labels[i] == a:
+            _add_row(e, i)
+    e.cost[a] = np.inf
+
+
+@routine
+def _join(e: Any, row: Any, a: int, b: int) -> None:
+    """Join cluster b into a < b; the last cluster takes the label b."""
+    e.looks.until[:] = -np.inf  # too much changes: all items must be looked at again
+    last = e.n_clusters[0] - 1
+    total = e.sizes[a] + e.sizes[b]
+    _rename(e, b, a)
+    e.sizes[a] = total
+    if b != last:
+        _rename(e, last, b)
+    e.n_clusters[0] = last
+
+
+implement_execution(
+    Pairs,
+    costs=_costs,
+    glance=_costs,
+    exact=_exact,
+    choose=_choose,
+    cost_of=_cost_of,
+    exclude=_exclude,
+    apply=_apply,
+    join_changes=_join_changes,
+    join=_join,
+)

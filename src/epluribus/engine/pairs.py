@@ -1,0 +1,115 @@
+"""The execution for losses that are sums over pairs of items, and when it is the quicker one.
+
+The draws are summed up once in a matrix with an entry for every two items; a sweep then takes as long as
+reading the matrix, whatever the number of draws and of clusters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._kernels.engine import Price
+from epluribus._kernels.looks import no_looks
+from epluribus._kernels.pairs import Pairs
+from epluribus._kernels.similarity import together_counts, together_weights
+from epluribus._typing import FloatArray, IntArray
+from epluribus._validate import available_memory
+from epluribus.draws.rows import all_equal
+from epluribus.losses.base import Loss
+from epluribus.losses.values import sparse_sums
+
+_LARGEST = 500 << 20
+"""Bytes of the matrix above which it is not made: 8,000 items. The limit is lower, a quarter of the free
+memory, where there is less."""
+_ITEMS_PER_CLUSTER = 400
+"""The matrix costs as much as some twenty sweeps with tables where there are this many items for each
+cluster of a draw; with more, tables are quicker."""
+_ROWS = 64
+"""Rows of the matrix computed at a time: their labels stay in the cache."""
+
+
+def pairs_pay(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss: Loss) -> bool:
+    """Whether the loss is a sum over pairs of items, and their matrix is small and quick to make."""
+    n_items = table.shape[0]
+    few = n_items <= _ITEMS_PER_CLUSTER * float(n_groups.mean())
+    fits = 8.0 * n_items**2 <= min(_LARGEST, available_memory() / 4)
+    return few and fits and counts_pairs(loss, n_items)
+
+
+def counts_pairs(loss: Loss, n_items: int) -> bool:
+    """Whether f0 is linear and f1 and f2 are multiples of the square, as for Binder's loss."""
+    if not loss.linear:
+        return False
+    squares = np.arange(n_items + 1.0) ** 2
+    f1, f2, _ = loss.tables(n_items)
+    return bool((f1 == f1[1] * squares).all() and (f2 == f2[1] * squares).all())
+
+
+class PairExecution:
+    """Makes the states of `_kernels/pairs.py`; all of them share one matrix."""
+
+    def __init__(self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss) -> None:
+        self._table, self._price = table, price
+        self._n_items, self._n_draws = table.shape
+        self._groups, self.steps = int(table.max()) + 1, float(self._n_items) ** 2
+        if not counts_pairs(loss, self._n_items):
+            raise ValueError(f"'kind' must not be \"pairs\" for the loss '{loss.name}'.")
+        # The coefficients of the squares are the values at 1; f2 has the total weight multiplied in.
+        self._pull = self._together()
+        self._pull *= 2.0 * price.f1[1]  # in place: the matrix may be large
+        self._pull += 2.0 * price.f2[1]
+        np.fill_diagonal(self._pull, 0.0)
+
+    def _together(self) -> FloatArray:
+        """(n_items, n_items) weight of the draws that have two items together."""
+        n, weights = self._n_items, self._price.weights
+        out, counted = np.empty((n, n)), all_equal(weights)
+        rows = self._table if counted else np.ascontiguousarray(self._table.T)
+        for begin in range(0, n, _ROWS):
+            # The lower triangle is computed and mirrored.
+            end = min(begin + _ROWS, n)
+            if counted:  # integers: exact
+                counts = np.empty((end - begin, end), dtype=np.int32)
+                together_counts(rows, begin, end, end, counts)
+                out[begin:end, :end] = weights[0] * counts
+            else:
+                block = np.empty((end - begin, end))
+                together_weights(rows, weights, begin, end, end, block)
+                out[begin:end, :end] = block
+            out[:begin, begin:end] = out[begin:end, :begin].T
+        return out
+
+    def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Pairs:  # noqa: ARG002
+        """The state at `labels`."""
+        n, k = self._n_items + 1, int(labels.max()) + 1
+        sizes = np.bincount(labels[labels >= 0], minlength=n).astype(np.int64)
+        return Pairs(
+            price=self._price,
+            pull=self._pull,
+            labels=labels.astype(np.int64),
+            sizes=sizes,
+            n_clusters=np.array([k], dtype=np.int64),
+            cost=np.zeros(n),
+            looks=no_looks(self._n_items),
+        )
+
+    def widened(self, state: Pairs) -> Pairs:
+        """The state itself: there is room for as many clusters as items."""
+        return state
+
+    def narrowed(self, state: Pairs) -> Pairs:
+        """The state itself: its size does not depend on the number of clusters."""
+        return state
+
+    def tilt(self, state: Pairs, row: Any) -> None:
+        """Nothing: all costs are exact."""
+
+    def joint(self, state: Pairs, f1: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
+        # Before sequential allocation no item is in a cluster: all tables are empty.
+        if state.labels.min() < 0:
+            return np.zeros(self._n_draws), np.zeros(self._n_draws, dtype=np.int64)
+        return sparse_sums(state.labels, self._table, self._groups, f1)

@@ -1,0 +1,44 @@
+"""What a search was asked for: one object is passed from `minimize` down to the last sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from epluribus._parallel import Stopper
+from epluribus._text import count
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a search was asked for: one object is passed from `minimize` down to the last sweep."""
+
+    k_min: int = 1
+    """Smallest number of clusters."""
+    k_max: int | None = None
+    """Largest number of clusters; None for no bound."""
+    search: str = "recombine"
+    """"recombine" or "greedy", as in `minimize`."""
+    n_jobs: int = 1
+    """Threads; the result does not depend on their number."""
+    # Not compared: two searches with the same bounds are the same question, whatever ends them early.
+    stopper: Stopper = field(default_factory=Stopper, repr=False, compare=False)
+
+    def most(self, n_items: int) -> int:
+        """Largest number of clusters of `n_items` items."""
+        return n_items if self.k_max is None else self.k_max
+
+    @property
+    def bound(self) -> str:
+        """The bounds on the number of clusters in words, such as "with at most 5 clusters"; "" if none."""
+        low, high = self.k_min, self.k_max
+        if low == high:
+            return f"with exactly {count(low, 'cluster')}"
+        if high is None:
+            return f"with at least {count(low, 'cluster')}" if low > 1 else ""
+        if low > 1:
+            return f"with {low:,} to {count(high, 'cluster')}"
+        return f"with at most {count(high, 'cluster')}"
+
+
+NO_BOUNDS = Settings()
+"""Any number of clusters, and nothing that ends the work early."""
