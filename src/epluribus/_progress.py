@@ -15,6 +15,9 @@ ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any]"
 class Progress:
     """Shows nothing; the other kinds have the same methods."""
 
+    def grow(self, total: int) -> None:
+        """Change the number of steps, which is not always known at the beginning."""
+
     def show(self, done: int, info: dict[str, Any]) -> None:
         """Show that `done` steps are done; `info` is printed beside the bar."""
 
@@ -30,6 +33,10 @@ class _Bar(Progress):
 
         # disable=None: no bar unless stderr is a terminal.
         self._bar = tqdm(total=total, desc=what, unit_scale=True, disable=None, leave=False)
+
+    def grow(self, total: int) -> None:
+        """Change the number of steps."""
+        self._bar.total = total
 
     def show(self, done: int, info: dict[str, Any]) -> None:
         """Advance the bar."""
@@ -53,6 +60,10 @@ class _Call(Progress):
     ) -> None:
         self._function: Callable[[int, int, dict[str, Any]], Any] | None = function
         self._total, self._stopper = total, stopper
+
+    def grow(self, total: int) -> None:
+        """Change the number of steps."""
+        self._total = total
 
     def show(self, done: int, info: dict[str, Any]) -> None:
         """Call the function."""

@@ -54,6 +54,8 @@ class Run:
     converged: bool
     """Whether the last sweep changed nothing."""
     seconds: float
+    n_draws: int
+    """Number of draws behind its losses: the search looks at some of many draws first."""
 
     @property
     def n_sweeps(self) -> int:
@@ -146,6 +148,7 @@ class Estimate:
                     "start": run.start,
                     "expected_loss": run.expected_loss,
                     "n_clusters": run.n_clusters,
+                    "n_draws": run.n_draws,
                     "n_sweeps": run.n_sweeps,
                     "converged": run.converged,
                 }
@@ -289,14 +292,9 @@ class Estimate:
             f"  sizes          {_shorten(sorted(self.sizes.tolist(), reverse=True))}",
             f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {count(self.n_draws, 'draw')})",
         ]
-        # Partitions of few items are enumerated, without runs. Otherwise the range of the losses that the
-        # runs ended with shows how much the start matters.
+        # Partitions of few items are found without runs.
         if self.runs:
-            worst = max(run.expected_loss for run in self.runs)
-            lines.append(
-                f"  search         {count(len(self.runs), 'run')} in {self.seconds:.2g} s, "
-                f"losses {self.expected_loss:.6g} to {worst:.6g}"
-            )
+            lines.append(f"  search         {count(len(self.runs), 'run')} in {self.seconds:.2g} s")
         # A time limit or Ctrl-C: the partition is valid, but perhaps not the best.
         if not self.converged:
             lines.append("  stopped early: the best so far, a longer search may find better")

@@ -1,38 +1,168 @@
 """The front door: the minimum is found, options are obeyed, the record is true."""
 
+import math
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import epluribus as epl
 import oracles
 import strategies
-from epluribus.engine import NO_BOUNDS, Engine
+from epluribus.engine import NO_BOUNDS, Settings
+from epluribus.search import _minimize
+from epluribus.search.floors import better_floors
 from epluribus.search.phases import Search
+from epluribus.search.sample import Sample
 from epluribus.search.starts import few_draws, make_start
 from search_cases import LOSSES, sample
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_the_enumerated_minimum_is_reached(name):
-    """Samples around a truth, with just more items than are enumerated by the search itself."""
-    for seed in range(60):
+@pytest.fixture
+def searching(monkeypatch):
+    """Samples of few items are searched like all others, instead of being solved exactly."""
+    monkeypatch.setattr(_minimize, "EXACT_ITEMS", 0)
+
+
+def xlogx(n):
+    return n * math.log2(n) if n else 0.0
+
+
+def root_of_vi(joint, size, group, n_items):
+    return math.sqrt(max(0.0, size + group - 2.0 * joint) / n_items) + 0.05 * size / n_items
+
+
+def power_loss(joint, size, group, n_items):
+    return (0.7 * size + 1.3 * group - 2.0 * joint) / n_items
+
+
+def power(n):
+    return float(n) ** 1.5
+
+
+OWN = [
+    epl.Loss(root_of_vi, xlogx, xlogx, xlogx, name="nonlinear"),
+    epl.Loss(power_loss, power, power, power, name="linear", linear=True),
+]
+COSTS = ["vi(cost=0.4)", "vi(cost=1.5)", "binder(cost=0.6)", "binder(cost=1.7)"]
+
+
+@pytest.mark.usefixtures("searching")
+@pytest.mark.parametrize("loss", [*LOSSES, *COSTS, *OWN], ids=str)
+def test_the_enumerated_minimum_is_reached(loss):
+    """Noise, where optima are many, and samples around a truth; with and without bounds."""
+    for seed in range(24):
         rng = np.random.default_rng(seed)
-        z = strategies.random_draws(rng, 8, int(rng.integers(1, 12)), 3)
-        best = epl.minimize(z, name, rng=seed)
+        n, n_draws = int(rng.integers(8, 11)), int(rng.integers(1, 30))
+        if seed % 2:
+            z = rng.integers(0, rng.integers(2, 6), (n_draws, n))
+        else:
+            z = strategies.random_draws(rng, n, n_draws, 3)
+        k = int(rng.integers(1, n + 1))
+        bounds = ({}, {"k_max": k}, {"k_min": k})[seed % 3]
+        best = epl.minimize(z, loss, rng=seed, **bounds)
         assert best.runs  # it searched
-        ref = epl.exact(z, name)
+        assert best.settings.k_min <= best.n_clusters <= best.settings.most(n)
+        ref = epl.exact(z, loss, **bounds)
         assert best.expected_loss == pytest.approx(ref.expected_loss, abs=1e-9)
+
+
+@pytest.mark.usefixtures("searching")
+@pytest.mark.parametrize("loss", ["vi", "binder", "nid", "zero_one"])
+def test_exactly_k_against_enumeration(loss):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        z = strategies.random_draws(rng, 9, 12, 3)
+        k = 1 + seed % 9
+        best = epl.minimize(z, loss, k=k, rng=seed)
+        assert best.n_clusters == k
+        assert best.expected_loss == pytest.approx(epl.exact(z, loss, k=k).expected_loss, abs=1e-9)
+
+
+def test_a_trivial_partition_never_beats_the_answer():
+    """One cluster has 1.93 here; single moves from a draw end at 2.21."""
+    z = np.random.default_rng(392).integers(0, 4, (13, 18))
+    assert epl.minimize(z, rng=1).expected_loss <= epl.expected_loss(np.zeros(18), z) + 1e-12
+    for seed in range(30):
+        z = np.random.default_rng(seed).integers(0, 4, (10, 16))
+        for loss in ("vi", "binder", "omari"):
+            best = epl.minimize(z, loss, rng=1)
+            for labels in (np.zeros(16), np.arange(16), *z):
+                assert best.expected_loss <= epl.expected_loss(labels, z, loss) + 1e-12
+
+
+@pytest.mark.parametrize("loss", ["vi", "zero_one", "nid"])
+def test_floors_are_found_where_the_search_stands_still(loss):
+    """What `better_floors` yields is better than a poor partition, within the bounds."""
+    z = epl.Draws(np.repeat([0, 1, 2], 8)[None].repeat(20, axis=0))
+    taken = Sample.of(z)
+    full, rng = taken.engine(epl.losses.get(loss)), np.random.default_rng(0)
+    poor = np.arange(24) % 5
+    found = list(better_floors(taken, full, poor, NO_BOUNDS, rng))
+    assert any(full.value_of(labels) == 0.0 for labels in found)
+    assert all(full.value_of(labels) < full.value_of(poor) for labels in found)
+    two = Settings(k_min=2, k_max=2)
+    assert not list(better_floors(taken, full, poor % 2, two, rng))
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "nid", "omari"])
+def test_the_order_of_items_and_draws_does_not_matter(loss):
+    """Same rng, same partition: also for noise, where ties and local optima are many."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        z = rng.integers(0, 4, (int(rng.integers(8, 40)), 20))
+        weights = rng.random(len(z)) if seed % 2 else np.ones(len(z))
+        items, rows = rng.permutation(20), rng.permutation(len(z))
+        one = epl.minimize(epl.Draws(z, weights=weights), loss, rng=3)
+        other = epl.minimize(epl.Draws(z[rows][:, items], weights=weights[rows]), loss, rng=3)
+        assert other.expected_loss == pytest.approx(one.expected_loss, rel=1e-12)
+        assert epl.loss(one.labels[items], other.labels) == 0.0
+        for mine, theirs in zip(one.runs, other.runs, strict=True):
+            assert theirs.expected_loss == pytest.approx(mine.expected_loss, rel=1e-12)
+
+
+def test_more_starts_never_give_a_worse_answer():
+    """The rounds of a longer search begin with those of a shorter one."""
+    for seed in range(4):
+        z = np.random.default_rng(seed).integers(0, 5, (60, 40))
+        for loss in ("binder", "omari"):
+            values = [
+                epl.minimize(z, loss, rng=seed, n_starts=n).expected_loss for n in (6, 12, 30, 60)
+            ]
+            assert values == sorted(values, reverse=True)
+
+
+def test_a_longer_search_begins_like_a_shorter_one():
+    z = sample(3)
+    short, long = (epl.minimize(z, "binder", rng=1, n_starts=n) for n in (6, 24))
+    assert len(long.runs) > len(short.runs) >= 7
+    for a, b in zip(short.runs[:-1], long.runs, strict=False):
+        np.testing.assert_array_equal(a.labels, b.labels)
+
+
+def test_runs_say_on_how_many_draws_their_losses_are():
+    z = sample(3, n_items=60, n_draws=1500)
+    best = epl.minimize(z, rng=0)
+    draws = epl.Draws(z)
+    assert {run.n_draws for run in best.runs} == {500, draws.n_draws}
+    assert best.runs[-1].n_draws == 1500
+    assert best.runs[-1].expected_loss == best.expected_loss
+    few = epl.minimize(z[:200], rng=0)
+    assert {run.n_draws for run in few.runs} == {200}
+    for run in few.runs:
+        assert run.expected_loss == pytest.approx(epl.expected_loss(run.labels, z[:200]))
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_few_items_are_enumerated(name):
-    """Wild samples, on which a search can miss: with at most 7 items the answer is exact."""
+    """Wild samples, on which a search can miss: with at most 12 items the answer is exact."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        z = rng.integers(rng.integers(1, 8), size=(int(rng.integers(1, 15)), 7))
+        z = rng.integers(rng.integers(1, 8), size=(int(rng.integers(1, 15)), 7 + seed % 6))
         best = epl.minimize(z, name, rng=seed)
         assert best.expected_loss == epl.exact(z, name).expected_loss
         assert best.converged
+        assert not best.runs
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -77,22 +207,12 @@ def test_k_and_k_max_are_obeyed(name, search):
         best = epl.minimize(z, name, k=k, search=search, rng=0)
         assert best.n_clusters == k
         assert epl.minimize(z, name, k_max=k, search=search, rng=0).n_clusters <= k
+        assert epl.minimize(z, name, k_min=k, search=search, rng=0).n_clusters >= k
 
 
-def test_exact_k_against_enumeration():
-    for seed in range(3):
-        z = sample(seed, n_items=7, n_draws=9, k=3)
-        for k in (2, 5):
-            best = epl.minimize(z, "vi", k=k, rng=0)
-            ref = min(
-                epl.expected_loss(labels, z, "vi")
-                for labels in epl.partition.partitions(7)
-                if labels.max() + 1 == k
-            )
-            assert best.expected_loss == pytest.approx(ref)
-
-
-@pytest.mark.parametrize("starts", ["draws", "sequential", "random", "noisy", ["random", "draws"]])
+@pytest.mark.parametrize(
+    "starts", ["draws", "sequential", "random", "noisy", "together", ["random", "draws"]]
+)
 @pytest.mark.parametrize("search", ["recombine", "greedy"])
 def test_every_kind_of_start(starts, search):
     best = epl.minimize(sample(9), starts=starts, search=search, n_starts=3, rng=0)
@@ -104,8 +224,9 @@ def test_noisy_starts_disturb_the_given_map():
     """With one draw and no sweeps left to make, the start is near the MAP and not near the draw."""
     z = epl.Draws(np.zeros((1, 100), int))
     truth = np.repeat(np.arange(4), 25)
-    engine = Engine.of(z, epl.losses.get("vi"))
-    labels = make_start("noisy", z, engine, np.random.default_rng(0), NO_BOUNDS, truth)
+    taken = Sample.of(z)
+    engine = taken.engine(epl.losses.get("vi"))
+    labels = make_start("noisy", taken, engine, np.random.default_rng(0), NO_BOUNDS, truth)
     assert 0 < epl.loss(labels, truth, "vi") < epl.loss(labels, z[0], "vi")
     best = epl.minimize(z, starts="noisy", map_labels=truth, search="greedy", n_starts=2, rng=0)
     assert best.n_clusters == 1
@@ -114,16 +235,18 @@ def test_noisy_starts_disturb_the_given_map():
 
 
 def test_the_first_draws_searched_are_chosen_by_weight():
-    """One of 500 draws carries 90 % of the weight: it counts as much among the few searched first."""
-    z = np.random.default_rng(0).integers(4, size=(500, 12))
-    weights = np.ones(500)
-    weights[17] = 9 * 499
-    draws = epl.Draws(z, weights=weights)
-    full = Engine.of(draws, epl.losses.get("vi"))
-    part = few_draws(draws, np.random.default_rng(1), full)
-    assert part.n_draws < full.n_draws
-    assert part.weights.max() / part.total_weight == pytest.approx(0.9, abs=0.07)
-    even = few_draws(epl.Draws(z), np.random.default_rng(1), full)
+    """One of 1500 draws carries 90 % of the weight: it counts as much among the few searched first."""
+    z = np.random.default_rng(0).integers(4, size=(1500, 16))
+    weights = np.ones(1500)
+    weights[17] = 9 * 1499
+    taken = Sample.of(epl.Draws(z, weights=weights))
+    full = taken.engine(epl.losses.get("vi"))
+    part = few_draws(taken, np.random.default_rng(1), full)
+    assert part.total_weight == 500
+    assert part.n_draws < 60
+    assert part.weights.max() / part.total_weight == pytest.approx(0.9, abs=0.003)
+    even = few_draws(Sample.of(epl.Draws(z)), np.random.default_rng(1), full)
+    assert even.n_draws == 500
     assert even.weights.max() == 1
 
 
@@ -133,6 +256,17 @@ def test_given_starts():
     assert [run.start for run in one.runs] == ["given"]
     three = epl.minimize(z, starts=z[:3], search="greedy", rng=0, k_max=2)
     assert len(three.runs) == 3
+    assert [run.start for run in epl.minimize(z, starts=one, search="greedy", rng=0).runs] == [
+        "given"
+    ]
+    assert len(epl.minimize(z, starts=[one, three], search="greedy", rng=0).runs) == 2
+    for column in (z[:1].T, pd.DataFrame(z[:1].T)):
+        assert len(epl.minimize(z, starts=column, search="greedy", rng=0).runs) == 1
+    assert len(epl.minimize(z, starts=pd.DataFrame(z[:3]), search="greedy", rng=0).runs) == 3
+    # The default search begins with them, and then makes starts of its own.
+    names = [run.start for run in epl.minimize(z, starts=z[:2], rng=0).runs]
+    assert names[:2] == ["given", "given"]
+    assert "given" not in names[2:]
     assert three.n_clusters <= 2
     with pytest.raises(ValueError, match=r"'starts' must have 30 items; got 2"):
         epl.minimize(z, starts=[0, 1])
@@ -140,6 +274,17 @@ def test_given_starts():
         epl.minimize(z, starts=[])
     with pytest.raises(ValueError, match=r"'starts' must be one of 'draws'.*got 'drwas'. Did you"):
         epl.minimize(z, starts="drwas")
+
+
+@pytest.mark.parametrize("loss", ["vi", "nvi", "id"])
+def test_the_answer_is_never_worse_than_a_given_start(loss):
+    """Also where the rounds look at some of the draws only, and where other losses are searched before."""
+    z = sample(2, n_items=25, n_draws=1500, k=4)
+    good = epl.minimize(z, loss, n_starts=30, rng=5)
+    again = epl.minimize(z, loss, starts=good, rng=0)
+    assert again.expected_loss <= good.expected_loss + 1e-12
+    assert again.runs[0].start != "given" or epl.losses.get(loss).linear
+    assert "given" in [run.start for run in again.runs]
 
 
 def test_time_limit_returns_the_best_so_far():
@@ -166,15 +311,15 @@ def test_items_that_fit_nowhere_may_be_best_together(loss, n_doubtful):
 @pytest.mark.parametrize("loss", ["vi", "nid"])
 @pytest.mark.parametrize("at", [1, 2, 3, 6])
 def test_a_merge_cut_short_does_not_break_the_bounds(monkeypatch, loss, at):
-    whole, calls = Search._merge, []
+    whole, calls = Search._combined, []
 
-    def cut_short(self, objective, runs):
+    def cut_short(self, one, other):
         calls.append(1)
         if len(calls) == at:
             self.stopper.interrupt()
-        return whole(self, objective, runs)
+        return whole(self, one, other)
 
-    monkeypatch.setattr(Search, "_merge", cut_short)
+    monkeypatch.setattr(Search, "_combined", cut_short)
     z = np.random.default_rng(5).integers(0, 9, size=(60, 25))
     for bounds in ({"k_max": 3}, {"k": 3}):
         calls.clear()
@@ -203,8 +348,11 @@ def test_interrupt_returns_the_best_so_far():
 @pytest.mark.parametrize("name", ["vi", "nvi"])
 def test_progress(name):
     seen = []
-    epl.minimize(sample(), name, progress=lambda *args: seen.append(args), rng=0, n_starts=3)
-    assert [done for done, _, _ in seen] == list(range(1, seen[0][1] + 1))
+    best = epl.minimize(sample(), name, progress=lambda *args: seen.append(args), rng=0)
+    assert [done for done, _, _ in seen] == list(range(1, len(best.runs) + 1))
+    # The number of rounds is not known at the beginning: the total grows, and is reached in the end.
+    assert all(done <= total for done, total, _ in seen)
+    assert seen[-1][0] == seen[-1][1]
     assert {"loss", "clusters"} <= set(seen[-1][2])
 
     def failing(*_):
@@ -222,6 +370,9 @@ def test_progress(name):
         ({"k": 0}, ValueError, "'k' must be at least 1; got 0"),
         ({"k": 31}, ValueError, "'k' must be at most the number of items, 30; got 31"),
         ({"k": 2, "k_max": 3}, ValueError, "Give 'k' .* or 'k_max' .* not both"),
+        ({"k": 2, "k_min": 3}, ValueError, "Give 'k' .* or 'k_min' .* not both"),
+        ({"k_min": 4, "k_max": 3}, ValueError, "'k_min' must be at most 'k_max'; got 4 and 3"),
+        ({"k_min": 31}, ValueError, "'k_min' must be at most the number of items, 30; got 31"),
         ({"k_max": 0}, ValueError, "'k_max' must be at least 1; got 0. None means no bound"),
         ({"k_max": 2.5}, TypeError, "'k_max' must be an integer; got 2.5"),
         ({"k_max": True}, TypeError, "'k_max' must be an integer; got True"),
@@ -295,6 +446,8 @@ def test_the_estimate_remembers_what_was_asked_for():
         "": {},
         "with exactly 3 clusters": {"k": 3},
         "with at most 4 clusters": {"k_max": 4},
+        "with at least 4 clusters": {"k_min": 4},
+        "with 2 to 4 clusters": {"k_min": 2, "k_max": 4},
     }
     for bound, options in words.items():
         best = epl.minimize(z, rng=0, search="greedy", **options)

@@ -73,7 +73,8 @@ def greedy(
     k = int(labels.max()) + 1
     if settings.k_max is not None and k > settings.k_max:
         raise ValueError(f"'start' must have at most k_max={settings.k_max} clusters; it has {k}.")
-    return descend(Engine.of(sample, losses.get(loss)), labels, make_rng(rng), settings)
+    engine = Engine.of(sample, losses.get(loss))
+    return descend(engine, labels, make_rng(rng), settings, n_draws=sample.n_draws)
 
 
 def check_k_max(k_max: int | None) -> int | None:
@@ -117,27 +118,28 @@ def descend(
     rng: np.random.Generator,
     settings: Settings,
     *,
+    n_draws: int,
     start: str = "given",
-    max_sweeps: int | None = None,
 ) -> Run:
-    """Sweep until nothing changes, `max_sweeps` are done, or the search is stopped.
+    """Sweep until nothing changes, or the search is stopped.
 
-    `start` is the name of the start, for the record. The trace of the run holds the expected loss and the
-    number of clusters before the first sweep and after each one.
+    `n_draws` and `start`, the name of the start, are for the record. The trace of the run holds the expected
+    loss and the number of clusters before the first sweep and after each one.
     """
     began = time.perf_counter()
     state: Any = engine.start(labels)
     trace = [_step(engine, state)]
     converged = False
-    while not converged and not settings.stopper.flag[0] and len(trace) - 1 != max_sweeps:
+    while not converged and not settings.stopper.flag[0]:
         # The first sweeps may close most clusters; smaller tables make the later ones quicker.
         state = engine.execution.narrowed(state)
         # A new random order for each sweep: line 6 of Algorithm 1.
         order = rng.permutation(engine.n_items)
-        state, n_moves, complete = engine.sweep(state, order, settings)
+        swept = engine.sweep(state, order, settings)
+        state = swept.state
         trace.append(_step(engine, state))
         # A sweep cut short proves nothing, even if it moved no item.
-        converged = complete and n_moves == 0
+        converged = swept.complete and swept.n_moves == 0
     return Run(
         labels=relabel(state.labels),
         expected_loss=trace[-1].expected_loss,
@@ -146,6 +148,7 @@ def descend(
         trace=tuple(trace),
         converged=converged,
         seconds=time.perf_counter() - began,
+        n_draws=n_draws,
     )
 
 

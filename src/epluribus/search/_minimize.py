@@ -3,38 +3,49 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import cycle, islice
-from typing import Any, overload
+from itertools import chain, cycle
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from epluribus import losses
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import ProgressLike, make_progress
-from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
+from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_count, make_rng, quoted
 from epluribus.draws import Draws, as_draws
 from epluribus.engine import Engine, Settings
 from epluribus.estimate import Comparison, Estimate, Run, set_side_by_side
 from epluribus.losses.base import Loss
-from epluribus.partition import as_labels
-from epluribus.search._exact import best_of_all
-from epluribus.search._greedy import check_k_max, descend
+from epluribus.partition import as_labels, is_estimate
+from epluribus.search._exact import MAX_ITEMS, best_of_all
+from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.phases import Search, Start
+from epluribus.search.sample import Sample
 from epluribus.search.starts import STARTS
 
 SEARCHES = ("recombine", "greedy")
 """What `search` may be: the procedures of `phases`."""
 
-EXACT_ITEMS = 7
-"""Up to this many items all partitions (877) are tried: it takes milliseconds and proves the optimum."""
+EXACT_ITEMS = MAX_ITEMS
+"""Up to this many items the optimum is found with proof, in milliseconds."""
 
 # Kinds of starts in the order in which they are used, repeated if more are asked for. Recombination needs
 # starts that are good and different, hence mostly draws; the greedy search takes the kinds of the paper.
 _DEFAULT_STARTS = {
-    "recombine": ("draws", "draws", "sequential", "draws", "draws", "draws", "random", "noisy"),
+    "recombine": (
+        "draws",
+        "draws",
+        "together",
+        "draws",
+        "draws",
+        "sequential",
+        "draws",
+        "random",
+        "noisy",
+    ),
     "greedy": ("random", "noisy", "draws"),
 }
 _DEFAULT_N_STARTS = {"recombine": 6, "greedy": 9}
@@ -46,6 +57,7 @@ def minimize(
     loss: LossLike = ...,
     *,
     k: int | None = ...,
+    k_min: int | None = ...,
     k_max: int | None = ...,
     search: str = ...,
     starts: str | Sequence[str] | LabelsLike | None = ...,
@@ -62,6 +74,7 @@ def minimize(
     loss: list[LossLike] | tuple[LossLike, ...],
     *,
     k: int | None = ...,
+    k_min: int | None = ...,
     k_max: int | None = ...,
     search: str = ...,
     starts: str | Sequence[str] | LabelsLike | None = ...,
@@ -77,6 +90,7 @@ def minimize(
     loss: LossLike | list[LossLike] | tuple[LossLike, ...] = "vi",
     *,
     k: int | None = None,
+    k_min: int | None = None,
     k_max: int | None = None,
     search: str = "recombine",
     starts: str | Sequence[str] | LabelsLike | None = None,
@@ -102,17 +116,21 @@ def minimize(
         are compared.
     k : int, optional
         Exact number of clusters.
+    k_min : int, optional
+        Smallest number of clusters.
     k_max : int, optional
         Largest number of clusters. There is no bound by default, which costs no time.
     search : {"recombine", "greedy"}, default "recombine"
         "recombine" combines the results of several starts into a better one. "greedy" is the paper's
         procedure: Algorithm 1 from each start, and the best of the results.
     starts : str, list of str, or labels, optional
-        Kinds of starts, taken in turn: "draws", "sequential", "random", "noisy"; or the labels of
-        one partition, or of several as rows. A start with too many or too few clusters is made to
-        fit.
+        Kinds of starts, taken in turn: "draws", "sequential", "random", "noisy", "together"; or the
+        labels of one partition, or of several as rows, with which the search then begins. A start with
+        too many or too few clusters is made to fit.
     n_starts : int, optional
-        Number of starts. By default 6, or 9 for "greedy"; if labels are given, as many as there are.
+        Number of starts, at least: the search goes on while it finds better partitions. More starts never
+        give a worse answer. By default 6; for "greedy" exactly this many, by default 9. If labels are
+        given, as many as there are.
     map_labels : array_like of shape (n_items,), optional
         The partition that "noisy" starts disturb, such as the draw with the highest posterior density.
         By default the best of ten random draws.
@@ -123,8 +141,8 @@ def minimize(
     progress : bool or callable, default False
         True for a progress bar on a terminal, or a function called as ``(done, total, info)``.
     time_limit : float, optional
-        Seconds after which the best partition so far is returned, marked ``converged=False``.
-        Ctrl-C has the same effect at any time.
+        Seconds after which the best partition so far is returned, marked ``converged=False``. With a time
+        limit the search is more patient, and uses the time. Ctrl-C ends it at any time.
 
     Returns
     -------
@@ -134,7 +152,15 @@ def minimize(
 
     Notes
     -----
-    With at most 7 items all partitions are tried, unless `search` is "greedy".
+    With at most 12 items the answer is exact (see `exact`), unless `search` is "greedy".
+
+    The search goes on in rounds. Each makes three starts and one partition out of them, without a look at
+    the rounds before. It ends when a round ends at the best partition known, which confirms it (two rounds
+    for a loss whose f0 is not linear, one more for a small sample), or after 8 rounds in a row that found
+    nothing better, or 1 where a sweep over the draws takes longer than some ten milliseconds. With a time
+    limit these numbers are ten times larger. The answer is never worse than one cluster, all items apart, or
+    a given start; nor than a draw, as far as a comparison of each with a few others can tell. It does not
+    depend on the order of items and draws (up to 20 million labels).
 
     Each sweep takes time O(n_items n_draws K). Memory besides the draws: 6 bytes (10 for a loss whose
     f0 is not linear) per draw, cluster of a draw and cluster of the estimate. Where clusters are many and
@@ -159,19 +185,17 @@ def minimize(
     # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
     sample = as_draws(draws)
     check_choice(search, SEARCHES, "search")
-    k_min, k_bound = _check_k(k, k_max, sample.n_items)
-    plan = _check_starts(starts, n_starts, search, sample.n_items)
+    low, high = check_bounds(k, k_min, k_max, sample.n_items)
+    disturbed = None
     if map_labels is not None:
         disturbed = as_labels(map_labels, sample.n_items, argument="map_labels")
-        plan = [
-            start._replace(base=disturbed) if start.name == "noisy" else start for start in plan
-        ]
+    plan = _check_starts(starts, n_starts, search, sample.n_items, disturbed)
     generator = make_rng(rng)
     several = isinstance(loss, list | tuple)
     chosen = [losses.get(one) for one in (loss if isinstance(loss, list | tuple) else [loss])]
     if not chosen:
         raise ValueError("'loss' must name at least one loss; the list is empty.")
-    settings = Settings(k_min, k_bound, search, resolve_jobs(n_jobs), Stopper(time_limit))
+    settings = Settings(low, high, search, resolve_jobs(n_jobs), Stopper(time_limit))
     # One seed for all losses, so that they share the draws searched first and the starts. A SeedSequence
     # counts the children it has spawned, so each loss gets a fresh copy.
     source: Any = generator.bit_generator.seed_seq
@@ -190,45 +214,63 @@ def minimize(
     return _compare(sample, found, settings, seed) if several else found[0]
 
 
-def _check_k(k: int | None, k_max: int | None, n_items: int) -> tuple[int, int | None]:
-    """Smallest and largest number of clusters allowed; None for no bound."""
-    # There can never be more clusters than items: a bound that large has no effect.
-    if k is None:
-        bound = check_k_max(k_max)
-        return 1, None if bound is None or bound >= n_items else bound
-    if k_max is not None:
-        raise ValueError(f"Give 'k' (exactly) or 'k_max' (at most), not both; got {k} and {k_max}.")
-    k = check_count(k, "k")
-    if k > n_items:
-        raise ValueError(f"'k' must be at most the number of items, {n_items}; got {k}.")
-    return k, k
+class Plan(NamedTuple):
+    """The starts of a search."""
+
+    first: tuple[Start, ...]
+    """Starts made once, at the beginning: labels that were given."""
+    kinds: tuple[Start, ...]
+    """Kinds of starts made after them, in turn, as long as the search goes on."""
+    n_starts: int
+    """Number of starts, at least."""
+
+    def starts(self) -> Iterator[Start]:
+        """The starts, without end."""
+        return chain(self.first, cycle(self.kinds))
 
 
-def _check_starts(starts: Any, n_starts: int | None, search: str, n_items: int) -> list[Start]:
-    """The starts to be made, as many as asked for: those given, repeated in turn."""
-    count = None if n_starts is None else check_count(n_starts, "n_starts")
-    if starts is None:
-        starts = _DEFAULT_STARTS[search]
+def _check_starts(
+    starts: Any, n_starts: int | None, search: str, n_items: int, disturbed: IntArray | None
+) -> Plan:
+    """The starts that are asked for."""
+    wanted = None if n_starts is None else check_count(n_starts, "n_starts")
+    first: tuple[Start, ...] = ()
+    kinds: Sequence[str] = _DEFAULT_STARTS[search]
     if isinstance(starts, str):
-        starts = [check_choice(starts, STARTS, "starts")]
-    if len(starts) == 0:
-        raise ValueError(
-            f"'starts' must be one or more of {quoted(STARTS)}, or labels; it is empty."
-        )
-    # Strings may also be the labels of one partition: only names of kinds are taken as kinds.
-    if all(isinstance(kind, str) and kind in STARTS for kind in starts):
-        kinds = [Start(kind) for kind in starts]
-        return list(islice(cycle(kinds), count or _DEFAULT_N_STARTS[search]))
-    # Labels of one partition, or of one partition per row.
-    rows = starts if np.ndim(starts[0]) else [starts]
-    given = [Start("given", as_labels(row, n_items, argument="starts")) for row in rows]
-    return list(islice(cycle(given), count or len(given)))
+        kinds = [check_choice(starts, STARTS, "starts")]
+    elif starts is not None:
+        rows = list(starts) if not is_estimate(starts) else [starts]
+        if not rows:
+            raise ValueError(
+                f"'starts' must be one or more of {quoted(STARTS)}, or labels; it is empty."
+            )
+        # Strings may also be the labels of one partition: only names of kinds are taken as kinds.
+        if all(isinstance(kind, str) and kind in STARTS for kind in rows):
+            kinds = rows
+        else:
+            first = _given(starts, rows, n_items)
+            # The paper's procedure starts from the given labels alone; they are repeated if need be.
+            kinds = () if search == "greedy" else kinds
+    made = tuple(Start(kind, base=disturbed if kind == "noisy" else None) for kind in kinds)
+    n = len(first) or _DEFAULT_N_STARTS[search]
+    return Plan(first, made or first, wanted or n)
+
+
+def _given(starts: Any, rows: list[Any], n_items: int) -> tuple[Start, ...]:
+    """The labels of one partition, or of one partition per row."""
+    if hasattr(starts, "to_numpy"):  # a data frame iterates over its columns, not over its rows
+        starts = starts.to_numpy()
+        rows = list(starts)
+    several = all(is_estimate(one) or np.ndim(one) > 0 for one in rows) and not is_estimate(starts)
+    column = getattr(starts, "ndim", 1) == 2 and starts.shape[1] == 1 and n_items > 1
+    partitions = rows if several and not column else [starts]
+    return tuple(Start("given", as_labels(one, n_items, argument="starts")) for one in partitions)
 
 
 def _solve(
     draws: Draws,
     loss: Loss,
-    plan: list[Start],
+    plan: Plan,
     settings: Settings,
     progress: ProgressLike,
     seed: np.random.SeedSequence,
@@ -241,15 +283,19 @@ def _solve(
         labels, value = best_of_all(draws, loss, settings)
         converged = True
     else:
-        job = Search(draws, Engine.of(draws, loss), plan, settings, seed)
-        job.bar = make_progress(progress, job.n_steps, f"minimize {loss.name}", stopper)
+        # The random choices of a search do not depend on the order of items and draws.
+        sample = Sample.of(draws)
+        starts = (start.taken(sample) for start in plan.starts())
+        job = Search(sample, sample.engine(loss), starts, plan.n_starts, settings, seed)
+        job.bar = make_progress(progress, plan.n_starts, f"minimize {loss.name}", stopper)
         try:
             # In a worker thread, so that this one is free to receive Ctrl-C.
             task = job.recombine if recombine else job.greedy
             [(runs, best)] = run_tasks([task], n_jobs=1, stopper=stopper)
         finally:
             job.bar.close()
-        labels, value = best.labels, best.expected_loss
+        labels, value = sample.give_back(best.labels), best.expected_loss
+        runs = [replace(run, labels=sample.give_back(run.labels)) for run in runs]
         # The last run may have converged on a partition that earlier phases had no time to improve.
         converged = best.converged and not stopper.flag[0]
     return Estimate(
@@ -271,11 +317,11 @@ def _compare(
 ) -> Comparison:
     """Set the estimates side by side; where one is better under another's loss, it replaces that one.
 
-    No estimate is then worse, under its own loss, than what was first found for any other loss.
+    No estimate is then worse, under its own loss, than that for any other loss.
     """
     rng = np.random.default_rng(seed)
     expected = set_side_by_side(draws, estimates).expected_losses
-    improved = []
+    improved, found = [], False
     for number, mine in enumerate(estimates):
         # expected[a, b] is the expected loss of estimate a under loss b. The best one in a column need not
         # be the one that was searched for under this loss.
@@ -283,8 +329,11 @@ def _compare(
         if expected[winner, number] < mine.expected_loss * (1 - 1e-12):
             # It is polished for this loss before it takes the place.
             engine, labels = Engine.of(draws, mine.loss), estimates[winner].labels
-            run = descend(engine, labels, rng, settings, start="other loss")
+            n_draws = draws.n_draws
+            run = descend(engine, labels, rng, settings, n_draws=n_draws, start="other loss")
             runs, value = (*mine.runs, run), run.expected_loss
             mine = replace(mine, labels=run.labels, expected_loss=value, runs=runs)
+            found = True
         improved.append(mine)
-    return set_side_by_side(draws, improved)
+    # What was found for one loss may help another: until nothing changes.
+    return _compare(draws, improved, settings, seed) if found else set_side_by_side(draws, improved)

@@ -25,7 +25,7 @@ from epluribus.search._greedy import check_k_max, descend
 
 _BLOCKS_PER_CLUSTER = 8
 _BLOCKS = 32
-"""At most min(8 K, 32 + 4 K) blocks are kept, with K the number of clusters of the first partition: the first
+"""At most min(8 K, 32 + 2 K) blocks are kept, with K the number of clusters of the first partition: the first
 bound limits memory, the second time, since joining B blocks costs up to B squared."""
 
 
@@ -111,7 +111,8 @@ def recombine(
     # Joining finds the coarse structure; the sweeps then correct single items.
     blocks = common_blocks([as_labels(labels, sample.n_items) for labels in partitions])
     engine, generator = Engine.of(sample, losses.get(loss)), make_rng(rng)
-    return descend(engine, engine.merge(blocks, settings), generator, settings, start="recombined")
+    merged, n_draws = engine.merge(blocks, settings), sample.n_draws
+    return descend(engine, merged, generator, settings, n_draws=n_draws, start="recombined")
 
 
 def common_blocks(partitions: Sequence[IntArray]) -> IntArray:
@@ -124,7 +125,7 @@ def common_blocks(partitions: Sequence[IntArray]) -> IntArray:
     blocks = reduce(meet_labels, partitions)
     first = partitions[0]
     k = int(first.max()) + 1
-    limit = min(_BLOCKS_PER_CLUSTER * k, _BLOCKS + _BLOCKS_PER_CLUSTER * k // 2)
+    limit = min(_BLOCKS_PER_CLUSTER * k, _BLOCKS + _BLOCKS_PER_CLUSTER * k // 4)
     sizes = np.bincount(blocks)
     if len(sizes) <= limit:
         return blocks
@@ -140,14 +141,3 @@ def common_blocks(partitions: Sequence[IntArray]) -> IntArray:
     target = main[cluster]
     target[kept] = kept
     return relabel(target[blocks])
-
-
-def pool_singletons(labels: IntArray) -> IntArray:
-    """The partition with all items that are alone put into one cluster.
-
-    Where many items fit nowhere, this may lower the loss although no step towards it does: joining two of
-    them raises the loss, joining all of them lowers it.
-    """
-    # len(sizes) is a label that is not in use yet.
-    sizes = np.bincount(labels)
-    return relabel(np.where(sizes[labels] == 1, len(sizes), labels))

@@ -36,6 +36,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         The loss whose mean over the base clusterings is minimized; see `epluribus.losses.available`.
     k : int, optional
         Exact number of clusters; by default it is found together with the consensus.
+    k_min : int, optional
+        Smallest number of clusters.
     k_max : int, optional
         Largest number of clusters.
     weights : array_like of shape (n_clusterings,), optional
@@ -44,7 +46,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         What happens to samples labeled -1, which in scikit-learn belong to no cluster: in that base
         clustering each is a cluster by itself, or all are one cluster.
     n_starts : int, optional
-        Number of starts of the search, as in `minimize`.
+        Number of starts of the search, at least, as in `minimize`.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     rng : int, Generator or SeedSequence, optional
@@ -91,6 +93,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         loss: LossLike = "vi",
         *,
         k: int | None = None,
+        k_min: int | None = None,
         k_max: int | None = None,
         weights: Sequence[float] | AnyArray | None = None,
         noise: str = "alone",
@@ -102,6 +105,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         # `clone` and `get_params` rely on it.
         self.loss = loss
         self.k = k
+        self.k_min = k_min
         self.k_max = k_max
         self.weights = weights
         self.noise = noise
@@ -128,6 +132,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             Draws(self._rows(X), weights=self.weights),
             self.loss,
             k=self.k,
+            k_min=self.k_min,
             k_max=self.k_max,
             n_starts=self.n_starts,
             n_jobs=self.n_jobs,

@@ -1,23 +1,28 @@
 """The phases of one search for one loss.
 
-`recombine`, the default:
+`recombine`, the default, goes on in rounds while they pay:
 
-1. A few starts, each swept twice over a random part of the draws (`starts`).
-2. Recombination, on one part of the draws: the best partition so far is combined with each of the others
-   in turn (`_recombine`).
-3. On all draws, the best of three candidates is swept until no move of a single item lowers the expected
-   loss: the result of step 2; the blocks on which all partitions agree, joined; and the result of step 2
-   with all items that are alone put into one cluster.
+1. *A round* makes three starts, sweeps each twice, combines the best with the others in turn (`_recombine`),
+   and settles the result (`_improve`). Rounds know nothing of each other.
+2. The result is combined with the best partition known, and the better of the two is kicked: groups of items
+   that draws have together are tried as clusters, until several kicks in a row have led back.
+3. A round that ends at the best partition known confirms it. The search ends when the best partition has been
+   confirmed, once or a few times, or after several rounds in a row that found nothing better: 8 where rounds
+   are cheap, 1 where they are dear. With a time limit these numbers are ten times larger.
 
-For a loss whose f0 is not linear there are more starts, more sweeps and more candidates.
+Rounds look at all draws, or at 500 of more than 1000 (2000 of more than 4000 if f0 is not linear), or at
+fewer where a sweep over all is dear; the best partition is then settled on all draws. In the end it is
+compared with what anybody would try: one cluster, all items apart, the draws, the given starts.
 
 `greedy` is the paper's procedure: Algorithm 1 from several starts, and the best of the results.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain, islice, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -26,18 +31,33 @@ from epluribus import losses
 from epluribus._parallel import run_tasks
 from epluribus._progress import Progress
 from epluribus._typing import IntArray
-from epluribus.draws import Draws
 from epluribus.engine import Engine, Settings
-from epluribus.estimate import Run, Step
-from epluribus.losses.base import Loss
+from epluribus.estimate import Run
 from epluribus.search._greedy import descend
-from epluribus.search._recombine import common_blocks, pool_singletons
-from epluribus.search.starts import few_draws, fit_clusters, make_start
+from epluribus.search._improve import Climber, best_of
+from epluribus.search._recombine import common_blocks
+from epluribus.search.floors import better_floors
+from epluribus.search.sample import Sample
+from epluribus.search.starts import DEAR, few_draws, fit_clusters, make_start
 
-_N_NEAR = 3
-"""Starts added for a loss whose f0 is not linear: the minimizers of VI and Binder, and the top draw."""
+ROUND = 3
+"""Starts in a round: fewer would leave little to combine, more would confirm less often."""
 _SWEEPS_BEFORE = 2
-"""Sweeps of a start before it is recombined: the first two achieve nearly all that sweeps can achieve."""
+"""Sweeps of a start before it is combined: the first two achieve nearly all that sweeps can achieve."""
+_KICKS = 16
+"""Kicks in a round, at most ..."""
+_SMALL, _MORE = 3e6, 4
+"""... or four times as many if a sweep has at most so few steps ..."""
+_RETURNS = 6
+"""... and kicks that lead back to where they started, after which no more are tried."""
+_TINY = 1e5
+"""Steps of a sweep up to which the best partition must be confirmed once more."""
+_PATIENCE = 8
+"""Rounds in a row without success that end a search ..."""
+_DEAR = 1
+"""... or this many where sweeps over all draws are dear."""
+_LONGER = 10
+"""How many times longer a search goes on if it has a time limit."""
 
 
 class Start(NamedTuple):
@@ -50,18 +70,25 @@ class Start(NamedTuple):
     base: IntArray | None = None
     """The partition that a noisy start disturbs; None for the best of ten draws."""
 
+    def taken(self, sample: Sample) -> Start:
+        """The start with its labels in the order of the sample."""
+        labels, base = (None if x is None else sample.take(x) for x in (self.labels, self.base))
+        return self._replace(labels=labels, base=base)
+
 
 class Search:
     """One search for one loss, and what its phases share.
 
     Parameters
     ----------
-    draws : Draws
-        The whole sample.
+    sample : Sample
+        All draws.
     full : Engine
         The engine over all draws, for this loss.
-    plan : list of Start
-        The starts to be made.
+    plan : iterator of Start
+        The starts, in the order in which they are to be made, without end.
+    n_starts : int
+        Number of starts, at least.
     settings : Settings
         Bounds on the number of clusters, threads, and what ends the search early.
     seed : SeedSequence
@@ -70,137 +97,191 @@ class Search:
 
     def __init__(
         self,
-        draws: Draws,
+        sample: Sample,
         full: Engine,
-        plan: list[Start],
+        plan: Iterator[Start],
+        n_starts: int,
         settings: Settings,
         seed: np.random.SeedSequence,
     ) -> None:
-        self.draws, self.full, self.plan = draws, full, plan
+        self.sample, self.full, self.plan, self.n_starts = sample, full, plan, n_starts
         self.settings, self.seed = settings, seed
         self.stopper, self.bar = settings.stopper, Progress()
-        # A generator for each start, found by its number: neither the order in which threads run nor other
-        # phases change what a start does.
-        first, last, *rest = seed.spawn(2 + len(plan))
-        self.subset_rng = np.random.default_rng(first)
-        self.final_rng = np.random.default_rng(last)
-        self.start_rngs = [np.random.default_rng(child) for child in rest]
+        self.rng = np.random.default_rng(seed.spawn(1)[0])
+        self.runs: list[Run] = []
+        self.given: list[IntArray] = []  # the labels that were given as starts
         self.best_so_far, self.n_done = np.inf, 0
-
-    @property
-    def n_steps(self) -> int:
-        """Steps of the progress bar: the starts, their recombination, and the last run."""
-        if self.settings.search == "greedy":
-            return len(self.plan)
-        # n starts, n - 1 recombinations of the best with another, and one run on all draws.
-        return 2 * (len(self.plan) + (0 if self.full.loss.linear else _N_NEAR))
+        self.bounded = settings.k_min > 1 or settings.k_max is not None
+        # Where sweeps take long, rounds do the least, and the moves of several items wait for the last phase.
+        self.dear = full.execution.steps > DEAR
 
     def greedy(self) -> tuple[list[Run], Run]:
         """Algorithm 1 from every start; return all runs and the best of them."""
-        runs = self._run_starts(self.full, max_sweeps=None)
-        return runs, min(runs, key=_by_loss)
+        tasks = [
+            partial(self._greedy_run, start, np.random.default_rng(child))
+            for start, child in zip(
+                islice(self.plan, self.n_starts), self.seed.spawn(self.n_starts), strict=True
+            )
+        ]
+        n_jobs = self.settings.n_jobs
+        self.runs = run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper, on_done=self._report)
+        return self.runs, min(self.runs, key=lambda run: run.expected_loss)
+
+    def _greedy_run(self, start: Start, rng: np.random.Generator) -> Run:
+        labels = self._labels_of(start, self.full, rng)
+        n_draws = self.sample.n_draws
+        return descend(self.full, labels, rng, self.settings, n_draws=n_draws, start=start.name)
 
     def recombine(self) -> tuple[list[Run], Run]:
-        """Starts on few draws, recombination, and a polish on all draws; return all runs and the last."""
-        linear = self.full.loss.linear
-        if not linear:
-            self._add_near_starts()
-        part = few_draws(self.draws, self.subset_rng, self.full)
-        found = self._run_starts(None, max_sweeps=_SWEEPS_BEFORE if linear else None)
-        # Each start has seen different draws. To be compared, all are evaluated on the same ones.
-        pool = sorted(
-            [replace(run, expected_loss=part.value_of(run.labels)) for run in found], key=_by_loss
-        )
-        # One better partition out of two good ones: the blocks on which both agree are joined again.
-        best = pool[0]
-        for other in pool[1:]:
-            merged = self._merge(part, [best, other])
-            if merged is None:
-                break
-            run = self._descend(part, merged, max_sweeps=1 if linear else None)
-            best = min(best, run, key=_by_loss)
-            self._report(best)
-        # The best partition on few draws need not be the best on all: there are several candidates.
-        candidates = [best.labels]
-        if not self.stopper.stopped:
-            merged = self._merge(self.full, [best, *pool])
-            if merged is not None:
-                candidates.append(merged)
-            if not linear:
-                candidates += [run.labels for run in pool]
-            # Pooling may leave fewer clusters than are required.
-            pooled = pool_singletons(best.labels)
-            if pooled.max() + 1 >= self.settings.k_min:
-                candidates.append(pooled)
-        final = self._polish(candidates, n=1 if linear else 2)
-        self._report(final)
-        return [*pool, final], final
+        """Rounds of starts on some or all draws, then the best on all draws; return all runs and the last."""
+        part, asked = few_draws(self.sample, self.rng, self.full), self.settings
+        if part is not self.full:
+            # Few draws may not tell which items belong together, and Binder's loss then leaves thousands of
+            # them alone. These can wait for the other draws.
+            most = max(2 * int(self.sample.n_clusters.max()), asked.k_min)
+            self.settings = replace(asked, k_max=min(most, asked.most(self.sample.n_items)))
+        best = self._rounds(part)
+        self.settings = asked
+        if part is not self.full:
+            self.runs.append(best.run(self._n_draws(part)))
+            best = Climber(self.full, best.labels, self.rng, self.settings)
+        if self.dear:  # the rounds have left these steps out
+            best.settle()
+            if not (self.full.loss.linear and self.full.grows_with_draws):
+                self._kick(best)
+        elif part is not self.full:
+            best.settle()
+        best = self._not_beaten(best)
+        # Until here moves may have been overlooked if f0 is not linear.
+        if not self.full.loss.linear:
+            best.settle(thorough=True)
+        best.start = "recombined"
+        last = best.run(self.sample.n_draws)
+        self.bar.grow(self.n_done + 1)
+        self._report(last)
+        return [*self.runs, last], last
 
-    def _add_near_starts(self) -> None:
+    def _rounds(self, part: Engine) -> Climber:
+        """The best partition of several rounds of starts."""
+        needed = 1 + (part.execution.steps <= _TINY) + (not part.loss.linear) + self.bounded
+        patience = _DEAR if self.dear else _PATIENCE
+        if self.stopper.deadline is not None:
+            needed, patience = _LONGER * needed, _LONGER * patience
+        near = [] if part.loss.linear else self._near_starts(part)
+        best = self._round(part, near)
+        confirmed, failed = 0, 0
+        while not self.stopper.stopped:
+            before = best.value
+            if not self.dear:
+                self._kick(best)
+            if len(self.runs) >= self.n_starts and (confirmed >= needed or failed >= patience):
+                break
+            other = self._round(part, [])
+            tolerance = 8 * part.tolerance / part.total_weight
+            if abs(other.value - best.value) <= tolerance:
+                confirmed += 1
+            elif not self.stopper.stopped:
+                child = self._combined(best, other)
+                if not self.dear:
+                    child.settle()
+                best = best_of([best, other, child])
+            failed = failed + 1
+            if best.value < before - tolerance:
+                confirmed, failed = 0, 0
+        return best
+
+    def _round(self, part: Engine, near: list[Start]) -> Climber:
+        """Three starts, and those that are `near`, combined into one partition."""
+        starts = [*near, *islice(self.plan, ROUND)]
+        # How many rounds there will be is not known: after this one, at least the last run.
+        self.bar.grow(max(self.n_done + len(starts), self.n_starts) + 1)
+        rngs = [np.random.default_rng(child) for child in self.seed.spawn(len(starts))]
+        tasks = [
+            partial(self._climb, part, start, rng) for start, rng in zip(starts, rngs, strict=True)
+        ]
+        n_jobs, n_draws = self.settings.n_jobs, self._n_draws(part)
+        found = run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper)
+        for start, climber in zip(starts, found, strict=False):
+            self.runs.append(climber.run(n_draws))
+            self._report(self.runs[-1])
+            if start.labels is not None and start.name == "given":
+                self.given.append(start.labels)
+        best, *others = sorted(found, key=lambda one: one.value)
+        for other in others:
+            if self.stopper.stopped:
+                return best
+            best = best_of([best, self._combined(best, other)])
+        if not self.dear:
+            best.settle()
+        return best
+
+    def _climb(self, part: Engine, start: Start, rng: np.random.Generator) -> Climber:
+        labels = self._labels_of(start, part, rng)
+        climber = Climber(part, labels, rng, self.settings, start.name)
+        climber.sweep(_SWEEPS_BEFORE)
+        return climber
+
+    def _labels_of(self, start: Start, engine: Engine, rng: np.random.Generator) -> IntArray:
+        """The labels of a start, made to fit the bounds on the number of clusters."""
+        if start.labels is not None:
+            return fit_clusters(start.labels, engine, rng, self.settings)
+        return make_start(start.name, self.sample, engine, rng, self.settings, start.base)
+
+    def _combined(self, one: Climber, other: Climber) -> Climber:
+        """A partition out of two: the blocks on which both agree, joined."""
+        parents = [one.labels, other.labels]
+        labels = one.engine.merge(common_blocks(parents), self.settings, parents)
+        # Stopped halfway, there may be more clusters left than are allowed: then it leads nowhere.
+        if self.stopper.flag[0]:
+            labels = one.labels
+        child = Climber(one.engine, labels, self.rng, self.settings)
+        child.sweep(1)
+        return child
+
+    def _kick(self, best: Climber) -> None:
+        """Kick the best partition until kicks lead back, and settle it if one helped."""
+        before, returned = best.value, 0
+        best.pool()
+        for _ in range(_KICKS * (_MORE if best.engine.execution.steps <= _SMALL else 1)):
+            if self.stopper.stopped or returned == _RETURNS:
+                break
+            returned += abs(best.kick()) <= 8 * best.engine.tolerance
+        if best.value < before:
+            best.settle()
+
+    def _near_starts(self, part: Engine) -> list[Start]:
         """More starts for a loss whose f0 is not linear, for which greedy joining is less reliable.
 
         The minimizers of the two linear losses cost little to find and are usually close to those of other
         losses. The most frequent draw is the minimizer of the 0-1 loss, which gives a search no direction.
         """
-        near = [
-            Start(f"best for {loss.name}", self._linear_minimizer(loss))
-            for loss in (losses.vi(), losses.binder())
-            if not self.stopper.stopped
-        ]
-        top = self.draws.distinct[int(self.draws.weights.argmax())].astype(np.int64)
-        near.append(Start("most frequent draw", top))
-        self.plan = [*self.plan, *near]
-        self.start_rngs += self.final_rng.spawn(len(near))
+        near = []
+        for loss in (losses.vi(), losses.binder()):
+            if not self.stopper.stopped:
+                engine = Engine(part.table, part.weights, loss)
+                # Starts that were given are for this loss; the others make do with draws.
+                plan = repeat(Start("draws"))
+                other = Search(self.sample, engine, plan, 0, self.settings, self.seed)
+                near.append(Start(f"best for {loss.name}", other._round(engine, []).labels))
+        top = int(self.sample.weights.argmax())
+        return [*near, Start("most frequent draw", self.sample.draw(top))]
 
-    def _linear_minimizer(self, loss: Loss) -> IntArray:
-        """The result of the same search for another loss, which is linear."""
-        engine = Engine.of(self.draws, loss)
-        return Search(self.draws, engine, self.plan, self.settings, self.seed).recombine()[1].labels
-
-    def _run_starts(self, engine: Engine | None, max_sweeps: int | None) -> list[Run]:
-        """All starts, in threads: on the given engine, or each on a different part of the draws."""
-        tasks = [
-            partial(self._run_start, engine, start, rng, max_sweeps)
-            for start, rng in zip(self.plan, self.start_rngs, strict=True)
-        ]
-        n_jobs = self.settings.n_jobs
-        return run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper, on_done=self._report)
-
-    def _run_start(
-        self, engine: Engine | None, start: Start, rng: np.random.Generator, max_sweeps: int | None
-    ) -> Run:
-        # Starts that see different draws end in different local optima, from which recombination escapes.
-        if engine is None:
-            engine = few_draws(self.draws, rng, self.full)
-        if start.labels is None:
-            labels = make_start(start.name, self.draws, engine, rng, self.settings, start.base)
-        else:
-            labels = fit_clusters(start.labels, engine, rng, self.settings)
-        return descend(engine, labels, rng, self.settings, start=start.name, max_sweeps=max_sweeps)
-
-    def _merge(self, engine: Engine, runs: list[Run]) -> IntArray | None:
-        """The blocks on which the runs agree, joined; None if the search was stopped."""
+    def _not_beaten(self, best: Climber) -> Climber:
+        """The climber, or a better one from a partition that anybody would try."""
         if self.stopper.stopped:
-            return None
-        # Stopped halfway, there may be more clusters left than are allowed: that is no candidate.
-        merged = engine.merge(common_blocks([run.labels for run in runs]), self.settings)
-        return None if self.stopper.flag[0] else merged
+            return best
+        floors = better_floors(self.sample, self.full, best.labels, self.settings, self.rng)
+        low, high = self.settings.k_min, self.settings.most(self.sample.n_items)
+        given = (labels for labels in self.given if low <= labels.max() + 1 <= high)
+        for labels in chain(floors, given):
+            if self.full.value_of(labels) < best.value:
+                best = Climber(self.full, labels, self.rng, self.settings)
+                best.settle()
+        return best
 
-    def _descend(self, engine: Engine, labels: IntArray, max_sweeps: int | None) -> Run:
-        return descend(
-            engine, labels, self.final_rng, self.settings, start="recombined", max_sweeps=max_sweeps
-        )
-
-    def _polish(self, candidates: list[IntArray], n: int) -> Run:
-        """Sweep the best n candidates on all draws until nothing changes; return the best result."""
-        # No time left to sweep: the first candidate is the answer, with its loss on all draws.
-        if self.stopper.stopped:
-            value, k = self.full.value_of(candidates[0]), int(candidates[0].max()) + 1
-            trace = (Step(value, k),)
-            return Run(candidates[0], value, k, "recombined", trace, converged=False, seconds=0.0)
-        ranked = sorted(candidates, key=self.full.value_of)
-        runs = [self._descend(self.full, labels, max_sweeps=None) for labels in ranked[:n]]
-        return min(runs, key=_by_loss)
+    def _n_draws(self, engine: Engine) -> int:
+        """Number of draws behind an engine: all, or those that were chosen, each with weight 1."""
+        return self.sample.n_draws if engine is self.full else round(engine.total_weight)
 
     def _report(self, run: Run) -> None:
         """Advance the progress bar."""
@@ -208,7 +289,3 @@ class Search:
         self.n_done += 1
         info = {"loss": f"{self.best_so_far:.6g}", "clusters": run.n_clusters}
         self.bar.show(self.n_done, info)
-
-
-def _by_loss(run: Run) -> float:
-    return run.expected_loss

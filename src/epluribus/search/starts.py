@@ -4,7 +4,8 @@
 - ``"sequential"``: items in random order, each put where it costs least given those before it;
 - ``"random"``: each item in a random one of about `k_max` clusters, as the paper advises;
 - ``"noisy"``: the best of ten random draws, with a tenth of the items moved at random, like the
-  paper's noisy MAP.
+  paper's noisy MAP;
+- ``"together"``: one cluster, from which sweeps take items out.
 
 A search over few draws is cheap, and the best partition for a few hundred draws is nearly the best for all
 of them: what remains is a handful of items, which one or two sweeps over the whole sample put right.
@@ -15,46 +16,54 @@ from __future__ import annotations
 import numpy as np
 
 from epluribus._typing import IntArray
-from epluribus.draws import Draws
-from epluribus.draws.rows import all_equal
 from epluribus.engine import Engine, Settings
 from epluribus.partition import relabel
+from epluribus.search.sample import Sample
 
-STARTS = ("draws", "sequential", "random", "noisy")
+STARTS = ("draws", "sequential", "random", "noisy", "together")
 """The kinds of starts, as `minimize` names them."""
 
 _NOISE = 0.1
 """Share of the items that a noisy start moves at random."""
-_DRAWS = 200
-"""Draws searched first. With this many, the mean losses of two clearly different partitions differ by many
-standard errors."""
+_DRAWS = (500, 2000)
+"""Draws searched first, if there are more than twice as many: with this many, the mean losses of two clearly
+different partitions differ by many standard errors. The second number is for losses whose f0 is not linear:
+these often have partitions that are far apart and nearly as good as each other."""
+DEAR = 1.6e7
+"""Steps above which a sweep is dear: some ten milliseconds. Fewer draws are then searched first ..."""
+_FEW = 200
+"""... but at least this many, or all ..."""
 _LABELS = 2_000_000
-"""With many items fewer draws are enough, since each says more: at most this many labels in all ..."""
+"""... or as many as have this many labels in all: with many items each draw says more ..."""
 _FEWEST = 32
 """... but never fewer draws than this."""
 _CANDIDATES = 10
 """Random draws of which a noisy start disturbs the best: enough to leave out those that are far away."""
 
 
-def few_draws(draws: Draws, rng: np.random.Generator, full: Engine) -> Engine:
-    """The engine over some of the draws, chosen at random; or `full` itself where the sample is small."""
-    n = min(_DRAWS, max(_FEWEST, _LABELS // draws.n_items))
-    if n >= draws.n_distinct:
+def few_draws(sample: Sample, rng: np.random.Generator, full: Engine) -> Engine:
+    """The engine over some of the draws, or `full` itself."""
+    n, steps = _DRAWS[0 if full.loss.linear else 1], full.execution.steps
+    if steps > DEAR:
+        n = min(n, max(_FEW, int(sample.n_distinct * DEAR / steps)))
+        n = min(n, max(_FEWEST, _LABELS // sample.n_items))
+    elif 2 * n >= sample.n_distinct:
+        n = sample.n_distinct
+    if n >= sample.n_distinct or not full.grows_with_draws:
         return full
-    weights = draws.draw_weights
-    if all_equal(weights):
-        rows = rng.choice(draws.n_draws, size=n, replace=False)
-    else:  # weights are the probabilities with which draws are chosen, so each one chosen counts 1
-        rows = rng.choice(draws.n_draws, size=n, p=weights / weights.sum())
-    # Equal draws are stored once: the weight of a distinct partition is how often it was chosen.
-    columns, counts = np.unique(draws.index[rows], return_counts=True)
-    table = np.ascontiguousarray(draws.item_major[:, columns])
+    # A comb with n teeth is laid over the weights, which lie side by side: a draw is chosen as often as
+    # teeth fall on its weight. Each tooth then counts 1.
+    edges = np.cumsum(sample.weights) / sample.weights.sum()
+    teeth = (np.arange(n) + rng.random()) / n
+    at = np.minimum(np.searchsorted(edges, teeth, side="right"), sample.n_distinct - 1)
+    columns, counts = np.unique(at, return_counts=True)
+    table = np.ascontiguousarray(sample.table[:, columns])
     return Engine(table, counts.astype(np.float64), full.loss)
 
 
 def make_start(
     kind: str,
-    draws: Draws,
+    sample: Sample,
     engine: Engine,
     rng: np.random.Generator,
     settings: Settings,
@@ -65,16 +74,18 @@ def make_start(
     `map_labels` is the partition that a noisy start disturbs; by default the best of ten random draws.
     """
     if kind == "draws":
-        labels = _random_draw(draws, rng)
+        labels = _random_draw(sample, rng)
     elif kind == "sequential":
-        labels = engine.allocate(rng.permutation(draws.n_items), settings.k_max)
+        labels = engine.allocate(rng.permutation(sample.n_items), settings.k_max)
+    elif kind == "together":
+        labels = np.zeros(sample.n_items, dtype=np.int64)
     elif kind == "random":
         # k_max clusters, but at most twice as many as any draw has; some may stay empty.
-        k = min(settings.k_max or draws.n_items, 2 * int(draws.n_clusters.max()), draws.n_items)
-        labels = relabel(rng.integers(k, size=draws.n_items))
+        k = min(settings.k_max or sample.n_items, 2 * int(sample.n_clusters.max()), sample.n_items)
+        labels = relabel(rng.integers(k, size=sample.n_items))
     else:
         if map_labels is None:
-            candidates = [_random_draw(draws, rng) for _ in range(_CANDIDATES)]
+            candidates = [_random_draw(sample, rng) for _ in range(_CANDIDATES)]
             map_labels = min(candidates, key=engine.value_of)
         labels = relabel(noisy(map_labels, rng))
     return fit_clusters(labels, engine, rng, settings)
@@ -100,10 +111,9 @@ def fit_clusters(
     return relabel(labels)
 
 
-def _random_draw(draws: Draws, rng: np.random.Generator) -> IntArray:
+def _random_draw(sample: Sample, rng: np.random.Generator) -> IntArray:
     # A distinct partition is chosen with probability proportional to its weight.
-    chosen = rng.choice(draws.n_distinct, p=draws.shares)
-    return draws.distinct[chosen].astype(np.int64)
+    return sample.draw(rng.choice(sample.n_distinct, p=sample.shares))
 
 
 def noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:

@@ -22,11 +22,9 @@ from epluribus.draws import Draws
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
-from epluribus.search._exact import best_of_all
+from epluribus.search._exact import MAX_ITEMS, best_of_all
 from epluribus.uncertainty._bounds import binder_bound, item_bound, triangle_bound
 
-_EXACT_ITEMS = 8
-"""Up to this many items all partitions are tried: at most 4140, which takes a tenth of a second."""
 _ROUNDING = 1e-9
 """Losses that differ by less than this share are equal: one comes from counts, the other from a bound."""
 
@@ -154,8 +152,8 @@ def certificate(
 def _lower_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> tuple[float, str]:
     """The largest bound that is known for this loss, and its name."""
     # Few items: the minimum itself.
-    if draws.n_items <= _EXACT_ITEMS:
-        return best_of_all(draws, loss)[1], "enumeration of all partitions"
+    if draws.n_items <= MAX_ITEMS:
+        return best_of_all(draws, loss)[1], "the proven optimum of a few items"
     # The expected 0-1 loss of a partition is one minus its probability.
     if loss.family == "zero_one":
         return 1.0 - float(draws.shares.max()), "the most probable draw"

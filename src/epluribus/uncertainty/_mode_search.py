@@ -274,7 +274,9 @@ class ModeSearch:
             # By Algorithm 1 (greedy descent) from where the mode is: a full search in each round would take
             # too long.
             downhill = [
-                descend(Engine.of(draws, self.loss, group), mode, rng, settings).labels
+                descend(
+                    Engine.of(draws, self.loss, group), mode, rng, settings, n_draws=len(group)
+                ).labels
                 for mode, group in before
             ]
             found = Assignment(draws, self.loss, np.stack(downhill))

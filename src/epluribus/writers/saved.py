@@ -152,6 +152,8 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
         entry["labels"] = np.array(entry["labels"], dtype=np.int64)
     for entry in record["runs"]:
         entry["trace"] = tuple(Step(*step) for step in entry["trace"])
+        # Files of version 0.1 do not say how many draws a run looked at.
+        entry.setdefault("n_draws", record["n_draws"])
     # Version 1 did not store the settings: for it the defaults stand in.
     asked = {name: record[name] for name in ("k_min", "k_max", "search") if name in record}
     record["settings"] = Settings(**asked)

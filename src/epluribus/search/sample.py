@@ -1,0 +1,106 @@
+"""The draws as a search sees them: distinct, weighted, and in an order that does not depend on the input.
+
+A search makes random choices among items and draws by their numbers. To find the same partition whatever the
+order in which items and draws were given, it numbers them by what they are: by signatures that every
+permutation leaves the same (`_kernels/signatures.py`). Above 20 million labels, where the copy would cost
+much memory, the given order is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._kernels.signatures import renumber, sign
+from epluribus._typing import FloatArray, IntArray
+from epluribus.draws import Draws
+from epluribus.engine import Engine
+from epluribus.losses.base import Loss
+from epluribus.partition import relabel
+
+_LABELS = 20_000_000
+"""Labels above which items and draws keep the order in which they were given."""
+_ROUNDS = 3
+"""Rounds of signatures: each lets an item see the neighbors of its neighbors."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Distinct draws with weights."""
+
+    table: NDArray[np.unsignedinteger[Any]]
+    """(n_items, n_distinct) canonical labels, item-major."""
+    weights: FloatArray
+    """(n_distinct,) weight of each draw."""
+    n_clusters: IntArray
+    """(n_distinct,) number of clusters of each draw."""
+    n_draws: int
+    """Number of draws, equal ones included."""
+    items: IntArray | None = None
+    """(n_items,) numbers of the items in the order in which they were given; None if that was kept."""
+
+    @classmethod
+    def of(cls, draws: Draws) -> Sample:
+        """The draws in their own order."""
+        table, weights = draws.item_major, draws.weights
+        if table.size > _LABELS:
+            n_clusters = table.max(axis=0).astype(np.int64) + 1
+            return cls(table, weights, n_clusters, draws.n_draws)
+        items, columns = _order(table, weights / draws.total_weight)
+        table = table[np.ix_(items, columns)]
+        n_clusters = np.zeros(table.shape[1], dtype=np.int64)
+        code = np.full((table.shape[1], int(table.max()) + 1), -1, dtype=np.int64)
+        renumber(table, code, n_clusters)
+        return cls(table, weights[columns], n_clusters, draws.n_draws, items)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.table.shape[0]
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct draws."""
+        return self.table.shape[1]
+
+    @property
+    def shares(self) -> FloatArray:
+        """(n_distinct,) weights that add up to 1."""
+        return self.weights / self.weights.sum()
+
+    def draw(self, t: int) -> IntArray:
+        """Labels of distinct draw t."""
+        return self.table[:, t].astype(np.int64)
+
+    def engine(self, loss: Loss) -> Engine:
+        """The engine over all draws."""
+        return Engine(self.table, self.weights, loss)
+
+    def take(self, labels: IntArray) -> IntArray:
+        """Labels of the items as given, in the order of this sample."""
+        return labels if self.items is None else relabel(labels[self.items])
+
+    def give_back(self, labels: IntArray) -> IntArray:
+        """Labels in the order of this sample, for the items as given."""
+        if self.items is None:
+            return labels
+        out = np.empty_like(labels)
+        out[self.items] = labels
+        return relabel(out)
+
+
+def _order(
+    table: NDArray[np.unsignedinteger[Any]], shares: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """The items and the draws in the order of their signatures."""
+    n_items, n_draws = table.shape
+    item, draw = np.ones(n_items, dtype=np.uint64), np.empty(n_draws, dtype=np.uint64)
+    group = np.empty((n_draws, int(table.max()) + 1), dtype=np.uint64)
+    # Weights of equal draws are added in the order given, so their last digits may differ.
+    weight = shares.astype(np.float32).view(np.uint32).astype(np.uint64)
+    for _ in range(_ROUNDS):
+        sign(table, weight, item, group, draw)
+    return np.argsort(item, kind="stable"), np.argsort(draw, kind="stable")
