@@ -52,6 +52,7 @@ _LOSS = Argument("--loss", f"one of {', '.join(_LOSSES)} (default: vi)", str, "v
 _ANY_LOSS = _LOSS._replace(help=f"one of {', '.join(_LOSSES)} (default: all of them)", default=None)
 _BOUNDS = (
     Argument("--k", "exact number of clusters", int),
+    Argument("--k-min", "smallest number of clusters (default: no bound)", int),
     Argument("--k-max", "largest number of clusters (default: no bound)", int),
 )
 _SEARCH = Argument("--search", "recombine (default) or greedy", str, "recombine", values=SEARCHES)
@@ -275,7 +276,7 @@ def _read(args: Namespace) -> epl.Draws:
 
 def _minimize(args: Namespace, draws: epl.Draws) -> Estimate:
     """The best partition, found by a search with the options that the command has."""
-    options = given(args, "k", "k_max", "search", "n_starts", "n_jobs", "time_limit")
+    options = given(args, "k", "k_min", "k_max", "search", "n_starts", "n_jobs", "time_limit")
     return epl.minimize(draws, args.loss, rng=args.seed, progress=not args.json, **options)
 
 
