@@ -1,13 +1,12 @@
 """All benchmarks: the loss reached, the time and the memory it takes, and how these grow.
 
-python benchmarks/run.py            # everything, some minutes; writes RESULTS.md and growth.png
+python benchmarks/run.py            # everything, a quarter of an hour; writes RESULTS.md and growth.png
 python benchmarks/run.py --quick    # one seed, the smaller samples; writes nothing
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import platform
 import subprocess
@@ -15,42 +14,64 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from functools import partial
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 import epluribus as epl
+import hard
 import samples
 from epluribus.engine import NO_BOUNDS, Engine, Settings
+from epluribus.losses.information import xlogx
 
 HERE = Path(__file__).parent
 
-# Best losses known before this package, found by long runs of a prototype or by other programs; for
-# micro, which none of them could do, by our own with 24 starts.
+# Best losses known, found by long runs of this package, of a prototype or of other programs.
 BEST_KNOWN = {
-    ("small", "vi"): 0.866047,
-    ("medium", "vi"): 1.002981,
-    ("wide", "vi"): 0.870488,
-    ("large", "vi"): 1.344169,
-    ("huge", "vi"): 1.329683,
+    ("small", "vi"): 0.866047320498,
+    ("medium", "vi"): 1.0029813905,
+    ("wide", "vi"): 0.870487956828,
+    ("large", "vi"): 1.34416928483,
+    ("huge", "vi"): 1.32968290608,
     ("small", "binder"): 763.7564,
     ("medium", "binder"): 4452.416,
     ("wide", "binder"): 2396.671,
-    ("large", "binder"): 275649.45,
-    ("huge", "binder"): 33612013.9,
-    ("small", "nvi"): 0.483622,
-    ("small", "nid"): 0.390255,
-    ("small", "id"): 0.650979,
-    ("small", "omari"): 0.463607,
-    ("medium", "nvi"): 0.287561,
-    ("medium", "nid"): 0.19216,
-    ("medium", "id"): 0.622059,
-    ("medium", "omari"): 0.262660,
-    ("micro", "vi"): 0.503665,
+    ("large", "binder"): 275649.385,
+    ("huge", "binder"): 33612006.345,
+    ("small", "nvi"): 0.483622406205,
+    ("small", "nid"): 0.390254888604,
+    ("small", "id"): 0.650978606548,
+    ("small", "omari"): 0.463607138408,
+    ("medium", "nvi"): 0.287561342339,
+    ("medium", "nid"): 0.190423161361,
+    ("medium", "id"): 0.614006954022,
+    ("medium", "omari"): 0.262659677486,
+    ("wide", "nvi"): 0.128487035073,
+    ("wide", "nid"): 0.0718531348083,
+    ("wide", "id"): 0.46388054398,
+    ("wide", "omari"): 0.206839366677,
+    ("micro", "vi"): 0.503665290501,
     ("micro", "binder"): 4885.505,
 }
-SEEDS = {("large", "binder"): 3, ("huge", "binder"): 1}
+# Median CPU seconds of version 0.1.0, five seeds on a quiet core. Binder took 54 to 70 on huge.
+SECONDS_BEFORE = {
+    ("small", "vi"): 0.03,
+    ("medium", "vi"): 0.04,
+    ("wide", "vi"): 0.65,
+    ("large", "vi"): 0.48,
+    ("huge", "vi"): 1.19,
+    ("small", "binder"): 0.03,
+    ("medium", "binder"): 0.08,
+    ("wide", "binder"): 1.5,
+    ("large", "binder"): 6.8,
+    ("huge", "binder"): 62.0,
+}
+SEEDS = {
+    ("large", "binder"): 3,
+    ("huge", "binder"): 1,
+    **dict.fromkeys((("wide", loss) for loss in ("nvi", "nid", "id", "omari")), 3),
+}
 
 
 def main() -> None:
@@ -58,23 +79,33 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
     lines = ["# Benchmarks", "", *machine(), ""]
-    show(lines[2:])
-    for section in (kernel_speed, partial(search_table, quick), never_separated):
-        lines += emit(section())
+    print("\n".join(lines[2:]), flush=True)
+    for section in sections(quick):
+        lines += emit(section)
     if not quick:
-        lines += emit(growth())
-        lines += emit(cold_start())
         (HERE / "RESULTS.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
         print(f"\nwritten: {HERE / 'RESULTS.md'}")
 
 
-def show(lines: list[str]) -> None:
-    print("\n".join(lines), flush=True)
+def sections(quick: bool) -> Iterator[Iterable[str]]:
+    """The sections, each made when its turn comes."""
+    yield kernel_speed()
+    yield search_table(quick)
+    yield from hard.sections(quick)
+    yield never_separated()
+    if not quick:
+        yield growth()
+        yield cold_start()
 
 
-def emit(section: list[str]) -> list[str]:
-    show(section)
-    return [*section, ""]
+def emit(section: Iterable[str]) -> list[str]:
+    """The lines of a section, each shown as soon as it is there."""
+    lines = []
+    for line in section:
+        print(line, flush=True)
+        lines.append(line)
+    print()
+    return [*lines, ""]
 
 
 def machine() -> list[str]:
@@ -101,7 +132,7 @@ def kernel_speed() -> list[str]:
     rows = ["## The kernel: one sweep without moves", ""]
     rows += ["| loss | K | ns per (item, draw, cluster) |", "|---|---|---|"]
     rng = np.random.default_rng(0)
-    own = epl.Loss(_vi, _xlogx, _xlogx, _xlogx, name="a user's own (vi, not declared linear)")
+    own = epl.Loss(_vi, xlogx, xlogx, xlogx, name="a user's own (vi, not declared linear)")
     cases = [("vi", 10), ("vi", 50), ("vi", 100), ("nvi", 10), ("nvi", 50), (own, 50)]
     for loss, k in cases:
         truth = rng.integers(k, size=1000)
@@ -111,10 +142,6 @@ def kernel_speed() -> list[str]:
         name = engine.loss.name
         rows.append(f"| {name} | {k} | {seconds / (1000 * 1000 * k) * 1e9:.3f} |")
     return rows
-
-
-def _xlogx(n: int) -> float:
-    return n * math.log2(n) if n else 0.0
 
 
 def _vi(joint: float, size: float, group: float, n_items: float) -> float:
@@ -127,46 +154,46 @@ def sweep_seconds(engine: Engine, labels: np.ndarray, k: int, keep: bool = False
     bounds = Settings(k_min=k, k_max=k) if keep else NO_BOUNDS
     state = engine.start(labels)
     for _ in range(3 if keep else 0):
-        state, _, _ = engine.sweep(state, rng.permutation(engine.n_items), bounds)
+        state = engine.sweep(state, rng.permutation(engine.n_items), bounds).state
     times = []
     for _ in range(3):
         began = time.process_time()
-        state, _, _ = engine.sweep(state, rng.permutation(engine.n_items), bounds)
+        state = engine.sweep(state, rng.permutation(engine.n_items), bounds).state
         times.append(time.process_time() - began)
     return min(times)
 
 
-def search_table(quick: bool) -> list[str]:
+def search_table(quick: bool) -> Iterator[str]:
     """One call of minimize with its defaults, for several seeds."""
-    rows = [
+    yield from (
         "## The search: one call of `minimize`, defaults",
         "",
-        "Difference: ours minus best known, over the seeds. Sweeps: CPU seconds over those of one sweep of "
-        "`greedy` over the whole sample at the final K. Memory: peak beyond the stored draws, and over 16 "
-        "bytes x draws x most clusters of a draw x K.",
+        "Difference: ours minus best known, over the seeds; at best known: to nine digits. CPU s: median "
+        "over the seeds; ratio: to that of version 0.1.0, where it was measured. Sweeps: CPU seconds over "
+        "those of one sweep of `greedy` over the whole sample at the final K. Memory: peak beyond the stored "
+        "draws, and over 16 bytes x draws x most clusters of a draw x K.",
         "",
         "| sample | loss | best known | ours (best) | difference, best to worst (%) | seeds at best known "
-        "| K | CPU s | sweeps | memory MB | memory ratio |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    show(rows[4:])
-    for (name, loss), known in BEST_KNOWN.items():
-        if quick and name in ("large", "huge", "micro"):
-            continue
-        row = search_row(name, loss, known, 1 if quick else SEEDS.get((name, loss), 5))
-        print(row, flush=True)
-        rows.append(row)
-    return rows
+        "| K | CPU s | CPU s, 0.1.0 | ratio | sweeps | memory MB | memory ratio |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    )
+    for name, loss in BEST_KNOWN:
+        if (
+            not quick
+            or name == "small"
+            or (name in ("medium", "wide") and loss in ("vi", "binder"))
+        ):
+            yield search_row(name, loss, 1 if quick else SEEDS.get((name, loss), 5))
 
 
-def search_row(name: str, loss: str, known: float, n_seeds: int) -> str:
-    draws = epl.Draws(samples.load(name))
-    epl.minimize(draws, loss, rng=0, time_limit=60)  # compiles
-    values, seconds = [], []
+def search_row(name: str, loss: str, n_seeds: int) -> str:
+    draws, known = epl.Draws(samples.load(name)), BEST_KNOWN[name, loss]
+    epl.minimize(draws, loss, rng=0)  # compiles
+    values, times = [], []
     for seed in range(1, n_seeds + 1):
         began = time.process_time()
         best = epl.minimize(draws, loss, rng=seed)
-        seconds.append(time.process_time() - began)
+        times.append(time.process_time() - began)
         values.append(best.expected_loss)
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
@@ -175,14 +202,16 @@ def search_row(name: str, loss: str, known: float, n_seeds: int) -> str:
     tracemalloc.stop()
     engine = Engine.of(draws, epl.losses.get(loss))
     sweep = sweep_seconds(engine, best.labels, best.n_clusters)
-    # Reached: to five decimals, or to seven digits of a large loss.
-    hits = sum(value <= known + max(5e-6, 1e-7 * known) for value in values)
+    hits = sum(value <= known * (1 + hard.REACHED) for value in values)
     difference = [(value / known - 1) * 100 for value in (min(values), max(values))]
+    seconds = float(np.median(times))
+    earlier = SECONDS_BEFORE.get((name, loss))
+    compared = f"{earlier:.2f} | {seconds / earlier:.2f}" if earlier else "|"
     allowed = 16 * draws.n_distinct * int(draws.n_clusters.max()) * best.n_clusters
     return (
         f"| {name} | {loss} | {known:.10g} | {min(values):.10g} | {difference[0]:+.5f} to "
-        f"{difference[1]:+.5f} | {hits} of {n_seeds} | {best.n_clusters} | {np.mean(seconds):.3f} | "
-        f"{np.mean(seconds) / sweep:.1f} | {peak / 1e6:.1f} | {peak / allowed:.2f} |"
+        f"{difference[1]:+.5f} | {hits} of {n_seeds} | {best.n_clusters} | {seconds:.3f} | {compared} | "
+        f"{seconds / sweep:.1f} | {peak / 1e6:.1f} | {peak / allowed:.2f} |"
     )
 
 

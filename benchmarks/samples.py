@@ -1,4 +1,6 @@
-"""Six samples of partitions that look like posterior draws, the same on every machine.
+"""Samples of partitions that look like posterior draws, the same on every machine.
+
+Six of growing size:
 
 - ``small``: Gibbs draws of a sparse Gaussian mixture on 82 galaxy-like values;
 - ``medium``, ``large``, ``wide``, ``huge``: items around the centres of a Gaussian mixture. The centres drift
@@ -7,12 +9,21 @@
   between clusters are uncertain, and the number of clusters varies;
 - ``micro``: thousands of clusters of one to six items, as in record linkage.
 
+Ten hard ones, in which many partitions are nearly as good as the best, for any seed:
+
+- ``diffuse``, ``very_diffuse``, ``many``: as ``medium``, with centres that lie closer and drift further, or
+  with 200 clusters;
+- ``nested``: three levels of one hierarchy; ``two_modes``: two unrelated partitions;
+- ``giant``: one large cluster, singletons and pairs;
+- ``restaurant_2``, ``restaurant_20``, ``iid``, ``tiny_noise``: no signal at all.
+
 Labels are left switched, as samplers leave them.
 """
 
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +38,35 @@ SIZES = {
     "huge": (50_000, 200),
     "micro": (10_000, 200),
 }
-SHA256 = {  # of the int32 labels, first 16 digits
+HARD_SIZES = {  # a new kind goes to the end: the place of a kind is part of its seed
+    "diffuse": (300, 1_000),
+    "very_diffuse": (150, 1_000),
+    "many": (2_000, 500),
+    "nested": (240, 500),
+    "two_modes": (200, 600),
+    "restaurant_2": (80, 500),
+    "restaurant_20": (100, 400),
+    "giant": (400, 300),
+    "iid": (80, 300),
+    "tiny_noise": (18, 13),
+}
+SHA256 = {  # of the int32 labels, first 16 digits; hard samples: seed 1
     "small": "64d7302f5782cf8e",
     "medium": "93443e41bb3177ef",
     "wide": "a7aacd0baa2b01d1",
     "large": "08fb7f7e13f407a0",
     "huge": "75aa229a81a2f416",
     "micro": "a2e6be8cec3562b1",
+    "diffuse": "e50ce6627fd52148",
+    "very_diffuse": "71fec0cecf1c9983",
+    "many": "cc64885d84d917e7",
+    "nested": "b21a30a4b96ab016",
+    "two_modes": "08757d39db23a29c",
+    "restaurant_2": "4c6dfa8cfbd4312a",
+    "restaurant_20": "f2a0325829e03552",
+    "giant": "d83797a67bc9ca56",
+    "iid": "7fa43182bf68996f",
+    "tiny_noise": "cb555837b5aaac83",
 }
 
 
@@ -51,7 +84,9 @@ def load(name: str) -> np.ndarray:
 
 
 def make(name: str) -> np.ndarray:
-    """Make one of the six samples."""
+    """Make one of the samples; the first one of a hard kind."""
+    if name in HARD_SIZES:
+        return make_hard(name, seed=1)
     if name == "small":
         return mixture_draws(seed=1, n_draws=10_000)
     if name == "micro":
@@ -64,6 +99,30 @@ def make(name: str) -> np.ndarray:
     }[name]
     n_items, n_draws = SIZES[name]
     return drifting_draws(n_items=n_items, n_draws=n_draws, **settings)
+
+
+def make_hard(name: str, seed: int = 1) -> np.ndarray:
+    """Make one of the ten hard samples; another seed gives another sample of the same kind."""
+    n_items, n_draws = HARD_SIZES[name]
+    number = 1 + list(HARD_SIZES).index(name)
+    settings = {
+        "diffuse": {"k": 12, "box": 5.0, "drift": 1.0, "cut_rate": 0.05, "join_rate": 0.08},
+        "very_diffuse": {"k": 6, "box": 2.5, "drift": 1.5, "memory": 0.5},
+        "many": {"k": 200},
+    }
+    if name in settings:
+        return drifting_draws(1000 * seed + number, n_items, n_draws, **settings[name])
+    makers = {
+        "nested": nested_draws,
+        "two_modes": two_modes_draws,
+        "restaurant_2": partial(restaurant_draws, concentration=2.0),
+        "restaurant_20": partial(restaurant_draws, concentration=20.0),
+        "giant": giant_draws,
+        "iid": partial(noise_draws, k=5),
+        "tiny_noise": partial(noise_draws, k=4),
+    }
+    z = makers[name](np.random.default_rng([seed, number]), n_items, n_draws)
+    return np.array([without_gaps(row) for row in z])
 
 
 def micro_draws(seed: int, n_items: int, n_draws: int) -> np.ndarray:
@@ -115,13 +174,21 @@ def mixture_draws(seed: int, n_draws: int, burn: int = 2_000, k_max: int = 10) -
 
 
 def drifting_draws(
-    seed: int, n_items: int, n_draws: int, k: int, concentration: float = 3.0
+    seed: int,
+    n_items: int,
+    n_draws: int,
+    k: int,
+    concentration: float = 3.0,
+    box: float | None = None,
+    drift: float = 0.25,
+    memory: float = 0.95,
+    cut_rate: float = 0.01,
+    join_rate: float = 0.02,
 ) -> np.ndarray:
-    """Draws around a true partition with k clusters in three dimensions."""
+    """Draws around a true partition with k clusters in three dimensions, their centres in a box."""
     rng = np.random.default_rng(seed)
-    drift, memory = 0.25, 0.95
     truth = _true_labels(rng, n_items, k, concentration)
-    centers = rng.uniform(0.0, 5.0 * k ** (1.0 / 3.0), size=(k, 3))
+    centers = rng.uniform(0.0, box or 5.0 * k ** (1.0 / 3.0), size=(k, 3))
     x = centers[truth] + rng.normal(size=(n_items, 3))
     pairs = _nearest_pairs(centers, max(2, k // 3))
     log_weight = np.log(np.bincount(truth) / n_items)
@@ -135,7 +202,7 @@ def drifting_draws(
         log_p = x @ c.T - 0.5 * (c * c).sum(1) + log_weight
         log_p += rng.gumbel(size=(n_items, k))
         z = log_p.argmax(1)
-        begins = ~cut & (rng.random(k) < 0.01)
+        begins = ~cut & (rng.random(k) < cut_rate)
         cut &= rng.random(k) >= 0.15
         if begins.any():
             n = int(begins.sum())
@@ -145,7 +212,7 @@ def drifting_draws(
         cut |= begins
         beyond = ((x - c[z]) * normal[z]).sum(1) > shift[z]
         z = np.where(cut[z] & beyond, z + k, z)
-        begins = ~joined & (rng.random(len(pairs)) < 0.02)
+        begins = ~joined & (rng.random(len(pairs)) < join_rate)
         joined &= rng.random(len(pairs)) >= 0.15
         joined |= begins
         for a, b in pairs[joined]:
@@ -154,9 +221,69 @@ def drifting_draws(
     return out
 
 
+def nested_draws(rng: np.random.Generator, n_items: int, n_draws: int) -> np.ndarray:
+    """Each draw is the fine, the middle or the coarse level of one hierarchy, with noise."""
+    fine = rng.integers(0, 24, n_items)
+    out = []
+    for _ in range(n_draws):
+        u = rng.random()
+        level = fine if u < 0.4 else fine // 3 if u < 0.75 else fine // 8
+        out.append(_noisy(rng, level, 0.15, 24))
+    return np.array(out)
+
+
+def two_modes_draws(rng: np.random.Generator, n_items: int, n_draws: int) -> np.ndarray:
+    """Each draw is one of two unrelated partitions, with noise."""
+    a, b = rng.integers(0, 8, n_items), rng.integers(0, 5, n_items)
+    return np.array([_noisy(rng, a if rng.random() < 0.5 else b, 0.1, 8) for _ in range(n_draws)])
+
+
+def restaurant_draws(
+    rng: np.random.Generator, n_items: int, n_draws: int, concentration: float
+) -> np.ndarray:
+    """Draws of a Chinese restaurant process, in which all items are alike."""
+    out = np.empty((n_draws, n_items), dtype=np.int64)
+    for row in out:
+        sizes: list[int] = []
+        for item in rng.permutation(n_items):
+            weight = np.array([*sizes, concentration])
+            table = rng.choice(len(weight), p=weight / weight.sum())
+            if table == len(sizes):
+                sizes.append(0)
+            sizes[table] += 1
+            row[item] = table
+    return out
+
+
+def giant_draws(rng: np.random.Generator, n_items: int, n_draws: int) -> np.ndarray:
+    """One giant cluster, which some items leave rarely and others often, mostly alone, some in pairs."""
+    certain = np.arange(n_items) < 0.6 * n_items
+    leaves = np.where(certain, 0.03, rng.uniform(0.2, 0.95, n_items))
+    out = np.zeros((n_draws, n_items), dtype=np.int64)
+    for row in out:
+        alone = np.flatnonzero(rng.random(n_items) < leaves)
+        row[alone] = np.arange(1, len(alone) + 1)
+        second = alone[1::7]
+        row[second] = row[alone[::7][: len(second)]]
+    return out
+
+
+def noise_draws(rng: np.random.Generator, n_items: int, n_draws: int, k: int) -> np.ndarray:
+    """Labels at random."""
+    return rng.integers(0, k, (n_draws, n_items))
+
+
 def without_gaps(labels: np.ndarray) -> np.ndarray:
     """Labels 1..K in the order of the old ones."""
     return (np.unique(labels, return_inverse=True)[1] + 1).astype(np.int32)
+
+
+def _noisy(rng: np.random.Generator, labels: np.ndarray, share: float, k: int) -> np.ndarray:
+    """The labels, with about this share of them at random."""
+    z = labels.copy()
+    hit = rng.random(len(z)) < share
+    z[hit] = rng.integers(0, k, hit.sum())
+    return z
 
 
 def _true_labels(

@@ -2,13 +2,26 @@
 
 import hashlib
 import sys
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import epluribus as epl
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
+QUICK_TO_MAKE = (
+    "diffuse",
+    "very_diffuse",
+    "nested",
+    "two_modes",
+    "restaurant_2",
+    "restaurant_20",
+    "giant",
+    "iid",
+    "tiny_noise",
+)
 
 
 @pytest.fixture
@@ -16,17 +29,18 @@ def modules(monkeypatch):
     if not FOLDER.is_dir():
         pytest.skip("the benchmarks are not part of the source distribution")
     monkeypatch.syspath_prepend(str(FOLDER))
+    import hard
     import run
     import samples
 
-    yield run, samples
-    for name in ("run", "samples"):
+    yield run, samples, hard
+    for name in ("hard", "run", "samples"):
         sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize("name", ["small", "medium"])
 def test_samples_keep_their_hashes_and_the_search_its_losses(modules, name):
-    run, samples = modules
+    run, samples, _ = modules
     z = samples.make(name)
     assert hashlib.sha256(z.tobytes()).hexdigest()[:16] == samples.SHA256[name]
     draws = epl.Draws(z)
@@ -39,3 +53,41 @@ def test_samples_keep_their_hashes_and_the_search_its_losses(modules, name):
 def test_micro_keeps_its_hash(modules):
     z = modules[1].make("micro")
     assert hashlib.sha256(z.tobytes()).hexdigest()[:16] == modules[1].SHA256["micro"]
+
+
+@pytest.mark.parametrize("name", [*QUICK_TO_MAKE, pytest.param("many", marks=pytest.mark.slow)])
+def test_hard_samples_keep_their_shapes_and_hashes(modules, name):
+    samples = modules[1]
+    z = samples.make_hard(name, seed=1)
+    assert z.shape == samples.HARD_SIZES[name][::-1]
+    assert hashlib.sha256(z.tobytes()).hexdigest()[:16] == samples.SHA256[name]
+
+
+@pytest.mark.parametrize(
+    "name", ["very_diffuse", "nested", "two_modes", "giant", "iid", "tiny_noise"]
+)
+def test_another_seed_gives_another_hard_sample_of_the_same_kind(modules, name):
+    samples = modules[1]
+    first, second, again = (samples.make_hard(name, seed) for seed in (1, 2, 2))
+    assert second.shape == first.shape
+    assert not np.array_equal(second, first)
+    assert np.array_equal(second, again)
+    assert all(set(row) == set(range(1, row.max() + 1)) for row in second)
+
+
+def test_a_best_loss_is_known_for_every_hard_sample(modules):
+    _, samples, hard = modules
+    assert set(hard.BEST_HARD) == set(product(samples.HARD_SIZES, hard.LOSSES))
+
+
+def test_small_cases_are_the_same_each_time_and_leave_the_exact_solution_on(modules):
+    hard = modules[2]
+    for number in range(6):
+        case, again = hard.small_case(number), hard.small_case(number)
+        assert np.array_equal(case.draws.item_major, again.draws.item_major)
+        assert (case.bounds, case.loss) == (again.bounds, again.loss)
+        assert 8 <= case.draws.n_items <= 11
+    before = hard._minimize.EXACT_ITEMS
+    lines = list(hard.against_exact(n_cases=2))
+    assert lines[-3].startswith("| all | 2 |")
+    assert hard._minimize.EXACT_ITEMS == before > 11
