@@ -276,6 +276,14 @@ def test_given_starts():
         epl.minimize(z, starts="drwas")
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_search_ends_where_rounding_is_all_that_is_left(loss):
+    """All draws are equal and all items apart: the loss is 0, and running sums are not exactly so."""
+    best = epl.minimize([np.arange(120)] * 3, loss, rng=1)
+    assert best.n_clusters == 120
+    assert best.expected_loss == 0.0
+
+
 @pytest.mark.parametrize("loss", ["vi", "nvi", "id"])
 def test_the_answer_is_never_worse_than_a_given_start(loss):
     """Also where the rounds look at some of the draws only, and where other losses are searched before."""

@@ -167,6 +167,8 @@ class Search:
         patience = _DEAR if self.dear else _PATIENCE
         if self.stopper.deadline is not None:
             needed, patience = _LONGER * needed, _LONGER * patience
+        # Losses closer than this are equal: running sums are rounded in proportion to the largest of them.
+        tolerance = 1e-12 * max(abs(value) for value in part.trivial_values())
         near = [] if part.loss.linear else self._near_starts(part)
         best = self._round(part, near)
         confirmed, failed = 0, 0
@@ -177,7 +179,6 @@ class Search:
             if len(self.runs) >= self.n_starts and (confirmed >= needed or failed >= patience):
                 break
             other = self._round(part, [])
-            tolerance = 8 * part.tolerance / part.total_weight
             if abs(other.value - best.value) <= tolerance:
                 confirmed += 1
             elif not self.stopper.stopped:
