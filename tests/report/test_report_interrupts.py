@@ -96,7 +96,8 @@ def test_ctrl_c_writes_a_page(tmp_path, bar, options):
     assert f"page written to {out}" in text
     page = Page(out.read_text())
     assert "Ctrl-C was pressed" in page.words
-    assert _left_out(page)[0] == STEPS["items" if bar == "minimize vi" else "clusters"]
+    # In the search nothing else was done; after it at least the first step was, or some quick ones more.
+    assert (_left_out(page)[0] == STEPS["items"]) == (bar == "minimize vi")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
