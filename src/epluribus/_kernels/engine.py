@@ -34,6 +34,8 @@ is left empty, the last cluster takes its label. A label of -1 means that the it
 
 from typing import NamedTuple
 
+import numpy as np
+
 from epluribus._kernels.dispatch import Contract, part
 from epluribus._typing import FloatArray
 
@@ -89,3 +91,26 @@ def size_change(price: Price, n: int, m: int) -> float:
     # the number of items together: the value is never used, but the index must be within the table.
     total = min(n + m, price.f2.shape[0] - 1)
     return price.f2[total] - price.f2[n] - price.f2[m]
+
+
+@part
+def lowest(cost: FloatArray, n: int) -> float:
+    """The least of the first n costs."""
+    low = np.inf
+    for s in range(n):
+        low = min(low, cost[s])
+    return low
+
+
+@part
+def first_of_best(cost: FloatArray, own: int, enough: float) -> int:
+    """The choice among all clusters that cost at most `enough`: to stay, else the smallest label.
+
+    `own` is -1 for an item in no cluster; a new cluster is the last entry.
+    """
+    if own >= 0 and cost[own] <= enough:
+        return own
+    best = 0
+    while cost[best] > enough:
+        best += 1
+    return best

@@ -90,7 +90,7 @@ def _move(e: Any, row: Any, i: int, target: int, moves: Moves, q: int) -> None:
     own = e.labels[i]
     moves.item[q] = i
     moves.own[q] = own
-    # With a new cluster the one that closes is not the last one, unless nothing changes at all.
+    # The last cluster takes the label of one that closes.
     moves.closed[q] = e.n_clusters[0] - 1 if e.sizes[own] == 1 else -1
     apply(e, row, i, target)
 
@@ -105,13 +105,10 @@ def _take_back(e: Any, row: Any, moves: Moves, n: int) -> None:
         # now: what was written down earlier about these two is read with the names exchanged.
         if last >= 0:
             for p in range(q):
-                moves.own[p] = _exchanged(moves.own[p], own, last)
-                moves.closed[p] = _exchanged(moves.closed[p], own, last)
-
-
-@part
-def _exchanged(label: int, a: int, b: int) -> int:
-    return b if label == a else (a if label == b else label)
+                if moves.own[p] == own:
+                    moves.own[p] = last
+                elif moves.own[p] == last:
+                    moves.own[p] = own
 
 
 @part

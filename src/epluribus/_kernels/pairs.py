@@ -17,7 +17,7 @@ import numpy as np
 
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
-from epluribus._kernels.engine import Price, implement_execution
+from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest
 from epluribus._kernels.looks import Looks, count_move, rename_looks
 from epluribus._typing import FloatArray, IntArray
 
@@ -68,16 +68,7 @@ def _exact(e: Any, row: Any, i: int, s: int) -> float:
 def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     """The cluster of least cost; `own` (-1 for none) if it is as good, then the smallest label."""
     n = e.n_clusters[0] + 1 if opens else e.n_clusters[0]
-    low = np.inf
-    for s in range(n):
-        low = min(low, e.cost[s])
-    enough = low + e.price.tolerance
-    if own >= 0 and e.cost[own] <= enough:
-        return own
-    best = 0
-    while e.cost[best] > enough:
-        best += 1
-    return best
+    return first_of_best(e.cost, own, lowest(e.cost, n) + e.price.tolerance)
 
 
 @routine

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import routine
 from epluribus._kernels.engine import size_change
-from epluribus._kernels.partitions import fill_gain
 from epluribus._typing import FloatArray
 
 
@@ -75,7 +74,7 @@ def table_join_changes(e: Any, row: Any, a: int) -> None:
 def table_join(e: Any, row: Any, a: int, b: int) -> None:
     """Join cluster b into a < b; the last cluster takes the label b."""
     last = e.n_clusters[0] - 1
-    f1 = e.price.f1
+    f1, has_gain = e.price.f1, e.gain.shape[0] > 0
     e.looks.until[:] = -np.inf  # too much changes: all items must be looked at again
     # In labels, sizes and columns of the tables alike: b is added to a, then the last cluster moves to b.
     # If b is the last one itself, it ends up empty all the same.
@@ -101,7 +100,7 @@ def table_join(e: Any, row: Any, a: int, b: int) -> None:
                 cells[a] = n + m
             cells[b] = cells[last]
             cells[last] = 0
+            if has_gain:
+                for s in (a, b, last):
+                    e.gain[t, v, s] = e.fold[t] * e.price.joint[cells[s]]
     e.n_clusters[0] = last
-    # Two columns changed in every row: it is simplest to compute the gains again, where there are any.
-    if e.gain.shape[0] > 0:
-        fill_gain(e.counts, e.fold, e.price.joint, e.gain)

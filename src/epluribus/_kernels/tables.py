@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
-from epluribus._kernels.engine import Price, implement_execution
+from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest
 from epluribus._kernels.looks import Looks, count_move, rename_looks
 from epluribus._kernels.table_joins import table_join, table_join_changes
 from epluribus._kernels.tangent import ratio_costs, ratio_exact, set_slope
@@ -188,9 +188,7 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     """The cluster of least cost; those that single precision cannot rank are computed exactly first."""
     cost = e.cost
     n = e.n_clusters[0] + 1 if opens else e.n_clusters[0]
-    low = np.inf
-    for s in range(n):
-        low = min(low, cost[s])
+    low = lowest(cost, n)
     # Each sum in single precision is off by at most half the margin, so a cluster that is further than
     # the margin above the lowest cannot be the best. If several are closer, their exact costs decide.
     # Joins (i = -1) are in double precision anyway.
@@ -212,15 +210,9 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
                     if s != own:  # the cost of `own` is exact already
                         cost[s] = _linear_exact(e, i, s)
                     low = min(low, cost[s])
-    # Ties: stay, else take the smallest label; a new cluster, entry K, comes last.
-    enough = low + e.price.tolerance
-    if own >= 0 and cost[own] <= enough:
-        return own
-    best = 0
-    while cost[best] > enough:
-        best += 1
+    best = first_of_best(cost, own, low + e.price.tolerance)
     # The only one within the margin has not been computed exactly yet.
-    if near == 1:
+    if near == 1 and best != own:
         cost[best] = _linear_exact(e, i, best)
     return best
 

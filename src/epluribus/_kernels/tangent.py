@@ -88,19 +88,25 @@ def _step(changes: FloatArray, n_items: int, k: int) -> float:
     return max(abs(changes[max(1, n_items // (4 * k))]), 1e-9)
 
 
+@part
+def _probe(e: Any, joint_step: float, size_step: float) -> None:
+    """Fill the first two gains, size sums and costs for f0 a step below and a step above where it is."""
+    for q in range(2):
+        sign = 2 * q - 1
+        e.rows[q] = sign * joint_step
+        e.double[q] = e.size_sum[0] + sign * size_step
+        e.other[q] = 0.0
+
+
 @kernel
 def set_slope(row: Any, e: Any) -> None:
     """The derivative of the total loss with respect to the size sum, from a step to either side."""
     n_items = e.labels.shape[0]
     step = _step(e.price.size, n_items, max(1, e.n_clusters[0]))
-    gain, size, cost = e.rows[:2], e.double[:2], e.other[:2]
-    for q in range(2):
-        gain[q] = 0.0
-        size[q] = e.size_sum[0] + (2 * q - 1) * step
-        cost[q] = 0.0
+    _probe(e, 0.0, step)
     sums, group, weights = e.joint_sums, e.price.group, e.price.weights
-    row(gain, e.zeros, sums, size, group, float(n_items), weights, cost)
-    e.slope[0] = (cost[1] - cost[0]) / (2.0 * step)
+    row(e.rows, e.zeros, sums, e.double, group, float(n_items), weights, e.other[:2])
+    e.slope[0] = (e.other[1] - e.other[0]) / (2.0 * step)
 
 
 @kernel
@@ -108,19 +114,14 @@ def tilt(row: Any, e: Any) -> None:
     """Compute the derivatives again, and the gains if they have changed; only if f0 is not linear."""
     n_items = e.labels.shape[0]
     step = _step(e.price.joint, n_items, max(1, e.n_clusters[0]))
-    gain, size, cost = e.rows[:2], e.double[:2], e.other[:2]
-    for q in range(2):
-        gain[q] = (2 * q - 1) * step
-        size[q] = e.size_sum[0]
     changed = 0.0
     largest = 0.0
     for t in range(e.now.shape[0]):
-        cost[0] = 0.0
-        cost[1] = 0.0
+        _probe(e, step, 0.0)
         one = slice(t, t + 1)
         sums, group, weights = e.joint_sums[one], e.price.group[one], e.price.weights[one]
-        row(gain, e.zeros[:1], sums, size, group, float(n_items), weights, cost)
-        e.now[t] = (cost[1] - cost[0]) / (2.0 * step)
+        row(e.rows, e.zeros[:1], sums, e.double, group, float(n_items), weights, e.other[:2])
+        e.now[t] = (e.other[1] - e.other[0]) / (2.0 * step)
         changed += abs(e.now[t] - e.fold[t])
         largest += abs(e.now[t])
     e.slope[0] = np.nan
