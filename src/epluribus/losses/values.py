@@ -58,30 +58,38 @@ def loss(a: LabelsLike, b: LabelsLike, loss: LossLike = "vi") -> float:
 
 
 def loss_values(
-    labels: IntArray, table: NDArray[np.unsignedinteger[Any]], loss: Loss
+    labels: IntArray,
+    table: NDArray[np.unsignedinteger[Any]],
+    loss: Loss,
+    *,
+    columns_estimate: bool = False,
 ) -> FloatArray:
     """(n_draws,) loss of canonical `labels` against each column of an item-major table of labels.
+
+    The labels are the estimate and the columns are draws; with `columns_estimate` it is the other way round.
 
     Time O(n_draws (n_items + K_a K_z)). Where K_a K_z is large, the contingency tables are nearly empty, and
     the time is O(n_draws (n_items + K_z)).
     """
     n_items, n_draws = table.shape
-    f1, f2, f3 = loss.tables(n_items)
+    f1, f_labels, f_columns = loss.tables(n_items)
+    if columns_estimate:
+        f_labels, f_columns = f_columns, f_labels
     n_clusters, groups = int(labels.max()) + 1, int(table.max()) + 1
     # Small contingency tables are filled and added up. Large ones would be nearly empty: they are not made,
     # and only the cells in use are visited.
     if groups * n_clusters <= max(_TABLE_CELLS, 8 * n_items):
-        joint, group = np.zeros(n_draws), np.zeros(n_draws)
+        joint, columns = np.zeros(n_draws), np.zeros(n_draws)
         equal = np.empty(n_draws, dtype=np.bool_)
         block = min(n_draws, max(_DRAWS, _TABLE_CELLS // (groups * n_clusters)))
         work = np.empty((block, groups, n_clusters), dtype=count_dtype(n_items))
-        loss_sums(table, labels, n_clusters, f1, f3, work, joint, group, equal)
+        loss_sums(table, labels, n_clusters, f1, f_columns, work, joint, columns, equal)
     else:
         joint, n_cells = sparse_sums(labels, table, groups, f1)
-        group, n_groups = groups_of(table, f3)
+        columns, n_groups = groups_of(table, f_columns)
         equal = (n_cells == n_clusters) & (n_cells == n_groups)
-    # The size sum is the same for all draws.
-    size = float(f2[np.bincount(labels)].sum())
+    one = float(f_labels[np.bincount(labels)].sum())
+    size, group = (columns, one) if columns_estimate else (one, columns)
     return values_from_sums(loss, n_items, joint, size, group, equal)
 
 
@@ -107,12 +115,14 @@ def sparse_sums(
 ) -> tuple[FloatArray, IntArray]:
     """Sum of f1 over the contingency table of `labels` and each column, and its cells in use.
 
-    No contingency table is made: time O(n_items) for each column, as long as clusters are small.
+    Items with a label of -1 are in no cluster, and in no cell. No contingency table is made: time O(n_items)
+    for each column, as long as clusters are small.
     """
     n_draws = table.shape[1]
     # Items by cluster: those of cluster g are member[first[g]:first[g + 1]].
-    member = np.argsort(labels, kind="stable")
-    first = np.append(0, np.cumsum(np.bincount(labels)))
+    sizes = np.bincount(labels + 1)
+    member = np.argsort(labels, kind="stable")[sizes[0] :]
+    first = np.append(0, np.cumsum(sizes[1:]))
     joint, n_cells = np.zeros(n_draws), np.zeros(n_draws, dtype=np.int64)
     count, before = np.zeros((_DRAWS, groups), dtype=np.int32), np.empty(n_draws, dtype=np.int32)
     sparse_joint(table, member, first, f1, count, before, joint, n_cells)

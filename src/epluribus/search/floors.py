@@ -12,11 +12,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from epluribus._kernels.partitions import count_dtype, loss_sums
-from epluribus._typing import AnyArray, FloatArray, IntArray
+from epluribus._typing import IntArray
 from epluribus.engine import Engine, Settings
-from epluribus.losses.base import Loss
-from epluribus.losses.values import loss_values, values_from_sums
+from epluribus.losses.values import loss_values
 from epluribus.search.sample import Sample
 
 _REFERENCES = (2, 8)
@@ -60,11 +58,14 @@ def _candidates(
         rounds = [rng.choice(n_draws, min(n, n_draws), replace=False) for n in _REFERENCES]
     left, gaps = allowed, np.zeros(len(allowed))
     for chosen in rounds:
-        references = np.ascontiguousarray(full.table[:, chosen])
+        references, table = (np.ascontiguousarray(full.table[:, some]) for some in (chosen, left))
         weights = sample.weights[chosen] / sample.weights[chosen].sum()
         mine = weights @ loss_values(best, references, full.loss)
-        table = np.ascontiguousarray(full.table[:, left])
-        theirs = weights @ np.stack([_losses_to(table, draw, full.loss) for draw in references.T])
+        losses = [
+            loss_values(draw, table, full.loss, columns_estimate=True)
+            for draw in references.T.astype(np.int64)
+        ]
+        theirs = weights @ np.stack(losses)
         close = theirs <= mine * (1 + 1e-9)
         left, gaps = left[close], theirs[close]
         if len(left) == 0:
@@ -74,18 +75,3 @@ def _candidates(
         return closest
     # The draw that most others equal is always tried: under the 0-1 loss nothing else counts.
     return np.append(closest, allowed[0])
-
-
-def _losses_to(table: AnyArray, draw: AnyArray, loss: Loss) -> FloatArray:
-    """Loss of estimating one draw by each column of an item-major table."""
-    # `loss_sums` takes one partition and many draws. Here it is the other way round, so f2, the function for
-    # the estimate, is passed where f3 is expected.
-    n_items, n = table.shape
-    f1, f2, f3 = loss.tables(n_items)
-    labels = draw.astype(np.int64)
-    groups, k = int(table.max()) + 1, int(labels.max()) + 1
-    joint, size, equal = np.zeros(n), np.zeros(n), np.empty(n, dtype=np.bool_)
-    work = np.empty((min(n, 1024), groups, k), dtype=count_dtype(n_items))
-    loss_sums(table, labels, k, f1, f2, work, joint, size, equal)
-    group = float(f3[np.bincount(labels)].sum())
-    return values_from_sums(loss, n_items, joint, size, group, equal)
