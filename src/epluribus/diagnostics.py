@@ -25,9 +25,7 @@ folding, and localization: an improved R-hat. Bayesian Analysis 16, 667-718. doi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from itertools import combinations
 from typing import Any
@@ -35,13 +33,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epluribus._kernels.similarity import together_counts, together_weights
-from epluribus._parallel import Stopper, resolve_jobs, run_all
+from epluribus._parallel import resolve_jobs
 from epluribus._typing import FloatArray
 from epluribus.draws import Draws
 from epluribus.draws.rows import all_equal
+from epluribus.draws.together import Together, map_blocks
 
-__all__ = ["RHAT_LIMIT", "Agreement", "Similarity", "chain_agreement", "ess", "map_blocks", "rhat"]
+__all__ = ["RHAT_LIMIT", "Agreement", "Similarity", "chain_agreement", "ess", "rhat"]
 
 RHAT_LIMIT = 1.01
 """R-hat above which, according to Vehtari et al. (2021), chains have not mixed."""
@@ -63,10 +61,6 @@ _ROUNDING = 1e-12
 
 _REPEATS = 4
 """With this many draws per distinct partition it pays to compare distinct partitions, with weights."""
-_BLOCK_ROWS = 32
-"""Rows of the similarity matrix per task: their labels over a few thousand draws fit into a core's cache."""
-_BLOCK_CELLS = 1 << 22
-"""Largest number of entries of a block: 32 MB."""
 
 
 # --- R-hat and effective sample size ---
@@ -193,50 +187,29 @@ class Similarity:
     def __init__(self, draws: Draws) -> None:
         weights = draws.draw_weights
         equal_weights = all_equal(weights)
-        # Counting equal labels, draw by draw, is quickest, unless the same partitions are repeated often.
-        self._counted = equal_weights and draws.n_draws < _REPEATS * draws.n_distinct
-        if self._counted:
-            repeated = draws.n_draws > draws.n_distinct
-            table = draws.item_major[:, draws.index] if repeated else draws.item_major
-            self._labels = np.ascontiguousarray(table)
-            self._total = float(draws.n_draws)
-        else:
-            self._labels = np.ascontiguousarray(draws.distinct)
+        table, mass = draws.item_major, draws.weights
+        if equal_weights:
             # Divided by the common weight they are integers, and sums of integers are exact.
-            self._weights = draws.weights / weights[0] if equal_weights else draws.weights
-            self._total = float(self._weights.sum())
+            mass = draws.weights / weights[0]
+            # Counting equal labels, draw by draw, is quickest, unless partitions are repeated often.
+            if draws.n_distinct < draws.n_draws < _REPEATS * draws.n_distinct:
+                table, mass = table[:, draws.index], np.ones(draws.n_draws)
+        self._together, self._total = Together(table, mass), float(mass.sum())
 
     def __call__(self, begin: int, end: int, stop: int) -> FloatArray:
         """(end - begin, stop) probabilities of items begin..end-1 with items 0..stop-1."""
-        shape = (end - begin, stop)
-        if self._counted:  # integers, divided once: no rounding but that of the quotient
-            counts = np.empty(shape, dtype=np.int32)
-            together_counts(self._labels, begin, end, stop, counts)
-            return counts / self._total
-        out = np.empty(shape)
-        together_weights(self._labels, self._weights, begin, end, stop, out)
-        # Rounding of weights may exceed 1.
-        return np.minimum(out / self._total, 1.0)
+        return self._probability(self._together(begin, end, stop))
 
+    def matrix(self, n_jobs: int) -> FloatArray:
+        """(n_items, n_items) all of them."""
+        out = self._probability(self._together.matrix(n_jobs))
+        # An item is always with itself; sums of weights may have been rounded.
+        np.fill_diagonal(out, 1.0)
+        return out
 
-def map_blocks(
-    n_items: int,
-    task: Callable[[int, int], Any],
-    n_jobs: int,
-    stopper: Stopper | None = None,
-    *,
-    step: int = 1,
-) -> list[Any]:
-    """`task(begin, end)` for every block of items, or every `step`-th one, in threads; results in order.
-
-    Blocks that have not begun when the time of `stopper` is up are left out, except the first.
-    """
-    # Fewer rows where they are long, so that a block of each thread fits in memory.
-    rows = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // n_items))
-    tasks = [
-        partial(task, begin, min(begin + rows, n_items)) for begin in range(0, n_items, rows * step)
-    ]
-    return run_all(tasks, n_jobs, stopper)
+    def _probability(self, weight: FloatArray) -> FloatArray:
+        weight /= self._total
+        return np.minimum(weight, 1.0, out=weight)  # rounding of weights may exceed 1
 
 
 # --- the rule ---

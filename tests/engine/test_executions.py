@@ -182,7 +182,7 @@ def test_pulls_are_what_two_items_cost_together(weights):
 
 def test_only_the_matrix_does_not_grow_with_the_draws():
     draws, _ = random_sample(1)
-    grows = [make(draws, "binder", kind).grows_with_draws for kind in KINDS]
+    grows = [make(draws, "binder", kind).execution.grows_with_draws for kind in KINDS]
     assert grows == [True, True, False]
 
 

@@ -81,7 +81,8 @@ class Engine:
     -----
     With tables, `costs` takes time O(n_draws K) per item, and a state takes memory O(n_draws K_z K), where
     K_z is the largest number of clusters of a draw. With members, the time is O(n_draws S) per item, S being
-    the mean size of an item's cluster, and the memory O(n_draws n_items), shared by all states.
+    the mean size of an item's cluster, and the memory O(n_draws n_items), shared by all states. With pairs,
+    the time is O(n_items) per item, and the memory O(n_items^2), shared as well.
 
     Examples
     --------
@@ -122,16 +123,6 @@ class Engine:
         if kind is None:
             kind = _quickest(table, self._groups.n_groups, loss)
         self.execution: Execution = _EXECUTIONS[kind](table, price, loss)
-
-    @property
-    def skips(self) -> bool:
-        """Whether sweeps can tell which items certainly stay."""
-        return self.loss.linear and not isinstance(self.execution, MemberExecution)
-
-    @property
-    def grows_with_draws(self) -> bool:
-        """Whether a sweep over more draws takes longer."""
-        return not isinstance(self.execution, PairExecution)
 
     @classmethod
     def of(cls, draws: Draws, loss: Loss, columns: IntArray | None = None) -> Engine:
@@ -251,7 +242,7 @@ class Engine:
         """
         if not (self.loss.linear or thorough):
             self.execution.tilt(state, self._row)
-        lazy = lazy and self.skips
+        lazy = lazy and self.execution.skips
         if lazy:
             new_epoch(state.looks)
         n_moves, change = np.zeros(1, dtype=np.int64), np.zeros(1)
@@ -299,12 +290,13 @@ class Engine:
         target, gap = np.full(self.n_items, -1), np.full(self.n_items, np.inf)
         low, high, stop = settings.k_min, settings.most(self.n_items), settings.stopper.flag
         # Those first that may be closest, for all that is known, until no other can be closer.
-        least = least_gaps(state) if self.skips else np.full(self.n_items, -np.inf)
+        skips = self.execution.skips
+        least = least_gaps(state) if skips else np.full(self.n_items, -np.inf)
         order, begin, unknown = np.argsort(least, kind="stable"), 0, int((least == -np.inf).sum())
         while begin < self.n_items:
             end = max(begin + 4 * n, unknown)
             items = order[begin:end]
-            runners_up(state, self._row, items, low, high, self.skips, stop, target, gap)
+            runners_up(state, self._row, items, low, high, skips, stop, target, gap)
             begin = end
             nth = np.partition(gap, n - 1)[n - 1]
             if begin < self.n_items and nth <= least[order[begin]]:
@@ -366,7 +358,8 @@ class Engine:
         """Expected loss of one cluster of all items, and of all items apart."""
         n, n_groups = self.n_items, self._groups.n_groups
         # One cluster has the clusters of the draw as its cells; apart, every cell has one item.
-        joint = groups_of(self.table, self._f1).sums
+        same = self.loss.f1 is self.loss.f3
+        joint = self._groups.sums if same else groups_of(self.table, self._f1).sums
         single, weights = np.full(len(joint), n * self._f1[1]), self.weights / self.total_weight
         sums = (joint, self._f2[n], n_groups == 1), (single, n * self._f2[1], n_groups == n)
         together, apart = (

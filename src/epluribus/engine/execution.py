@@ -1,4 +1,4 @@
-"""What an execution offers to the engine, and its states: how they are copied."""
+"""What an execution offers to the engine, the part that two of them share, and how states are copied."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from epluribus._kernels.engine import Price
 from epluribus._kernels.looks import Looks
 from epluribus._typing import FloatArray, IntArray
+from epluribus.losses.values import sparse_sums
 
 
 class Swept(NamedTuple):
@@ -36,6 +38,10 @@ class Execution(Protocol):
 
     steps: float
     """Steps of a sweep, roughly: how dear it is."""
+    skips: bool
+    """Whether sweeps can tell which items certainly stay."""
+    grows_with_draws: bool
+    """Whether a sweep over more draws takes longer."""
 
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Any:
         """The state at `labels`, with room for `room` more clusters; without `moves`, for joins only."""
@@ -51,6 +57,29 @@ class Execution(Protocol):
 
     def joint(self, state: Any, f1: FloatArray) -> tuple[FloatArray, IntArray]:
         """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
+
+
+class Roomy:
+    """The part of an execution without tables: its states have room for as many clusters as items."""
+
+    def __init__(self, table: NDArray[np.unsignedinteger[Any]], price: Price) -> None:
+        self._table, self._price = table, price
+        self._n_items, self._n_draws = table.shape
+
+    def widened(self, state: Any) -> Any:
+        """The state itself."""
+        return state
+
+    def narrowed(self, state: Any) -> Any:
+        """The state itself: its size does not depend on the number of clusters."""
+        return state
+
+    def tilt(self, state: Any, row: Any) -> None:
+        """Nothing: all costs are exact."""
+
+    def joint(self, state: Any, f1: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
+        return sparse_sums(state.labels, self._table, int(self._table.max()) + 1, f1)
 
 
 def copied(state: Any, into: Any = None) -> Any:

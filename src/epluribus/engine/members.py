@@ -26,8 +26,8 @@ from epluribus._kernels.sets import (
 )
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import check_memory
+from epluribus.engine.execution import Roomy
 from epluribus.losses.base import Loss
-from epluribus.losses.values import sparse_sums
 
 _BLOCK = 16
 """Draws transposed from item-major to rows at a time: an item's labels lie in one or two cache lines."""
@@ -112,13 +112,13 @@ def collect_sets(
     return Sets(set_weight[:n_sets].copy(), set_first, set_member, first_of, sets_of)
 
 
-class MemberExecution:
-    """Makes the states of `_kernels/members.py`, which always have room for more clusters."""
+class MemberExecution(Roomy):
+    """Makes the states of `_kernels/members.py`."""
+
+    skips, grows_with_draws = False, True
 
     def __init__(self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss) -> None:
-        self._table, self._price = table, price
-        self._n_items, self._n_draws = table.shape
-        self._groups = int(table.max()) + 1
+        super().__init__(table, price)
         self._sets = collect_sets(table, price.weights, distinct=loss.linear)
         # Every member of a set is visited for each of its members; a visit takes five times as long as a step
         # in the other executions.
@@ -169,21 +169,3 @@ class MemberExecution:
         )
         fill_members(labels.astype(np.int64), int(labels.max()) + 1, state)
         return state
-
-    def widened(self, state: Members) -> Members:
-        """The state itself: there is room for as many clusters as items."""
-        return state
-
-    def narrowed(self, state: Members) -> Members:
-        """The state itself: its size does not depend on the number of clusters."""
-        return state
-
-    def tilt(self, state: Members, row: Any) -> None:
-        """Nothing: all costs are exact."""
-
-    def joint(self, state: Members, f1: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
-        # Before sequential allocation no item is in a cluster: all tables are empty.
-        if state.labels.min() < 0:
-            return np.zeros(self._n_draws), np.zeros(self._n_draws, dtype=np.int64)
-        return sparse_sums(state.labels, self._table, self._groups, f1)

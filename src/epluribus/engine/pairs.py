@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from epluribus._kernels.engine import Price
 from epluribus._kernels.looks import no_looks
 from epluribus._kernels.pairs import Pairs
-from epluribus._kernels.similarity import together_counts, together_weights
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import IntArray
 from epluribus._validate import available_memory
-from epluribus.draws.rows import all_equal
+from epluribus.draws.together import Together
+from epluribus.engine.execution import Roomy
 from epluribus.losses.base import Loss
-from epluribus.losses.values import sparse_sums
 
 _LARGEST = 500 << 20
 """Bytes of the matrix above which it is not made: 8,000 items. The limit is lower, a quarter of the free
@@ -27,8 +26,6 @@ memory, where there is less."""
 _ITEMS_PER_CLUSTER = 400
 """The matrix costs as much as some twenty sweeps with tables where there are this many items for each
 cluster of a draw; with more, tables are quicker."""
-_ROWS = 64
-"""Rows of the matrix computed at a time: their labels stay in the cache."""
 
 
 def pairs_pay(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss: Loss) -> bool:
@@ -48,39 +45,21 @@ def counts_pairs(loss: Loss, n_items: int) -> bool:
     return bool((f1 == f1[1] * squares).all() and (f2 == f2[1] * squares).all())
 
 
-class PairExecution:
+class PairExecution(Roomy):
     """Makes the states of `_kernels/pairs.py`; all of them share one matrix."""
 
+    skips, grows_with_draws = True, False
+
     def __init__(self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss) -> None:
-        self._table, self._price = table, price
-        self._n_items, self._n_draws = table.shape
-        self._groups, self.steps = int(table.max()) + 1, float(self._n_items) ** 2
+        super().__init__(table, price)
+        self.steps = float(self._n_items) ** 2
         if not counts_pairs(loss, self._n_items):
             raise ValueError(f"'kind' must not be \"pairs\" for the loss '{loss.name}'.")
         # The coefficients of the squares are the values at 1; f2 has the total weight multiplied in.
-        self._pull = self._together()
+        self._pull = Together(table, price.weights).matrix(1)
         self._pull *= 2.0 * price.f1[1]  # in place: the matrix may be large
         self._pull += 2.0 * price.f2[1]
         np.fill_diagonal(self._pull, 0.0)
-
-    def _together(self) -> FloatArray:
-        """(n_items, n_items) weight of the draws that have two items together."""
-        n, weights = self._n_items, self._price.weights
-        out, counted = np.empty((n, n)), all_equal(weights)
-        rows = self._table if counted else np.ascontiguousarray(self._table.T)
-        for begin in range(0, n, _ROWS):
-            # The lower triangle is computed and mirrored.
-            end = min(begin + _ROWS, n)
-            if counted:  # integers: exact
-                counts = np.empty((end - begin, end), dtype=np.int32)
-                together_counts(rows, begin, end, end, counts)
-                out[begin:end, :end] = weights[0] * counts
-            else:
-                block = np.empty((end - begin, end))
-                together_weights(rows, weights, begin, end, end, block)
-                out[begin:end, :end] = block
-            out[:begin, begin:end] = out[begin:end, :begin].T
-        return out
 
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Pairs:  # noqa: ARG002
         """The state at `labels`."""
@@ -95,21 +74,3 @@ class PairExecution:
             cost=np.zeros(n),
             looks=no_looks(self._n_items),
         )
-
-    def widened(self, state: Pairs) -> Pairs:
-        """The state itself: there is room for as many clusters as items."""
-        return state
-
-    def narrowed(self, state: Pairs) -> Pairs:
-        """The state itself: its size does not depend on the number of clusters."""
-        return state
-
-    def tilt(self, state: Pairs, row: Any) -> None:
-        """Nothing: all costs are exact."""
-
-    def joint(self, state: Pairs, f1: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
-        # Before sequential allocation no item is in a cluster: all tables are empty.
-        if state.labels.min() < 0:
-            return np.zeros(self._n_draws), np.zeros(self._n_draws, dtype=np.int64)
-        return sparse_sums(state.labels, self._table, self._groups, f1)

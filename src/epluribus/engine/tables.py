@@ -64,6 +64,7 @@ class TableExecution:
         self._table, self._price, self._loss = table, price, loss
         self._n_items, self._n_draws = table.shape
         self._groups = int(table.max()) + 1
+        self.skips, self.grows_with_draws = loss.linear, True
         # The estimate is assumed to have as many clusters as the draws have.
         self.steps = float(table.size) * float(table.max(axis=0).mean() + 1)
 

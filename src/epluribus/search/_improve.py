@@ -150,9 +150,7 @@ class Climber:
             group = np.arange(len(labels)) == i
         elif kind == 0:  # only those in the cluster of item i: that cluster is split
             group &= labels == labels[i]
-        elif (
-            kind == 1
-        ):  # whole clusters, those with most of their items in the group: they are joined
+        elif kind == 1:  # the clusters that have most of their items in the group: they are joined
             share = np.bincount(labels, group) / self.state.sizes[: self.n_clusters]
             group = (share > 0.5)[labels]
         return self._lift(np.flatnonzero(group))

@@ -145,12 +145,10 @@ class Search:
         if part is not self.full:
             self.runs.append(best.run(self._n_draws(part)))
             best = Climber(self.full, best.labels, self.rng, self.settings)
-        if self.dear:  # the rounds have left these steps out
+        if self.dear or part is not self.full:  # the rounds have left these steps out
             best.settle()
-            if not (self.full.loss.linear and self.full.grows_with_draws):
-                self._kick(best)
-        elif part is not self.full:
-            best.settle()
+        if self.dear and not (self.full.loss.linear and self.full.execution.grows_with_draws):
+            self._kick(best)
         best = self._not_beaten(best)
         # Until here moves may have been overlooked if f0 is not linear.
         if not self.full.loss.linear:

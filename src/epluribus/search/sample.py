@@ -49,7 +49,7 @@ class Sample:
         if table.size > _LABELS:
             n_clusters = table.max(axis=0).astype(np.int64) + 1
             return cls(table, weights, n_clusters, draws.n_draws)
-        items, columns = _order(table, weights / draws.total_weight)
+        items, columns = _order(table, draws.shares)
         table = table[np.ix_(items, columns)]
         n_clusters = np.zeros(table.shape[1], dtype=np.int64)
         code = np.full((table.shape[1], int(table.max()) + 1), -1, dtype=np.int64)

@@ -49,7 +49,7 @@ def few_draws(sample: Sample, rng: np.random.Generator, full: Engine) -> Engine:
         n = min(n, max(_FEWEST, _LABELS // sample.n_items))
     elif 2 * n >= sample.n_distinct:
         n = sample.n_distinct
-    if n >= sample.n_distinct or not full.grows_with_draws:
+    if n >= sample.n_distinct or not full.execution.grows_with_draws:
         return full
     # A comb with n teeth is laid over the weights, which lie side by side: a draw is chosen as often as
     # teeth fall on its weight. Each tooth then counts 1.

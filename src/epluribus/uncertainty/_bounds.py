@@ -48,9 +48,10 @@ import numpy as np
 from epluribus._kernels.similarity import least_costs, pack_triangles, worst_triangles
 from epluribus._parallel import Stopper, run_apart, run_tasks
 from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus.diagnostics import Similarity, map_blocks
+from epluribus.diagnostics import Similarity
 from epluribus.draws import Draws
 from epluribus.draws.rows import all_equal
+from epluribus.draws.together import map_blocks
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.uncertainty._similarity import psm

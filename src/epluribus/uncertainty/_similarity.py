@@ -32,8 +32,9 @@ from epluribus._kernels.support import Shares, cluster_recovery, item_support, m
 from epluribus._parallel import Stopper, parts, resolve_jobs, run_all
 from epluribus._typing import DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_fraction
-from epluribus.diagnostics import Similarity, map_blocks
+from epluribus.diagnostics import Similarity
 from epluribus.draws import Draws, as_draws
+from epluribus.draws.together import map_blocks
 from epluribus.engine import draw_losses
 from epluribus.engine.members import collect_sets
 from epluribus.engine.tables import tables_pay
@@ -138,24 +139,13 @@ def psm(
 
 def _dense(draws: Draws, n_jobs: int) -> FloatArray:
     """(n_items, n_items) the whole matrix."""
-    n, rows = draws.n_items, Similarity(draws)
+    n = draws.n_items
     try:
-        out = np.empty((n, n))
+        return Similarity(draws).matrix(n_jobs)
     except MemoryError:
         raise MemoryError(
             f"'draws' has {n:,} items: a dense matrix takes {8 * n * n / 1e9:.0f} GB. Use sparse=True."
         ) from None
-
-    def fill(begin: int, end: int) -> None:
-        # The lower triangle is computed and mirrored. Blocks do not overlap: threads need no lock.
-        block = rows(begin, end, end)
-        out[begin:end, :end] = block
-        out[:begin, begin:end] = block[:, :begin].T
-
-    map_blocks(n, fill, n_jobs)
-    # An item is always with itself; sums of weights may have been rounded.
-    np.fill_diagonal(out, 1.0)
-    return out
 
 
 def _sparse(draws: Draws, threshold: float, n_jobs: int) -> Any:

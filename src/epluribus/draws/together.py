@@ -1,0 +1,89 @@
+"""How many draws, by weight, have two items together: rows of the matrix, and all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._kernels.similarity import together_counts, together_weights
+from epluribus._parallel import Stopper, run_all
+from epluribus._typing import FloatArray
+from epluribus.draws.rows import all_equal
+
+_BLOCK_ROWS = 32
+"""Rows of the matrix per task: their labels over a few thousand draws fit into a core's cache."""
+_BLOCK_CELLS = 1 << 22
+"""Largest number of entries of a block: 32 MB."""
+
+
+class Together:
+    """Weight of the draws in which items share a cluster; threads may share it.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_items, n_draws)
+        Labels, item-major. They are kept in the layout that the comparison needs.
+    weights : ndarray of shape (n_draws,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epluribus.draws.together import Together
+    >>> Together(np.array([[0, 0], [0, 1], [1, 1]], dtype=np.uint8), np.array([1.0, 1.0])).matrix(1)
+    array([[2., 1., 0.],
+           [1., 2., 1.],
+           [0., 1., 2.]])
+    """
+
+    def __init__(self, table: NDArray[np.unsignedinteger[Any]], weights: FloatArray) -> None:
+        self._weights, self._counted = weights, all_equal(weights)
+        self._labels = np.ascontiguousarray(table if self._counted else table.T)
+        self._n_items = table.shape[0]
+
+    def __call__(self, begin: int, end: int, stop: int) -> FloatArray:
+        """(end - begin, stop) weights for items begin..end-1 with items 0..stop-1."""
+        shape = (end - begin, stop)
+        if self._counted:  # integers: no rounding but that of the product
+            counts = np.empty(shape, dtype=np.int32)
+            together_counts(self._labels, begin, end, stop, counts)
+            return self._weights[0] * counts
+        out = np.empty(shape)
+        together_weights(self._labels, self._weights, begin, end, stop, out)
+        return out
+
+    def matrix(self, n_jobs: int) -> FloatArray:
+        """(n_items, n_items) weights for all items."""
+        out = np.empty((self._n_items, self._n_items))
+
+        def fill(begin: int, end: int) -> None:
+            # The lower triangle is computed and mirrored. Blocks do not overlap: threads need no lock.
+            block = self(begin, end, end)
+            out[begin:end, :end] = block
+            out[:begin, begin:end] = block[:, :begin].T
+
+        map_blocks(self._n_items, fill, n_jobs)
+        return out
+
+
+def map_blocks(
+    n_items: int,
+    task: Callable[[int, int], Any],
+    n_jobs: int,
+    stopper: Stopper | None = None,
+    *,
+    step: int = 1,
+) -> list[Any]:
+    """`task(begin, end)` for every block of items, or every `step`-th one, in threads; results in order.
+
+    Blocks that have not begun when the time of `stopper` is up are left out, except the first.
+    """
+    # Fewer rows where they are long, so that a block of each thread fits in memory.
+    rows = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // n_items))
+    tasks = [
+        partial(task, begin, min(begin + rows, n_items)) for begin in range(0, n_items, rows * step)
+    ]
+    return run_all(tasks, n_jobs, stopper)
