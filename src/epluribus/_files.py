@@ -1,8 +1,9 @@
-"""Writing files: the target is checked before the work begins, and a file is written whole or not at all."""
+"""Writing files, whole or not at all, after a check before the work; releasing the memory of mapped ones."""
 
 from __future__ import annotations
 
 import csv
+import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -101,3 +102,17 @@ def write_columns(target: Path | TextIO, columns: Mapping[str, Any]) -> None:
     # Plain Python numbers, whose text is the same with every version of NumPy.
     lists = [c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()]
     write_csv(target, [list(columns), *zip(*lists, strict=True)])
+
+
+def release_pages(array: Any) -> None:
+    """Hand the memory of a mapped file back to the system, which reads it again when it is needed.
+
+    Arrays that are no view of a file mapped by NumPy are left alone, and so are maps of the kind "copy on
+    write", whose changes exist only in memory.
+    """
+    shared = False
+    while isinstance(array, np.ndarray):
+        shared = shared or getattr(array, "mode", "") in ("r", "r+")
+        array = array.base
+    if shared and isinstance(array, mmap.mmap) and hasattr(array, "madvise"):
+        array.madvise(mmap.MADV_DONTNEED)

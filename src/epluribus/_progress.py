@@ -28,11 +28,13 @@ class Progress:
 class _Bar(Progress):
     """A tqdm bar on stderr, silent when that is not a terminal."""
 
-    def __init__(self, total: int, what: str) -> None:
+    def __init__(self, total: int, what: str, delay: float) -> None:
         from tqdm import tqdm
 
         # disable=None: no bar unless stderr is a terminal.
-        self._bar = tqdm(total=total, desc=what, unit_scale=True, disable=None, leave=False)
+        self._bar = tqdm(
+            total=total, desc=what, unit_scale=True, disable=None, leave=False, delay=delay
+        )
 
     def grow(self, total: int) -> None:
         """Change the number of steps."""
@@ -79,12 +81,14 @@ class _Call(Progress):
             warnings.warn(f"'progress' failed and is off now: {error!r}", stacklevel=2)
 
 
-def make_progress(progress: ProgressLike, total: int, what: str, stopper: Stopper) -> Progress:
-    """The object behind the argument `progress`."""
+def make_progress(
+    progress: ProgressLike, total: int, what: str, stopper: Stopper, *, delay: float = 0.0
+) -> Progress:
+    """The object behind the argument `progress`; a bar appears after `delay` seconds."""
     if callable(progress):
         return _Call(progress, total, stopper)
     if not isinstance(progress, bool):
         raise TypeError(
             f"'progress' must be True, False or a function (done, total, info); got {progress!r}."
         )
-    return _Bar(total, what) if progress else Progress()
+    return _Bar(total, what, delay) if progress else Progress()

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import epluribus as epl
 import oracles
 import strategies
-from epluribus.draws import rows
 
 
 @given(strategies.draws())
@@ -50,31 +49,6 @@ def test_every_form_of_input_gives_the_same_draws(form):
     draws = epl.Draws(form(z))
     np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(z)))
     assert (draws.n_draws, draws.n_items, draws.n_distinct) == (4, 4, 3)
-
-
-@pytest.mark.parametrize("cells", [8, 1 << 20], ids=["blocks of two draws", "one block"])
-def test_partitions_with_the_same_hash_stay_apart(cells, monkeypatch):
-    """With a hash that is always 0, only comparing them keeps partitions apart."""
-    z = np.random.default_rng(0).integers(3, size=(60, 4))
-    right = epl.Draws(z)
-    monkeypatch.setattr(rows, "_BLOCK_CELLS", cells)
-    monkeypatch.setattr(rows, "_hash_multipliers", lambda n: np.zeros(n, dtype=np.uint64))
-    draws = epl.Draws(z)
-    np.testing.assert_array_equal(np.asarray(draws), np.asarray(right))
-    assert draws.n_distinct == right.n_distinct
-    assert sorted(draws.weights) == sorted(right.weights)
-    np.testing.assert_array_equal(draws.n_clusters, right.n_clusters)
-
-
-@pytest.mark.parametrize("cells", [600, 1 << 20], ids=["blocks of two draws", "one block"])
-def test_many_clusters_in_a_later_block(cells, monkeypatch):
-    """The type of the stored labels grows when a draw needs it."""
-    z = np.zeros((6, 300), dtype=int)
-    z[4] = np.arange(300)
-    monkeypatch.setattr(rows, "_BLOCK_CELLS", cells)
-    draws = epl.Draws(z)
-    np.testing.assert_array_equal(np.asarray(draws), z)
-    assert draws.item_major.dtype == np.uint16
 
 
 def test_labels_mean_different_clusters_in_different_draws():

@@ -8,7 +8,7 @@ import xarray as xr
 import zarr
 
 import epluribus as epl
-from epluribus.readers import convert
+from epluribus.draws import collapse
 
 RNG = np.random.default_rng(3)
 TABLE = RNG.integers(-3, 4, size=(50, 7))
@@ -20,9 +20,11 @@ def same(a, b):
     np.testing.assert_array_equal(a.chains, b.chains)
 
 
-@pytest.fixture(autouse=True, params=[14, 1 << 22], ids=["blocks of two draws", "one block"])
+@pytest.fixture(autouse=True, params=[True, False], ids=["blocks of two draws", "one block"])
 def small_blocks(request, monkeypatch):
-    monkeypatch.setattr(convert, "_BLOCK_CELLS", request.param)
+    if request.param:
+        for name, value in {"_CELLS": 14, "_LINE": 2, "_BYTES": 14 * 8 * 2}.items():
+            monkeypatch.setattr(collapse, name, value)
 
 
 @pytest.mark.parametrize("chunks", [(7, 3), (50, 7), (1, 1), ((20, 25, 5), (7,))])

@@ -13,7 +13,7 @@ from epluribus._kernels.dispatch import part
 
 
 @part
-def _mixed(x: np.uint64) -> np.uint64:
+def mixed(x: np.uint64) -> np.uint64:
     """A number in which every bit depends on every bit of x: the finalizer of splitmix64."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -40,14 +40,14 @@ def sign(
         for v in range(group.shape[1]):
             # An empty cluster counts nothing, however many there are.
             if group[t, v] != np.uint64(0):
-                group[t, v] = _mixed(group[t, v])
+                group[t, v] = mixed(group[t, v])
                 total += group[t, v]
-        draw[t] = _mixed(total)
+        draw[t] = mixed(total)
     for i in range(table.shape[0]):
         total = np.uint64(0)
         for t in range(table.shape[1]):
-            total += _mixed(group[t, table[i, t]] ^ draw[t])
-        item[i] = _mixed(total)
+            total += mixed(group[t, table[i, t]] ^ draw[t])
+        item[i] = mixed(total)
 
 
 @kernel

@@ -13,11 +13,15 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from epluribus._progress import ProgressLike
 from epluribus._text import count
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
-from epluribus._validate import check_count
-from epluribus.draws.rows import check_chains, check_weights, collapse, kept_rows, safe_weights
+from epluribus._validate import check_bytes, check_count
+from epluribus.draws.collapse import collapse
+from epluribus.draws.rows import check_chains, check_items, check_weights, kept_rows, safe_weights
+from epluribus.draws.store import LocalStore, Stored
 from epluribus.partition import ORDER, is_estimate
+from epluribus.readers.blocks import Rows
 from epluribus.readers.convert import to_table
 from epluribus.readers.labeled_arrays import from_labeled
 from epluribus.readers.objects import from_frame, stack_labels
@@ -49,6 +53,11 @@ class Draws:
         Which chain each draw of a two-dimensional `z` comes from.
     var : str, optional
         The variable to read if the input holds several.
+    memory_limit : int or str, optional
+        Bytes of memory for the labels, as a number or as text such as "2GB". Labels that need more are kept
+        in a temporary file, which is deleted when the draws are no longer used. No limit by default.
+    progress : bool or callable, default False
+        Show a bar if reading takes more than two seconds, or call ``progress(done, total, info)``.
 
     Attributes
     ----------
@@ -63,7 +72,9 @@ class Draws:
     chains : ndarray of shape (n_draws,)
         Chain of each draw.
     n_clusters : ndarray of shape (n_draws,)
-        Number of clusters of each draw.
+        Number of clusters of each draw; `distinct_n_clusters` has that of each distinct partition.
+    store : Store
+        Where the labels are: one table, or with a `memory_limit` several slices in a file.
     items : tuple of str or None
         Names of the items.
     variable : str or None
@@ -71,8 +82,9 @@ class Draws:
 
     Notes
     -----
-    Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them. While
-    they are read, memory besides the input stays below three times the stored labels plus some 20 MB.
+    Time O(n_draws n_items). Labels are read in one pass and stored in the smallest unsigned type that holds
+    them. While they are read, memory besides the input stays below the stored labels plus some 150 MB. Draws
+    are known to be equal by a fingerprint of 128 bits.
 
     Examples
     --------
@@ -94,34 +106,39 @@ class Draws:
         items: Sequence[str] | None = None,
         chains: Sequence[int] | AnyArray | None = None,
         var: str | None = None,
+        memory_limit: int | str | None = None,
+        progress: ProgressLike = False,
     ) -> None:
         burn = check_count(burn, "burn", low=0)
         thin = check_count(thin, "thin", low=1)
+        limit = None if memory_limit is None else check_bytes(memory_limit, "memory_limit")
+        table: Rows
         names: Sequence[Any] | None
         # Another `Draws` may be given to take a part of it, or to give it other names or weights.
         if isinstance(z, Draws):
-            table, chain, names, variable = np.asarray(z), z.chains, z.items, z.variable
+            table, chain, names, variable = Stored(z.store, z.index), z.chains, z.items, z.variable
             weights = z._given if weights is None else weights
         else:
             table, chain, names, variable = to_table(z, var=var)
         if chains is not None:
-            chain = check_chains(chains, len(table))
+            chain = check_chains(chains, table.shape[0])
         # Burn-in and thinning come first, so that only the draws that are kept are collapsed.
         keep = kept_rows(chain, burn, thin)
         self.n_draws: int = len(keep)
         self.n_items: int = table.shape[1]
         self.variable: str | None = variable
-        self.items: tuple[str, ...] | None = _check_items(items, names, self.n_items)
+        self.items: tuple[str, ...] | None = check_items(items, names, self.n_items)
         self.chains: IntArray = chain[keep]
-        self._given: FloatArray = check_weights(weights, len(table), keep)
-        self._labels, self.index, self._k = collapse(table, keep)
+        self._given: FloatArray = check_weights(weights, table.shape[0], keep)
+        self.store: LocalStore
+        self.index: IntArray
+        self.distinct_n_clusters: IntArray
+        self.store, self.index, self.distinct_n_clusters = collapse(table, keep, limit, progress)
         self._summarize()
 
     def _summarize(self) -> None:
-        """Fill what follows from `_labels`, `index` and `_given`, the weights as they were given."""
-        # `distinct` and `item_major` hand out views: nobody may change the labels through them.
-        self._labels.flags.writeable = False
-        self.n_distinct: int = self._labels.shape[1]
+        """Fill what follows from `store`, `index` and `_given`, the weights as they were given."""
+        self.n_distinct: int = self.store.n_distinct
         self.n_chains: int = int(self.chains.max()) + 1
         # Scaled anew for each part of a sample: its weights may be tiny beside those of the other draws.
         self.draw_weights: FloatArray = safe_weights(self._given)
@@ -252,17 +269,17 @@ class Draws:
     @property
     def distinct(self) -> NDArray[np.unsignedinteger[Any]]:
         """The distinct partitions, one per row (a read-only view)."""
-        return self._labels.T
+        return self.item_major.T
 
     @property
     def item_major(self) -> NDArray[np.unsignedinteger[Any]]:
         """The transpose of `distinct`, contiguous, one item per row: what kernels read (read-only)."""
-        return self._labels
+        return self.store.whole()
 
     @property
     def n_clusters(self) -> IntArray:
         """Number of clusters of each draw."""
-        return self._k[self.index]
+        return self.distinct_n_clusters[self.index]
 
     @property
     def total_weight(self) -> float:
@@ -293,7 +310,7 @@ class Draws:
     def __getitem__(self, key: Any) -> Any:
         """Labels of one draw for an integer; a `Draws` of some of the draws for a slice or an index array."""
         if isinstance(key, int | np.integer):
-            return self._labels[:, self.index[key]].astype(np.int64)
+            return self.store.columns(np.array([self.index[key]]))[:, 0].astype(np.int64)
         return self._select(np.arange(self.n_draws)[key])
 
     def __iter__(self) -> Iterator[IntArray]:
@@ -305,7 +322,7 @@ class Draws:
                 "The draws are stored once per distinct partition: an array of them is a copy."
             )
         # All draws in their order: column index[t] of the labels is draw t.
-        table = self._labels[:, self.index].T
+        table = self.item_major[:, self.index].T
         return table if dtype is None else table.astype(dtype)
 
     def burn(self, n: int) -> Draws:
@@ -338,8 +355,8 @@ class Draws:
         new.chains = np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64)
         new._given = self._given[rows]
         new.index = rank[inverse]
-        new._labels = np.ascontiguousarray(self._labels[:, used[order]])
-        new._k = self._k[used[order]]
+        new.distinct_n_clusters = self.distinct_n_clusters[used[order]]
+        new.store = self.store.select(used[order], new.distinct_n_clusters)
         new._summarize()
         return new
 
@@ -352,9 +369,9 @@ class Draws:
         )
 
     def __str__(self) -> str:
-        low, high = int(self._k.min()), int(self._k.max())
+        low, high = int(self.distinct_n_clusters.min()), int(self.distinct_n_clusters.max())
         # Total weight of the partitions with each number of clusters.
-        mass = np.bincount(self._k, weights=self.weights)
+        mass = np.bincount(self.distinct_n_clusters, weights=self.weights)
         clusters = f"{low}" if low == high else f"{low} to {high}, most often {int(mass.argmax())}"
         lines = [
             f"{count(self.n_draws, 'draw')} of a partition of {count(self.n_items, 'item')}",
@@ -376,23 +393,3 @@ def as_draws(draws: DrawsLike) -> Draws:
     if is_estimate(draws):
         raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
     return Draws(draws)
-
-
-def _check_items(
-    items: Sequence[Any] | None, own: Sequence[Any] | None, n_items: int
-) -> tuple[str, ...] | None:
-    """The names that the user gives, `items`, or those that came with the labels, `own`."""
-    theirs = None if own is None else tuple(str(name) for name in own)
-    if items is None:
-        return theirs
-    names = tuple(str(name) for name in items)
-    if len(names) != n_items:
-        raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")
-    # New names replace the old; the same names in another order are nearly always a mistake.
-    if theirs is not None and names != theirs and sorted(names) == sorted(theirs):
-        t = next(t for t in range(n_items) if names[t] != theirs[t])
-        raise ValueError(
-            f"'items' must be in the order of the labels, which have these names already: item {t} is "
-            f"'{theirs[t]}'; got '{names[t]}'."
-        )
-    return names

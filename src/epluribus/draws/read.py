@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from epluribus._progress import ProgressLike
 from epluribus._typing import AnyArray
 from epluribus.draws.draws import Draws
 
@@ -19,6 +20,8 @@ def read_draws(
     burn: int = 0,
     thin: int = 1,
     items: Sequence[str] | None = None,
+    memory_limit: int | str | None = None,
+    progress: ProgressLike = False,
 ) -> Draws:
     r"""Read posterior draws of cluster labels from a file, or from one file per chain.
 
@@ -31,7 +34,7 @@ def read_draws(
         ``-`` reads csv from standard input.
     var : str, optional
         The variable that holds the labels; not needed if only one holds integers by draw and item.
-    weights, burn, thin, items
+    weights, burn, thin, items, memory_limit, progress
         As in `Draws`.
 
     Returns
@@ -74,7 +77,16 @@ def read_draws(
     # As paths, because `Draws` could take a list of strings for labels.
     files = [Path(entry) for entry in paths]
     source = files if len(files) > 1 else files[0]
-    draws = Draws(source, var=var, weights=weights, burn=burn, thin=thin, items=items)
+    draws = Draws(
+        source,
+        var=var,
+        weights=weights,
+        burn=burn,
+        thin=thin,
+        items=items,
+        memory_limit=memory_limit,
+        progress=progress,
+    )
     # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With
     # two items or one draw that can be chance.
     if draws.n_items > 2 and draws.n_draws > 1 and bool((draws.n_clusters == draws.n_items).all()):

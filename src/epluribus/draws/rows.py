@@ -1,18 +1,15 @@
-"""The rows of a table of draws: which are kept, their weights, and which are the same partition."""
+"""What belongs to the rows and columns of a table of draws: chains, which are kept, weights, names."""
 
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus.partition import canonical_table, widen_rows
+from epluribus._typing import FloatArray, IntArray
 
-_BLOCK_CELLS = 1 << 20
-"""Labels converted at a time: keeps the memory used besides the stored labels to some 20 MB."""
 _SAFE = (1e-100, 1e100)
 """Where the largest weight must lie: sums, squares and products of weights are then ordinary numbers."""
 
@@ -118,70 +115,21 @@ def all_equal(weights: FloatArray) -> bool:
     return bool(np.all(weights == weights[0]))
 
 
-def collapse(
-    table: AnyArray, keep: IntArray
-) -> tuple[NDArray[np.unsignedinteger[Any]], IntArray, IntArray]:
-    """Distinct partitions among the rows `keep` of a table of labels.
-
-    One pass, in blocks: rows are made canonical and looked up by a hash. A row is then compared with the
-    one that has its hash, so that a collision costs time, never correctness. Time O(n_rows n_items).
-
-    Returns
-    -------
-    labels : ndarray of shape (n_items, n_distinct)
-        Canonical labels, in order of first appearance among the rows, in the smallest unsigned type.
-    index : ndarray of shape (n_rows,)
-        The column of `labels` that each row equals.
-    n_clusters : ndarray of shape (n_distinct,)
-        Number of clusters of each distinct partition.
-
-    Examples
-    --------
-    >>> labels, index, n_clusters = collapse(np.array([[4, 4, 7], [1, 2, 2], [0, 0, 9]]), np.arange(3))
-    >>> labels.T.tolist(), index.tolist(), n_clusters.tolist()
-    ([[0, 0, 1], [0, 1, 1]], [0, 1, 0], [2, 2])
-    """
-    n_items = table.shape[1]
-    multipliers = _hash_multipliers(n_items)
-    row_of: dict[int, int] = {}  # row of `distinct` by hash
-    # np.empty reserves addresses; the system provides memory only for the rows that are written, one for
-    # each distinct partition.
-    distinct = np.empty((len(keep), n_items), dtype=np.uint8)
-    n_clusters = np.empty(len(keep), dtype=np.int64)
-    index = np.empty(len(keep), dtype=np.int64)
-    step = max(1, _BLOCK_CELLS // n_items)
-    for begin in range(0, len(keep), step):
-        rows, k = canonical_table(_take(table, keep[begin : begin + step]))
-        distinct = widen_rows(distinct, len(row_of), int(k.max()) - 1)
-        # The hash of a row, sum_i z_i m_i modulo 2^64: unsigned arithmetic wraps around.
-        keys = rows.astype(np.uint64) @ multipliers
-        # All rows of the block at first; then, again and again, those whose hash was taken by another.
-        todo = np.arange(len(rows))
-        while todo.size:
-            known = len(row_of)
-            found = [row_of.setdefault(key, len(row_of)) for key in keys[todo].tolist()]
-            index[begin + todo] = places = np.array(found)
-            # New places are given in increasing order, so the first row at a new place is the one whose place
-            # is above all before it, and above the places known before this round.
-            is_new = places > np.maximum.accumulate(np.append(known - 1, places[:-1]))
-            new, old = todo[is_new], todo[~is_new]
-            distinct[known : len(row_of)] = rows[new]
-            n_clusters[known : len(row_of)] = k[new]
-            # Another partition has the hash of these rows: they try the next number.
-            differ = (distinct[places[~is_new]] != rows[old]).any(axis=1)
-            todo = old[differ]
-            keys[todo] += 1
-    n = len(row_of)
-    # Kernels read all draws of an item one after the other: items become the rows.
-    return np.ascontiguousarray(distinct[:n].T), index, n_clusters[:n].copy()
-
-
-def _hash_multipliers(n_items: int) -> NDArray[np.uint64]:
-    """Random odd numbers, the same in every call, whose product with a row is its hash."""
-    return np.random.default_rng(0).integers(1, 2**63, n_items, dtype=np.uint64) * 2 + 1
-
-
-def _take(table: AnyArray, rows: IntArray) -> AnyArray:
-    """The given rows of a table, which are sorted; a view, not a copy, if they are consecutive."""
-    first, last = int(rows[0]), int(rows[-1])
-    return table[first : last + 1] if last - first == len(rows) - 1 else table[rows]
+def check_items(
+    items: Sequence[Any] | None, own: Sequence[Any] | None, n_items: int
+) -> tuple[str, ...] | None:
+    """The names that the user gives, `items`, or those that came with the labels, `own`."""
+    theirs = None if own is None else tuple(str(name) for name in own)
+    if items is None:
+        return theirs
+    names = tuple(str(name) for name in items)
+    if len(names) != n_items:
+        raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")
+    # New names replace the old; the same names in another order are nearly always a mistake.
+    if theirs is not None and names != theirs and sorted(names) == sorted(theirs):
+        t = next(t for t in range(n_items) if names[t] != theirs[t])
+        raise ValueError(
+            f"'items' must be in the order of the labels, which have these names already: item {t} is "
+            f"'{theirs[t]}'; got '{names[t]}'."
+        )
+    return names

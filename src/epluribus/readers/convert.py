@@ -1,37 +1,33 @@
 """From whatever the user has to a checked table of integer labels, one draw per row.
 
-Labels that are not in memory (dask arrays; files behind xarray, zarr or h5py) are read block by block. Only
-the canonical form of a block is kept (labels 0, 1, ... in order of first appearance), in the smallest type
-that holds it: one byte per label with up to 256 clusters, where samplers write eight.
+Numbers are not copied here: they are checked later, a block of draws at a time, wherever they are: in
+memory, in a file, in a dask array (see `blocks`). Words and objects are numbered at once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epluribus import partition
 from epluribus._integers import is_missing, to_integers
 from epluribus._typing import AnyArray, IntArray
+from epluribus.readers.blocks import Blocks, Rows, Stacked
 from epluribus.readers.files import read_source
 from epluribus.readers.labeled_arrays import from_labeled, is_labeled
 from epluribus.readers.objects import from_frame, is_ensemble, is_frame, stack_labels
 from epluribus.readers.source import Source, item_names, pick_labels
 
-_BLOCK_CELLS = 1 << 22
-"""Labels read at a time, if the chunks of the array allow it: 32 MB as 8-byte integers."""
-
 
 class Table(NamedTuple):
     """Checked labels, and what came with them."""
 
-    labels: AnyArray
-    """Integers of shape (n_draws, n_items); equal labels in a row mean the same cluster."""
+    labels: Rows
+    """The labels, to be read in blocks; equal labels in a row mean the same cluster."""
     chain: IntArray
     """Chain of each draw, numbered from 0."""
     items: Sequence[Any] | None
@@ -55,13 +51,14 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
     Returns
     -------
     Table
-        Labels of shape (n_draws, n_items), chains stacked one after the other.
+        Labels of shape (n_draws, n_items), chains stacked one after the other. Numbers are checked as they
+        are read.
 
     Examples
     --------
     >>> table = to_table([[["a", "b"], ["b", "b"]], [["b", "a"], ["a", "a"]]])
-    >>> table.labels.tolist(), table.chain.tolist()
-    ([[0, 1], [1, 1], [1, 0], [0, 0]], [0, 0, 1, 1])
+    >>> [block.tolist() for block in table.labels.read(np.arange(4), 2, 1000)], table.chain.tolist()
+    ([[[0, 1], [1, 1]], [[1, 0], [0, 0]]], [0, 0, 1, 1])
     """
     # Each file is checked by itself, so that messages name the file.
     if _is_list_of_files(z):
@@ -90,17 +87,17 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
 
     names = source.items
 
-    # Blocks are checked one at a time, so a message must add the number of the block's first draw.
-    def check(rows: AnyArray, first_draw: int = 0) -> AnyArray:
+    def check(rows: AnyArray, numbers: IntArray) -> AnyArray:
         def place(t: int, i: int) -> str:
             item = f"item {i} (counted from 0)" if names is None else f"item '{names[i]}'"
-            return f"draw {first_draw + t}, {item}"
+            return f"draw {numbers[t]}, {item}"
 
         return to_integers(rows, argument, place)
 
-    # A reshaped array is a view: integers in memory are not copied here.
-    labels = _read_blocks(array, check) if lazy else check(array.reshape(-1, n_items))
-    return Table(labels, chain, names, source.variable)
+    # Words are the same in all draws, and are numbered once. A mask has to be looked at as a whole.
+    if not lazy and (array.dtype.kind not in "iufb" or isinstance(array, np.ma.MaskedArray)):
+        array = check(array.reshape(-1, n_items), np.arange(len(chain)))
+    return Table(Blocks(array, check), chain, names, source.variable)
 
 
 def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
@@ -161,9 +158,7 @@ def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
         if named and list(table.items or ()) != list(first.items or ()):
             raise ValueError(f"The files '{paths[0]}' and '{path}' must name the same items.")
         chains.append(table.chain + (1 + int(chains[-1].max()) if chains else 0))
-    # The files may have different types. Labels are only names within a row, so an unsigned number too large
-    # for int64 may wrap around to a negative one: different labels stay different.
-    labels = np.concatenate([table.labels for table in tables], dtype=np.int64, casting="unsafe")
+    labels = Stacked([table.labels for table in tables])
     return first._replace(labels=labels, chain=np.concatenate(chains))
 
 
@@ -202,9 +197,6 @@ def _to_array(z: Any, argument: str) -> AnyArray:
     )
 
 
-# --- arrays elsewhere, read in blocks ---
-
-
 def is_lazy(array: Any) -> bool:
     """Whether `array` can be sliced, has a numeric type, and may live outside memory."""
     if isinstance(array, np.ndarray | list | tuple):
@@ -212,39 +204,3 @@ def is_lazy(array: Any) -> bool:
     # Strings and objects (of xarray, h5py) are read at once: only numbers are converted block by block.
     sliceable = all(hasattr(array, name) for name in ("shape", "dtype", "ndim", "__getitem__"))
     return sliceable and getattr(array.dtype, "kind", "") in "iufb" and array.ndim in (2, 3)
-
-
-def _read_blocks(
-    array: Any, check: Callable[[AnyArray, int], AnyArray]
-) -> NDArray[np.unsignedinteger[Any]]:
-    """Canonical labels, one draw per row; chains (the first of three dimensions) follow one another.
-
-    `check` turns a block into integers, given the number of its first draw. Besides the result, only one
-    block is in memory.
-    """
-    # One byte per label until a draw has more than 256 clusters: then the rows so far are widened once.
-    out = np.empty((math.prod(array.shape[:-1]), array.shape[-1]), dtype=np.uint8)
-    begin = 0
-    for rows in _slices(array):
-        block, k = partition.canonical_table(check(np.asarray(rows), begin))
-        out = partition.widen_rows(out, begin, int(k.max()) - 1)
-        out[begin : begin + len(block)] = block
-        begin += len(block)
-    return out
-
-
-def _slices(array: Any) -> Iterator[Any]:
-    """Slices of about `_BLOCK_CELLS` labels each; whole chunks if the array has chunks."""
-    n_draws, n_items = array.shape[-2:]
-    step = max(1, _BLOCK_CELLS // n_items)
-    if getattr(array, "chunks", None) is not None:
-        # `chunks` has the sizes of all chunks (dask, xarray) or the size of one (zarr, h5py). A chunk that is
-        # cut in two is read and decompressed twice, so a step is a multiple of the size, at least one.
-        sizes = array.chunks[-2]
-        chunk = max(sizes) if isinstance(sizes, tuple) else sizes
-        step = max(1, step // chunk) * chunk
-    spans = [slice(begin, begin + step) for begin in range(0, n_draws, step)]
-    if array.ndim == 2:
-        yield from (array[span] for span in spans)
-    else:
-        yield from (array[chain, span] for chain in range(array.shape[0]) for span in spans)

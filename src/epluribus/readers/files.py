@@ -30,6 +30,8 @@ _READABLE = (
     "output of Stan is csv"
 )
 """The formats, as messages list them."""
+_MAPPED = 1 << 24
+"""Files of NumPy above this size are mapped; smaller ones are read, and may then be overwritten."""
 _CHAIN = re.compile(r"chain\W*\d+", re.IGNORECASE)
 """Names of an R list that has one element per chain."""
 
@@ -91,10 +93,15 @@ def _ending(path: Path) -> str:
 # --- NumPy and parquet ---
 
 
-def load_numpy(path: Path) -> Any:
-    """The array of an npy file, or the open archive of an npz file; never Python objects."""
+def load_numpy(path: Path, *, mapped: bool = False) -> Any:
+    """The array of an npy file, or the open archive of an npz file; never Python objects.
+
+    An array that is `mapped` stays in the file, and is read where it is used.
+    """
     # Unpickling runs code from the file: a file of draws must not be able to do that.
     try:
+        if mapped and path.stat().st_size > _MAPPED:
+            return np.load(path, allow_pickle=False, mmap_mode="r")
         return np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError):
         raise ValueError(
@@ -248,7 +255,7 @@ _READERS: dict[str, Callable[[Path, str | None], Source]] = {
     **dict.fromkeys(_TEXT, read_text),
     **dict.fromkeys((".nc", ".nc4", ".netcdf", ".cdf"), read_arviz_file),
     ".zarr": partial(read_arviz_file, engine="zarr"),
-    ".npy": lambda path, _: Source(load_numpy(path)),
+    ".npy": lambda path, _: Source(load_numpy(path, mapped=True)),
     ".npz": _read_npz,
     **dict.fromkeys((".parquet", ".pq"), _read_parquet),
     **dict.fromkeys((".rds", ".rda", ".rdata"), _read_r),
