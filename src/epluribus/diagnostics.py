@@ -37,6 +37,7 @@ from epluribus._parallel import resolve_jobs
 from epluribus._typing import FloatArray
 from epluribus.draws import Draws
 from epluribus.draws.rows import all_equal
+from epluribus.draws.store import Slice
 from epluribus.draws.together import Together, map_blocks
 
 __all__ = ["RHAT_LIMIT", "Agreement", "Similarity", "chain_agreement", "ess", "rhat"]
@@ -187,22 +188,31 @@ class Similarity:
     def __init__(self, draws: Draws) -> None:
         weights = draws.draw_weights
         equal_weights = all_equal(weights)
-        table, mass = draws.item_major, draws.weights
+        store, mass = draws.store, draws.weights
         if equal_weights:
             # Divided by the common weight they are integers, and sums of integers are exact.
             mass = draws.weights / weights[0]
+        self._store, self._mass, self._total = store, mass, float(mass.sum())
+        self._together: Together | None = None
+        # Slices are compared one after the other, when rows are asked for.
+        if len(store.slices) == 1:
+            table = store.whole()
             # Counting equal labels, draw by draw, is quickest, unless partitions are repeated often.
-            if draws.n_distinct < draws.n_draws < _REPEATS * draws.n_distinct:
+            if equal_weights and draws.n_distinct < draws.n_draws < _REPEATS * draws.n_distinct:
                 table, mass = table[:, draws.index], np.ones(draws.n_draws)
-        self._together, self._total = Together(table, mass), float(mass.sum())
+            self._together = Together(table, mass)
 
     def __call__(self, begin: int, end: int, stop: int) -> FloatArray:
         """(end - begin, stop) probabilities of items begin..end-1 with items 0..stop-1."""
-        return self._probability(self._together(begin, end, stop))
+        if self._together is not None:
+            return self._probability(self._together(begin, end, stop))
+        sums = self._store.map(_slice_together, self._mass, begin, end, stop)
+        return self._probability(sum(sums[1:], start=sums[0]))
 
     def matrix(self, n_jobs: int) -> FloatArray:
         """(n_items, n_items) all of them."""
-        out = self._probability(self._together.matrix(n_jobs))
+        together = self._together or Together(self._store.whole(), self._mass)
+        out = self._probability(together.matrix(n_jobs))
         # An item is always with itself; sums of weights may have been rounded.
         np.fill_diagonal(out, 1.0)
         return out
@@ -210,6 +220,11 @@ class Similarity:
     def _probability(self, weight: FloatArray) -> FloatArray:
         weight /= self._total
         return np.minimum(weight, 1.0, out=weight)  # rounding of weights may exceed 1
+
+
+def _slice_together(part: Slice, mass: FloatArray, begin: int, end: int, stop: int) -> FloatArray:
+    """Weight of the draws of one slice in which items share a cluster."""
+    return Together(part.table, mass[part.columns])(begin, end, stop)
 
 
 # --- the rule ---
@@ -330,7 +345,8 @@ def _limit(a: Draws, b: Draws, i: int, j: int, alarm: float) -> float:
 
     # For each chain the share of each draw, and whether the items share a cluster in it.
     shares = [chain.draw_weights / chain.total_weight for chain in (a, b)]
-    together = [(chain.item_major[i] == chain.item_major[j])[chain.index] for chain in (a, b)]
+    both = [chain.store.rows(np.array([i, j])) for chain in (a, b)]
+    together = [(x[0] == x[1])[chain.index] for x, chain in zip(both, (a, b), strict=True)]
     probability = sum(float(x @ share) for x, share in zip(together, shares, strict=True)) / 2
     # Effective draws per draw. A chain in which the items are always together, or never, counts as mixing
     # well; no chain counts as worth more than its length.

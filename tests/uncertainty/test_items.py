@@ -7,7 +7,7 @@ from hypothesis import given
 import epluribus as epl
 import naive_uncertainty as naive
 import strategies
-from epluribus.uncertainty import _similarity, clusters, items
+from epluribus.uncertainty import _support, clusters, items
 
 LOSSES = epl.losses.available()
 
@@ -97,7 +97,7 @@ def test_clusters_against_sets_of_items(z):
 def test_blocks_and_threads_change_nothing(monkeypatch):
     z = strategies.random_draws(np.random.default_rng(5), 600, 20, 6)
     whole = items(z[0], z, n_jobs=1)
-    monkeypatch.setattr(_similarity, "_CELLS", 1)
+    monkeypatch.setattr(_support, "_CELLS", 1)
     parts = items(z[0], z, n_jobs=2)  # 256 items per block
     for field in ("support", "runner_up", "runner_up_probability", "contribution"):
         np.testing.assert_array_equal(getattr(whole, field), getattr(parts, field))

@@ -13,6 +13,9 @@ from epluribus._kernels._jit import kernel
 from epluribus._kernels.sets import Sets
 from epluribus._typing import FloatArray, IntArray
 
+_DRAWS = 16
+"""Draws handled at a time."""
+
 
 class Shares(NamedTuple):
     """One item's part of the loss against draw t: scale[t] * (joint[n_gh] + size[n_g] + group[n_h]).
@@ -31,57 +34,44 @@ class Shares(NamedTuple):
 
 
 @kernel
-def _fill_table(
-    row: NDArray[np.unsignedinteger],
-    labels: IntArray,
-    table: IntArray,  # OUT (groups, n_clusters)
-    sizes: IntArray,  # OUT (groups,)
-) -> None:
-    """Contingency table n_gh of one draw and the partition, and the sizes n_h."""
-    table[:] = 0
-    sizes[:] = 0
-    for i in range(len(row)):
-        table[row[i], labels[i]] += 1
-        sizes[row[i]] += 1
-
-
-@kernel
 def item_support(
-    rows: NDArray[np.unsignedinteger],
+    rows: NDArray[np.unsignedinteger],  # (n, n_draws), item-major
     weights: FloatArray,
-    labels: IntArray,
+    labels: IntArray,  # (n,)
     cluster_sizes: IntArray,  # (n_clusters,)
-    begin: int,
-    end: int,
     shares: Shares,
-    table: IntArray,  # WORK (groups, n_clusters)
-    sizes: IntArray,  # WORK (groups,)
-    together: FloatArray,  # OUT (end - begin, n_clusters), zero on entry
-    alone: FloatArray,  # OUT (end - begin,), zero on entry
-    part: FloatArray,  # OUT (end - begin,), zero on entry
+    counts: NDArray[np.integer],  # (n_draws, groups, n_clusters), contingency tables n_hk
+    sizes: IntArray,  # (n_draws, groups), sizes n_h
+    together: FloatArray,  # IN and OUT (n, n_clusters)
+    alone: FloatArray,  # IN and OUT (n,)
+    part: FloatArray,  # IN and OUT (n,)
 ) -> None:
-    """For items begin..end-1: the weighted number of items of each cluster that are with them in a draw.
+    """For some items: the weighted number of items of each cluster that are with them in a draw.
 
-    together[i, k] = sum over t of w_t n_kh, where h is the cluster of item i in draw t; the item itself is
-    counted. Also the weight of the draws in which the item is alone, and its part of the loss.
+    Added to together[i, k] is the sum over t of w_t n_hk, where h is the cluster of item i in draw t; the
+    item itself is counted. Also the weight of the draws in which the item is alone, and its part of the
+    loss.
     """
-    for t in range(rows.shape[0]):
-        row = rows[t]
-        _fill_table(row, labels, table, sizes)
-        weight = weights[t]
-        for i in range(begin, end):
-            h = row[i]
+    # Few draws at a time, so that their tables stay in the cache while all items pass.
+    for first in range(0, rows.shape[1], _DRAWS):
+        for i in range(rows.shape[0]):
             g = labels[i]
-            # w_t n_kh for all clusters k of the partition
-            total = together[i - begin]
-            for k in range(table.shape[1]):
-                total[k] += weight * table[h, k]
-            if sizes[h] == 1:
-                alone[i - begin] += weight
-            # scale_t (joint(n_gh) + size(n_g) + group(n_h))
-            part[i - begin] += shares.scale[t] * (
-                shares.joint[table[h, g]] + shares.size[cluster_sizes[g]] + shares.group[sizes[h]]
-            )
+            total = together[i]
+            for t in range(first, min(first + _DRAWS, rows.shape[1])):
+                h = rows[i, t]
+                weight = weights[t]
+                # w_t n_hk for all clusters k of the partition
+                cells = counts[t, h]
+                for k in range(cells.shape[0]):
+                    total[k] += weight * cells[k]
+                if sizes[t, h] == 1:
+                    alone[i] += weight
+                # scale_t (joint(n_gh) + size(n_g) + group(n_h))
+                part[i] += shares.scale[t] * (
+                    shares.joint[cells[g]]
+                    + shares.size[cluster_sizes[g]]
+                    + shares.group[sizes[t, h]]
+                )
 
 
 @kernel

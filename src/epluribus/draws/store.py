@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -205,7 +206,9 @@ class Spill:
                 "another folder by the environment variable TMPDIR, thin the draws, or raise the limit."
             )
         # Without a name in the folder: gone when the process ends, however it ends.
-        self._file = tempfile.TemporaryFile(prefix="epluribus-")  # noqa: SIM115 - the maps keep it
+        self._file = tempfile.TemporaryFile(prefix="epluribus-")  # noqa: SIM115 - closed below
+        # Maps keep the content after the file was closed.
+        weakref.finalize(self, self._file.close)
 
     def add(self, table: Labels) -> Labels:
         """Write a table to the file; the same table, mapped."""

@@ -15,6 +15,7 @@ from epluribus import losses
 from epluribus._parallel import parts
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
+from epluribus.draws.store import Slice
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import as_labels
@@ -74,12 +75,16 @@ def draw_losses(labels: IntArray, draws: Draws, loss: Loss) -> FloatArray:
 
     The work is done in parts of about a tenth of a second; Ctrl-C takes effect between two of them.
     """
-    table = draws.item_major
+    return np.concatenate(draws.store.map(_slice_losses, labels, draws.store.groups, loss))
+
+
+def _slice_losses(part: Slice, labels: IntArray, groups: int, loss: Loss) -> FloatArray:
+    """Loss of the labels against each draw of one slice."""
+    table = part.table
     # Steps for one draw: a visit to each item, and to each cell of its contingency table.
-    groups = int(draws.n_clusters.max())
-    slices = list(parts(table.shape[1], table.shape[0] + groups * (int(labels.max()) + 1)))
-    if len(slices) == 1:
+    some = list(parts(table.shape[1], table.shape[0] + groups * (int(labels.max()) + 1)))
+    if len(some) == 1:
         return loss_values(labels, table, loss)
     # Kernels read contiguous arrays. One part is copied at a time, never the whole table.
-    columns = (np.ascontiguousarray(table[:, part]) for part in slices)
+    columns = (np.ascontiguousarray(table[:, own]) for own in some)
     return np.concatenate([loss_values(labels, column, loss) for column in columns])

@@ -215,7 +215,7 @@ def credible_ball(
     radius = np.quantile(distance, reached, weights=sample.weights, method="inverted_cdf")
     # A draw of weight zero is not part of the posterior: it is neither inside nor a bound.
     inside = (distance <= radius + tie) & (sample.weights > 0)
-    n_clusters = sample.item_major.max(axis=0) + 1  # canonical labels count from 0
+    n_clusters = sample.distinct_n_clusters
     few, many = n_clusters[inside].min(), n_clusters[inside].max()
     bounds, distances = [], []
     # Horizontal, upper and lower bound: the farthest of all draws inside, of those with the fewest
@@ -224,7 +224,7 @@ def credible_ball(
         largest = distance[members].max()
         # Partitions at the same distance are equally good bounds: all are reported.
         ties = members & (distance >= largest - tie)
-        bounds.append(sample.distinct[ties].astype(np.int64))
+        bounds.append(sample.store.columns(np.flatnonzero(ties)).T.astype(np.int64))
         distances.append(float(largest))
     # The radius reported is the distance of the farthest draw inside, ties included.
     return CredibleBall(

@@ -25,7 +25,7 @@ from epluribus._text import plain_table, to_frame
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
-from epluribus.uncertainty._similarity import ALONE, recovery, support
+from epluribus.uncertainty._support import ALONE, recovery, support
 
 _SHOWN = 15
 """Number of rows of a table that are printed."""

@@ -1,0 +1,255 @@
+"""How well items and clusters of an estimate are supported: sums of probabilities over clusters.
+
+The affinity of item i to a cluster C of the estimate is the mean of P_ij over the other items j of C. It
+is computed without the matrix: for each draw, the sum of [z_ti = z_tj] over the items j of C is a cell of
+the contingency table of the estimate and the draw.
+
+The part of an item in the expected loss: the sums of a linear loss over cells and clusters are sums over
+items, since the sum of f(n) over cells is the sum of f(n)/n over items, n being the size of the item's cell.
+For Binder's loss an item's part is half the expected number of other items about which the estimate and a
+draw disagree; for VI it is the expected value of log2(n_g n_h / n_gh^2) / N. The loss of a draw under any
+other loss is shared among the items in proportion to f1(n_g)/n_g + f1(n_h)/n_h - 2 f1(n_gh)/n_gh. The parts
+add up to the expected loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._files import release_pages
+from epluribus._kernels.partitions import count_tables
+from epluribus._kernels.support import Shares, cluster_recovery, item_support, members_support
+from epluribus._parallel import Stopper, parts, run_all
+from epluribus._typing import FloatArray, IntArray
+from epluribus.draws import Draws
+from epluribus.draws.store import Slice
+from epluribus.engine import draw_losses
+from epluribus.engine.members import collect_sets
+from epluribus.engine.tables import tables_pay
+from epluribus.losses.base import Loss
+from epluribus.losses.pairs import square
+
+ALONE = -1
+"""Stands for the place of an item that is not a cluster of the estimate: a new cluster of one item."""
+
+_CELLS = 1 << 20
+"""Affinities (items times clusters) that a task holds in memory: 8 MB."""
+_BATCH_CELLS = 1 << 20
+"""Cells of the contingency tables that are made at a time: 4 MB."""
+_TABLE_BYTES = 1 << 28
+"""Tables of all draws are kept up to this size; beyond it each block of items makes them anew."""
+
+
+class Support(NamedTuple):
+    """What is reported of the affinities of items, (n_items,) each, and sums over clusters."""
+
+    own: FloatArray
+    """Affinity to the item's own cluster; for an item alone in it, the probability of being alone."""
+    runner_up: IntArray
+    """The other place of largest affinity: a cluster, or ALONE."""
+    second: FloatArray
+    """Affinity to that place."""
+    part: FloatArray
+    """Part in the expected loss."""
+    between: Any
+    """(K, K), sparse: sum of the probabilities between the items of two clusters."""
+
+
+def support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> Support:
+    """Support of every item, in blocks of items; the result does not depend on the threads.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_items,)
+        Canonical labels of the estimate, with K clusters.
+    draws : Draws
+    loss : Loss
+        The loss whose expected value is divided among the items.
+    n_jobs : int
+        Threads.
+    """
+    sizes = np.bincount(labels)
+    # Items per task: few where there are many clusters, but enough for a pass over the draws to pay.
+    step = max(256, min(8192, _CELLS // len(sizes)))
+    shares, constant = _shares(labels, draws, loss)
+    stopper = Stopper()
+    # Members of clusters are collected from all draws at once, which slices do not allow.
+    whole = len(draws.store.slices) == 1
+    walk = whole and not tables_pay(draws.item_major, draws.n_clusters, loss)
+    fill = (_by_members if walk else _by_tables)(draws, labels, sizes, shares, stopper)
+    tasks = [
+        partial(_block, fill, labels, sizes, begin, min(begin + step, draws.n_items))
+        for begin in range(0, draws.n_items, step)
+    ]
+    # Blocks are laid end to end; sums between clusters run over all items, so that blocks are added up.
+    *columns, between = zip(*run_all(tasks, n_jobs, stopper), strict=True)
+    own, runner_up, second, part = (np.concatenate(column) for column in columns)
+    return Support(own, runner_up, second, part + constant, sum(between[1:], start=between[0]))
+
+
+def _by_tables(
+    draws: Draws, labels: IntArray, sizes: IntArray, shares: Shares, stopper: Stopper
+) -> Callable[..., None]:
+    """A function that fills the sums of a block of items from the contingency tables of all draws."""
+    store, mass, k = draws.store, draws.shares, len(sizes)
+    # Draws in a batch: the tables take some megabytes, and Ctrl-C is heard between two batches.
+    batch = max(1, min(_BATCH_CELLS // (store.groups * k), _BATCH_CELLS * 64 // len(labels)))
+    # Tables that all blocks of items need are made once, if there is room for those of all draws.
+    room = min(_TABLE_BYTES, (store.limit or _TABLE_BYTES * 4) // 4)
+    keep = store.n_distinct * store.groups * k * 4 <= room
+    made: list[list[_Batch]] = []
+    if keep:
+        made = store.map(_slice_tables, labels, k, batch)
+
+    def fill(begin: int, end: int, *out: FloatArray) -> None:
+        for number, part in enumerate(store.slices):
+            batches = made[number] if keep else _batches(part, labels, k, batch)
+            for own, counts, group_sizes in batches:
+                if stopper.stopped:
+                    return
+                every = slice(part.begin + own.start, part.begin + own.stop)
+                rows = np.ascontiguousarray(part.table[begin:end, own])
+                scaled = shares._replace(scale=shares.scale[every])
+                here = labels[begin:end]
+                item_support(rows, mass[every], here, sizes, scaled, counts, group_sizes, *out)
+            release_pages(part.table)
+
+    return fill
+
+
+class _Batch(NamedTuple):
+    """Contingency tables of some draws of a slice."""
+
+    draws: slice
+    """Their columns in the slice."""
+    counts: NDArray[np.int32]
+    """(n, groups, K) items in each cluster of the draw and each of the partition."""
+    sizes: IntArray
+    """(n, groups) items in each cluster of the draw."""
+
+
+def _batches(part: Slice, labels: IntArray, k: int, step: int) -> Iterator[_Batch]:
+    """The contingency tables of a slice, `step` draws at a time."""
+    groups, n_draws = int(part.table.max()) + 1, part.table.shape[1]
+    for begin in range(0, n_draws, step):
+        end = min(begin + step, n_draws)
+        counts = np.zeros((end - begin, groups, k), dtype=np.int32)
+        count_tables(part.table, begin, end, labels, counts)
+        yield _Batch(slice(begin, end), counts, counts.sum(axis=2, dtype=np.int64))
+
+
+def _slice_tables(part: Slice, labels: IntArray, k: int, step: int) -> list[_Batch]:
+    """All batches of a slice."""
+    return list(_batches(part, labels, k, step))
+
+
+def _by_members(
+    draws: Draws, labels: IntArray, sizes: IntArray, shares: Shares, stopper: Stopper
+) -> Callable[..., None]:
+    """The same by walking through the members of the draws' clusters, where these are many and small."""
+    # With the weights as given, divided once at the end: integer weights have exact sums, so that ties
+    # between places stay ties.
+    sets = collect_sets(draws.item_major, draws.weights, distinct=True, smallest=1)
+    scale = collect_sets(draws.item_major, shares.scale, distinct=True, smallest=1).weight
+    scaled = shares._replace(scale=scale)
+
+    def fill(begin: int, end: int, *out: FloatArray) -> None:
+        if not stopper.stopped:
+            members_support(sets, labels, sizes, begin, end, scaled, *out)
+            for sums in out[:2]:
+                sums /= draws.total_weight
+
+    return fill
+
+
+def _block(
+    fill: Callable[..., None], labels: IntArray, sizes: IntArray, begin: int, end: int
+) -> Support:
+    """Support of items begin..end; of no use if stopped."""
+    from scipy.sparse import csr_array
+
+    n, k = end - begin, len(sizes)
+    # The expected number of items of each cluster that an item is with, itself included; the probability
+    # that it is alone; its part in the expected loss.
+    together, alone, part = np.zeros((n, k)), np.zeros(n), np.zeros(n)
+    fill(begin, end, together, alone, part)
+    mine, here = np.arange(n), labels[begin:end]
+    # From here on without the item itself, with which it always is.
+    together[mine, here] -= 1.0
+    # Rows of items are added up by cluster: a (K, n) matrix of memberships times (n, K).
+    between = csr_array((np.ones(n), (here, mine)), shape=(k, n)) @ csr_array(together)
+    others = np.repeat(sizes[None], n, axis=0)
+    others[mine, here] -= 1
+    single = others[mine, here] == 0
+    # An item alone in its cluster has no partners there: the division must not fail, but its result is not
+    # used.
+    affinity = np.clip(together / np.maximum(others, 1), 0.0, 1.0)
+    own = np.where(single, alone, affinity[mine, here])
+    # Below every probability: the runner-up is another place than the item's own cluster.
+    affinity[mine, here] = -1.0
+    best = affinity.argmax(axis=1)
+    second = affinity[mine, best]
+    # A new cluster is a candidate as well, unless the item is alone already.
+    leaves = ~single & (alone > second)
+    runner_up = np.where(leaves | (single & (k == 1)), ALONE, best)
+    return Support(own, runner_up, np.where(leaves, alone, np.maximum(second, 0.0)), part, between)
+
+
+def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
+    """How an item's part is computed, and what is added to the part of every item."""
+    n, mass = draws.n_items, draws.shares
+    # f(n)/n for n = 0..N: from sums over cells to sums over items. Counts of 0 belong to no item.
+    per_item = np.maximum(np.arange(n + 1), 1)
+    f1, f2, f3 = (table / per_item for table in loss.tables(n))
+    if loss.linear:
+        form = loss.linear_form(n)
+        scaled = Shares(form.joint * f1, form.size * f2, form.group * f3, mass)
+        return scaled, form.constant / n
+    function = loss.f1
+    # An item's share is never negative if f1(n)/n does not decrease; if it does, the loss is shared in
+    # proportion to the pairs in disagreement instead, f1(n) = n^2.
+    if np.any(np.diff(f1[1:]) < 0):
+        function, f1 = square, per_item * 1.0
+    whole = Loss(_disagreement, function, function, function, linear=True, zero_if_equal=True)
+    # The scale of draw t makes the shares of its items add up to its weighted loss.
+    disagreement = draw_losses(labels, draws, whole)
+    values = draw_losses(labels, draws, loss) * mass
+    differ = disagreement > 0
+    scale = np.divide(values, disagreement, out=np.zeros_like(values), where=differ)
+    # A user's own loss may not be 0 for equal partitions: what they cost is shared equally.
+    return Shares(-2.0 * f1, f1, f1, scale), float(values[~differ].sum()) / n
+
+
+def _disagreement(joint: float, size: float, group: float, n_items: float) -> float:  # noqa: ARG001
+    return size + group - 2.0 * joint
+
+
+def recovery(labels: IntArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
+    """For each cluster the mean best Jaccard index in a draw, and the probability that a draw has it.
+
+    Time O(n_draws n_items); both arrays have shape (K,).
+    """
+    sums = draws.store.map(_slice_recovery, labels, draws.shares)
+    jaccard, found = (sum(column[1:], start=column[0]) for column in zip(*sums, strict=True))
+    return np.minimum(jaccard, 1.0), np.minimum(found, 1.0)  # sums of shares may be rounded
+
+
+def _slice_recovery(
+    part: Slice, labels: IntArray, shares: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The sums of `recovery` over the draws of one slice."""
+    mass = shares[part.columns]
+    k, groups = int(labels.max()) + 1, int(part.table.max()) + 1
+    # The items of cluster g are member[first[g]:first[g + 1]].
+    member, first = np.argsort(labels, kind="stable"), np.append(0, np.cumsum(np.bincount(labels)))
+    count, sizes = np.zeros(groups, np.int64), np.empty(groups, np.int64)
+    jaccard, found = np.zeros(k), np.zeros(k)
+    for some in parts(len(mass), 2 * len(labels) + groups):  # Ctrl-C is heard between the parts
+        rows = np.ascontiguousarray(part.table[:, some].T)
+        cluster_recovery(rows, mass[some], member, first, count, sizes, jaccard, found)
+    return jaccard, found
