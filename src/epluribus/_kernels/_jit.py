@@ -25,6 +25,8 @@ except ImportError:  # not a POSIX system: files are written without a lock, as 
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 """Options of every compiled function, including the parts from which kernels are made."""
+INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of a part of a kernel: without what Python would need to call it, which takes long to compile."""
 
 _config: Any = numba.config
 JIT_ENABLED: bool = not _config.DISABLE_JIT
@@ -46,7 +48,7 @@ _STAMP = _hash_of_kernels()
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called, or load it from the disk cache."""
     try:
-        compiled = numba.njit(cache=True, nogil=True, **OPTIONS)(function)
+        compiled = numba.njit(cache=True, nogil=True, no_cfunc_wrapper=True, **OPTIONS)(function)
     except RuntimeError:  # there is no writable cache folder: every process compiles for itself
         return numba.njit(nogil=True, **OPTIONS)(function)
     if JIT_ENABLED:

@@ -24,14 +24,15 @@ from typing import Any
 
 from numba.extending import overload, register_jitable
 
-from epluribus._kernels._jit import OPTIONS
+from epluribus._kernels._jit import INNER
+from epluribus._kernels.reference import by_reference
 
-part = register_jitable(forceinline=True, **OPTIONS)
+part = register_jitable(forceinline=True, **INNER)
 """Decorator of a small part of a kernel: plain when Python calls it, compiled when a kernel does.
 
 Always inlined: a call would copy the descriptor of every array of the state."""
 
-routine = register_jitable(**OPTIONS)
+routine = register_jitable(**INNER)
 """The same for a longer part: compiled once and called, which keeps compilation times short."""
 
 
@@ -55,7 +56,7 @@ class Contract:
                 f"'{state.__name__}' must implement exactly {', '.join(self._arguments)}; "
                 f"missing: {missing or 'none'}, unknown: {unknown or 'none'}."
             )
-        self._table[state] = dict(functions)
+        self._table[by_reference(state)] = dict(functions)
 
     def function(self, name: str, *, inline: bool) -> Callable[..., Any]:
         """The function with that name: it calls the one registered for the class of its first argument.
@@ -78,7 +79,7 @@ class Contract:
             3: lambda m, a, b: find(m),  # noqa: ARG005
             4: lambda m, a, b, c: find(m),  # noqa: ARG005
         }
-        options: Any = {**OPTIONS, "forceinline": inline}
+        options: Any = {**INNER, "forceinline": inline}
         overload(call, jit_options=options, strict=False)(by_number[self._arguments[name]])
         call.__name__ = call.__qualname__ = name
         return call

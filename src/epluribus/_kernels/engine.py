@@ -37,9 +37,11 @@ from typing import NamedTuple
 import numpy as np
 
 from epluribus._kernels.dispatch import Contract, part
+from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray
 
 
+@by_reference
 class Price(NamedTuple):
     """What the loss and the draws determine once and for all: constant while the search runs.
 

@@ -26,6 +26,7 @@ from epluribus._kernels.engine import (
 )
 from epluribus._kernels.looks import remember, step_aside, step_back
 from epluribus._kernels.loops import least_gap
+from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
 
@@ -74,6 +75,7 @@ _SMALL = 8
 """Items of a cluster that is tried with all others after a push."""
 
 
+@by_reference
 class Moves(NamedTuple):
     """The moves since a push, so that they can be taken back."""
 

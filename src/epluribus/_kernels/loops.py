@@ -32,6 +32,7 @@ from epluribus._kernels.engine import (
     join_changes,
 )
 from epluribus._kernels.looks import may_skip, remember
+from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
 _CLOSE = 4.0
@@ -119,6 +120,7 @@ def sweep(
     return order.shape[0]
 
 
+@by_reference
 class Partners(NamedTuple):
     """What is remembered while clusters are joined."""
 
