@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.dispatch import part
+from epluribus._kernels.dispatch import routine
 from epluribus._kernels.engine import (
     apply,
     choose,
@@ -39,7 +39,7 @@ _CLOSE = 4.0
 """Margins within which the gap of an item is computed exactly."""
 
 
-@part
+@routine
 def least_gap(e: Any, i: int, own: int, alone: bool) -> float:
     """How much more any other cluster costs item i than its own, at least; `own` is then excluded.
 
@@ -132,7 +132,7 @@ class Partners(NamedTuple):
     """(K,) whether `partner` and `change` are what they would be if computed now."""
 
 
-@part
+@routine
 def _find_partner(e: Any, row: Any, partners: Partners, a: int) -> None:
     """Find the best partner of cluster a; afterwards `cost_of` reads the whole row of changes."""
     join_changes(e, row, a)
@@ -143,7 +143,7 @@ def _find_partner(e: Any, row: Any, partners: Partners, a: int) -> None:
     partners.fresh[a] = 1
 
 
-@kernel
+@routine
 def _refresh(e: Any, row: Any, partners: Partners, a: int, b: int) -> None:
     """Update the partners after b was joined into a and the last cluster was renamed b.
 
