@@ -6,10 +6,16 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from numba.core import event
+
 from epluribus._parallel import Stopper
 
 ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any]"
 """What the argument `progress` may be: True, False, or a function (done, total, info)."""
+
+
+COMPILING = "compiling, once"
+"""Shown beside a bar while functions are compiled."""
 
 
 class Progress:
@@ -35,6 +41,9 @@ class _Bar(Progress):
         self._bar = tqdm(
             total=total, desc=what, unit_scale=True, disable=None, leave=False, delay=delay
         )
+        if not self._bar.disable:
+            self._compiling = _Compiling(self._bar)
+            event.register("numba:compile", self._compiling)
 
     def grow(self, total: int) -> None:
         """Change the number of steps."""
@@ -48,7 +57,24 @@ class _Bar(Progress):
 
     def close(self) -> None:
         """Remove the bar."""
+        if not self._bar.disable:
+            event.unregister("numba:compile", self._compiling)
         self._bar.close()
+
+
+class _Compiling(event.Listener):  # type: ignore[misc]
+    """Says beside a bar that functions are compiled, which takes seconds the first time."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+
+    def on_start(self, _event: event.Event) -> None:
+        """A function is being compiled; Numba does not say this of one that it finds on disk."""
+        if self._bar.postfix != COMPILING:
+            self._bar.set_postfix_str(COMPILING)
+
+    def on_end(self, _event: event.Event) -> None:
+        """It stays until the next step is shown: there is more to compile."""
 
 
 class _Call(Progress):

@@ -14,7 +14,7 @@ from epluribus.cli import main
 
 COMMANDS = (
     "summarize", "compare", "psm", "ball", "modes", "report", "sample", "reproduce", "demo", "losses",
-    "datasets", "completion",
+    "datasets", "completion", "warmup",
 )  # fmt: skip
 
 

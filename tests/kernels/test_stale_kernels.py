@@ -32,7 +32,7 @@ def test_editing_a_kernel_recompiles_its_callers(tmp_path, monkeypatch):
     source = Path(epluribus.__file__).parent / "_kernels"
     (package / "_kernels").mkdir(parents=True)
     (package / "__init__.py").touch()
-    for name in ("__init__.py", "_jit.py"):
+    for name in ("__init__.py", "_jit.py", "_store.py"):
         shutil.copy(source / name, package / "_kernels" / name)
     (package / "_kernels" / "caller.py").write_text(CALLER)
 

@@ -8,7 +8,7 @@ With ``NUMBA_DISABLE_JIT=1`` the decorator does nothing and kernels run as plain
 
 Numba reuses compiled code as long as the file of the function is unchanged; it does not notice when a
 function called from another file has changed. Kernels call each other across files, so the code on
-disk is marked with a hash of this whole folder: if one line changes, every kernel is recompiled.
+disk is marked with a hash of this whole folder: if one line changes, every kernel is recompiled (`_store`).
 """
 
 import hashlib
@@ -18,13 +18,12 @@ from typing import Any
 
 import numba
 
-try:
-    import fcntl
-except ImportError:  # not a POSIX system: files are written without a lock, as in plain Numba
-    fcntl = None  # type: ignore[assignment]
+from epluribus._kernels._store import guard
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 """Options of every compiled function, including the parts from which kernels are made."""
+INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of a part of a kernel: without what Python would need to call it, which takes long to compile."""
 
 _config: Any = numba.config
 JIT_ENABLED: bool = not _config.DISABLE_JIT
@@ -45,32 +44,11 @@ _STAMP = _hash_of_kernels()
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called, or load it from the disk cache."""
+    options = {"nogil": True, "no_cfunc_wrapper": True, **OPTIONS}
     try:
-        compiled = numba.njit(cache=True, nogil=True, **OPTIONS)(function)
+        compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # there is no writable cache folder: every process compiles for itself
-        return numba.njit(nogil=True, **OPTIONS)(function)
+        return numba.njit(**options)(function)
     if JIT_ENABLED:
-        # These attributes are private. Where another version of Numba lacks them, its cache is used
-        # unchanged, and only an edit across files could leave stale code on disk.
-        store: Any = getattr(compiled._cache, "_cache_file", None)
-        if hasattr(store, "_version") and hasattr(store, "_index_path"):
-            _guard(store)
+        guard(compiled._cache, _STAMP)
     return compiled
-
-
-def _guard(store: Any) -> None:
-    """Mark the cache of a function with the hash of all kernels, and let one process write at a time."""
-    # A cache index begins with the version of Numba that wrote it. If that differs from `_version`, Numba
-    # ignores the index and overwrites it, so a changed hash discards everything compiled before.
-    store._version = f"{store._version} {_STAMP}"
-    save = store.save
-
-    def save_alone(key: Any, data: Any) -> None:
-        # A variant is saved under the next free number in the index: two processes that save at the
-        # same time would choose the same number, and one file would overwrite the other.
-        with Path(f"{store._index_path}.lock").open("w") as lock:
-            if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            save(key, data)
-
-    store.save = save_alone

@@ -25,9 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epluribus._kernels.dispatch import implement, part
+from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
 
+@by_reference
 class BetaTables(NamedTuple):
     """Tables of log rising factorials; beyond their end `lgamma` is called."""
 

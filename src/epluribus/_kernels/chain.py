@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.dispatch import add, part, prepare, remove, reset, routine
+from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
 
+@by_reference
 class Partition(NamedTuple):
     """One partition under change, its prior, and work space."""
 
@@ -50,6 +52,7 @@ class Partition(NamedTuple):
     """(slots + 1,) WORK: running sum of the probabilities."""
 
 
+@by_reference
 class Record(NamedTuple):
     """What a chain keeps of one of its partitions."""
 

@@ -20,18 +20,58 @@ grows, `remove` after it has shrunk.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from numba.extending import overload, register_jitable
+from numba import njit
+from numba.core import types
+from numba.core.typing.templates import AbstractTemplate, infer, infer_global
 
-from epluribus._kernels._jit import OPTIONS
+from epluribus._kernels._jit import INNER, JIT_ENABLED
+from epluribus._kernels.reference import by_reference
 
-part = register_jitable(forceinline=True, **OPTIONS)
+
+def _call_as(call: Callable[..., Any], find: Callable[[Any], Any]) -> None:
+    """In kernels, calls of `call` go to the compiled function that `find` names for the first argument.
+
+    Numba's `overload` does the same, but compiles a function once more for every constant argument.
+    """
+
+    class Template(AbstractTemplate):  # type: ignore[misc]
+        """Numba's description of the call."""
+
+        key = call
+        compiled: dict[Any, Any] = {}  # noqa: RUF012 - shared by all calls, as Numba makes many of these
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """The types of the call; this compiles the function."""
+            dispatcher = types.Dispatcher(find(args[0]))
+            signature = dispatcher.get_call_type(self.context, tuple(map(types.unliteral, args)), kws)
+            self.compiled[signature.args] = dispatcher.get_overload(signature)
+            return signature
+
+        def get_impl_key(self, signature: Any) -> Any:
+            """What was compiled for these types."""
+            return self.compiled[signature.args]
+
+    infer(Template)
+    infer_global(call, types.Function(Template))
+
+
+def _jitable(function: Callable[..., Any], *, inline: bool) -> Callable[..., Any]:
+    """Let kernels call the function compiled; to Python it stays a plain function."""
+    if JIT_ENABLED:
+        compiled = njit(forceinline=inline, **INNER)(function)
+        _call_as(function, lambda _: compiled)
+    return function
+
+
+part = partial(_jitable, inline=True)
 """Decorator of a small part of a kernel: plain when Python calls it, compiled when a kernel does.
 
-Always inlined: a call would copy the descriptor of every array of the state."""
+Always inlined."""
 
-routine = register_jitable(**OPTIONS)
+routine = partial(_jitable, inline=False)
 """The same for a longer part: compiled once and called, which keeps compilation times short."""
 
 
@@ -55,7 +95,7 @@ class Contract:
                 f"'{state.__name__}' must implement exactly {', '.join(self._arguments)}; "
                 f"missing: {missing or 'none'}, unknown: {unknown or 'none'}."
             )
-        self._table[state] = dict(functions)
+        self._table[by_reference(state)] = dict(functions)
 
     def function(self, name: str, *, inline: bool) -> Callable[..., Any]:
         """The function with that name: it calls the one registered for the class of its first argument.
@@ -67,19 +107,17 @@ class Contract:
         def call(state: Any, *arguments: Any) -> Any:
             return self._table[type(state)][name](state, *arguments)
 
-        # ... while at compile time the argument is Numba's type of a NamedTuple, which knows its class.
-        def find(state: Any) -> Callable[..., Any]:
-            return self._table[state.instance_class][name]
+        # ... while at compile time the argument is Numba's type of the state, which knows its class.
+        compiled: dict[type, Any] = {}
 
-        # Numba matches an overload by its signature: it must have as many arguments as the call.
-        by_number: dict[int, Callable[..., Any]] = {
-            1: lambda m: find(m),
-            2: lambda m, a: find(m),  # noqa: ARG005
-            3: lambda m, a, b: find(m),  # noqa: ARG005
-            4: lambda m, a, b, c: find(m),  # noqa: ARG005
-        }
-        options: Any = {**OPTIONS, "forceinline": inline}
-        overload(call, jit_options=options, strict=False)(by_number[self._arguments[name]])
+        def find(state: Any) -> Any:
+            kind = state.instance_class
+            if kind not in compiled:
+                compiled[kind] = njit(forceinline=inline, **INNER)(self._table[kind][name])
+            return compiled[kind]
+
+        if JIT_ENABLED:
+            _call_as(call, find)
         call.__name__ = call.__qualname__ = name
         return call
 

@@ -37,9 +37,11 @@ from typing import NamedTuple
 import numpy as np
 
 from epluribus._kernels.dispatch import Contract, part
+from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray
 
 
+@by_reference
 class Price(NamedTuple):
     """What the loss and the draws determine once and for all: constant while the search runs.
 
@@ -73,10 +75,10 @@ _EXECUTION = Contract(
     costs=3, glance=3, exact=4, choose=4, cost_of=2, exclude=2, apply=4, join_changes=3, join=4,
 )  # fmt: skip
 implement_execution = _EXECUTION.implement
-costs = _EXECUTION.function("costs", inline=True)
-glance = _EXECUTION.function("glance", inline=True)
+costs = _EXECUTION.function("costs", inline=False)
+glance = _EXECUTION.function("glance", inline=False)
 exact = _EXECUTION.function("exact", inline=False)
-choose = _EXECUTION.function("choose", inline=True)
+choose = _EXECUTION.function("choose", inline=False)
 cost_of = _EXECUTION.function("cost_of", inline=True)
 exclude = _EXECUTION.function("exclude", inline=True)
 apply = _EXECUTION.function("apply", inline=False)

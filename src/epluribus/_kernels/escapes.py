@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.dispatch import part
+from epluribus._kernels.dispatch import routine
 from epluribus._kernels.engine import (
     apply,
     choose,
@@ -26,6 +26,7 @@ from epluribus._kernels.engine import (
 )
 from epluribus._kernels.looks import remember, step_aside, step_back
 from epluribus._kernels.loops import least_gap
+from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
 
@@ -64,7 +65,7 @@ def runners_up(
         gap[i] = cost_of(e, target[i]) - here
 
 
-@part
+@routine
 def _difference(e: Any, row: Any, i: int, own: int, target: int) -> float:
     """Change of the total loss if item i goes from `own` to `target`."""
     return exact(e, row, i, target) - exact(e, row, i, own) if target != own else 0.0
@@ -74,6 +75,7 @@ _SMALL = 8
 """Items of a cluster that is tried with all others after a push."""
 
 
+@by_reference
 class Moves(NamedTuple):
     """The moves since a push, so that they can be taken back."""
 
@@ -84,7 +86,7 @@ class Moves(NamedTuple):
     """If that cluster closed: the label of the cluster that then took its label; -1 if it did not close."""
 
 
-@part
+@routine
 def _move(e: Any, row: Any, i: int, target: int, moves: Moves, q: int) -> None:
     """Make a move and write it down as number q."""
     own = e.labels[i]
@@ -95,7 +97,7 @@ def _move(e: Any, row: Any, i: int, target: int, moves: Moves, q: int) -> None:
     apply(e, row, i, target)
 
 
-@part
+@routine
 def _take_back(e: Any, row: Any, moves: Moves, n: int) -> None:
     """Undo n moves, the last one first. The partition is what it was; its labels may have other names."""
     for q in range(n - 1, -1, -1):
@@ -111,7 +113,7 @@ def _take_back(e: Any, row: Any, moves: Moves, n: int) -> None:
                     moves.own[p] = own
 
 
-@part
+@routine
 def _follow(
     e: Any,
     row: Any,
@@ -151,7 +153,7 @@ def _follow(
     return n_moves
 
 
-@part
+@routine
 def _join_small(e: Any, row: Any, a: int, k_min: int, before: float, change: FloatArray) -> None:
     """Join the small cluster a with another one if the loss is then lower than `before`.
 

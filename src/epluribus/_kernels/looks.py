@@ -25,6 +25,7 @@ import numpy as np
 
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part
+from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray
 
 CLOCK, DRIFT, ASIDE, SHIFT, OPENED = 0, 1, 2, 3, 4
@@ -34,6 +35,7 @@ _ROUNDING = 1.0 + 1e-9
 """The sums grow as long as the search lasts: a billionth of them is far more than their rounding errors."""
 
 
+@by_reference
 class Looks(NamedTuple):
     """What is known about items that were looked at; without entries in an execution that skips none."""
 

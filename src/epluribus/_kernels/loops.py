@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.dispatch import part
+from epluribus._kernels.dispatch import routine
 from epluribus._kernels.engine import (
     apply,
     choose,
@@ -32,13 +32,14 @@ from epluribus._kernels.engine import (
     join_changes,
 )
 from epluribus._kernels.looks import may_skip, remember
+from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
 _CLOSE = 4.0
 """Margins within which the gap of an item is computed exactly."""
 
 
-@part
+@routine
 def least_gap(e: Any, i: int, own: int, alone: bool) -> float:
     """How much more any other cluster costs item i than its own, at least; `own` is then excluded.
 
@@ -119,6 +120,7 @@ def sweep(
     return order.shape[0]
 
 
+@by_reference
 class Partners(NamedTuple):
     """What is remembered while clusters are joined."""
 
@@ -130,7 +132,7 @@ class Partners(NamedTuple):
     """(K,) whether `partner` and `change` are what they would be if computed now."""
 
 
-@part
+@routine
 def _find_partner(e: Any, row: Any, partners: Partners, a: int) -> None:
     """Find the best partner of cluster a; afterwards `cost_of` reads the whole row of changes."""
     join_changes(e, row, a)
@@ -141,7 +143,7 @@ def _find_partner(e: Any, row: Any, partners: Partners, a: int) -> None:
     partners.fresh[a] = 1
 
 
-@kernel
+@routine
 def _refresh(e: Any, row: Any, partners: Partners, a: int, b: int) -> None:
     """Update the partners after b was joined into a and the last cluster was renamed b.
 

@@ -18,9 +18,11 @@ from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part
 from epluribus._kernels.engine import Price
 from epluribus._kernels.looks import Looks
+from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
 
+@by_reference
 class Sets(NamedTuple):
     """The groups of all draws as sets of items.
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import routine
 from epluribus._kernels.engine import size_change
 from epluribus._typing import FloatArray
 
 
-@kernel
+@routine
 def _joint_changes(
     counts: NDArray[np.integer],
     k: int,

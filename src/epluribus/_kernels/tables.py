@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest
 from epluribus._kernels.looks import Looks, count_move, rename_looks
@@ -303,7 +302,7 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
         _close(e, own)
 
 
-@kernel
+@routine
 def _close(e: Any, empty: int) -> None:
     """Give the label of an empty cluster to the last cluster, so that labels have no gaps."""
     last = e.n_clusters[0] - 1

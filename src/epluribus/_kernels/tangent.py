@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.dispatch import part
+from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.partitions import fill_gain
 from epluribus._typing import FloatArray
 
@@ -30,7 +30,7 @@ def _take_out(e: Any, i: int) -> float:
     return e.size_sum[0] - e.price.size[e.sizes[own] - 1] if own >= 0 else e.size_sum[0]
 
 
-@kernel
+@routine
 def ratio_costs(row: Any, e: Any, i: int) -> None:
     """The total loss with the item in each cluster."""
     # f0 is evaluated at the joint sum and the size sum as they would be with the item in each cluster. The
@@ -55,7 +55,7 @@ def ratio_costs(row: Any, e: Any, i: int) -> None:
         cost[own] = present(row, e)
 
 
-@kernel
+@routine
 def ratio_exact(row: Any, e: Any, i: int, s: int) -> float:
     """The total loss with the item in cluster s."""
     if s == e.labels[i]:
@@ -70,7 +70,7 @@ def ratio_exact(row: Any, e: Any, i: int, s: int) -> float:
     return e.other[0]
 
 
-@kernel
+@routine
 def present(row: Any, e: Any) -> float:
     """The total loss of the partition, computed once after each change."""
     if np.isnan(e.total[0]):
@@ -98,7 +98,7 @@ def _probe(e: Any, joint_step: float, size_step: float) -> None:
         e.other[q] = 0.0
 
 
-@kernel
+@routine
 def set_slope(row: Any, e: Any) -> None:
     """The derivative of the total loss with respect to the size sum, from a step to either side."""
     n_items = e.labels.shape[0]

@@ -1,6 +1,6 @@
 """The command line ``epluribus``: arguments and printing; the work is done by the library.
 
-`_draws` and `_models` hold the commands, `_base` what they are made of; `main` turns errors into one line on
+`_draws`, `_models` and `_warmup` hold the commands, `_base` what they are made of; `main` turns errors into one line on
 standard error and an exit code.
 """
 
@@ -13,7 +13,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from epluribus._parallel import INTERRUPTED
-from epluribus.cli import _draws, _models  # noqa: F401 - the commands, in the order of the list
+from epluribus.cli import _draws, _models, _warmup  # noqa: F401 - the commands, in the order of the list
 from epluribus.cli._base import make_parser
 
 __all__ = ["main"]

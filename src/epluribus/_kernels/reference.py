@@ -1,0 +1,106 @@
+"""States passed to compiled functions by their address.
+
+A state is a NamedTuple of arrays. Numba passes such a tuple by value: each call copies the descriptors of all
+arrays, some two hundred numbers, and each access to one field reads them all. Compilers remove nearly all of
+that, but it takes them most of their time. With `by_reference` the descriptors are written to memory once,
+when Python calls a kernel; from there on the state is one address, and an access reads one field. To Python,
+and to kernels that are not compiled, the class stays what it is: a NamedTuple.
+"""
+
+import hashlib
+from typing import Any, TypeVar
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+
+State = TypeVar("State", bound=type)
+
+
+class Reference(types.Type):  # type: ignore[misc]
+    """Numba's type of a state that is passed by its address."""
+
+    def __init__(self, instance_class: Any, fields: tuple[Any, ...]) -> None:
+        self.instance_class, self.fields = instance_class, fields
+        # Names of types become part of the names of compiled functions: a short one saves time.
+        digest = hashlib.sha256(repr(fields).encode()).hexdigest()[:12]
+        super().__init__(name=f"{instance_class.__name__}_{digest}")
+
+    @property
+    def key(self) -> Any:
+        """What makes two types equal."""
+        return self.instance_class, self.fields
+
+    def position(self, name: str) -> int:
+        """The place of a field, -1 if there is none with that name."""
+        names = self.instance_class._fields
+        return names.index(name) if name in names else -1
+
+
+def by_reference(state: State) -> State:
+    """Decorate a NamedTuple whose objects are passed by their address; kernels cannot make new ones."""
+
+    @typeof_impl.register(state)
+    def find(value: Any, context: Any) -> Reference:
+        return Reference(state, tuple(typeof_impl(field, context) for field in value))
+
+    return state
+
+
+@register_model(Reference)
+class _ReferenceModel(models.PrimitiveModel):  # type: ignore[misc]
+    """A pointer to a struct with the fields."""
+
+    def __init__(self, manager: Any, kind: Reference) -> None:
+        fields = [manager.lookup(field).get_value_type() for field in kind.fields]
+        super().__init__(manager, kind, ir.LiteralStructType(fields).as_pointer())
+
+
+@infer_getattr
+class _ReferenceAttributes(AttributeTemplate):  # type: ignore[misc]
+    """The types of the fields."""
+
+    key = Reference
+
+    def generic_resolve(self, kind: Reference, name: str) -> Any:
+        """The type of a field, None if there is none with that name."""
+        position = kind.position(name)
+        return kind.fields[position] if position >= 0 else None
+
+
+@lower_getattr_generic(Reference)
+def _read(context: Any, builder: Any, kind: Reference, value: Any, name: str) -> Any:
+    """Read one field."""
+    position = kind.position(name)
+    field = builder.load(cgutils.gep_inbounds(builder, value, 0, position))
+    return impl_ret_borrowed(context, builder, kind.fields[position], field)
+
+
+@unbox(Reference)
+def _unbox(kind: Reference, state: Any, c: Any) -> NativeValue:
+    """Write the fields to the stack of the function that Python calls: they last as long as the call."""
+    struct = c.context.get_value_type(kind).pointee
+    pointer = cgutils.alloca_once(c.builder, struct)
+    failed, cleanups = cgutils.false_bit, []
+    for position, field in enumerate(kind.fields):
+        native = c.unbox(field, c.pyapi.tuple_getitem(state, position))
+        c.builder.store(native.value, cgutils.gep_inbounds(c.builder, pointer, 0, position))
+        failed = c.builder.or_(failed, native.is_error)
+        if native.cleanup is not None:
+            cleanups.append(native.cleanup)
+
+    def cleanup() -> None:
+        for clean in reversed(cleanups):
+            clean()
+
+    return NativeValue(pointer, cleanup=cleanup, is_error=failed)

@@ -1,0 +1,46 @@
+"""The command that compiles beforehand what usual work needs."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import numpy as np
+
+import epluribus as epl
+from epluribus._kernels.loops import sweep
+from epluribus.cli._base import command
+from epluribus.models import GaussianMixture, LatentBlockModel, StochasticBlockModel
+
+_N_ITEMS, _N_DRAWS = 40, 200
+"""Small, but large enough that the search does all that it does with usual samples."""
+
+
+@command("compile what usual work needs, so that first calls are quick")
+def warmup(args: Namespace) -> None:  # noqa: ARG001 - the same argument for all commands
+    """Compile beforehand what usual work needs: the search for three kinds of losses, and the samplers.
+
+    Without it, the first call of each kind compiles what it needs, once; later calls find it on disk. Useful
+    after an installation or an upgrade, and where many processes start at the same time.
+
+    Example: epluribus warmup
+    """
+    rng = np.random.default_rng(1)
+    truth = rng.integers(4, size=_N_ITEMS)
+    noisy = rng.random((_N_DRAWS, _N_ITEMS)) < 0.3
+    z = np.where(noisy, rng.integers(4, size=noisy.shape), truth)
+    for loss in ("vi", "binder", "nvi"):
+        print(f"search: {loss}", flush=True)
+        epl.minimize(z, loss, rng=1)
+    network = np.triu(rng.random((_N_ITEMS, _N_ITEMS)) < 0.2, 1).astype(np.int64)
+    models = {
+        "gaussian": GaussianMixture(rng.normal(size=_N_ITEMS)),
+        "sbm": StochasticBlockModel(network + network.T),
+        "sbm, directed": StochasticBlockModel(network, directed=True),
+        "lbm": LatentBlockModel(network),
+    }
+    for name, model in models.items():
+        print(f"sampler: {name}", flush=True)
+        epl.sample(model, n_draws=2, n_chains=1, rng=1)
+    folder = sweep.stats.cache_path if hasattr(sweep, "stats") else None
+    kept = f"is kept in {folder}" if folder else "cannot be kept: no folder is writable"
+    print(f"compiled code {kept}")
