@@ -8,7 +8,7 @@ import pytest
 
 from epluribus import diagnostics
 from epluribus.diagnostics import chain_agreement, ess, rhat
-from epluribus.draws import Draws
+from epluribus.draws import Draws, together
 
 
 def autoregression(rho, shape, rng):
@@ -290,7 +290,7 @@ def test_many_items_are_compared_in_part(monkeypatch):
     draws = Draws(rng.integers(3, size=(2, 30, 40)))
     whole = chain_agreement(draws, 1)
     assert chain_agreement(draws, 2) == whole
-    monkeypatch.setattr(diagnostics, "_BLOCK_ROWS", 1)
+    monkeypatch.setattr(together, "_BLOCK_ROWS", 1)
     assert chain_agreement(draws) == whole
     monkeypatch.setattr(diagnostics, "_COMPARISONS", 20_000)
     part = chain_agreement(draws)

@@ -194,13 +194,5 @@ def test_partitions_of_the_same_items():
         partition.meet([0, 0, 1], [0, 1])
 
 
-def test_rows_are_widened_only_if_they_must():
-    rows = np.array([[0, 1], [0, 0]], dtype=np.uint8)
-    assert partition.widen_rows(rows, 2, 255) is rows
-    wide = partition.widen_rows(rows, 1, 256)
-    assert wide.dtype == np.uint16
-    assert wide[0].tolist() == [0, 1]
-
-
 def test_numbers_of_partitions():
     assert [partition.n_partitions(n) for n in range(8)] == [1, 1, 2, 5, 15, 52, 203, 877]

@@ -195,18 +195,6 @@ def canonical_table(table: AnyArray) -> tuple[NDArray[np.uint32], IntArray]:
     return out, n_clusters
 
 
-def widen_rows(
-    rows: NDArray[np.unsignedinteger[Any]], used: int, largest: int
-) -> NDArray[np.unsignedinteger[Any]]:
-    """The rows, of which the first `used` are in use, in a type that can hold the label `largest`."""
-    dtype = np.promote_types(rows.dtype, np.min_scalar_type(largest))
-    if dtype == rows.dtype:
-        return rows
-    wide = np.empty(rows.shape, dtype=dtype)
-    wide[:used] = rows[:used]
-    return wide
-
-
 # --- one partition, from whatever the user has ---
 
 

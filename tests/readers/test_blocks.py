@@ -3,12 +3,14 @@
 import dask.array
 import h5py
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 import zarr
 
 import epluribus as epl
 from epluribus.draws import collapse
+from epluribus.readers import parquet
 
 RNG = np.random.default_rng(3)
 TABLE = RNG.integers(-3, 4, size=(50, 7))
@@ -97,3 +99,67 @@ def test_no_draws():
 def test_minimize_takes_them():
     best = epl.minimize(dask.array.from_array(TABLE, chunks=(9, 7)), rng=1)
     np.testing.assert_array_equal(best.labels, epl.minimize(TABLE, rng=1).labels)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_plain_zarr(tmp_path, version):
+    """An array without names of dimensions, alone or in a group, by path or opened."""
+    path = tmp_path / "array.zarr"
+    array = zarr.create_array(path, data=CHAINS, chunks=(1, 4, 7), zarr_format=version)
+    same(epl.read_draws(path), epl.Draws(CHAINS))
+    same(epl.Draws(array), epl.Draws(CHAINS))
+    group = zarr.create_group(tmp_path / "group.zarr", zarr_format=version)
+    group.create_array("mu", data=TABLE / 3)
+    group.create_array("k", data=TABLE[:, 0])
+    group.create_array("z", data=TABLE)
+    for draws in (epl.Draws(group), epl.read_draws(tmp_path / "group.zarr")):
+        same(draws, epl.Draws(TABLE))
+        assert draws.variable == "z"
+    group.create_array("other", data=TABLE)
+    with pytest.raises(ValueError, match=r"'var' must name .* 'z', 'other'|'other', 'z'"):
+        epl.read_draws(tmp_path / "group.zarr")
+    same(epl.Draws(group, var="other"), epl.Draws(TABLE))
+
+
+def test_a_damaged_zarr_folder(tmp_path):
+    path = tmp_path / "bad.zarr"
+    path.mkdir()
+    (path / "zarr.json").write_text("{")
+    with pytest.raises(ValueError, match=r"bad.zarr' could not be read as zarr"):
+        epl.read_draws(path)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u1", "f8"])
+@pytest.mark.parametrize("cells", [1, 20, 1 << 20])
+def test_parquet_in_batches(tmp_path, monkeypatch, dtype, cells):
+    monkeypatch.setattr(parquet, "_BATCH_CELLS", cells)
+    monkeypatch.setattr(parquet, "_BATCH_ROWS", 1)
+    path = tmp_path / "z.parquet"
+    frame = pd.DataFrame((TABLE + 3).astype(dtype), columns=[f"z.{i}" for i in range(1, 8)])
+    frame.insert(0, "z", 0.5)  # a name that begins the names of others
+    frame.insert(0, "lp__", -1.5)
+    frame.insert(0, "chain", [1] * 25 + [2] * 25)
+    frame.to_parquet(path)
+    ref = epl.Draws(TABLE.reshape(2, 25, 7))
+    same(epl.read_draws(path, var="z"), ref)
+    same(epl.read_draws(path, var="z", burn=3, thin=5), epl.Draws(ref, burn=3, thin=5))
+
+
+def test_missing_labels_in_a_later_batch_of_parquet(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "_BATCH_CELLS", 20)
+    monkeypatch.setattr(parquet, "_BATCH_ROWS", 1)
+    path = tmp_path / "z.parquet"
+    frame = pd.DataFrame(TABLE).astype("Int64")
+    frame.columns = [f"z[{i}]" for i in range(7)]
+    frame.iloc[31, 4] = None
+    frame.to_parquet(path)
+    with pytest.raises(ValueError, match=r"draw 31, item 4 .* a missing value"):
+        epl.read_draws(path)
+
+
+def test_several_files_of_different_types(tmp_path):
+    paths = [tmp_path / name for name in ("a.npy", "b.parquet", "c.zarr")]
+    np.save(paths[0], TABLE.astype(np.int8))
+    pd.DataFrame(TABLE, columns=[f"z.{i}" for i in range(7)]).to_parquet(paths[1])
+    zarr.create_array(paths[2], data=TABLE.astype(float))
+    same(epl.read_draws(paths, burn=4), epl.Draws(np.stack([TABLE] * 3), burn=4))

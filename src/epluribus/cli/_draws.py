@@ -267,7 +267,9 @@ def report(args: Namespace) -> int:
 
 def _read(args: Namespace) -> epl.Draws:
     """The draws in the files of a command, with its options on them."""
-    draws = epl.read_draws(args.draws, **given(args, "burn", "thin", "var"))
+    # Commands without --json write files, and have a terminal to themselves.
+    bar = not getattr(args, "json", False)
+    draws = epl.read_draws(args.draws, **given(args, "burn", "thin", "var"), progress=bar)
     # If the reader chose the variable, the user is shown which one, so that a wrong choice is noticed.
     if draws.variable is not None and args.var is None:
         print(f"epluribus: labels are read from the variable '{draws.variable}'", file=sys.stderr)

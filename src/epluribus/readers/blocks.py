@@ -89,15 +89,15 @@ class Blocks:
         """The rows of the given numbers; a view, not a copy, if they follow one another in memory."""
         chain, first = divmod(int(numbers[0]), self._n_draws)
         last = int(numbers[-1]) - chain * self._n_draws
-        # Not array[chain] and then a slice of it: that would read the whole chain.
-        place = (chain,) if self._array.ndim == 3 else ()
         consecutive = last - first == len(numbers) - 1
         own = numbers - chain * self._n_draws
-        if isinstance(self._array, np.ndarray) and not consecutive:
-            return self._array[(*place, own)]
-        span = self._array[(*place, slice(first, last + 1))]
-        # np.asarray would drop the mask of a masked array.
-        block = span if isinstance(span, np.ndarray) else np.asarray(span)
+        # Any rows of an array in memory; elsewhere a slice, and never array[chain], which is the whole chain.
+        in_memory = isinstance(self._array, np.ndarray)
+        rows = own if in_memory and not consecutive else slice(first, last + 1)
+        span = self._array[chain, rows] if self._array.ndim == 3 else self._array[rows]
+        if in_memory:
+            return span
+        block = np.asarray(span)
         return block if consecutive else block[own - first]
 
 

@@ -21,6 +21,7 @@ from epluribus.readers.files import read_source
 from epluribus.readers.labeled_arrays import from_labeled, is_labeled
 from epluribus.readers.objects import from_frame, is_ensemble, is_frame, stack_labels
 from epluribus.readers.source import Source, item_names, pick_labels
+from epluribus.readers.zarr_arrays import from_group, is_group
 
 
 class Table(NamedTuple):
@@ -112,6 +113,8 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
         return read_source(Path(z), var=var)
     if is_frame(z):
         return from_frame(z, var=var)
+    if is_group(z):
+        return from_group(z, var, f"'{argument}'")
     if is_labeled(z):
         return from_labeled(z, var)
     # Arrays by name, as NumPyro and others return them: labels have at least draws and items.

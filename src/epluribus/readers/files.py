@@ -1,7 +1,8 @@
 """Draws, or one partition, from files: the ending of the name says which format it is.
 
-Text is read by `text`, netCDF and zarr by `labeled_arrays`; files of NumPy, parquet and R are read here. R
-may have saved a matrix, a data frame, an object of its packages posterior, rstan or coda, or a list of these.
+Text is read by `text`, netCDF by `labeled_arrays`, zarr by `zarr_arrays`, parquet by `parquet`; files of
+NumPy and R are read here. R may have saved a matrix, a data frame, an object of its packages posterior, rstan
+or coda, or a list of these.
 """
 
 from __future__ import annotations
@@ -9,19 +10,19 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from epluribus._files import STREAM
-from epluribus._typing import AnyArray
 from epluribus._validate import need
 from epluribus.readers.columns import pick_columns
 from epluribus.readers.labeled_arrays import read_arviz_file
+from epluribus.readers.parquet import read_parquet
 from epluribus.readers.source import Source, pick_labels, to_texts
 from epluribus.readers.text import read_table, read_text
+from epluribus.readers.zarr_arrays import ZARR_FILES, read_zarr
 
 _TEXT = (".csv", ".txt", ".tsv", ".dat", "")
 """Endings of text files; the last is a name without an ending, as ``-`` is."""
@@ -49,7 +50,7 @@ def read_source(path: Path, *, var: str | None = None) -> Source:
     Returns
     -------
     Source
-        Labels as the file has them, unchecked. Those of netCDF and zarr are not read into memory yet.
+        Labels as the file has them, unchecked. Those of npy, parquet, netCDF and zarr may not be in memory.
     """
     check_exists(path)
     kind = _ending(path)
@@ -82,7 +83,7 @@ def _ending(path: Path) -> str:
     '.csv'
     """
     # A folder in zarr may have any name: the files of its two versions give it away.
-    if path.is_dir() and any((path / name).exists() for name in ("zarr.json", ".zgroup")):
+    if path.is_dir() and any((path / name).exists() for name in ZARR_FILES):
         return ".zarr"
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".xz"):
@@ -90,7 +91,7 @@ def _ending(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-# --- NumPy and parquet ---
+# --- NumPy ---
 
 
 def load_numpy(path: Path, *, mapped: bool = False) -> Any:
@@ -119,19 +120,6 @@ def _read_npz(path: Path, var: str | None) -> Source:
         )
         items = archive["items"].tolist() if "items" in archive.files else None
         return Source(archive[name], items, variable=None if name == "labels" else name)
-
-
-def _read_parquet(path: Path, var: str | None) -> Source:
-    parquet = need("pyarrow.parquet", "files", "Reading parquet")
-    try:
-        table = parquet.read_table(path)
-    except Exception as error:  # pyarrow's errors have no class in common
-        raise ValueError(f"The file '{path}' could not be read as parquet: {error}") from error
-
-    def take(columns: list[int]) -> AnyArray:
-        return np.column_stack([table.column(i).to_numpy() for i in columns])
-
-    return pick_columns(table.column_names, take, where=f"the file '{path}'", var=var)
 
 
 # --- R ---
@@ -254,10 +242,10 @@ def _from_named_array(array: Any, var: str | None, where: str) -> Source:
 _READERS: dict[str, Callable[[Path, str | None], Source]] = {
     **dict.fromkeys(_TEXT, read_text),
     **dict.fromkeys((".nc", ".nc4", ".netcdf", ".cdf"), read_arviz_file),
-    ".zarr": partial(read_arviz_file, engine="zarr"),
+    ".zarr": read_zarr,
     ".npy": lambda path, _: Source(load_numpy(path, mapped=True)),
     ".npz": _read_npz,
-    **dict.fromkeys((".parquet", ".pq"), _read_parquet),
+    **dict.fromkeys((".parquet", ".pq"), read_parquet),
     **dict.fromkeys((".rds", ".rda", ".rdata"), _read_r),
 }
 """The reader for each ending; it takes the path and the variable asked for."""

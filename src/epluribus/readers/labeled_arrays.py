@@ -15,7 +15,7 @@ import numpy as np
 from epluribus._validate import need, quoted
 from epluribus.readers.source import Source, item_names, pick_labels
 
-_GROUP = "posterior"
+GROUP = "posterior"
 """The group of an ArviZ object that holds the posterior sample."""
 
 
@@ -35,7 +35,7 @@ def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> S
     # attempt decides: a file without groups opens, and a file of another format fails again.
     try:
         try:
-            data = xarray.open_dataset(path, group=_GROUP, engine=engine)
+            data = xarray.open_dataset(path, group=GROUP, engine=engine)
         except (OSError, KeyError, TypeError, ValueError):
             data = xarray.open_dataset(path, engine=engine)
     except Exception as error:
@@ -55,7 +55,7 @@ def from_labeled(
     data: Any,
     var: str | None = None,
     *,
-    group: str = _GROUP,
+    group: str = GROUP,
     chain: str = "chain",
     draw: str = "draw",
     where: str = "the data",
