@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import implement_execution, size_change
+from epluribus._kernels.member_looks import announce_move, least_extra, members_gap
 from epluribus._kernels.sets import Members as Members  # importing it here registers its functions
 from epluribus._kernels.sets import close_cluster, join_rings, put_item, take_item
 from epluribus._typing import IntArray
@@ -138,6 +139,9 @@ def _exclude(e: Any, s: int) -> None:
 @routine
 def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     """The cluster of least cost; `own` (-1 for none) if it is as good, then the smallest label."""
+    # Most items stay, whatever the sizes of the other clusters.
+    if own >= 0 and _cost_of(e, own) <= e.least_size[0] + least_extra(e, own):
+        return own
     # The lowest cost among the clusters touched, one by one, and the others, one value for each size.
     low = np.inf
     for q in range(e.n_touched[0]):
@@ -273,6 +277,8 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
     """Item i goes to cluster s; s = K opens a new cluster, and a cluster left empty closes."""
     # The running sums change by what the item adds to its old and to its new cluster, both without it.
     own = e.labels[i]
+    if row is None:
+        announce_move(e, i, s)
     if own >= 0:
         take_item(e, i)
     if row is not None:
@@ -375,6 +381,7 @@ def _join_changes(e: Any, row: Any, a: int) -> None:
 @routine
 def _join(e: Any, row: Any, a: int, b: int) -> None:
     """Join cluster b into a < b; the last cluster takes the label b."""
+    e.looks.until[:] = -np.inf  # too much changes: all items must be looked at again
     if row is not None:
         for t in range(e.price.weights.shape[0]):
             for q in range(_joint_changes(e, t, a)):
@@ -392,6 +399,7 @@ implement_execution(
     choose=_choose,
     cost_of=_cost_of,
     exclude=_exclude,
+    least_gap=members_gap,
     apply=_apply,
     join_changes=_join_changes,
     join=_join,
