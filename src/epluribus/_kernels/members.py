@@ -33,7 +33,7 @@ from epluribus._typing import IntArray
 
 @part
 def _touch(e: Any, s: int) -> None:
-    """Enter cluster s into the list of those touched, once."""
+    """Enter cluster s into the list of those touched."""
     if e.is_touched[s] == 0:
         e.is_touched[s] = 1
         e.touched[e.n_touched[0]] = s
@@ -43,7 +43,6 @@ def _touch(e: Any, s: int) -> None:
 @part
 def _new_row(e: Any) -> None:
     """Clear the row of costs computed last."""
-    # Only the entries that were used: most rows touch few of the K clusters.
     for q in range(e.n_touched[0]):
         s = e.touched[q]
         e.is_touched[s] = 0
@@ -61,12 +60,9 @@ def _count_set(
     count: IntArray,  # OUT, zero on entry
     n_here: int,
 ) -> int:
-    """Count member[begin:end] in each cluster, clusters listed in `here`; return its new length.
-
-    The members of a group are mostly in one cluster, so runs of one label are counted in a register:
-    adding to the same entry of an array again and again would wait for memory each time.
-    """
-    # -1 is also the label of an item in no cluster, such as the one to be moved: it is not counted.
+    """Count member[begin:end] in each cluster, clusters listed in `here`; return its new length."""
+    # Runs of one label are counted in a register: adding to the same entry of an array would wait for memory
+    # each time. -1 is also the label of an item in no cluster, such as the one to be moved: not counted.
     last = -1
     run = 0
     for at in range(begin, end):
@@ -97,7 +93,6 @@ def _add_values(row: Any, e: Any, own: int, n_here: int, base: float, t: int) ->
     all others; `size_row[q]` is the size sum for the q-th size in use. The cluster `own` (-1 for none) is in
     `here`, and its size sum is the present one.
     """
-    # Local names: the fields of a struct are not looked up again in every step of a loop.
     here, gain, size, value, extra = e.here, e.gain_row, e.size_row, e.value, e.extra
     used_sizes, place, sizes, by_size, change = e.used_sizes, e.place, e.sizes, e.by_size, e.change
     # One row for f0: first an entry for each size in use, which stands for the untouched clusters of that

@@ -152,7 +152,8 @@ def psm(args: Namespace) -> None:
     _refuse_two_answers(args)
     draws = _read(args)
     # Options that were not given are None, which the library takes as its defaults.
-    matrix = epl.psm(draws, **given(args, "sparse", "threshold", "n_jobs"))
+    options = given(args, "sparse", "threshold", "n_jobs")
+    matrix = epl.psm(draws, progress=not args.json, **options)
     # In a pipe the matrix is all that is printed.
     if is_stream(args.out):
         write_matrix_csv(sys.stdout, matrix, draws.items)
