@@ -206,6 +206,7 @@ def ball(args: Namespace) -> None:
     Argument("--n-modes", "number of modes (default: chosen)", int),
     SEED,
     N_JOBS,
+    Argument("--time-limit", "seconds after which to stop", float),
     JSON,
 )
 def modes(args: Namespace) -> None:
@@ -215,7 +216,9 @@ def modes(args: Namespace) -> None:
     """
     # An option of the shell is a number or absent; the library has a word for "choose it".
     n_modes = "auto" if args.n_modes is None else args.n_modes
-    found = epl.modes(_read(args), args.loss, n_modes, rng=args.seed, n_jobs=args.n_jobs)
+    options = given(args, "n_jobs", "time_limit")
+    draws = _read(args)
+    found = epl.modes(draws, args.loss, n_modes, rng=args.seed, progress=not args.json, **options)
     answer(args, found.to_dict(), found)
 
 

@@ -158,8 +158,9 @@ class MemberExecution(Roomy):
         """
         # Entries for up to n_items clusters and a new one; rows for f0 also have one for each size in use.
         n, long = self._n_items + 1, 2 * self._n_items + 2
-        # The last entry is never used. A single item has no other place than size 0.
-        size = self._price.size[:-1]
+        # The last entry is never used. A single item has no other place than size 0. If f0 is not linear, a
+        # size does not tell the least that a cluster may cost.
+        size = self._price.size[:-1] if self.skips else np.array([-np.inf])
 
         def integers(size: int = n) -> IntArray:
             return np.zeros(size, dtype=np.int64)

@@ -26,8 +26,8 @@ from epluribus.draws.together import map_blocks
 
 _THRESHOLD = 0.05
 """Entries up to this are left out of a sparse matrix by default: pairs that hardly ever share a cluster."""
-_SAMPLED = 64
-"""Rows from which the number of entries of a sparse matrix is estimated."""
+_SAMPLED = 8
+"""Random blocks of so many rows, and as many rows in each, tell how many entries a sparse matrix has."""
 _INSTEAD = (
     "`uncertainty.items` has the certainty of every item, `plots.similarity` a picture of some of them, and "
     "neither needs the matrix."
@@ -185,11 +185,13 @@ class _Maker:
     def _check_sparse(self, rows: Similarity, threshold: float) -> None:
         """Refuse a sparse matrix that would not fit, as far as a few of its rows can tell."""
         # The same rows every time: whether a matrix is refused is not left to chance.
-        n, chosen = self.n_items, np.random.default_rng(0)
-        some = chosen.choice(n, min(n, _SAMPLED), replace=False)
+        n, size = self.n_items, min(_SAMPLED, self.n_items)
+        begins = np.random.default_rng(0).integers(n - size + 1, size=_SAMPLED)
+        rows(0, 1, n)  # the first call may compile, and would be timed
         began = time.perf_counter()
-        share = float(np.mean([np.mean(rows(i, i + 1, n) > threshold) for i in some.tolist()]))
-        pace = (time.perf_counter() - began) / len(some) / self.n_jobs
+        blocks = (rows(begin, begin + size, n) for begin in begins.tolist())
+        share = float(np.mean([np.mean(block > threshold) for block in blocks]))
+        pace = (time.perf_counter() - began) / (size * _SAMPLED) / self.n_jobs
         entries = share * n * n * self.n_matrices
         # The blocks, and the values once more while they are put together.
         check_memory(
