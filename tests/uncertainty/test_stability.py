@@ -111,8 +111,9 @@ def clear_draws(n_items=300, seed=0):
     return epl.Draws(z)
 
 
+@pytest.mark.usefixtures("few_items")
 @pytest.mark.parametrize("loss", ["vi", "binder", "nid"])
-def test_with_many_items_the_searches_look_at_some_and_place_the_others(few_items, loss):
+def test_with_many_items_the_searches_look_at_some_and_place_the_others(loss):
     draws = clear_draws()
     options = {"other_losses": [], "costs": [], "n_seeds": 0, "rng": 1}
     found = stability(draws, loss, **options)
@@ -121,13 +122,14 @@ def test_with_many_items_the_searches_look_at_some_and_place_the_others(few_item
         if loss != "nid":  # under which a few items are nearly as well off alone
             np.testing.assert_array_equal(found.labels[row], best.labels)
         mine = epl.expected_loss(found.labels[row], draws[rows], loss)
-        assert mine == pytest.approx(best.expected_loss, rel=0.02)
+        assert mine == pytest.approx(best.expected_loss, rel=0.05 if loss == "nid" else 1e-9)
     assert found.expected_losses[0] == pytest.approx(
         epl.expected_loss(found.labels[0], draws, loss)
     )
 
 
-def test_modes_of_many_items_are_those_of_all_of_them(few_items, monkeypatch):
+@pytest.mark.usefixtures("few_items")
+def test_modes_of_many_items_are_those_of_all_of_them(monkeypatch):
     draws = clear_draws()
     large = epl.modes(draws, n_modes=2, rng=1)
     monkeypatch.undo()
