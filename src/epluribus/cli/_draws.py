@@ -231,7 +231,7 @@ def modes(args: Namespace) -> None:
     Argument("--level", "probability of the ball (default: 0.95)", float, 0.95),
     *_BOUNDS,
     _N_STARTS,
-    Argument("--time-limit", "seconds after which the search stops", float),
+    Argument("--time-limit", "seconds for the search, and as many for the rest of the page", float),
     SEED,
     N_JOBS,
     JSON,
@@ -261,7 +261,7 @@ def report(args: Namespace) -> int:
             rng=args.seed,
             progress=not args.json,
             brief=best.interrupted,
-            **given(args, "title", "call", "level", "n_jobs"),
+            **given(args, "title", "call", "level", "n_jobs", "time_limit"),
         )
     data = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
     answer(args, data, f"{best}\n  page written to {args.out}")
