@@ -95,7 +95,7 @@ def _add_values(row: Any, e: Any, own: int, n_here: int, base: float, t: int) ->
     """
     here, gain, size, value, extra = e.here, e.gain_row, e.size_row, e.value, e.extra
     used_sizes, place, sizes, by_size, change = e.used_sizes, e.place, e.sizes, e.by_size, e.change
-    # One row for f0: an entry for each size in use (for untouched clusters), then one for each cluster touched.
+    # One row for f0: an entry for each size in use (for untouched clusters), then one per cluster touched.
     n_used = e.n_used[0]
     length = n_used + n_here
     for q in range(n_used):
