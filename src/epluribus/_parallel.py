@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +28,8 @@ INTERRUPTED = 130
 """The exit code that shells report after Ctrl-C."""
 _PATIENCE = 0.1
 """Seconds between two checks of the time limit while tasks run."""
+_AHEAD = 4
+"""Tasks for each thread, begun or waiting for it, that are handed to the threads at a time."""
 _STEPS = 10**8
 """Steps of a kernel in one part of the work: about a tenth of a second."""
 
@@ -138,10 +141,20 @@ def run_tasks(
         Called about ten times a second, in the calling thread.
     """
     n_threads = min(n_jobs, max(1, len(tasks)))
+    futures: list[Future[T]] = []
+    pending: set[Future[T]] = set()
+    # Only the next few are handed to the threads: waiting for thousands at a time would itself take long.
+    queue = iter(tasks)
     with _hearing(stopper), ThreadPoolExecutor(max_workers=n_threads) as pool:
-        futures: list[Future[T]] = [pool.submit(task) for task in tasks]
-        pending = set(futures)
-        while pending:
+        while True:
+            if not (futures and stopper.stopped):
+                new = [
+                    pool.submit(task) for task in islice(queue, _AHEAD * n_threads - len(pending))
+                ]
+                futures += new
+                pending |= set(new)
+            if not pending:
+                break
             done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
             for future in done:
                 if future.cancelled():
@@ -159,11 +172,14 @@ def run_tasks(
 
 
 def run_all(
-    tasks: Sequence[Callable[[], T]], n_jobs: int = 1, stopper: Stopper | None = None
+    tasks: Sequence[Callable[[], T]],
+    n_jobs: int = 1,
+    stopper: Stopper | None = None,
+    on_done: Callable[[T], Any] = lambda _: None,
 ) -> list[T]:
     """The results of all tasks, or of those begun before the time limit; Ctrl-C raises an exception."""
     watch = stopper or Stopper()
-    found = run_tasks(tasks, n_jobs=n_jobs, stopper=watch)
+    found = run_tasks(tasks, n_jobs=n_jobs, stopper=watch, on_done=on_done)
     watch.check()
     return found
 

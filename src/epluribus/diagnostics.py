@@ -25,6 +25,7 @@ folding, and localization: an improved R-hat. Bayesian Analysis 16, 667-718. doi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import combinations
@@ -33,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epluribus._parallel import resolve_jobs
+from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._typing import FloatArray
 from epluribus.draws import Draws
 from epluribus.draws.rows import all_equal
@@ -209,10 +210,15 @@ class Similarity:
         sums = self._store.map(_slice_together, self._mass, begin, end, stop)
         return self._probability(sum(sums[1:], start=sums[0]))
 
-    def matrix(self, n_jobs: int) -> FloatArray:
-        """(n_items, n_items) all of them."""
+    def matrix(
+        self,
+        n_jobs: int,
+        stopper: Stopper | None = None,
+        on_rows: Callable[[int], Any] = lambda _: None,
+    ) -> FloatArray:
+        """(n_items, n_items) all of them; `on_rows` is told how many rows each block has."""
         together = self._together or Together(self._store.whole(), self._mass)
-        out = self._probability(together.matrix(n_jobs))
+        out = self._probability(together.matrix(n_jobs, stopper, on_rows))
         # An item is always with itself; sums of weights may have been rounded.
         np.fill_diagonal(out, 1.0)
         return out

@@ -266,7 +266,7 @@ class Estimate:
         path : str or Path
             The file, ending in .html.
         **options
-            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`, `brief`: see
+            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`, `time_limit`, `brief`: see
             `epluribus.report.write_report`.
 
         Returns

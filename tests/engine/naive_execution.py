@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import epluribus as epl
-from epluribus._kernels.engine import implement_execution
+from epluribus._kernels.engine import implement_execution, row_gap
 from epluribus._kernels.looks import no_looks
 
 TOLERANCE = 1e-9
@@ -101,6 +101,7 @@ implement_execution(
     choose=choose,
     cost_of=cost_of,
     exclude=exclude,
+    least_gap=row_gap,
     apply=apply,
     join_changes=join_changes,
     join=join,

@@ -291,6 +291,13 @@ def test_modes_that_take_too_long_are_left_out(small, monkeypatch):
     assert "they were not found within 0.001 s" in words
 
 
+def test_after_the_time_limit_no_step_is_begun(small):
+    draws, best, _ = small
+    words = Page(build_report(best, draws, rng=1, time_limit=1e-9)).words
+    assert "The time limit of 1e-09 s was reached. Left out: the certainty of items" in words
+    assert "Ctrl-C" not in words
+
+
 def test_brief(small):
     draws, best, _ = small
     page = Page(build_report(best, draws, rng=1, brief=True))

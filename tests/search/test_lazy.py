@@ -30,8 +30,14 @@ CASES = [
     ("binder", "pairs"),
     ("binder(cost=0.6)", "pairs"),
     ("vi", "members"),
+    ("vi(cost=0.6)", "members"),
+    ("binder", "members"),
+    ("odd", "members"),
     ("nid", "tables"),
+    ("nid", "members"),
 ]
+SKIPPING = CASES[:-2]
+"""Those with a linear loss: sweeps under the others look at all items."""
 
 
 def engine_of(seed, name, kind):
@@ -75,7 +81,7 @@ def test_lazy_sweeps_make_the_same_moves(name, kind):
                 np.testing.assert_array_equal(lazy.labels, plain.labels)
 
 
-@pytest.mark.parametrize(("name", "kind"), CASES[:-1])
+@pytest.mark.parametrize(("name", "kind"), SKIPPING)
 def test_where_a_climber_stops_no_item_moves(name, kind):
     """Also after nudges, kicks and joins, which change the partition outside of sweeps."""
     for seed in range(20):
@@ -105,7 +111,7 @@ def gaps(engine, state):
     return out
 
 
-@pytest.mark.parametrize(("name", "kind"), CASES[:-2])
+@pytest.mark.parametrize(("name", "kind"), SKIPPING)
 def test_no_gap_is_smaller_than_what_is_known_of_it(name, kind):
     """After any moves: those of a sweep, of pushes that are kept or taken back, and any others."""
     for seed in range(20):
@@ -126,7 +132,7 @@ def test_no_gap_is_smaller_than_what_is_known_of_it(name, kind):
         assert known > 0
 
 
-@pytest.mark.parametrize(("name", "kind"), CASES[:-2])
+@pytest.mark.parametrize(("name", "kind"), [case for case in SKIPPING if case[1] != "members"])
 def test_a_move_announces_the_largest_change(name, kind):
     """What the clusters cost an item, before and after the move of another item."""
     for seed in range(15):
@@ -154,7 +160,7 @@ def test_a_move_announces_the_largest_change(name, kind):
 def test_a_sweep_passes_over_most_items():
     """With clear clusters, sweeps after the first look at next to nothing."""
     draws = blocks()
-    for kind in ("tables", "pairs"):
+    for kind in ("tables", "pairs", "members"):
         engine = Engine(draws.item_major, draws.weights, epl.losses.get("binder"), kind)
         rng = np.random.default_rng(1)
         labels = np.arange(600) % 6

@@ -86,10 +86,21 @@ def test_a_group_too_small_to_be_a_mode_is_named():
     assert "But" not in modes(z, n_modes=2, rng=1).sentence
 
 
-def test_time_limit_is_an_error():
+@pytest.mark.parametrize("n_modes", ["auto", 1, 3])
+def test_at_the_time_limit_the_best_so_far_is_marked(n_modes):
     z = np.random.default_rng(0).integers(0, 20, (400, 200))
-    with pytest.raises(TimeoutError, match="'time_limit' was reached"):
-        modes(z, rng=1, time_limit=1e-6)
+    found = modes(z, n_modes=n_modes, rng=1, time_limit=1e-6)
+    assert not found.converged
+    assert not found.to_dict()["converged"]
+    assert found.sentence.endswith("Time was up before the search ended: this is the best so far.")
+    assert found.n_modes == (1 if n_modes == "auto" else n_modes)
+    assert found.weights.sum() == pytest.approx(1)
+
+
+def test_modes_of_distinct_draws_and_progress():
+    seen = []
+    modes([[0, 0, 1]] * 3 + [[0, 1, 2]], rng=0, progress=lambda *step: seen.append(step[:2]))
+    assert seen[-1][0] == seen[-1][1] == len(seen)
     mixed = modes([[0, 0, 1]] * 3 + [[0, 1, 2]], n_modes=2, rng=0)
     np.testing.assert_array_equal(mixed.labels, [[0, 0, 1], [0, 1, 2]])
     assert mixed.expected_loss == 0

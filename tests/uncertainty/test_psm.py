@@ -5,6 +5,7 @@ from hypothesis import given
 import epluribus as epl
 import naive_uncertainty as naive
 import strategies
+from epluribus.diagnostics import Similarity
 from epluribus.uncertainty import psm
 
 
@@ -62,11 +63,47 @@ def test_bad_arguments_are_refused_in_words():
         psm([[0, 1]], threshold=0.1)
 
 
-def test_no_memory_for_a_dense_matrix(monkeypatch):
-    def none_left(*_args, **_kwargs):
-        raise MemoryError
+def little_memory(monkeypatch, n_bytes):
+    monkeypatch.setattr("epluribus._validate.available_memory", lambda: n_bytes)
+    monkeypatch.setattr("epluribus._validate._ALWAYS", 0)
 
-    draws = epl.Draws([[0, 1]])
-    monkeypatch.setattr(np, "empty", none_left)
-    with pytest.raises(MemoryError, match=r"2 items: a dense matrix takes 0 GB. Use sparse=True"):
+
+def test_no_memory_for_a_dense_matrix(monkeypatch):
+    """Refused before anything is computed; several matrices are in memory twice at the end."""
+    draws = epl.Draws(np.zeros((2, 3, 100), dtype=int))
+    little_memory(monkeypatch, 8.0 * 100**2)
+    assert psm(draws).shape == (100, 100)
+    with pytest.raises(
+        MemoryError, match=r"dense similarity matrix of 100 items .* Use sparse=True"
+    ):
+        psm(draws, per_chain=True)
+    monkeypatch.setattr(Similarity, "matrix", None)
+    little_memory(monkeypatch, 8.0 * 100**2 - 1)
+    with pytest.raises(MemoryError, match="fewer items"):
         psm(draws)
+
+
+def test_no_memory_for_a_sparse_matrix(monkeypatch):
+    """The number of entries is estimated from some rows: here a quarter of them is above the threshold."""
+    labels = np.arange(400) % 4
+    monkeypatch.setattr("epluribus.uncertainty._matrix.map_blocks", None)
+    little_memory(monkeypatch, 20.0 * 400 * 100 - 1)
+    with pytest.raises(
+        MemoryError,
+        match=r"of 400 items, of whose entries about 25 % are above 0.05 \(it would take about \d+ "
+        r"seconds\), needs .* A higher threshold keeps fewer entries",
+    ):
+        psm([labels, labels], sparse=True)
+    monkeypatch.undo()
+    little_memory(monkeypatch, 20.0 * 400 * 100)
+    assert psm([labels, labels], sparse=True).nnz == 400 * 100
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_progress_counts_rows(sparse):
+    seen = []
+    draws = epl.Draws(np.random.default_rng(1).integers(3, size=(2, 5, 70)))
+    psm(draws, sparse=sparse, per_chain=True, progress=lambda *step: seen.append(step[:2]))
+    assert seen[-1] == (140, 140)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert len(seen) > 4

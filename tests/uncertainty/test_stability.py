@@ -72,3 +72,70 @@ def test_bad_arguments_are_refused_in_words():
         stability([[0, 1]], n_seeds=-1)
     with pytest.raises(ValueError, match=r"'cost' must be a number between 0 and 2"):
         stability([[0, 1]], costs=[3])
+
+
+def test_progress_and_time_limit():
+    z = strategies.random_draws(np.random.default_rng(5), 40, 50, 4)
+    seen = []
+    options = {"other_losses": ["binder"], "costs": [], "halves": False, "n_seeds": 0, "rng": 1}
+    found = stability(z, progress=lambda *step: seen.append(step), **options)
+    assert [(done, total, info["setting"]) for done, total, info in seen] == [
+        (1, 2, "all draws"),
+        (2, 2, "binder"),
+    ]
+    assert found.converged.all()
+    assert "cut short" not in str(found)
+    late = stability(z, time_limit=1e-9, **options)
+    assert not late.converged.any()
+    assert late.settings == ("all draws", "binder")
+    assert str(late).endswith("cut short by the time limit: all draws and binder")
+
+
+@pytest.fixture
+def few_items(monkeypatch):
+    """Samples of more than 3,000 labels count as large, and 50 of their items are looked at."""
+    from epluribus.uncertainty import _part
+
+    for name, value in {"LARGE": 3000, "_LABELS": 1000, "_FEWEST": 50, "_CELLS": 64}.items():
+        monkeypatch.setattr(_part, name, value)
+
+
+def clear_draws(n_items=300, seed=0):
+    """Four clear clusters; in the last draws two of them are one."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n_items) % 4
+    z = np.tile(truth, (40, 1))
+    z[25:][z[25:] == 3] = 2
+    noise = rng.random(z.shape) < 0.05
+    z[noise] = rng.integers(4, size=noise.sum())
+    return epl.Draws(z)
+
+
+@pytest.mark.usefixtures("few_items")
+@pytest.mark.parametrize("loss", ["vi", "binder", "nid"])
+def test_with_many_items_the_searches_look_at_some_and_place_the_others(loss):
+    draws = clear_draws()
+    options = {"other_losses": [], "costs": [], "n_seeds": 0, "rng": 1}
+    found = stability(draws, loss, **options)
+    for row, rows in enumerate((slice(None), slice(20), slice(20, None))):
+        best = epl.minimize(draws[rows], loss, rng=1)
+        if loss != "nid":  # under which a few items are nearly as well off alone
+            np.testing.assert_array_equal(found.labels[row], best.labels)
+        mine = epl.expected_loss(found.labels[row], draws[rows], loss)
+        assert mine == pytest.approx(best.expected_loss, rel=0.05 if loss == "nid" else 1e-9)
+    assert found.expected_losses[0] == pytest.approx(
+        epl.expected_loss(found.labels[0], draws, loss)
+    )
+
+
+@pytest.mark.usefixtures("few_items")
+def test_modes_of_many_items_are_those_of_all_of_them(monkeypatch):
+    draws = clear_draws()
+    large = epl.modes(draws, n_modes=2, rng=1)
+    monkeypatch.undo()
+    small = epl.modes(draws, n_modes=2, rng=1)
+    np.testing.assert_array_equal(large.labels, small.labels)
+    np.testing.assert_array_equal(large.assignments, small.assignments)
+    assert large.single_loss == pytest.approx(small.single_loss)
+    assert large.expected_loss == pytest.approx(small.expected_loss)
+    assert epl.modes(draws, rng=1).n_modes == small.n_modes

@@ -11,6 +11,9 @@ pairs of items. The loops in `loops` are written once, on these functions:
     choose(e, i, own, opens)   the cluster of least cost in the row computed last
     cost_of(e, s)              the entry of cluster s in that row; exact for the one chosen and for `own`
     exclude(e, s)              makes that entry infinite, so that another cluster is chosen
+    least_gap(e, i, own, alone)
+                               how much more any other cluster costs item i than its own, at least, by the
+                               row computed last; `own` is then excluded
     apply(e, row, i, s)        item i goes to cluster s; s = K opens a new one, an emptied one closes
     join_changes(e, row, a)    change of the loss if cluster a is joined with each other one: again a row
     join(e, row, a, b)         cluster b joins a < b
@@ -32,13 +35,16 @@ Ties are settled in the same way everywhere: an item stays unless a move lowers 
 is left empty, the last cluster takes its label. A label of -1 means that the item is in no cluster yet.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from epluribus._kernels.dispatch import Contract, part
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray
+
+_CLOSE = 4.0
+"""Margins within which the gap of an item is computed exactly."""
 
 
 @by_reference
@@ -72,7 +78,7 @@ class Price(NamedTuple):
 
 # Short functions are inlined into the loops; the longer ones are compiled once and called.
 _EXECUTION = Contract(
-    costs=3, glance=3, exact=4, choose=4, cost_of=2, exclude=2, apply=4, join_changes=3, join=4,
+    costs=3, glance=3, exact=4, choose=4, cost_of=2, exclude=2, least_gap=4, apply=4, join_changes=3, join=4,
 )  # fmt: skip
 implement_execution = _EXECUTION.implement
 costs = _EXECUTION.function("costs", inline=False)
@@ -81,6 +87,7 @@ exact = _EXECUTION.function("exact", inline=False)
 choose = _EXECUTION.function("choose", inline=False)
 cost_of = _EXECUTION.function("cost_of", inline=True)
 exclude = _EXECUTION.function("exclude", inline=True)
+least_gap = _EXECUTION.function("least_gap", inline=True)
 apply = _EXECUTION.function("apply", inline=False)
 join_changes = _EXECUTION.function("join_changes", inline=False)
 join = _EXECUTION.function("join", inline=False)
@@ -116,3 +123,29 @@ def first_of_best(cost: FloatArray, own: int, enough: float) -> int:
     while cost[best] > enough:
         best += 1
     return best
+
+
+@part
+def row_gap(e: Any, i: int, own: int, alone: bool) -> float:
+    """`least_gap` from a row with an entry for each cluster.
+
+    A new cluster counts even where none may open now, since one may open later; but for an item that is
+    `alone`, it is no other cluster.
+    """
+    n = e.n_clusters[0] if alone else e.n_clusters[0] + 1
+    here = cost_of(e, own)
+    exclude(e, own)
+    # Four minima side by side, because each step of one minimum waits for the step before.
+    low0, low1, low2, low3 = np.inf, np.inf, np.inf, np.inf
+    for s in range(0, n - 3, 4):
+        low0 = min(low0, cost_of(e, s))
+        low1 = min(low1, cost_of(e, s + 1))
+        low2 = min(low2, cost_of(e, s + 2))
+        low3 = min(low3, cost_of(e, s + 3))
+    for s in range(n - n % 4, n):
+        low0 = min(low0, cost_of(e, s))
+    # The cost of its own cluster is exact, the others may be off by half the margin.
+    least = min(min(low0, low1), min(low2, low3)) - here - 0.5 * e.price.margin
+    if least < _CLOSE * e.price.margin and n > 1:
+        least = cost_of(e, choose(e, i, -1, not alone)) - here - e.price.tolerance
+    return least

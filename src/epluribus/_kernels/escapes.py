@@ -23,9 +23,9 @@ from epluribus._kernels.engine import (
     exclude,
     glance,
     join_changes,
+    least_gap,
 )
 from epluribus._kernels.looks import remember, step_aside, step_back
-from epluribus._kernels.loops import least_gap
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 

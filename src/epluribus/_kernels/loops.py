@@ -26,43 +26,14 @@ from epluribus._kernels.engine import (
     cost_of,
     costs,
     exact,
-    exclude,
     glance,
     join,
     join_changes,
+    least_gap,
 )
 from epluribus._kernels.looks import may_skip, remember
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
-
-_CLOSE = 4.0
-"""Margins within which the gap of an item is computed exactly."""
-
-
-@routine
-def least_gap(e: Any, i: int, own: int, alone: bool) -> float:
-    """How much more any other cluster costs item i than its own, at least; `own` is then excluded.
-
-    The row computed last is that of item i. A new cluster counts even where none may open now, since one may
-    open later; but for an item that is `alone`, it is no other cluster.
-    """
-    n = e.n_clusters[0] if alone else e.n_clusters[0] + 1
-    here = cost_of(e, own)
-    exclude(e, own)
-    # Four minima side by side, because each step of one minimum waits for the step before.
-    low0, low1, low2, low3 = np.inf, np.inf, np.inf, np.inf
-    for s in range(0, n - 3, 4):
-        low0 = min(low0, cost_of(e, s))
-        low1 = min(low1, cost_of(e, s + 1))
-        low2 = min(low2, cost_of(e, s + 2))
-        low3 = min(low3, cost_of(e, s + 3))
-    for s in range(n - n % 4, n):
-        low0 = min(low0, cost_of(e, s))
-    # The cost of its own cluster is exact, the others may be off by half the margin.
-    gap = min(min(low0, low1), min(low2, low3)) - here - 0.5 * e.price.margin
-    if gap < _CLOSE * e.price.margin and n > 1:
-        gap = cost_of(e, choose(e, i, -1, not alone)) - here - e.price.tolerance
-    return gap
 
 
 @kernel

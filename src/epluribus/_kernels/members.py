@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import implement_execution, size_change
+from epluribus._kernels.member_looks import announce_move, least_extra, members_gap
 from epluribus._kernels.sets import Members as Members  # importing it here registers its functions
 from epluribus._kernels.sets import close_cluster, join_rings, put_item, take_item
 from epluribus._typing import IntArray
@@ -32,7 +33,7 @@ from epluribus._typing import IntArray
 
 @part
 def _touch(e: Any, s: int) -> None:
-    """Enter cluster s into the list of those touched, once."""
+    """Enter cluster s into the list of those touched."""
     if e.is_touched[s] == 0:
         e.is_touched[s] = 1
         e.touched[e.n_touched[0]] = s
@@ -42,7 +43,6 @@ def _touch(e: Any, s: int) -> None:
 @part
 def _new_row(e: Any) -> None:
     """Clear the row of costs computed last."""
-    # Only the entries that were used: most rows touch few of the K clusters.
     for q in range(e.n_touched[0]):
         s = e.touched[q]
         e.is_touched[s] = 0
@@ -60,12 +60,9 @@ def _count_set(
     count: IntArray,  # OUT, zero on entry
     n_here: int,
 ) -> int:
-    """Count member[begin:end] in each cluster, clusters listed in `here`; return its new length.
-
-    The members of a group are mostly in one cluster, so runs of one label are counted in a register:
-    adding to the same entry of an array again and again would wait for memory each time.
-    """
-    # -1 is also the label of an item in no cluster, such as the one to be moved: it is not counted.
+    """Count member[begin:end] in each cluster, clusters listed in `here`; return its new length."""
+    # Runs of one label are counted in a register: adding to the same entry of an array would wait for memory
+    # each time. -1 is also the label of an item in no cluster, such as the one to be moved: not counted.
     last = -1
     run = 0
     for at in range(begin, end):
@@ -96,11 +93,9 @@ def _add_values(row: Any, e: Any, own: int, n_here: int, base: float, t: int) ->
     all others; `size_row[q]` is the size sum for the q-th size in use. The cluster `own` (-1 for none) is in
     `here`, and its size sum is the present one.
     """
-    # Local names: the fields of a struct are not looked up again in every step of a loop.
     here, gain, size, value, extra = e.here, e.gain_row, e.size_row, e.value, e.extra
     used_sizes, place, sizes, by_size, change = e.used_sizes, e.place, e.sizes, e.by_size, e.change
-    # One row for f0: first an entry for each size in use, which stands for the untouched clusters of that
-    # size, then an entry for each cluster touched.
+    # One row for f0: an entry for each size in use (for untouched clusters), then one per cluster touched.
     n_used = e.n_used[0]
     length = n_used + n_here
     for q in range(n_used):
@@ -138,6 +133,9 @@ def _exclude(e: Any, s: int) -> None:
 @routine
 def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     """The cluster of least cost; `own` (-1 for none) if it is as good, then the smallest label."""
+    # Most items stay, whatever the sizes of the other clusters.
+    if own >= 0 and _cost_of(e, own) <= e.least_size[0] + least_extra(e, own):
+        return own
     # The lowest cost among the clusters touched, one by one, and the others, one value for each size.
     low = np.inf
     for q in range(e.n_touched[0]):
@@ -273,6 +271,8 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
     """Item i goes to cluster s; s = K opens a new cluster, and a cluster left empty closes."""
     # The running sums change by what the item adds to its old and to its new cluster, both without it.
     own = e.labels[i]
+    if row is None:
+        announce_move(e, i, s)
     if own >= 0:
         take_item(e, i)
     if row is not None:
@@ -375,6 +375,7 @@ def _join_changes(e: Any, row: Any, a: int) -> None:
 @routine
 def _join(e: Any, row: Any, a: int, b: int) -> None:
     """Join cluster b into a < b; the last cluster takes the label b."""
+    e.looks.until[:] = -np.inf  # too much changes: all items must be looked at again
     if row is not None:
         for t in range(e.price.weights.shape[0]):
             for q in range(_joint_changes(e, t, a)):
@@ -392,6 +393,7 @@ implement_execution(
     choose=_choose,
     cost_of=_cost_of,
     exclude=_exclude,
+    least_gap=members_gap,
     apply=_apply,
     join_changes=_join_changes,
     join=_join,

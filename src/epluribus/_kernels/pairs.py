@@ -17,7 +17,7 @@ import numpy as np
 
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
-from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest
+from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest, row_gap
 from epluribus._kernels.looks import Looks, count_move, rename_looks
 from epluribus._typing import FloatArray, IntArray
 
@@ -145,6 +145,7 @@ implement_execution(
     choose=_choose,
     cost_of=_cost_of,
     exclude=_exclude,
+    least_gap=row_gap,
     apply=_apply,
     join_changes=_join_changes,
     join=_join,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part
 from epluribus._kernels.engine import Price
-from epluribus._kernels.looks import Looks
+from epluribus._kernels.looks import Looks, rename_looks
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
@@ -35,7 +35,7 @@ class Sets(NamedTuple):
     first: IntArray
     """(n_sets + 1,) set b is member[first[b]:first[b + 1]]."""
     member: NDArray[np.int32]
-    """Items, ascending in each set."""
+    """Items: if f0 is linear, first those that most draws have together, else ascending in each set."""
     first_of: IntArray
     """(n_items + 1,) the sets that hold item i are sets_of[first_of[i]:first_of[i + 1]]."""
     sets_of: NDArray[np.int32]
@@ -155,6 +155,47 @@ def fill_slots(
 
 
 @kernel
+def homes_of_sets(
+    first: IntArray,
+    member: NDArray[np.int32],
+    labels: NDArray[np.unsignedinteger],
+    home: NDArray[np.uint32],  # OUT (n_sets,)
+) -> None:
+    """The label that more than half of the members of each set have, if there is one; else any of theirs."""
+    for b in range(first.shape[0] - 1):
+        # Members with different labels cancel each other; the label of more than half is left over.
+        n, kept = 0, np.uint32(0)
+        for at in range(first[b], first[b + 1]):
+            label = np.uint32(labels[member[at]])
+            if n == 0:
+                kept = label
+            n += 1 if label == kept else -1
+        home[b] = kept
+
+
+@kernel
+def reorder_sets(
+    order: IntArray,
+    first: IntArray,
+    member: NDArray[np.int32],
+    labels: NDArray[np.unsignedinteger],
+    home: NDArray[np.uint32],
+    new_first: IntArray,  # OUT (n_sets + 1,), its first entry 0
+    new_member: NDArray[np.int32],  # OUT, as long as member
+) -> None:
+    """The sets in another order, and in each of them the members that are at home first."""
+    for b in range(order.shape[0]):
+        old = order[b]
+        to = new_first[b]
+        for at_home in (True, False):
+            for at in range(first[old], first[old + 1]):
+                if (labels[member[at]] == home[old]) == at_home:
+                    new_member[to] = member[at]
+                    to += 1
+        new_first[b + 1] = to
+
+
+@kernel
 def fill_sets_of(
     first: IntArray,
     member: NDArray[np.int32],
@@ -242,8 +283,11 @@ class Members(NamedTuple):
     """(2 n_items + 2,) WORK: ... and size sums: for the sizes in use, then for the clusters in `here`."""
     value: FloatArray
     """(2 n_items + 2,) WORK: the values of f0 there."""
+    least_size: FloatArray
+    """(2,) the least of `price.size`: for any size, and for any but 0."""
     looks: Looks
-    """Without entries: what a move changes would take as long to find as another look."""
+    """What is known about items that were looked at; without entries if f0 is not linear, and in a state made
+    for joins alone."""
 
 
 # --- the clusters of the estimate ---
@@ -324,6 +368,8 @@ def close_cluster(e: Any, empty: int) -> None:
         e.some_item[empty] = e.some_item[last]
         e.sizes[empty] = e.sizes[last]
         e.sizes[last] = 0
+        if e.looks.until.shape[0] > 0:
+            rename_looks(e.looks, last, empty)
 
 
 @kernel

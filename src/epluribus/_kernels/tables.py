@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.dispatch import part, routine
-from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest
+from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest, row_gap
 from epluribus._kernels.looks import Looks, count_move, rename_looks
 from epluribus._kernels.table_joins import table_join, table_join_changes
 from epluribus._kernels.tangent import ratio_costs, ratio_exact, set_slope
@@ -333,6 +333,7 @@ implement_execution(
     choose=_choose,
     cost_of=_cost_of,
     exclude=_exclude,
+    least_gap=row_gap,
     apply=_apply,
     join_changes=table_join_changes,
     join=table_join,

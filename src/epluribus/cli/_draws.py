@@ -152,7 +152,8 @@ def psm(args: Namespace) -> None:
     _refuse_two_answers(args)
     draws = _read(args)
     # Options that were not given are None, which the library takes as its defaults.
-    matrix = epl.psm(draws, **given(args, "sparse", "threshold", "n_jobs"))
+    options = given(args, "sparse", "threshold", "n_jobs")
+    matrix = epl.psm(draws, progress=not args.json, **options)
     # In a pipe the matrix is all that is printed.
     if is_stream(args.out):
         write_matrix_csv(sys.stdout, matrix, draws.items)
@@ -205,6 +206,7 @@ def ball(args: Namespace) -> None:
     Argument("--n-modes", "number of modes (default: chosen)", int),
     SEED,
     N_JOBS,
+    Argument("--time-limit", "seconds after which to stop", float),
     JSON,
 )
 def modes(args: Namespace) -> None:
@@ -214,7 +216,9 @@ def modes(args: Namespace) -> None:
     """
     # An option of the shell is a number or absent; the library has a word for "choose it".
     n_modes = "auto" if args.n_modes is None else args.n_modes
-    found = epl.modes(_read(args), args.loss, n_modes, rng=args.seed, n_jobs=args.n_jobs)
+    options = given(args, "n_jobs", "time_limit")
+    draws = _read(args)
+    found = epl.modes(draws, args.loss, n_modes, rng=args.seed, progress=not args.json, **options)
     answer(args, found.to_dict(), found)
 
 
@@ -227,7 +231,7 @@ def modes(args: Namespace) -> None:
     Argument("--level", "probability of the ball (default: 0.95)", float, 0.95),
     *_BOUNDS,
     _N_STARTS,
-    Argument("--time-limit", "seconds after which the search stops", float),
+    Argument("--time-limit", "seconds for the search, and as many for the rest of the page", float),
     SEED,
     N_JOBS,
     JSON,
@@ -257,7 +261,7 @@ def report(args: Namespace) -> int:
             rng=args.seed,
             progress=not args.json,
             brief=best.interrupted,
-            **given(args, "title", "call", "level", "n_jobs"),
+            **given(args, "title", "call", "level", "n_jobs", "time_limit"),
         )
     data = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
     answer(args, data, f"{best}\n  page written to {args.out}")

@@ -55,17 +55,23 @@ class Together:
         together_weights(self._labels, self._weights, begin, end, stop, out)
         return out
 
-    def matrix(self, n_jobs: int) -> FloatArray:
-        """(n_items, n_items) weights for all items."""
+    def matrix(
+        self,
+        n_jobs: int,
+        stopper: Stopper | None = None,
+        on_rows: Callable[[int], Any] = lambda _: None,
+    ) -> FloatArray:
+        """(n_items, n_items) weights for all items; `on_rows` is told how many rows each block has."""
         out = np.empty((self._n_items, self._n_items))
 
-        def fill(begin: int, end: int) -> None:
+        def fill(begin: int, end: int) -> int:
             # The lower triangle is computed and mirrored. Blocks do not overlap: threads need no lock.
             block = self(begin, end, end)
             out[begin:end, :end] = block
             out[:begin, begin:end] = block[:, :begin].T
+            return end - begin
 
-        map_blocks(self._n_items, fill, n_jobs)
+        map_blocks(self._n_items, fill, n_jobs, stopper, on_done=on_rows)
         return out
 
 
@@ -76,14 +82,16 @@ def map_blocks(
     stopper: Stopper | None = None,
     *,
     step: int = 1,
+    on_done: Callable[[Any], Any] = lambda _: None,
 ) -> list[Any]:
     """`task(begin, end)` for every block of items, or every `step`-th one, in threads; results in order.
 
-    Blocks that have not begun when the time of `stopper` is up are left out, except the first.
+    Blocks that have not begun when the time of `stopper` is up are left out, except the first. `on_done` is
+    called with each result, in the calling thread.
     """
     # Fewer rows where they are long, so that a block of each thread fits in memory.
     rows = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // n_items))
     tasks = [
         partial(task, begin, min(begin + rows, n_items)) for begin in range(0, n_items, rows * step)
     ]
-    return run_all(tasks, n_jobs, stopper)
+    return run_all(tasks, n_jobs, stopper, on_done)

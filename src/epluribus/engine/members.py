@@ -21,6 +21,8 @@ from epluribus._kernels.sets import (
     fill_members,
     fill_sets_of,
     fill_slots,
+    homes_of_sets,
+    reorder_sets,
     sort_groups,
     take_sets,
 )
@@ -78,7 +80,7 @@ def collect_sets(
         rows = np.ascontiguousarray(table[:, begin : begin + _BLOCK].T)
         # What the next draws may add, then the copies and the lists of sets made at the end.
         check_memory(
-            24.0 * rows.size + 8.0 * (set_first[n_sets] + n_sets),
+            24.0 * rows.size + 12.0 * set_first[n_sets] + 32.0 * n_sets,
             f"The search, with {n_draws:,} draws of {n_items:,} items in up to {groups:,} clusters,",
             "Fewer draws need less (thin=).",
         )
@@ -104,21 +106,46 @@ def collect_sets(
                 set_weight[n_sets : n_sets + len(ends)] = 1.0
                 n_sets += len(ends)
     # Copies of the parts in use, so that the room for the worst case is freed.
-    set_first = set_first[: n_sets + 1].copy()
+    set_first, set_weight = set_first[: n_sets + 1].copy(), set_weight[:n_sets].copy()
     set_member = set_member[: set_first[-1]].copy()
+    if distinct:
+        set_first, set_member, set_weight = _side_by_side(
+            table[:, 0], set_first, set_member, set_weight
+        )
     first_of = np.zeros(n_items + 1, dtype=np.int64)
     sets_of = np.empty_like(set_member)
     fill_sets_of(set_first, set_member, first_of, sets_of)
-    return Sets(set_weight[:n_sets].copy(), set_first, set_member, first_of, sets_of)
+    return Sets(set_weight, set_first, set_member, first_of, sets_of)
+
+
+def _side_by_side(
+    labels: NDArray[np.unsignedinteger[Any]],
+    first: IntArray,
+    member: NDArray[np.int32],
+    weight: FloatArray,
+) -> tuple[IntArray, NDArray[np.int32], FloatArray]:
+    """The sets ordered by the cluster that most of their members have in one of the draws.
+
+    The sets of one item are then mostly side by side, and a walk through them waits less for memory. In each
+    set those members come first, so that runs of one label are long.
+    """
+    home = np.empty(len(weight), dtype=np.uint32)
+    homes_of_sets(first, member, labels, home)
+    # Short integers are sorted much more quickly.
+    order = np.argsort(home.astype(np.min_scalar_type(int(labels.max()))), kind="stable")
+    new_first, new_member = np.zeros_like(first), np.empty_like(member)
+    reorder_sets(order, first, member, labels, home, new_first, new_member)
+    return new_first, new_member, weight[order]
 
 
 class MemberExecution(Roomy):
     """Makes the states of `_kernels/members.py`."""
 
-    skips, grows_with_draws = False, True
+    grows_with_draws = True
 
     def __init__(self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss) -> None:
         super().__init__(table, price)
+        self.skips = loss.linear
         self._sets = collect_sets(table, price.weights, distinct=loss.linear)
         # Every member of a set is visited for each of its members; a visit takes five times as long as a step
         # in the other executions.
@@ -127,10 +154,13 @@ class MemberExecution(Roomy):
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Members:  # noqa: ARG002
         """The state at `labels`, with its own work arrays because threads share the execution.
 
-        Takes about 170 bytes per item, and a byte per set; the sets themselves are shared by all states.
+        Takes about 200 bytes per item, and a byte per set; the sets themselves are shared by all states.
         """
         # Entries for up to n_items clusters and a new one; rows for f0 also have one for each size in use.
         n, long = self._n_items + 1, 2 * self._n_items + 2
+        # The last entry is never used. A single item has no other place than size 0. If f0 is not linear, a
+        # size does not tell the least that a cluster may cost.
+        size = self._price.size[:-1] if self.skips else np.array([-np.inf])
 
         def integers(size: int = n) -> IntArray:
             return np.zeros(size, dtype=np.int64)
@@ -165,7 +195,8 @@ class MemberExecution(Roomy):
             gain_row=np.zeros(long),
             size_row=np.zeros(long),
             value=np.zeros(long),
-            looks=no_looks(0),
+            least_size=np.array([size.min(), size[1:].min(initial=np.inf)]),
+            looks=no_looks(self._n_items if self.skips and moves else 0),
         )
         fill_members(labels.astype(np.int64), int(labels.max()) + 1, state)
         return state

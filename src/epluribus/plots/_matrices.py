@@ -23,7 +23,7 @@ from epluribus.plots._shared import (
     read_partition,
 )
 from epluribus.uncertainty import psm
-from epluribus.uncertainty._similarity import leaf_order
+from epluribus.uncertainty._matrix import leaf_order
 
 _SHOWN = 2000
 """The largest number of items drawn: a picture has fewer dots than this across."""

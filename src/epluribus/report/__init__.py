@@ -38,6 +38,7 @@ def write_report(
     rng: RngLike = None,
     n_jobs: int | None = None,
     progress: ProgressLike = False,
+    time_limit: float | None = None,
     brief: bool = False,
 ) -> Path:
     """Write one self-contained HTML page on an estimate; it opens offline in any browser.
@@ -65,6 +66,9 @@ def write_report(
         Threads; all cores by default.
     progress : bool or callable, default False
         A bar on stderr, or a function ``(done, total, info)``.
+    time_limit : float, optional
+        Seconds after which no other part of the page is begun, and searches end: the page says what is
+        missing.
     brief : bool, default False
         Leave out everything that takes time to compute.
 
@@ -104,6 +108,7 @@ def write_report(
         rng=rng,
         n_jobs=n_jobs,
         progress=progress,
+        time_limit=time_limit,
         brief=brief,
     )
     # The work is done: Ctrl-C must not lose it now.
@@ -123,6 +128,7 @@ def build_report(
     rng: RngLike = None,
     n_jobs: int | None = None,
     progress: ProgressLike = False,
+    time_limit: float | None = None,
     brief: bool = False,
 ) -> str:
     """The page as text; the arguments are those of `write_report`.
@@ -156,6 +162,7 @@ def build_report(
         rng=make_rng(rng),
         n_jobs=n_jobs,
         progress=progress,
+        time_limit=time_limit,
         brief=brief,
     )
     return finish(lambda: str(template.render(title=title, call=call, **page_values(facts))))

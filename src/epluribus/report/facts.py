@@ -1,7 +1,8 @@
 """Everything the page states, computed once.
 
-Each field of `Facts` is filled by one step. A step that would take minutes is not begun; Ctrl-C leaves out
-the step it meets and those after it. Either way a note on the page says what is missing, and why.
+Each field of `Facts` is filled by one step. A step that would take minutes is not begun, nor is one after the
+time limit; Ctrl-C leaves out the step it meets and those after it. In every case a note on the page says what
+is missing, and why.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from epluribus.engine import draw_losses
 from epluribus.estimate import Comparison, Estimate, raise_if_interrupted, set_side_by_side
 from epluribus.report.pictures import heatmap
 from epluribus.search import minimize
+from epluribus.uncertainty._part import n_looked_at
 
 ALL_LOSSES = 200
 """Up to this many items the estimates for all losses are compared; above, only the quick, linear losses."""
@@ -95,6 +97,7 @@ def gather(
     rng: np.random.Generator,
     n_jobs: int | None = None,
     progress: ProgressLike = False,
+    time_limit: float | None = None,
     brief: bool = False,
 ) -> Facts:
     """Compute what the page states; what would take minutes is left out, and a note says so.
@@ -107,12 +110,14 @@ def gather(
         The bound of the search, in words.
     level : float
         Probability of the credible ball and of the interval of the number of clusters.
-    rng, n_jobs, progress
+    rng, n_jobs, progress, time_limit
         As for `write_report`. The bar shows one step per field of `Facts`.
     brief : bool
         Leave out all steps. The first Ctrl-C leaves out the step it meets and those after it.
     """
-    steps = _steps(best, draws, level, rng, n_jobs)
+    # A user's progress function runs in `show`; if Ctrl-C meets it there, the stopper keeps it for `check`.
+    stopper = Stopper(time_limit)
+    steps = _steps(best, draws, level, rng, n_jobs, stopper)
     # A step that would take minutes is left out before the bar is drawn, which counts the remaining ones.
     notes, found = [], {}
     for name in _too_heavy(draws):
@@ -123,17 +128,14 @@ def gather(
             f"{int(draws.n_clusters.max()):,} clusters."
         )
     n_clusters = finish(lambda: uncertainty.n_clusters_posterior(draws, best, level=level))
-    # A user's progress function runs in `show`; if Ctrl-C meets it there, the stopper keeps it for `check`.
-    stopper = Stopper()
     bar = make_progress(progress, len(steps), "report", stopper)
     try:
         for number, (name, step) in enumerate(() if brief else steps.items(), 1):
-            try:
-                found[name] = step()
-            # Only the modes raise at their time limit; other steps return what they have.
-            except TimeoutError:
-                found[name] = None
-                notes.append(f"{_LEFT_OUT[name]}: they were not found within {_MODES_SECONDS:g} s.")
+            if stopper.stopped:
+                break
+            bar.show(number - 1, {"now": _STEP_NAMES[name]})
+            stopper.check()
+            found[name] = step()
             bar.show(number, {})
             stopper.check()
     except KeyboardInterrupt:
@@ -141,16 +143,28 @@ def gather(
     finally:
         bar.close()
     left_out = [_STEP_NAMES[name] for name in steps if name not in found]
+    if found.get("modes") is not None and not found["modes"].converged:
+        # Those found by then depend on the clock.
+        found["modes"] = None
+        seconds = min(_MODES_SECONDS, time_limit or np.inf)
+        notes.append(f"{_LEFT_OUT['modes']}: they were not found within {seconds:g} s.")
     if left_out:
         # A brief page is also what the command makes after Ctrl-C in the search: then that is the reason.
         asked = brief and not best.interrupted
+        late = stopper.stopped and not stopper.interrupted
         why = "A brief page was asked for" if asked else "Ctrl-C was pressed before the end"
+        why = f"The time limit of {time_limit:g} s was reached" if late else why
         notes.append(f"{why}. Left out: {sentence_list(left_out)}.")
     return Facts(best, draws, bound, n_clusters, **found, notes=tuple(notes))
 
 
 def _steps(
-    best: Estimate, draws: Draws, level: float, rng: np.random.Generator, n_jobs: int | None
+    best: Estimate,
+    draws: Draws,
+    level: float,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    stopper: Stopper,
 ) -> dict[str, Callable[[], Any]]:
     """The steps in the order in which they run, each by the field of `Facts` that it fills.
 
@@ -160,6 +174,12 @@ def _steps(
     # their generator has a copy of the seed sequence, so it spawns the same children as a fresh one.
     seed: Any = copy.deepcopy(rng.bit_generator.seed_seq)
     modes_rng = np.random.default_rng(seed)
+
+    def within(seconds: float) -> float:
+        """The time limit of a step: its own, or what is left of that of the page."""
+        left = stopper.left
+        return seconds if left is None else max(1e-3, min(seconds, left))
+
     return {
         "items": lambda: uncertainty.items(best, draws, n_jobs=n_jobs),
         "clusters": lambda: uncertainty.clusters(best, draws, n_jobs=n_jobs),
@@ -168,12 +188,12 @@ def _steps(
         "values": lambda: draw_losses(best.labels, draws, best.loss)[draws.index],
         "error": lambda: uncertainty.error(best, draws, n_jobs=n_jobs),
         "heatmap": lambda: heatmap(best, draws, n_jobs),
-        "comparison": lambda: _other_losses(best, draws, rng, n_jobs),
+        "comparison": lambda: _other_losses(best, draws, rng, n_jobs, within),
         "modes": lambda: uncertainty.modes(
-            draws, best.loss, rng=modes_rng, n_jobs=n_jobs, time_limit=_MODES_SECONDS
+            draws, best.loss, rng=modes_rng, n_jobs=n_jobs, time_limit=within(_MODES_SECONDS)
         ),
         "certificate": lambda: uncertainty.certificate(
-            best, draws, time_limit=_SECONDS, n_jobs=n_jobs
+            best, draws, time_limit=within(_SECONDS), n_jobs=n_jobs
         ),
     }
 
@@ -184,20 +204,26 @@ def _too_heavy(draws: Draws) -> list[str]:
     if draws.n_items * draws.n_distinct > _HEAVY:
         return list(_LEFT_OUT)
     # Modes compare up to 200 draws with each other, m^2 pairs, each through the contingency table of their
-    # clusters: n_items operations to fill it, K^2 to read it.
-    table = draws.n_items + int(draws.n_clusters.max()) ** 2
+    # clusters: an operation for each item looked at to fill it, K^2 to read it.
+    table = n_looked_at(draws) + int(draws.n_clusters.max()) ** 2
     return ["modes"] if min(draws.n_distinct, 200) ** 2 * table > _STEPS else []
 
 
 def _other_losses(
-    best: Estimate, draws: Draws, rng: np.random.Generator, n_jobs: int | None
+    best: Estimate,
+    draws: Draws,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    within: Callable[[float], float],
 ) -> Comparison:
     """The estimate beside those for the other losses, all under every loss."""
     estimates = [best]
     for name in losses.available():
         is_quick = draws.n_items <= ALL_LOSSES or losses.get(name).linear
         if is_quick and name != best.loss.name:
-            estimates.append(minimize(draws, name, rng=rng, n_jobs=n_jobs, time_limit=_SECONDS))
+            estimates.append(
+                minimize(draws, name, rng=rng, n_jobs=n_jobs, time_limit=within(_SECONDS))
+            )
             # An interrupted search returns the best so far, which would not be a fair comparison.
             raise_if_interrupted(estimates[-1])
     return set_side_by_side(draws, estimates)

@@ -83,6 +83,16 @@ class Climber:
         record = self.labels, value, self.n_clusters, self.start, tuple(self.trace)
         return Run(*record, self.converged, seconds, n_draws)
 
+    def twin(self) -> Climber:
+        """Another climber at the same place, that knows what this one knows."""
+        other = Climber.__new__(Climber)
+        other.engine, other.rng, other.settings = self.engine, self.rng, self.settings
+        other.start, other.began = "recombined", time.perf_counter()
+        other.state, other.value, other.converged = copied(self.state), self.value, self.converged
+        other.trace = [Step(self.value, self.n_clusters)]
+        other._spare, other._tried = None, list(self._tried)
+        return other
+
     def sweep(self, most: int | None = None, *, thorough: bool = False) -> bool:
         """Sweep until no move of a single item helps, or `most` times; return whether none helps."""
         self.converged, done = False, 0

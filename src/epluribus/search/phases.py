@@ -231,9 +231,8 @@ class Search:
         parents = [one.labels, other.labels]
         labels = one.engine.merge(common_blocks(parents), self.settings, parents)
         # Stopped halfway, there may be more clusters left than are allowed: then it leads nowhere.
-        if self.stopper.flag[0]:
-            labels = one.labels
-        child = Climber(one.engine, labels, self.rng, self.settings)
+        same = self.stopper.flag[0] or np.array_equal(labels, parents[0])
+        child = one.twin() if same else Climber(one.engine, labels, self.rng, self.settings)
         child.sweep(1)
         return child
 

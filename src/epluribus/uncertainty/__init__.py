@@ -5,8 +5,8 @@ from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, 
 from epluribus.uncertainty._certificate import Certificate, certificate
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
+from epluribus.uncertainty._matrix import psm
 from epluribus.uncertainty._modes import Modes, modes
-from epluribus.uncertainty._similarity import psm
 from epluribus.uncertainty._stability import Stability, stability
 
 __all__ = [

@@ -54,7 +54,7 @@ from epluribus.draws.rows import all_equal
 from epluribus.draws.together import map_blocks
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
-from epluribus.uncertainty._similarity import psm
+from epluribus.uncertainty._matrix import psm
 
 _DENSE_ITEMS = 6000
 """Up to this many items the similarity matrix is formed (300 MB); beyond, each pair is bounded on its own."""

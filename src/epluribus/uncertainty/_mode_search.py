@@ -14,21 +14,24 @@ Arthur, D., Vassilvitskii, S. (2007). k-means++: the advantages of careful seedi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from epluribus._parallel import Stopper, run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.engine import Engine, Settings, draw_losses
-from epluribus.estimate import Estimate
+from epluribus.estimate import Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.search import minimize
 from epluribus.search._greedy import descend
+from epluribus.uncertainty._part import choose_items, only_items, place_others, weights_of
 
 SILHOUETTE = 0.25
 """Smallest mean silhouette: below it Kaufman & Rousseeuw see no structure."""
@@ -45,7 +48,6 @@ _LINKED = 200
 """Number of draws in the linkage, for which all pairwise losses are computed."""
 _ROUNDS = 20
 """Largest number of rounds of assignment and minimization; most searches end after a few."""
-_TOO_LATE = "'time_limit' was reached before the modes were found."
 
 
 class Assignment:
@@ -115,16 +117,29 @@ class ModeSearch:
         1 on, so that the result for one number does not depend on which others were tried.
     n_jobs : int
         Threads.
-    time_limit : float, optional
-        Seconds after which TimeoutError is raised.
+    stopper : Stopper
+        What ends the search early. The result is then the best found so far, and `converged` is False.
+    step : callable
+        Called without arguments when the single partition is found, after each number of modes tried, and
+        when the modes are found.
     """
 
     def __init__(
-        self, draws: Draws, loss: Loss, rngs: list[Generator], n_jobs: int, time_limit: float | None
+        self,
+        draws: Draws,
+        loss: Loss,
+        rngs: list[Generator],
+        n_jobs: int,
+        stopper: Stopper,
+        step: Callable[[], Any],
     ) -> None:
-        self.draws, self.loss, self.n_jobs = draws, loss, n_jobs
-        self.stopper = Stopper(time_limit)
+        self.loss, self.n_jobs, self.stopper, self.step = loss, n_jobs, stopper, step
         part_rng, *self.rngs = rngs
+        # Of many items only some are looked at; `placed` adds the others in the end.
+        self.whole, self.items = draws, choose_items(draws, part_rng)
+        if self.items is not None:
+            draws = only_items(draws, self.items)
+        self.draws, self.converged = draws, True
         # Numbers of modes are tried on a random part of the draws, in their order; a part without any weight
         # would say nothing, and all draws are taken instead.
         self.part = draws
@@ -134,7 +149,9 @@ class ModeSearch:
                 self.part = draws[rows]
         self.silhouettes: dict[int, float] = {}
         self.drops: dict[int, float] = {}
+        self._fits: dict[int, Assignment] = {}
         self.single = self._minimize(draws, self.rngs[0])
+        step()
 
     def choose(self, highest: int) -> int:
         """The number of modes by the rule that the head of `_modes.py` explains."""
@@ -145,6 +162,10 @@ class ModeSearch:
         # If V(1) is 0, every draw is the single partition, and there is nothing to try.
         for m in range(2, min(highest, self.part.n_distinct) + 1 if single != 0 else 2):
             found = self._fit(m)
+            self.step()
+            if not self.converged:  # half done, it proves nothing
+                break
+            self._fits[m] = found
             if len(found.labels) < m:  # a mode has lost all its draws to the others
                 self.silhouettes[m] = self.drops[m] = 0.0
                 break
@@ -165,16 +186,39 @@ class ModeSearch:
         if m == 1:
             return self.single.labels[None]
         # The modes found on the part are the start: a thorough search for each, on all draws nearest to it.
-        found = Assignment(self.draws, self.loss, self._fit(m).labels)
+        late = self.stopper.stopped and m in self._fits
+        fit = self._fits[m] if late else self._fit(m)
+        found = Assignment(self.draws, self.loss, fit.labels)
         modes = zip(found.labels, found.groups, strict=True)
         labels = np.stack([self._improve(mode, group) for mode, group in modes])
         # The modes have moved, and with them the nearest mode of some draws.
         last = partial(self._alternate, self.draws, labels, self.rngs[m])
         return self._best_of([last]).labels
 
+    def placed(self, labels: IntArray) -> IntArray:
+        """(n_modes, n_items) the modes of the items looked at as partitions of all items."""
+        if self.items is None:
+            return labels
+        # Each mode with the draws nearest to it.
+        nearest = Assignment(self.draws, self.loss, labels).nearest[self.draws.index]
+        return np.stack([self._place(mode, nearest == m) for m, mode in enumerate(labels)])
+
+    def placed_single(self) -> IntArray:
+        """(n_items,) the single partition, of all items."""
+        labels = self.single.labels
+        return labels if self.items is None else self._place(labels, np.ones(len(self.draws), bool))
+
+    def _place(self, mode: IntArray, rows: NDArray[np.bool_]) -> IntArray:
+        """One partition of the items looked at as one of all items, given some of the draws."""
+        weights, rng = weights_of(self.whole, rows), self.rngs[0]
+        if not weights.any():  # a mode without draws of its own
+            weights = self.whole.weights
+        items, stopper = np.asarray(self.items), self.stopper
+        return place_others(self.whole, self.loss, items, mode, rng, stopper, weights)
+
     def _improve(self, mode: IntArray, group: IntArray) -> IntArray:
         """The best partition for some of the distinct draws; at least as good as `mode`."""
-        if len(group) == 0:
+        if len(group) == 0 or self.stopper.stopped:
             return mode
         draws = self.draws[np.flatnonzero(np.isin(self.draws.index, group))]
         # The part may have found a better mode than a fresh search does: keep the better of the two.
@@ -185,13 +229,12 @@ class ModeSearch:
     def _minimize(self, draws: Draws, rng: Generator) -> Estimate:
         """The best partition for all or some draws."""
         left = self.stopper.left
-        # A limit must be positive, even if no time is left: the search then ends at once, unconverged.
-        limit = None if left is None else max(1e-3, left)
+        # Half of the time, so that some is left for what follows. A limit must be positive, even if no time
+        # is left: the search then ends at once, unconverged.
+        limit = None if left is None else max(1e-3, left / 2)
         found = minimize(draws, self.loss, rng=rng, n_jobs=self.n_jobs, time_limit=limit)
-        if found.interrupted:
-            raise KeyboardInterrupt
-        if not found.converged:
-            raise TimeoutError(_TOO_LATE)
+        raise_if_interrupted(found)
+        self.converged = self.converged and found.converged
         return found
 
     def _fit(self, m: int) -> Assignment:
@@ -203,10 +246,9 @@ class ModeSearch:
         return self._best_of(tasks)
 
     def _best_of(self, tasks: list[partial[Assignment]]) -> Assignment:
-        """The result with the smallest V; an error if time is up, since the tasks then end half done."""
+        """The result with the smallest V; if time is up, the tasks have ended half done."""
         found = run_all(tasks, self.n_jobs, self.stopper)
-        if self.stopper.stopped:
-            raise TimeoutError(_TOO_LATE)
+        self.converged = self.converged and not self.stopper.stopped
         return min(found, key=lambda result: result.expected_loss)
 
     def _from_far_apart(self, m: int, rng: Generator) -> Assignment:
@@ -261,7 +303,7 @@ class ModeSearch:
     def _alternate(self, draws: Draws, labels: IntArray, rng: Generator) -> Assignment:
         """Assign draws and move each mode downhill on its own draws, until the assignments stay the same.
 
-        The result is of no use if the stopper ended it.
+        Ended by the stopper, the result is where it has got to.
         """
         settings = Settings(stopper=self.stopper)
         found = Assignment(draws, self.loss, labels)

@@ -23,12 +23,14 @@ Kaufman, L., Rousseeuw, P. J. (1990). Finding groups in data. Wiley. doi:10.1002
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from epluribus import losses
-from epluribus._parallel import resolve_jobs
+from epluribus._parallel import Stopper, resolve_jobs
+from epluribus._progress import ProgressLike, make_progress
 from epluribus._text import percent, plain_table, sentence_list
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
@@ -70,6 +72,8 @@ class Modes:
     """Number of distinct partitions among the draws."""
     loss: Loss
     """The loss, as a distance between draws and modes."""
+    converged: bool = True
+    """Whether the search ended by itself, not by the time limit."""
 
     @property
     def n_modes(self) -> int:
@@ -79,6 +83,14 @@ class Modes:
     @property
     def sentence(self) -> str:
         """Whether one estimate is a fair summary, and why."""
+        late = (
+            ""
+            if self.converged
+            else " Time was up before the search ended: this is the best so far."
+        )
+        return self._summary() + late
+
+    def _summary(self) -> str:
         if self.n_modes == 1:
             return self._why_one()
         share = sentence_list([percent(weight) for weight in self.weights])
@@ -132,6 +144,7 @@ class Modes:
             "loss": self.loss.name,
             "n_modes": self.n_modes,
             "chosen": self.chosen,
+            "converged": self.converged,
             "sentence": self.sentence,
             "weights": self.weights.tolist(),
             "n_clusters": (self.labels.max(axis=1) + 1).tolist(),
@@ -168,6 +181,7 @@ def modes(
     max_modes: int = 5,
     rng: RngLike = None,
     n_jobs: int | None = None,
+    progress: ProgressLike = False,
     time_limit: float | None = None,
 ) -> Modes:
     """A few partitions with weights that stand for the posterior, and whether one is enough.
@@ -189,8 +203,12 @@ def modes(
         Source of randomness: the same gives the same answer.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
+    progress : bool or callable, default False
+        True for a progress bar on a terminal, or a function called as ``(done, total, info)``: the single
+        partition, each number of modes tried, and the modes are one step each.
     time_limit : float, optional
-        Seconds after which `TimeoutError` is raised: a result found by then would depend on the machine.
+        Seconds after which the best so far is returned, marked ``converged=False``; it then depends on the
+        machine.
 
     Returns
     -------
@@ -205,6 +223,10 @@ def modes(
     distinct: a mean silhouette of at least 0.25. Of several such numbers the one with the largest
     silhouette is taken. Numbers are tried in turn until two in a row fail, on at most 400 draws; the
     modes are then found on all draws.
+
+    With more than 20 million labels (items times distinct draws) the search looks at some 5 million of them,
+    those of a random part of the items in all draws. All other items are then placed, in each mode, where
+    they cost least given its draws; weights, losses and assignments are those of all items.
 
     Examples
     --------
@@ -226,8 +248,22 @@ def modes(
     fixed = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or give 'auto'.")
     # Generators for the part of the draws, for the single partition, and for each number of modes.
     rngs = make_rng(rng).spawn(2 + max(highest, fixed))
-    search = ModeSearch(sample, chosen, rngs, resolve_jobs(n_jobs), time_limit)
-    labels = search.solve(search.choose(highest) if automatic else fixed)
+    stopper = Stopper(time_limit)
+    bar = make_progress(progress, highest + 1 if automatic else 2, "modes", stopper)
+    steps = count(1)
+
+    def step() -> None:
+        bar.show(next(steps), {})
+        stopper.check()
+
+    try:
+        search = ModeSearch(sample, chosen, rngs, resolve_jobs(n_jobs), stopper, step)
+        number = search.choose(highest) if automatic else fixed
+        bar.grow(len(search.silhouettes) + 2)  # not all numbers may have been tried
+        labels = search.placed(search.solve(number))
+        step()
+    finally:
+        bar.close()
     # The heaviest mode first. Draws are then assigned again, because one that is as near to two modes goes
     # to the first of them.
     order = np.argsort(-Assignment(sample, chosen, labels).weights, kind="stable")
@@ -242,10 +278,20 @@ def modes(
         assignments=found.nearest[sample.index],
         distances=np.stack([loss_values(mode, columns, chosen) for mode in labels]),
         expected_loss=found.expected_loss,
-        single_loss=search.single.expected_loss,
+        single_loss=_single_loss(search, labels, found),
         silhouettes=search.silhouettes,
         drops=search.drops,
         chosen=automatic,
         n_distinct=int((sample.weights > 0).sum()),
         loss=chosen,
+        converged=search.converged,
     )
+
+
+def _single_loss(search: ModeSearch, labels: IntArray, found: Assignment) -> float:
+    """V(1) on all items."""
+    if search.items is None:
+        return search.single.expected_loss
+    if len(labels) == 1:
+        return found.expected_loss
+    return Assignment(search.whole, search.loss, search.placed_single()[None]).expected_loss

@@ -15,20 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus import losses
-from epluribus._text import plain_table, to_frame
+from epluribus._parallel import Stopper
+from epluribus._progress import ProgressLike, make_progress
+from epluribus._text import plain_table, sentence_list, to_frame
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import Draws, as_draws
 from epluribus.engine import draw_losses
-from epluribus.estimate import Estimate
+from epluribus.estimate import raise_if_interrupted
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.losses.values import loss_values
 from epluribus.search import minimize
+from epluribus.uncertainty._part import choose_items, only_items, place_others, weights_of
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -49,6 +53,8 @@ class Stability:
     """Share of the pairs of items on which the row and the reference agree (Rand index)."""
     loss: Loss
     """The reference loss."""
+    converged: NDArray[np.bool_]
+    """Whether each search ended by itself, not by the time limit."""
 
     def columns(self) -> dict[str, Any]:
         """The table as lists and arrays by name."""
@@ -83,7 +89,11 @@ class Stability:
         note = (
             f"expected loss: {self.loss.name} on all draws; distance: vi to the first row, in bits"
         )
-        return "\n".join([*table, note])
+        lines = [*table, note]
+        if not self.converged.all():
+            short = [self.settings[row] for row in np.flatnonzero(~self.converged)]
+            lines.append(f"cut short by the time limit: {sentence_list(short)}")
+        return "\n".join(lines)
 
 
 def stability(
@@ -96,6 +106,8 @@ def stability(
     n_seeds: int = 2,
     rng: RngLike = None,
     n_jobs: int | None = None,
+    progress: ProgressLike = False,
+    time_limit: float | None = None,
 ) -> Stability:
     """How the estimate changes with the loss, its cost, halves of the sample, and the seed.
 
@@ -121,6 +133,12 @@ def stability(
         Source of randomness: the same gives the same answer.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
+    progress : bool or callable, default False
+        True for a progress bar on a terminal, or a function called as ``(done, total, info)``, with the
+        rows of the table.
+    time_limit : float, optional
+        Seconds for all searches together; each may take an equal share of what is left. What a search has
+        found by then is its row, marked in `Stability.converged`.
 
     Returns
     -------
@@ -129,7 +147,10 @@ def stability(
 
     Notes
     -----
-    Every row costs one search, `minimize`: 11 of them by default.
+    Every row costs one search, `minimize`: 11 of them by default. With more than 20 million labels (items
+    times distinct draws) the searches look at some 5 million of them, those of a random part of the items in
+    all draws. Every other item is then placed where it costs least, and the table is made from all items and
+    all draws.
 
     Examples
     --------
@@ -155,23 +176,63 @@ def stability(
     # The same seed for all rows but the last ones, so that each row shows the effect of one change only.
     seed, *seeds = (int(number) for number in make_rng(rng).integers(2**63, size=1 + n_seeds))
 
-    def search(part: Draws, target: Loss, seed: int = seed) -> Estimate:
-        return minimize(part, target, rng=seed, n_jobs=n_jobs)
-
-    found = {"all draws": search(sample, chosen)}
-    for other in others:
-        if other.name != chosen.name:  # or it would be the first row again
-            found[other.name] = search(sample, other)
+    all_rows = np.ones(sample.n_draws, dtype=np.bool_)
+    plan = {"all draws": (all_rows, chosen, seed)}
+    # The reference again would be the first row again.
+    plan |= {other.name: (all_rows, other, seed) for other in others if other.name != chosen.name}
     if halves:
-        for name, part in _halves(sample).items():
-            found[name] = search(part, chosen)
-    for number, new_seed in enumerate(seeds, start=1):
-        found[f"seed {number}"] = search(sample, chosen, new_seed)
+        plan |= {name: (rows, chosen, seed) for name, rows in _halves(sample).items()}
+    plan |= {f"seed {number}": (all_rows, chosen, one) for number, one in enumerate(seeds, start=1)}
+    stopper = Stopper(time_limit)
+    bar = make_progress(progress, len(plan), "stability", stopper)
+    searches = _Searches(sample, np.random.default_rng(seed), n_jobs, stopper)
+    found: dict[str, _Row] = {}
+    try:
+        for name, (rows, target, one) in plan.items():
+            found[name] = searches.run(rows, target, one, n_left=len(plan) - len(found))
+            bar.show(len(found), {"setting": name})
+            stopper.check()
+    finally:
+        bar.close()
     return _table(sample, chosen, found)
 
 
-def _halves(draws: Draws) -> dict[str, Draws]:
-    """First and second half of each chain; a half without any weight is left out."""
+class _Row(NamedTuple):
+    """The result of one search."""
+
+    labels: IntArray
+    converged: bool
+
+
+class _Searches:
+    """Searches on the sample, or on some of its items if there are many."""
+
+    def __init__(
+        self, draws: Draws, rng: np.random.Generator, n_jobs: int | None, stopper: Stopper
+    ) -> None:
+        self.draws, self.rng, self.n_jobs, self.stopper = draws, rng, n_jobs, stopper
+        self.items = choose_items(draws, rng)
+        self.part = draws if self.items is None else only_items(draws, self.items)
+
+    def run(self, rows: NDArray[np.bool_], loss: Loss, seed: int, *, n_left: int) -> _Row:
+        """The estimate from the draws in `rows`; it has an equal share of the time left."""
+        left = self.stopper.left
+        # A limit must be positive, even if no time is left: the search then ends at once.
+        limit = None if left is None else max(1e-3, left / n_left)
+        part = self.part if rows.all() else self.part[rows]
+        found = minimize(part, loss, rng=seed, n_jobs=self.n_jobs, time_limit=limit)
+        raise_if_interrupted(found)
+        labels = found.labels
+        if self.items is not None:
+            weights = weights_of(self.draws, rows)
+            labels = place_others(
+                self.draws, loss, self.items, labels, self.rng, self.stopper, weights
+            )
+        return _Row(labels, found.converged and not self.stopper.flag[0])
+
+
+def _halves(draws: Draws) -> dict[str, NDArray[np.bool_]]:
+    """The draws in the first and the second half of each chain; a half without any weight is left out."""
     # Chain by chain: a half of the whole sample would confuse drift within chains with differences
     # between them.
     first = np.zeros(draws.n_draws, dtype=np.bool_)
@@ -179,12 +240,12 @@ def _halves(draws: Draws) -> dict[str, Draws]:
         mine = np.flatnonzero(draws.chains == number)
         first[mine[: len(mine) // 2]] = True
     halves = {"first half": first, "second half": ~first}
-    return {name: draws[rows] for name, rows in halves.items() if draws.draw_weights[rows].any()}
+    return {name: rows for name, rows in halves.items() if draws.draw_weights[rows].any()}
 
 
-def _table(draws: Draws, loss: Loss, found: dict[str, Estimate]) -> Stability:
+def _table(draws: Draws, loss: Loss, found: dict[str, _Row]) -> Stability:
     """The estimates side by side, each against the first and on all draws."""
-    labels = np.stack([estimate.labels for estimate in found.values()])
+    labels = np.stack([row.labels for row in found.values()])
     # Item-major, as draws are stored, for the functions that compare one partition with many.
     columns = np.ascontiguousarray(labels.T.astype(np.uint32))
     pairs = max(1, draws.n_items * (draws.n_items - 1) // 2)
@@ -197,4 +258,5 @@ def _table(draws: Draws, loss: Loss, found: dict[str, Estimate]) -> Stability:
         # Binder's loss is the number of pairs of items on which two partitions disagree.
         agreement=1.0 - loss_values(labels[0], columns, losses.get("binder")) / pairs,
         loss=loss,
+        converged=np.array([row.converged for row in found.values()]),
     )
