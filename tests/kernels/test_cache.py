@@ -29,7 +29,11 @@ class Package:
     """A module with one kernel; each `run` imports it anew, as a new process would."""
 
     def __init__(self, folder, monkeypatch):
-        self.module, self.cache, self.user = folder / "own.py", folder / "__pycache__", folder / "user"
+        self.module, self.cache, self.user = (
+            folder / "own.py",
+            folder / "__pycache__",
+            folder / "user",
+        )
         self.module.write_text(KERNEL)
         monkeypatch.setattr(config, "CACHE_DIR", "")
         for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):

@@ -46,7 +46,9 @@ def _call_as(call: Callable[..., Any], find: Callable[[Any], Any]) -> None:
         def generic(self, args: Any, kws: Any) -> Any:
             """The types of the call; this compiles the function."""
             dispatcher = types.Dispatcher(find(args[0]))
-            signature = dispatcher.get_call_type(self.context, tuple(map(types.unliteral, args)), kws)
+            signature = dispatcher.get_call_type(
+                self.context, tuple(map(types.unliteral, args)), kws
+            )
             self.compiled[signature.args] = dispatcher.get_overload(signature)
             return signature
 

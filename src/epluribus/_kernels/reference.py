@@ -91,16 +91,33 @@ def _unbox(kind: Reference, state: Any, c: Any) -> NativeValue:
     """Write the fields to the stack of the function that Python calls: they last as long as the call."""
     struct = c.context.get_value_type(kind).pointee
     pointer = cgutils.alloca_once(c.builder, struct)
+    counted = c.context.enable_nrt  # whether references to arrays are counted
+    adapt = c.pyapi.nrt_adapt_ndarray_from_python if counted else c.pyapi.numba_array_adaptor
     failed, cleanups = cgutils.false_bit, []
     for position, field in enumerate(kind.fields):
-        native = c.unbox(field, c.pyapi.tuple_getitem(state, position))
-        c.builder.store(native.value, cgutils.gep_inbounds(c.builder, pointer, 0, position))
-        failed = c.builder.or_(failed, native.is_error)
-        if native.cleanup is not None:
-            cleanups.append(native.cleanup)
+        item = c.pyapi.tuple_getitem(state, position)
+        target = cgutils.gep_inbounds(c.builder, pointer, 0, position)
+        if isinstance(field, types.Array):
+            # Straight into place: most fields are arrays, and Numba's own way is several times as long. The
+            # type comes from the array itself, so its items need not be checked.
+            status = adapt(item, c.builder.bitcast(target, c.pyapi.voidptr))
+            failed = c.builder.or_(failed, cgutils.is_not_null(c.builder, status))
+        else:
+            native = c.unbox(field, item)
+            c.builder.store(native.value, target)
+            failed = c.builder.or_(failed, native.is_error)
+            if native.cleanup is not None:
+                cleanups.append(native.cleanup)
+    with c.builder.if_then(failed, likely=False):
+        c.pyapi.err_set_string("PyExc_TypeError", f"'{kind.name}' cannot be read.")
 
     def cleanup() -> None:
-        for clean in reversed(cleanups):
+        for clean in cleanups:
             clean()
+        # To Numba the state is one address: it does not see the references that were taken above.
+        if counted:
+            for position, field in enumerate(kind.fields):
+                value = c.builder.load(cgutils.gep_inbounds(c.builder, pointer, 0, position))
+                c.context.nrt.decref(c.builder, field, value)
 
     return NativeValue(pointer, cleanup=cleanup, is_error=failed)

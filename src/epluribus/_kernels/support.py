@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
+from epluribus._kernels.dispatch import routine
 from epluribus._kernels.sets import Sets
 from epluribus._typing import FloatArray, IntArray
 
@@ -30,7 +31,7 @@ class Shares(NamedTuple):
     """(n_draws,) factor of each draw; in `members_support` (n_sets,), of each set."""
 
 
-@kernel
+@routine
 def _fill_table(
     row: NDArray[np.unsignedinteger],
     labels: IntArray,
