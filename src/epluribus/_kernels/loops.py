@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.dispatch import routine
+from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import (
     apply,
     choose,
@@ -39,7 +39,7 @@ _CLOSE = 4.0
 """Margins within which the gap of an item is computed exactly."""
 
 
-@routine
+@part
 def least_gap(e: Any, i: int, own: int, alone: bool) -> float:
     """How much more any other cluster costs item i than its own, at least; `own` is then excluded.
 
