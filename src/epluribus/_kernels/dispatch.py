@@ -3,8 +3,8 @@
 Two contracts of the package are sets of such functions: that of a model, on which every move of the
 sampler works, and that of an execution of the search, on which sweeps and joins work (`engine`).
 
-The loops call the functions of a contract. In compiled code Numba's `overload` replaces the call by the
-function registered for the class, at compile time; in plain Python the same table is read at run time.
+The loops call the functions of a contract. In compiled code the call is replaced by the function
+registered for the class, at compile time; in plain Python the same table is read at run time.
 Unlike closures over compiled functions, code compiled this way can be kept in the disk cache.
 
 The contract of a model. S is the set of items assigned so far and p the partition of S:
