@@ -14,6 +14,7 @@ ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any]"
 """What the argument `progress` may be: True, False, or a function (done, total, info)."""
 
 
+_event: Any = event
 COMPILING = "compiling, once"
 """Shown beside a bar while functions are compiled."""
 
@@ -43,7 +44,7 @@ class _Bar(Progress):
         )
         if not self._bar.disable:
             self._compiling = _Compiling(self._bar)
-            event.register("numba:compile", self._compiling)
+            _event.register("numba:compile", self._compiling)
 
     def grow(self, total: int) -> None:
         """Change the number of steps."""
@@ -58,11 +59,11 @@ class _Bar(Progress):
     def close(self) -> None:
         """Remove the bar."""
         if not self._bar.disable:
-            event.unregister("numba:compile", self._compiling)
+            _event.unregister("numba:compile", self._compiling)
         self._bar.close()
 
 
-class _Compiling(event.Listener):  # type: ignore[misc]
+class _Compiling(event.Listener):
     """Says beside a bar that functions are compiled, which takes seconds the first time."""
 
     def __init__(self, bar: Any) -> None:

@@ -3,8 +3,8 @@
 Two contracts of the package are sets of such functions: that of a model, on which every move of the
 sampler works, and that of an execution of the search, on which sweeps and joins work (`engine`).
 
-The loops call the functions of a contract. In compiled code Numba's `overload` replaces the call by the
-function registered for the class, at compile time; in plain Python the same table is read at run time.
+The loops call the functions of a contract. In compiled code the call is replaced by the function
+registered for the class, at compile time; in plain Python the same table is read at run time.
 Unlike closures over compiled functions, code compiled this way can be kept in the disk cache.
 
 The contract of a model. S is the set of items assigned so far and p the partition of S:
@@ -37,7 +37,7 @@ def _call_as(call: Callable[..., Any], find: Callable[[Any], Any]) -> None:
     Numba's `overload` does the same, but compiles a function once more for every constant argument.
     """
 
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class Template(AbstractTemplate):
         """Numba's description of the call."""
 
         key = call
@@ -45,7 +45,7 @@ def _call_as(call: Callable[..., Any], find: Callable[[Any], Any]) -> None:
 
         def generic(self, args: Any, kws: Any) -> Any:
             """The types of the call; this compiles the function."""
-            dispatcher = types.Dispatcher(find(args[0]))
+            dispatcher: Any = types.Dispatcher(find(args[0]))
             signature = dispatcher.get_call_type(
                 self.context, tuple(map(types.unliteral, args)), kws
             )
@@ -56,8 +56,8 @@ def _call_as(call: Callable[..., Any], find: Callable[[Any], Any]) -> None:
             """What was compiled for these types."""
             return self.compiled[signature.args]
 
-    infer(Template)
-    infer_global(call, types.Function(Template))
+    infer(Template)  # type: ignore[no-untyped-call]
+    infer_global(call, types.Function(Template))  # type: ignore[no-untyped-call]
 
 
 def _jitable(function: Callable[..., Any], *, inline: bool) -> Callable[..., Any]:

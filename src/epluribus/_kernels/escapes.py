@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.dispatch import routine
+from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import (
     apply,
     choose,
@@ -65,7 +65,7 @@ def runners_up(
         gap[i] = cost_of(e, target[i]) - here
 
 
-@routine
+@part
 def _difference(e: Any, row: Any, i: int, own: int, target: int) -> float:
     """Change of the total loss if item i goes from `own` to `target`."""
     return exact(e, row, i, target) - exact(e, row, i, own) if target != own else 0.0
@@ -86,7 +86,7 @@ class Moves(NamedTuple):
     """If that cluster closed: the label of the cluster that then took its label; -1 if it did not close."""
 
 
-@routine
+@part
 def _move(e: Any, row: Any, i: int, target: int, moves: Moves, q: int) -> None:
     """Make a move and write it down as number q."""
     own = e.labels[i]

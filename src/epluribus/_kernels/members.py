@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import implement_execution, size_change
 from epluribus._kernels.member_looks import announce_move, least_extra, members_gap
@@ -189,7 +188,7 @@ def _costs(e: Any, row: Any, i: int) -> None:
     e.labels[i] = own
 
 
-@kernel
+@routine
 def _linear_costs(e: Any, i: int, own: int) -> None:
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
     here, count, extra, weight = e.here, e.tally, e.extra, e.sets.weight
@@ -212,7 +211,7 @@ def _linear_costs(e: Any, i: int, own: int) -> None:
         extra[own] += size[e.sizes[own] - 1] - size[e.sizes[own]]
 
 
-@kernel
+@routine
 def _ratio_costs(row: Any, e: Any, i: int, own: int) -> None:
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
     here, count, change, joint, price = e.here, e.tally, e.change, e.price.joint, e.price
@@ -254,7 +253,7 @@ def _exact(e: Any, row: Any, i: int, s: int) -> float:
 # --- moves ---
 
 
-@kernel
+@routine
 def _shift_joint(e: Any, i: int, s: int, sign: float) -> None:
     """Add to the joint sums (sign 1), or subtract (-1), what item i, now out, adds in cluster s."""
     labels, first, member, sets_of = e.labels, e.sets.first, e.sets.member, e.sets.sets_of
@@ -289,7 +288,7 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
 # --- joins ---
 
 
-@kernel
+@routine
 def _joint_changes(e: Any, t: int, a: int) -> int:
     """Weighted change of the joint sum if a is joined with each cluster that shares a group with it.
 

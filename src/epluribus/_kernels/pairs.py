@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest, row_gap
 from epluribus._kernels.looks import Looks, count_move, rename_looks
@@ -81,7 +80,7 @@ def _exclude(e: Any, s: int) -> None:
     e.cost[s] = np.inf
 
 
-@kernel
+@routine
 def _rename(e: Any, old: int, new: int) -> None:
     """Give the label of an empty cluster to another one."""
     for j in range(e.labels.shape[0]):

@@ -25,9 +25,11 @@ from numba.extending import (
 )
 
 State = TypeVar("State", bound=type)
+_build: Any = cgutils
+_native: Any = NativeValue
 
 
-class Reference(types.Type):  # type: ignore[misc]
+class Reference(types.Type):
     """Numba's type of a state that is passed by its address."""
 
     def __init__(self, instance_class: Any, fields: tuple[Any, ...]) -> None:
@@ -58,49 +60,86 @@ def by_reference(state: State) -> State:
 
 
 @register_model(Reference)
-class _ReferenceModel(models.PrimitiveModel):  # type: ignore[misc]
+class _ReferenceModel(models.PrimitiveModel):
     """A pointer to a struct with the fields."""
 
     def __init__(self, manager: Any, kind: Reference) -> None:
         fields = [manager.lookup(field).get_value_type() for field in kind.fields]
-        super().__init__(manager, kind, ir.LiteralStructType(fields).as_pointer())
+        super().__init__(manager, kind, ir.LiteralStructType(fields).as_pointer())  # type: ignore[no-untyped-call]
 
 
 @infer_getattr
-class _ReferenceAttributes(AttributeTemplate):  # type: ignore[misc]
+class _ReferenceAttributes(AttributeTemplate):
     """The types of the fields."""
 
     key = Reference
 
-    def generic_resolve(self, kind: Reference, name: str) -> Any:
+    def generic_resolve(self, kind: Reference, name: str) -> Any:  # type: ignore[override]
         """The type of a field, None if there is none with that name."""
         position = kind.position(name)
         return kind.fields[position] if position >= 0 else None
 
 
-@lower_getattr_generic(Reference)
+def _load(builder: Any, pointer: Any, kind: Any) -> Any:
+    """Read a value, number by number, as one that never changes.
+
+    Else the compiler would have to read it again after every write to any array.
+    """
+    if not isinstance(kind, ir.Aggregate):
+        value = builder.load(pointer)
+        value.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return value
+    whole = ir.Constant(kind, ir.Undefined)
+    for position, part in enumerate(kind.elements):
+        at = _build.gep_inbounds(builder, pointer, 0, position)
+        whole = builder.insert_value(whole, _load(builder, at, part), position)
+    return whole
+
+
+@lower_getattr_generic(Reference)  # type: ignore[no-untyped-call]
 def _read(context: Any, builder: Any, kind: Reference, value: Any, name: str) -> Any:
     """Read one field."""
     position = kind.position(name)
-    field = builder.load(cgutils.gep_inbounds(builder, value, 0, position))
-    return impl_ret_borrowed(context, builder, kind.fields[position], field)
+    pointer = _build.gep_inbounds(builder, value, 0, position)
+    field = _load(builder, pointer, context.get_value_type(kind.fields[position]))
+    return impl_ret_borrowed(context, builder, kind.fields[position], field)  # type: ignore[no-untyped-call]
 
 
-@unbox(Reference)
+@unbox(Reference)  # type: ignore[no-untyped-call]
 def _unbox(kind: Reference, state: Any, c: Any) -> NativeValue:
     """Write the fields to the stack of the function that Python calls: they last as long as the call."""
+    # Nothing may be inlined into this function: here the fields are written, elsewhere they never change.
+    c.builder.function.attributes.add("noinline")
+    c.builder.function.attributes.add("optnone")
     struct = c.context.get_value_type(kind).pointee
-    pointer = cgutils.alloca_once(c.builder, struct)
-    failed, cleanups = cgutils.false_bit, []
+    pointer = _build.alloca_once(c.builder, struct)
+    counted = c.context.enable_nrt  # whether references to arrays are counted
+    adapt = c.pyapi.nrt_adapt_ndarray_from_python if counted else c.pyapi.numba_array_adaptor
+    failed, cleanups = _build.false_bit, []
     for position, field in enumerate(kind.fields):
-        native = c.unbox(field, c.pyapi.tuple_getitem(state, position))
-        c.builder.store(native.value, cgutils.gep_inbounds(c.builder, pointer, 0, position))
-        failed = c.builder.or_(failed, native.is_error)
-        if native.cleanup is not None:
-            cleanups.append(native.cleanup)
+        item = c.pyapi.tuple_getitem(state, position)
+        target = _build.gep_inbounds(c.builder, pointer, 0, position)
+        if isinstance(field, types.Array):
+            # Straight into place: most fields are arrays, and Numba's own way is several times as long. The
+            # type comes from the array itself, so its items need not be checked.
+            status = adapt(item, c.builder.bitcast(target, c.pyapi.voidptr))
+            failed = c.builder.or_(failed, _build.is_not_null(c.builder, status))
+        else:
+            native = c.unbox(field, item)
+            c.builder.store(native.value, target)
+            failed = c.builder.or_(failed, native.is_error)
+            if native.cleanup is not None:
+                cleanups.append(native.cleanup)
+    with c.builder.if_then(failed, likely=False):
+        c.pyapi.err_set_string("PyExc_TypeError", f"'{kind.name}' cannot be read.")
 
     def cleanup() -> None:
-        for clean in reversed(cleanups):
+        for clean in cleanups:
             clean()
+        # To Numba the state is one address: it does not see the references that were taken above.
+        if counted:
+            for position, field in enumerate(kind.fields):
+                value = c.builder.load(_build.gep_inbounds(c.builder, pointer, 0, position))
+                c.context.nrt.decref(c.builder, field, value)
 
-    return NativeValue(pointer, cleanup=cleanup, is_error=failed)
+    return _native(pointer, cleanup=cleanup, is_error=failed)

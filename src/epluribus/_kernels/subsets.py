@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
+from epluribus._kernels.dispatch import routine
 from epluribus._typing import FloatArray, IntArray
 
 _BLOCK = np.uint64(64)
@@ -195,7 +196,7 @@ def search_shape(sets: Sets, tree: Tree, path: Path, limit: float, best: Best) -
     return falls
 
 
-@kernel
+@routine
 def _after(s: int, other: int) -> bool:
     """Whether the first item of the set s comes after that of the other."""
     return (s & -s) > (other & -other)  # the first item of a set, as a set
@@ -207,7 +208,7 @@ def as_good(low: float, scale: float) -> float:
     return low + _ROUNDING * max(scale, abs(low))
 
 
-@kernel
+@routine
 def _visit(sets: Sets, tree: Tree, path: Path, ready: int, bound: float, best: Best) -> bool:
     """Keep the chosen partition if it is the best; whether the smallest loss fell by next to nothing."""
     k, low, nothing = tree.large, best.low[0], sets.codes[0]  # the empty set: zeros
@@ -239,7 +240,7 @@ def _visit(sets: Sets, tree: Tree, path: Path, ready: int, bound: float, best: B
     return value < low <= as_good(value, best.scale)
 
 
-@kernel
+@routine
 def _add_codes(
     a: NDArray[np.uint8],
     b: NDArray[np.uint8],
@@ -252,7 +253,7 @@ def _add_codes(
         sums[t] = a[t] + b[t]
 
 
-@kernel
+@routine
 def _excess(
     a: NDArray[np.uint8],
     b: NDArray[np.uint8],
@@ -285,7 +286,7 @@ def _excess(
     return total if total <= room else np.inf
 
 
-@kernel
+@routine
 def _write_labels(chosen: IntArray, k: int, labels: IntArray) -> None:  # OUT labels
     """The partition of k chosen clusters, with all other items alone, in canonical labels."""
     labels[:] = -1
@@ -303,7 +304,7 @@ def _write_labels(chosen: IntArray, k: int, labels: IntArray) -> None:  # OUT la
         n_clusters += 1
 
 
-@kernel
+@routine
 def _is_before(a: IntArray, b: IntArray) -> bool:
     """Whether a comes before b in lexicographic order."""
     for i in range(a.shape[0]):

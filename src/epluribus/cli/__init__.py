@@ -1,7 +1,7 @@
 """The command line ``epluribus``: arguments and printing; the work is done by the library.
 
-`_draws`, `_models` and `_warmup` hold the commands, `_base` what they are made of; `main` turns errors into one line on
-standard error and an exit code.
+`_draws`, `_models` and `_warmup` hold the commands, `_base` what they are made of; `main` turns errors into
+one line on standard error and an exit code.
 """
 
 from __future__ import annotations

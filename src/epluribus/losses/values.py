@@ -83,6 +83,7 @@ def loss_values(
         equal = np.empty(n_draws, dtype=np.bool_)
         block = min(n_draws, max(_DRAWS, _TABLE_CELLS // (groups * n_clusters)))
         work = np.empty((block, groups, n_clusters), dtype=count_dtype(n_items))
+        labels = np.ascontiguousarray(labels)  # else the kernel would be compiled once more
         loss_sums(table, labels, n_clusters, f1, f_columns, work, joint, columns, equal)
     else:
         joint, n_cells = sparse_sums(labels, table, groups, f1)
