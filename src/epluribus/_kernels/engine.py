@@ -94,6 +94,12 @@ join = _EXECUTION.function("join", inline=False)
 
 
 @part
+def items_in_all(price: Price) -> int:
+    """The number of items of the sample; a state may hold some of them and only count the others."""
+    return price.f1.shape[0] - 1
+
+
+@part
 def size_change(price: Price, n: int, m: int) -> float:
     """Change of the size sum if clusters of n and m items are joined."""
     # `members` asks for every two sizes in use, also for pairs that no two clusters have. These may exceed

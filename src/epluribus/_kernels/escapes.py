@@ -22,6 +22,7 @@ from epluribus._kernels.engine import (
     exact,
     exclude,
     glance,
+    join,
     join_changes,
     least_gap,
 )
@@ -165,13 +166,7 @@ def _join_small(e: Any, row: Any, a: int, k_min: int, before: float, change: Flo
     b = choose(e, -1, -1, False)
     if change[0] + cost_of(e, b) - before < -4.0 * e.price.tolerance:
         change[0] += cost_of(e, b)
-        # Item by item: for so few it is quicker than a join, which passes over all tables.
-        left, i = e.sizes[a], 0
-        while left > 0:
-            if e.labels[i] == a:
-                apply(e, row, i, b)
-                left -= 1
-            i += 1
+        join(e, row, min(a, b), max(a, b))
 
 
 @kernel

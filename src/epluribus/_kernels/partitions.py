@@ -55,11 +55,13 @@ def count_tables(
     labels: IntArray,
     counts: NDArray[np.integer],  # OUT (end - begin, groups, width), zero on entry
 ) -> None:
-    """Contingency tables between `labels` and the draws begin..end-1."""
+    """Contingency tables between `labels` and the draws begin..end-1; a label of -1 is in no cluster."""
     # The tables of all these draws grow together, because labels are item-major.
     for i in range(draws.shape[0]):
-        for t in range(begin, end):
-            counts[t - begin, draws[i, t], labels[i]] += 1
+        s = labels[i]
+        if s >= 0:
+            for t in range(begin, end):
+                counts[t - begin, draws[i, t], s] += 1
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.dispatch import routine
-from epluribus._kernels.engine import size_change
+from epluribus._kernels.engine import items_in_all, size_change
 from epluribus._typing import FloatArray
 
 
@@ -49,7 +49,7 @@ def table_join_changes(e: Any, row: Any, a: int) -> None:
             _joint_changes(e.counts, k, price.f1, t, a, price.weights[t], cost)
     else:
         size_row, joint_row = e.double, e.other
-        n_items = float(e.labels.shape[0])
+        n_items = float(items_in_all(e.price))
         # f0 at the sums after each join, summed over the draws. Entry a, with no change, is the present
         # loss, which is then subtracted.
         for s in range(k):

@@ -10,6 +10,7 @@ import numpy as np
 
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
+from epluribus._kernels.engine import items_in_all
 from epluribus._kernels.partitions import fill_gain
 from epluribus._typing import FloatArray
 
@@ -37,7 +38,7 @@ def ratio_costs(row: Any, e: Any, i: int) -> None:
     # size sums are the same for all draws; the joint sums differ from draw to draw.
     own, n = e.labels[i], e.n_clusters[0] + 1
     z, joint, size, width = e.draws[i], e.price.joint, e.price.size, e.counts.shape[2]
-    size_row, cost, n_items = e.double[:n], e.cost[:n], float(e.labels.shape[0])
+    size_row, cost, n_items = e.double[:n], e.cost[:n], float(items_in_all(e.price))
     size_sum = _take_out(e, i)
     for s in range(n):
         size_row[s] = size_sum + size[e.sizes[s]]
@@ -65,7 +66,7 @@ def ratio_exact(row: Any, e: Any, i: int, s: int) -> float:
     e.other[0] = 0.0
     for t in range(z.shape[0]):
         e.rows[t] = joint[e.counts[t, z[t], s]]
-    n_items, group, weights = float(e.labels.shape[0]), e.price.group, e.price.weights
+    n_items, group, weights = float(items_in_all(e.price)), e.price.group, e.price.weights
     row(e.rows, e.steps, e.now, e.double[:1], group, n_items, weights, e.other[:1])
     return e.other[0]
 
@@ -76,7 +77,7 @@ def present(row: Any, e: Any) -> float:
     if np.isnan(e.total[0]):
         e.total[0] = 0.0
         e.double[0] = 0.0  # nothing is gained
-        n_items = float(e.labels.shape[0])
+        n_items = float(items_in_all(e.price))
         sums, group, weights = e.joint_sums, e.price.group, e.price.weights
         row(e.double[:1], e.zeros, sums, e.size_sum, group, n_items, weights, e.total)
     return e.total[0]
@@ -101,7 +102,7 @@ def _probe(e: Any, joint_step: float, size_step: float) -> None:
 @routine
 def set_slope(row: Any, e: Any) -> None:
     """The derivative of the total loss with respect to the size sum, from a step to either side."""
-    n_items = e.labels.shape[0]
+    n_items = items_in_all(e.price)
     step = _step(e.price.size, n_items, max(1, e.n_clusters[0]))
     _probe(e, 0.0, step)
     sums, group, weights = e.joint_sums, e.price.group, e.price.weights
@@ -112,7 +113,7 @@ def set_slope(row: Any, e: Any) -> None:
 @kernel
 def tilt(row: Any, e: Any) -> None:
     """Compute the derivatives again, and the gains if they have changed; only if f0 is not linear."""
-    n_items = e.labels.shape[0]
+    n_items = items_in_all(e.price)
     step = _step(e.price.joint, n_items, max(1, e.n_clusters[0]))
     changed = 0.0
     largest = 0.0

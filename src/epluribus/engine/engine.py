@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels.engine import Price
 from epluribus._kernels.escapes import Moves, follow, lift, nudge, runners_up
 from epluribus._kernels.looks import least_gaps, new_epoch
 from epluribus._kernels.loops import (
@@ -40,12 +39,14 @@ from epluribus._kernels.loops import (
     row_of_joins,
     sweep,
 )
-from epluribus._kernels.tables import BLOCK
+from epluribus._kernels.tangent import set_slope
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
+from epluribus.engine.anchors import Anchors
 from epluribus.engine.execution import Execution, Swept, changed_clusters
 from epluribus.engine.members import MemberExecution
 from epluribus.engine.pairs import PairExecution, pairs_pay
+from epluribus.engine.prices import make_price
 from epluribus.engine.settings import NO_BOUNDS, Settings
 from epluribus.engine.tables import TableExecution, tables_pay
 from epluribus.losses.base import Loss
@@ -69,6 +70,8 @@ class Engine:
         The loss whose expectation is wanted.
     kind : {"tables", "members", "pairs"}, optional
         The execution; by default the one that is quicker for this sample.
+    anchors : Anchors, optional
+        Items that are not in the table, and stay together as they are.
 
     Attributes
     ----------
@@ -109,20 +112,26 @@ class Engine:
         weights: FloatArray,
         loss: Loss,
         kind: str | None = None,
+        anchors: Anchors | None = None,
     ) -> None:
         self.loss, self.table = loss, table
-        self.n_items, self.n_draws = table.shape
+        self.n_free, self.n_draws = table.shape
+        self.n_items = self.n_free + (0 if anchors is None else int(anchors.sizes.sum()))
         self.weights = np.ascontiguousarray(weights, dtype=np.float64)
         self.total_weight = float(weights.sum())
         self._f1, self._f2, f3 = loss.tables(self.n_items)
         # The part of the loss that depends on the draws alone is computed once.
-        self._groups: GroupSums = groups_of(table, f3)
+        self._anchors = anchors
+        self._groups: GroupSums = self._groups_of(f3)
         self._row = None if loss.linear else loss.compiled_row()
-        price = self._price()
+        price = make_price(loss, self.n_items, self.weights, self._groups.sums)
         self.tolerance = price.tolerance
-        if kind is None:
-            kind = _quickest(table, self._groups.n_groups, loss)
-        self.execution: Execution = _EXECUTIONS[kind](table, price, loss)
+        self.execution: Execution
+        if anchors is not None:
+            self.execution = TableExecution(table, price, loss, anchors)
+        else:
+            kind = kind or _quickest(table, self._groups.n_groups, loss)
+            self.execution = _EXECUTIONS[kind](table, price, loss)
 
     @classmethod
     def of(cls, draws: Draws, loss: Loss, columns: IntArray | None = None) -> Engine:
@@ -131,34 +140,6 @@ class Engine:
             return cls(draws.item_major, draws.weights, loss)
         table = np.ascontiguousarray(draws.item_major[:, columns])
         return cls(table, draws.weights[columns], loss)
-
-    def _price(self) -> Price:
-        """f1, f2 and their differences; if f0 is linear, its coefficients are multiplied in."""
-        # If f0 is not linear, a cost is a sum of f0 over the draws. The usual ones are at most of order 1, so
-        # rounding errors are far below this tolerance.
-        f1, f2, margin, rounding = self._f1, self._f2, 0.0, 0.0
-        tolerance = 1e-11 * self.total_weight
-        # Total loss = constant + sum_t w_t (form.joint sum f1 + form.size sum f2): the weights of the second
-        # term add up here, those of the first differ by draw and are multiplied in by the execution.
-        if self.loss.linear:
-            form = self.loss.linear_form(self.n_items)
-            f1, f2 = form.joint * f1, form.size * self.total_weight * f2
-        # Differences f(n + 1) - f(n), with a last entry that is never used.
-        joint, size = np.append(np.diff(f1), 0.0), np.append(np.diff(f2), 0.0)
-        if self.loss.linear:
-            largest = np.abs(joint).max() * self.total_weight
-            # Twice the largest error of a sum in single precision, since two of them are compared. A term is
-            # rounded when it is stored; a block of terms is added four at a time, in BLOCK / 4 steps. Each
-            # rounding has a relative error of at most 2**-24.
-            share = (BLOCK / 4 + 4) * 2.0**-24
-            margin = float(2 * share * largest)
-            if (joint >= 0.0).all() or (joint <= 0.0).all():
-                rounding = 1.01 * share  # it will be applied to a rounded sum
-            # In double precision a cost is a sum of n_draws terms, with a rounding at each addition.
-            tolerance = float(8 * self.n_draws * 2.0**-53 * (largest + np.abs(size).max()))
-        return Price(
-            f1, f2, joint, size, self.weights, self._groups.sums, margin, rounding, tolerance
-        )
 
     # --- the contract ---
 
@@ -263,7 +244,7 @@ class Engine:
         This is a sweep over items that are in no cluster yet. It cannot be stopped, because half of the
         items are not a partition of all.
         """
-        state = self.start(np.full(self.n_items, -1, dtype=np.int64))
+        state = self.start(np.full(self.n_free, -1, dtype=np.int64))
         return relabel(self.sweep(state, order, Settings(k_max=k_max)).state.labels)
 
     def nudge(self, state: Any, n: int, settings: Settings = NO_BOUNDS) -> Swept:
@@ -272,7 +253,9 @@ class Engine:
         `n_moves` of the result is the number of pushes that lowered the loss.
         """
         # A push may open a cluster, and rows of costs have an entry for one more.
-        state, n = self._with_room(state, 2), min(n, self.n_items)
+        state, n = self._with_room(state, 2), min(n, self.n_free)
+        if n == 0:
+            return Swept(state, 0, True, 0.0)
         # Thorough sweeps do not update the derivatives, and narrower tables have none.
         if not self.loss.linear:
             self.execution.tilt(state, self._row)
@@ -287,19 +270,19 @@ class Engine:
 
     def _closest(self, state: Any, n: int, settings: Settings) -> tuple[IntArray, IntArray]:
         """The n items that come closest to moving, and for these the best cluster other than their own."""
-        target, gap = np.full(self.n_items, -1), np.full(self.n_items, np.inf)
+        target, gap = np.full(self.n_free, -1), np.full(self.n_free, np.inf)
         low, high, stop = settings.k_min, settings.most(self.n_items), settings.stopper.flag
         # Those first that may be closest, for all that is known, until no other can be closer.
         skips = self.execution.skips
-        least = least_gaps(state) if skips else np.full(self.n_items, -np.inf)
+        least = least_gaps(state)[: self.n_free] if skips else np.full(self.n_free, -np.inf)
         order, begin, unknown = np.argsort(least, kind="stable"), 0, int((least == -np.inf).sum())
-        while begin < self.n_items:
+        while begin < self.n_free:
             end = max(begin + 4 * n, unknown)
             items = order[begin:end]
             runners_up(state, self._row, items, low, high, skips, stop, target, gap)
             begin = end
             nth = np.partition(gap, n - 1)[n - 1]
-            if begin < self.n_items and nth <= least[order[begin]]:
+            if begin < self.n_free and nth <= least[order[begin]]:
                 break
         return np.argsort(gap, kind="stable")[:n], target
 
@@ -312,13 +295,13 @@ class Engine:
     def joined(self, state: Any, labels: IntArray) -> Any:
         """The state at `labels`, whose clusters are clusters of the state, some of them joined."""
         # Each cluster goes to the largest of those with which it is joined, item by item.
-        sizes, old, n = state.sizes, state.labels, self.n_items
+        sizes, old, n = state.sizes, state.labels, len(state.labels)
         by_size = np.argsort(sizes[old], kind="stable")
         leader = np.empty(int(labels.max()) + 1, dtype=np.int64)
         leader[labels[by_size]] = by_size  # the last one counts: an item of the largest
         leaders = leader[labels]
         items = np.flatnonzero(old != old[leaders])
-        if len(items) > n // _FEW:
+        if len(items) > n // _FEW or self.n_free < n:
             return self.start(labels)
         follow(state, self._row, items, leaders[items])
         return state
@@ -343,7 +326,19 @@ class Engine:
         merge(state, self._row, active, partners, settings.k_min, k_max, settings.stopper.flag)
         return relabel(state.labels)
 
+    def slope(self, state: Any) -> float:
+        """The factor of the size term in the costs of a state with tables."""
+        if np.isnan(state.slope[0]):
+            set_slope(self._row, state)
+        return float(state.slope[0])
+
     # --- values ---
+
+    def _groups_of(self, f: FloatArray) -> GroupSums:
+        """Sum of f over the clusters of each draw, and their number."""
+        if self._anchors is None:
+            return groups_of(self.table, f)
+        return self._anchors.group_sums(self.table, f)
 
     def value(self, state: Any) -> float:
         """Expected loss of the state, from its counts."""
@@ -359,7 +354,7 @@ class Engine:
         n, n_groups = self.n_items, self._groups.n_groups
         # One cluster has the clusters of the draw as its cells; apart, every cell has one item.
         same = self.loss.f1 is self.loss.f3
-        joint = self._groups.sums if same else groups_of(self.table, self._f1).sums
+        joint = self._groups.sums if same else self._groups_of(self._f1).sums
         single, weights = np.full(len(joint), n * self._f1[1]), self.weights / self.total_weight
         sums = (joint, self._f2[n], n_groups == 1), (single, n * self._f2[1], n_groups == n)
         together, apart = (

@@ -21,6 +21,7 @@ from epluribus._kernels.tangent import DRAWS, tilt
 from epluribus._kernels.vector import LANES
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import available_memory, check_memory
+from epluribus.engine.anchors import Anchors
 from epluribus.losses.base import Loss
 from epluribus.losses.values import groups_of
 
@@ -60,13 +61,20 @@ def tables_pay(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss
 class TableExecution:
     """Makes and changes the states of `_kernels/tables.py`."""
 
-    def __init__(self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss) -> None:
-        self._table, self._price, self._loss = table, price, loss
-        self._n_items, self._n_draws = table.shape
-        self._groups = int(table.max()) + 1
+    def __init__(
+        self,
+        table: NDArray[np.unsignedinteger[Any]],
+        price: Price,
+        loss: Loss,
+        anchors: Anchors | None = None,
+    ) -> None:
+        self._table, self._price, self._loss, self._anchors = table, price, loss, anchors
+        self._n_free, self._n_draws = table.shape
+        self._n_items = len(price.f1) - 1
+        self._groups = int(table.max()) + 1 if anchors is None else anchors.counts.shape[1]
         self.skips, self.grows_with_draws = loss.linear, True
         # The estimate is assumed to have as many clusters as the draws have.
-        self.steps = float(table.size) * float(table.max(axis=0).mean() + 1)
+        self.steps = float(table.size) * float(table.max(axis=0, initial=0).mean() + 1)
 
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Tables:
         """The state at `labels`, with room for `room` more clusters; only joins are possible if not `moves`.
@@ -76,8 +84,11 @@ class TableExecution:
         k = int(labels.max()) + 1
         state = self._empty(labels.astype(np.int64), k, k + room if moves else k, moves=moves)
         if k > 0:  # otherwise no item is in a cluster yet
-            state.sizes[:k] = np.bincount(labels[labels >= 0])
+            free = labels[: self._n_free]
+            state.sizes[:k] = np.bincount(free[free >= 0], minlength=k)
             count_tables(self._table, 0, self._n_draws, state.labels, state.counts)
+        if self._anchors is not None:
+            self._anchors.add_to(state.counts, state.sizes, labels[self._n_free :])
         self._fill_gain(state)
         return state
 
@@ -118,7 +129,7 @@ class TableExecution:
             single=np.empty(width, dtype=np.float32),
             double=np.empty(max(width, 2)),
             other=np.empty(max(width, 2)),
-            looks=no_looks(self._n_items if linear else 0),
+            looks=no_looks(len(labels) if linear else 0),
         )
 
     def _check_memory(self, width: int, n_bytes: int) -> None:

@@ -1,0 +1,153 @@
+"""One look at many items with nothing moved: what clusters would cost them, how close they are to moving.
+
+Nothing changes in between, so items can be looked at in any order, in threads, in slices of draws, or on
+another machine: costs add over draws. The numbers are sums in single precision; what they cannot decide is
+left to the loops that move items.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._kernels._jit import kernel
+from epluribus._kernels.vector import LANES, add_lanes
+from epluribus._typing import FloatArray, IntArray
+
+BLOCK = 128
+"""Draws added up in single precision before the sum goes on in double, as in `tables`. Their part of the
+gains stays in the cache while the items of a task pass by."""
+
+
+@kernel
+def fill_own(
+    counts: NDArray[np.integer],
+    fold: FloatArray,
+    joint: FloatArray,
+    gain: NDArray[np.floating],  # OUT
+) -> None:
+    """What an item that is counted in a cell adds there: like `fill_gain`, with the item itself left out."""
+    for t in range(counts.shape[0]):
+        for v in range(counts.shape[1]):
+            for s in range(counts.shape[2]):
+                n = counts[t, v, s]
+                gain[t, v, s] = fold[t] * joint[n - 1] if n > 0 else 0.0
+
+
+@kernel
+def add_costs(
+    table: NDArray[np.unsignedinteger],
+    gain: NDArray[np.float32],
+    used: int,
+    single: NDArray[np.float32],  # WORK (width,)
+    cost: FloatArray,  # OUT (n_items, width), added to
+) -> None:
+    """Add the gains of the items of `table` in its draws, for the first `used` clusters."""
+    one, two, three, lanes = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(LANES)
+    groups, width, n_used = np.uint64(gain.shape[1]), np.uint64(gain.shape[2]), np.uint64(used)
+    rows = gain.reshape(-1)
+    n_draws, first = np.uint64(table.shape[1]), np.uint64(0)
+    while first < n_draws:
+        last = min(first + np.uint64(BLOCK), n_draws)
+        for i in range(table.shape[0]):
+            z = table[i]
+            for s in range(n_used):
+                single[s] = 0.0
+            t = first
+            while t + three < last:
+                row0 = (t * groups + np.uint64(z[t])) * width
+                row1 = ((t + one) * groups + np.uint64(z[t + one])) * width
+                row2 = ((t + two) * groups + np.uint64(z[t + two])) * width
+                row3 = ((t + three) * groups + np.uint64(z[t + three])) * width
+                at = np.uint64(0)
+                while at < n_used:
+                    add_lanes(single, at, rows, row0, row1, row2, row3)
+                    at += lanes
+                t += np.uint64(4)
+            while t < last:
+                row0 = (t * groups + np.uint64(z[t])) * width
+                for s in range(n_used):
+                    single[s] += rows[row0 + s]
+                t += one
+            for s in range(n_used):
+                cost[i, s] += single[s]
+        first = last
+
+
+@kernel
+def add_own_costs(
+    table: NDArray[np.unsignedinteger],
+    labels: IntArray,
+    gain: NDArray[np.float32],
+    own: FloatArray,  # OUT (n_items,), added to
+) -> None:
+    """Add what items cost in their own clusters, without counting themselves."""
+    groups, width, rows = np.uint64(gain.shape[1]), np.uint64(gain.shape[2]), gain.reshape(-1)
+    n_draws, first = np.uint64(table.shape[1]), np.uint64(0)
+    while first < n_draws:
+        last = min(first + np.uint64(BLOCK), n_draws)
+        for i in range(table.shape[0]):
+            if labels[i] < 0:
+                continue
+            z, at = table[i], np.uint64(labels[i])
+            total = 0.0
+            for t in range(first, last):
+                total += rows[(np.uint64(t) * groups + np.uint64(z[t])) * width + at]
+            own[i] += total
+        first = last
+
+
+@kernel
+def find_gaps(
+    cost: FloatArray,
+    own: FloatArray,
+    labels: IntArray,
+    sizes: IntArray,
+    n_clusters: int,
+    size: FloatArray,
+    target: IntArray,  # OUT (n_items,)
+    gap: FloatArray,  # OUT (n_items,)
+) -> None:
+    """For each item the best cluster other than its own, and how much more it costs than its own.
+
+    Entry K of a row of costs is a new cluster, which is no other cluster for an item that is alone. For an
+    item in no cluster: the best of the clusters that exist, and how much more the second best costs. `size`
+    holds what one more item changes in the size term of a cluster with n items.
+    """
+    for i in range(cost.shape[0]):
+        mine = labels[i]
+        alone = mine >= 0 and sizes[mine] == 1
+        best, low, second = -1, np.inf, np.inf
+        for s in range(n_clusters if alone or mine < 0 else n_clusters + 1):
+            if s == mine:
+                continue
+            value = cost[i, s] + size[sizes[s]]
+            if value < low:
+                best, low, second = s, value, low
+            elif value < second:
+                second = value
+        target[i] = best
+        gap[i] = low - (own[i] + size[sizes[mine] - 1]) if mine >= 0 else second - low
+
+
+@kernel
+def largest_shifts(
+    before: NDArray[np.integer],
+    now: NDArray[np.integer],
+    fold: FloatArray,
+    joint: FloatArray,
+    inside: bool,
+    shift: FloatArray,  # OUT (K,), added to
+) -> None:
+    """By how much at most the cost of each cluster has changed for any item, by its counts before and now.
+
+    An item sees one group in every draw, so the sum over draws of the largest change in a group is a bound.
+    `inside` is for the items of the cluster itself, which do not count themselves.
+    """
+    for t in range(now.shape[0]):
+        for s in range(now.shape[2]):
+            most = 0.0
+            for v in range(now.shape[1]):
+                n, m = np.int64(before[t, v, s]), np.int64(now[t, v, s])
+                if n == m or (inside and (n == 0 or m == 0)):
+                    continue  # no item of the cluster is there that was looked at, or still is
+                most = max(most, abs(joint[m - inside] - joint[n - inside]))
+            shift[s] += abs(fold[t]) * most
