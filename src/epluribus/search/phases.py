@@ -33,6 +33,7 @@ from epluribus._progress import Progress
 from epluribus._typing import IntArray
 from epluribus.engine import Engine, Settings
 from epluribus.estimate import Run
+from epluribus.partition import relabel
 from epluribus.search._greedy import descend
 from epluribus.search._improve import Climber, best_of
 from epluribus.search._recombine import common_blocks
@@ -70,9 +71,11 @@ class Start(NamedTuple):
     base: IntArray | None = None
     """The partition that a noisy start disturbs; None for the best of ten draws."""
 
-    def taken(self, sample: Sample) -> Start:
-        """The start with its labels in the order of the sample."""
-        labels, base = (None if x is None else sample.take(x) for x in (self.labels, self.base))
+    def taken(self, sample: Sample, items: IntArray | slice = slice(None)) -> Start:
+        """The start with its labels in the order of the sample, which has these items."""
+        labels, base = (
+            None if x is None else sample.take(relabel(x[items])) for x in (self.labels, self.base)
+        )
         return self._replace(labels=labels, base=base)
 
 
@@ -168,7 +171,8 @@ class Search:
         # Losses closer than this are equal: running sums are rounded in proportion to the largest of them.
         tolerance = 1e-12 * max(abs(value) for value in part.trivial_values())
         near = [] if part.loss.linear else self._near_starts(part)
-        best = self._round(part, near)
+        rounds = self._in_turn(part, near)
+        best = next(rounds)
         confirmed, failed = 0, 0
         while not self.stopper.stopped:
             before = best.value
@@ -176,11 +180,11 @@ class Search:
                 self._kick(best)
             if len(self.runs) >= self.n_starts and (confirmed >= needed or failed >= patience):
                 break
-            other = self._round(part, [])
+            other = next(rounds)
             if abs(other.value - best.value) <= tolerance:
                 confirmed += 1
             elif not self.stopper.stopped:
-                child = self._combined(best, other)
+                child = self._combined(best, other, self.rng)
                 if not self.dear:
                     child.settle()
                 best = best_of([best, other, child])
@@ -189,30 +193,54 @@ class Search:
                 confirmed, failed = 0, 0
         return best
 
-    def _round(self, part: Engine, near: list[Start]) -> Climber:
-        """Three starts, and those that are `near`, combined into one partition."""
-        starts = [*near, *islice(self.plan, ROUND)]
-        # How many rounds there will be is not known: after this one, at least the last run.
-        self.bar.grow(max(self.n_done + len(starts), self.n_starts) + 1)
-        rngs = [np.random.default_rng(child) for child in self.seed.spawn(len(starts))]
+    def _in_turn(self, part: Engine, near: list[Start]) -> Iterator[Climber]:
+        """The partitions of one round after the other, without end; `near` starts are in the first.
+
+        With several threads two rounds are made at a time, perhaps one more than is asked for.
+        """
+        n_jobs, n_rounds = self.settings.n_jobs, 2 if self.settings.n_jobs > 1 else 1
+        while True:
+            plans = []
+            for _ in range(n_rounds):
+                plans.append([*near, *islice(self.plan, ROUND)])
+                near = []
+            seeds = [self.seed.spawn(len(starts) + 1) for starts in plans]
+            # How many rounds there will be is not known: after these, at least the last run.
+            self.bar.grow(max(self.n_done + sum(map(len, plans)), self.n_starts) + 1)
+            tasks = [
+                partial(self._round, part, starts, own, -(-n_jobs // n_rounds))
+                for starts, own in zip(plans, seeds, strict=True)
+            ]
+            found = run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper)
+            for starts, (best, runs) in zip(plans, found, strict=False):
+                for run in runs:
+                    self.runs.append(run)
+                    self._report(run)
+                self.given += [
+                    start.labels
+                    for start in starts
+                    if start.labels is not None and start.name == "given"
+                ]
+                yield best
+
+    def _round(
+        self, part: Engine, starts: list[Start], seeds: list[np.random.SeedSequence], n_jobs: int
+    ) -> tuple[Climber, list[Run]]:
+        """The starts combined into one partition, and their runs; there is one seed more than starts."""
+        *rngs, rng = (np.random.default_rng(seed) for seed in seeds)
         tasks = [
-            partial(self._climb, part, start, rng) for start, rng in zip(starts, rngs, strict=True)
+            partial(self._climb, part, start, own) for start, own in zip(starts, rngs, strict=True)
         ]
-        n_jobs, n_draws = self.settings.n_jobs, self._n_draws(part)
         found = run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper)
-        for start, climber in zip(starts, found, strict=False):
-            self.runs.append(climber.run(n_draws))
-            self._report(self.runs[-1])
-            if start.labels is not None and start.name == "given":
-                self.given.append(start.labels)
+        runs = [climber.run(self._n_draws(part)) for climber in found]
         best, *others = sorted(found, key=lambda one: one.value)
         for other in others:
             if self.stopper.stopped:
-                return best
-            best = best_of([best, self._combined(best, other)])
+                return best, runs
+            best = best_of([best, self._combined(best, other, rng)])
         if not self.dear:
             best.settle()
-        return best
+        return best, runs
 
     def _climb(self, part: Engine, start: Start, rng: np.random.Generator) -> Climber:
         labels = self._labels_of(start, part, rng)
@@ -226,13 +254,13 @@ class Search:
             return fit_clusters(start.labels, engine, rng, self.settings)
         return make_start(start.name, self.sample, engine, rng, self.settings, start.base)
 
-    def _combined(self, one: Climber, other: Climber) -> Climber:
+    def _combined(self, one: Climber, other: Climber, rng: np.random.Generator) -> Climber:
         """A partition out of two: the blocks on which both agree, joined."""
         parents = [one.labels, other.labels]
         labels = one.engine.merge(common_blocks(parents), self.settings, parents)
         # Stopped halfway, there may be more clusters left than are allowed: then it leads nowhere.
         same = self.stopper.flag[0] or np.array_equal(labels, parents[0])
-        child = one.twin() if same else Climber(one.engine, labels, self.rng, self.settings)
+        child = one.twin() if same else Climber(one.engine, labels, rng, self.settings)
         child.sweep(1)
         return child
 
@@ -259,8 +287,10 @@ class Search:
                 engine = Engine(part.table, part.weights, loss)
                 # Starts that were given are for this loss; the others make do with draws.
                 plan = repeat(Start("draws"))
-                other = Search(self.sample, engine, plan, 0, self.settings, self.seed)
-                near.append(Start(f"best for {loss.name}", other._round(engine, []).labels))
+                seed = self.seed.spawn(1)[0]
+                other = Search(self.sample, engine, plan, 0, self.settings, seed)
+                best = next(other._in_turn(engine, []))
+                near.append(Start(f"best for {loss.name}", best.labels))
         top = int(self.sample.weights.argmax())
         return [*near, Start("most frequent draw", self.sample.draw(top))]
 
