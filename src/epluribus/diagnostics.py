@@ -196,7 +196,7 @@ class Similarity:
         self._store, self._mass, self._total = store, mass, float(mass.sum())
         self._together: Together | None = None
         # Slices are compared one after the other, when rows are asked for.
-        if len(store.slices) == 1:
+        if store.in_one_piece:
             table = store.whole()
             # Counting equal labels, draw by draw, is quickest, unless partitions are repeated often.
             if equal_weights and draws.n_distinct < draws.n_draws < _REPEATS * draws.n_distinct:

@@ -19,7 +19,7 @@ from epluribus._kernels.reading import canonical_block, fingerprints, move_rows,
 from epluribus._parallel import Stopper, resolve_jobs, run_all
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import AnyArray, IntArray
-from epluribus.draws.store import Labels, LocalStore, Slice, Spill, slice_width
+from epluribus.draws.store import Labels, LocalStore, Slice, Spill, Store, slice_width
 from epluribus.readers.blocks import Rows
 
 _CELLS = 1 << 20
@@ -36,7 +36,7 @@ _TYPES: tuple[type[np.unsignedinteger[Any]], ...] = (np.uint8, np.uint16, np.uin
 class Collapsed(NamedTuple):
     """The distinct partitions among draws."""
 
-    store: LocalStore
+    store: Store
     """Their canonical labels, in order of first appearance among the draws."""
     places: IntArray
     """(n_draws,) which of them each draw equals."""

@@ -8,6 +8,7 @@ the sum of their weights (section 5 of Rastelli & Friel 2018).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, overload
 
 import numpy as np
@@ -18,9 +19,9 @@ from epluribus._text import count
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_bytes, check_count
 from epluribus.draws.collapse import collapse
+from epluribus.draws.dask_store import check_client, collapse_on
 from epluribus.draws.rows import check_chains, check_items, check_weights, kept_rows, safe_weights
-from epluribus.draws.store import LocalStore, Stored
-from epluribus.partition import ORDER, is_estimate
+from epluribus.draws.store import LocalStore, Slice, Store, Stored
 from epluribus.readers.blocks import Rows
 from epluribus.readers.convert import to_table
 from epluribus.readers.labeled_arrays import from_labeled
@@ -53,6 +54,8 @@ class Draws:
         Which chain each draw of a two-dimensional `z` comes from.
     var : str, optional
         The variable to read if the input holds several.
+    client : distributed.Client, optional
+        A Dask cluster: its workers read the draws and hold them, one slice each at a time.
     memory_limit : int or str, optional
         Bytes of memory for the labels, as a number or as text such as "2GB". Labels that need more are kept
         in a temporary file, which is deleted when the draws are no longer used. No limit by default.
@@ -107,6 +110,7 @@ class Draws:
         chains: Sequence[int] | AnyArray | None = None,
         var: str | None = None,
         memory_limit: int | str | None = None,
+        client: Any = None,
         progress: ProgressLike = False,
     ) -> None:
         burn = check_count(burn, "burn", low=0)
@@ -130,10 +134,14 @@ class Draws:
         self.items: tuple[str, ...] | None = check_items(items, names, self.n_items)
         self.chains: IntArray = chain[keep]
         self._given: FloatArray = check_weights(weights, table.shape[0], keep)
-        self.store: LocalStore
+        self.store: Store
         self.index: IntArray
         self.distinct_n_clusters: IntArray
-        self.store, self.index, self.distinct_n_clusters = collapse(table, keep, limit, progress)
+        if client is None:
+            found = collapse(table, keep, limit, progress)
+        else:
+            found = collapse_on(check_client(client), table, keep)
+        self.store, self.index, self.distinct_n_clusters = found
         self._summarize()
 
     def _summarize(self) -> None:
@@ -322,8 +330,14 @@ class Draws:
                 "The draws are stored once per distinct partition: an array of them is a copy."
             )
         # All draws in their order: column index[t] of the labels is draw t.
-        table = self.item_major[:, self.index].T
+        table = self.store.columns(self.index).T
         return table if dtype is None else table.astype(dtype)
+
+    def brought_here(self) -> Draws:
+        """The same draws with all labels in the memory of this process."""
+        new, n = copy(self), np.arange(self.n_items)
+        new.store = LocalStore([Slice(0, self.store.rows(n))], self.store.groups)
+        return new
 
     def burn(self, n: int) -> Draws:
         """Leave out the first `n` draws of each chain."""
@@ -384,12 +398,3 @@ class Draws:
         if not np.all(self.draw_weights == 1.0):
             lines.append(f"  sum of weights       {self.total_weight:.6g}")
         return "\n".join(lines)
-
-
-def as_draws(draws: DrawsLike) -> Draws:
-    """`draws` itself, or a `Draws` made from it."""
-    if isinstance(draws, Draws):
-        return draws
-    if is_estimate(draws):
-        raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
-    return Draws(draws)

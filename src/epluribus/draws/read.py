@@ -1,4 +1,4 @@
-"""Draws from files: `read_draws`, a `Draws` of a path with a check that what was read looks like labels."""
+"""Draws of anything: `as_draws`; from files: `read_draws`, which checks that they look like labels."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from epluribus._progress import ProgressLike
-from epluribus._typing import AnyArray
+from epluribus._typing import AnyArray, DrawsLike
 from epluribus.draws.draws import Draws
+from epluribus.partition import ORDER, is_estimate
 
 
 def read_draws(
@@ -96,3 +97,12 @@ def read_draws(
             stacklevel=2,
         )
     return draws
+
+
+def as_draws(draws: DrawsLike, client: Any = None) -> Draws:
+    """`draws` itself, or a `Draws` made from it, on the workers of a cluster if a client is given."""
+    if isinstance(draws, Draws):
+        return draws
+    if is_estimate(draws):
+        raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
+    return Draws(draws, client=client)

@@ -22,6 +22,7 @@ from epluribus._files import release_pages
 from epluribus._parallel import run_all
 from epluribus._typing import IntArray
 from epluribus._validate import gigabytes
+from epluribus.readers.blocks import Blocks, Rows, as_they_are
 
 Labels = NDArray[np.unsignedinteger[Any]]
 
@@ -53,6 +54,8 @@ class Store(Protocol):
     n_distinct: int
     groups: int
     """The largest number of clusters of a draw."""
+    in_one_piece: bool
+    """Whether all labels are one table in memory, see `whole`."""
 
     def map(self, function: Callable[..., Any], *args: Any, n_jobs: int = 1) -> list[Any]:
         """`function(slice, *args)` for every slice, results in order; the function is one of a module."""
@@ -62,6 +65,12 @@ class Store(Protocol):
 
     def columns(self, numbers: IntArray) -> Labels:
         """(n_items, len(numbers)) labels of some distinct draws."""
+
+    def whole(self) -> Labels:
+        """(n_items, n_distinct) all labels, if they are one slice in memory."""
+
+    def select(self, numbers: IntArray, n_clusters: IntArray) -> Store:
+        """A store of some of the draws, with their numbers of clusters."""
 
 
 class LocalStore:
@@ -92,6 +101,7 @@ class LocalStore:
         self.n_items: int = self.slices[0].table.shape[0]
         self.n_distinct: int = sum(part.table.shape[1] for part in self.slices)
         self.groups: int = groups
+        self.in_one_piece: bool = len(self.slices) == 1
         self.limit: int | None = limit
         self.dtype = np.result_type(*(part.table.dtype for part in self.slices))
         # Views are handed out: nobody may change the labels through them.
@@ -110,7 +120,7 @@ class LocalStore:
 
     def whole(self) -> Labels:
         """(n_items, n_distinct) all labels, if they are one slice."""
-        if len(self.slices) == 1:
+        if self.in_one_piece:
             return self.slices[0].table
         needed = self.n_items * self.n_distinct * self.dtype.itemsize
         raise MemoryError(
@@ -166,6 +176,11 @@ class Stored:
         """Labels, one draw per row, in blocks; see `readers.blocks.Rows`."""
         for begin in range(0, len(keep), rows):
             yield self._store.columns(self._index[keep[begin : begin + rows]]).T
+
+    def part(self, keep: IntArray) -> tuple[Rows, IntArray]:
+        """The rows with the numbers `keep`; see `readers.blocks.Rows`."""
+        rows = np.ascontiguousarray(self._store.columns(self._index[keep]).T)
+        return Blocks(rows, as_they_are), np.arange(len(keep))
 
 
 def _work(function: Callable[..., Any], args: Sequence[Any], part: Slice) -> Any:

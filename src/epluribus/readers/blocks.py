@@ -30,6 +30,12 @@ class Rows(Protocol):
         array allow it. It may change when the next one is read.
         """
 
+    def part(self, keep: IntArray) -> tuple[Rows, IntArray]:
+        """Rows for another process that reads the draws `keep`, and their numbers there.
+
+        What is in memory is cut out; what lies elsewhere is read where it is needed.
+        """
+
 
 class Blocks:
     """The rows of an array of two dimensions, (draws, items), or three, (chains, draws, items).
@@ -69,6 +75,13 @@ class Blocks:
                 yield self._check(block[part], numbers[part])
             release_pages(self._array)
 
+    def part(self, keep: IntArray) -> tuple[Rows, IntArray]:
+        """The rows with the numbers `keep`; see `Rows`."""
+        if not isinstance(self._array, np.ndarray):
+            return self, keep
+        rows = [block.copy() for block in self.read(keep, len(keep), 1 << 30)]
+        return Blocks(np.concatenate(rows), as_they_are), np.arange(len(keep))
+
     def _pieces(self, keep: IntArray, step: int, *, in_memory: bool) -> Iterator[IntArray]:
         """The numbers of the draws that are read at once; those of one chain only."""
         size, chunks = self._n_draws, getattr(self._array, "chunks", None)
@@ -101,6 +114,11 @@ class Blocks:
         return block if consecutive else block[own - first]
 
 
+def as_they_are(rows: AnyArray, _: IntArray) -> AnyArray:
+    """Rows that have been checked."""
+    return rows
+
+
 class Stacked:
     """The rows of several sources, one after the other."""
 
@@ -116,6 +134,11 @@ class Stacked:
             own = keep[np.searchsorted(keep, begin) : np.searchsorted(keep, end)] - begin
             yield from part.read(own, rows, n_bytes)
             begin = end
+
+    def part(self, keep: IntArray) -> tuple[Rows, IntArray]:
+        """The rows with the numbers `keep`; see `Rows`."""
+        rows = [block.copy() for block in self.read(keep, len(keep), 1 << 30)]
+        return Blocks(np.concatenate(rows), as_they_are), np.arange(len(keep))
 
 
 def _groups(numbers: IntArray, key: IntArray) -> Iterator[IntArray]:

@@ -27,7 +27,7 @@ from epluribus._kernels.support import Shares, cluster_recovery, item_support, m
 from epluribus._parallel import Stopper, parts, run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.draws.store import Slice
+from epluribus.draws.store import LocalStore, Slice
 from epluribus.engine import draw_losses
 from epluribus.engine.members import collect_sets
 from epluribus.engine.tables import tables_pay
@@ -76,10 +76,12 @@ def support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> Support:
     sizes = np.bincount(labels)
     # Items per task: few where there are many clusters, but enough for a pass over the draws to pay.
     step = max(256, min(8192, _CELLS // len(sizes)))
+    if not isinstance(draws.store, LocalStore):  # each block is a journey to other machines
+        step *= 16
     shares, constant = _shares(labels, draws, loss)
     stopper = Stopper()
     # Members of clusters are collected from all draws at once, which slices do not allow.
-    whole = len(draws.store.slices) == 1
+    whole = draws.store.in_one_piece
     walk = whole and not tables_pay(draws.item_major, draws.n_clusters, loss)
     fill = (_by_members if walk else _by_tables)(draws, labels, sizes, shares, stopper)
     tasks = [
@@ -99,27 +101,66 @@ def _by_tables(
     store, mass, k = draws.store, draws.shares, len(sizes)
     # Draws in a batch: the tables take some megabytes, and Ctrl-C is heard between two batches.
     batch = max(1, min(_BATCH_CELLS // (store.groups * k), _BATCH_CELLS * 64 // len(labels)))
+
+    def fill_elsewhere(begin: int, end: int, *out: FloatArray) -> None:
+        for sums in store.map(_slice_support, labels, sizes, shares, mass, begin, end, batch):
+            for total, part in zip(out, sums, strict=True):
+                total += part
+
+    if not isinstance(store, LocalStore):
+        return fill_elsewhere
     # Tables that all blocks of items need are made once, if there is room for those of all draws.
     room = min(_TABLE_BYTES, (store.limit or _TABLE_BYTES * 4) // 4)
     keep = store.n_distinct * store.groups * k * 4 <= room
-    made: list[list[_Batch]] = []
-    if keep:
-        made = store.map(_slice_tables, labels, k, batch)
+    made: list[list[_Batch]] = store.map(_slice_tables, labels, k, batch) if keep else []
+    slices = store.slices
 
     def fill(begin: int, end: int, *out: FloatArray) -> None:
-        for number, part in enumerate(store.slices):
+        for number, part in enumerate(slices):
             batches = made[number] if keep else _batches(part, labels, k, batch)
-            for own, counts, group_sizes in batches:
+            for some in batches:
                 if stopper.stopped:
                     return
-                every = slice(part.begin + own.start, part.begin + own.stop)
-                rows = np.ascontiguousarray(part.table[begin:end, own])
-                scaled = shares._replace(scale=shares.scale[every])
-                here = labels[begin:end]
-                item_support(rows, mass[every], here, sizes, scaled, counts, group_sizes, *out)
+                _add_support(part, some, labels, sizes, shares, mass, begin, end, *out)
             release_pages(part.table)
 
     return fill
+
+
+def _slice_support(
+    part: Slice,
+    labels: IntArray,
+    sizes: IntArray,
+    shares: Shares,
+    mass: FloatArray,
+    begin: int,
+    end: int,
+    step: int,
+) -> tuple[FloatArray, ...]:
+    """The sums of a block of items over the draws of one slice."""
+    out = np.zeros((end - begin, len(sizes))), np.zeros(end - begin), np.zeros(end - begin)
+    for some in _batches(part, labels, len(sizes), step):
+        _add_support(part, some, labels, sizes, shares, mass, begin, end, *out)
+    return out
+
+
+def _add_support(
+    part: Slice,
+    some: _Batch,
+    labels: IntArray,
+    sizes: IntArray,
+    shares: Shares,
+    mass: FloatArray,
+    begin: int,
+    end: int,
+    *out: FloatArray,
+) -> None:
+    """Add the sums over some draws of a slice."""
+    every = slice(part.begin + some.draws.start, part.begin + some.draws.stop)
+    rows = np.ascontiguousarray(part.table[begin:end, some.draws])
+    scaled = shares._replace(scale=shares.scale[every])
+    here = labels[begin:end]
+    item_support(rows, mass[every], here, sizes, scaled, some.counts, some.sizes, *out)
 
 
 class _Batch(NamedTuple):

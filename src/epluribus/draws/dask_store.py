@@ -1,0 +1,184 @@
+"""Draws on the workers of a Dask cluster, one slice of draws in each task.
+
+Workers read their slices themselves, from the file or the array that the draws are in; only what a function
+of a slice returns comes back. Everything a task needs is part of it, or the result of another task: when a
+worker is lost, the scheduler runs its tasks again elsewhere, reading included, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from epluribus._typing import IntArray
+from epluribus._validate import need
+from epluribus.draws.collapse import Collapsed, collapse
+from epluribus.draws.store import MULTIPLE, Labels, Slice
+from epluribus.readers.blocks import Rows
+
+_BYTES = 64 << 20
+"""Bytes of a slice, roughly: a worker has several at a time."""
+
+
+class _Read(NamedTuple):
+    """A slice as a worker has read it."""
+
+    table: Labels
+    """(n_items, n) its distinct draws."""
+    places: IntArray
+    """Which of them each of its draws equals."""
+    n_clusters: IntArray
+    keys: list[bytes]
+    """A fingerprint of each, by which equal draws of different slices are found."""
+
+
+def check_client(client: Any) -> Any:
+    """The client of a Dask cluster, or an error that says what it must be."""
+    distributed = need("distributed", "dask", "A Dask cluster")
+    if not isinstance(client, distributed.Client):
+        raise TypeError(
+            f"'client' must be a dask.distributed.Client; got {type(client).__name__}. "
+            "Make one with: from dask.distributed import Client; client = Client(address)"
+        )
+    return client
+
+
+def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
+    """The distinct partitions among the rows `keep`, like `collapse`, read and kept by workers."""
+    n_items = table.shape[1]
+    n_workers = max(1, len(client.scheduler_info()["workers"]))
+    fair = -(-len(keep) // (2 * n_workers))  # at least two slices for each worker
+    width = max(1, min(_BYTES // n_items, fair) // MULTIPLE) * MULTIPLE
+    cuts = range(0, len(keep), width)
+    reads = [
+        client.submit(_read, *table.part(keep[begin : begin + width]), pure=False) for begin in cuts
+    ]
+    known = client.gather([client.submit(_without_table, read, pure=False) for read in reads])
+    # Equal draws of different slices: the first one stays.
+    place_of: dict[bytes, int] = {}
+    parts, widths, places, n_clusters = [], [], [], []
+    for read, (own, k, keys) in zip(reads, known, strict=True):
+        first = len(place_of)
+        at = np.array([place_of.setdefault(key, len(place_of)) for key in keys])
+        new = np.flatnonzero(at >= first)
+        places.append(at[own])
+        if len(new):
+            parts.append(client.submit(_take, read, new, pure=False))
+            widths.append(len(new))
+            n_clusters.append(k[new])
+    numbers = np.concatenate(n_clusters)
+    store = DaskStore(client, parts, widths, n_items, int(numbers.max()))
+    return Collapsed(store, np.concatenate(places), numbers)
+
+
+class DaskStore:
+    """Slices that the workers of a cluster hold.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    parts : list of futures
+        The tables of the slices, in order.
+    widths : list of int
+        Draws in each of them.
+    n_items, groups : int
+        Number of items, and the largest number of clusters of a draw.
+    """
+
+    def __init__(
+        self, client: Any, parts: list[Any], widths: list[int], n_items: int, groups: int
+    ) -> None:
+        self.client, self.parts, self.widths = client, parts, widths
+        self.n_items, self.groups, self.n_distinct = n_items, groups, sum(widths)
+        self.in_one_piece = False
+        self.begins: list[int] = np.cumsum([0, *widths[:-1]]).tolist()
+
+    def map(self, function: Callable[..., Any], *args: Any, n_jobs: int = 1) -> list[Any]:  # noqa: ARG002
+        """`function(slice, *args)` for every slice, on the workers; results in order."""
+        # The arguments travel once, and from worker to worker.
+        given = self.client.submit(_same, args, pure=False)
+        futures = [
+            self.client.submit(_work, function, part, begin, given, pure=False)
+            for part, begin in zip(self.parts, self.begins, strict=True)
+        ]
+        found: list[Any] = self.client.gather(futures)
+        return found
+
+    def whole(self) -> Labels:
+        """Refused: the labels are on the workers."""
+        size = self.n_items * self.n_distinct / 1e9
+        raise MemoryError(
+            f"This needs all labels in one place, {size:.1f} GB or more; they are on the workers of a Dask "
+            "cluster. Thin the draws, and read them without 'client'."
+        )
+
+    def rows(self, items: IntArray) -> Labels:
+        """(len(items), n_distinct) labels of some items, all slices side by side."""
+        return np.concatenate(self.map(_rows, items), axis=1)
+
+    def columns(self, numbers: IntArray) -> Labels:
+        """(n_items, len(numbers)) labels of some distinct draws."""
+        found = np.concatenate(self.map(_columns, np.sort(numbers)), axis=1)
+        rank = np.empty(len(numbers), dtype=np.int64)
+        rank[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
+        return np.ascontiguousarray(found[:, rank])
+
+    def select(self, numbers: IntArray, n_clusters: IntArray) -> DaskStore:
+        """A store of some of the draws, in the given order, with their numbers of clusters."""
+        # Draws that follow one another in the order and in a slice are one slice of the new store.
+        at = np.searchsorted(self.begins, numbers, side="right") - 1
+        parts, widths = [], []
+        for own in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(at)) + 1):
+            part, begin = self.parts[at[own[0]]], self.begins[at[own[0]]]
+            parts.append(self.client.submit(_some, part, numbers[own] - begin, pure=False))
+            widths.append(len(own))
+        return DaskStore(self.client, parts, widths, self.n_items, int(n_clusters.max()))
+
+
+# --- what workers do ---
+
+
+def _read(rows: Rows, keep: IntArray) -> _Read:
+    import dask
+
+    # A dask array is computed here: its tasks would wait for the worker that this task keeps busy.
+    with dask.config.set(scheduler="synchronous"):
+        store, places, n_clusters = collapse(rows, keep)
+    table = store.whole()
+    keys = [
+        hashlib.blake2b(column.astype(np.uint32).tobytes(), digest_size=16).digest()
+        for column in table.T
+    ]
+    return _Read(table, places, n_clusters, keys)
+
+
+def _without_table(read: _Read) -> tuple[IntArray, IntArray, list[bytes]]:
+    return read.places, read.n_clusters, read.keys
+
+
+def _take(read: _Read, new: IntArray) -> Labels:
+    return read.table if len(new) == read.table.shape[1] else _some(read.table, new)
+
+
+def _some(table: Labels, own: IntArray) -> Labels:
+    return np.ascontiguousarray(table[:, own])
+
+
+def _same(args: Any) -> Any:
+    return args
+
+
+def _work(function: Callable[..., Any], table: Labels, begin: int, args: tuple[Any, ...]) -> Any:
+    return function(Slice(begin, table), *args)
+
+
+def _rows(part: Slice, items: IntArray) -> Labels:
+    return part.table[items]
+
+
+def _columns(part: Slice, numbers: IntArray) -> Labels:
+    own = numbers[(numbers >= part.columns.start) & (numbers < part.columns.stop)]
+    return part.table[:, own - part.begin]
