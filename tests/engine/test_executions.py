@@ -199,7 +199,7 @@ def test_sets_are_the_distinct_groups():
             if len(group) > 1:
                 ref[group] = ref.get(group, 0.0) + weight
     comp = {
-        tuple(sets.member[sets.first[b] : sets.first[b + 1]].tolist()): sets.weight[b]
+        tuple(sorted(sets.member[sets.first[b] : sets.first[b + 1]].tolist())): sets.weight[b]
         for b in range(len(sets.weight))
     }
     assert comp == pytest.approx(ref)

@@ -20,6 +20,8 @@ class Settings:
     """"recombine" or "greedy", as in `minimize`."""
     n_jobs: int = 1
     """Threads; the result does not depend on their number."""
+    engine: str = "cpu"
+    """"cpu", or "gpu" for the passes over very many items."""
     # Not compared: two searches with the same bounds are the same question, whatever ends them early.
     stopper: Stopper = field(default_factory=Stopper, repr=False, compare=False)
 

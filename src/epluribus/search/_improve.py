@@ -25,9 +25,9 @@ from epluribus.engine.execution import copied
 from epluribus.estimate import Run, Step
 from epluribus.partition import relabel
 
-_NUDGED = (8, 32)
+_NUDGED = (8, 32, 250)
 """Items that are nudged, those closest to moving anyway: one in 8 of a few items, and at least 8; one in 200
-of many, and at least 32."""
+of many, and at least 32; never more than 250."""
 
 
 class Climber:
@@ -99,7 +99,7 @@ class Climber:
         while not self.converged and done != most and not self.settings.stopper.stopped:
             # The first sweeps may close most clusters; smaller tables make the later ones quicker.
             self.state = self.engine.execution.narrowed(self.state)
-            order = self.rng.permutation(self.engine.n_items)
+            order = self.rng.permutation(self.engine.n_free)
             swept = self.engine.sweep(
                 self.state, order, self.settings, thorough=thorough, lazy=True
             )
@@ -110,14 +110,15 @@ class Climber:
             done += 1
         return self.converged
 
-    def settle(self, *, thorough: bool = False) -> None:
-        """Sweep, nudge and join clusters until nothing helps.
+    def settle(self, *, thorough: bool = False, nudges: bool = True) -> None:
+        """Sweep, nudge and join clusters until nothing helps; without `nudges` only sweep and join.
 
         Unless it is `thorough`, joins are left out for a loss whose f0 is not linear, where they take long,
         and moves may be overlooked.
         """
         n = self.engine.n_items
-        n = max(n // 200, min(n // 8, _NUDGED[1]), min(n, _NUDGED[0]))
+        n = max(min(n // 200, _NUDGED[2]), min(n // 8, _NUDGED[1]), min(n, _NUDGED[0]))
+        n = n if nudges else 0
         while self.sweep(thorough=thorough):
             nudged = self.engine.nudge(self.state, n, self.settings)
             self._go_on(nudged.state, nudged.change)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, cycle
 from typing import Any, NamedTuple, overload
 
@@ -12,22 +13,28 @@ import numpy as np
 
 from epluribus import losses
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
-from epluribus._progress import ProgressLike, make_progress
+from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_count, make_rng, quoted
 from epluribus.draws import Draws, as_draws
+from epluribus.draws.dask_store import DaskStore
 from epluribus.engine import Engine, Settings
+from epluribus.engine.gpu_passes import CupyDevice
 from epluribus.estimate import Comparison, Estimate, Run, set_side_by_side
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels, is_estimate
 from epluribus.search._exact import MAX_ITEMS, best_of_all
 from epluribus.search._greedy import check_bounds, descend
+from epluribus.search.large import LARGE, LargeSearch
 from epluribus.search.phases import Search, Start
 from epluribus.search.sample import Sample
 from epluribus.search.starts import STARTS
 
 SEARCHES = ("recombine", "greedy")
 """What `search` may be: the procedures of `phases`."""
+
+ENGINES = ("cpu", "gpu")
+"""What `engine` may be."""
 
 EXACT_ITEMS = MAX_ITEMS
 """Up to this many items the optimum is found with proof, in milliseconds."""
@@ -67,6 +74,8 @@ def minimize(
     rng: RngLike = ...,
     progress: ProgressLike = ...,
     time_limit: float | None = ...,
+    client: Any = ...,
+    engine: str = ...,
 ) -> Estimate: ...
 @overload
 def minimize(
@@ -84,6 +93,8 @@ def minimize(
     rng: RngLike = ...,
     progress: ProgressLike = ...,
     time_limit: float | None = ...,
+    client: Any = ...,
+    engine: str = ...,
 ) -> Comparison: ...
 def minimize(
     draws: DrawsLike,
@@ -100,6 +111,8 @@ def minimize(
     rng: RngLike = None,
     progress: ProgressLike = False,
     time_limit: float | None = None,
+    client: Any = None,
+    engine: str = "cpu",
 ) -> Estimate | Comparison:
     """Find the partition with the smallest expected posterior loss, including the number of clusters.
 
@@ -143,6 +156,10 @@ def minimize(
     time_limit : float, optional
         Seconds after which the best partition so far is returned, marked ``converged=False``. With a time
         limit the search is more patient, and uses the time. Ctrl-C ends it at any time.
+    client : distributed.Client, optional
+        A Dask cluster whose workers read the draws and hold them, if `draws` is not a `Draws` yet.
+    engine : {"cpu", "gpu"}, default "cpu"
+        What makes the passes over more than 50,000 items: threads, or a GPU. The answer is the same.
 
     Returns
     -------
@@ -161,6 +178,10 @@ def minimize(
     limit these numbers are ten times larger. The answer is never worse than one cluster, all items apart, or
     a given start; nor than a draw, as far as a comparison of each with a few others can tell. It does not
     depend on the order of items and draws (up to 20 million labels).
+
+    Of more than 50,000 items ten thousand are searched first, and some of every group that is too small to be
+    seen among these. The others are placed in one pass over the draws, and then single items move until no
+    move helps.
 
     Each sweep takes time O(n_items n_draws K). Memory besides the draws: 6 bytes (10 for a loss whose
     f0 is not linear) per draw, cluster of a draw and cluster of the estimate. Where clusters are many and
@@ -183,7 +204,15 @@ def minimize(
     3
     """
     # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
-    sample = as_draws(draws)
+    check_choice(engine, ENGINES, "engine")
+    if engine == "gpu":
+        CupyDevice()  # an error now, not after the draws have been read
+    sample = as_draws(draws, client)
+    if isinstance(sample.store, DaskStore):
+        if engine == "gpu":
+            raise ValueError('\'engine\' must be "cpu" with draws on a Dask cluster; got "gpu".')
+        if sample.n_items <= LARGE:  # searched here, as if they had been read here
+            sample = sample.brought_here()
     check_choice(search, SEARCHES, "search")
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
     disturbed = None
@@ -195,7 +224,7 @@ def minimize(
     chosen = [losses.get(one) for one in (loss if isinstance(loss, list | tuple) else [loss])]
     if not chosen:
         raise ValueError("'loss' must name at least one loss; the list is empty.")
-    settings = Settings(low, high, search, resolve_jobs(n_jobs), Stopper(time_limit))
+    settings = Settings(low, high, search, resolve_jobs(n_jobs), engine, Stopper(time_limit))
     # One seed for all losses, so that they share the draws searched first and the starts. A SeedSequence
     # counts the children it has spawned, so each loss gets a fresh copy.
     source: Any = generator.bit_generator.seed_seq
@@ -283,26 +312,21 @@ def _solve(
         labels, value = best_of_all(draws, loss, settings)
         converged = True
     else:
-        # The random choices of a search do not depend on the order of items and draws.
-        sample = Sample.of(draws)
-        starts = (start.taken(sample) for start in plan.starts())
-        job = Search(sample, sample.engine(loss), starts, plan.n_starts, settings, seed)
-        job.bar = make_progress(progress, plan.n_starts, f"minimize {loss.name}", stopper)
+        bar = make_progress(progress, plan.n_starts, f"minimize {loss.name}", stopper)
         try:
             # In a worker thread, so that this one is free to receive Ctrl-C.
-            task = job.recombine if recombine else job.greedy
+            task = partial(_search, draws, loss, plan, settings, bar, seed)
             [(runs, best)] = run_tasks([task], n_jobs=1, stopper=stopper)
         finally:
-            job.bar.close()
-        labels, value = sample.give_back(best.labels), best.expected_loss
-        runs = [replace(run, labels=sample.give_back(run.labels)) for run in runs]
+            bar.close()
+        labels, value = best.labels, best.expected_loss
         # The last run may have converged on a partition that earlier phases had no time to improve.
         converged = best.converged and not stopper.flag[0]
     return Estimate(
         labels=labels,
         expected_loss=value,
         loss=loss,
-        n_draws=draws.n_draws,
+        n_draws=runs[-1].n_draws if runs else draws.n_draws,
         runs=tuple(runs),
         converged=converged,
         seconds=time.perf_counter() - began,
@@ -310,6 +334,34 @@ def _solve(
         interrupted=stopper.interrupted,
         settings=settings,
     )
+
+
+def _search(
+    draws: Draws,
+    loss: Loss,
+    plan: Plan,
+    settings: Settings,
+    bar: Progress,
+    seed: np.random.SeedSequence,
+) -> tuple[list[Run], Run]:
+    """The runs of a search, and the last or the best of them."""
+    if settings.search == "recombine" and (draws.n_items > LARGE or not draws.store.in_one_piece):
+        given = [start.labels for start in plan.first if start.labels is not None]
+        job = LargeSearch.of(draws, loss, settings, seed, bar)
+        if job is not None:
+            run = job.run(plan.starts(), plan.n_starts, given)
+            return [run], run
+    # The random choices of a search do not depend on the order of items and draws.
+    sample = Sample.of(draws)
+    starts = (start.taken(sample) for start in plan.starts())
+    search = Search(sample, sample.engine(loss), starts, plan.n_starts, settings, seed)
+    search.bar = bar
+    runs, best = search.recombine() if settings.search == "recombine" else search.greedy()
+
+    def given_back(run: Run) -> Run:
+        return replace(run, labels=sample.give_back(run.labels))
+
+    return [given_back(run) for run in runs], given_back(best)
 
 
 def _compare(

@@ -44,17 +44,23 @@ class Sample:
 
     @classmethod
     def of(cls, draws: Draws) -> Sample:
-        """The draws in their own order."""
-        table, weights = draws.item_major, draws.weights
+        """The draws in their own order; those on other machines are brought here."""
+        return cls.of_table(draws.item_major, draws.weights, draws.n_draws)
+
+    @classmethod
+    def of_table(
+        cls, table: NDArray[np.unsignedinteger[Any]], weights: FloatArray, n_draws: int
+    ) -> Sample:
+        """Distinct draws in their own order: item-major labels, not always canonical, and weights."""
         if table.size > _LABELS:
             n_clusters = table.max(axis=0).astype(np.int64) + 1
-            return cls(table, weights, n_clusters, draws.n_draws)
-        items, columns = _order(table, draws.shares)
+            return cls(table, weights, n_clusters, n_draws)
+        items, columns = _order(table, weights / weights.sum())
         table = table[np.ix_(items, columns)]
         n_clusters = np.zeros(table.shape[1], dtype=np.int64)
         code = np.full((table.shape[1], int(table.max()) + 1), -1, dtype=np.int64)
         renumber(table, code, n_clusters)
-        return cls(table, weights[columns], n_clusters, draws.n_draws, items)
+        return cls(table, weights[columns], n_clusters, n_draws, items)
 
     @property
     def n_items(self) -> int:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from epluribus._typing import IntArray
+from epluribus._typing import FloatArray, IntArray
 from epluribus.engine import Engine, Settings
 from epluribus.partition import relabel
 from epluribus.search.sample import Sample
@@ -51,14 +51,19 @@ def few_draws(sample: Sample, rng: np.random.Generator, full: Engine) -> Engine:
         n = sample.n_distinct
     if n >= sample.n_distinct or not full.execution.grows_with_draws:
         return full
+    columns, counts = comb(sample.weights, n, rng)
+    return Engine(np.ascontiguousarray(sample.table[:, columns]), counts, full.loss)
+
+
+def comb(weights: FloatArray, n: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+    """Numbers of some draws, and how often each is chosen, n times in all: in proportion to the weights."""
     # A comb with n teeth is laid over the weights, which lie side by side: a draw is chosen as often as
     # teeth fall on its weight. Each tooth then counts 1.
-    edges = np.cumsum(sample.weights) / sample.weights.sum()
+    edges = np.cumsum(weights) / weights.sum()
     teeth = (np.arange(n) + rng.random()) / n
-    at = np.minimum(np.searchsorted(edges, teeth, side="right"), sample.n_distinct - 1)
+    at = np.minimum(np.searchsorted(edges, teeth, side="right"), len(weights) - 1)
     columns, counts = np.unique(at, return_counts=True)
-    table = np.ascontiguousarray(sample.table[:, columns])
-    return Engine(table, counts.astype(np.float64), full.loss)
+    return columns, counts.astype(np.float64)
 
 
 def make_start(

@@ -1,0 +1,129 @@
+"""The search for very many items, on samples small enough for an oracle."""
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus import losses
+from epluribus.engine import Engine, passes
+from epluribus.engine.gpu_passes import GpuPasses, NumpyDevice
+from epluribus.search import _minimize as entrance
+from epluribus.search import large
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch):
+    monkeypatch.setattr(entrance, "LARGE", 300)
+    monkeypatch.setattr(large, "_FEW", 150)
+    monkeypatch.setattr(large, "_MOST", 600)
+
+
+def noisy(n=1500, n_draws=150, k=6, seed=0, unsure=0.1):
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(k, n, p=rng.dirichlet(np.ones(k)))
+    z = np.tile(truth, (n_draws, 1))
+    moved = rng.random(z.shape) < 0.1
+    z[moved] = rng.integers(k, size=int(moved.sum()))
+    between = rng.random(n) < unsure
+    z[:, between] = np.where(rng.random((n_draws, int(between.sum()))) < 0.5, truth[between], 0)
+    return z
+
+
+def gaps(labels, draws, loss):
+    """By how much the best move of each item would lower the total loss, from the exact costs."""
+    engine = Engine(draws.item_major, draws.weights, losses.get(loss), "tables")
+    costs = engine.costs(engine.start(labels), np.arange(draws.n_items))
+    return costs.min(axis=1) - costs[np.arange(draws.n_items), labels]
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "vi(cost=0.6)"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_single_item_would_move(loss, seed):
+    draws = epl.Draws(noisy(seed=seed))
+    best = epl.minimize(draws, losses.vi(cost=0.6) if "(" in loss else loss, rng=seed)
+    assert best.runs[-1].start == "few items"
+    assert best.converged
+    assert best.expected_loss == pytest.approx(epl.expected_loss(best, draws, best.loss), rel=1e-12)
+    assert gaps(best.labels, draws, best.loss).min() > -1e-5
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "nvi"])
+def test_about_as_good_as_a_search_of_all_items(loss, monkeypatch):
+    monkeypatch.setattr(large, "_FEW", 500)
+    draws = epl.Draws(noisy())
+    comp = epl.minimize(draws, loss, rng=1)
+    monkeypatch.setattr(entrance, "LARGE", 10**9)
+    ref = epl.minimize(draws, loss, rng=1)
+    assert comp.expected_loss <= ref.expected_loss * (1 + 1e-4)
+
+
+def test_same_answer_for_threads_slices_and_engines(monkeypatch):
+    z = noisy()
+    ref = epl.minimize(z, rng=3, n_jobs=1)
+    sliced = epl.Draws(z, memory_limit=len(z) * 700)
+    assert not sliced.store.in_one_piece
+    for comp in (epl.minimize(z, rng=3, n_jobs=3), epl.minimize(sliced, rng=3)):
+        np.testing.assert_array_equal(comp.labels, ref.labels)
+
+    def on_device(store, settings, bar):
+        return GpuPasses(store, NumpyDevice(), settings.stopper, bar.passed)
+
+    monkeypatch.setattr(large, "_passes", on_device)
+    np.testing.assert_array_equal(epl.minimize(z, rng=3).labels, ref.labels)
+
+
+def test_bounds_on_the_number_of_clusters():
+    draws = epl.Draws(noisy())
+    assert epl.minimize(draws, k=3, rng=1).n_clusters == 3
+    assert epl.minimize(draws, k_min=9, rng=1).n_clusters >= 9
+    assert epl.minimize(draws, k_max=2, rng=1).n_clusters <= 2
+
+
+def test_never_worse_than_a_given_start_or_one_cluster():
+    z = noisy(unsure=0.0)
+    good = epl.minimize(z, rng=1)
+    assert epl.minimize(z, starts=good.labels, rng=2).expected_loss <= good.expected_loss
+    rng = np.random.default_rng(5)
+    noise = epl.Draws(rng.integers(40, size=(60, 700)))
+    one = epl.expected_loss(np.zeros(700, dtype=int), noise)
+    assert epl.minimize(noise, rng=1).expected_loss <= one
+
+
+def test_a_cluster_too_small_for_the_sample_is_found():
+    z = noisy(n=3000, unsure=0.0)
+    z[:, :12] = 6
+    best = epl.minimize(z, rng=1)
+    assert len(set(best.labels[:12])) == 1
+    assert np.bincount(best.labels)[best.labels[0]] == 12
+
+
+def test_items_of_every_small_group_are_chosen():
+    columns = np.zeros((2000, 3), dtype=np.uint8)
+    columns[:25, 1], columns[25:28, 2] = 1, 1
+    items = large.few_items(columns, np.random.default_rng(0))
+    assert (items < 25).sum() >= 10
+    assert {25, 26, 27} <= set(items.tolist())
+    assert large.few_items(np.arange(2000)[:, None], np.random.default_rng(0)) is None
+
+
+def test_many_small_clusters_are_searched_at_once():
+    z = np.tile(np.arange(1400) // 2, (20, 1))
+    best = epl.minimize(z, rng=1)
+    assert best.runs[-1].start != "few items"
+    assert best.n_clusters == 700
+
+
+def test_ended_early_it_says_on_how_many_draws_the_loss_is(monkeypatch):
+    monkeypatch.setattr(passes, "_ITEMS", 64)
+    best = epl.minimize(noisy(), rng=1, time_limit=1e-6)
+    assert not best.converged
+    assert best.n_draws == large.DRAWS
+    assert "stopped early" in str(best)
+
+
+def test_the_bar_moves_on_to_the_end():
+    seen = []
+    epl.minimize(noisy(), rng=1, progress=lambda done, total, _: seen.append((done, total)))
+    done = [step for step, _ in seen]
+    assert done == sorted(done)
+    assert seen[-1][0] == seen[-1][1]
