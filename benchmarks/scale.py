@@ -2,7 +2,7 @@
 
 python benchmarks/scale.py                    # some minutes; prints the section "Scale" of RESULTS.md
 python benchmarks/scale.py --million          # also one million items by 1000 draws, from a file
-python benchmarks/scale.py --gpu 1 10         # 1 and 10 million items by 1000 draws, on all cores and on the GPU
+python benchmarks/scale.py --gpu 1 10         # 1 and 10 million items by 1000 draws, on cores and GPU
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CLUSTERS, UNSURE, NOISE = 30, 0.1, 0.1
 
 
 def noisy(n_items: int, n_draws: int, out: np.ndarray | None = None) -> np.ndarray:
-    """Draws around a partition into clusters of very different sizes, of which two are joined in every third."""
+    """Draws around a partition into clusters of very different sizes; every third draw joins two of them."""
     rng = np.random.default_rng(n_items)
     truth = rng.choice(CLUSTERS, n_items, p=rng.dirichlet(np.ones(CLUSTERS))).astype(np.uint8)
     unsure = np.flatnonzero(rng.random(n_items) < UNSURE)
@@ -131,7 +131,7 @@ print(f"{read:.1f} | {wall:.1f} | {use.ru_utime + use.ru_stime:.1f} | {use.ru_ma
 
 def million() -> Iterator[str]:
     """One million items by 1000 draws, from a file."""
-    yield "\n| memory limit | threads | read, s | read and search, s | CPU s | peak GB | of which Python | loss |"
+    yield "\n| memory limit | threads | read, s | with search, s | CPU s | peak GB | of which Python | loss |"
     yield "|---|---|---|---|---|---|---|---|"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "z.npy"
@@ -149,7 +149,8 @@ def gpu(millions: list[int]) -> Iterator[str]:
     epl.minimize(epl.Draws(noisy(60_000, 200)), rng=1)  # compiles
     epl.minimize(epl.Draws(noisy(60_000, 200)), rng=1, engine="gpu")
     yield f"\n{CupyDevice().name}, {os.cpu_count()} cores ({platform.processor() or platform.machine()}).\n"
-    yield "| items x 1000 draws | read, s | engine | threads | search, s | loss | same labels |\n|---|---|---|---|---|---|---|"
+    yield "| items x 1000 draws | read, s | engine | threads | search, s | loss | same labels |"
+    yield "|---|---|---|---|---|---|---|"
     for n in millions:
         z = noisy(n * 1_000_000, 1000)
         began = time.perf_counter()
@@ -162,8 +163,8 @@ def gpu(millions: list[int]) -> Iterator[str]:
             wall, _, best = timed(draws, engine=engine, n_jobs=n_jobs)
             first = first or best
             same = bool((best.labels == first.labels).all())
-            line = f"| {n} million | {read:.1f} | {engine} | {n_jobs} | {wall:.2f} | {best.expected_loss:.10f} | {same} |"
-            yield line
+            loss = f"{best.expected_loss:.10f}"
+            yield f"| {n} million | {read:.1f} | {engine} | {n_jobs} | {wall:.2f} | {loss} | {same} |"
 
 
 def main() -> None:
