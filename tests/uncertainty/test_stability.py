@@ -96,7 +96,7 @@ def few_items(monkeypatch):
     """Samples of more than 3,000 labels count as large, and 50 of their items are looked at."""
     from epluribus.uncertainty import _part
 
-    for name, value in {"LARGE": 3000, "_LABELS": 1000, "_FEWEST": 50, "_CELLS": 64}.items():
+    for name, value in {"LARGE": 3000, "_LABELS": 1000, "_FEWEST": 50}.items():
         monkeypatch.setattr(_part, name, value)
 
 

@@ -97,6 +97,17 @@ class Settler:
         names = np.arange(k)
         return Found(labels, engine, engine.start(names), names, converged=False)
 
+    def placed(self, items: IntArray, labels: IntArray) -> IntArray:
+        """Labels of all items, given those of a few; -1 where single precision cannot decide."""
+        out = np.full(self.passes.store.n_items, -1, dtype=np.int64)
+        out[items] = labels
+        few = self.counted(out)
+        frozen = Frozen.of(few.engine, few.state)
+        looked = self.passes.look(np.full_like(out, -1), frozen)
+        clear = (looked.gap > frozen.margin) & (out < 0)
+        out[clear] = looked.target[clear]
+        return out
+
     def settled(self, labels: IntArray) -> Found:
         """The partition improved until no single item would move, as far as can be seen."""
         found, nudged = self._swept(self.counted(labels), np.flatnonzero(labels < 0)), False

@@ -27,7 +27,7 @@ from epluribus.draws.store import Labels, LocalStore, Slice, Store
 from epluribus.engine import Settings
 from epluribus.engine.dask_passes import DaskPasses
 from epluribus.engine.gpu_passes import CupyDevice, GpuPasses
-from epluribus.engine.passes import Frozen, LocalPasses, Passes, Stopped
+from epluribus.engine.passes import LocalPasses, Passes, Stopped
 from epluribus.estimate import Run, Step
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
@@ -183,7 +183,7 @@ class LargeSearch:
         """The best partition that was found; never worse than the `given` ones."""
         labels = None
         try:
-            labels = self._place(self._search_few(starts, n_starts))
+            labels = self.settler.placed(self.items, self._search_few(starts, n_starts))
             best = self.settler.settled(labels)
             labels = best.labels
             for other in self._floors(best, given):
@@ -208,17 +208,6 @@ class LargeSearch:
         search.bar = self.bar
         _, best = search.recombine()
         return sample.give_back(best.labels)
-
-    def _place(self, labels: IntArray) -> IntArray:
-        """Labels of all items, given those of the few; -1 where single precision cannot decide."""
-        out = np.full(self.passes.store.n_items, -1, dtype=np.int64)
-        out[self.items] = labels
-        few = self.settler.counted(out)
-        frozen = Frozen.of(few.engine, few.state)
-        looked = self.passes.look(np.full_like(out, -1), frozen)
-        clear = (looked.gap > frozen.margin) & (out < 0)
-        out[clear] = looked.target[clear]
-        return out
 
     def _floors(self, best: Found, given: list[IntArray]) -> Iterator[IntArray]:
         """Partitions within the bounds that may be better than what was found."""

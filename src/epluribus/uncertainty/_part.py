@@ -1,8 +1,8 @@
 """Large samples: searches on some of the items, and all other items placed afterwards.
 
 What a few thousand random items say about modes, losses and halves of the sample is what all items say. A
-partition of these items becomes one of all items: every other item goes to the cluster where it costs least
-given the items chosen, and then one sweep looks at all items once more.
+partition of these items becomes one of all items as in a search for very many items (`search/_settle.py`):
+every other item goes to the cluster where it costs least, and then single items move until no move helps.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from epluribus import losses
-from epluribus._parallel import Stopper, run_all
+from epluribus._parallel import Stopper, resolve_jobs, run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.engine import Engine, Settings
+from epluribus.draws.store import LocalStore
+from epluribus.engine import Settings
+from epluribus.engine.passes import LocalPasses, Stopped
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
+from epluribus.search._settle import Settler
 
 LARGE = 2 * 10**7
 """Above this many labels (items times distinct draws) searches look at some of the items only."""
@@ -25,8 +27,6 @@ _LABELS = 5 * 10**6
 """Labels of the items chosen: a search takes about a second ..."""
 _FEWEST = 2000
 """... but there are at least this many items."""
-_CELLS = 1 << 19
-"""Costs (items times clusters) computed at a time: Ctrl-C is heard in between."""
 
 
 def n_looked_at(draws: Draws) -> int:
@@ -68,29 +68,20 @@ def place_others(
     `weights`, one for each distinct draw, take the place of their own if some of the draws are meant. Ctrl-C
     raises an exception. Stopped by the time limit, items that had no turn go to the first cluster.
     """
+    store = draws.store
+    assert isinstance(store, LocalStore)
+    passes = LocalPasses(store, resolve_jobs(None), stopper, lambda _: None)
+    mass, settings = draws.weights if weights is None else weights, Settings(stopper=stopper)
+    settler = Settler(passes, mass, loss, rng, settings)
 
     def work() -> IntArray:
-        table, mass = draws.item_major, draws.weights if weights is None else weights
-        if not mass.all():
-            table, mass = np.ascontiguousarray(table[:, mass > 0]), mass[mass > 0]
-            table.flags.writeable = (
-                False  # as those of `Draws` are, for which the kernels are compiled
-            )
-        engine = Engine(table, mass, loss)
-        # Costs under a loss whose f0 is not linear take long; where items belong, VI tells as well.
-        quick = engine if loss.linear else Engine(table, mass, losses.vi())
-        found, k = np.full(draws.n_items, -1, dtype=np.int64), int(labels.max()) + 1
+        found = np.zeros(draws.n_items, dtype=np.int64)
         found[items] = labels
-        state, others = quick.start(found), np.flatnonzero(found < 0)
-        for begin in range(0, len(others), max(1, _CELLS // (k + 1))):
-            if stopper.stopped:
-                break
-            some = others[begin : begin + max(1, _CELLS // (k + 1))]
-            found[some] = quick.costs(state, some)[:, :k].argmin(axis=1)
-        found, settings = relabel(np.maximum(found, 0)), Settings(stopper=stopper)
-        order = rng.permutation(draws.n_items)
-        return relabel(
-            engine.sweep(engine.start(found), order, settings, thorough=False).state.labels
-        )
+        try:
+            found = settler.placed(items, labels)
+            found = settler.settled(found).labels
+        except Stopped:
+            found = np.maximum(found, 0)
+        return relabel(found)
 
     return run_all([work], 1, stopper)[0]
