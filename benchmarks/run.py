@@ -22,6 +22,7 @@ import numpy as np
 import epluribus as epl
 import hard
 import samples
+import scale
 from epluribus.engine import NO_BOUNDS, Engine, Settings
 from epluribus.losses.information import xlogx
 
@@ -96,6 +97,7 @@ def sections(quick: bool) -> Iterator[Iterable[str]]:
     if not quick:
         yield growth()
         yield cold_start()
+        yield scale.sections()
 
 
 def emit(section: Iterable[str]) -> list[str]:

@@ -1,8 +1,7 @@
 """Large samples: time by items, draws and threads, memory, and a GPU if there is one.
 
-python benchmarks/scale.py                    # some minutes; prints the section "Scale" of RESULTS.md
-python benchmarks/scale.py --million          # also one million items by 1000 draws, from a file
-python benchmarks/scale.py --gpu 1 10         # 1 and 10 million items by 1000 draws, on cores and GPU
+python benchmarks/scale.py             # some minutes; prints the section "Scale" of RESULTS.md
+python benchmarks/scale.py --gpu 1 10  # 1 and 10 million items by 1000 draws, on cores and GPU: `gpu.md`
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -108,8 +106,8 @@ def shapes() -> Iterator[str]:
         (50, 1_000_000, "vi"),
         (1_000_000, 100, "vi"),
         (200_000, 500, "vi"),
-        (200_000, 500, "binder"),
-        (200_000, 100, "nvi"),
+        (60_000, 200, "binder"),
+        (60_000, 100, "nvi"),
     ]:
         _, cpu, best = timed(epl.Draws(noisy(n_items, n_draws)), loss)
         yield f"| {n_items:,} | {n_draws:,} | {loss} | {cpu:.1f} | {best.converged} |"
@@ -167,22 +165,23 @@ def gpu(millions: list[int]) -> Iterator[str]:
             yield f"| {n} million | {read:.1f} | {engine} | {n_jobs} | {wall:.2f} | {loss} | {same} |"
 
 
+def sections() -> Iterator[str]:
+    """The part of RESULTS.md, with what was measured on a machine with a GPU."""
+    yield "## Scale\n"
+    yield from growth()
+    yield from threads()
+    yield from shapes()
+    yield from million()
+    yield "\n" + (Path(__file__).parent / "gpu.md").read_text(encoding="utf-8").strip()
+
+
 def main() -> None:
-    """Print the section."""
+    """Print the section, or that for a GPU."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--million", action="store_true")
     parser.add_argument("--gpu", nargs="*", type=int)
-    options = parser.parse_args()
-    print("## Scale\n")
-    if options.gpu is not None:
-        parts = [gpu(options.gpu or [1])]
-    else:
-        parts = [growth(), threads(), shapes(), *([million()] if options.million else [])]
-    for part in parts:
-        for line in part:
-            print(line, flush=True)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"\nPeak memory of this program: {peak:.1f} GB.")
+    chosen = parser.parse_args().gpu
+    for line in sections() if chosen is None else gpu(chosen or [1]):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = {"python", "sh"}
-SHOWN = {"stan", "r", "bash", "text", "toml"}  # other programs' code, and what ours prints
+# Other programs' code, what ours prints, and Python for a cluster or a GPU (`py`).
+SHOWN = {"stan", "r", "bash", "text", "toml", "py"}
 SAYS = {
     "README": ["clusters of 82 items", "expected loss under", "credible ball"],
     "uncertainty": ["credible ball around 3 clusters of 60 items", "proved optimal"],

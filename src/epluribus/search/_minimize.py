@@ -25,7 +25,7 @@ from epluribus.losses.base import Loss
 from epluribus.partition import as_labels, is_estimate
 from epluribus.search._exact import MAX_ITEMS, best_of_all
 from epluribus.search._greedy import check_bounds, descend
-from epluribus.search.large import LARGE, LargeSearch
+from epluribus.search.large import LARGE, LargeSearch, searches_few_first
 from epluribus.search.phases import Search, Start
 from epluribus.search.sample import Sample
 from epluribus.search.starts import STARTS
@@ -159,7 +159,8 @@ def minimize(
     client : distributed.Client, optional
         A Dask cluster whose workers read the draws and hold them, if `draws` is not a `Draws` yet.
     engine : {"cpu", "gpu"}, default "cpu"
-        What makes the passes over more than 50,000 items: threads, or a GPU. The answer is the same.
+        What makes the passes over more than 50,000 items (see Notes): threads, or a GPU. The answer is the
+        same.
 
     Returns
     -------
@@ -179,9 +180,10 @@ def minimize(
     a given start; nor than a draw, as far as a comparison of each with a few others can tell. It does not
     depend on the order of items and draws (up to 20 million labels).
 
-    Of more than 50,000 items ten thousand are searched first, and some of every group that is too small to be
-    seen among these. The others are placed in one pass over the draws, and then single items move until no
-    move helps.
+    For VI and other linear losses, ten thousand of more than 50,000 items are searched first, and some of
+    every group that is too small to be seen among these. The others are placed in one pass over the draws,
+    and then single items move until no move helps. For losses that count pairs, such as Binder's, and for
+    those that are not linear, this finds worse partitions: it is done only with draws that are not in memory.
 
     Each sweep takes time O(n_items n_draws K). Memory besides the draws: 6 bytes (10 for a loss whose
     f0 is not linear) per draw, cluster of a draw and cluster of the estimate. Where clusters are many and
@@ -345,7 +347,7 @@ def _search(
     seed: np.random.SeedSequence,
 ) -> tuple[list[Run], Run]:
     """The runs of a search, and the last or the best of them."""
-    if settings.search == "recombine" and (draws.n_items > LARGE or not draws.store.in_one_piece):
+    if settings.search == "recombine" and searches_few_first(draws, loss, LARGE):
         given = [start.labels for start in plan.first if start.labels is not None]
         job = LargeSearch.of(draws, loss, settings, seed, bar)
         if job is not None:

@@ -27,6 +27,7 @@ from epluribus.draws.store import Labels, LocalStore, Slice, Store
 from epluribus.engine import Settings
 from epluribus.engine.dask_passes import DaskPasses
 from epluribus.engine.gpu_passes import CupyDevice, GpuPasses
+from epluribus.engine.pairs import counts_pairs
 from epluribus.engine.passes import LocalPasses, Passes, Stopped
 from epluribus.estimate import Run, Step
 from epluribus.losses.base import Loss
@@ -51,6 +52,14 @@ _MOST = 30_000
 """... but no more items than this in all: with more small groups, all items are searched at once."""
 _LABELS, _FEW_DRAWS = 40_000_000, 500
 """Labels of the few items up to which all draws are searched, and draws that are searched at least."""
+
+
+def searches_few_first(draws: Draws, loss: Loss, most: int) -> bool:
+    """Whether a few items are searched first: of more than `most`, if it pays, or if nothing else is possible."""
+    # Binder's loss wants thousands of items alone, and losses that are not linear have partitions far apart
+    # that are nearly as good as each other: a few items do not show them.
+    pays = loss.linear and not counts_pairs(loss, draws.n_items)
+    return (draws.n_items > most and pays) or not draws.store.in_one_piece
 
 
 def few_items(
