@@ -55,7 +55,7 @@ _LABELS, _FEW_DRAWS = 40_000_000, 500
 
 
 def searches_few_first(draws: Draws, loss: Loss, most: int) -> bool:
-    """Whether a few items are searched first: of more than `most`, if it pays, or if nothing else is possible."""
+    """Whether a few items are searched first: if it pays, or if nothing else is possible."""
     # Binder's loss wants thousands of items alone, and losses that are not linear have partitions far apart
     # that are nearly as good as each other: a few items do not show them.
     pays = loss.linear and not counts_pairs(loss, draws.n_items)
