@@ -64,7 +64,7 @@ def slope(sizes: list[int], seconds: list[float]) -> float:
 
 def growth() -> Iterator[str]:
     """Time by the number of items and of draws."""
-    epl.minimize(epl.Draws(noisy(60_000, 32)), rng=1)  # compiles
+    epl.minimize(epl.Draws(noisy(70_000, 32)), rng=1)  # compiles
     yield "| items | draws | K | CPU s | converged |\n|---|---|---|---|---|"
     exponents = {}
     for name, shapes in {
