@@ -69,14 +69,19 @@ def fill_gain(
     counts: NDArray[np.integer],
     fold: FloatArray,
     joint: FloatArray,
+    inside: int,
     gain: NDArray[np.floating],  # OUT
 ) -> None:
-    """What one more item adds in each cell of all tables (`Tables.gain`)."""
+    """What one more item adds in each cell of all tables (`Tables.gain`).
+
+    With `inside` 1 instead of 0, what an item adds that is counted there already; empty cells have none.
+    """
     # fold[t] (f1(n + 1) - f1(n)), with n the count of the cell; empty cells and columns included.
     for t in range(counts.shape[0]):
         for v in range(counts.shape[1]):
             for s in range(counts.shape[2]):
-                gain[t, v, s] = fold[t] * joint[counts[t, v, s]]
+                n = np.int64(counts[t, v, s]) - inside
+                gain[t, v, s] = fold[t] * joint[max(n, np.int64(0))]
 
 
 @kernel

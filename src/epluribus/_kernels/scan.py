@@ -9,27 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.vector import LANES, add_lanes
+from epluribus._kernels.vector import BLOCK, add_block
 from epluribus._typing import FloatArray, IntArray
-
-BLOCK = 128
-"""Draws added up in single precision before the sum goes on in double, as in `tables`. Their part of the
-gains stays in the cache while the items of a task pass by."""
-
-
-@kernel
-def fill_own(
-    counts: NDArray[np.integer],
-    fold: FloatArray,
-    joint: FloatArray,
-    gain: NDArray[np.floating],  # OUT
-) -> None:
-    """What an item that is counted in a cell adds there: like `fill_gain`, with the item itself left out."""
-    for t in range(counts.shape[0]):
-        for v in range(counts.shape[1]):
-            for s in range(counts.shape[2]):
-                n = counts[t, v, s]
-                gain[t, v, s] = fold[t] * joint[n - 1] if n > 0 else 0.0
 
 
 @kernel
@@ -41,35 +22,15 @@ def add_costs(
     cost: FloatArray,  # OUT (n_items, width), added to
 ) -> None:
     """Add the gains of the items of `table` in its draws, for the first `used` clusters."""
-    one, two, three, lanes = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(LANES)
-    groups, width, n_used = np.uint64(gain.shape[1]), np.uint64(gain.shape[2]), np.uint64(used)
-    rows = gain.reshape(-1)
-    n_draws, first = np.uint64(table.shape[1]), np.uint64(0)
-    while first < n_draws:
-        last = min(first + np.uint64(BLOCK), n_draws)
+    n_draws, n_used, begin = np.uint64(table.shape[1]), np.uint64(used), np.uint64(0)
+    # Block by block of draws: their part of the gains stays in the cache while all items pass by.
+    while begin < n_draws:
+        end = min(begin + np.uint64(BLOCK), n_draws)
         for i in range(table.shape[0]):
-            z = table[i]
-            for s in range(n_used):
-                single[s] = 0.0
-            t = first
-            while t + three < last:
-                row0 = (t * groups + np.uint64(z[t])) * width
-                row1 = ((t + one) * groups + np.uint64(z[t + one])) * width
-                row2 = ((t + two) * groups + np.uint64(z[t + two])) * width
-                row3 = ((t + three) * groups + np.uint64(z[t + three])) * width
-                at = np.uint64(0)
-                while at < n_used:
-                    add_lanes(single, at, rows, row0, row1, row2, row3)
-                    at += lanes
-                t += np.uint64(4)
-            while t < last:
-                row0 = (t * groups + np.uint64(z[t])) * width
-                for s in range(n_used):
-                    single[s] += rows[row0 + s]
-                t += one
+            add_block(table[i], begin, end, gain, n_used, single)
             for s in range(n_used):
                 cost[i, s] += single[s]
-        first = last
+        begin = end
 
 
 @kernel

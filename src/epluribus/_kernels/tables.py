@@ -26,11 +26,8 @@ from epluribus._kernels.engine import Price, first_of_best, implement_execution,
 from epluribus._kernels.looks import Looks, count_move, rename_looks
 from epluribus._kernels.table_joins import table_join, table_join_changes
 from epluribus._kernels.tangent import ratio_costs, ratio_exact, set_slope
-from epluribus._kernels.vector import LANES, add_lanes
+from epluribus._kernels.vector import BLOCK, LANES, add_block
 from epluribus._typing import FloatArray, IntArray
-
-BLOCK = 128
-"""Draws added up in single precision before the sum goes on in double: this bounds the rounding error."""
 
 
 class Tables(NamedTuple):
@@ -87,44 +84,17 @@ class Tables(NamedTuple):
 
 @part
 def _linear_costs(e: Any, i: int) -> None:
-    """Sum the rows of `gain` of item i: four draws and eight clusters at a time.
-
-    Indices are unsigned, so that the compiled code need not check for negative ones.
-    """
+    """What each cluster costs item i: its size term, and the rows of `gain`, block by block of draws."""
     z, size, sizes, single, cost = e.draws[i], e.price.size, e.sizes, e.single, e.cost
-    one, two, three, lanes = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(LANES)
-    n_draws = np.uint64(z.shape[0])
-    groups, width = np.uint64(e.gain.shape[1]), np.uint64(e.gain.shape[2])
-    used = (np.uint64(e.n_clusters[0]) // lanes + one) * lanes  # K + 1, rounded up
-    # Row (t, v) of `gain` begins at (t groups + v) width. Entries beyond K belong to no cluster and are
-    # never read: adding whole vectors is quicker than treating a remainder.
-    rows = e.gain.reshape(-1)
-    # The first term, size[n_s]; then sum over t of gain[t, v, s], block by block.
+    lanes, n_draws = np.uint64(LANES), np.uint64(z.shape[0])
+    used = (np.uint64(e.n_clusters[0]) // lanes + np.uint64(1)) * lanes  # K + 1, rounded up
     slope = e.slope[0]
     for s in range(used):
         cost[s] = slope * size[sizes[s]]
     begin = np.uint64(0)
     while begin < n_draws:
-        # Single precision within a block of draws, double precision from block to block.
         end = min(begin + np.uint64(BLOCK), n_draws)
-        for s in range(used):
-            single[s] = 0.0
-        t = begin
-        while t + three < end:
-            row0 = (t * groups + np.uint64(z[t])) * width
-            row1 = ((t + one) * groups + np.uint64(z[t + one])) * width
-            row2 = ((t + two) * groups + np.uint64(z[t + two])) * width
-            row3 = ((t + three) * groups + np.uint64(z[t + three])) * width
-            at = np.uint64(0)
-            while at < used:
-                add_lanes(single, at, rows, row0, row1, row2, row3)
-                at += lanes
-            t += np.uint64(4)
-        while t < end:  # the last one to three draws of the block
-            row0 = (t * groups + np.uint64(z[t])) * width
-            for s in range(used):
-                single[s] += rows[row0 + s]
-            t += one
+        add_block(z, begin, end, e.gain, used, single)
         for s in range(used):
             cost[s] += single[s]
         begin = end

@@ -129,4 +129,4 @@ def tilt(row: Any, e: Any) -> None:
     if not changed <= _CHANGED * largest:  # also if there were no derivatives yet
         for t in range(e.now.shape[0]):
             e.fold[t] = e.now[t]
-        fill_gain(e.counts, e.fold, e.price.joint, e.gain)
+        fill_gain(e.counts, e.fold, e.price.joint, 0, e.gain)

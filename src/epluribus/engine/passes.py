@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._files import release_pages
-from epluribus._kernels.partitions import count_tables
-from epluribus._kernels.scan import BLOCK, add_costs, add_own_costs, fill_own, find_gaps
-from epluribus._kernels.vector import LANES
+from epluribus._kernels.partitions import count_tables, fill_gain
+from epluribus._kernels.scan import add_costs, add_own_costs, find_gaps
+from epluribus._kernels.vector import BLOCK, LANES
 from epluribus._parallel import Stopper, run_tasks
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws.store import Labels, LocalStore, Slice, Store
@@ -77,7 +77,7 @@ class Frozen(NamedTuple):
     def of(cls, engine: Engine, state: Any) -> Frozen:
         """The partition of a state of an engine with tables."""
         own, joint, k = np.empty_like(state.gain), state.price.joint, int(state.n_clusters[0])
-        fill_own(state.counts, state.fold, joint, own)
+        fill_gain(state.counts, state.fold, joint, 1, own)
         gains = Gains(state.gain, own, (k // LANES + 1) * LANES)
         rest = Rest(state.sizes, k, engine.slope(state) * state.price.size)
         # The bound of `prices`, which holds for any factors of the gains.

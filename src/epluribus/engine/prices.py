@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from epluribus._kernels.engine import Price
-from epluribus._kernels.tables import BLOCK
+from epluribus._kernels.vector import BLOCK
 from epluribus._typing import FloatArray
 from epluribus.losses.base import Loss
 

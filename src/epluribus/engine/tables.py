@@ -95,7 +95,7 @@ class TableExecution:
     def _fill_gain(self, state: Tables) -> None:
         """The gains, if f0 is linear; otherwise the derivatives must come first (`tilt`)."""
         if self._loss.linear and state.gain.size:
-            fill_gain(state.counts, state.fold, self._price.joint, state.gain)
+            fill_gain(state.counts, state.fold, self._price.joint, 0, state.gain)
 
     def _empty(self, labels: IntArray, k: int, width: int, *, moves: bool = True) -> Tables:
         """A state without counts, for `width` clusters, rounded up to whole vectors."""
@@ -156,7 +156,7 @@ class TableExecution:
         new.size_sum[:] = state.size_sum
         if not self._loss.linear:
             new.fold[:] = state.fold
-        fill_gain(new.counts, new.fold, self._price.joint, new.gain)
+        fill_gain(new.counts, new.fold, self._price.joint, 0, new.gain)
         return new._replace(looks=state.looks)
 
     def narrowed(self, state: Tables) -> Tables:
