@@ -130,11 +130,11 @@ class Settler:
                     return found
                 # Nudges take long: once, when nothing else helps. What they change is swept again.
                 last, before = len(moving) == 0, found.value
-                free = near[_smallest(gap, max(len(moving), _AT_ONCE))]
-                found = self._swept(found, np.union1d(free, moving), seen, nudges=last)
+                closest = near[_smallest(gap, max(len(moving), _AT_ONCE))]
+                free = np.union1d(closest, moving)
+                found = self._swept(found, free, seen, nudges=last)
                 if last and found.value >= before:
                     return found
-                free = np.union1d(free, moving)
                 moved, nudged = np.union1d(moved, free), nudged or last
         return replace(found, converged=False)
 

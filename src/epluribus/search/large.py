@@ -97,8 +97,7 @@ def _rows(part: Slice, items: IntArray, at: IntArray | None) -> Labels:
     """Labels of some items in the draws of a slice: in all of them, or those with the numbers `at`."""
     if at is None:
         return part.table[items]
-    own = at[(at >= part.columns.start) & (at < part.columns.stop)] - part.begin
-    return part.table[items][:, own]
+    return part.table[items][:, at[part.own(at)] - part.begin]
 
 
 class _Ahead(Progress):
