@@ -8,8 +8,9 @@ from epluribus import losses
 from epluribus._parallel import Stopper
 from epluribus.draws.store import LocalStore, Slice
 from epluribus.engine import Engine
-from epluribus.engine.gpu_passes import CupyDevice, GpuPasses, NumpyDevice
+from epluribus.engine.gpu_passes import CupyDevice, GpuPasses
 from epluribus.engine.passes import Frozen, LocalPasses, Stopped
+from numpy_device import NumpyDevice
 
 
 def has_gpu():

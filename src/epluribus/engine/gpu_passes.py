@@ -5,7 +5,7 @@ every pass. Costs are added up as in `_kernels/scan.py`, one warp per item and o
 precision within a block of draws, double precision from block to block. Where they cannot tell two clusters
 apart, neither engine decides by them, so that the answer does not depend on the engine.
 
-`NumpyDevice` has the same operations in plain NumPy: what the compiled ones must do, on any machine.
+What the operations of a device must do is written down in plain NumPy in the tests (`numpy_device.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels.scan import BLOCK
+from epluribus._kernels.vector import BLOCK
 from epluribus._parallel import Stopper
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import need
@@ -133,66 +133,6 @@ class Device(Protocol):
 
     def count(self, table: Any, labels: Any, counts: Any) -> None:
         """Add the items of the table to contingency tables."""
-
-
-class NumpyDevice:
-    """The operations in plain NumPy: what those of a GPU must do."""
-
-    name = "NumPy"
-
-    def __init__(self, free: float = np.inf) -> None:
-        self._free = free
-
-    @property
-    def free(self) -> float:
-        """Bytes of memory that it pretends to have."""
-        return self._free
-
-    def put(self, array: Any) -> Any:
-        """The array itself."""
-        return np.asarray(array)
-
-    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """An array of zeros."""
-        return np.zeros(shape, dtype=dtype)
-
-    def get(self, array: Any) -> Any:
-        """The array itself."""
-        return array
-
-    def add_costs(
-        self, table: Any, labels: Any, gain: Any, own: Any, used: int, cost: Any, own_cost: Any
-    ) -> None:
-        """Add what the draws of the table cost its items."""
-        placed = np.flatnonzero(labels >= 0)
-        for begin, end in blocks(table.shape[1], BLOCK):
-            single = np.zeros((len(table), used), dtype=np.float32)
-            for t in range(begin, end):
-                single += gain[t, table[:, t], :used]
-                own_cost[placed] += own[t, table[placed, t], labels[placed]]
-            cost[:, :used] += single
-
-    def find_gaps(self, cost: Any, own: Any, labels: Any, rest: Rest) -> tuple[Any, Any]:
-        """Targets and gaps."""
-        sizes, k, size = rest
-        n, placed = len(cost), labels >= 0
-        value = cost[:, : k + 1] + size[sizes[: k + 1]]
-        value[np.flatnonzero(placed), labels[placed]] = np.inf
-        # No new cluster for an item that is alone, or in no cluster.
-        value[~placed | (sizes[labels] == 1), k] = np.inf
-        target = value.argmin(axis=1)
-        low = value[np.arange(n), target]
-        value[np.arange(n), target] = np.inf
-        stay = own + size[np.maximum(sizes[labels], 1) - 1]
-        return np.where(np.isinf(low), -1, target), np.where(
-            placed, low - stay, value.min(axis=1) - np.where(placed, 0.0, low)
-        )
-
-    def count(self, table: Any, labels: Any, counts: Any) -> None:
-        """Add the items of the table to contingency tables."""
-        placed = np.flatnonzero(labels >= 0)
-        for t in range(table.shape[1]):
-            np.add.at(counts[t], (table[placed, t], labels[placed]), 1)
 
 
 class CupyDevice:
