@@ -46,15 +46,29 @@ def store(tmp_path_factory):
     return array
 
 
-def forms(store):
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path_factory.mktemp("draws") / "z.parquet"
+    pandas.DataFrame(sample(), columns=[f"z[{i}]" for i in range(900)]).to_parquet(path)
+    return path
+
+
+def forms(store, table):
     import dask.array
 
-    return {"memory": sample(), "dask": dask.array.from_zarr(store), "zarr": store}
+    # An open file cannot go to a worker: what is in it is read here and sent.
+    return {
+        "memory": sample(),
+        "dask": dask.array.from_zarr(store),
+        "zarr": store,
+        "parquet": table,
+    }
 
 
-@pytest.mark.parametrize("form", ["memory", "dask", "zarr"])
-def test_draws_and_what_is_said_about_them(client, store, form):
-    here, there = epl.Draws(sample()), epl.Draws(forms(store)[form], client=client)
+@pytest.mark.parametrize("form", ["memory", "dask", "zarr", "parquet"])
+def test_draws_and_what_is_said_about_them(client, store, table, form):
+    here, there = epl.Draws(sample()), epl.Draws(forms(store, table)[form], client=client)
     assert len(there.store.parts) > 1
     assert (there.n_distinct, there.store.groups) == (here.n_distinct, here.store.groups)
     for name in ("index", "weights", "n_clusters"):

@@ -42,6 +42,8 @@ class Collapsed(NamedTuple):
     """(n_draws,) which of them each draw equals."""
     n_clusters: IntArray
     """(n_distinct,) their numbers of clusters."""
+    keys: tuple[bytes, ...]
+    """(n_distinct,) their fingerprints."""
 
 
 def collapse(
@@ -56,7 +58,7 @@ def collapse(
     --------
     >>> from epluribus.readers.blocks import Blocks
     >>> rows = Blocks(np.array([[4, 4, 7], [1, 2, 2], [0, 0, 9]]), lambda rows, _: rows)
-    >>> store, index, n_clusters = collapse(rows, np.arange(3))
+    >>> store, index, n_clusters, _ = collapse(rows, np.arange(3))
     >>> store.slices[0].table.T.tolist(), index.tolist(), n_clusters.tolist()
     ([[0, 0, 1], [0, 1, 1]], [0, 1, 0], [2, 2])
     """
@@ -99,7 +101,7 @@ def collapse(
         bar.close()
     k = np.array(n_clusters, dtype=np.int64)
     store = LocalStore(columns.slices(), int(k.max()), limit)
-    return Collapsed(store, np.array(index, dtype=np.int64), k)
+    return Collapsed(store, np.array(index, dtype=np.int64), k, tuple(place_of))
 
 
 def _in_threads(function: Any, n: int, n_cells: int) -> None:

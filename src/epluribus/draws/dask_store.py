@@ -7,32 +7,19 @@ worker is lost, the scheduler runs its tasks again elsewhere, reading included, 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from epluribus._typing import IntArray
+from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import need
 from epluribus.draws.collapse import Collapsed, collapse
 from epluribus.draws.store import MULTIPLE, Labels, Slice
-from epluribus.readers.blocks import Rows
+from epluribus.readers.blocks import Blocks, Rows
 
 _BYTES = 64 << 20
 """Bytes of a slice, roughly: a worker has several at a time."""
-
-
-class _Read(NamedTuple):
-    """A slice as a worker has read it."""
-
-    table: Labels
-    """(n_items, n) its distinct draws."""
-    places: IntArray
-    """Which of them each of its draws equals."""
-    n_clusters: IntArray
-    keys: list[bytes]
-    """A fingerprint of each, by which equal draws of different slices are found."""
 
 
 def check_client(client: Any) -> Any:
@@ -52,10 +39,12 @@ def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
     n_workers = max(1, len(client.scheduler_info()["workers"]))
     fair = -(-len(keep) // (2 * n_workers))  # at least two slices for each worker
     width = max(1, min(_BYTES // n_items, fair) // MULTIPLE) * MULTIPLE
-    cuts = range(0, len(keep), width)
-    reads = [
-        client.submit(_read, *table.part(keep[begin : begin + width]), pure=False) for begin in cuts
-    ]
+    travels = _travels(table)
+    reads = []
+    for begin in range(0, len(keep), width):
+        own = keep[begin : begin + width]
+        parcel = (table, own) if travels else _cut_out(table, own)
+        reads.append(client.submit(_read, *parcel, pure=False))
     known = client.gather([client.submit(_without_table, read, pure=False) for read in reads])
     # Equal draws of different slices: the first one stays.
     place_of: dict[bytes, int] = {}
@@ -71,7 +60,28 @@ def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
             n_clusters.append(k[new])
     numbers = np.concatenate(n_clusters)
     store = DaskStore(client, parts, widths, n_items, int(numbers.max()))
-    return Collapsed(store, np.concatenate(places), numbers)
+    return Collapsed(store, np.concatenate(places), numbers, tuple(place_of))
+
+
+def _travels(table: Rows) -> bool:
+    """Whether workers can read the rows where they are: a dask or zarr array, not an open file."""
+    if table.in_memory:
+        return False
+    try:
+        need("cloudpickle", "dask", "A Dask cluster").dumps(table)
+    except Exception:  # noqa: BLE001 - whatever the library of the file raises
+        return False
+    return True
+
+
+def _cut_out(table: Rows, keep: IntArray) -> tuple[Rows, IntArray]:
+    """Rows that hold the draws `keep` and nothing else, and their numbers there."""
+    rows = [block.copy() for block in table.read(keep, len(keep), 1 << 30)]
+    return Blocks(np.concatenate(rows), _checked), np.arange(len(keep))
+
+
+def _checked(rows: AnyArray, _: IntArray) -> AnyArray:
+    return rows
 
 
 class DaskStore:
@@ -99,7 +109,7 @@ class DaskStore:
     def map(self, function: Callable[..., Any], *args: Any, n_jobs: int = 1) -> list[Any]:  # noqa: ARG002
         """`function(slice, *args)` for every slice, on the workers; results in order."""
         # The arguments travel once, and from worker to worker.
-        given = self.client.submit(_same, args, pure=False)
+        given = self.client.submit(same, args, pure=False)
         futures = [
             self.client.submit(_work, function, part, begin, given, pure=False)
             for part, begin in zip(self.parts, self.begins, strict=True)
@@ -141,34 +151,30 @@ class DaskStore:
 # --- what workers do ---
 
 
-def _read(rows: Rows, keep: IntArray) -> _Read:
+def _read(rows: Rows, keep: IntArray) -> Collapsed:
     import dask
 
     # A dask array is computed here: its tasks would wait for the worker that this task keeps busy.
     with dask.config.set(scheduler="synchronous"):
-        store, places, n_clusters = collapse(rows, keep)
-    table = store.whole()
-    keys = [
-        hashlib.blake2b(column.astype(np.uint32).tobytes(), digest_size=16).digest()
-        for column in table.T
-    ]
-    return _Read(table, places, n_clusters, keys)
+        return collapse(rows, keep)
 
 
-def _without_table(read: _Read) -> tuple[IntArray, IntArray, list[bytes]]:
+def _without_table(read: Collapsed) -> tuple[IntArray, IntArray, tuple[bytes, ...]]:
     return read.places, read.n_clusters, read.keys
 
 
-def _take(read: _Read, new: IntArray) -> Labels:
-    return read.table if len(new) == read.table.shape[1] else _some(read.table, new)
+def _take(read: Collapsed, new: IntArray) -> Labels:
+    table = read.store.whole()
+    return table if len(new) == table.shape[1] else _some(table, new)
 
 
 def _some(table: Labels, own: IntArray) -> Labels:
     return np.ascontiguousarray(table[:, own])
 
 
-def _same(args: Any) -> Any:
-    return args
+def same(value: Any) -> Any:
+    """The value itself, as the result of a task: it travels once, and is made again if it is lost."""
+    return value
 
 
 def _work(function: Callable[..., Any], table: Labels, begin: int, args: tuple[Any, ...]) -> Any:
@@ -180,5 +186,4 @@ def _rows(part: Slice, items: IntArray) -> Labels:
 
 
 def _columns(part: Slice, numbers: IntArray) -> Labels:
-    own = numbers[(numbers >= part.columns.start) & (numbers < part.columns.stop)]
-    return part.table[:, own - part.begin]
+    return part.table[:, numbers[part.own(numbers)] - part.begin]

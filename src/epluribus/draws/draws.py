@@ -141,7 +141,7 @@ class Draws:
             found = collapse(table, keep, limit, progress)
         else:
             found = collapse_on(check_client(client), table, keep)
-        self.store, self.index, self.distinct_n_clusters = found
+        self.store, self.index, self.distinct_n_clusters, _ = found
         self._summarize()
 
     def _summarize(self) -> None:

@@ -22,7 +22,6 @@ from epluribus._files import release_pages
 from epluribus._parallel import run_all
 from epluribus._typing import IntArray
 from epluribus._validate import gigabytes
-from epluribus.readers.blocks import Blocks, Rows, as_they_are
 
 Labels = NDArray[np.unsignedinteger[Any]]
 
@@ -45,6 +44,10 @@ class Slice(NamedTuple):
     def columns(self) -> slice:
         """The numbers of its draws among all distinct draws."""
         return slice(self.begin, self.begin + self.table.shape[1])
+
+    def own(self, numbers: IntArray) -> IntArray:
+        """Which of the numbers, by their places among them, are of draws in this slice."""
+        return np.flatnonzero((numbers >= self.columns.start) & (numbers < self.columns.stop))
 
 
 class Store(Protocol):
@@ -144,7 +147,7 @@ class LocalStore:
             return np.ascontiguousarray(self.slices[0].table[:, numbers])
         out = np.empty((self.n_items, len(numbers)), dtype=self.dtype)
         for part in self.slices:
-            own = np.flatnonzero((numbers >= part.columns.start) & (numbers < part.columns.stop))
+            own = part.own(numbers)
             if len(own):
                 out[:, own] = part.table[:, numbers[own] - part.begin]
                 release_pages(part.table)
@@ -169,18 +172,13 @@ class Stored:
     """Draws that were read before, to be read again: draw t is column index[t] of the store."""
 
     def __init__(self, store: Store, index: IntArray) -> None:
-        self._store, self._index = store, index
+        self._store, self._index, self.in_memory = store, index, True
         self.shape: tuple[int, int] = (len(index), store.n_items)
 
     def read(self, keep: IntArray, rows: int, n_bytes: int) -> Iterator[Labels]:  # noqa: ARG002
         """Labels, one draw per row, in blocks; see `readers.blocks.Rows`."""
         for begin in range(0, len(keep), rows):
             yield self._store.columns(self._index[keep[begin : begin + rows]]).T
-
-    def part(self, keep: IntArray) -> tuple[Rows, IntArray]:
-        """The rows with the numbers `keep`; see `readers.blocks.Rows`."""
-        rows = np.ascontiguousarray(self._store.columns(self._index[keep]).T)
-        return Blocks(rows, as_they_are), np.arange(len(keep))
 
 
 def _work(function: Callable[..., Any], args: Sequence[Any], part: Slice) -> Any:

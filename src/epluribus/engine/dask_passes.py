@@ -18,7 +18,7 @@ from epluribus._kernels.scan import find_gaps
 from epluribus._parallel import Stopper
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import need
-from epluribus.draws.dask_store import DaskStore
+from epluribus.draws.dask_store import DaskStore, same
 from epluribus.draws.store import Labels, Slice
 from epluribus.engine.passes import Frozen, Gains, Looked, Rest, Stopped, blocks, nothing_yet
 
@@ -46,10 +46,10 @@ class DaskPasses:
         store, submit = self.store, self.store.client.submit
         n = store.n_items if items is None else len(items)
         found = nothing_yet(n)
-        own = submit(_same, _small(labels, frozen.rest.n_clusters), pure=False)
-        rest = submit(_same, frozen.rest, pure=False)
+        own = submit(same, _small(labels, frozen.rest.n_clusters), pure=False)
+        rest = submit(same, frozen.rest, pure=False)
         gains = [
-            submit(_same, frozen.part(slice(begin, begin + width)), pure=False)
+            submit(same, frozen.part(slice(begin, begin + width)), pure=False)
             for begin, width in zip(store.begins, store.widths, strict=True)
         ]
         ranges = {}
@@ -74,10 +74,6 @@ class DaskPasses:
 def _small(labels: IntArray, k: int) -> NDArray[np.signedinteger[Any]]:
     """Labels -1..k-1 in few bytes, for the journey."""
     return labels.astype(np.int16 if k < 2**15 else np.int32)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _count(

@@ -22,18 +22,14 @@ class Rows(Protocol):
 
     shape: tuple[int, int]
     """Number of draws and of items."""
+    in_memory: bool
+    """Whether the labels are in the memory of this process."""
 
     def read(self, keep: IntArray, rows: int, n_bytes: int) -> Iterator[AnyArray]:
         """Integers, one draw per row: the draws of the increasing numbers `keep`, in this order.
 
         A block has at most `rows` draws, and reading it takes about `n_bytes` of memory, if the chunks of the
         array allow it. It may change when the next one is read.
-        """
-
-    def part(self, keep: IntArray) -> tuple[Rows, IntArray]:
-        """Rows for another process that reads the draws `keep`, and their numbers there.
-
-        What is in memory is cut out; what lies elsewhere is read where it is needed.
         """
 
 
@@ -61,32 +57,25 @@ class Blocks:
         if isinstance(array, np.ndarray) and array.flags.c_contiguous:
             array, n_draws = array.reshape(self.shape), self.shape[0]
         self._array, self._check, self._n_draws = array, check, n_draws
+        self.in_memory = isinstance(array, np.ndarray)
 
     def read(self, keep: IntArray, rows: int, n_bytes: int) -> Iterator[AnyArray]:
         """Integers, one draw per row, in blocks; see `Rows`."""
-        in_memory = isinstance(self._array, np.ndarray)
         # What is not an array of integers is copied as it is read or checked.
-        copies = 1 if in_memory and self._array.dtype.kind in "iub" else 2
+        copies = 1 if self.in_memory and self._array.dtype.kind in "iub" else 2
         step = max(1, min(rows, n_bytes // (copies * self.shape[1] * self._array.dtype.itemsize)))
-        for numbers in self._pieces(keep, step, in_memory=in_memory):
+        for numbers in self._pieces(keep, step):
             block = self._take(numbers)
             for begin in range(0, len(block), step):
                 part = slice(begin, begin + step)
                 yield self._check(block[part], numbers[part])
             release_pages(self._array)
 
-    def part(self, keep: IntArray) -> tuple[Rows, IntArray]:
-        """The rows with the numbers `keep`; see `Rows`."""
-        if not isinstance(self._array, np.ndarray):
-            return self, keep
-        rows = [block.copy() for block in self.read(keep, len(keep), 1 << 30)]
-        return Blocks(np.concatenate(rows), as_they_are), np.arange(len(keep))
-
-    def _pieces(self, keep: IntArray, step: int, *, in_memory: bool) -> Iterator[IntArray]:
+    def _pieces(self, keep: IntArray, step: int) -> Iterator[IntArray]:
         """The numbers of the draws that are read at once; those of one chain only."""
         size, chunks = self._n_draws, getattr(self._array, "chunks", None)
         # An array in memory gives any rows; elsewhere a slice is read, with what it holds between them.
-        if in_memory:
+        if self.in_memory:
             for own in _groups(keep, keep // size):
                 yield from (own[begin : begin + step] for begin in range(0, len(own), step))
             return
@@ -105,18 +94,12 @@ class Blocks:
         consecutive = last - first == len(numbers) - 1
         own = numbers - chain * self._n_draws
         # Any rows of an array in memory; elsewhere a slice, and never array[chain], which is the whole chain.
-        in_memory = isinstance(self._array, np.ndarray)
-        rows = own if in_memory and not consecutive else slice(first, last + 1)
+        rows = own if self.in_memory and not consecutive else slice(first, last + 1)
         span = self._array[chain, rows] if self._array.ndim == 3 else self._array[rows]
-        if in_memory:
+        if self.in_memory:
             return span
         block = np.asarray(span)
         return block if consecutive else block[own - first]
-
-
-def as_they_are(rows: AnyArray, _: IntArray) -> AnyArray:
-    """Rows that have been checked."""
-    return rows
 
 
 class Stacked:
@@ -125,6 +108,7 @@ class Stacked:
     def __init__(self, parts: Sequence[Rows]) -> None:
         self._parts = parts
         self.shape: tuple[int, int] = (sum(part.shape[0] for part in parts), parts[0].shape[1])
+        self.in_memory = any(part.in_memory for part in parts)
 
     def read(self, keep: IntArray, rows: int, n_bytes: int) -> Iterator[AnyArray]:
         """Integers, one draw per row, in blocks; see `Rows`."""
@@ -134,11 +118,6 @@ class Stacked:
             own = keep[np.searchsorted(keep, begin) : np.searchsorted(keep, end)] - begin
             yield from part.read(own, rows, n_bytes)
             begin = end
-
-    def part(self, keep: IntArray) -> tuple[Rows, IntArray]:
-        """The rows with the numbers `keep`; see `Rows`."""
-        rows = [block.copy() for block in self.read(keep, len(keep), 1 << 30)]
-        return Blocks(np.concatenate(rows), as_they_are), np.arange(len(keep))
 
 
 def _groups(numbers: IntArray, key: IntArray) -> Iterator[IntArray]:
