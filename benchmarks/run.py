@@ -23,7 +23,7 @@ import epluribus as epl
 import hard
 import samples
 import scale
-from epluribus.engine import NO_BOUNDS, Engine, Settings
+from epluribus.engine import NO_BOUNDS, Engine, Settings, engine_for
 from epluribus.losses.information import xlogx
 
 HERE = Path(__file__).parent
@@ -139,7 +139,7 @@ def kernel_speed() -> list[str]:
     for loss, k in cases:
         truth = rng.integers(k, size=1000)
         z = np.where(rng.random((1000, 1000)) < 0.9, truth, rng.integers(15, size=(1000, 1000)))
-        engine = Engine.of(epl.Draws(z % 15), epl.losses.get(loss))
+        engine = engine_for(epl.Draws(z % 15), epl.losses.get(loss))
         seconds = sweep_seconds(engine, epl.partition.canonical(truth), k, keep=True)
         name = engine.loss.name
         rows.append(f"| {name} | {k} | {seconds / (1000 * 1000 * k) * 1e9:.3f} |")
@@ -202,7 +202,7 @@ def search_row(name: str, loss: str, n_seeds: int) -> str:
     epl.minimize(draws, loss, rng=1)
     peak = tracemalloc.get_traced_memory()[1] - before
     tracemalloc.stop()
-    engine = Engine.of(draws, epl.losses.get(loss))
+    engine = engine_for(draws, epl.losses.get(loss))
     sweep = sweep_seconds(engine, best.labels, best.n_clusters)
     hits = sum(value <= known * (1 + hard.REACHED) for value in values)
     difference = [(value / known - 1) * 100 for value in (min(values), max(values))]

@@ -1,7 +1,7 @@
 """Labels of any type made integers, without changing which of them are equal.
 
-Labels may be integers, integers stored as floats, strings, or any hashable objects. Missing values and
-numbers that are not integers are refused.
+Labels may be integers, integers stored as floats, strings, or any hashable objects. Numbers that are not
+integers are refused. Missing values are masked in the result, or refused where they cannot be used.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus._typing import AnyArray
 
@@ -17,18 +18,57 @@ _BLOCK_CELLS = 1 << 20
 """Floats checked and converted at a time: limits the memory used besides the result to about 20 MB."""
 
 
-def to_integers(table: AnyArray, argument: str, place: Callable[[int, int], str]) -> AnyArray:
+def to_integers(
+    table: AnyArray,
+    argument: str,
+    place: Callable[[int, int], str],
+    *,
+    missing: bool = False,
+    mark: Any = None,
+) -> AnyArray:
     """A table of labels of any type as integers, without changing which of them are equal.
 
-    `place(row, column)` describes a cell for messages, such as "draw 3, item 7 (counted from 0)". Missing
-    values and numbers that are not integers are refused.
+    `place(row, column)` describes a cell for messages, such as "draw 3, item 7 (counted from 0)". With
+    `missing`, missing values are allowed, and so is the value `mark`, which stands for one: the result is
+    then a masked array if there are any.
+
+    >>> to_integers(np.array([[3.0, np.nan]]), "z", lambda t, i: "").tolist()
+    Traceback (most recent call last):
+    ValueError: 'z' must hold labels (integers or strings);  has a missing value.
+    >>> to_integers(np.array([[3.0, np.nan]]), "z", lambda t, i: "", missing=True).tolist()
+    [[3, None]]
     """
+    mask = _missing_cells(table, mark if missing else None)
+    if mask is not None and not missing:
+        t, i = np.argwhere(mask)[0]
+        raise _bad_label(argument, place(int(t), int(i)), "a missing value")
     # A mask without any masked entry is harmless, and is dropped.
-    if isinstance(table, np.ma.MaskedArray):
-        if np.ma.is_masked(table):
-            t, i = np.argwhere(np.ma.getmaskarray(table))[0]
-            raise _bad_label(argument, place(int(t), int(i)), "a missing value")
-        table = np.asarray(table)
+    table = np.asarray(table)
+    if mask is not None and not mask.all():
+        # Any label will do under the mask: one that is there causes no error, and no new label.
+        table = np.where(mask, table[~mask][0], table)
+    elif mask is not None:
+        table = np.zeros(table.shape, dtype=np.int8)
+    found = _to_integers(table, argument, place)
+    return found if mask is None else np.ma.masked_array(found, mask)
+
+
+def _missing_cells(table: AnyArray, mark: Any) -> NDArray[np.bool_] | None:
+    """Which cells are masked, missing, or equal to the mark; None if there are none."""
+    found: Any = np.ma.getmaskarray(table) if np.ma.is_masked(table) else False
+    values = np.asarray(table)
+    if values.dtype.kind == "f":
+        nan = np.isnan(values)
+        found = found | nan if nan.any() else found
+    elif values.dtype.kind == "O":
+        found = found | np.frompyfunc(is_missing, 1, 1)(values).astype(np.bool_)
+    if mark is not None:
+        found = found | np.asarray(values == mark)
+    return found if np.any(found) else None
+
+
+def _to_integers(table: AnyArray, argument: str, place: Callable[[int, int], str]) -> AnyArray:
+    """Labels as integers, none of them missing."""
     kind = table.dtype.kind
     if kind in "iub":
         return table
@@ -62,7 +102,7 @@ def _floats_to_integers(
         if bad.size:
             t, i = begin + int(bad[0, 0]), int(bad[0, 1])
             value = table[t, i]
-            what = "a missing value" if np.isnan(value) else f"{value!s}, which is not an integer"
+            what = f"{value!s}, which is not an integer"
             raise _bad_label(argument, place(t, i), what, _way_out(table))
         low, high = min(low, float(block.min())), max(high, float(block.max()))
     for dtype in (np.int8, np.int16, np.int32, np.int64):
@@ -87,12 +127,10 @@ def _way_out(table: AnyArray) -> str:
 def _objects_to_integers(
     table: AnyArray, argument: str, place: Callable[[int, int], str]
 ) -> AnyArray:
-    """Any hashable labels, numbered in order of appearance; missing values are refused."""
+    """Any hashable labels, numbered in order of appearance."""
     codes: dict[Any, int] = {}
     out = np.empty(table.shape, dtype=np.int64)
     for (t, i), value in np.ndenumerate(table):
-        if is_missing(value):
-            raise _bad_label(argument, place(t, i), "a missing value")
         if isinstance(value, float | np.floating) and not float(value).is_integer():
             raise _bad_label(argument, place(t, i), f"{value!r}, which is not an integer")
         try:

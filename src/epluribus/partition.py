@@ -198,7 +198,9 @@ def canonical_table(table: AnyArray) -> tuple[NDArray[np.uint32], IntArray]:
 # --- one partition, from whatever the user has ---
 
 
-def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels") -> IntArray:
+def as_labels(
+    labels: Any, n_items: int | None = None, argument: str = "labels", *, missing: bool = False
+) -> IntArray:
     """One partition in canonical form, checked: the only way labels come into the package.
 
     Parameters
@@ -211,6 +213,8 @@ def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels")
         How many items there must be.
     argument : str
         Name of the argument, for messages.
+    missing : bool, default False
+        Whether labels may be missing; they are then -1 in the result.
 
     Examples
     --------
@@ -223,7 +227,7 @@ def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels")
             raise TypeError(
                 f"'{argument}' must be one partition; got {labels!r}. {_one_of(labels)} {ORDER}"
             )
-        labels = labels[0]
+        labels = np.ma.masked_equal(labels[0], -1) if labels.has_missing else labels[0]
     if is_estimate(labels):
         labels = labels.labels
     if isinstance(labels, str):
@@ -234,8 +238,15 @@ def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels")
     if n_items is not None and values.size != n_items:
         raise ValueError(f"'{argument}' must have {n_items} items; got {values.size}.")
     if values.dtype.kind not in "iu" or isinstance(values, np.ma.MaskedArray):
-        values = to_integers(values[None], argument, lambda _, i: f"item {i} (counted from 0)")[0]
-    return relabel(values)
+        values = to_integers(
+            values[None], argument, lambda _, i: f"item {i} (counted from 0)", missing=missing
+        )[0]
+    if not np.ma.is_masked(values):
+        return relabel(np.asarray(values))
+    out, seen = np.full(values.size, -1, dtype=np.int64), ~np.ma.getmaskarray(values)
+    if seen.any():
+        out[seen] = relabel(np.asarray(values)[seen])
+    return out
 
 
 def _to_row(labels: Any, argument: str) -> AnyArray:

@@ -11,7 +11,7 @@ from engine_cases import CASES, KINDS, LOSSES, OF_PAIRS, get, make, micro, rando
 from epluribus import _validate
 from epluribus._kernels.engine import implement_execution
 from epluribus._kernels.loops import sweep
-from epluribus.engine import Engine, Settings, pairs, tables
+from epluribus.engine import Engine, Settings, engine_for, pairs, tables
 from epluribus.engine.members import MemberExecution, collect_sets
 from epluribus.engine.pairs import PairExecution
 from epluribus.engine.tables import TableExecution
@@ -84,7 +84,7 @@ def test_a_plain_execution_runs_the_same_loop(name):
     draws = epl.Draws(strategies.random_draws(np.random.default_rng(1), 9, 8, 3))
     labels = epl.partition.canonical(np.arange(9) % 4)
     naive = Naive.at(draws, get(name), labels)
-    engine = Engine.of(draws, get(name))
+    engine = engine_for(draws, get(name))
     state = engine.start(labels)
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(9)
@@ -109,7 +109,7 @@ def test_an_execution_must_implement_the_whole_contract():
 
 
 def kind_of(draws, name, columns=None):
-    return type(Engine.of(draws, get(name), columns).execution)
+    return type(engine_for(draws, get(name), columns).execution)
 
 
 def test_the_quicker_execution_is_chosen():

@@ -7,7 +7,7 @@ import pytest
 
 import epluribus as epl
 import oracles
-from epluribus.engine import Engine, Settings
+from epluribus.engine import Engine, Settings, engine_for
 from search_cases import LOSSES, sample
 
 
@@ -57,7 +57,7 @@ def test_greedy_goes_down_and_ends_where_no_move_helps(name):
     assert run.expected_loss == pytest.approx(values[-1], abs=1e-12)
     assert run.trace[-1].n_clusters == run.n_clusters == run.labels.max() + 1
     assert run.n_sweeps == len(run.trace) - 1
-    engine = Engine.of(epl.Draws(z), epl.losses.get(name))
+    engine = engine_for(epl.Draws(z), epl.losses.get(name))
     costs = engine.costs(engine.start(run.labels), np.arange(30)) / engine.total_weight
     assert (costs.min(axis=1) >= costs[np.arange(30), run.labels] - 1e-6).all()
 
@@ -111,7 +111,7 @@ def test_the_first_merge_is_the_best_pair(name):
     labels = epl.partition.canonical([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
     pairs = itertools.combinations(range(5), 2)
     values = [epl.expected_loss(np.where(labels == a, b, labels), draws, name) for a, b in pairs]
-    engine = Engine.of(draws, epl.losses.get(name))
+    engine = engine_for(draws, epl.losses.get(name))
     merged = engine.merge(labels, Settings(k_min=4, k_max=4))
     assert epl.expected_loss(merged, draws, name) == pytest.approx(min(values))
     assert epl.search.merge(draws, labels, name, k_max=4).max() + 1 <= 4

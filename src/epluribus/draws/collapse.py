@@ -44,6 +44,8 @@ class Collapsed(NamedTuple):
     """(n_distinct,) their numbers of clusters."""
     keys: tuple[bytes, ...]
     """(n_distinct,) their fingerprints."""
+    has_missing: bool = False
+    """Whether labels are missing. All labels in the store are then one larger, and 0 means missing."""
 
 
 def collapse(
@@ -58,14 +60,28 @@ def collapse(
     --------
     >>> from epluribus.readers.blocks import Blocks
     >>> rows = Blocks(np.array([[4, 4, 7], [1, 2, 2], [0, 0, 9]]), lambda rows, _: rows)
-    >>> store, index, n_clusters, _ = collapse(rows, np.arange(3))
+    >>> store, index, n_clusters, *_ = collapse(rows, np.arange(3))
     >>> store.slices[0].table.T.tolist(), index.tolist(), n_clusters.tolist()
     ([[0, 0, 1], [0, 1, 1]], [0, 1, 0], [2, 2])
     """
+    try:
+        return _collapse(table, keep, limit, progress, missing=False)
+    except _MissingLabels:  # seen only now: from the beginning, with labels that leave 0 free
+        return _collapse(table, keep, limit, progress, missing=True)
+
+
+class _MissingLabels(Exception):  # noqa: N818 - no error, but a message from where labels are read
+    """The first missing label was met."""
+
+
+def _collapse(
+    table: Rows, keep: IntArray, limit: int | None, progress: ProgressLike, *, missing: bool
+) -> Collapsed:
+    """The distinct partitions; labels may be missing if that is expected."""
     n_items, n_draws = table.shape[1], len(keep)
     room = _BYTES if limit is None else min(_BYTES, limit // 8)
     size = min(n_draws, max(1, _CELLS // n_items, min(_LINE, room // n_items)))
-    block = _Block(n_items, size)
+    block = _Block(n_items, size, missing=missing)
     columns = _Columns(n_items, n_draws, limit)
     place_of: dict[bytes, int] = {}  # number of a distinct partition by its fingerprint
     index: list[int] = []
@@ -101,7 +117,9 @@ def collapse(
         bar.close()
     k = np.array(n_clusters, dtype=np.int64)
     store = LocalStore(columns.slices(), int(k.max()), limit)
-    return Collapsed(store, np.array(index, dtype=np.int64), k, tuple(place_of))
+    places = np.array(index, dtype=np.int64)
+    # Missing labels were counted as one more cluster of each draw.
+    return Collapsed(store, places, k - missing, tuple(place_of), missing)
 
 
 def _in_threads(function: Any, n: int, n_cells: int) -> None:
@@ -118,10 +136,14 @@ def _in_threads(function: Any, n: int, n_cells: int) -> None:
 
 
 class _Block:
-    """Canonical rows that wait to be written, with their fingerprints and numbers of clusters."""
+    """Canonical rows that wait to be written, with their fingerprints and numbers of clusters.
 
-    def __init__(self, n_items: int, size: int) -> None:
-        self.used = 0
+    If labels may be `missing`, each row begins with a missing label, which therefore becomes 0, and which is
+    counted as a cluster but not written.
+    """
+
+    def __init__(self, n_items: int, size: int, *, missing: bool = False) -> None:
+        self.used, self._missing = 0, missing
         self.n_clusters = np.empty(size, dtype=np.int64)
         self.keys = np.empty((size, 2), dtype=np.uint64)
         self._n_items = n_items
@@ -133,8 +155,12 @@ class _Block:
 
     def add(self, rows: AnyArray, empty: Any) -> None:
         """Make rows canonical; `empty` is called first if they need another type than those waiting."""
-        rows, low, span = _as_codes(rows)
-        dtype = _type_for(min(span, self._n_items))
+        if self._missing:
+            rows = _with_missing_first(rows)
+        elif np.ma.is_masked(rows):
+            raise _MissingLabels
+        rows, low, span = _as_codes(np.asarray(rows))
+        dtype = _type_for(min(span, self._n_items + self._missing))
         if dtype != self.rows.dtype:
             empty()
             self.rows = self._make(dtype)
@@ -143,11 +169,28 @@ class _Block:
 
         def work(begin: int, end: int) -> None:
             seen = np.zeros(span, dtype=np.int64)
-            canonical_block(rows, low, begin, end, seen, out, n_clusters)
+            if self._missing:
+                wide = np.empty((end - begin, rows.shape[1]), dtype=out.dtype)
+                canonical_block(rows[begin:end], low, 0, end - begin, seen, wide, n_clusters[begin:end])
+                out[begin:end, : self._n_items] = wide[:, 1:]
+            else:
+                canonical_block(rows, low, begin, end, seen, out, n_clusters)
             _sign(out[begin:end], n_clusters[begin:end], self._n_items, keys[begin:end])
 
         _in_threads(work, len(rows), rows.size)
         self.used += len(rows)
+
+
+def _with_missing_first(rows: AnyArray) -> AnyArray:
+    """Integers of rows with masked labels: one more column at the left holds what stands for these."""
+    values, mask = np.ma.getdata(rows), np.ma.getmaskarray(rows)
+    # The labels are moved to 1, 2, ..., so that nothing else is 0: in a type with room for one more.
+    kind = {1: np.int16, 2: np.int32}.get(values.dtype.itemsize, np.int64)
+    out = np.zeros((len(values), values.shape[1] + 1), dtype=kind)
+    if not mask.all():
+        low = int(values[~mask].min()) - 1
+        np.subtract(values, low, out=out[:, 1:], where=~mask, casting="unsafe")
+    return out
 
 
 def _type_for(n_clusters: int) -> type[np.unsignedinteger[Any]]:

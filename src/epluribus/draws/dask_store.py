@@ -156,7 +156,13 @@ def _read(rows: Rows, keep: IntArray) -> Collapsed:
 
     # A dask array is computed here: its tasks would wait for the worker that this task keeps busy.
     with dask.config.set(scheduler="synchronous"):
-        return collapse(rows, keep)
+        read = collapse(rows, keep)
+    if read.has_missing:
+        raise ValueError(
+            "'client' must be None for draws with missing labels, which are read and searched in the memory "
+            "of one process."
+        )
+    return read
 
 
 def _without_table(read: Collapsed) -> tuple[IntArray, IntArray, tuple[bytes, ...]]:

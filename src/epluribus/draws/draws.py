@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._progress import ProgressLike
-from epluribus._text import count
+from epluribus._text import count, percent, sentence_list, span
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_bytes, check_count
 from epluribus.draws.collapse import collapse
@@ -39,11 +39,14 @@ class Draws:
         clusters in different draws. Also accepted: lists, a pandas DataFrame (columns are items), an
         xarray DataArray or Dataset, an ArviZ object, a mapping of arrays (such as NumPyro's `get_samples`
         returns), a list of fitted scikit-learn clusterers, a list of partitions, each a list of sets of
-        items or a mapping from items to labels (as in networkx; items are sorted), the path of a file
-        (see `read_draws`) or a list of paths, one per chain, or another `Draws`.
-    weights : array_like of shape (n_draws,), optional
+        items or a mapping from items to labels (as in networkx; items are sorted), a list of tuples
+        ``(items, labels)`` for clusterings of different parts of the items, the path of a file (see
+        `read_draws`) or a list of paths, one per chain, or another `Draws`.
+        Labels may be missing: NaN, None, NA, masked, or the value `missing`. See Notes.
+    weights : array_like of shape (n_draws,), or "items", optional
         Weight of each draw, for importance samples or ensembles. All 1 by default. Only their ratios
-        matter: if the largest is above 1e100 or below 1e-100, all of them are divided by it.
+        matter: if the largest is above 1e100 or below 1e-100, all of them are divided by it. "items" gives
+        each draw the share of the items that it has seen, where labels are missing.
     burn : int, default 0
         Draws left out at the beginning of each chain.
     thin : int, default 1
@@ -54,6 +57,11 @@ class Draws:
         Which chain each draw of a two-dimensional `z` comes from.
     var : str, optional
         The variable to read if the input holds several.
+    missing : int, float or str, optional
+        A label that stands for a missing one.
+    noise : {"alone", "together", "missing"}, optional
+        What a label of -1 means: an item in no cluster, which is alone (scikit-learn's meaning, and the
+        default, with a warning), one cluster like any other, or a missing label.
     client : distributed.Client, optional
         A Dask cluster: its workers read the draws and hold them, one slice each at a time.
     memory_limit : int or str, optional
@@ -78,6 +86,10 @@ class Draws:
         Number of clusters of each draw; `distinct_n_clusters` has that of each distinct partition.
     store : Store
         Where the labels are: one table, or with a `memory_limit` several slices in a file.
+    has_missing : bool
+        Whether labels are missing.
+    n_seen : ndarray of shape (n_draws,)
+        Number of items that each draw has labels for.
     items : tuple of str or None
         Names of the items.
     variable : str or None
@@ -85,6 +97,12 @@ class Draws:
 
     Notes
     -----
+    Where labels are missing, a draw is a partition of the items it has seen, and its loss is computed on
+    those alone: a missing label is neither a cluster of its own nor one of a class of missing ones. Every
+    draw must have seen some item, and every item must have been seen by some draw. Each draw counts with its
+    weight, however many items it has seen; ``weights="items"`` lets it count in proportion to them. (Binder's
+    loss counts pairs of items: there a draw that has seen more counts more in any case.)
+
     Time O(n_draws n_items). Labels are read in one pass and stored in the smallest unsigned type that holds
     them. While they are read, memory besides the input stays below the stored labels plus some 150 MB. Draws
     are known to be equal by a fingerprint of 128 bits.
@@ -97,18 +115,26 @@ class Draws:
     (3, 3, 2)
     >>> draws.weights
     array([2., 1.])
+
+    Clusterings of different parts of the items:
+
+    >>> parts = epl.Draws([([0, 1, 2], [5, 5, 7]), ([1, 2, 3], [0, 1, 1])])
+    >>> parts[1], parts.n_seen
+    (array([-1,  0,  1,  1]), array([3, 3]))
     """
 
     def __init__(
         self,
         z: DrawsLike,
         *,
-        weights: Sequence[float] | AnyArray | None = None,
+        weights: Sequence[float] | AnyArray | str | None = None,
         burn: int = 0,
         thin: int = 1,
         items: Sequence[str] | None = None,
         chains: Sequence[int] | AnyArray | None = None,
         var: str | None = None,
+        missing: Any = None,
+        noise: str | None = None,
         memory_limit: int | str | None = None,
         client: Any = None,
         progress: ProgressLike = False,
@@ -120,10 +146,11 @@ class Draws:
         names: Sequence[Any] | None
         # Another `Draws` may be given to take a part of it, or to give it other names or weights.
         if isinstance(z, Draws):
-            table, chain, names, variable = Stored(z.store, z.index), z.chains, z.items, z.variable
+            table = Stored(z.store, z.index, missing=z.has_missing)
+            chain, names, variable = z.chains, z.items, z.variable
             weights = z._given if weights is None else weights
         else:
-            table, chain, names, variable = to_table(z, var=var)
+            table, chain, names, variable = to_table(z, var=var, missing=missing, noise=noise)
         if chains is not None:
             chain = check_chains(chains, table.shape[0])
         # Burn-in and thinning come first, so that only the draws that are kept are collapsed.
@@ -133,7 +160,8 @@ class Draws:
         self.variable: str | None = variable
         self.items: tuple[str, ...] | None = check_items(items, names, self.n_items)
         self.chains: IntArray = chain[keep]
-        self._given: FloatArray = check_weights(weights, table.shape[0], keep)
+        by_items = isinstance(weights, str) and weights == "items"
+        self._given: FloatArray = check_weights(None if by_items else weights, table.shape[0], keep)
         self.store: Store
         self.index: IntArray
         self.distinct_n_clusters: IntArray
@@ -141,8 +169,38 @@ class Draws:
             found = collapse(table, keep, limit, progress)
         else:
             found = collapse_on(check_client(client), table, keep)
-        self.store, self.index, self.distinct_n_clusters, _ = found
+        self.store, self.index, self.distinct_n_clusters = found[:3]
+        self.has_missing: bool = found.has_missing
+        self._distinct_n_seen: IntArray = np.full(self.store.n_distinct, self.n_items)
+        if self.has_missing:
+            self._count_seen()
+        if by_items:
+            self._given = self.n_seen / self.n_items
         self._summarize()
+
+    def _count_seen(self) -> None:
+        """Count the items that each draw has seen; refuse items that none has seen, and empty draws."""
+        draws, items = zip(*self.store.map(_seen_in_slice), strict=True)
+        self._distinct_n_seen = np.concatenate(draws)
+        empty = np.flatnonzero(self.n_seen == 0)
+        if len(empty):
+            raise ValueError(
+                f"'z' must have some label in every draw; all labels of draw {empty[0]} are missing. Leave "
+                "such draws out."
+            )
+        never = np.flatnonzero(np.sum(items, axis=0) == 0)
+        if len(never):
+            names = sentence_list([f"'{self.item_names[i]}'" for i in never[:3].tolist()])
+            more = f" and {count(len(never) - 3, 'other')}" if len(never) > 3 else ""
+            raise ValueError(
+                f"'z' must have some label for every item; all labels of {names}{more} are missing. Leave "
+                "such items out."
+            )
+
+    @property
+    def n_seen(self) -> IntArray:
+        """Number of items that each draw has labels for."""
+        return self._distinct_n_seen[self.index]
 
     def _summarize(self) -> None:
         """Fill what follows from `store`, `index` and `_given`, the weights as they were given."""
@@ -255,9 +313,9 @@ class Draws:
         ----------
         estimators : list
             Fitted clusterings of the same items in the same order.
-        noise : {"alone", "together"}, default "alone"
+        noise : {"alone", "together", "missing"}, default "alone"
             What to do with items labeled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
-            make each a cluster of its own, or all of them one cluster.
+            make each a cluster of its own, or all of them one cluster, or take them as missing.
         **options
             `weights` (one per estimator) and `items`, as for `Draws`.
 
@@ -270,18 +328,23 @@ class Draws:
         >>> epl.Draws.from_estimators(fits)
         Draws(n_draws=3, n_items=5, n_distinct=3, n_chains=1)
         """
-        return cls(stack_labels(estimators, noise), **options)
+        return cls(stack_labels(estimators), noise=noise, **options)
 
     # --- access ---
 
     @property
     def distinct(self) -> NDArray[np.unsignedinteger[Any]]:
-        """The distinct partitions, one per row (a read-only view)."""
+        """The distinct partitions, one per row (a read-only view); -1 where a label is missing."""
+        if self.has_missing:
+            return np.subtract(self.item_major.T, 1, dtype=np.int64)
         return self.item_major.T
 
     @property
     def item_major(self) -> NDArray[np.unsignedinteger[Any]]:
-        """The transpose of `distinct`, contiguous, one item per row: what kernels read (read-only)."""
+        """The labels as kernels read them: contiguous, one item per row (read-only).
+
+        The transpose of `distinct`; if labels are missing, all are one larger, so that 0 means missing.
+        """
         return self.store.whole()
 
     @property
@@ -318,7 +381,8 @@ class Draws:
     def __getitem__(self, key: Any) -> Any:
         """Labels of one draw for an integer; a `Draws` of some of the draws for a slice or an index array."""
         if isinstance(key, int | np.integer):
-            return self.store.columns(np.array([self.index[key]]))[:, 0].astype(np.int64)
+            row = self.store.columns(np.array([self.index[key]]))[:, 0].astype(np.int64)
+            return row - self.has_missing  # -1 where a label is missing
         return self._select(np.arange(self.n_draws)[key])
 
     def __iter__(self) -> Iterator[IntArray]:
@@ -331,6 +395,8 @@ class Draws:
             )
         # All draws in their order: column index[t] of the labels is draw t.
         table = self.store.columns(self.index).T
+        if self.has_missing:
+            table = np.subtract(table, 1, dtype=np.int64)  # type: ignore[assignment]
         return table if dtype is None else table.astype(dtype)
 
     def brought_here(self) -> Draws:
@@ -365,12 +431,13 @@ class Draws:
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
-        new.variable = self.variable
+        new.variable, new.has_missing = self.variable, self.has_missing
+        new._distinct_n_seen = self._distinct_n_seen[used[order]]
         new.chains = np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64)
         new._given = self._given[rows]
         new.index = rank[inverse]
         new.distinct_n_clusters = self.distinct_n_clusters[used[order]]
-        new.store = self.store.select(used[order], new.distinct_n_clusters)
+        new.store = self.store.select(used[order], new.distinct_n_clusters + self.has_missing)
         new._summarize()
         return new
 
@@ -393,8 +460,18 @@ class Draws:
             f"  clusters in a draw   {clusters}",
             f"  chains               {self.n_chains}",
         ]
+        if self.has_missing:
+            share = 1.0 - float(self.n_seen.mean()) / self.n_items
+            seen = span(int(self.n_seen.min()), int(self.n_seen.max()))
+            lines.append(f"  missing labels       {percent(share)}; a draw has seen {seen} items")
         if self.variable is not None:
             lines.append(f"  variable             {self.variable}")
         if not np.all(self.draw_weights == 1.0):
             lines.append(f"  sum of weights       {self.total_weight:.6g}")
         return "\n".join(lines)
+
+
+def _seen_in_slice(part: Slice) -> tuple[IntArray, IntArray]:
+    """How many items each draw of a slice has seen, and how many of its draws have seen each item."""
+    seen = part.table > 0
+    return seen.sum(axis=0), seen.sum(axis=1)

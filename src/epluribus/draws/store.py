@@ -169,16 +169,20 @@ class LocalStore:
 
 
 class Stored:
-    """Draws that were read before, to be read again: draw t is column index[t] of the store."""
+    """Draws that were read before, to be read again: draw t is column index[t] of the store.
 
-    def __init__(self, store: Store, index: IntArray) -> None:
-        self._store, self._index, self.in_memory = store, index, True
+    With `missing`, labels of 0 are missing ones.
+    """
+
+    def __init__(self, store: Store, index: IntArray, *, missing: bool = False) -> None:
+        self._store, self._index, self._missing, self.in_memory = store, index, missing, True
         self.shape: tuple[int, int] = (len(index), store.n_items)
 
     def read(self, keep: IntArray, rows: int, n_bytes: int) -> Iterator[Labels]:  # noqa: ARG002
         """Labels, one draw per row, in blocks; see `readers.blocks.Rows`."""
         for begin in range(0, len(keep), rows):
-            yield self._store.columns(self._index[keep[begin : begin + rows]]).T
+            block = self._store.columns(self._index[keep[begin : begin + rows]]).T
+            yield np.ma.masked_equal(block, 0) if self._missing else block
 
 
 def _work(function: Callable[..., Any], args: Sequence[Any], part: Slice) -> Any:

@@ -75,6 +75,29 @@ class Together:
         return out
 
 
+def seen_together(table: NDArray[np.unsignedinteger[Any]], weights: FloatArray) -> FloatArray:
+    """(n_items, n_items) weight of the draws that have seen both items; labels of 0 are missing.
+
+    >>> seen_together(np.array([[1, 1], [1, 0]], np.uint8), np.ones(2)).tolist()
+    [[2.0, 1.0], [1.0, 1.0]]
+    """
+    seen = (table > 0).astype(np.float64)
+    found: FloatArray = (seen * weights) @ seen.T
+    return found
+
+
+def together_where_seen(table: NDArray[np.unsignedinteger[Any]], weights: FloatArray) -> FloatArray:
+    """(n_items, n_items) weight of the draws that have both items in one cluster; 0 is a missing label.
+
+    >>> together_where_seen(np.array([[1, 0], [1, 0]], np.uint8), np.ones(2)).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    # Two missing labels are equal as well, but not together.
+    unseen = (table == 0).astype(np.float64)
+    found: FloatArray = Together(table, weights).matrix(1) - (unseen * weights) @ unseen.T
+    return found
+
+
 def map_blocks(
     n_items: int,
     task: Callable[[int, int], Any],

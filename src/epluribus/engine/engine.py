@@ -41,7 +41,6 @@ from epluribus._kernels.loops import (
 )
 from epluribus._kernels.tangent import set_slope
 from epluribus._typing import FloatArray, IntArray
-from epluribus.draws import Draws
 from epluribus.engine.anchors import Anchors
 from epluribus.engine.execution import Execution, Swept, changed_clusters
 from epluribus.engine.members import MemberExecution
@@ -96,7 +95,7 @@ class Engine:
     >>> import epluribus as epl
     >>> from epluribus.engine import Engine
     >>> draws = epl.Draws([[0, 0, 1], [0, 1, 1], [0, 0, 1]])
-    >>> engine = Engine.of(draws, epl.losses.get("binder"))
+    >>> engine = Engine(draws.item_major, draws.weights, epl.losses.get("binder"))
     >>> state = engine.start(np.array([0, 0, 1]))
     >>> costs = engine.costs(state, np.array([1]))[0]
     >>> (costs - costs[0]).tolist()
@@ -105,6 +104,9 @@ class Engine:
     >>> state.labels.tolist(), engine.value(state)
     ([0, 1, 1], 1.3333333333333333)
     """
+
+    missing = False
+    """Whether labels of 0 in the table are missing ones; see `PartialEngine`."""
 
     def __init__(
         self,
@@ -133,13 +135,13 @@ class Engine:
             kind = kind or _quickest(table, self._groups.n_groups, loss)
             self.execution = _EXECUTIONS[kind](table, price, loss)
 
-    @classmethod
-    def of(cls, draws: Draws, loss: Loss, columns: IntArray | None = None) -> Engine:
-        """The engine over all distinct draws, or over those with the numbers `columns`."""
-        if columns is None:
-            return cls(draws.item_major, draws.weights, loss)
-        table = np.ascontiguousarray(draws.item_major[:, columns])
-        return cls(table, draws.weights[columns], loss)
+    def with_loss(self, loss: Loss) -> Engine:
+        """The engine over the same draws for another loss."""
+        return type(self)(self.table, self.weights, loss)
+
+    def over(self, columns: IntArray, weights: FloatArray) -> Engine:
+        """The engine over some of the draws, with other weights."""
+        return type(self)(np.ascontiguousarray(self.table[:, columns]), weights, self.loss)
 
     # --- the contract ---
 
@@ -245,6 +247,10 @@ class Engine:
         items are not a partition of all.
         """
         state = self.start(np.full(self.n_free, -1, dtype=np.int64))
+        return self._allocated(state, order, k_max)
+
+    def _allocated(self, state: Any, order: IntArray, k_max: int | None = None) -> IntArray:
+        """Canonical labels after items that are in no cluster were put where they cost least."""
         return relabel(self.sweep(state, order, Settings(k_max=k_max)).state.labels)
 
     def nudge(self, state: Any, n: int, settings: Settings = NO_BOUNDS) -> Swept:

@@ -75,16 +75,19 @@ def draw_losses(labels: IntArray, draws: Draws, loss: Loss) -> FloatArray:
 
     The work is done in parts of about a tenth of a second; Ctrl-C takes effect between two of them.
     """
-    return np.concatenate(draws.store.map(_slice_losses, labels, draws.store.groups, loss))
+    store, missing = draws.store, draws.has_missing
+    return np.concatenate(store.map(_slice_losses, labels, store.groups, loss, missing))
 
 
-def _slice_losses(part: Slice, labels: IntArray, groups: int, loss: Loss) -> FloatArray:
+def _slice_losses(
+    part: Slice, labels: IntArray, groups: int, loss: Loss, missing: bool
+) -> FloatArray:
     """Loss of the labels against each draw of one slice."""
     table = part.table
     # Steps for one draw: a visit to each item, and to each cell of its contingency table.
     some = list(parts(table.shape[1], table.shape[0] + groups * (int(labels.max()) + 1)))
     if len(some) == 1:
-        return loss_values(labels, table, loss)
+        return loss_values(labels, table, loss, missing=missing)
     # Kernels read contiguous arrays. One part is copied at a time, never the whole table.
     columns = (np.ascontiguousarray(table[:, own]) for own in some)
-    return np.concatenate([loss_values(labels, column, loss) for column in columns])
+    return np.concatenate([loss_values(labels, one, loss, missing=missing) for one in columns])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from epluribus._kernels.engine import Price
 from epluribus._kernels.looks import no_looks
 from epluribus._kernels.pairs import Pairs
-from epluribus._typing import IntArray
+from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.draws.together import Together
 from epluribus.engine.execution import Roomy
@@ -46,20 +46,31 @@ def counts_pairs(loss: Loss, n_items: int) -> bool:
 
 
 class PairExecution(Roomy):
-    """Makes the states of `_kernels/pairs.py`; all of them share one matrix."""
+    """Makes the states of `_kernels/pairs.py`; all of them share one matrix.
+
+    `pull` is what it costs to have two items together, by default computed from complete draws.
+    """
 
     skips, grows_with_draws = True, False
 
-    def __init__(self, table: NDArray[np.unsignedinteger[Any]], price: Price, loss: Loss) -> None:
+    def __init__(
+        self,
+        table: NDArray[np.unsignedinteger[Any]],
+        price: Price,
+        loss: Loss,
+        pull: FloatArray | None = None,
+    ) -> None:
         super().__init__(table, price)
         self.steps = float(self._n_items) ** 2
         if not counts_pairs(loss, self._n_items):
             raise ValueError(f"'kind' must not be \"pairs\" for the loss '{loss.name}'.")
-        # The coefficients of the squares are the values at 1; f2 has the total weight multiplied in.
-        self._pull = Together(table, price.weights).matrix(1)
-        self._pull *= 2.0 * price.f1[1]  # in place: the matrix may be large
-        self._pull += 2.0 * price.f2[1]
-        np.fill_diagonal(self._pull, 0.0)
+        if pull is None:
+            # The coefficients of the squares are the values at 1; f2 has the total weight multiplied in.
+            pull = Together(table, price.weights).matrix(1)
+            pull *= 2.0 * price.f1[1]  # in place: the matrix may be large
+            pull += 2.0 * price.f2[1]
+        np.fill_diagonal(pull, 0.0)
+        self._pull = pull
 
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> Pairs:  # noqa: ARG002
         """The state at `labels`."""

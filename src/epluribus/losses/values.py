@@ -19,7 +19,8 @@ from epluribus._kernels.partitions import count_dtype, group_sums, loss_sums, sp
 from epluribus._kernels.rows import row_costs, row_values
 from epluribus._typing import FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.losses.base import Loss
-from epluribus.partition import as_labels
+from epluribus.losses.partial import partial_values
+from epluribus.partition import as_labels, relabel
 
 _TABLE_CELLS = 1 << 18
 """Cells of the contingency tables held at a time: half a megabyte, so that they stay in the cache."""
@@ -34,7 +35,8 @@ def loss(a: LabelsLike, b: LabelsLike, loss: LossLike = "vi") -> float:
     ----------
     a, b : array_like of shape (n_items,)
         Labels of two partitions of the same items. Where the order matters, as for a loss with a `cost`
-        other than 1, `a` is the estimate and `b` the truth.
+        other than 1, `a` is the estimate and `b` the truth. Items whose label is missing (NaN, None, masked)
+        in either of them are left out.
     loss : str or Loss, default "vi"
         See `epluribus.losses.available`.
 
@@ -49,9 +51,16 @@ def loss(a: LabelsLike, b: LabelsLike, loss: LossLike = "vi") -> float:
     2.0
     >>> epl.loss([0, 0, 1, 1], [5, 5, 3, 3])
     0.0
+    >>> epl.loss([0, 0, 1, 1], [5, 5, 3, None])
+    0.0
     """
-    first = as_labels(a, argument="a")
-    second = as_labels(b, len(first), argument="b")
+    first = as_labels(a, argument="a", missing=True)
+    second = as_labels(b, len(first), argument="b", missing=True)
+    both = (first >= 0) & (second >= 0)
+    if not both.any():
+        raise ValueError("'a' and 'b' must have labels for some of the same items; they have for none.")
+    if not both.all():
+        first, second = relabel(first[both]), relabel(second[both])
     # One draw as a table with a single column, in the smallest type that holds its labels.
     draw = np.ascontiguousarray(second[:, None].astype(np.min_scalar_type(int(second.max()))))
     return float(loss_values(first, draw, losses.get(loss))[0])
@@ -63,15 +72,19 @@ def loss_values(
     loss: Loss,
     *,
     columns_estimate: bool = False,
+    missing: bool = False,
 ) -> FloatArray:
     """(n_draws,) loss of canonical `labels` against each column of an item-major table of labels.
 
     The labels are the estimate and the columns are draws; with `columns_estimate` it is the other way round.
+    With `missing`, a label of 0 in the table is missing (see `partial`).
 
     Time O(n_draws (n_items + K_a K_z)). Where K_a K_z is large, the contingency tables are nearly empty, and
     the time is O(n_draws (n_items + K_z)).
     """
     n_items, n_draws = table.shape
+    if missing:
+        return partial_values(labels, table, loss, columns_estimate=columns_estimate)
     f1, f_labels, f_columns = loss.tables(n_items)
     if columns_estimate:
         f_labels, f_columns = f_columns, f_labels

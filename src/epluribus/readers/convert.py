@@ -16,10 +16,20 @@ import numpy as np
 from epluribus import partition
 from epluribus._integers import is_missing, to_integers
 from epluribus._typing import AnyArray, IntArray
+from epluribus._validate import check_choice
 from epluribus.readers.blocks import Blocks, Rows, Stacked
 from epluribus.readers.files import read_source
 from epluribus.readers.labeled_arrays import from_labeled, is_labeled
-from epluribus.readers.objects import from_frame, is_ensemble, is_frame, stack_labels
+from epluribus.readers.objects import (
+    NOISE,
+    from_frame,
+    from_parts,
+    is_ensemble,
+    is_frame,
+    is_parts,
+    place_noise,
+    stack_labels,
+)
 from epluribus.readers.source import Source, item_names, pick_labels
 from epluribus.readers.zarr_arrays import from_group, is_group
 
@@ -37,7 +47,14 @@ class Table(NamedTuple):
     """What the labels are called where they come from."""
 
 
-def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
+def to_table(
+    z: Any,
+    *,
+    var: str | None = None,
+    missing: Any = None,
+    noise: str | None = None,
+    argument: str = "z",
+) -> Table:
     """Read and check labels from anything that `Draws` accepts.
 
     Parameters
@@ -46,6 +63,8 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
         What `Draws` accepts, or the `Source` that a reader returned.
     var : str, optional
         The variable that holds the labels, if there are several.
+    missing, noise
+        A value that stands for a missing label, and what labels of -1 mean: as in `Draws`.
     argument : str, default "z"
         What messages call the labels if they have no name of their own.
 
@@ -53,7 +72,7 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
     -------
     Table
         Labels of shape (n_draws, n_items), chains stacked one after the other. Numbers are checked as they
-        are read.
+        are read. Blocks in which labels are missing are masked arrays.
 
     Examples
     --------
@@ -62,8 +81,11 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
     ([[[0, 1], [1, 1]], [[1, 0], [0, 0]]], [0, 0, 1, 1])
     """
     # Each file is checked by itself, so that messages name the file.
+    if noise is not None:
+        check_choice(noise, NOISE, "noise")
+    options = {"missing": missing, "noise": noise}
     if _is_list_of_files(z):
-        return _stack_chains([to_table(Path(path), var=var) for path in z], z)
+        return _stack_chains([to_table(Path(path), var=var, **options) for path in z], z)
     source = to_source(z, var, argument)
     # Messages use the most specific name: the variable, else the path, else the argument.
     argument = source.variable or (str(z) if isinstance(z, str | Path) else argument)
@@ -93,11 +115,14 @@ def to_table(z: Any, *, var: str | None = None, argument: str = "z") -> Table:
             item = f"item {i} (counted from 0)" if names is None else f"item '{names[i]}'"
             return f"draw {numbers[t]}, {item}"
 
-        return to_integers(rows, argument, place)
+        return place_noise(
+            to_integers(rows, argument, place, missing=True, mark=missing), noise, argument
+        )
 
-    # Words are the same in all draws, and are numbered once. A mask has to be looked at as a whole.
-    if not lazy and (array.dtype.kind not in "iufb" or isinstance(array, np.ma.MaskedArray)):
-        array = check(array.reshape(-1, n_items), np.arange(len(chain)))
+    # Words are the same in all draws, and are numbered once.
+    if not lazy and array.dtype.kind not in "iufb":
+        numbers = check(array.reshape(-1, n_items), np.arange(len(chain)))
+        return Table(Blocks(numbers, lambda rows, _: rows), chain, names, source.variable)
     return Table(Blocks(array, check), chain, names, source.variable)
 
 
@@ -127,6 +152,8 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
         z = list(z)
     if is_ensemble(z):
         return Source(stack_labels(z))
+    if is_parts(z):
+        return from_parts(z, argument)
     # Partitions as sets of items, or as mappings from items to labels, bring the items' names.
     if isinstance(z, list | tuple) and z and all(partition.is_groups(draw) for draw in z):
         labels, items = partition.groups_to_labels(z, argument)

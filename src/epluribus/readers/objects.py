@@ -21,7 +21,7 @@ _MAKE_FRAME = ("compute", "collect", "to_pandas")
 _FRAME = ("to_numpy", *_MAKE_FRAME)
 """Every data frame or table has one of these methods."""
 
-NOISE = ("alone", "together")
+NOISE = ("alone", "together", "missing")
 """What can be done with items that a clusterer puts into no cluster."""
 _NOISE_LABEL = -1
 """The label of such items in scikit-learn."""
@@ -92,12 +92,8 @@ def is_ensemble(value: Any) -> bool:
     )
 
 
-def stack_labels(estimators: Sequence[Any], noise: str = "alone") -> AnyArray:
-    """The labels of fitted estimators, of shape (n_estimators, n_items).
-
-    `noise` says what becomes of items labeled -1: see `place_noise`.
-    """
-    check_choice(noise, NOISE, "noise")
+def stack_labels(estimators: Sequence[Any]) -> AnyArray:
+    """The labels of fitted estimators, of shape (n_estimators, n_items)."""
     rows: list[AnyArray] = []
     for t, estimator in enumerate(estimators):
         labels = getattr(estimator, "labels_", None)
@@ -112,26 +108,98 @@ def stack_labels(estimators: Sequence[Any], noise: str = "alone") -> AnyArray:
         if len(rows[t]) != len(rows[0]):
             raise ValueError(
                 "'estimators' must be fitted to the same items; number 0 has "
-                f"{len(rows[0])} labels and number {t} has {len(rows[t])}."
+                f"{len(rows[0])} labels and number {t} has {len(rows[t])}. For clusterings of different "
+                "parts of the items, give Draws a list of pairs (items, labels)."
             )
     if not rows:
         raise ValueError("'estimators' must have at least one estimator; the list is empty.")
-    return place_noise(np.array(rows), noise)
+    return np.array(rows)
 
 
-def place_noise(rows: AnyArray, noise: str) -> AnyArray:
-    """Labels in which each item labeled -1 is alone, or in which all of them are together.
+def place_noise(rows: AnyArray, noise: str | None, argument: str = "z") -> AnyArray:
+    """Labels in which items labeled -1 are each alone, all together, or missing.
+
+    If `noise` is None, they are alone, with a warning that says so.
 
     >>> place_noise(np.array([[0, 0, -1, -1]]), "alone").tolist()
     [[0, 0, 3, 4]]
+    >>> place_noise(np.array([[0, 0, -1, -1]]), "missing").tolist()
+    [[0, 0, None, None]]
     """
     # Together needs no change: -1 is a label like any other. Words and unsigned numbers have no -1.
     if noise == "together" or rows.dtype.kind not in "if":
         return rows
-    outside = rows == _NOISE_LABEL
+    outside = np.asarray(np.ma.filled(rows == _NOISE_LABEL, False))
     if not outside.any():
         return rows
+    if noise == "missing":
+        return np.ma.masked_array(rows, np.ma.getmaskarray(rows) | outside)
+    if noise is None:
+        warnings.warn(
+            f"'{argument}' has labels of -1: such items are taken to be in no cluster, each alone, as in "
+            'scikit-learn. Say noise="alone" to confirm it, noise="together" if -1 is a cluster like any '
+            'other, or noise="missing" if these labels are missing.',
+            stacklevel=2,
+        )
     # Item i gets the label free + i, above all others, and is alone in its row. Labels need not agree across
     # rows, so the same numbers serve every row. NaN is left for the check of the labels to report.
     free = int(np.nanmax(rows)) + 1
-    return np.where(outside, free + np.arange(rows.shape[1]), rows)
+    alone = np.where(outside, free + np.arange(rows.shape[1]), np.asarray(rows))
+    return np.ma.masked_array(alone, np.ma.getmaskarray(rows)) if np.ma.is_masked(rows) else alone
+
+
+# --- clusterings of parts of the items ---
+
+
+def is_parts(z: Any) -> bool:
+    """Whether `z` is a list of pairs (items, labels): tuples of two rows of one length."""
+    return (
+        isinstance(z, list)
+        and bool(z)
+        and all(
+            isinstance(pair, tuple)
+            and len(pair) == 2
+            and all(np.ndim(half) == 1 for half in pair)
+            and len(pair[0]) == len(pair[1])
+            for pair in z
+        )
+    )
+
+
+def from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
+    """Labels of clusterings that saw some of the items each: the others are masked.
+
+    Items are numbers from 0 on, or names, which are sorted.
+
+    >>> found = from_parts([(["a", "b"], [0, 0]), (["b", "c"], [1, 2])], "z")
+    >>> found.labels.tolist(), found.items
+    ([[0, 0, None], [None, 1, 2]], ['a', 'b', 'c'])
+    """
+    seen = [np.asarray(items) for items, _ in pairs]
+    numbered = all(items.dtype.kind in "iu" for items in seen)
+    low = min(int(items.min(initial=0)) for items in seen) if numbered else 0
+    if low < 0:
+        raise ValueError(f"'{argument}' must number items from 0 on; got item {low}.")
+    if numbered:
+        names, n_items = None, 1 + max(int(items.max(initial=-1)) for items in seen)
+    else:
+        names = sorted({str(item) for items in seen for item in items.tolist()})
+        place = {name: i for i, name in enumerate(names)}
+        seen = [np.array([place[str(item)] for item in items.tolist()], np.int64) for items in seen]
+        n_items = len(names)
+    labels = [np.asarray(half) for _, half in pairs]
+    for t, items in enumerate(seen):
+        values, counts = np.unique(items, return_counts=True)
+        if len(values) < len(items):
+            twice = values[counts.argmax()]
+            raise ValueError(
+                f"'{argument}' must have each item once in a draw; draw {t} has item "
+                f"{twice if names is None else repr(names[twice])} twice."
+            )
+    # Integers in the smallest type that holds them all; anything else as objects.
+    kinds = {np.min_scalar_type(end) for row in labels if row.dtype.kind in "iub" and row.size for end in (row.min(), row.max())}
+    plain = all(row.dtype.kind in "iub" for row in labels)
+    table = np.ma.masked_all((len(pairs), n_items), np.result_type(*kinds) if plain and kinds else object)
+    for row, items, own in zip(table, seen, labels, strict=True):
+        row[items] = own
+    return Source(table, names)

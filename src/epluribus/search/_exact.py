@@ -32,6 +32,7 @@ from epluribus.engine import NO_BOUNDS, Settings, draw_losses
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.partition import n_partitions
+from epluribus.search._exact_partial import best_of_partial
 from epluribus.search._greedy import check_bounds
 from epluribus.search.shapes import CODE, all_shapes, lines_below
 
@@ -97,6 +98,11 @@ def exact(
             f"'draws' must have at most {MAX_ITEMS} items to be solved exactly; it has "
             f"{sample.n_items}, which have {n_partitions(sample.n_items):,} partitions. Use minimize."
         )
+    if not solves(sample, chosen):
+        raise ValueError(
+            f"'loss' must be linear, such as 'vi' or 'binder', to be solved exactly with missing labels; got "
+            f"'{chosen.name}'. Use minimize."
+        )
     settings = Settings(*check_bounds(k, k_min, k_max, sample.n_items))
     labels, value = best_of_all(sample, chosen, settings)
     return Estimate(
@@ -112,12 +118,20 @@ def exact(
     )
 
 
+def solves(draws: Draws, loss: Loss) -> bool:
+    """Whether `best_of_all` can be asked for the best of all partitions."""
+    return draws.n_items <= MAX_ITEMS and (loss.linear or not draws.has_missing)
+
+
 def best_of_all(draws: Draws, loss: Loss, settings: Settings = NO_BOUNDS) -> tuple[IntArray, float]:
     """The best of all partitions within the bounds of the settings, and its expected loss.
 
     For at most `MAX_ITEMS` items.
     """
-    labels = _Problem(draws, loss).solve(settings)
+    if draws.has_missing:
+        labels = best_of_partial(draws, loss, settings)
+    else:
+        labels = _Problem(draws, loss).solve(settings)
     return labels, draws.mean(draw_losses(labels, draws, loss))
 
 

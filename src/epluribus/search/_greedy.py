@@ -14,7 +14,7 @@ from epluribus import losses
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import as_draws
-from epluribus.engine import Engine, Settings
+from epluribus.engine import Engine, Settings, engine_for
 from epluribus.estimate import Run, Step
 from epluribus.partition import as_labels, relabel
 
@@ -73,7 +73,7 @@ def greedy(
     k = int(labels.max()) + 1
     if settings.k_max is not None and k > settings.k_max:
         raise ValueError(f"'start' must have at most k_max={settings.k_max} clusters; it has {k}.")
-    engine = Engine.of(sample, losses.get(loss))
+    engine = engine_for(sample, losses.get(loss))
     return descend(engine, labels, make_rng(rng), settings, n_draws=sample.n_draws)
 
 

@@ -150,7 +150,11 @@ class Climber:
         """Make a cluster of a random group; return the change of the total loss, undone unless negative."""
         labels, weights = self.state.labels, self.engine.weights
         draw = self.rng.choice(len(weights), p=weights / weights.sum())
-        i, column = self.rng.integers(len(labels)), self.engine.table[:, draw]
+        column = self.engine.table[:, draw]
+        if self.engine.missing:  # an item that the draw has seen
+            i = self.rng.choice(np.flatnonzero(column))
+        else:
+            i = self.rng.integers(len(labels))
         group = column == column[i]
         # With as many clusters as are allowed no item can open one, with as few none that is alone can leave
         # its own: then an item is also tried alone, which makes two others join, or lets one close.

@@ -18,12 +18,12 @@ from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_count, make_rng, quoted
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.dask_store import DaskStore
-from epluribus.engine import Engine, Settings
+from epluribus.engine import Settings, engine_for
 from epluribus.engine.gpu_passes import CupyDevice
 from epluribus.estimate import Comparison, Estimate, Run, set_side_by_side
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels, is_estimate
-from epluribus.search._exact import MAX_ITEMS, best_of_all
+from epluribus.search._exact import MAX_ITEMS, best_of_all, solves
 from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.large import LARGE, LargeSearch, searches_few_first
 from epluribus.search.phases import Search, Start
@@ -310,7 +310,7 @@ def _solve(
     began = time.perf_counter()
     recombine, stopper = settings.search == "recombine", settings.stopper
     runs: list[Run] = []
-    if recombine and draws.n_items <= EXACT_ITEMS:
+    if recombine and draws.n_items <= EXACT_ITEMS and solves(draws, loss):
         labels, value = best_of_all(draws, loss, settings)
         converged = True
     else:
@@ -382,7 +382,7 @@ def _compare(
         winner = int(np.argmin(expected[:, number]))
         if expected[winner, number] < mine.expected_loss * (1 - 1e-12):
             # It is polished for this loss before it takes the place.
-            engine, labels = Engine.of(draws, mine.loss), estimates[winner].labels
+            engine, labels = engine_for(draws, mine.loss), estimates[winner].labels
             n_draws = draws.n_draws
             run = descend(engine, labels, rng, settings, n_draws=n_draws, start="other loss")
             runs, value = (*mine.runs, run), run.expected_loss

@@ -18,7 +18,7 @@ from epluribus import losses
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
 from epluribus._validate import make_rng
 from epluribus.draws import as_draws
-from epluribus.engine import Engine, Settings
+from epluribus.engine import Settings, engine_for
 from epluribus.estimate import Run
 from epluribus.partition import as_labels, meet_labels, relabel
 from epluribus.search._greedy import check_k_max, descend
@@ -66,7 +66,7 @@ def merge(
     sample = as_draws(draws)
     settings = Settings(k_max=check_k_max(k_max))
     own = as_labels(labels, sample.n_items)
-    return Engine.of(sample, losses.get(loss)).merge(own, settings)
+    return engine_for(sample, losses.get(loss)).merge(own, settings)
 
 
 def recombine(
@@ -110,7 +110,7 @@ def recombine(
     settings = Settings(k_max=check_k_max(k_max))
     # Joining finds the coarse structure; the sweeps then correct single items.
     blocks = common_blocks([as_labels(labels, sample.n_items) for labels in partitions])
-    engine, generator = Engine.of(sample, losses.get(loss)), make_rng(rng)
+    engine, generator = engine_for(sample, losses.get(loss)), make_rng(rng)
     merged, n_draws = engine.merge(blocks, settings), sample.n_draws
     return descend(engine, merged, generator, settings, n_draws=n_draws, start="recombined")
 

@@ -17,7 +17,7 @@ from epluribus._typing import AnyArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_choice, need
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
-from epluribus.readers.objects import NOISE, is_ensemble, place_noise, stack_labels
+from epluribus.readers.objects import NOISE, is_ensemble, stack_labels
 from epluribus.search._minimize import minimize
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         Largest number of clusters.
     weights : array_like of shape (n_clusterings,), optional
         Weight of each base clustering. All 1 by default.
-    noise : {"alone", "together"}, default "alone"
+    noise : {"alone", "together", "missing"}, default "alone"
         What happens to samples labeled -1, which in scikit-learn belong to no cluster: in that base
-        clustering each is a cluster by itself, or all are one cluster.
+        clustering each is a cluster by itself, or all are one cluster, or it has not seen them.
     n_starts : int, optional
         Number of starts of the search, at least, as in `minimize`.
     n_jobs : int, optional
@@ -119,7 +119,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like of shape (n_samples, n_clusterings), or list of fitted estimators
-            Labels, one base clustering per column; or clusterers with `labels_`.
+            Labels, one base clustering per column; or clusterers with `labels_`. NaN and None are labels
+            that are missing: the clustering has not seen the sample.
         y : None
             Ignored; scikit-learn requires the argument.
 
@@ -129,7 +130,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             The estimator itself.
         """
         best = minimize(
-            Draws(self._rows(X), weights=self.weights),
+            Draws(self._rows(X), weights=self.weights, noise=self.noise),
             self.loss,
             k=self.k,
             k_min=self.k_min,
@@ -149,27 +150,28 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         check_choice(self.noise, NOISE, "noise")
         if is_ensemble(X):
             self.n_features_in_ = len(X)
-            return stack_labels(X, self.noise)
+            return stack_labels(X)
         # scikit-learn's own check: it sets `n_features_in_` and raises the errors that its tools expect.
         validate = need("sklearn.utils.validation", "sklearn", "ConsensusClustering").validate_data
-        table = validate(self, X, dtype=None)
+        table = validate(self, X, dtype=None, ensure_all_finite="allow-nan")
         # A common mistake is to pass features instead of labels: integers stored as floats are fine.
         if table.dtype.kind == "f":
             _refuse_features(table)
-        return place_noise(table.T, self.noise)
+        return table.T
 
     def __sklearn_tags__(self) -> Any:
         # Labels are names: any integers or strings.
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
         return tags
 
 
 def _refuse_features(table: AnyArray) -> None:
     """Raise an error if the table holds numbers that are not integers."""
     # Only the first offending cell is named.
-    bad = np.argwhere(table != np.rint(table))
+    bad = np.argwhere((table != np.rint(table)) & ~np.isnan(table))
     if bad.size:
         i, t = bad[0]
         raise ValueError(

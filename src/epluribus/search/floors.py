@@ -38,11 +38,13 @@ def better_floors(
         yield np.zeros(n, dtype=np.int64)
     if high == n and apart < value:
         yield np.arange(n)
+    if sample.missing:  # draws are not partitions of all items
+        return
     heaviest = np.argsort(-sample.weights, kind="stable")
     within = (sample.n_clusters >= low) & (sample.n_clusters <= high)
     allowed = heaviest[within[heaviest]][:_DRAWS]
     for t in _candidates(sample, full, best, allowed, rng) if len(allowed) else ():
-        labels = sample.draw(t)
+        labels = sample.table[:, t].astype(np.int64)
         if full.value_of(labels) < value:
             yield labels
 

@@ -59,6 +59,8 @@ def searches_few_first(draws: Draws, loss: Loss, most: int) -> bool:
     # Binder's loss wants thousands of items alone, and losses that are not linear have partitions far apart
     # that are nearly as good as each other: a few items do not show them.
     pays = loss.linear and not counts_pairs(loss, draws.n_items)
+    if draws.has_missing:  # one table in memory is needed
+        return False
     return (draws.n_items > most and pays) or not draws.store.in_one_piece
 
 

@@ -284,7 +284,7 @@ class Search:
         near = []
         for loss in (losses.vi(), losses.binder()):
             if not self.stopper.stopped:
-                engine = Engine(part.table, part.weights, loss)
+                engine = part.with_loss(loss)
                 # Starts that were given are for this loss; the others make do with draws.
                 plan = repeat(Start("draws"))
                 seed = self.seed.spawn(1)[0]
@@ -292,7 +292,7 @@ class Search:
                 best = next(other._in_turn(engine, []))
                 near.append(Start(f"best for {loss.name}", best.labels))
         top = int(self.sample.weights.argmax())
-        return [*near, Start("most frequent draw", self.sample.draw(top))]
+        return [*near, Start("most frequent draw", self.sample.draw(top, part, self.rng))]
 
     def _not_beaten(self, best: Climber) -> Climber:
         """The climber, or a better one from a partition that anybody would try."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from epluribus._kernels.signatures import renumber, sign
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.engine import Engine
+from epluribus.engine import Engine, PartialEngine, make_engine
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
 
@@ -32,7 +32,7 @@ class Sample:
     """Distinct draws with weights."""
 
     table: NDArray[np.unsignedinteger[Any]]
-    """(n_items, n_distinct) canonical labels, item-major."""
+    """(n_items, n_distinct) canonical labels, item-major; if some are missing, from 1 on, and 0 for these."""
     weights: FloatArray
     """(n_distinct,) weight of each draw."""
     n_clusters: IntArray
@@ -41,26 +41,37 @@ class Sample:
     """Number of draws, equal ones included."""
     items: IntArray | None = None
     """(n_items,) numbers of the items in the order in which they were given; None if that was kept."""
+    missing: bool = False
+    """Whether labels are missing."""
 
     @classmethod
     def of(cls, draws: Draws) -> Sample:
         """The draws in their own order; those on other machines are brought here."""
-        return cls.of_table(draws.item_major, draws.weights, draws.n_draws)
+        return cls.of_table(
+            draws.item_major, draws.weights, draws.n_draws, missing=draws.has_missing
+        )
 
     @classmethod
     def of_table(
-        cls, table: NDArray[np.unsignedinteger[Any]], weights: FloatArray, n_draws: int
+        cls,
+        table: NDArray[np.unsignedinteger[Any]],
+        weights: FloatArray,
+        n_draws: int,
+        *,
+        missing: bool = False,
     ) -> Sample:
         """Distinct draws in their own order: item-major labels, not always canonical, and weights."""
         if table.size > _LABELS:
-            n_clusters = table.max(axis=0).astype(np.int64) + 1
-            return cls(table, weights, n_clusters, n_draws)
+            n_clusters = table.max(axis=0).astype(np.int64) + (not missing)
+            return cls(table, weights, n_clusters, n_draws, missing=missing)
         items, columns = _order(table, weights / weights.sum())
         table = table[np.ix_(items, columns)]
         n_clusters = np.zeros(table.shape[1], dtype=np.int64)
         code = np.full((table.shape[1], int(table.max()) + 1), -1, dtype=np.int64)
+        if missing:  # these stay 0, and the first cluster is 1
+            code[:, 0], n_clusters[:] = 0, 1
         renumber(table, code, n_clusters)
-        return cls(table, weights[columns], n_clusters, n_draws, items)
+        return cls(table, weights[columns], n_clusters - missing, n_draws, items, missing)
 
     @property
     def n_items(self) -> int:
@@ -77,13 +88,16 @@ class Sample:
         """(n_distinct,) weights that add up to 1."""
         return self.weights / self.weights.sum()
 
-    def draw(self, t: int) -> IntArray:
-        """Labels of distinct draw t."""
-        return self.table[:, t].astype(np.int64)
+    def draw(self, t: int, engine: Engine, rng: np.random.Generator) -> IntArray:
+        """Labels of distinct draw t; items it has not seen are put where they cost least by the engine."""
+        labels = self.table[:, t].astype(np.int64)
+        if isinstance(engine, PartialEngine):
+            return engine.completed(labels - 1, rng.permutation(self.n_items))
+        return labels
 
     def engine(self, loss: Loss) -> Engine:
         """The engine over all draws."""
-        return Engine(self.table, self.weights, loss)
+        return make_engine(self.table, self.weights, loss, missing=self.missing)
 
     def take(self, labels: IntArray) -> IntArray:
         """Labels of the items as given, in the order of this sample."""

@@ -52,7 +52,7 @@ def few_draws(sample: Sample, rng: np.random.Generator, full: Engine) -> Engine:
     if n >= sample.n_distinct or not full.execution.grows_with_draws:
         return full
     columns, counts = comb(sample.weights, n, rng)
-    return Engine(np.ascontiguousarray(sample.table[:, columns]), counts, full.loss)
+    return full.over(columns, counts)
 
 
 def comb(weights: FloatArray, n: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
@@ -79,7 +79,7 @@ def make_start(
     `map_labels` is the partition that a noisy start disturbs; by default the best of ten random draws.
     """
     if kind == "draws":
-        labels = _random_draw(sample, rng)
+        labels = _random_draw(sample, engine, rng)
     elif kind == "sequential":
         labels = engine.allocate(rng.permutation(sample.n_items), settings.k_max)
     elif kind == "together":
@@ -90,7 +90,7 @@ def make_start(
         labels = relabel(rng.integers(k, size=sample.n_items))
     else:
         if map_labels is None:
-            candidates = [_random_draw(sample, rng) for _ in range(_CANDIDATES)]
+            candidates = [_random_draw(sample, engine, rng) for _ in range(_CANDIDATES)]
             map_labels = min(candidates, key=engine.value_of)
         labels = relabel(noisy(map_labels, rng))
     return fit_clusters(labels, engine, rng, settings)
@@ -116,9 +116,9 @@ def fit_clusters(
     return relabel(labels)
 
 
-def _random_draw(sample: Sample, rng: np.random.Generator) -> IntArray:
+def _random_draw(sample: Sample, engine: Engine, rng: np.random.Generator) -> IntArray:
     # A distinct partition is chosen with probability proportional to its weight.
-    return sample.draw(rng.choice(sample.n_distinct, p=sample.shares))
+    return sample.draw(rng.choice(sample.n_distinct, p=sample.shares), engine, rng)
 
 
 def noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from epluribus._parallel import Stopper, run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.engine import Engine, Settings, draw_losses
+from epluribus.engine import Settings, draw_losses, engine_for
 from epluribus.estimate import Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
@@ -317,7 +317,7 @@ class ModeSearch:
             # too long.
             downhill = [
                 descend(
-                    Engine.of(draws, self.loss, group), mode, rng, settings, n_draws=len(group)
+                    engine_for(draws, self.loss, group), mode, rng, settings, n_draws=len(group)
                 ).labels
                 for mode, group in before
             ]

@@ -1,0 +1,117 @@
+"""The loss between a partition and draws with missing labels.
+
+Draw t has seen the items O_t, n_t of them. All counts are within O_t:
+
+    loss_t = f0( sum f1(n_ght), sum f2(n_gt), sum f3(n_ht), n_t )
+
+where n_gt is the number of items of cluster g that the draw has seen. In other words, it is the loss between
+two partitions of O_t. In a table with missing labels, 0 is a missing one and clusters are 1, 2, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._kernels.partitions import count_dtype, count_tables
+from epluribus._typing import FloatArray, IntArray
+from epluribus.losses.base import LinearForm, Loss
+
+_TABLE_CELLS = 1 << 20
+"""Cells of the contingency tables held at a time."""
+
+
+class PartialSums(NamedTuple):
+    """The sums of a loss over what each draw has seen, arrays of shape (n_draws,)."""
+
+    joint: FloatArray
+    """Sums of f1 over the cells."""
+    size: FloatArray
+    """Sums of f2 over the clusters of the estimate."""
+    group: FloatArray
+    """Sums of f3 over the clusters of the draw."""
+    n_seen: IntArray
+    """Number of items that the draw has seen."""
+    equal: NDArray[np.bool_]
+    """Whether both are the same partition of these items."""
+
+    def values(self, loss: Loss) -> FloatArray:
+        """The loss of each draw; 0 if it has seen no item."""
+        sums = zip(self.joint, self.size, self.group, self.n_seen.tolist(), strict=True)
+        values = np.array([loss.f0(*some) if some[3] else 0.0 for some in sums])
+        if loss.zero_if_equal:
+            values[self.equal] = 0.0
+        return values
+
+
+def partial_sums(
+    labels: IntArray,
+    table: NDArray[np.unsignedinteger[Any]],
+    loss: Loss,
+    *,
+    columns_estimate: bool = False,
+) -> PartialSums:
+    """The sums of labels 0..K-1 and each column of a table in which labels of 0 are missing.
+
+    Items with a label of -1 count as if no draw had seen them. Time O(n_draws (n_items + K_a K_z)), or
+    O(n_draws n_items log n_items) where the contingency tables would be nearly empty.
+    """
+    f1, f2, f3 = loss.tables(table.shape[0])
+    if columns_estimate:
+        f2, f3 = f3, f2
+    found = [
+        (f1[cells].sum(), f2[size].sum(), f3[group].sum(), size.sum(), len(cells) == len(size) == len(group))
+        for cells, size, group in _counts(labels, table)
+    ]
+    joint, size, group, n_seen, equal = map(np.array, zip(*found, strict=True))
+    if columns_estimate:
+        size, group = group, size
+    return PartialSums(joint, size, group, n_seen, equal)
+
+
+def _counts(
+    labels: IntArray, table: NDArray[np.unsignedinteger[Any]]
+) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """For each draw the counts above 0: of the cells, of the clusters of the labels, of its own clusters."""
+    n_items, n_draws = table.shape
+    k, groups = int(labels.max(initial=0)) + 1, int(table.max()) + 1
+    # Where tables would be nearly empty, the cells in use are found by sorting.
+    if groups * k > max(_TABLE_CELLS // 8, 8 * n_items):
+        for t in range(n_draws):
+            both = (table[:, t] > 0) & (labels >= 0)
+            mine, theirs = labels[both], table[both, t].astype(np.int64)
+            cells = np.unique(mine * groups + theirs, return_counts=True)[1]
+            sizes = np.bincount(mine), np.bincount(theirs)
+            yield cells, sizes[0][sizes[0] > 0], sizes[1][sizes[1] > 0]
+        return
+    step = min(n_draws, max(1, _TABLE_CELLS // (groups * k)))
+    work = np.empty((step, groups, k), dtype=count_dtype(n_items))
+    for begin in range(0, n_draws, step):
+        end = min(begin + step, n_draws)
+        work[:] = 0
+        count_tables(table, begin, end, np.ascontiguousarray(labels), work)
+        for one in work[: end - begin, 1:]:
+            yield tuple(part[part > 0] for part in (one, one.sum(axis=0), one.sum(axis=1)))  # type: ignore[misc]
+
+
+def partial_values(
+    labels: IntArray,
+    table: NDArray[np.unsignedinteger[Any]],
+    loss: Loss,
+    *,
+    columns_estimate: bool = False,
+) -> FloatArray:
+    """(n_draws,) loss of labels against each column of a table in which labels of 0 are missing."""
+    sums = partial_sums(labels, table, loss, columns_estimate=columns_estimate)
+    return sums.values(loss)
+
+
+def linear_forms(loss: Loss, n_seen: IntArray) -> LinearForm:
+    """The coefficients of a linear f0 for draws that have seen this many items: arrays of shape (n_draws,)."""
+    numbers, at = np.unique(n_seen, return_inverse=True)
+    # For no items at all the coefficients are never used; dividing by their number would be an error.
+    forms = np.array([loss.linear_form(n) for n in np.maximum(numbers, 1).tolist()])
+    return LinearForm(*forms[at].T)
