@@ -202,9 +202,14 @@ class Similarity:
             if equal_weights and draws.n_distinct < draws.n_draws < _REPEATS * draws.n_distinct:
                 table, mass = table[:, draws.index], np.ones(draws.n_draws)
             self._together = Together(table, mass)
+        self._seen: FloatArray | None = None
+        if draws.has_missing:
+            self._seen = (store.whole() > 0).astype(np.float64)
 
     def __call__(self, begin: int, end: int, stop: int) -> FloatArray:
         """(end - begin, stop) probabilities of items begin..end-1 with items 0..stop-1."""
+        if self._seen is not None:
+            return self._where_seen(begin, end, stop)
         if self._together is not None:
             return self._probability(self._together(begin, end, stop))
         sums = self._store.map(_slice_together, self._mass, begin, end, stop)
@@ -217,11 +222,27 @@ class Similarity:
         on_rows: Callable[[int], Any] = lambda _: None,
     ) -> FloatArray:
         """(n_items, n_items) all of them; `on_rows` is told how many rows each block has."""
+        if self._seen is not None:
+            out = self._where_seen(0, len(self._seen), len(self._seen))
+            on_rows(len(out))
+            return out
         together = self._together or Together(self._store.whole(), self._mass)
         out = self._probability(together.matrix(n_jobs, stopper, on_rows))
         # An item is always with itself; sums of weights may have been rounded.
         np.fill_diagonal(out, 1.0)
         return out
+
+    def _where_seen(self, begin: int, end: int, stop: int) -> FloatArray:
+        """The same where labels are missing: among the draws that have seen both; NaN if none has."""
+        assert self._seen is not None
+        mine, theirs = self._seen[begin:end], self._seen[:stop]
+        together = Together(self._store.whole(), self._mass)(begin, end, stop)
+        # Two missing labels are equal as well, but not together.
+        together -= ((1.0 - mine) * self._mass) @ (1.0 - theirs).T
+        both = (mine * self._mass) @ theirs.T
+        out = np.full(both.shape, np.nan)
+        np.divide(together, both, out=out, where=both > 0)
+        return np.clip(out, 0.0, 1.0, out=out)
 
     def _probability(self, weight: FloatArray) -> FloatArray:
         weight /= self._total
@@ -305,7 +326,12 @@ def chain_agreement(draws: Draws, n_jobs: int | None = None) -> Agreement:
     None
     """
     n, chains = draws.n_items, [draws.chain(number) for number in range(draws.n_chains)]
-    if len(chains) < 2 or n < 2 or not all(chain.total_weight > 0 for chain in chains):
+    if (
+        draws.has_missing
+        or len(chains) < 2
+        or n < 2
+        or not all(chain.total_weight > 0 for chain in chains)
+    ):
         return Agreement(math.nan, math.nan, None, None)
     m = len(chains)
     # If chains are not all alike, some chain differs from its neighbor in the list.

@@ -11,7 +11,7 @@ from engine_cases import CASES, KINDS, LOSSES, OF_PAIRS, get, make, micro, rando
 from epluribus import _validate
 from epluribus._kernels.engine import implement_execution
 from epluribus._kernels.loops import sweep
-from epluribus.engine import Engine, Settings, engine_for, pairs, tables
+from epluribus.engine import Settings, engine_for, pairs, tables
 from epluribus.engine.members import MemberExecution, collect_sets
 from epluribus.engine.pairs import PairExecution
 from epluribus.engine.tables import TableExecution

@@ -64,7 +64,7 @@ def test_gzip_npy_npz(tmp_path):
     [
         ("empty.csv", b"", "The file .* is empty"),
         ("ragged.csv", b"1,2\n1,2,3\n", "line 1 has 2 cells and line 2 has 3"),
-        ("missing.csv", b"1,2\n1,NA\n", r"missing value \('NA'\) in line 2, cell 2"),
+        ("missing.csv", b"1,NA\n1,\n", "all labels of '1' are missing"),
         ("half.csv", b"1,2\n1,1.5\n", "draw 1, item 1 .* 1.5, which is not an integer"),
         ("draws.xlsx", b"PK", "must be one of csv, .* its name ends in '.xlsx'"),
         ("broken.npy", b"junk", "could not be read as NumPy data"),

@@ -58,9 +58,8 @@ def test_two_chains(name):
     assert draws.n_chains == 2
 
 
-def test_missing_factor_is_refused():
-    with pytest.raises(ValueError, match=r"draw 1, item 2 .* has a missing value"):
-        read("factor_holes.rds")
+def test_a_missing_factor_is_a_missing_label():
+    assert np.argwhere(np.asarray(read("factor_holes.rds")) < 0).tolist() == [[1, 2]]
 
 
 def test_a_column_that_counts_the_draws_is_left_out():

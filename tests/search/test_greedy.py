@@ -7,7 +7,7 @@ import pytest
 
 import epluribus as epl
 import oracles
-from epluribus.engine import Engine, Settings, engine_for
+from epluribus.engine import Settings, engine_for
 from search_cases import LOSSES, sample
 
 

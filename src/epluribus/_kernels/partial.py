@@ -80,7 +80,10 @@ class PartialTables(NamedTuple):
 @part
 def _gain(e: Any, t: int, v: int, s: int) -> float:
     """What one more item of group v adds to the total loss in cluster s, by draw t; f0 is linear."""
-    return e.fold[t] * e.price.joint[e.counts[t, v, s]] + e.size_fold[t] * e.price.size[e.counts[t, 0, s]]
+    return (
+        e.fold[t] * e.price.joint[e.counts[t, v, s]]
+        + e.size_fold[t] * e.price.size[e.counts[t, 0, s]]
+    )
 
 
 @kernel

@@ -171,7 +171,9 @@ class _Block:
             seen = np.zeros(span, dtype=np.int64)
             if self._missing:
                 wide = np.empty((end - begin, rows.shape[1]), dtype=out.dtype)
-                canonical_block(rows[begin:end], low, 0, end - begin, seen, wide, n_clusters[begin:end])
+                canonical_block(
+                    rows[begin:end], low, 0, end - begin, seen, wide, n_clusters[begin:end]
+                )
                 out[begin:end, : self._n_items] = wide[:, 1:]
             else:
                 canonical_block(rows, low, begin, end, seen, out, n_clusters)
@@ -189,7 +191,7 @@ def _with_missing_first(rows: AnyArray) -> AnyArray:
     out = np.zeros((len(values), values.shape[1] + 1), dtype=kind)
     if not mask.all():
         low = int(values[~mask].min()) - 1
-        np.subtract(values, low, out=out[:, 1:], where=~mask, casting="unsafe")
+        np.subtract(values, low, out=out[:, 1:], where=~mask, dtype=kind, casting="unsafe")
     return out
 
 

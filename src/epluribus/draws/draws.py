@@ -89,7 +89,7 @@ class Draws:
     has_missing : bool
         Whether labels are missing.
     n_seen : ndarray of shape (n_draws,)
-        Number of items that each draw has labels for.
+        Number of items that each draw has labels for; `distinct_n_seen` has that of each distinct one.
     items : tuple of str or None
         Names of the items.
     variable : str or None
@@ -171,7 +171,7 @@ class Draws:
             found = collapse_on(check_client(client), table, keep)
         self.store, self.index, self.distinct_n_clusters = found[:3]
         self.has_missing: bool = found.has_missing
-        self._distinct_n_seen: IntArray = np.full(self.store.n_distinct, self.n_items)
+        self.distinct_n_seen: IntArray = np.full(self.store.n_distinct, self.n_items)
         if self.has_missing:
             self._count_seen()
         if by_items:
@@ -181,7 +181,7 @@ class Draws:
     def _count_seen(self) -> None:
         """Count the items that each draw has seen; refuse items that none has seen, and empty draws."""
         draws, items = zip(*self.store.map(_seen_in_slice), strict=True)
-        self._distinct_n_seen = np.concatenate(draws)
+        self.distinct_n_seen = np.concatenate(draws)
         empty = np.flatnonzero(self.n_seen == 0)
         if len(empty):
             raise ValueError(
@@ -200,7 +200,7 @@ class Draws:
     @property
     def n_seen(self) -> IntArray:
         """Number of items that each draw has labels for."""
-        return self._distinct_n_seen[self.index]
+        return self.distinct_n_seen[self.index]
 
     def _summarize(self) -> None:
         """Fill what follows from `store`, `index` and `_given`, the weights as they were given."""
@@ -367,6 +367,15 @@ class Draws:
         """Names of the items, or their numbers as text if they have no names."""
         return self.items if self.items is not None else tuple(map(str, range(self.n_items)))
 
+    def check_complete(self, what: str) -> None:
+        """Refuse draws with missing labels for what has no meaning, or no method, for them."""
+        if self.has_missing:
+            share = percent(1.0 - float(self.n_seen.mean()) / self.n_items)
+            raise ValueError(
+                f"{what} needs draws without missing labels; {share} of these are missing. `minimize`, "
+                "`expected_loss`, `psm`, `items`, `clusters`, `credible_ball` and `error` can be used."
+            )
+
     def mean(self, values: AnyArray) -> float:
         """Mean over the draws, sum_d w_d values_d / sum_d w_d, of `values` of shape (n_distinct,)."""
         return float(values @ self.weights / self.total_weight)
@@ -396,7 +405,7 @@ class Draws:
         # All draws in their order: column index[t] of the labels is draw t.
         table = self.store.columns(self.index).T
         if self.has_missing:
-            table = np.subtract(table, 1, dtype=np.int64)  # type: ignore[assignment]
+            table = np.subtract(table, 1, dtype=np.int64)
         return table if dtype is None else table.astype(dtype)
 
     def brought_here(self) -> Draws:
@@ -432,7 +441,7 @@ class Draws:
         rank[order] = np.arange(len(order))
         new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
         new.variable, new.has_missing = self.variable, self.has_missing
-        new._distinct_n_seen = self._distinct_n_seen[used[order]]
+        new.distinct_n_seen = self.distinct_n_seen[used[order]]
         new.chains = np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64)
         new._given = self._given[rows]
         new.index = rank[inverse]

@@ -21,6 +21,8 @@ def read_draws(
     burn: int = 0,
     thin: int = 1,
     items: Sequence[str] | None = None,
+    missing: Any = None,
+    noise: str | None = None,
     memory_limit: int | str | None = None,
     progress: ProgressLike = False,
 ) -> Draws:
@@ -35,8 +37,8 @@ def read_draws(
         ``-`` reads csv from standard input.
     var : str, optional
         The variable that holds the labels; not needed if only one holds integers by draw and item.
-    weights, burn, thin, items, memory_limit, progress
-        As in `Draws`.
+    weights, burn, thin, items, missing, noise, memory_limit, progress
+        As in `Draws`. In text files empty cells and NA, NaN, NULL, None and ? are missing labels.
 
     Returns
     -------
@@ -85,6 +87,8 @@ def read_draws(
         burn=burn,
         thin=thin,
         items=items,
+        missing=missing,
+        noise=noise,
         memory_limit=memory_limit,
         progress=progress,
     )

@@ -1,7 +1,7 @@
 """The engine for draws with missing labels, and which engine a sample needs.
 
-The loss of a draw counts the items that it has seen (`losses/partial.py`), so that both the joint and the size
-sum differ from draw to draw. The execution keeps contingency tables of what each draw has seen
+The loss of a draw counts the items that it has seen (`losses/partial.py`), so that both the joint sum and the
+size sum differ from draw to draw. The execution keeps contingency tables of what each draw has seen
 (`_kernels/partial.py`); for a loss that is a sum over pairs of items, a matrix of all pairs serves as well as
 for complete draws, with how often two items were seen together in the place of the number of draws.
 """
@@ -25,8 +25,8 @@ from epluribus.draws.together import seen_together, together_where_seen
 from epluribus.engine.engine import Engine
 from epluribus.engine.pairs import PairExecution, pairs_pay
 from epluribus.engine.prices import ROUNDING
-from epluribus.losses.base import LinearForm, Loss
-from epluribus.losses.partial import PartialSums, linear_forms, partial_sums
+from epluribus.losses.base import Loss
+from epluribus.losses.partial import LinearForms, PartialSums, linear_forms, partial_sums
 from epluribus.losses.values import groups_of
 
 Labels = NDArray[np.unsignedinteger[Any]]
@@ -118,7 +118,7 @@ class PartialEngine(Engine):
         return self._allocated(self.start(labels), unseen)
 
 
-def _make_price(engine: PartialEngine, form: LinearForm | None) -> Price:
+def _make_price(engine: PartialEngine, form: LinearForms | None) -> Price:
     """f1, f2 and their differences, without coefficients; margin and tolerance as in `make_price`."""
     f1, f2, weights = engine._f1, engine._f2, engine.weights
     joint, size = np.append(np.diff(f1), 0.0), np.append(np.diff(f2), 0.0)
@@ -131,7 +131,7 @@ def _make_price(engine: PartialEngine, form: LinearForm | None) -> Price:
     return Price(f1, f2, joint, size, weights, engine._group, margin, 0.0, tolerance)
 
 
-def _pair_execution(table: Labels, price: Price, loss: Loss, form: LinearForm) -> PairExecution:
+def _pair_execution(table: Labels, price: Price, loss: Loss, form: LinearForms) -> PairExecution:
     """The execution for a loss that counts pairs: f1 and f2 are squares, up to a factor."""
     # Two items in one cluster add 2 f1(1) in each draw that has them together, and 2 f2(1) in each draw that
     # has seen both, times the weights and the coefficients of f0.
@@ -146,7 +146,7 @@ class PartialExecution:
     skips, grows_with_draws = False, True
 
     def __init__(
-        self, table: Labels, price: Price, loss: Loss, form: LinearForm | None, n_seen: IntArray
+        self, table: Labels, price: Price, loss: Loss, form: LinearForms | None, n_seen: IntArray
     ) -> None:
         self._table, self._price, self._loss = table, price, loss
         self._n_items, self._n_draws = table.shape
@@ -158,7 +158,7 @@ class PartialExecution:
         self.steps = float(table.size) * float(table.max(axis=0, initial=0).mean() + 1)
 
     def start(self, labels: IntArray, *, room: int = 1, moves: bool = True) -> PartialTables:
-        """The state at `labels`, with room for `room` more clusters; only joins are possible if not `moves`."""
+        """The state at `labels`, with room for `room` more clusters; for joins only if not `moves`."""
         k = int(labels.max()) + 1
         state = self._empty(labels.astype(np.int64), k, k + room if moves else k, moves=moves)
         if k > 0:  # otherwise no item is in a cluster yet

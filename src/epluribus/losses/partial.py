@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from epluribus._kernels.partitions import count_dtype, count_tables
 from epluribus._typing import FloatArray, IntArray
-from epluribus.losses.base import LinearForm, Loss
+from epluribus.losses.base import Loss
 
 _TABLE_CELLS = 1 << 20
 """Cells of the contingency tables held at a time."""
@@ -63,7 +63,13 @@ def partial_sums(
     if columns_estimate:
         f2, f3 = f3, f2
     found = [
-        (f1[cells].sum(), f2[size].sum(), f3[group].sum(), size.sum(), len(cells) == len(size) == len(group))
+        (
+            f1[cells].sum(),
+            f2[size].sum(),
+            f3[group].sum(),
+            size.sum(),
+            len(cells) == len(size) == len(group),
+        )
         for cells, size, group in _counts(labels, table)
     ]
     joint, size, group, n_seen, equal = map(np.array, zip(*found, strict=True))
@@ -94,7 +100,7 @@ def _counts(
         work[:] = 0
         count_tables(table, begin, end, np.ascontiguousarray(labels), work)
         for one in work[: end - begin, 1:]:
-            yield tuple(part[part > 0] for part in (one, one.sum(axis=0), one.sum(axis=1)))  # type: ignore[misc]
+            yield tuple(part[part > 0] for part in (one, one.sum(axis=0), one.sum(axis=1)))
 
 
 def partial_values(
@@ -109,9 +115,18 @@ def partial_values(
     return sums.values(loss)
 
 
-def linear_forms(loss: Loss, n_seen: IntArray) -> LinearForm:
-    """The coefficients of a linear f0 for draws that have seen this many items: arrays of shape (n_draws,)."""
+class LinearForms(NamedTuple):
+    """Coefficients of f0 as in `LinearForm`, for each draw: arrays of shape (n_draws,)."""
+
+    constant: FloatArray
+    joint: FloatArray
+    size: FloatArray
+    group: FloatArray
+
+
+def linear_forms(loss: Loss, n_seen: IntArray) -> LinearForms:
+    """The coefficients of a linear f0 for draws that have seen `n_seen` items."""
     numbers, at = np.unique(n_seen, return_inverse=True)
     # For no items at all the coefficients are never used; dividing by their number would be an error.
     forms = np.array([loss.linear_form(n) for n in np.maximum(numbers, 1).tolist()])
-    return LinearForm(*forms[at].T)
+    return LinearForms(*forms[at].T)

@@ -58,7 +58,9 @@ def loss(a: LabelsLike, b: LabelsLike, loss: LossLike = "vi") -> float:
     second = as_labels(b, len(first), argument="b", missing=True)
     both = (first >= 0) & (second >= 0)
     if not both.any():
-        raise ValueError("'a' and 'b' must have labels for some of the same items; they have for none.")
+        raise ValueError(
+            "'a' and 'b' must have labels for some of the same items; they have for none."
+        )
     if not both.all():
         first, second = relabel(first[both]), relabel(second[both])
     # One draw as a table with a single column, in the smallest type that holds its labels.

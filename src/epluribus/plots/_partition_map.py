@@ -71,6 +71,7 @@ def partition_map(
     """
     check_order("partition_map(draws, best)", best, draws)
     labels, sample, chosen = read_best(best, draws, loss)
+    sample.check_complete("A map of draws")
     found = [] if modes is None else list(modes.labels if isinstance(modes, Modes) else modes)  # type: ignore[arg-type]
     marked = [labels, *(as_labels(mode, sample.n_items, "modes") for mode in found)]
     # Draws, not distinct partitions, are thinned: frequent partitions stay frequent.

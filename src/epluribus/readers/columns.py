@@ -206,7 +206,8 @@ def _from_long(
     """Labels with one draw per row, from a long table; None if no column can name the items of a draw.
 
     `columns` are those that do not number draws, by name: one names the item, one holds its label. `draw` is
-    the draw of each row. Every pair of a draw and an item must have exactly one row, in any order.
+    the draw of each row. Every pair of a draw and an item has at most one row, in any order; the label of a
+    pair without one is missing.
     """
     # An item occurs once in each draw, while labels repeat; the first such column is taken.
     indices = [name for name in columns if name != var and _is_index(_codes(columns[name]), draw)]
@@ -224,25 +225,17 @@ def _from_long(
     if columns[index].dtype.kind in "iuf":
         item = np.unique(columns[index], return_inverse=True)[1].astype(np.int64)
     n_draws, n_items = int(draw.max()) + 1, int(item.max()) + 1
-    # No draw has an item twice (`index` was chosen so), so the table is complete if the numbers agree.
-    if len(draw) != n_draws * n_items:
-        # The draw with the fewest rows lacks an item; the message names the first one it lacks.
-        short = int(np.bincount(draw, minlength=n_draws).argmin())
-        missing = int(np.setdiff1d(np.arange(n_items), item[draw == short])[0])
-        name = columns[index][np.flatnonzero(item == missing)[0]]
-        raise ValueError(
-            f"Every draw must have a label for every item; in {where} draw {short} (counted from 0) "
-            f"has none for the item '{name}' of the column '{index}'."
-        )
-    # lexsort sorts by its last key first: by draw, then by item. Each draw is then a run of n_items rows, and
-    # the names and chains can be read from the first row or run.
-    order = np.lexsort((item, draw))
-    return Source(
-        columns[label][order].reshape(n_draws, n_items),
-        item_names(columns[index][order[:n_items]]),
-        None if chains is None else chains[order[::n_items]],
-        label,
-    )
+    # No draw has an item twice (`index` was chosen so); what has no row is missing.
+    labels = np.ma.masked_array(np.zeros((n_draws, n_items), columns[label].dtype), mask=True)
+    labels[draw, item] = columns[label]
+    names = np.empty(n_items, dtype=columns[index].dtype)
+    names[item] = columns[index]
+    own = None
+    if chains is not None:
+        own = np.empty(n_draws, dtype=chains.dtype)
+        own[draw] = chains
+    complete = len(draw) == n_draws * n_items
+    return Source(np.asarray(labels) if complete else labels, item_names(names), own, label)
 
 
 def _is_index(codes: IntArray, draw: IntArray) -> bool:

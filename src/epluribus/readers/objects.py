@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from epluribus._typing import AnyArray
-from epluribus._validate import check_choice
 from epluribus.readers.columns import pick_columns
 from epluribus.readers.source import Source
 
@@ -197,9 +196,11 @@ def from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
                 f"{twice if names is None else repr(names[twice])} twice."
             )
     # Integers in the smallest type that holds them all; anything else as objects.
-    kinds = {np.min_scalar_type(end) for row in labels if row.dtype.kind in "iub" and row.size for end in (row.min(), row.max())}
-    plain = all(row.dtype.kind in "iub" for row in labels)
-    table = np.ma.masked_all((len(pairs), n_items), np.result_type(*kinds) if plain and kinds else object)
+    ends = [end for row in labels if row.size for end in (row.min(), row.max())]
+    kind: Any = object
+    if all(row.dtype.kind in "iub" for row in labels):
+        kind = np.result_type(*map(np.min_scalar_type, ends))
+    table = np.ma.masked_array(np.zeros((len(pairs), n_items), kind), mask=True)
     for row, items, own in zip(table, seen, labels, strict=True):
         row[items] = own
     return Source(table, names)

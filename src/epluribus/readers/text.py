@@ -47,7 +47,8 @@ class TextTable(NamedTuple):
     header: Sequence[str] | None
     """Names of the columns."""
     cells: AnyArray
-    """Of shape (n_rows, n_columns): integers if all cells are, else floats, else words."""
+    """Of shape (n_rows, n_columns): integers if all cells are, else floats, else words. Missing cells are
+    NaN, or masked among words."""
     lines: list[int]
     """The line of the file that each row comes from, counted from 1."""
     skip: int
@@ -56,7 +57,9 @@ class TextTable(NamedTuple):
     def check_cells(self, path: Path, is_bad: Callable[[str], bool], what: str) -> None:
         """Raise an error that names the first bad cell of a table of words, if there is one."""
         # Labels repeat in every draw: each different word is tested once.
-        words = np.unique(self.cells).tolist() if self.cells.dtype.kind == "U" else []
+        words: list[str] = []
+        if self.cells.dtype.kind == "U":
+            words = np.unique(np.ma.compressed(self.cells)).tolist()
         bad = [word for word in words if is_bad(word)]
         if bad:
             t, i = np.argwhere(np.isin(self.cells, bad))[0]
@@ -98,7 +101,13 @@ def read_numbers(path: Path) -> FloatArray:
     table = read_table(path)
     # One cell that is not a number makes the whole table words; the error names that cell.
     table.check_cells(path, lambda cell: not _is_number(cell), "numbers")
-    return table.cells.astype(np.float64)
+    cells = np.ma.filled(table.cells.astype(np.float64), np.nan)
+    if np.isnan(cells).any():
+        t, i = np.argwhere(np.isnan(cells))[0]
+        raise ValueError(
+            f"The file '{path}' has a missing value in line {table.lines[t]}, cell {table.skip + i + 1}."
+        )
+    return cells
 
 
 def read_table(path: Path) -> TextTable:
@@ -201,6 +210,11 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def _is_missing(cell: str) -> bool:
+    """Whether a cell has no value."""
+    return cell.strip().lower() in _MISSING
+
+
 def _find_header(rows: list[list[str]]) -> list[str] | None:
     """The first row if it names the columns: words above numbers, or words that no other row has.
 
@@ -210,7 +224,9 @@ def _find_header(rows: list[list[str]]) -> list[str] | None:
     True
     """
     first, rest = rows[0], rows[1:]
-    if all(_is_number(cell) for cell in first) or not rest:
+    # A row of numbers is a draw, also if some of them are missing.
+    numbers = [cell for cell in first if not _is_missing(cell)]
+    if (numbers and all(map(_is_number, numbers))) or not rest:
         return None
     if any(_is_number(cell) for cell in rest[0]):
         return first
@@ -255,7 +271,7 @@ def _warn_of_numbered_columns(table: AnyArray, where: str) -> None:
 
 
 def _parse_numbers(lines: list[str], delimiter: str | None, skip: int) -> AnyArray | None:
-    """Rows of numbers, parsed by NumPy; None if a cell is missing or is not a number."""
+    """Rows of numbers, parsed by NumPy; None if a cell is empty or is not a number."""
     for dtype in (np.int64, np.float64):
         try:
             with warnings.catch_warnings():
@@ -266,15 +282,15 @@ def _parse_numbers(lines: list[str], delimiter: str | None, skip: int) -> AnyArr
                 )
         except (ValueError, OverflowError, DeprecationWarning):
             continue
-        # The error for a missing value names its line, which only `_parse_words` knows.
-        return None if np.isnan(table).any() else table[:, skip:]
+        return table[:, skip:]
     return None
 
 
 def _parse_words(path: Path, numbers: list[int], rows: list[list[str]], skip: int) -> AnyArray:
     """Rows of any cells, from column `skip` on, with errors that name the line.
 
-    `numbers` has the line of each row. The result is integers or floats if all cells are, else words.
+    `numbers` has the line of each row. The result is integers or floats if all cells are, else words; missing
+    cells are NaN, or masked among words.
     """
     for number, row in zip(numbers, rows, strict=True):
         if len(row) != len(rows[0]):
@@ -282,17 +298,13 @@ def _parse_words(path: Path, numbers: list[int], rows: list[list[str]], skip: in
                 f"The file '{path}' must have rows of one length; line {numbers[0]} has "
                 f"{len(rows[0])} cells and line {number} has {len(row)}."
             )
-        for i, cell in enumerate(row[skip:], skip + 1):
-            if cell.strip().lower() in _MISSING:
-                raise ValueError(
-                    f"The file '{path}' has a missing value ('{cell.strip()}') in line {number}, "
-                    f"cell {i}."
-                )
     cells = np.array([[cell.strip() for cell in row[skip:]] for row in rows])
+    mask = np.isin(np.char.lower(cells), list(_MISSING))
+    some = bool(mask.any())
     # Numbers with quoted row names beside them could not be parsed the quick way: they come here too.
-    for dtype in (np.int64, np.float64):
+    for dtype in (np.float64,) if some else (np.int64, np.float64):
         try:
-            return cells.astype(dtype)
+            return np.where(mask, "nan", cells).astype(dtype) if some else cells.astype(dtype)
         except (ValueError, OverflowError):
             continue
-    return cells
+    return np.ma.masked_array(cells, mask) if some else cells

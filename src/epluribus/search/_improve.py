@@ -151,10 +151,9 @@ class Climber:
         labels, weights = self.state.labels, self.engine.weights
         draw = self.rng.choice(len(weights), p=weights / weights.sum())
         column = self.engine.table[:, draw]
-        if self.engine.missing:  # an item that the draw has seen
-            i = self.rng.choice(np.flatnonzero(column))
-        else:
-            i = self.rng.integers(len(labels))
+        # An item; one that the draw has seen, where labels are missing.
+        seen = np.flatnonzero(column) if self.engine.missing else len(labels)
+        i = self.rng.choice(seen)
         group = column == column[i]
         # With as many clusters as are allowed no item can open one, with as few none that is alone can leave
         # its own: then an item is also tried alone, which makes two others join, or lets one close.

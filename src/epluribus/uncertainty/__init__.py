@@ -5,7 +5,7 @@ from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, 
 from epluribus.uncertainty._certificate import Certificate, certificate
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
-from epluribus.uncertainty._matrix import psm
+from epluribus.uncertainty._matrix import psm, seen_together
 from epluribus.uncertainty._modes import Modes, modes
 from epluribus.uncertainty._stability import Stability, stability
 
@@ -13,5 +13,5 @@ __all__ = [
     "Alignment", "Certificate", "ClusterTable", "CredibleBall", "Difference", "ItemTable", "Modes",
     "MonteCarloError", "NClusters", "ParameterSummary", "Stability",
     "align", "certificate", "clusters", "compare", "credible_ball", "error", "items", "modes",
-    "n_clusters_posterior", "psm", "stability",
+    "n_clusters_posterior", "psm", "seen_together", "stability",
 ]  # fmt: skip

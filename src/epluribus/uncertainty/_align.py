@@ -146,6 +146,7 @@ def align(
     array([-0.7,  5.1])
     """
     labels, sample, _ = read_best(best, draws, None)
+    sample.check_complete("Aligning labels")
     if parameters is not None and raw_labels is None:
         if isinstance(draws, Draws):
             raise ValueError(

@@ -191,7 +191,8 @@ def credible_ball(
     -----
     The ball is the smallest one that holds the given share of the (weighted) draws. Draws at the
     same distance are all inside or all outside, so that its mass can exceed `level`. Time O(n_draws
-    n_items): one loss for each distinct draw.
+    n_items): one loss for each distinct draw. Where labels are missing, the distance of a draw is that of the
+    items it has seen, and the bounds have labels of -1 for the others.
 
     Examples
     --------
@@ -224,7 +225,8 @@ def credible_ball(
         largest = distance[members].max()
         # Partitions at the same distance are equally good bounds: all are reported.
         ties = members & (distance >= largest - tie)
-        bounds.append(sample.store.columns(np.flatnonzero(ties)).T.astype(np.int64))
+        columns = sample.store.columns(np.flatnonzero(ties)).T.astype(np.int64)
+        bounds.append(columns - sample.has_missing)  # -1 where a label is missing
         distances.append(float(largest))
     # The radius reported is the distance of the farthest draw inside, ties included.
     return CredibleBall(

@@ -22,7 +22,7 @@ from epluribus.draws import Draws
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
-from epluribus.search._exact import MAX_ITEMS, best_of_all
+from epluribus.search._exact import best_of_all, solves
 from epluribus.uncertainty._bounds import binder_bound, item_bound, triangle_bound
 
 _ROUNDING = 1e-9
@@ -152,8 +152,11 @@ def certificate(
 def _lower_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> tuple[float, str]:
     """The largest bound that is known for this loss, and its name."""
     # Few items: the minimum itself.
-    if draws.n_items <= MAX_ITEMS:
+    if solves(draws, loss):
         return best_of_all(draws, loss)[1], "the proven optimum of a few items"
+    if draws.has_missing:
+        known = loss.metric or loss.family is not None  # not negative
+        return 0.0 if known else -math.inf, "no bound for draws with missing labels"
     # The expected 0-1 loss of a partition is one minus its probability.
     if loss.family == "zero_one":
         return 1.0 - float(draws.shares.max()), "the most probable draw"

@@ -23,9 +23,11 @@ import numpy as np
 from epluribus._parallel import resolve_jobs
 from epluribus._text import plain_table, to_frame
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
+from epluribus.draws import Draws
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
-from epluribus.uncertainty._support import ALONE, recovery, support
+from epluribus.uncertainty._partial_support import partial_recovery, partial_support
+from epluribus.uncertainty._support import ALONE, Support, recovery, support
 
 _SHOWN = 15
 """Number of rows of a table that are printed."""
@@ -176,7 +178,9 @@ def items(
     Notes
     -----
     Time O(n_items n_draws K), with K clusters in the estimate, and less where clusters are many and small;
-    the similarity matrix is not formed.
+    the similarity matrix is not formed. Where labels are missing, draws count for the items that they have
+    seen: the support is the share of the draws and of the other items of the cluster, seen together with the
+    item, in which both shared a cluster.
 
     Examples
     --------
@@ -191,7 +195,7 @@ def items(
     1           0        1          1                  0.125       0.03656
     """
     labels, sample, chosen = read_best(best, draws, loss)
-    own, runner_up, second, part, _ = support(labels, sample, chosen, resolve_jobs(n_jobs))
+    own, runner_up, second, part, _ = _support_of(labels, sample, chosen, n_jobs)
     return ItemTable(sample.item_names, labels, own, runner_up, second, part, chosen)
 
 
@@ -232,7 +236,7 @@ def clusters(
     """
     # Any loss would do: the parts of the items in it are not used.
     labels, sample, binder = read_best(best, draws, "binder")
-    found = support(labels, sample, binder, resolve_jobs(n_jobs))
+    found = _support_of(labels, sample, binder, n_jobs)
     sizes = np.bincount(labels)
     # A single cluster has no neighbor to be separate from.
     separation, nearest = np.array([np.nan]), np.array([ALONE])
@@ -249,4 +253,12 @@ def clusters(
     # The mean support of a cluster's items is the mean over its pairs: every item has the same number of
     # partners.
     cohesion = np.bincount(labels, weights=found.own) / sizes
-    return ClusterTable(sizes, cohesion, separation, nearest, *recovery(labels, sample))
+    recovered = (partial_recovery if sample.has_missing else recovery)(labels, sample)
+    return ClusterTable(sizes, cohesion, separation, nearest, *recovered)
+
+
+def _support_of(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int | None) -> Support:
+    """Support of all items, whether or not labels are missing."""
+    if draws.has_missing:
+        return partial_support(labels, draws, loss)
+    return support(labels, draws, loss, resolve_jobs(n_jobs))

@@ -23,6 +23,7 @@ from epluribus._validate import check_fraction, check_memory
 from epluribus.diagnostics import Similarity
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.together import map_blocks
+from epluribus.draws.together import seen_together as both_seen
 
 _THRESHOLD = 0.05
 """Entries up to this are left out of a sparse matrix by default: pairs that hardly ever share a cluster."""
@@ -86,8 +87,9 @@ def psm(
     Returns
     -------
     ndarray of shape (n_items, n_items), or scipy.sparse.csr_array if `sparse`
-        Symmetric, with ones on the diagonal. If `per_chain`, an array of shape (n_chains, n_items,
-        n_items), or a list of sparse arrays.
+        Symmetric, with ones on the diagonal. Where labels are missing, among the draws that have seen both
+        items (`seen_together` counts them), NaN if there are none. If `per_chain`, an array of shape
+        (n_chains, n_items, n_items), or a list of sparse arrays.
 
     Notes
     -----
@@ -124,6 +126,34 @@ def psm(
     if not per_chain:
         return found[0]
     return found if sparse else np.stack(found)
+
+
+def seen_together(draws: DrawsLike) -> FloatArray:
+    """How many draws have labels for both of two items: what each entry of `psm` rests on.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        Draws, of which some labels may be missing.
+
+    Returns
+    -------
+    ndarray of shape (n_items, n_items)
+        Symmetric; 0 for items that were never seen together, for which `psm` is NaN.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> epl.uncertainty.seen_together([[0, 0, 1], [0, 1, None]])
+    array([[2., 2., 1.],
+           [2., 2., 1.],
+           [1., 1., 1.]])
+    """
+    sample = as_draws(draws)
+    if not sample.has_missing:
+        return np.full((sample.n_items, sample.n_items), float(sample.n_draws))
+    times = np.bincount(sample.index, minlength=sample.n_distinct).astype(np.float64)
+    return both_seen(sample.item_major, times)
 
 
 class _Maker:
@@ -219,7 +249,7 @@ def leaf_order(matrix: FloatArray, *, optimal: bool) -> IntArray:
     if n <= 2:
         return np.arange(n)
     # The upper triangle row by row, the condensed form that SciPy takes.
-    distances = 1.0 - matrix[np.triu_indices(n, 1)]
+    distances = 1.0 - np.nan_to_num(matrix[np.triu_indices(n, 1)])  # never seen together: apart
     # Rounding of a mean similarity may give a distance below 0, which linkage refuses.
     tree = linkage(np.maximum(distances, 0.0), "average", optimal_ordering=optimal)
     return leaves_list(tree).astype(np.int64)

@@ -240,6 +240,7 @@ def modes(
     array([0.6, 0.4])
     """
     sample, chosen = as_draws(draws), losses.get(loss)
+    sample.check_complete("Finding modes")
     highest = check_count(max_modes, "max_modes")
     # The only string allowed is "auto".
     automatic = isinstance(n_modes, str)

@@ -168,6 +168,7 @@ def stability(
     expected loss: vi on all draws; distance: vi to the first row, in bits
     """
     sample, chosen = as_draws(draws), losses.get(loss)
+    sample.check_complete("Stability")
     others = [losses.get(other) for other in other_losses]
     n_seeds = check_count(n_seeds, "n_seeds", low=0)
     # The reference loss with other costs; a user's own loss has no cost that could be changed here.
