@@ -21,7 +21,10 @@ FEATURES = "it fits continuous features, and X must hold labels"
 
 @parametrize_with_checks(
     [epl.ConsensusClustering(rng=1)],
-    expected_failed_checks=lambda _: {"check_clustering": FEATURES},
+    expected_failed_checks=lambda _: {
+        "check_clustering": FEATURES,
+        "check_positive_only_tag_during_fit": FEATURES,
+    },
 )
 def test_estimator_checks(estimator, check):
     check(estimator)
@@ -86,7 +89,7 @@ def test_noise_is_alone_or_together():
         for given in (base, table):
             model = epl.ConsensusClustering(noise=noise, rng=1).fit(given)
             assert model.n_clusters_ == n_clusters
-    with pytest.raises(ValueError, match=r"'noise' must be one of 'alone', 'together'; got 'no'"):
+    with pytest.raises(ValueError, match=r"'noise' must be one of 'alone', 'together', 'missing'; got 'no'"):
         epl.ConsensusClustering(noise="no").fit(X)
 
 

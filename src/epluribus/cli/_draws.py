@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from epluribus.cli._base import (
 )
 from epluribus.estimate import Estimate
 from epluribus.readers.files import Labels, match_items, read_labels
+from epluribus.readers.objects import NOISE
 from epluribus.search._minimize import SEARCHES
 from epluribus.writers.results import (
     WITH_COLUMNS,
@@ -47,6 +49,8 @@ _DRAWS = (
     Argument("--burn", "draws to leave out at the beginning", int, 0),
     Argument("--thin", "keep every THIN-th draw", int, 1),
     Argument("--var", "name of the variable in a file that has several"),
+    Argument("--missing", "a label that stands for a missing one; empty cells and NA always do"),
+    Argument("--noise", "what -1 means: alone (default), together or missing", values=NOISE),
 )
 _LOSS = Argument("--loss", f"one of {', '.join(_LOSSES)} (default: vi)", str, "vi", values=_LOSSES)
 _ANY_LOSS = _LOSS._replace(help=f"one of {', '.join(_LOSSES)} (default: all of them)", default=None)
@@ -273,7 +277,12 @@ def _read(args: Namespace) -> epl.Draws:
     """The draws in the files of a command, with its options on them."""
     # Commands without --json write files, and have a terminal to themselves.
     bar = not getattr(args, "json", False)
-    draws = epl.read_draws(args.draws, **given(args, "burn", "thin", "var"), progress=bar)
+    options = given(args, "burn", "thin", "var", "noise")
+    # A number stands for that number, anything else for a word.
+    mark: Any = args.missing
+    with suppress(TypeError, ValueError):
+        mark = int(mark)
+    draws = epl.read_draws(args.draws, missing=mark, **options, progress=bar)
     # If the reader chose the variable, the user is shown which one, so that a wrong choice is noticed.
     if draws.variable is not None and args.var is None:
         print(f"epluribus: labels are read from the variable '{draws.variable}'", file=sys.stderr)
