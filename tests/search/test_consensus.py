@@ -89,7 +89,9 @@ def test_noise_is_alone_or_together():
         for given in (base, table):
             model = epl.ConsensusClustering(noise=noise, rng=1).fit(given)
             assert model.n_clusters_ == n_clusters
-    with pytest.raises(ValueError, match=r"'noise' must be one of 'alone', 'together', 'missing'; got 'no'"):
+    with pytest.raises(
+        ValueError, match=r"'noise' must be one of 'alone', 'together', 'missing'; got 'no'"
+    ):
         epl.ConsensusClustering(noise="no").fit(X)
 
 

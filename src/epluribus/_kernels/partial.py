@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest, row_gap
-from epluribus._kernels.looks import Looks
+from epluribus._kernels.looks import Looks, count_move, rename_looks
 from epluribus._kernels.vector import BLOCK, LANES, add_block
 from epluribus._typing import FloatArray, IntArray
 
@@ -71,7 +71,7 @@ class PartialTables(NamedTuple):
     first: IntArray
     """... and the position of the first entry of a row."""
     looks: Looks
-    """Without entries: no item is skipped."""
+    """What is known about items that were looked at; without entries if f0 is not linear."""
 
 
 # --- costs ---
@@ -241,11 +241,48 @@ def _refill(e: Any, t: int, s: int) -> None:
             e.gain[t, v, s] = _gain(e, t, v, s)
 
 
+@part
+def _ends(low: float, high: float, together: float, apart: float) -> tuple[float, float]:
+    """The range of a sum, after a term that is one of two numbers or zero."""
+    return low + min(0.0, min(together, apart)), high + max(0.0, max(together, apart))
+
+
+@routine
+def _largest_change(e: Any, i: int, s: int, shift: int) -> tuple[float, float]:
+    """By how much what s costs an item changes, at most, if item i joins s (shift 0) or leaves it (-1).
+
+    First for the items of s, then for all others; f0 is linear.
+    """
+    # As in `tables`. With n items of s in the group of i and m that the draw has seen, not counting i, the
+    # cost of s for another item changes by `size` alone if it is in another group, by `joint` too if it is in
+    # the same, and not at all if the draw has not seen it. An item of s does not count itself.
+    z, joint, size = e.draws[i], e.price.joint, e.price.size
+    low_in, high_in, low_out, high_out = 0.0, 0.0, 0.0, 0.0
+    for t in range(z.shape[0]):
+        if z[t] > 0:
+            n = np.int64(e.counts[t, z[t], s]) + shift
+            m = np.int64(e.counts[t, 0, s]) + shift
+            apart = e.size_fold[t] * (size[m + 1] - size[m])
+            together = apart + e.fold[t] * (joint[n + 1] - joint[n])
+            low_out, high_out = _ends(low_out, high_out, together, apart)
+            if m > 0:
+                apart = e.size_fold[t] * (size[m] - size[m - 1])
+                together = apart
+                if n > 0:
+                    together += e.fold[t] * (joint[n] - joint[n - 1])
+                low_in, high_in = _ends(low_in, high_in, together, apart)
+    return max(abs(low_in), abs(high_in)), max(abs(low_out), abs(high_out))
+
+
 @routine
 def _apply(e: Any, row: Any, i: int, s: int) -> None:
     """Item i goes to cluster s; s = K opens a new cluster, and a cluster left empty closes."""
     own, z = e.labels[i], e.draws[i]
-    e.n_clusters[0] += s == e.n_clusters[0]
+    opens = s == e.n_clusters[0]
+    e.n_clusters[0] += opens
+    if row is None:
+        left = _largest_change(e, i, own, -1) if own >= 0 else (0.0, 0.0)
+        count_move(e.looks, i, own, s, left, _largest_change(e, i, s, 0), opens)
     for t in range(z.shape[0]):
         v = z[t]
         if v == 0:
@@ -280,6 +317,8 @@ def _rename(e: Any, last: int, empty: int) -> None:
             e.labels[i] = empty
     e.sizes[empty] = e.sizes[last]
     e.sizes[last] = 0
+    if e.looks.until.shape[0] > 0:
+        rename_looks(e.looks, last, empty)
     for t in range(e.counts.shape[0]):
         for v in range(e.counts.shape[1]):
             e.counts[t, v, empty] = e.counts[t, v, last]
@@ -342,6 +381,7 @@ def _join_changes(e: Any, row: Any, a: int) -> None:
 def _join(e: Any, row: Any, a: int, b: int) -> None:
     """Join cluster b into a < b; the last cluster takes the label b."""
     last, f1, f2 = e.n_clusters[0] - 1, e.price.f1, e.price.f2
+    e.looks.until[:] = -np.inf  # too much changes: all items must be looked at again
     for i in range(e.labels.shape[0]):
         if e.labels[i] == b:
             e.labels[i] = a

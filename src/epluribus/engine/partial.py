@@ -143,12 +143,12 @@ def _pair_execution(table: Labels, price: Price, loss: Loss, form: LinearForms) 
 class PartialExecution:
     """Makes and changes the states of `_kernels/partial.py`."""
 
-    skips, grows_with_draws = False, True
+    grows_with_draws = True
 
     def __init__(
         self, table: Labels, price: Price, loss: Loss, form: LinearForms | None, n_seen: IntArray
     ) -> None:
-        self._table, self._price, self._loss = table, price, loss
+        self._table, self._price, self._loss, self.skips = table, price, loss, loss.linear
         self._n_items, self._n_draws = table.shape
         self._groups = int(table.max()) + 1
         self._n_seen = n_seen.astype(np.float64)
@@ -203,7 +203,7 @@ class PartialExecution:
             value=np.empty(1),
             zero=np.zeros(1),
             first=np.zeros(1, dtype=np.int64),
-            looks=no_looks(0),
+            looks=no_looks(len(labels) if linear else 0),
         )
 
     def widened(self, state: PartialTables) -> PartialTables:
@@ -226,7 +226,7 @@ class PartialExecution:
         new.joint_sums[:], new.size_sums[:] = state.joint_sums, state.size_sums
         if new.gain.size:
             fill_partial_gain(new)
-        return new
+        return new._replace(looks=state.looks)
 
     def tilt(self, state: Any, row: Any) -> None:
         """Nothing: all costs are exact if f0 is not linear."""
