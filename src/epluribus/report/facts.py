@@ -17,7 +17,7 @@ import numpy as np
 from epluribus import losses, uncertainty
 from epluribus._parallel import Stopper, finish
 from epluribus._progress import ProgressLike, make_progress
-from epluribus._text import count, sentence_list
+from epluribus._text import count, sentence_list, span
 from epluribus._typing import FloatArray
 from epluribus.draws import Draws
 from epluribus.engine import draw_losses
@@ -126,6 +126,12 @@ def gather(
             f"{_LEFT_OUT[name]} because they would take too long: "
             f"{count(draws.n_distinct, 'distinct draw')} of {count(draws.n_items, 'item')} with up to "
             f"{int(draws.n_clusters.max()):,} clusters."
+        )
+    if draws.has_missing:
+        steps.pop("modes", None)
+        notes.append(
+            "Modes are left out because labels are missing. Each draw counts for the items that it has seen: "
+            f"{span(int(draws.n_seen.min()), int(draws.n_seen.max()))} of {count(draws.n_items, 'item')}."
         )
     n_clusters = finish(lambda: uncertainty.n_clusters_posterior(draws, best, level=level))
     bar = make_progress(progress, len(steps), "report", stopper)

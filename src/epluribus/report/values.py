@@ -228,7 +228,8 @@ def _sizes(labels: IntArray) -> str:
     >>> _sizes(np.array([0, 1, 1, 2]))
     '2, 1, 1'
     """
-    sizes = np.sort(np.bincount(labels))[::-1].tolist()
+    # Labels of -1, in a bound, are missing.
+    sizes = np.sort(np.bincount(labels[labels >= 0]))[::-1].tolist()
     return ", ".join(map(str, sizes[:_SIZES])) + (", …" if len(sizes) > _SIZES else "")
 
 
