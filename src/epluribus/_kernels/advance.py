@@ -1,8 +1,8 @@
 """The compiled loop of all samplers: it makes the moves in turn, keeps draws and the best partition.
 
 A chain has one partition, or two for the latent block model (rows and columns): models, partitions and
-records come as tuples with one entry per side. Each row of `schedule` is (side, move, number of steps);
-the rows are carried out in turn, over and over. One *step* is one Gibbs update of one item, or one
+records come as tuples with one entry per side. Each row of `schedule` is (side, move, number of steps,
+scans); the rows are carried out in turn, over and over. One *step* is one Gibbs update of one item, or one
 proposal of another move.
 
 Running values accumulate rounding errors, so everything is recomputed from the labels every `REFRESH`
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from epluribus._kernels._jit import JIT_ENABLED, OPTIONS, kernel
 from epluribus._kernels.chain import log_target
-from epluribus._kernels.moves import GIBBS, SPLIT_MERGE, allocation, gibbs, split_merge
+from epluribus._kernels.moves import ALLOCATION, GIBBS, SPLIT_MERGE, allocation, gibbs
+from epluribus._kernels.split_merge import launch, split_merge, tune
 from epluribus._typing import FloatArray, IntArray
 
 REFRESH = 1 << 16
@@ -38,6 +39,7 @@ def advance(
     rng: Any,
     clock: IntArray,  # OUT steps done, row of `schedule`, steps done of that row, draws kept
     running: FloatArray,  # OUT log target now, and the highest so far
+    tuning: FloatArray,  # OUT what launches know, one row for each row of `schedule`
     log_posterior: FloatArray,  # OUT log target of each draw in the records
 ) -> None:
     """Run the chain until the last step is reached, the records are full, or `stop` is set.
@@ -66,8 +68,10 @@ def advance(
                 running[0] += gibbs(m, p, item, rng, tally)
             elif move == SPLIT_MERGE:
                 running[0] += split_merge(m, p, rng, tally)
-            else:
+            elif move == ALLOCATION:
                 running[0] += allocation(m, p, rng, tally)
+            else:
+                running[0] += launch(m, p, rng, tally, tuning[row])
             n_done += 1
             # A new best partition, by more than rounding errors: labels of all sides belong to it.
             if running[0] > running[1] + 1e-9:
@@ -80,6 +84,11 @@ def advance(
         if clock[2] == length:  # go on to the next row of the schedule
             clock[2] = 0
             clock[1] = (row + 1) % schedule.shape[0]
+            # Launches learn during burn-in. Afterwards, and in its last cycle, nothing changes any more.
+            if move > ALLOCATION and clock[0] < burn_in:
+                cycle = schedule[:, 2].sum()
+                trial = clock[0] // cycle if clock[0] + cycle < burn_in else -1
+                tune(tuning[row], p.labels.size, trial, schedule[row, 3] < 0)
         # A draw to keep, on all sides. If `stop` cut the steps short, n_done is smaller.
         if n_done == to_keep:
             for q in range(len(partitions)):

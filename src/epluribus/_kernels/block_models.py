@@ -77,7 +77,11 @@ def _set_block(
 
 
 def _implement(
-    state: type, reset: Callable[..., Any], prepare: Callable[..., Any], change: Callable[..., Any]
+    state: type,
+    reset: Callable[..., Any],
+    prepare: Callable[..., Any],
+    change: Callable[..., Any],
+    join: Callable[..., Any],
 ) -> None:
     """Register a block model, given how its log likelihood changes.
 
@@ -100,7 +104,9 @@ def _implement(
         prepare(m, p, i)
         return -change(m, p, g, -1, True)
 
-    implement(state, reset=reset, prepare=prepare, logpred=logpred, add=add, remove=remove)
+    implement(
+        state, reset=reset, prepare=prepare, logpred=logpred, add=add, remove=remove, join=join
+    )
 
 
 # --- networks ---
@@ -217,8 +223,40 @@ def _change_directed(m: Any, p: Any, g: int, sign: int, write: bool) -> float:
     return total
 
 
-_implement(UndirectedBlockState, _reset, _prepare_undirected, _change_undirected)
-_implement(DirectedBlockState, _reset, _prepare_directed, _change_directed)
+@part
+def _join_undirected(m: Any, p: Any, g: int, h: int) -> float:
+    n = p.sizes[g] + p.sizes[h]
+    # Inside the union: the edges of both clusters and those between them.
+    inside = m.edges[g, g] + m.edges[h, h] + m.edges[g, h]
+    total = _log_block(m.beta, inside, n * (n - 1) // 2) - m.cell[g, g] - m.cell[h, h]
+    total -= m.cell[g, h]
+    for s in range(p.n_clusters[0]):
+        x = p.order[s]
+        if x != g and x != h:
+            total += _log_block(m.beta, m.edges[g, x] + m.edges[h, x], n * p.sizes[x])
+            total -= m.cell[g, x] + m.cell[h, x]
+    return total
+
+
+@part
+def _join_directed(m: Any, p: Any, g: int, h: int) -> float:
+    n = p.sizes[g] + p.sizes[h]
+    # Inside the union: the edges of both clusters and those between them, in both directions.
+    inside = m.edges[g, g] + m.edges[h, h] + m.edges[g, h] + m.edges[h, g]
+    total = _log_block(m.beta, inside, n * (n - 1)) - m.cell[g, g] - m.cell[h, h]
+    total -= m.cell[g, h] + m.cell[h, g]
+    for s in range(p.n_clusters[0]):
+        x = p.order[s]
+        if x != g and x != h:
+            pairs = n * p.sizes[x]
+            total += _log_block(m.beta, m.edges[g, x] + m.edges[h, x], pairs)
+            total += _log_block(m.beta, m.edges[x, g] + m.edges[x, h], pairs)
+            total -= m.cell[g, x] + m.cell[h, x] + m.cell[x, g] + m.cell[x, h]
+    return total
+
+
+_implement(UndirectedBlockState, _reset, _prepare_undirected, _change_undirected, _join_undirected)
+_implement(DirectedBlockState, _reset, _prepare_directed, _change_directed, _join_directed)
 
 
 # --- rows and columns ---
@@ -279,4 +317,15 @@ def _change_latent(m: Any, p: Any, g: int, sign: int, write: bool) -> float:
     return total
 
 
-_implement(LatentBlockState, _reset_latent, _prepare_latent, _change_latent)
+@part
+def _join_latent(m: Any, p: Any, g: int, h: int) -> float:
+    n = p.sizes[g] + p.sizes[h]
+    total = 0.0
+    for s in range(m.other_n_clusters[0]):
+        x = m.other_order[s]
+        total += _log_block(m.beta, m.ones[g, x] + m.ones[h, x], n * m.other_sizes[x])
+        total -= m.cell[g, x] + m.cell[h, x]
+    return total
+
+
+_implement(LatentBlockState, _reset_latent, _prepare_latent, _change_latent, _join_latent)

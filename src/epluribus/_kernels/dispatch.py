@@ -14,9 +14,11 @@ The contract of a model. S is the set of items assigned so far and p the partiti
     logpred(m, p, i, g)    log p(Y of S and i | i in g) - log p(Y of S | p); g in use or the next new one
     add(m, p, i, g)        update the statistics, return the same difference; g in use, perhaps empty
     remove(m, p, i, g)     the inverse of `add`: returns the same difference, leaves i prepared
+    join(m, p, g, h)       log p(Y | g and h made one) - log p(Y | p), for two clusters in use while no item
+                           is taken out; changes nothing
 
-In these calls `sizes` never counts i, and its label is -1: `add` is called before the size of the cluster
-grows, `remove` after it has shrunk.
+In the calls with an item, `sizes` never counts i, and its label is -1: `add` is called before the size of
+the cluster grows, `remove` after it has shrunk.
 """
 
 from collections.abc import Callable
@@ -124,10 +126,11 @@ class Contract:
         return call
 
 
-_MODEL = Contract(reset=1, prepare=3, logpred=4, add=4, remove=4)
+_MODEL = Contract(reset=1, prepare=3, logpred=4, add=4, remove=4, join=4)
 implement = _MODEL.implement
 reset = _MODEL.function("reset", inline=True)
 prepare = _MODEL.function("prepare", inline=True)
 logpred = _MODEL.function("logpred", inline=True)
 add = _MODEL.function("add", inline=True)
 remove = _MODEL.function("remove", inline=True)
+join = _MODEL.function("join", inline=False)

@@ -58,6 +58,9 @@ class Model(ABC):
         Fields of the state that the moves change, work arrays excepted: checkpoints save them.
     compiled : bool
         Whether the moves can be compiled for the state; false for a model that calls a Python function.
+    weak_items : bool
+        Whether one item says little about the cluster it belongs to, as in a sparse network. Splits then need
+        a launch, and a chain that begins with one cluster may never leave it.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Model(ABC):
     sides: tuple[Side, ...]
     statistics: tuple[str, ...] = ()
     compiled: bool = True
+    weak_items: bool = False
 
     @abstractmethod
     def states(self, partitions: Sequence[Partition]) -> tuple[Any, ...]:

@@ -103,6 +103,7 @@ class StochasticBlockModel(Model):
     """
 
     statistics = ("edges", "cell")
+    weak_items = True
 
     def __init__(
         self,
@@ -204,6 +205,7 @@ class LatentBlockModel(Model):
     """
 
     statistics = ("ones", "cell")
+    weak_items = True
 
     def __init__(
         self,

@@ -23,8 +23,8 @@ from scipy.special import gammaln
 
 from epluribus._files import write_arrays
 from epluribus._kernels.advance import advance_for
-from epluribus._kernels.chain import Partition, Record
-from epluribus._kernels.moves import KINDS
+from epluribus._kernels.chain import KINDS, Partition, Record
+from epluribus._kernels.split_merge import first_tuning
 from epluribus._typing import AnyArray, IntArray
 from epluribus.models.base import Model
 from epluribus.models.prior import PriorTables
@@ -89,8 +89,8 @@ class Chain:
     model : Model
     labels : tuple of ndarray
         Where it begins: canonical labels, one partition per side.
-    schedule : ndarray of shape (rows, 3)
-        The cycle of moves: rows (side, move, steps); see `make_schedule`.
+    schedule : ndarray of shape (rows, 4)
+        The cycle of moves: rows (side, move, steps, scans); see `make_schedule`.
     settings : RunSettings
     rng : numpy.random.Generator
         A generator that no other chain uses.
@@ -128,6 +128,7 @@ class Chain:
         # and the log target, now and at its highest.
         self.clock = np.zeros(4, dtype=np.int64)
         self.running = np.full(2, -np.inf)
+        self.tuning = first_tuning(schedule)
         self._log_posterior = np.zeros(capacity)
         self.n_kept = 0
         # Room for all draws from the start, in the smallest type that holds the labels.
@@ -173,7 +174,7 @@ class Chain:
         while self.clock[0] < until and stop[0] == 0:
             self._advance(
                 self.states, self.partitions, self.records, self.schedule, settings, stop, self.rng,
-                self.clock, self.running, self._log_posterior,
+                self.clock, self.running, self.tuning, self._log_posterior,
             )  # fmt: skip
             self._empty_records()
 
@@ -193,7 +194,7 @@ class Chain:
     def _arrays(self) -> dict[str, AnyArray]:
         """Every array that changes except the draws, by name."""
         # Not copies: `restore` writes into these arrays.
-        out = {"clock": self.clock, "running": self.running}
+        out = {"clock": self.clock, "running": self.running, "tuning": self.tuning}
         for side, (partition, record) in enumerate(zip(self.partitions, self.records, strict=True)):
             out |= {f"{name}{side}": getattr(partition, name) for name in self._SAVED}
             out |= {f"best{side}": record.best, f"tally{side}": record.tally}

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.moves import KINDS
+from epluribus._kernels.chain import KINDS
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import IntArray, LabelsLike, RngLike
