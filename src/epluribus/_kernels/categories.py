@@ -87,4 +87,31 @@ def _remove(m: Any, p: Any, i: int, g: int) -> float:
     return _gain(m, i, g)
 
 
-implement(CategoryState, reset=_reset, prepare=_prepare, logpred=_logpred, add=_add, remove=_remove)
+@part
+def _log_joined(weight: float, n: int, m: int) -> float:
+    """Log of G(weight + n + m) G(weight) / (G(weight + n) G(weight + m)), G the Gamma function."""
+    if n == 0 or m == 0:
+        return 0.0
+    apart = math.lgamma(weight + n) + math.lgamma(weight + m)
+    return math.lgamma(weight + n + m) + math.lgamma(weight) - apart
+
+
+@part
+def _join(m: Any, p: Any, g: int, h: int) -> float:
+    value = 0.0
+    for c in range(m.weight.size):
+        value += _log_joined(m.weight[c], m.count[g, c], m.count[h, c])
+    for d in range(m.weights.size):
+        value -= _log_joined(m.weights[d], m.seen[g, d], m.seen[h, d])
+    return value
+
+
+implement(
+    CategoryState,
+    reset=_reset,
+    prepare=_prepare,
+    logpred=_logpred,
+    add=_add,
+    remove=_remove,
+    join=_join,
+)

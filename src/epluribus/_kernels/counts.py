@@ -101,4 +101,29 @@ def _remove(m: Any, p: Any, i: int, g: int) -> float:
     return _gain(m, i, g)
 
 
-implement(CountState, reset=_reset, prepare=_prepare, logpred=_logpred, add=_add, remove=_remove)
+@part
+def _log_column(m: Any, d: int, n: int, s: int) -> float:
+    """Log marginal likelihood of n counts of sum s in column d, without their factorials."""
+    constant = m.shape * math.log(m.rate[d]) - math.lgamma(m.shape)
+    return constant + math.lgamma(m.shape + s) - (m.shape + s) * math.log(m.rate[d] + n)
+
+
+@part
+def _join(m: Any, p: Any, g: int, h: int) -> float:
+    value = 0.0
+    for d in range(m.rate.size):
+        value += _log_column(m, d, m.seen[g, d] + m.seen[h, d], m.total[g, d] + m.total[h, d])
+        value -= _log_column(m, d, m.seen[g, d], m.total[g, d])
+        value -= _log_column(m, d, m.seen[h, d], m.total[h, d])
+    return value
+
+
+implement(
+    CountState,
+    reset=_reset,
+    prepare=_prepare,
+    logpred=_logpred,
+    add=_add,
+    remove=_remove,
+    join=_join,
+)

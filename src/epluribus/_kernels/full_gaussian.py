@@ -39,6 +39,8 @@ class FullGaussianState(NamedTuple):
     """(slots,) log determinants of the scatters."""
     work: FloatArray
     """(n_dims,) WORK: a vector of one item."""
+    square: FloatArray
+    """(n_dims, n_dims) WORK: the factor of two clusters together."""
 
 
 @routine
@@ -143,6 +145,50 @@ def _remove(m: Any, p: Any, i: int, g: int) -> float:
     return value
 
 
+@part
+def _join(m: Any, p: Any, g: int, h: int) -> float:
+    n = p.sizes[g] + p.sizes[h]
+    # log m = constant[n] - (freedom + n) / 2 log|S_n|, together and apart
+    together = m.constant[n] - 0.5 * (m.freedom + n) * _log_det_together(m, p, g, h)
+    apart_g = m.constant[p.sizes[g]] - 0.5 * (m.freedom + p.sizes[g]) * m.log_det[g]
+    apart_h = m.constant[p.sizes[h]] - 0.5 * (m.freedom + p.sizes[h]) * m.log_det[h]
+    return together - apart_g - apart_h
+
+
+@routine
+def _log_det_together(m: Any, p: Any, g: int, h: int) -> float:
+    """log|S| of two clusters made one, by a Cholesky decomposition from scratch, O(n_dims^3)."""
+    n_g, n_h = p.sizes[g], p.sizes[h]
+    inverse = m.inverse[n_g + n_h]
+    log_det = 0.0
+    for k in range(m.work.size):
+        for j in range(k + 1):
+            # S = I + Q_g + Q_h - s s' / (n + tau), where I + Q_g = L_g L_g' + s_g s_g' / (n_g + tau)
+            entry = m.total[g, k] * m.total[g, j] * m.inverse[n_g]
+            entry += m.total[h, k] * m.total[h, j] * m.inverse[n_h]
+            entry -= (m.total[g, k] + m.total[h, k]) * (m.total[g, j] + m.total[h, j]) * inverse
+            for t in range(j + 1):
+                entry += m.factor[g, k, t] * m.factor[g, j, t]
+                entry += m.factor[h, k, t] * m.factor[h, j, t]
+            if j == k:
+                entry -= 1.0  # the identity was counted twice
+            for t in range(j):
+                entry -= m.square[k, t] * m.square[j, t]
+            if j < k:
+                m.square[k, j] = entry / m.square[j, j]
+            else:
+                entry = max(entry, 1.0)  # no pivot is below 1, as in `_shift`
+                m.square[k, k] = math.sqrt(entry)
+                log_det += math.log(entry)
+    return log_det
+
+
 implement(
-    FullGaussianState, reset=_reset, prepare=_prepare, logpred=_logpred, add=_add, remove=_remove
+    FullGaussianState,
+    reset=_reset,
+    prepare=_prepare,
+    logpred=_logpred,
+    add=_add,
+    remove=_remove,
+    join=_join,
 )

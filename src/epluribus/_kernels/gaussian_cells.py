@@ -107,6 +107,24 @@ def _remove(m: Any, p: Any, i: int, g: int) -> float:
     return _shift(m, i, g, -1)
 
 
+@part
+def _join(m: Any, p: Any, g: int, h: int) -> float:
+    value = 0.0
+    for d in range(m.values.shape[1]):
+        n = m.seen[g, d] + m.seen[h, d]
+        s = m.total[g, d] + m.total[h, d]
+        q = m.square[g, d] + m.square[h, d]
+        if n > 0:
+            value += _log_cell(m, d, n, s, q) - m.log_cell[g, d] - m.log_cell[h, d]
+    return value
+
+
 implement(
-    GaussianCellsState, reset=_reset, prepare=_prepare, logpred=_logpred, add=_add, remove=_remove
+    GaussianCellsState,
+    reset=_reset,
+    prepare=_prepare,
+    logpred=_logpred,
+    add=_add,
+    remove=_remove,
+    join=_join,
 )

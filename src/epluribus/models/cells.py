@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from epluribus._typing import AnyArray, FloatArray, IntArray
 
@@ -67,6 +68,22 @@ def check_known(table: FloatArray, argument: str) -> None:
             f"'{argument}' must have a value in every column; all cells of column {empty[0]} "
             "(counted from 0) are missing. Leave it out."
         )
+
+
+def per_column(value: ArrayLike, argument: str, n_dims: int, *, positive: bool = False) -> FloatArray:
+    """(n_dims,) one finite number for each column, from one for all of them or one for each."""
+    try:
+        values = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"'{argument}' must be a number; got {value!r}.") from None
+    fits = values.shape in ((), (n_dims,)) and bool(np.isfinite(values).all())
+    if not fits or (positive and not (values > 0).all()):
+        kind = "finite number above 0" if positive else "finite number"
+        raise ValueError(
+            f"'{argument}' must be one {kind} or one for each of the {n_dims} columns; got "
+            f"{value!r}."
+        )
+    return np.broadcast_to(values, (n_dims,)).copy()
 
 
 def read_counts(data: Any, argument: str, way_out: str, high: float = np.inf) -> IntArray:

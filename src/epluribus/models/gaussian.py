@@ -52,13 +52,8 @@ from epluribus._kernels.gaussian_cells import GaussianCellsState
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Side
-from epluribus.models.cells import check_known, read_numbers
-from epluribus.models.gaussian_checks import (
-    center_and_spread,
-    choose_form,
-    per_column,
-    warn_of_form,
-)
+from epluribus.models.cells import check_known, per_column, read_numbers
+from epluribus.models.gaussian_checks import center_and_spread, choose_form, warn_of_form
 from epluribus.models.mixture import Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
 from epluribus.models.student import log_student, log_student_full
@@ -289,6 +284,7 @@ class GaussianMixture(Mixture):
                 factor=np.zeros((slots, d, d)),
                 log_det=np.zeros(slots),
                 work=np.zeros(d),
+                square=np.zeros((d, d)),
                 **common,
             )
             return (full,)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from epluribus._typing import FloatArray
 from epluribus._validate import check_choice
@@ -13,6 +12,8 @@ from epluribus._validate import check_choice
 _ENOUGH = 4
 """Items per squared number of columns from which full covariance is the default. A matrix has about d^2 / 2
 numbers: with fewer items chains disagree (wine: 178 items, 13 columns)."""
+_TELLING = 20
+"""Items in which two columns must be known before their correlation is looked at."""
 _CORRELATED = 0.7
 """Correlation of two columns above which the diagonal form warns."""
 
@@ -59,22 +60,6 @@ def center_and_spread(table: FloatArray, *, need_spread: bool) -> tuple[FloatArr
     return center, np.where(flat, 1.0, spread * top)
 
 
-def per_column(value: ArrayLike, argument: str, n_dims: int, *, positive: bool = False) -> FloatArray:
-    """(n_dims,) one finite number for each column, from one for all of them or one for each."""
-    try:
-        values = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"'{argument}' must be a number; got {value!r}.") from None
-    fits = values.shape in ((), (n_dims,)) and bool(np.isfinite(values).all())
-    if not fits or (positive and not (values > 0).all()):
-        kind = "finite number above 0" if positive else "finite number"
-        raise ValueError(
-            f"'{argument}' must be one {kind} or one for each of the {n_dims} columns; got "
-            f"{value!r}."
-        )
-    return np.broadcast_to(values, (n_dims,)).copy()
-
-
 def warn_of_form(covariance: str, values: FloatArray) -> None:
     """Warn where the data say that the form of the covariance matrix does not suit them."""
     n_items, n_dims = values.shape
@@ -110,7 +95,7 @@ def _largest_correlation(values: FloatArray) -> tuple[float, int, int]:
     # Sums over the items in which both columns are known.
     both = known.T.astype(np.float64) @ known
     size = np.sqrt((z**2).T @ known * (known.T @ z**2))
-    r = np.where((both >= 3) & (size > 0), z.T @ z / np.where(size > 0, size, 1.0), 0.0)
+    r = np.where((both >= _TELLING) & (size > 0), z.T @ z / np.where(size > 0, size, 1.0), 0.0)
     np.fill_diagonal(r, 0.0)
     first, second = np.unravel_index(int(np.abs(r).argmax()), r.shape)
     return float(r[first, second]), int(first), int(second)
