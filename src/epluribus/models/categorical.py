@@ -27,11 +27,11 @@ from scipy.special import gammaln
 
 from epluribus._kernels.categories import CategoryState
 from epluribus._kernels.chain import Partition
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Side
 from epluribus.models.cells import read_categories, read_counts
-from epluribus.models.mixture import Mixture
+from epluribus.models.mixture import BoolArray, CellLaw, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
 
 
@@ -130,6 +130,15 @@ class CategoricalMixture(Mixture):
             )
         return np.where(codes >= 0, codes + self.first[:-1], -1)
 
+    def _known(self) -> BoolArray:
+        return np.asarray(self.values >= 0)
+
+    def _hide(self, cells: BoolArray) -> CategoricalMixture:
+        return self._copy(np.where(cells, -1, self.values))
+
+    def _cell_law(self, members: IntArray) -> CellLaw:
+        return _CategoryLaw(self._log_probabilities(members))
+
     def states(self, partitions: Sequence[Partition]) -> tuple[CategoryState]:
         """One fresh state; see `Model.states`."""
         slots = partitions[0].sizes.size
@@ -144,6 +153,17 @@ class CategoricalMixture(Mixture):
 
     def _parameters(self) -> dict[str, Any]:
         return {"values": self.values, "weight": self.weight, "first": self.first}
+
+
+class _CategoryLaw(CellLaw):
+    """Probabilities of all categories; a category's number says its column."""
+
+    def __init__(self, log_probabilities: FloatArray) -> None:
+        self._log = log_probabilities
+
+    def log_density(self, columns: IntArray, values: AnyArray) -> FloatArray:  # noqa: ARG002
+        """(n,) log probabilities of values in these columns."""
+        return np.asarray(self._log[values])
 
 
 class BernoulliMixture(CategoricalMixture):

@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
+from scipy.special import betainc, gammaln
 
 from epluribus._kernels.chain import Partition
 from epluribus._kernels.counts import CountState
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Side
 from epluribus.models.cells import check_known, per_column, read_counts
-from epluribus.models.mixture import Mixture
+from epluribus.models.mixture import BoolArray, CellLaw, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
 
 _WAY_OUT = "For measurements take GaussianMixture."
@@ -105,13 +105,18 @@ class PoissonMixture(Mixture):
         return float(values.sum() - factorials)
 
     def _log_new(self, members: IntArray, new: IntArray) -> FloatArray:
-        n, s = self._sums(members)
-        a, b = self.shape + s, self.rate + n
-        y = np.maximum(new, 0)
-        # Negative binomial: a Poisson count whose rate is Gamma(a, b).
-        logs = gammaln(a + y) - gammaln(a) - gammaln(y + 1.0)
-        logs = logs - a * np.log1p(1.0 / b) - y * np.log(b + 1.0)
+        logs = self._cell_law(members).log_density(np.arange(new.shape[1]), np.maximum(new, 0))
         return np.asarray(np.where(new >= 0, logs, 0.0).sum(axis=1))
+
+    def _cell_law(self, members: IntArray) -> CellLaw:
+        n, s = self._sums(members)
+        return _CountLaw(self.shape + s, self.rate + n)
+
+    def _known(self) -> BoolArray:
+        return np.asarray(self.values >= 0)
+
+    def _hide(self, cells: BoolArray) -> PoissonMixture:
+        return self._copy(np.where(cells, -1, self.values))
 
     def _read(self, new: Any) -> IntArray:
         table = read_counts(new, "new", _WAY_OUT)
@@ -137,3 +142,23 @@ class PoissonMixture(Mixture):
     def _parameters(self) -> dict[str, Any]:
         settings = np.append(self.rate, self.shape)
         return {"values": self.values, "settings": settings}
+
+
+class _CountLaw(CellLaw):
+    """Negative binomial distributions: Poisson counts whose rates are Gamma(a, b), by column."""
+
+    def __init__(self, a: FloatArray, b: FloatArray) -> None:
+        self._a, self._b = a, b
+
+    def log_density(self, columns: IntArray, values: AnyArray) -> FloatArray:
+        """(n,) log probabilities of values in these columns."""
+        a, b = self._a[columns], self._b[columns]
+        logs = gammaln(a + values) - gammaln(a) - gammaln(values + 1.0)
+        return np.asarray(logs - a * np.log1p(1.0 / b) - values * np.log(b + 1.0))
+
+    def below(self, columns: IntArray, values: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """(n,) probabilities of a smaller value, and of one that is not larger."""
+        a, p = self._a[columns], self._b[columns] / (self._b[columns] + 1.0)
+        # P(Y <= y) is the incomplete beta function I_p(a, y + 1); nothing is smaller than 0.
+        less = np.where(values > 0, betainc(a, np.maximum(values, 1), p), 0.0)
+        return less, betainc(a, values + 1.0, p)

@@ -54,9 +54,9 @@ from epluribus._validate import check_positive
 from epluribus.models.base import Side
 from epluribus.models.cells import check_known, per_column, read_numbers
 from epluribus.models.gaussian_checks import center_and_spread, choose_form, warn_of_form
-from epluribus.models.mixture import Mixture
+from epluribus.models.mixture import BoolArray, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
-from epluribus.models.student import log_student, log_student_full
+from epluribus.models.student import StudentLaw, log_student_full
 
 _RATE = 0.5
 """The rate of the Gamma prior in the units of the model: the paper's delta."""
@@ -147,15 +147,21 @@ class GaussianMixture(Mixture):
         else:
             self.unit = np.sqrt(per_column(delta, "delta", n_dims, positive=True) / _RATE)
         self.values: FloatArray = self._scale(table, "y")
-        self._has_gaps = bool(np.isnan(table).any())
-        if self.covariance == "full":
-            self.statistics = ("total", "factor", "log_det")
-        elif self._has_gaps:
-            self.statistics = ("seen", "total", "square", "log_cell")
-        else:
-            self.statistics = ("total", "square", "log_cluster")
         self.sides = (Side("items", n_items, as_prior(prior, alpha, k_max, 4.0)),)
         warn_of_form(self.covariance, self.values)
+
+    @property
+    def statistics(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Fields of the state that the moves change."""
+        if self.covariance == "full":
+            return ("total", "factor", "log_det")
+        if self._has_gaps:
+            return ("seen", "total", "square", "log_cell")
+        return ("total", "square", "log_cluster")
+
+    @property
+    def _has_gaps(self) -> bool:
+        return bool(np.isnan(self.values).any())
 
     @property
     def delta(self) -> FloatArray:
@@ -232,17 +238,22 @@ class GaussianMixture(Mixture):
     def _log_new(self, members: IntArray, new: FloatArray) -> FloatArray:
         if self.covariance == "full":
             return self._log_new_full(members, new)
-        df, center, scale = self._student(members)
-        return np.asarray(np.nansum(log_student(new, df, center, scale) - np.log(self.unit), axis=1))
+        logs = self._cell_law(members).log_density(np.arange(new.shape[1]), new)
+        return np.asarray(np.nansum(logs, axis=1))
 
-    def _student(self, members: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Degrees of freedom, center and scale of the next value in each column, in the model's units."""
+    def _cell_law(self, members: IntArray) -> StudentLaw:
         n, center, spread = self._columns(self.values[members])
         shape = self.gamma + 0.5 * n
         k = self.tau + n
         # The rate after n values, times (k + 1) / k for the uncertainty of the mean.
         square = (_RATE + 0.5 * spread) * (k + 1) / (k * shape)
-        return 2 * shape, n * center / k, np.sqrt(square)
+        return StudentLaw(2 * shape, n * center / k, np.sqrt(square), self.unit)
+
+    def _known(self) -> BoolArray:
+        return ~np.isnan(self.values)
+
+    def _hide(self, cells: BoolArray) -> GaussianMixture:
+        return self._copy(np.where(cells, np.nan, self.values))
 
     def _student_full(self, members: IntArray) -> tuple[float, FloatArray, FloatArray]:
         """Degrees of freedom, center and scale matrix of the next item, in the model's units."""

@@ -8,14 +8,20 @@ missing cells follows from p(y | Y_g) = p(Y_g and y) / p(Y_g), which each mixtur
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, ClassVar
+import copy
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.models.base import Model
 from epluribus.models.prior import cached_tables
+
+BoolArray: TypeAlias = NDArray[np.bool_]
+Own = TypeVar("Own", bound="Mixture")
 
 
 class Mixture(Model):
@@ -57,6 +63,35 @@ class Mixture(Model):
         top = out.max()
         return np.asarray(out - top - np.log(np.exp(out - top).sum()))
 
-    def _parts(self) -> dict[str, Any]:
-        """Arguments with which the class makes this model again from other data."""
+    # --- for the check of predictions: `epluribus.uncertainty.predictive_check` ---
+
+    @abstractmethod
+    def _known(self) -> BoolArray:
+        """(n_items, n_columns) which cells are not missing."""
+
+    @abstractmethod
+    def _hide(self, cells: BoolArray) -> Mixture:
+        """The same model, prior included, with these cells missing too."""
+
+    @abstractmethod
+    def _cell_law(self, members: IntArray) -> CellLaw:
+        """What the cluster of `members` says about the next value of each column."""
+
+    def _copy(self: Own, values: AnyArray) -> Own:
+        """The same model of other values, with as many columns."""
+        other = copy.copy(self)
+        other.values = np.ascontiguousarray(values)
+        other.sides = (replace(self.sides[0], n_items=len(values), items=None),)
+        return other
+
+
+class CellLaw(ABC):
+    """Predictive distributions of the next value of every column of a cluster."""
+
+    @abstractmethod
+    def log_density(self, columns: IntArray, values: AnyArray) -> FloatArray:
+        """(n,) log densities or log probabilities of values in these columns."""
+
+    def below(self, columns: IntArray, values: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """(n,) probabilities of a smaller value, and of one that is not larger."""
         raise NotImplementedError

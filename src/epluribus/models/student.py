@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import gammaln
+from scipy.special import gammaln, stdtr
 
-from epluribus._typing import FloatArray
-
-
-def log_student(y: FloatArray, df: FloatArray, center: FloatArray, scale: FloatArray) -> FloatArray:
-    """Log densities of single values; the arguments are broadcast, and NaN stays NaN."""
-    z = (y - center) / scale
-    constant = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df)
-    return np.asarray(constant - np.log(scale) - 0.5 * (df + 1) * np.log1p(z**2 / df))
+from epluribus._typing import AnyArray, FloatArray, IntArray
+from epluribus.models.mixture import CellLaw
 
 
 def log_student_full(
@@ -46,3 +40,26 @@ def condition(
     n_others = center.size - 1
     spread = np.sqrt(left * (df + distance) / (df + n_others))
     return np.full(len(y), df + n_others), center[column] + away @ weights, spread
+
+
+class StudentLaw(CellLaw):
+    """Student distributions, one for each column, of values in the units of a model."""
+
+    def __init__(
+        self, df: FloatArray, center: FloatArray, scale: FloatArray, unit: FloatArray
+    ) -> None:
+        self.df, self.center, self.scale, self.unit = df, center, scale, unit
+
+    def log_density(self, columns: IntArray, values: AnyArray) -> FloatArray:
+        """Log densities of values in these columns, in the unit of the data; NaN stays NaN."""
+        df, scale = self.df[columns], self.scale[columns]
+        z = (values - self.center[columns]) / scale
+        constant = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df)
+        constant = constant - np.log(scale) - np.log(self.unit[columns])
+        return np.asarray(constant - 0.5 * (df + 1) * np.log1p(z**2 / df))
+
+    def below(self, columns: IntArray, values: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Probabilities of a smaller value, twice: single values have no probability."""
+        z = (values - self.center[columns]) / self.scale[columns]
+        p = np.asarray(stdtr(self.df[columns], z))
+        return p, p
