@@ -69,7 +69,7 @@ class CategoricalMixture(Mixture):
     >>> model.categories
     [['blue', 'red'], ['no', 'yes']]
     >>> round(model.log_marginal([0, 0, 1]), 3)
-    -3.754
+    -3.06
     """
 
     statistics = ("count", "seen")

@@ -53,7 +53,12 @@ from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Side
 from epluribus.models.cells import check_known, per_column, read_numbers
-from epluribus.models.gaussian_checks import center_and_spread, choose_form, warn_of_form
+from epluribus.models.gaussian_checks import (
+    center_and_spread,
+    choose_form,
+    warn_of_diagonal,
+    warn_of_full,
+)
 from epluribus.models.mixture import BoolArray, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
 from epluribus.models.student import StudentLaw, log_student_full
@@ -148,7 +153,12 @@ class GaussianMixture(Mixture):
             self.unit = np.sqrt(per_column(delta, "delta", n_dims, positive=True) / _RATE)
         self.values: FloatArray = self._scale(table, "y")
         self.sides = (Side("items", n_items, as_prior(prior, alpha, k_max, 4.0)),)
-        warn_of_form(self.covariance, self.values)
+        if self.covariance == "full":
+            warn_of_full(n_items, n_dims)
+        else:
+            full = self._copy(self.values)
+            full.covariance = "full"
+            warn_of_diagonal(self, full)
 
     @property
     def statistics(self) -> tuple[str, ...]:  # type: ignore[override]

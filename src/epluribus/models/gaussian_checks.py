@@ -8,14 +8,19 @@ import numpy as np
 
 from epluribus._typing import FloatArray
 from epluribus._validate import check_choice
+from epluribus.models.mixture import BoolArray, Mixture
 
 _ENOUGH = 4
 """Items per squared number of columns from which full covariance is the default. A matrix has about d^2 / 2
 numbers: with fewer items chains disagree (wine: 178 items, 13 columns)."""
 _TELLING = 20
 """Items in which two columns must be known before their correlation is looked at."""
-_CORRELATED = 0.7
-"""Correlation of two columns above which the diagonal form warns."""
+_CORRELATED = 0.5
+"""Correlation of two columns above which the forms are compared."""
+_LOOKED_AT = 2000
+"""Items by which they are compared, at most."""
+_CLEARLY = 12.0
+"""Difference of log posteriors above which the diagonal form warns."""
 
 
 def choose_form(covariance: str | None, table: FloatArray) -> str:
@@ -60,30 +65,80 @@ def center_and_spread(table: FloatArray, *, need_spread: bool) -> tuple[FloatArr
     return center, np.where(flat, 1.0, spread * top)
 
 
-def warn_of_form(covariance: str, values: FloatArray) -> None:
-    """Warn where the data say that the form of the covariance matrix does not suit them."""
-    n_items, n_dims = values.shape
-    if n_dims == 1 or n_items < 3:
-        return
-    if covariance == "full":
-        if n_items < _ENOUGH * n_dims**2:
-            warnings.warn(
-                f"{n_items} items are few for covariance matrices of {n_dims} columns, "
-                f"{n_dims * (n_dims + 1) // 2} numbers for each cluster: chains may disagree. Compare "
-                "covariance='diagonal', or fewer columns (principal components).",
-                stacklevel=3,
-            )
-        return
-    r, first, second = _largest_correlation(values)
-    if abs(r) > _CORRELATED:
-        full = n_items >= _ENOUGH * n_dims**2 and not np.isnan(values).any()
-        way_out = "covariance='full'" if full else "principal components"
+def warn_of_full(n_items: int, n_dims: int) -> None:
+    """Warn where there are few items for covariance matrices of this size."""
+    if n_items < _ENOUGH * n_dims**2:
         warnings.warn(
-            f"Columns {first} and {second} (counted from 0) have correlation {r:.2f}. If they are "
-            "correlated within clusters too, the diagonal form splits each cluster into many. "
-            f"Compare {way_out}.",
+            f"{n_items} items are few for covariance matrices of {n_dims} columns, "
+            f"{n_dims * (n_dims + 1) // 2} numbers for each cluster: chains may disagree. Compare "
+            "covariance='diagonal', or fewer columns (principal components).",
             stacklevel=3,
         )
+
+
+def warn_of_diagonal(diagonal: Mixture, full: Mixture) -> None:
+    """Warn where columns are correlated and the diagonal form does not explain it by clusters.
+
+    Columns that differ between clusters are correlated too, and that is no reason to warn. So a quick
+    partition is grown under both forms: where clusters with correlated columns have by far the higher
+    posterior, the data speak against the diagonal form. `full` has the same prior for each column.
+    """
+    table = diagonal.values
+    n_dims = table.shape[1]
+    r, first, second = _largest_correlation(table)
+    if n_dims == 1 or abs(r) <= _CORRELATED:
+        return
+    pair = f"Columns {first} and {second} (counted from 0) have correlation {r:.2f}"
+    rows = np.flatnonzero(~np.isnan(table).any(axis=1))[:_LOOKED_AT]
+    if rows.size < _ENOUGH * n_dims**2:
+        warnings.warn(
+            f"{pair}, and there are too few complete items to compare covariance='full'. If they are "
+            "correlated within clusters too, the diagonal form splits each cluster into many. "
+            "Compare principal components.",
+            stacklevel=3,
+        )
+        return
+    gain = grow(full._copy(table[rows])) - grow(diagonal._copy(table[rows]))
+    if gain > _CLEARLY:
+        warnings.warn(
+            f"{pair}, and clusters with correlated columns explain the data better, by {gain:.0f} in "
+            "log posterior. The diagonal form splits each such cluster into many: take "
+            "covariance='full'.",
+            stacklevel=3,
+        )
+
+
+def grow(model: Mixture) -> float:
+    """The log posterior of a partition grown from one cluster, by halving while that helps."""
+    labels = np.zeros(model.n_items, dtype=np.int64)
+    value = model.log_posterior(labels)
+    waiting = [0]
+    while waiting:
+        g = waiting.pop()
+        members = np.flatnonzero(labels == g)
+        half = _halve(model.values[members])
+        if half.all() or not half.any():
+            continue
+        trial = labels.copy()
+        trial[members[half]] = labels.max() + 1
+        after = model.log_posterior(trial)
+        if after > value:
+            value, labels = after, trial
+            waiting += [g, int(labels.max())]
+    return value
+
+
+def _halve(y: FloatArray) -> BoolArray:
+    """Two means: which rows are nearer to the second; it begins with the halves of the longest axis."""
+    away = y - y.mean(axis=0)
+    axis = np.linalg.eigh(away.T @ away)[1][:, -1]
+    half = away @ axis > 0
+    for _ in range(10):
+        if half.all() or not half.any():
+            break
+        first, second = y[~half].mean(axis=0), y[half].mean(axis=0)
+        half = ((y - first) ** 2).sum(axis=1) > ((y - second) ** 2).sum(axis=1)
+    return np.asarray(half)
 
 
 def _largest_correlation(values: FloatArray) -> tuple[float, int, int]:

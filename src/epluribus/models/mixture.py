@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from epluribus.models.base import Model
 from epluribus.models.prior import cached_tables
 
 BoolArray: TypeAlias = NDArray[np.bool_]
-Own = TypeVar("Own", bound="Mixture")
 
 
 class Mixture(Model):
@@ -77,7 +76,7 @@ class Mixture(Model):
     def _cell_law(self, members: IntArray) -> CellLaw:
         """What the cluster of `members` says about the next value of each column."""
 
-    def _copy(self: Own, values: AnyArray) -> Own:
+    def _copy(self, values: AnyArray) -> Self:
         """The same model of other values, with as many columns."""
         other = copy.copy(self)
         other.values = np.ascontiguousarray(values)
