@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 
 from epluribus._kernels._jit import JIT_ENABLED, OPTIONS, kernel
 from epluribus._kernels.chain import log_target
-from epluribus._kernels.moves import ALLOCATION, GIBBS, LAUNCH, SPLIT_MERGE, allocation, gibbs
+from epluribus._kernels.moves import (
+    ALLOCATION,
+    GIBBS,
+    INFORMED,
+    LAUNCH,
+    SPLIT_MERGE,
+    allocation,
+    gibbs,
+    informed,
+)
 from epluribus._kernels.split_merge import launch, split_merge
 from epluribus._typing import FloatArray, IntArray
 
@@ -44,6 +53,7 @@ def advance(
     sequential: Any,  # None if there is no SPLIT_MERGE in the schedule: it is not compiled then
     launching: Any,  # the same for LAUNCH
     allocating: Any,  # the same for ALLOCATION
+    guessing: Any,  # the same for INFORMED
 ) -> None:
     """Run the chain until the last step is reached, the records are full, or `stop` is set.
 
@@ -66,7 +76,7 @@ def advance(
         n_steps = min(length - begin, until - done, to_keep, REFRESH - done % REFRESH)
         n_done = 0
         while n_done < n_steps and stop[0] == 0:
-            item = (begin + n_done) % p.labels.size  # for Gibbs: sweeps visit the items in order
+            item = (begin + n_done) % p.labels.size  # sweeps visit the items in order
             # Not moved to a separate function, which would compile all moves a second time.
             if move == GIBBS:
                 running[0] += gibbs(m, p, item, rng, tally)
@@ -79,6 +89,9 @@ def advance(
             if allocating is not None:  # noqa: SIM102 - alone, so that Numba leaves the branch out
                 if move == ALLOCATION:
                     running[0] += allocation(m, p, rng, tally)
+            if guessing is not None:  # noqa: SIM102 - alone, so that Numba leaves the branch out
+                if move == INFORMED:
+                    running[0] += informed(m, p, item, rng, tally)
             n_done += 1
             # A new best partition, by more than rounding errors: labels of all sides belong to it.
             if running[0] > running[1] + 1e-9:

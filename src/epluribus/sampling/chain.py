@@ -24,7 +24,7 @@ from scipy.special import gammaln
 from epluribus._files import write_arrays
 from epluribus._kernels.advance import advance_for
 from epluribus._kernels.chain import KINDS, Partition, Record
-from epluribus._kernels.moves import ALLOCATION, LAUNCH, SPLIT_MERGE
+from epluribus._kernels.moves import ALLOCATION, INFORMED, LAUNCH, SPLIT_MERGE
 from epluribus._typing import AnyArray, IntArray
 from epluribus.models.base import Model
 from epluribus.models.prior import PriorTables
@@ -132,7 +132,8 @@ class Chain:
         self.tuning = first_tuning(schedule)
         # None where a move is not in the schedule: the loop is then compiled without it.
         self._used = [
-            True if code in schedule[:, 1] else None for code in (SPLIT_MERGE, LAUNCH, ALLOCATION)
+            True if code in schedule[:, 1] else None
+            for code in (SPLIT_MERGE, LAUNCH, ALLOCATION, INFORMED)
         ]
         self._log_posterior = np.zeros(capacity)
         self.n_kept = 0
