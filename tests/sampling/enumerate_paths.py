@@ -60,6 +60,13 @@ class Paths:
         weights = np.exp(log_weights[:n] - log_weights[:n].max())
         return self.choose((weights / weights.sum()).tolist())
 
+    def draw(self, rng):
+        # A few of all numbers: the move is in detailed balance for each of them.
+        return (self.choose([1 / 3] * 3) + 0.5) / 3
+
+    def pick_share(self, rng, weights, n, cumulative):
+        return self.choose((weights[:n] / weights[:n].sum()).tolist())
+
 
 @contextmanager
 def scripted(paths):
@@ -68,7 +75,13 @@ def scripted(paths):
     replaced = {name: getattr(paths, name) for name in names}
     with (
         mock.patch.object(chance, "pick", paths.pick),
-        mock.patch.multiple(moves, pick_weighted=paths.pick_weighted, **replaced),
+        mock.patch.multiple(
+            moves,
+            pick_weighted=paths.pick_weighted,
+            draw=paths.draw,
+            pick_share=paths.pick_share,
+            **replaced,
+        ),
         mock.patch.multiple(split_merge, **replaced),
     ):
         yield
@@ -76,8 +89,8 @@ def scripted(paths):
 
 def one_move(name, item, model, partition):
     tally = np.zeros((len(KINDS), 2), dtype=np.int64)
-    if name == "gibbs":
-        return moves.gibbs(model, partition, item, None, tally)
+    if name in ("gibbs", "informed"):
+        return getattr(moves, name)(model, partition, item, None, tally)
     if name.startswith("launch"):  # "launch 2": two scans
         tuning = np.zeros(split_merge.TUNING)
         tuning[:2] = int(name[7:]), 0.3

@@ -10,7 +10,7 @@ import pytest
 
 from epluribus.draws import Draws
 from epluribus.models import CustomModel, GaussianMixture, LatentBlockModel, StochasticBlockModel
-from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
+from epluribus.sampling import Allocation, Gibbs, Informed, SplitMerge, sample
 from epluribus.sampling.chain import read_checkpoint
 
 MODELS = {
@@ -43,7 +43,7 @@ def same(a, b):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_goes_through_every_move(name):
     model = MODELS[name]
-    for moves in ("default", "appendix", [Gibbs(), SplitMerge(2), Allocation(3)]):
+    for moves in ("default", "appendix", [Informed(), SplitMerge(2, scans=0), SplitMerge(2)]):
         trace = sample(model, n_draws=30, moves=moves, rng=1, n_chains=3)
         assert trace.log_posterior.shape == trace.n_clusters.shape == (3, 30)
         assert trace.draws.n_chains == 3
@@ -204,11 +204,11 @@ def test_starts():
 
 def test_defaults_are_a_cycle_apart():
     trace = sample(MODELS["sbm"], n_draws=5, rng=1)
-    assert trace.settings["thin"] == 14 + 5
-    assert trace.settings["burn_in"] == 100 * 19
+    assert trace.settings["thin"] == 14 + 10
+    assert trace.settings["burn_in"] == 100 * 24
     trace = sample(MODELS["lbm"], n_draws=2000, rng=1)
-    assert trace.settings["thin"] == 15 + 2 + 7 + 2
-    assert trace.settings["burn_in"] == 200 * 26
+    assert trace.settings["thin"] == 15 + 10 + 7 + 10
+    assert trace.settings["burn_in"] == 200 * 42
 
 
 def test_trace_goes_to_text_files_and_xarray(tmp_path):
@@ -342,7 +342,7 @@ def test_an_error_in_a_thread_is_raised():
 @pytest.mark.parametrize("name", ["gaussian", "sbm", "directed sbm", "lbm"])
 def test_compiled_and_plain_python_make_the_same_draws(name):
     model = MODELS[name]
-    moves = [Gibbs(), SplitMerge(3), Allocation(3)]
+    moves = [Gibbs(), SplitMerge(3), SplitMerge(3, scans=0), Allocation(3), Informed()]
     compiled = sample(model, n_draws=15, thin=20, burn_in=0, moves=moves, rng=4)
     plain = copy.copy(model)
     plain.compiled = False

@@ -82,6 +82,7 @@ def _implement(
     prepare: Callable[..., Any],
     change: Callable[..., Any],
     join: Callable[..., Any],
+    guess: Callable[..., Any],
 ) -> None:
     """Register a block model, given how its log likelihood changes.
 
@@ -105,7 +106,14 @@ def _implement(
         return -change(m, p, g, -1, True)
 
     implement(
-        state, reset=reset, prepare=prepare, logpred=logpred, add=add, remove=remove, join=join
+        state,
+        reset=reset,
+        prepare=prepare,
+        logpred=logpred,
+        add=add,
+        remove=remove,
+        join=join,
+        guess=guess,
     )
 
 
@@ -255,8 +263,52 @@ def _join_directed(m: Any, p: Any, g: int, h: int) -> float:
     return total
 
 
-_implement(UndirectedBlockState, _reset, _prepare_undirected, _change_undirected, _join_undirected)
-_implement(DirectedBlockState, _reset, _prepare_directed, _change_directed, _join_directed)
+@part
+def guess_cluster(p: Any, table: Any, t: int, transposed: bool) -> None:
+    """Fill the weights of a guess by the counts `table[g, t]`, or `table[t, g]`; all equal if t is -1."""
+    # One more than counted, so that every cluster can be chosen; a new one has no counts.
+    k = p.n_clusters[0]
+    for s in range(k):
+        p.log_weights[s] = 1.0
+        if t >= 0:
+            g = p.order[s]
+            p.log_weights[s] += table[t, g] if transposed else table[g, t]
+    if k < p.order.size:
+        p.log_weights[k] = 1.0
+
+
+@part
+def _guess_undirected(m: Any, p: Any, i: int, u: float) -> None:
+    # A random neighbor, in cluster t; then a cluster by the number of its edges to t.
+    degree = m.start[i + 1] - m.start[i]
+    t = p.labels[m.neighbors[m.start[i] + int(u * degree)]] if degree > 0 else -1
+    guess_cluster(p, m.edges, t, True)
+
+
+@part
+def _guess_directed(m: Any, p: Any, i: int, u: float) -> None:
+    out = m.start[i + 1] - m.start[i]
+    into = m.start_in[i + 1] - m.start_in[i]
+    at = int(u * (out + into))  # one of all edges of i
+    t = -1
+    if at < out:  # i sends to cluster t: so do the members of a good cluster
+        t = p.labels[m.neighbors[m.start[i] + at]]
+    elif out + into > 0:  # i receives from it
+        t = p.labels[m.neighbors_in[m.start_in[i] + at - out]]
+    guess_cluster(p, m.edges, t, at >= out)
+
+
+_implement(
+    UndirectedBlockState,
+    _reset,
+    _prepare_undirected,
+    _change_undirected,
+    _join_undirected,
+    _guess_undirected,
+)
+_implement(
+    DirectedBlockState, _reset, _prepare_directed, _change_directed, _join_directed, _guess_directed
+)
 
 
 # --- rows and columns ---
@@ -328,4 +380,13 @@ def _join_latent(m: Any, p: Any, g: int, h: int) -> float:
     return total
 
 
-_implement(LatentBlockState, _reset_latent, _prepare_latent, _change_latent, _join_latent)
+@part
+def _guess_latent(m: Any, p: Any, i: int, u: float) -> None:
+    n = m.start[i + 1] - m.start[i]
+    t = m.other_labels[m.where[m.start[i] + int(u * n)]] if n > 0 else -1
+    guess_cluster(p, m.ones, t, False)
+
+
+_implement(
+    LatentBlockState, _reset_latent, _prepare_latent, _change_latent, _join_latent, _guess_latent
+)

@@ -7,14 +7,23 @@ acceptances in `tally`, and returns the change of the log target: 0 if the propo
 import math
 from typing import Any
 
-from epluribus._kernels.chain import KINDS, gather, grow, put, take
-from epluribus._kernels.chance import accept, pick, pick_weighted, toss
-from epluribus._kernels.dispatch import logpred, part, routine
+from epluribus._kernels.chain import (
+    KINDS,
+    gather,
+    grow,
+    log_weight_in,
+    move_in,
+    move_out,
+    put,
+    take,
+)
+from epluribus._kernels.chance import accept, draw, pick, pick_share, pick_weighted, toss
+from epluribus._kernels.dispatch import guess, logpred, part, routine
 
-GIBBS, SPLIT_MERGE, ALLOCATION, LAUNCH = range(4)
+GIBBS, SPLIT_MERGE, ALLOCATION, LAUNCH, INFORMED = range(5)
 """Codes of the moves in a schedule. Checkpoints contain them: new ones must be added at the end."""
-_GIBBS, _TRANSFER, _ABSORPTION, _EJECTION = (
-    KINDS.index(name) for name in ("gibbs", "transfer", "absorption", "ejection")
+_GIBBS, _TRANSFER, _ABSORPTION, _EJECTION, _INFORMED = (
+    KINDS.index(name) for name in ("gibbs", "transfer", "absorption", "ejection", "informed")
 )
 
 
@@ -41,6 +50,34 @@ def gibbs(m: Any, p: Any, i: int, rng: Any, tally: Any) -> float:
     tally[_GIBBS, 1] += 1  # counts the updates that moved the item
     # The log weights are the log target up to one constant: their difference is the change.
     return p.log_weights[after] - p.log_weights[before]
+
+
+@routine
+def informed(m: Any, p: Any, i: int, rng: Any, tally: Any) -> float:
+    """Propose one cluster for item i, as the model guesses, and accept or reject it."""
+    old = p.labels[i]
+    at_old = move_out(m, p, i)
+    k = p.n_clusters[0]
+    n = min(k + 1, p.sizes.size)
+    # The guess does not know where i was: it is the same for the way back. The random number that it uses
+    # is drawn first, and is the same both ways.
+    guess(m, p, i, draw(rng))
+    before = p.place[old]
+    after = pick_share(rng, p.log_weights, n, p.cumulative)
+    tally[_INFORMED, 0] += 1
+    change = 0.0
+    chosen = old
+    if after != before:
+        new = p.order[after]
+        change = log_weight_in(m, p, i, new) - grow(p, old) - at_old
+        change += p.log_weight[k + (after == k)] - p.log_weight[k + (before == k)]
+        if accept(rng, change + math.log(p.log_weights[before] / p.log_weights[after])):
+            chosen = new
+            tally[_INFORMED, 1] += 1
+        else:
+            change = 0.0
+    move_in(m, p, i, chosen)
+    return change
 
 
 # --- allocation ---

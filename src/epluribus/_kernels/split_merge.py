@@ -7,41 +7,23 @@ acceptances in `tally`, and returns the change of the log target: 0 if the propo
 import math
 from typing import Any
 
-import numpy as np
-
 from epluribus._kernels.chain import KINDS, gather, grow, log_weight_in, move_in, move_out
 from epluribus._kernels.chance import accept, pick, shuffle, toss
 from epluribus._kernels.dispatch import join, part, prepare, routine
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import FloatArray
 
 _SPLIT, _MERGE = KINDS.index("split"), KINDS.index("merge")
 
 # Columns of `tuning`, what a launch needs to know; one row for each row of the schedule.
 SCANS, SHARE, WORK, TRIALS = range(4)
-"""Scans of a launch; share of splits among proposals; items scanned since `tune` last looked; and where the
-results of trials begin, accepted splits and items scanned for each of `CHOICES`."""
+"""Scans of a launch; share of splits among proposals; items scanned in this cycle; and where the results of
+trials begin, accepted splits and items scanned for each of `CHOICES`. `sampling/tuning.py` changes them."""
 CHOICES = (5, 10, 20, 40)
 """Numbers of scans tried during burn-in."""
 TUNING = TRIALS + 2 * len(CHOICES)
 """Number of columns."""
-_USUAL = 2
-"""Which of them is taken as long as too few splits were accepted to say more: 20 scans."""
-_TOLD = 10.0
-"""Accepted splits that are enough to say more."""
 _MEMORY = 0.99
 """Weight that the results of trials keep with each new one: at the end the last few hundred count."""
-_EFFORT = 2.0
-"""Items that the scans of a cycle should visit, for each item of the data."""
-_RAREST = 0.02
-"""The smallest share of splits."""
-
-
-def first_tuning(schedule: IntArray) -> FloatArray:
-    """What launches begin with, (rows, TUNING): the scans asked for, or the usual number if none were."""
-    tuning = np.zeros((len(schedule), TUNING))
-    tuning[:, SCANS] = np.where(schedule[:, 3] < 0, CHOICES[_USUAL], schedule[:, 3])
-    tuning[:, SHARE] = 0.25
-    return tuning
 
 
 # --- sequential allocation ---
@@ -267,34 +249,3 @@ def _relaunch(
                 log_q += _log_logistic(odds if leaves else -odds)
             move_in(m, p, i, other if leaves else own)
     return log_q
-
-
-@routine
-def tune(tuning: FloatArray, n_items: int, trial: int, free: bool) -> None:
-    """Adapt a launch to what the last cycle has shown; only called during burn-in.
-
-    Splits are made rarer or more frequent until the scans of a cycle visit about as many items as
-    `_EFFORT` sweeps. If the number of scans is `free`, the next of `CHOICES` is tried in every cycle; with
-    `trial` -1, at the end of burn-in, the one with the most accepted splits per item scanned is taken.
-    """
-    # The scans of the last cycle, over those that it should have had.
-    excess = tuning[WORK] / (_EFFORT * n_items)
-    factor = 0.8 if excess > 1.0 else 1.25
-    tuning[SHARE] = min(max(tuning[SHARE] * factor, _RAREST), 0.5)
-    tuning[WORK] = 0.0
-    if not free:
-        return
-    if trial >= 0:
-        tuning[SCANS] = CHOICES[trial % len(CHOICES)]
-        return
-    best = _USUAL
-    accepted = 0.0
-    for c in range(len(CHOICES)):
-        accepted += tuning[TRIALS + 2 * c]
-    if accepted >= _TOLD:
-        for c in range(len(CHOICES)):
-            # accepted / scanned, compared without a division: something may not have been tried.
-            at, top = TRIALS + 2 * c, TRIALS + 2 * best
-            if tuning[at] * tuning[top + 1] > tuning[top] * tuning[at + 1]:
-                best = c
-    tuning[SCANS] = CHOICES[best]

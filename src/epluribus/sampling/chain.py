@@ -24,10 +24,11 @@ from scipy.special import gammaln
 from epluribus._files import write_arrays
 from epluribus._kernels.advance import advance_for
 from epluribus._kernels.chain import KINDS, Partition, Record
-from epluribus._kernels.split_merge import first_tuning
+from epluribus._kernels.moves import ALLOCATION, INFORMED, LAUNCH, SPLIT_MERGE
 from epluribus._typing import AnyArray, IntArray
 from epluribus.models.base import Model
 from epluribus.models.prior import PriorTables
+from epluribus.sampling.tuning import first_tuning, tune
 
 FORMAT = 1
 """Version of checkpoint files; it changes when older files can no longer be continued."""
@@ -124,11 +125,16 @@ class Chain:
             )
             for own in labels
         )
-        # Arguments of `advance`: steps done, row of the schedule, steps of that row, draws in the records;
-        # and the log target, now and at its highest.
-        self.clock = np.zeros(4, dtype=np.int64)
+        # Arguments of `advance`: steps done, row of the schedule, steps of that row, draws in the records,
+        # row to be tuned; and the log target, now and at its highest.
+        self.clock = np.zeros(5, dtype=np.int64)
         self.running = np.full(2, -np.inf)
         self.tuning = first_tuning(schedule)
+        # None where a move is not in the schedule: the loop is then compiled without it.
+        self._used = [
+            True if code in schedule[:, 1] else None
+            for code in (SPLIT_MERGE, LAUNCH, ALLOCATION, INFORMED)
+        ]
         self._log_posterior = np.zeros(capacity)
         self.n_kept = 0
         # Room for all draws from the start, in the smallest type that holds the labels.
@@ -174,9 +180,21 @@ class Chain:
         while self.clock[0] < until and stop[0] == 0:
             self._advance(
                 self.states, self.partitions, self.records, self.schedule, settings, stop, self.rng,
-                self.clock, self.running, self.tuning, self._log_posterior,
+                self.clock, self.running, self.tuning, self._log_posterior, *self._used,
             )  # fmt: skip
             self._empty_records()
+            if self.clock[4]:
+                self._tune()
+
+    def _tune(self) -> None:
+        """Adapt the row of launches that has just ended; burn-in is not over."""
+        row = int(self.clock[4]) - 1
+        self.clock[4] = 0
+        side, _, _, scans = self.schedule[row].tolist()
+        cycle = int(self.schedule[:, 2].sum())
+        last = self.done + cycle >= self.settings.burn_in
+        n_items = self.partitions[side].labels.size
+        tune(self.tuning[row], n_items, self.done // cycle, free=scans < 0, last=last)
 
     def _empty_records(self) -> None:
         """Move the draws from the records to their final arrays."""
@@ -220,7 +238,9 @@ class Chain:
         self.n_kept = snapshot["n_kept"]
         # In place: the states of the model and the partitions share these arrays.
         for name, array in self._arrays().items():
-            array[...] = snapshot["arrays"][name]
+            # Files of earlier versions lack the last entries of the clock and of the tallies, and all tuning.
+            saved = snapshot["arrays"].get(name, array[:0])
+            array[: len(saved)] = saved
         for name, array in self.kept(self.n_kept).items():
             array[...] = snapshot["kept"][name]
 

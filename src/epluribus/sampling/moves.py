@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epluribus._kernels.moves import ALLOCATION, GIBBS, LAUNCH, SPLIT_MERGE
+from epluribus._kernels.moves import ALLOCATION, GIBBS, INFORMED, LAUNCH, SPLIT_MERGE
 from epluribus._typing import IntArray
 from epluribus._validate import check_choice, check_count
 from epluribus.models.base import Model
@@ -71,6 +71,51 @@ class Gibbs(Move):
     def code(self) -> int:
         """Its number in the compiled loop."""
         return GIBBS
+
+    def n_steps(self, n_items: int) -> int:
+        """Number of steps in one cycle."""
+        return self.sweeps * n_items
+
+
+@dataclass(frozen=True)
+class Informed(Move):
+    """Sweeps of single proposals: each item in turn may go to one cluster that the model guesses.
+
+    In a network the guess looks at one random neighbor of the item, in cluster t, and takes cluster s with
+    probability proportional to 1 plus the number of edges between s and t, the item's own left out; for
+    rows and columns in the same way. Other models have no guess, and take any cluster. The guess does not
+    know where the item was, so with q its probabilities the proposal is accepted with probability
+
+        min(1, pi(after) q(before) / ( pi(before) q(after) ))
+
+    The cost is O(K + degree) in a block model with K clusters, where a Gibbs update costs O(K^2 + degree).
+
+    Parameters
+    ----------
+    sweeps : int, default 1
+        Number of sweeps over all items in each cycle.
+
+    References
+    ----------
+    Peixoto, T. P. (2014). Efficient Monte Carlo and greedy heuristic for the inference of stochastic block
+    models. Physical Review E 89, 012804. doi:10.1103/PhysRevE.89.012804
+
+    Examples
+    --------
+    >>> from epluribus.sampling import Informed
+    >>> Informed(2).n_steps(n_items=10)
+    20
+    """
+
+    sweeps: int = 1
+
+    def __post_init__(self) -> None:
+        check_count(self.sweeps, "sweeps")
+
+    @property
+    def code(self) -> int:
+        """Its number in the compiled loop."""
+        return INFORMED
 
     def n_steps(self, n_items: int) -> int:
         """Number of steps in one cycle."""

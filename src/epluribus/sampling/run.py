@@ -189,16 +189,17 @@ def _continue(
             "'resume' must be a checkpoint of this model; the data, a hyperparameter or the "
             "prior differ."
         )
-    if header["schedule"] != schedule.tolist():
+    # Files of earlier versions have three columns: their split-merge had no scans.
+    saved = [[*row, 0][:4] for row in header["schedule"]]
+    if saved != schedule.tolist():
         raise ValueError("'moves' must be those of the checkpoint.")
     # Settings may be repeated, but not changed, except that more draws may be asked for.
     settings = RunSettings(**{name: int(header[name]) for name in RunSettings._fields})
     for name in ("burn_in", "thin", "n_chains"):
-        saved = getattr(settings, name)
-        if asked[name] is not None and asked[name] != saved:
+        own = getattr(settings, name)
+        if asked[name] is not None and asked[name] != own:
             raise ValueError(
-                f"'{name}' must be {saved}, as in the checkpoint, or be left out; got "
-                f"{asked[name]}."
+                f"'{name}' must be {own}, as in the checkpoint, or be left out; got {asked[name]}."
             )
     if asked["n_draws"] is not None:
         most = max(snapshot["n_kept"] for snapshot in snapshots)

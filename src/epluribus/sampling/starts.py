@@ -2,6 +2,8 @@
 
 R-hat compares chains with each other. Chains that begin at the same place may agree because they have not
 left it; chains that begin with one cluster and with many agree only once both have found the posterior.
+In a sparse network one node says little about its cluster, and a chain that begins with one cluster may never
+leave it: there chains begin with many clusters, in different numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ def first_labels(
     ----------
     start : str, or labels
         "one": one cluster; "many": as many as the prior allows; "random": uniform labels among a random
-        number of clusters; "dispersed": the first chain "one", the second "many", the others "random".
+        number of clusters; "dispersed": the first chain "one", the second "many", the others "random". For
+        block models "dispersed" leaves out "one", and "random" has at least half as many clusters as
+        the prior allows.
         Or one partition for all chains, or one per chain; two of these for a model with two sides.
     model : Model
     rngs : sequence of Generator
@@ -43,9 +47,11 @@ def first_labels(
     if isinstance(start, str):
         check_choice(start, _NAMES, "start")
         # The extremes first: if two chains agree, they have come from both ends.
-        kinds = [_NAMES[min(c, 2) + 1] if start == "dispersed" else start for c in range(len(rngs))]
+        apart = _NAMES[2:] if model.weak_items else _NAMES[1:]
+        last = len(apart) - 1
+        kinds = [apart[min(c, last)] if start == "dispersed" else start for c in range(len(rngs))]
         return [
-            tuple(_make(kind, side, rng) for side in model.sides)
+            tuple(_make(kind, side, rng, model.weak_items) for side in model.sides)
             for kind, rng in zip(kinds, rngs, strict=True)
         ]
     # Labels: one set for each side.
@@ -58,7 +64,7 @@ def first_labels(
     return list(zip(*(_read(own, side, len(rngs)) for own, side in pairs), strict=True))
 
 
-def _make(kind: str, side: Side, rng: np.random.Generator) -> IntArray:
+def _make(kind: str, side: Side, rng: np.random.Generator, weak: bool) -> IntArray:
     """Canonical labels of one side for a named start."""
     slots = side.tables.slots
     if kind == "one":
@@ -67,7 +73,7 @@ def _make(kind: str, side: Side, rng: np.random.Generator) -> IntArray:
         # As many clusters as there are slots, of sizes that differ by at most 1.
         return relabel(rng.permutation(np.arange(side.n_items) % slots))
     # At most k clusters: some labels may not occur.
-    k = int(rng.integers(1, slots + 1))
+    k = int(rng.integers((slots + 1) // 2 if weak else 1, slots + 1))
     return relabel(rng.integers(0, k, side.n_items))
 
 
