@@ -45,7 +45,7 @@ class PartitionLaw(ABC):
 
         These are sums of ratios of `log_size`: over the clusters, and of a cluster of one item to none.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"the number of clusters is not known for {self!r}")
 
     def _most(self, n_items: int) -> int:
         """A number of clusters that is almost certainly not exceeded."""
@@ -92,7 +92,10 @@ class PartitionLaw(ABC):
         >>> print(PartitionPrior(4.0).describe(100))
         number of clusters of 100 items, a priori: mean 22.7, 95 % interval 2 to 41
         """
-        p = _distribution_of_k(self, check_count(n_items, "n_items"))
+        try:
+            p = _distribution_of_k(self, check_count(n_items, "n_items"))
+        except NotImplementedError:
+            return f"number of clusters a priori: not known for {self!r}"
         mean = float(np.arange(p.size) @ p)
         # The smallest and the largest K with at least 2.5 % at or beyond them.
         total = np.cumsum(p)

@@ -331,6 +331,7 @@ def _make_trace(
         map_log_posterior=model.log_posterior(*best_labels),
         settings={
             "model": repr(model),
+            "prior": [side.prior.describe(side.n_items) for side in model.sides],
             **settings._asdict(),
             "seconds": seconds,
             "steps": sum(chain.done for chain in chains),
