@@ -40,10 +40,19 @@ BAD = [
     (lambda: GaussianMixture([1.0], covariance="ful"), "Did you mean 'full'"),
     (lambda: PoissonMixture([1, -1]), r"'y' must hold 0, 1, 2, ...; item 1 .*is -1. For meas"),
     (lambda: PoissonMixture([1, 0.5]), "is 0.5. For measurements take GaussianMixture"),
-    (lambda: PoissonMixture([1, 2], rate=[1, 2]), "'rate' must be one finite number above 0 or one"),
-    (lambda: BernoulliMixture([[0, 2]]), r"'y' must hold 0 to 1; item 0, column 1 .*is 2. For more"),
+    (
+        lambda: PoissonMixture([1, 2], rate=[1, 2]),
+        "'rate' must be one finite number above 0 or one",
+    ),
+    (
+        lambda: BernoulliMixture([[0, 2]]),
+        r"'y' must hold 0 to 1; item 0, column 1 .*is 2. For more",
+    ),
     (lambda: BernoulliMixture([[0, 1]], beta=1), "'beta' must be two numbers"),
-    (lambda: CategoricalMixture([["a", None]]), "all cells of column 1 .*are missing. Leave it out"),
+    (
+        lambda: CategoricalMixture([["a", None]]),
+        "all cells of column 1 .*are missing. Leave it out",
+    ),
     (lambda: CategoricalMixture([[["a"], "b"]]), "a category must be a number or text"),
     (lambda: CategoricalMixture([["a"]], weight=0), "'weight' must be a finite number above 0"),
     (lambda: GaussianMixture([]), r"'y' must have shape .*got shape \(0,\)"),

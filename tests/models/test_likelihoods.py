@@ -127,9 +127,17 @@ def medium_models():
 @pytest.mark.parametrize(
     "name",
     [
-        "gaussian", "gaussian 3-d", "full", "gaps", "categories", "counts",
-        "sbm", "directed sbm", "lbm", "custom",
-    ],  # fmt: skip
+        "gaussian",
+        "gaussian 3-d",
+        "full",
+        "gaps",
+        "categories",
+        "counts",
+        "sbm",
+        "directed sbm",
+        "lbm",
+        "custom",
+    ],
 )
 def test_running_log_posterior_equals_the_one_from_scratch(name):
     model = medium_models()[name]

@@ -54,7 +54,9 @@ def test_every_item_in_every_cluster(kind):
             for h in range(K):
                 if g != h:
                     one = np.where(labels == h, g, labels).tolist()
-                    np.testing.assert_allclose(join(m, p, g, h), oracle(one) - oracle(z), atol=1e-10)
+                    np.testing.assert_allclose(
+                        join(m, p, g, h), oracle(one) - oracle(z), atol=1e-10
+                    )
 
 
 def _oracle_without(model, i, rest):

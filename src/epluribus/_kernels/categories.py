@@ -27,7 +27,7 @@ class CategoryState(NamedTuple):
     """(n_categories,) parameters of the Dirichlet priors."""
     weights: FloatArray
     """(n_columns,) their sum in each column."""
-    count: IntArray
+    tally: IntArray
     """(slots, n_categories) how often each category occurs."""
     seen: IntArray
     """(slots, n_columns) number of cells that are not missing."""
@@ -35,7 +35,7 @@ class CategoryState(NamedTuple):
 
 @part
 def _reset(m: Any) -> None:
-    m.count[:] = 0
+    m.tally[:] = 0
     m.seen[:] = 0
 
 
@@ -52,7 +52,7 @@ def _gain(m: Any, i: int, g: int) -> float:
     for d in range(m.cells.shape[1]):
         c = m.cells[i, d]
         if c >= 0:
-            product *= (m.count[g, c] + m.weight[c]) / (m.seen[g, d] + m.weights[d])
+            product *= (m.tally[g, c] + m.weight[c]) / (m.seen[g, d] + m.weights[d])
             if product < _SMALL:
                 value += math.log(product)
                 product = 1.0
@@ -65,7 +65,7 @@ def _count(m: Any, i: int, g: int, sign: int) -> None:
     for d in range(m.cells.shape[1]):
         c = m.cells[i, d]
         if c >= 0:
-            m.count[g, c] += sign
+            m.tally[g, c] += sign
             m.seen[g, d] += sign
 
 
@@ -100,7 +100,7 @@ def _log_joined(weight: float, n: int, m: int) -> float:
 def _join(m: Any, p: Any, g: int, h: int) -> float:
     value = 0.0
     for c in range(m.weight.size):
-        value += _log_joined(m.weight[c], m.count[g, c], m.count[h, c])
+        value += _log_joined(m.weight[c], m.tally[g, c], m.tally[h, c])
     for d in range(m.weights.size):
         value -= _log_joined(m.weights[d], m.seen[g, d], m.seen[h, d])
     return value

@@ -10,7 +10,8 @@ Instead of S_n its Cholesky factor is kept. With v the item minus the posterior 
     S_{n+1} = S_n + (n + tau) / (n + tau + 1) v v'
 
 so an item goes in or out by one update of the factor, and its predictive takes one triangular solve: both
-O(n_dims^2). They are compiled once and called, which keeps compilation short. See `epluribus.models.gaussian`.
+O(n_dims^2). They are compiled once and called, which keeps compilation short. See
+`epluribus.models.gaussian`.
 """
 
 import math
@@ -34,7 +35,7 @@ class FullGaussianState(NamedTuple):
     total: FloatArray
     """(slots, n_dims) sums."""
     factor: FloatArray
-    """(slots, n_dims, n_dims) lower Cholesky factors of the scatters; what is above the diagonal is unused."""
+    """(slots, n_dims, n_dims) lower Cholesky factors of the scatters; above the diagonal is nothing."""
     log_det: FloatArray
     """(slots,) log determinants of the scatters."""
     work: FloatArray

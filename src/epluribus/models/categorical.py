@@ -1,4 +1,4 @@
-"""Mixtures of independent categorical columns (latent class analysis), with their probabilities integrated out.
+"""Mixtures of independent categorical columns (latent class analysis), probabilities integrated out.
 
     y_id | z_i = g ~ Categorical(theta_gd),    theta_gd ~ Dirichlet(weight, ..., weight)
 
@@ -72,7 +72,7 @@ class CategoricalMixture(Mixture):
     -3.06
     """
 
-    statistics = ("count", "seen")
+    statistics = ("tally", "seen")
     kind = "categories"
 
     def __init__(
@@ -146,7 +146,7 @@ class CategoricalMixture(Mixture):
             cells=self.values,
             weight=self.weight,
             weights=self.weights,
-            count=np.zeros((slots, self.weight.size), dtype=np.int64),
+            tally=np.zeros((slots, self.weight.size), dtype=np.int64),
             seen=np.zeros((slots, self.weights.size), dtype=np.int64),
         )
         return (state,)

@@ -44,7 +44,7 @@ def read_numbers(data: Any, argument: str) -> FloatArray:
 
 
 def _check_shape(values: AnyArray, argument: str) -> AnyArray:
-    """The values as a table in row-major order: Numba gives each order its own type, and would compile again."""
+    """The values as a table in row-major order: Numba would compile again for another."""
     table = values[:, None] if values.ndim == 1 else values
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(
@@ -70,7 +70,9 @@ def check_known(table: FloatArray, argument: str) -> None:
         )
 
 
-def per_column(value: ArrayLike, argument: str, n_dims: int, *, positive: bool = False) -> FloatArray:
+def per_column(
+    value: ArrayLike, argument: str, n_dims: int, *, positive: bool = False
+) -> FloatArray:
     """(n_dims,) one finite number for each column, from one for all of them or one for each."""
     try:
         values = np.asarray(value, dtype=np.float64)
@@ -101,7 +103,9 @@ def read_counts(data: Any, argument: str, way_out: str, high: float = np.inf) ->
     table = read_numbers(data, argument)
     known = ~np.isnan(table)
     # 2^53: beyond it a float does not hold every integer.
-    bad = np.argwhere(known & ((table < 0) | (table != np.floor(table)) | (table > min(high, 2**53))))
+    bad = np.argwhere(
+        known & ((table < 0) | (table != np.floor(table)) | (table > min(high, 2**53)))
+    )
     if bad.size:
         allowed = "0, 1, 2, ..." if high == np.inf else f"0 to {high:.0f}"
         raise ValueError(
@@ -139,7 +143,10 @@ def read_categories(
     codes = np.full(cells.shape, -1, dtype=np.int64)
     found = []
     for d in range(cells.shape[1]):
-        column = [None if _is_missing(x) or gone else _plain(x) for x, gone in zip(cells[:, d], lost[:, d], strict=True)]
+        column = [
+            None if _is_missing(x) or gone else _plain(x)
+            for x, gone in zip(cells[:, d], lost[:, d], strict=True)
+        ]
         # Sorted, numbers before text: the codes must not depend on the order of the items.
         own = sorted({x for x in column if x is not None}, key=lambda x: (isinstance(x, str), x))
         if names is not None:

@@ -66,8 +66,8 @@ from epluribus.models.student import StudentLaw, log_student_full
 _RATE = 0.5
 """The rate of the Gamma prior in the units of the model: the paper's delta."""
 _DEFAULTS = {"line": (0.5, 0.13), "diagonal": (0.5, 0.5), "full": (1.5, 0.1)}
-"""Default gamma, and delta in squared standard deviations, of each form; "line" is one coordinate. 0.13 is the
-paper's setting for the galaxies carried over; the others were tried on data with known classes."""
+"""Default gamma, and delta in squared standard deviations, of each form; "line" is one coordinate. 0.13 is
+the paper's setting for the galaxies carried over; the others were tried on data with known classes."""
 _LARGE = 1e150
 """Squares of larger numbers overflow."""
 
@@ -227,13 +227,13 @@ class GaussianMixture(Mixture):
     def _log_cluster(self, members: IntArray) -> float:
         y = self.values[members]
         if self.covariance == "full":
-            n = len(y)
+            size = len(y)
             # S_n without cancellation: I + sum (y - ybar)(y - ybar)' + tau n / (tau + n) ybar ybar'
             center = y.mean(axis=0)
             scatter = np.eye(y.shape[1]) + (y - center).T @ (y - center)
-            scatter += self.tau * n / (self.tau + n) * np.outer(center, center)
-            log_det = np.linalg.slogdet(scatter)[1]
-            return float(self._constant_full(np.array(n)) - 0.5 * (self._freedom + n) * log_det)
+            scatter += self.tau * size / (self.tau + size) * np.outer(center, center)
+            powers = 0.5 * (self._freedom + size) * np.linalg.slogdet(scatter)[1]
+            return float(self._constant_full(np.array(size)) - powers)
         n, center, spread = self._columns(y)
         logs = (self.gamma + 0.5 * n) * np.log(_RATE + 0.5 * spread)
         return float((self._constant(n) - n * np.log(self.unit) - logs).sum())

@@ -136,8 +136,8 @@ def cached_tables(prior: PartitionLaw, n_items: int) -> PriorTables:
 def _distribution_of_k(prior: PartitionLaw, n_items: int) -> FloatArray:
     """(slots + 1,) prior probabilities of 0, 1, ... clusters, summed over all partitions.
 
-    With S(n, K) the sum over the partitions of n items into K clusters of the product of their sizes' weights,
-    P(K) is proportional to exp(log_weight[K]) S(N, K), and
+    With S(n, K) the sum over the partitions of n items into K clusters of the product of their sizes'
+    weights, P(K) is proportional to exp(log_weight[K]) S(N, K), and
 
         S(n + 1, K) = (n + slope K) S(n, K) + new S(n, K - 1)
     """

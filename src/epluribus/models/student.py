@@ -10,9 +10,7 @@ from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.models.mixture import CellLaw
 
 
-def log_student_full(
-    y: FloatArray, df: float, center: FloatArray, scale: FloatArray
-) -> FloatArray:
+def log_student_full(y: FloatArray, df: float, center: FloatArray, scale: FloatArray) -> FloatArray:
     """(n,) log densities of the rows of y, vectors with a full scale matrix; 0 for rows of length 0."""
     d = center.size
     if d == 0:

@@ -1,13 +1,13 @@
 """To which cluster of the estimate a new item belongs, averaged over the draws.
 
-Given draw t, with clusters D and prior weights w_t, a new item y joins D with weight w_t(D) p(y | Y_D), and opens
-a new one with weight w_t(new) p(y). Its own data say something about the draws too, so that draws are averaged
-with these weights as they are, not normalized one by one:
+Given draw t, with clusters D and prior weights w_t, a new item y joins D with weight w_t(D) p(y | Y_D), and
+opens a new one with weight w_t(new) p(y). Its own data say something about the draws too, so that draws are
+averaged with these weights as they are, not normalized one by one:
 
     P(y in C) = sum_t p_t sum_D w_t(D) p(y | Y_D) |C and D| / |D|  /  sum_t p_t p_t(y)
 
-where p_t(y) is the sum of all weights of draw t. The share |C and D| / |D| is the probability that a random item
-of the cluster that y joins belongs to cluster C of the estimate.
+where p_t(y) is the sum of all weights of draw t. The share |C and D| / |D| is the probability that a random
+item of the cluster that y joins belongs to cluster C of the estimate.
 """
 
 from __future__ import annotations
@@ -78,9 +78,7 @@ class Prediction:
         return "\n".join([*lines, f"and {rest:,} more"] if rest > 0 else lines)
 
 
-def predict(
-    model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsLike
-) -> Prediction:
+def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsLike) -> Prediction:
     """Cluster probabilities of new items, given the estimate and the draws of a mixture.
 
     Parameters

@@ -6,16 +6,17 @@ the values that it says are in the lowest 30 %, 30 % are; of the categories to w
 30 % occur.
 
 With full covariance matrices a cell says something about others of its item, and missing cells cannot be
-integrated out in closed form. Then a tenth of the items is held out, and each of their cells is predicted from
-the other cells of the item.
+integrated out in closed form. Then a tenth of the items is held out, and each of their cells is predicted
+from the other cells of the item.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, stdtr
+from scipy.special import stdtr
 from scipy.stats import chi2, kstest, norm
 
 from epluribus._text import count, percent
@@ -70,7 +71,9 @@ class PredictiveCheck:
     def gain(self) -> tuple[float, float]:
         """Bits gained a cell by clustering, and the standard error."""
         bits = (self.log_score - self.one_cluster) / np.log(2)
-        return float(bits.mean()), float(bits.std(ddof=1) / np.sqrt(bits.size)) if bits.size > 1 else np.nan
+        return float(bits.mean()), float(
+            bits.std(ddof=1) / np.sqrt(bits.size)
+        ) if bits.size > 1 else np.nan
 
     def curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Predicted probabilities, the shares that were observed, and half the width of a 95 % band."""
@@ -103,7 +106,10 @@ class PredictiveCheck:
 
     def __str__(self) -> str:
         bits, error = self.gain
-        lines = [self.sentence, f"Clustering gains {bits:.2f} bits a cell (standard error {error:.2f})."]
+        lines = [
+            self.sentence,
+            f"Clustering gains {bits:.2f} bits a cell (standard error {error:.2f}).",
+        ]
         if self.kind != "categories":
             inside = [np.mean(np.abs(self.position - 0.5) < level / 2) for level in (0.5, 0.9)]
             lines.append(
@@ -158,7 +164,7 @@ def predictive_check(
         )
     part = check_fraction(share, "share", one=False)
     generator = make_rng(rng)
-    options = {"n_draws": n_draws, "n_chains": n_chains, "n_jobs": n_jobs, "rng": generator}
+    options: dict[str, Any] = {"n_draws": n_draws, "n_chains": n_chains, "n_jobs": n_jobs}
     if isinstance(model, GaussianMixture) and model.covariance == "full":
         return _check_items(model, part, generator, options)
     known = np.argwhere(model._known())
@@ -168,7 +174,7 @@ def predictive_check(
     hidden = np.zeros(model.values.shape, dtype=bool)
     hidden[rows, columns] = True
     fewer = model._hide(hidden)
-    trace = sample(fewer, **options)
+    trace = sample(fewer, rng=generator, **options)
     values = model.values[rows, columns]
     cells = _Cells(fewer, rows, columns, values)
     for z in _some_draws(trace):
@@ -213,7 +219,9 @@ class _Cells:
             if self.category.size:
                 mine = np.flatnonzero(where[self.owner] == g)
                 chosen = self.category[mine]
-                self.predicted[mine] += np.exp(law.log_density(self.columns[self.owner[mine]], chosen))
+                self.predicted[mine] += np.exp(
+                    law.log_density(self.columns[self.owner[mine]], chosen)
+                )
             else:
                 self.below[:, own] += law.below(columns, values)
 
@@ -232,9 +240,7 @@ class _Cells:
             p = float(kstest(position, "uniform").pvalue)
         kind = self.model.kind
         rest = (log_score, one, p, trace)
-        return PredictiveCheck(
-            kind, self.rows, self.columns, position, predicted, occurred, *rest
-        )
+        return PredictiveCheck(kind, self.rows, self.columns, position, predicted, occurred, *rest)
 
 
 def _classes(predicted: FloatArray) -> IntArray:
@@ -259,14 +265,14 @@ def _categories_p(predicted: FloatArray, occurred: IntArray) -> float:
 
 
 def _check_items(
-    model: GaussianMixture, part: float, generator: np.random.Generator, options: dict[str, object]
+    model: GaussianMixture, part: float, generator: np.random.Generator, options: dict[str, Any]
 ) -> PredictiveCheck:
     """Hold out items; predict each of their cells from the others of the item."""
     N, d = model.values.shape
     n = min(max(1, round(part * N)), N - 1)
     out = np.sort(generator.choice(N, n, replace=False))
     fewer = model._copy(np.delete(model.values, out, axis=0))
-    trace = sample(fewer, **options)  # type: ignore[arg-type]
+    trace = sample(fewer, rng=generator, **options)
     new = model.values[out]
     low, score = _predict_cells(fewer, new, _some_draws(trace))
     one = _predict_cells(fewer, new, np.zeros((1, N - n), dtype=np.int64), open_new=False)[1]
