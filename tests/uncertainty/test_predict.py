@@ -97,7 +97,7 @@ def test_predictions_as_text_and_table():
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1)
     for bad, message in (
         (lambda: epl.uncertainty.predict(3, [1], best, draws), "'model' must be a mixture"),
-        (lambda: epl.uncertainty.predict(model, [[1, 2]], best, draws), "'new' must have 1 col"),
+        (lambda: epl.uncertainty.predict(model, [[1, 2]], best, draws), "'new' must have as many"),
         (lambda: epl.uncertainty.predict(model, [np.inf], best, draws), "'new' must be finite"),
         (lambda: epl.uncertainty.predict(model, [1], [0, 1], [[0, 1]]), "of the 20 items"),
     ):

@@ -34,6 +34,7 @@ def warmup(args: Namespace) -> None:  # noqa: ARG001 - the same argument for all
     network = np.triu(rng.random((_N_ITEMS, _N_ITEMS)) < 0.2, 1).astype(np.int64)
     models = {
         "gaussian": GaussianMixture(rng.normal(size=_N_ITEMS)),
+        "gaussian, several columns": GaussianMixture(rng.normal(size=(_N_ITEMS, 2))),
         "sbm": StochasticBlockModel(network + network.T),
         "sbm, directed": StochasticBlockModel(network, directed=True),
         "lbm": LatentBlockModel(network),

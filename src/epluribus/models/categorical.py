@@ -30,7 +30,7 @@ from epluribus._kernels.chain import Partition
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Side
-from epluribus.models.cells import read_categories, read_counts
+from epluribus.models.cells import check_columns, read_categories, read_counts
 from epluribus.models.mixture import BoolArray, CellLaw, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
 
@@ -95,7 +95,7 @@ class CategoricalMixture(Mixture):
         self.first: IntArray = np.concatenate([[0], np.cumsum(sizes)])
         self.weight: FloatArray = np.concatenate(weights)
         self.weights: FloatArray = np.array([own.sum() for own in weights])
-        self.values: IntArray = np.where(codes >= 0, codes + self.first[:-1], -1)
+        self.values: IntArray = self._number(codes)
 
     def _counts(self, members: IntArray) -> tuple[IntArray, IntArray]:
         """How often each category occurs among the members, and the number of known cells of each column."""
@@ -120,14 +120,10 @@ class CategoricalMixture(Mixture):
         return np.asarray(logs[new].sum(axis=1))
 
     def _read(self, new: Any) -> IntArray:
-        codes, _ = read_categories(new, "new", self.categories)
-        return self._check_new(codes)
+        return self._number(read_categories(new, "new", self.categories)[0])
 
-    def _check_new(self, codes: IntArray) -> IntArray:
-        if codes.shape[1] != self.weights.size:
-            raise ValueError(
-                f"'new' must have {self.weights.size} columns, as 'y'; got {codes.shape[1]}."
-            )
+    def _number(self, codes: IntArray) -> IntArray:
+        """Codes within each column, numbered through all columns; -1 stays."""
         return np.where(codes >= 0, codes + self.first[:-1], -1)
 
     def _known(self) -> BoolArray:
@@ -206,7 +202,9 @@ class BernoulliMixture(CategoricalMixture):
         self.sides = (Side("items", len(codes), as_prior(prior, alpha, k_max, 1.0)),)
 
     def _read(self, new: Any) -> IntArray:
-        return self._check_new(read_counts(new, "new", _BINARY, 1))
+        codes = read_counts(new, "new", _BINARY, 1)
+        check_columns(codes, len(self.categories), "new")
+        return self._number(codes)
 
 
 _BINARY = "For more than two categories take CategoricalMixture, for counts PoissonMixture."

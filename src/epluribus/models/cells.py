@@ -60,6 +60,15 @@ def _place(cell: IntArray, n_columns: int) -> str:
     return f"{one} (counted from 0)"
 
 
+def check_columns(table: AnyArray, n_columns: int, argument: str) -> None:
+    """An error if new items have more or fewer columns than the data."""
+    if table.shape[1] != n_columns:
+        raise ValueError(
+            f"'{argument}' must have as many columns as the model's data, {n_columns}; got "
+            f"{table.shape[1]}."
+        )
+
+
 def check_known(table: FloatArray, argument: str) -> None:
     """An error if a column has no value at all."""
     empty = np.flatnonzero(np.isnan(table).all(axis=0))
@@ -139,6 +148,8 @@ def read_categories(
     mask = np.ma.getmaskarray(data) if isinstance(data, np.ma.MaskedArray) else None
     raw = np.ma.getdata(data) if mask is not None else data
     cells = _check_shape(np.asarray(raw, dtype=object), argument)
+    if names is not None:
+        check_columns(cells, len(names), argument)
     lost = np.zeros(cells.shape, bool) if mask is None else mask.reshape(cells.shape)
     codes = np.full(cells.shape, -1, dtype=np.int64)
     found = []

@@ -25,7 +25,7 @@ from epluribus._kernels.counts import CountState
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Side
-from epluribus.models.cells import check_known, per_column, read_counts
+from epluribus.models.cells import check_columns, check_known, per_column, read_counts
 from epluribus.models.mixture import BoolArray, CellLaw, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
 
@@ -120,10 +120,7 @@ class PoissonMixture(Mixture):
 
     def _read(self, new: Any) -> IntArray:
         table = read_counts(new, "new", _WAY_OUT)
-        if table.shape[1] != self.values.shape[1]:
-            raise ValueError(
-                f"'new' must have {self.values.shape[1]} columns, as 'y'; got {table.shape[1]}."
-            )
+        check_columns(table, self.values.shape[1], "new")
         return table
 
     def states(self, partitions: Sequence[Partition]) -> tuple[CountState]:

@@ -52,7 +52,7 @@ from epluribus._kernels.gaussian_cells import GaussianCellsState
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Side
-from epluribus.models.cells import check_known, per_column, read_numbers
+from epluribus.models.cells import check_columns, check_known, per_column, read_numbers
 from epluribus.models.gaussian_checks import (
     center_and_spread,
     choose_form,
@@ -330,9 +330,7 @@ class GaussianMixture(Mixture):
 
     def _read(self, new: Any) -> FloatArray:
         table = read_numbers(new, "new")
-        n_dims = self.values.shape[1]
-        if table.shape[1] != n_dims:
-            raise ValueError(f"'new' must have {n_dims} columns, as 'y'; got {table.shape[1]}.")
+        check_columns(table, self.values.shape[1], "new")
         return self._scale(table, "new")
 
     def _parameters(self) -> dict[str, Any]:
