@@ -2,6 +2,7 @@
 
 from epluribus.models.base import Model
 from epluribus.models.block_models import LatentBlockModel, StochasticBlockModel
+from epluribus.models.count_blocks import PoissonBlockModel
 from epluribus.models.custom import CustomModel
 from epluribus.models.gaussian import GaussianMixture
 from epluribus.models.prior import DirichletProcess, PartitionPrior, PitmanYor
@@ -14,5 +15,6 @@ __all__ = [
     "Model",
     "PartitionPrior",
     "PitmanYor",
+    "PoissonBlockModel",
     "StochasticBlockModel",
 ]
