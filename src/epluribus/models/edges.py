@@ -245,7 +245,8 @@ def _read_table(table: Any, n_nodes: int | None, counts: bool) -> RawNetwork:
         if counts and pairs.ndim == 2 and pairs.shape[1] == 3:
             pairs, weights = pairs[:, :2], pairs[:, 2]
         if n_nodes is None and pairs.dtype.kind in "UO":
-            return _from_names(*pairs.T.tolist(), None if weights is None else weights.tolist())
+            first, second = pairs.T.tolist()
+            return _from_names(first, second, None if weights is None else weights.tolist())
         return RawNetwork(_numbered(pairs, n_nodes, weights), True, None, None)
     if len(shape) == 2 and shape[0] == shape[1]:
         return RawNetwork(_matrix(table, counts), False, None, None)
