@@ -73,7 +73,8 @@ def make_case(kind, prior, n):
         log = {z: gaussian_log_marginal(Y[:n], z, 0.3, 1.2, 0.8, 0.2) for z in partitions(n)}
     elif kind == "gaussian 2-d":
         y = np.array(Y[:n])[:, None] * [1.0, -0.5] + [0.0, 0.3]
-        model = GaussianMixture(y, tau=0.3, gamma=1.2, delta=0.8, prior=own)
+        options = {"tau": 0.3, "gamma": 1.2, "delta": 0.8, "mean": 0.0}
+        model = GaussianMixture(y, covariance="diagonal", prior=own, **options)
         log = {z: gaussian_log_marginal(y, z, 0.3, 1.2, 0.8) for z in partitions(n)}
     elif kind == "sbm":
         model = StochasticBlockModel(A[:n, :n], beta=(0.5, 0.8), prior=own)

@@ -64,7 +64,7 @@ def test_visits_match_with_two_clusters_at_most(schedule):
 )
 def test_without_data_visits_match_the_prior(prior):
     own, pmf = make_prior(prior, 4)
-    model = GaussianMixture(np.zeros(4), prior=own)
+    model = GaussianMixture(np.zeros(4), delta=0.5, mean=0.0, prior=own)
     model.values = np.zeros((4, 0))  # no coordinate: the likelihood is 1
     posterior = {(z,): p for z, p in pmf.items()}
     assert run(model, posterior, "default", 13) > LEVEL

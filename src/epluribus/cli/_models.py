@@ -29,7 +29,7 @@ from epluribus.cli._base import (
     interrupted,
 )
 from epluribus.models import GaussianMixture, LatentBlockModel, Model, StochasticBlockModel
-from epluribus.models.prior import ON_K
+from epluribus.models.prior import NAMES
 from epluribus.readers import text
 from epluribus.readers.files import check_exists, load_numpy
 from epluribus.sampling.moves import SCHEDULES
@@ -41,7 +41,10 @@ MODELS: dict[str, Callable[..., Model]] = {
 }
 """The models by their names on the command line."""
 
-_PRIOR = "on the number of components: uniform (default), poisson, geometric or fixed"
+_PRIOR = (
+    "on partitions: uniform (default), poisson, geometric or fixed, on the number of components; "
+    "dirichlet-process or pitman-yor; paper (gaussian only): all settings of the paper's example"
+)
 _MOVES = "default, or appendix: the paper's own"
 _AS_PRINTED = "use the settings printed in the paper, even where others reproduce its results"
 
@@ -56,7 +59,7 @@ _AS_PRINTED = "use the settings printed in the paper, even where others reproduc
     Argument("--thin", "steps from draw to draw (default: one cycle)", int),
     Argument("--n-chains", "independent chains (default: 2)", int),
     Argument("--k-max", "largest number of clusters (default: 50)", int),
-    Argument("--prior", _PRIOR, str, "uniform", values=ON_K),
+    Argument("--prior", _PRIOR, str, "uniform", values=(*NAMES, "paper")),
     Argument("--n-nodes", "number of nodes, for the edges of an sbm", int),
     Argument("--moves", _MOVES, str, "default", values=SCHEDULES),
     SEED,

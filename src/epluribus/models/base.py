@@ -168,6 +168,11 @@ class Model(ABC):
             digest.update(array.tobytes())
         return digest.hexdigest()[:32]
 
+    def __str__(self) -> str:
+        # What the prior implies for the number of clusters, on each side.
+        implied = [side.prior.describe(side.n_items) for side in self.sides]
+        return "\n".join([repr(self), *(f"  {line}" for line in implied)])
+
     def __repr__(self) -> str:
         # For example "435 rows, 16 columns".
         size = ", ".join(f"{side.n_items} {side.name}" for side in self.sides)

@@ -4,6 +4,7 @@ Each function draws into `ax`, or into a new figure, and returns the Axes; those
 and return an array `axes`. They need matplotlib: ``pip install "epluribus[plots]"``.
 """
 
+from epluribus.plots._calibration import calibration
 from epluribus.plots._data import histogram, pairs, scatter
 from epluribus.plots._draws import loss_trace, n_clusters
 from epluribus.plots._matrices import blocks, similarity
@@ -13,6 +14,6 @@ from epluribus.plots._two_partitions import alluvial, contingency
 from epluribus.plots._uncertainty import ball_bounds, certainty
 
 __all__ = [
-    "alluvial", "ball_bounds", "blocks", "certainty", "contingency", "histogram", "loss_trace",
+    "alluvial", "ball_bounds", "blocks", "calibration", "certainty", "contingency", "histogram", "loss_trace",
     "n_clusters", "network", "pairs", "partition_map", "scatter", "similarity",
 ]  # fmt: skip

@@ -343,6 +343,7 @@ def _make_trace(
         map_log_posterior=model.log_posterior(*best_labels),
         settings={
             "model": repr(model),
+            "prior": [side.prior.describe(side.n_items) for side in model.sides],
             **record,
             "steps": sum(chain.done for chain in chains),
         },

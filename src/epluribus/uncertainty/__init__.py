@@ -7,11 +7,13 @@ from epluribus.uncertainty._error import Difference, MonteCarloError, compare, e
 from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
 from epluribus.uncertainty._matrix import psm
 from epluribus.uncertainty._modes import Modes, modes
+from epluribus.uncertainty._predict import Prediction, predict
+from epluribus.uncertainty._predictive_check import PredictiveCheck, predictive_check
 from epluribus.uncertainty._stability import Stability, stability
 
 __all__ = [
     "Alignment", "Certificate", "ClusterTable", "CredibleBall", "Difference", "ItemTable", "Modes",
-    "MonteCarloError", "NClusters", "ParameterSummary", "Stability",
+    "MonteCarloError", "NClusters", "ParameterSummary", "Prediction", "PredictiveCheck", "Stability",
     "align", "certificate", "clusters", "compare", "credible_ball", "error", "items", "modes",
-    "n_clusters_posterior", "psm", "stability",
+    "n_clusters_posterior", "predict", "predictive_check", "psm", "stability",
 ]  # fmt: skip
