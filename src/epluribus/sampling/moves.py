@@ -255,6 +255,11 @@ class Allocation(Move):
         return n_items if self.proposals is None else self.proposals
 
 
+def is_large(model: Model) -> bool:
+    """Whether the model is a block model of so many items that Gibbs sweeps would take most of the time."""
+    return model.weak_items and max(side.n_items for side in model.sides) > LARGE
+
+
 def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     """One cycle of moves, in the form in which the compiled loop reads it.
 
@@ -285,9 +290,8 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
         check_choice(moves, SCHEDULES, "moves")
         # On the paper's data sequential allocation gave the most effective draws per second. In networks of
         # thousands of nodes it never splits anything, and Gibbs sweeps take most of the time.
-        large = model.weak_items and model.n_items > LARGE
         split_merge = SplitMerge() if model.weak_items else SplitMerge(scans=0)
-        default = (Informed(2) if large else Gibbs(), split_merge)
+        default = (Informed(2) if is_large(model) else Gibbs(), split_merge)
         chosen = default if moves == "default" else (Allocation(),)
     else:
         chosen = tuple(moves)

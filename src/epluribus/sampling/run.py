@@ -26,7 +26,7 @@ from epluribus.draws import Draws
 from epluribus.models.base import Model
 from epluribus.partition import relabel
 from epluribus.sampling.chain import Chain, RunSettings, read_checkpoint, write_checkpoint
-from epluribus.sampling.moves import Move, make_schedule
+from epluribus.sampling.moves import Move, is_large, make_schedule
 from epluribus.sampling.starts import describe_start, first_labels
 from epluribus.sampling.trace import Trace
 
@@ -60,7 +60,7 @@ def sample(
         Draws kept of each chain.
     burn_in : int, optional
         Steps that are discarded at the beginning. By default a tenth of those that follow, but at least
-        100 cycles of moves.
+        100 cycles of moves, 400 for block models of more than 1,000 items.
     thin : int, optional
         Steps from one draw to the next. By default one cycle of moves: a sweep and the proposals
         that go with it.
@@ -121,7 +121,7 @@ def sample(
     schedule = make_schedule(moves, model)
     # A new run, or one from a checkpoint, which fixes where the chains are and how they go on.
     if resume is None:
-        settings = _fill_settings(asked, schedule)
+        settings = _fill_settings(asked, schedule, model)
         chains = _begin(model, settings, schedule, start, rng)
         began = describe_start(start)
     else:
@@ -151,7 +151,7 @@ def sample(
 # --- beginning and continuing ---
 
 
-def _fill_settings(asked: dict[str, int | None], schedule: IntArray) -> RunSettings:
+def _fill_settings(asked: dict[str, int | None], schedule: IntArray, model: Model) -> RunSettings:
     """The settings asked for, checked, and the defaults for those that were not given."""
     # Steps in one cycle of moves.
     cycle = int(schedule[:, 2].sum())
@@ -159,8 +159,10 @@ def _fill_settings(asked: dict[str, int | None], schedule: IntArray) -> RunSetti
     n_chains = 2 if asked["n_chains"] is None else check_count(asked["n_chains"], "n_chains")
     thin = cycle if asked["thin"] is None else check_count(asked["thin"], "thin")
     if asked["burn_in"] is None:
-        # 100 cycles are enough for chains from one cluster and from many to meet on the paper's data.
-        burn_in = max(n_draws * thin // 10, 100 * cycle)
+        # 100 cycles are enough for chains from one cluster and from many to meet on the paper's data; in
+        # networks of thousands of nodes the last blocks are found only after a few hundred.
+        cycles = 400 if is_large(model) else 100
+        burn_in = max(n_draws * thin // 10, cycles * cycle)
     else:
         burn_in = check_count(asked["burn_in"], "burn_in", low=0)
     return RunSettings(n_draws, burn_in, thin, n_chains)

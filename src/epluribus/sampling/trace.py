@@ -92,8 +92,8 @@ class Trace:
     map_log_posterior: float
     """The log posterior of `map_labels`, up to the same constant as `log_posterior`."""
     settings: dict[str, Any]
-    """What was run: model, what its prior says about the number of clusters, n_draws asked for, burn_in, thin,
-    n_chains, where the chains began (`start`), seconds, steps of all chains."""
+    """What was run: model, what its prior says about the number of clusters, n_draws asked for, burn_in,
+    thin, n_chains, where the chains began (`start`), seconds, steps of all chains."""
     column_draws: Draws | None = None
     """The draws of the columns, for a model of rows and columns."""
     column_n_clusters: IntArray | None = None
