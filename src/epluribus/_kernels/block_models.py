@@ -46,7 +46,7 @@ class BetaTables(NamedTuple):
 
 
 @part
-def _log_rising(table: FloatArray, b: float, x: int) -> float:
+def log_rising(table: FloatArray, b: float, x: int) -> float:
     """log b (b + 1) ... (b + x - 1), from the table as far as it reaches."""  # noqa: D403 - a formula
     if x < table.size:
         return table[np.uint64(x)]  # unsigned: no check for a negative index
@@ -54,13 +54,13 @@ def _log_rising(table: FloatArray, b: float, x: int) -> float:
 
 
 @part
-def _log_block(t: BetaTables, e: int, n: int) -> float:
+def log_block(t: BetaTables, e: int, n: int) -> float:
     """lB(e, n)."""
     # B(e + b1, n - e + b2) / B(b1, b2) is the rising factorial of b1 at e, times that of b2 at n - e,
     # divided by that of b1 + b2 at n.
-    ones = _log_rising(t.ones, t.b1, e)
-    zeros = _log_rising(t.zeros, t.b2, n - e)
-    return ones + zeros - _log_rising(t.cells, t.b1 + t.b2, n)
+    ones = log_rising(t.ones, t.b1, e)
+    zeros = log_rising(t.zeros, t.b2, n - e)
+    return ones + zeros - log_rising(t.cells, t.b1 + t.b2, n)
 
 
 @part
@@ -68,7 +68,7 @@ def _set_block(
     beta: BetaTables, ones: Any, cell: Any, g: Any, h: Any, e: int, n: int, write: bool
 ) -> float:
     """Change of the log likelihood if block (g, h) gets e ones in n cells; stored if `write`."""
-    value = _log_block(beta, e, n)
+    value = log_block(beta, e, n)
     change = value - cell[g, h]
     if write:
         ones[g, h] = e
@@ -236,12 +236,12 @@ def _join_undirected(m: Any, p: Any, g: int, h: int) -> float:
     n = p.sizes[g] + p.sizes[h]
     # Inside the union: the edges of both clusters and those between them.
     inside = m.edges[g, g] + m.edges[h, h] + m.edges[g, h]
-    total = _log_block(m.beta, inside, n * (n - 1) // 2) - m.cell[g, g] - m.cell[h, h]
+    total = log_block(m.beta, inside, n * (n - 1) // 2) - m.cell[g, g] - m.cell[h, h]
     total -= m.cell[g, h]
     for s in range(p.n_clusters[0]):
         x = p.order[s]
         if x != g and x != h:
-            total += _log_block(m.beta, m.edges[g, x] + m.edges[h, x], n * p.sizes[x])
+            total += log_block(m.beta, m.edges[g, x] + m.edges[h, x], n * p.sizes[x])
             total -= m.cell[g, x] + m.cell[h, x]
     return total
 
@@ -251,14 +251,14 @@ def _join_directed(m: Any, p: Any, g: int, h: int) -> float:
     n = p.sizes[g] + p.sizes[h]
     # Inside the union: the edges of both clusters and those between them, in both directions.
     inside = m.edges[g, g] + m.edges[h, h] + m.edges[g, h] + m.edges[h, g]
-    total = _log_block(m.beta, inside, n * (n - 1)) - m.cell[g, g] - m.cell[h, h]
+    total = log_block(m.beta, inside, n * (n - 1)) - m.cell[g, g] - m.cell[h, h]
     total -= m.cell[g, h] + m.cell[h, g]
     for s in range(p.n_clusters[0]):
         x = p.order[s]
         if x != g and x != h:
             pairs = n * p.sizes[x]
-            total += _log_block(m.beta, m.edges[g, x] + m.edges[h, x], pairs)
-            total += _log_block(m.beta, m.edges[x, g] + m.edges[x, h], pairs)
+            total += log_block(m.beta, m.edges[g, x] + m.edges[h, x], pairs)
+            total += log_block(m.beta, m.edges[x, g] + m.edges[x, h], pairs)
             total -= m.cell[g, x] + m.cell[h, x] + m.cell[x, g] + m.cell[x, h]
     return total
 
@@ -375,7 +375,7 @@ def _join_latent(m: Any, p: Any, g: int, h: int) -> float:
     total = 0.0
     for s in range(m.other_n_clusters[0]):
         x = m.other_order[s]
-        total += _log_block(m.beta, m.ones[g, x] + m.ones[h, x], n * m.other_sizes[x])
+        total += log_block(m.beta, m.ones[g, x] + m.ones[h, x], n * m.other_sizes[x])
         total -= m.cell[g, x] + m.cell[h, x]
     return total
 

@@ -133,59 +133,62 @@ def launch(m: Any, p: Any, rng: Any, tally: Any, tuning: FloatArray) -> float:
     The launch depends on the items i and j and on the union of the two clusters only, so it has the same
     distribution from both sides; given the launch, q is the probability of the last scan alone.
     """
-    n_items = p.labels.size
-    if n_items < 2:
-        return 0.0
     share = tuning[SHARE]
-    i = pick(rng, n_items)
+    k = p.n_clusters[0]
+    s = pick(
+        rng, k
+    )  # clusters are equally likely: small ones are split as often as large ones, at less cost
+    g = p.order[s]
+    n_g = p.sizes[g]
     is_split = toss(rng, share)
     kind = _SPLIT if is_split else _MERGE
     tally[kind, 0] += 1
-    k = p.n_clusters[0]
-    g = p.labels[i]
-    n_g = p.sizes[g]
+    change = 0.0
     if is_split:
         if n_g == 1 or k == p.sizes.size:  # nothing to split, or no room for another cluster
             return 0.0
         h = g
-        rank = pick(rng, n_g - 1)  # j is one of the other members of g
+        at_i = pick(rng, n_g)  # i and j are any two members of g
+        at_j = pick(rng, n_g - 1)
+        if at_j >= at_i:
+            at_j += 1
         log_ratio = math.log((1.0 - share) / share)
-        change = 0.0
     else:
         if k == 1:
             return 0.0
-        # j is any item outside g: of cluster h, and of the given rank among its members.
-        rank = pick(rng, n_items - n_g)
-        h = g
-        for s in range(k):
-            h = p.order[s]
-            if h != g:
-                if rank < p.sizes[h]:
-                    break
-                rank -= p.sizes[h]
+        t = pick(rng, k - 1)  # any other cluster
+        if t >= s:
+            t += 1
+        h = p.order[t]
         n_h = p.sizes[h]
+        n = n_g + n_h
         change = p.log_weight[k - 1] - p.log_weight[k] + join(m, p, g, h)
-        change += p.log_size[n_g + n_h] - p.log_size[n_g] - p.log_size[n_h]
-        # Probability of choosing i and j for a split of the union, over that of choosing them for a merge.
-        log_ratio = change + math.log((n_items - n_g) / (n_g + n_h - 1.0))
-        log_ratio += math.log(share / (1.0 - share))
+        change += p.log_size[n] - p.log_size[n_g] - p.log_size[n_h]
+        # Probability of choosing i and j for a split of the union, s / ((k - 1) n (n - 1)), over that of
+        # choosing them for a merge, (1 - s) / (k (k - 1) n_g n_h).
+        log_ratio = change + math.log(share / (1.0 - share))
+        log_ratio += math.log(k * (n_g / n) * (n_h / (n - 1.0)))
         # The ratio still lacks q, which is at most 1: without it a refusal is final, and costs only a join.
         if not accept(rng, log_ratio):
             return 0.0
-    # The other members of both clusters in random order, then j.
+        at_i = pick(rng, n_g)  # i is a member of g, j one of h
+        at_j = pick(rng, n_h)
+    # The other members of both clusters in random order, then j. `target` remembers where they are now.
     n_rest = 0
     j = -1
-    for item in range(n_items):
+    for item in range(p.labels.size):
         here = p.labels[item]
-        if item != i and (here == g or here == h):  # noqa: SIM109 - no tuples here
+        if here == g or here == h:  # noqa: SIM109 - no tuples here
             p.target[item] = here
-            if here == h:
-                rank -= 1
-            if rank == -1 and j < 0:
+            is_i = here == g and at_i == 0
+            is_j = here == h and at_j == 0
+            if is_j:
                 j = item
-            else:
+            elif not is_i:
                 p.members[n_rest] = item
                 n_rest += 1
+            at_i -= here == g
+            at_j -= here == h
     shuffle(rng, p.members, n_rest)
     p.members[n_rest] = j
     if is_split:
@@ -199,7 +202,9 @@ def launch(m: Any, p: Any, rng: Any, tally: Any, tuning: FloatArray) -> float:
         n_kept = p.sizes[g]
         change = p.log_weight[k + 1] - p.log_weight[k] - join(m, p, g, h)
         change += p.log_size[n_kept] + p.log_size[n_g - n_kept] - p.log_size[n_g]
-        log_ratio += change - log_q + math.log((n_g - 1.0) / (n_items - n_kept))
+        # The inverse of the ratio of choices of a merge, for k + 1 clusters.
+        n_h = n_g - n_kept
+        log_ratio += change - log_q - math.log((k + 1.0) * (n_kept / n_g) * (n_h / (n_g - 1.0)))
         accepted = accept(rng, log_ratio)
         # The results of this number of scans; older ones count less and less.
         for c in range(len(CHOICES)):

@@ -3,6 +3,7 @@
 from epluribus.models.base import Model
 from epluribus.models.block_models import LatentBlockModel, StochasticBlockModel
 from epluribus.models.categorical import BernoulliMixture, CategoricalMixture
+from epluribus.models.count_blocks import PoissonBlockModel
 from epluribus.models.counts import PoissonMixture
 from epluribus.models.custom import CustomModel
 from epluribus.models.gaussian import GaussianMixture
@@ -20,6 +21,7 @@ __all__ = [
     "Model",
     "PartitionPrior",
     "PitmanYor",
+    "PoissonBlockModel",
     "PoissonMixture",
     "StochasticBlockModel",
 ]

@@ -50,47 +50,159 @@ from epluribus._kernels.block_models import (
     UndirectedBlockState,
 )
 from epluribus._kernels.chain import Partition
-from epluribus._typing import AnyArray, FloatArray, IntArray
+from epluribus._kernels.count_blocks import NetworkState
+from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_positive
 from epluribus.models.base import Model, Side
-from epluribus.models.graphs import binary_matrix, node_names, read_adjacency
+from epluribus.models.graphs import Network, binary_matrix, read_network
 from epluribus.models.prior import PartitionLaw, as_prior
 
-_TABLE_LIMIT = 1 << 20
+TABLE_LIMIT = 1 << 20
 """Largest number of entries of a table (8 MB). For larger counts lgamma is called instead: slower, but the
 memory does not grow as N^2."""
-_ALPHA = 0.5
+ALPHA = 0.5
 """Default concentration of the Dirichlet weights, as in the paper."""
 
 
-class StochasticBlockModel(Model):
+def default_k_max(k_max: int | None, prior: Any, n_items: int) -> int | None:
+    """The bound asked for; by default 50, or the root of the number of items if that is more."""
+    # None where the prior has its own bound: it then decides.
+    if k_max is not None or not isinstance(prior, str) or n_items <= 2500:
+        return k_max
+    return int(np.ceil(np.sqrt(n_items)))
+
+
+class NetworkModel(Model):
+    """Base of the block models of networks."""
+
+    statistics: tuple[str, ...] = ("edges", "cell")
+    weak_items = True
+    loops = False
+    """Whether a node may be linked to itself."""
+    with_degrees = False
+    """Whether nodes have degrees of their own."""
+
+    def __init__(
+        self, network: Network, alpha: float | None, prior: str | PartitionLaw, k_max: int | None
+    ) -> None:
+        self._matrix, self.directed, names = network
+        n = self._matrix.shape[0]
+        own = as_prior(prior, alpha, default_k_max(k_max, prior, n), ALPHA)
+        self.sides = (Side("nodes", n, own, names),)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges, each as often as it counts."""
+        total, loops = int(self._matrix.sum()), int(self._matrix.diagonal().sum())
+        return total if self.directed else (total - loops) // 2 + loops
+
+    def count_blocks(self, labels: LabelsLike) -> tuple[IntArray, FloatArray]:
+        """Edges and pairs of nodes between every two clusters.
+
+        Parameters
+        ----------
+        labels : array_like of shape (n_nodes,)
+
+        Returns
+        -------
+        edges : ndarray of shape (K, K)
+            Edges from the cluster of the row to that of the column; within a cluster of an undirected
+            network each edge counts once.
+        pairs : ndarray of shape (K, K)
+            Pairs of nodes that could be linked, in the same way; with degrees, their total exposure.
+        """
+        z = self._check((labels,))[0]
+        n = np.bincount(z)
+        edges = _count_ones(self._matrix, z, z)
+        pairs = np.outer(n, n).astype(np.float64)
+        # Loops are counted once in any case; without them, no node is a pair with itself.
+        loops = np.bincount(z, weights=self._matrix.diagonal(), minlength=n.size).astype(np.int64)
+        g = np.arange(n.size)
+        if not self.directed:
+            edges[g, g] = (edges[g, g] - loops) // 2 + loops
+            pairs[g, g] = n * (n + (0 if self.with_degrees else 1 if self.loops else -1)) / 2
+        elif not self.loops and not self.with_degrees:
+            pairs[g, g] = n * (n - 1)
+        return edges, pairs
+
+    def _blocks(self, labels: IntArray) -> tuple[IntArray, FloatArray]:
+        """Edges and pairs of each block, flat; of an undirected network each block once."""
+        edges, pairs = self.count_blocks(labels)
+        if self.directed:
+            return edges.ravel(), pairs.ravel()
+        upper = np.triu_indices(len(edges))
+        return edges[upper], pairs[upper]
+
+    def network_state(self, slots: int, law: Any, constants: FloatArray) -> NetworkState:
+        """A fresh state of the general kind, for the given law of the edges and constants of the nodes."""
+        loops = self._matrix.diagonal().astype(np.int64)
+        out = sparse.csr_array(self._matrix - sparse.diags_array(loops, dtype=np.int64))
+        out.eliminate_zeros()
+        into = sparse.csr_array(out.T) if self.directed else out
+        # A loop has two ends, both at the same node.
+        ends = np.zeros((self.n_items, 2), dtype=np.int64)
+        if self.directed:
+            ends[:, 0], ends[:, 1] = self._matrix.sum(axis=1), self._matrix.sum(axis=0)
+        else:
+            ends[:, 0] = out.sum(axis=1) + 2 * loops
+        top = min(self.n_items + 2 * self.n_edges + 1, TABLE_LIMIT) if self.with_degrees else 1
+        log_gamma = gammaln(np.arange(max(top, 2), dtype=np.float64))
+        log_gamma[0] = 0.0
+        none = 0.0 if self.directed or self.with_degrees else 1.0
+        return NetworkState(
+            *sparse_rows(out),
+            out.data.astype(np.int64),
+            *sparse_rows(into),
+            into.data.astype(np.int64),
+            loops=loops,
+            ends=ends,
+            constants=constants,
+            directed=self.directed,
+            with_degrees=self.with_degrees,
+            own_pairs=none if self.loops or self.with_degrees else -1.0,
+            law=law,
+            log_gamma=log_gamma,
+            edges=np.zeros((slots, slots), dtype=np.int64),
+            cell=np.zeros((slots, slots)),
+            cluster_ends=np.zeros((slots, 2), dtype=np.int64),
+            log_ends=np.zeros(slots),
+            links=np.zeros(slots, dtype=np.int64),
+            links_in=np.zeros(slots, dtype=np.int64),
+        )
+
+
+class StochasticBlockModel(NetworkModel):
     """Stochastic block model of a binary network.
 
     Parameters
     ----------
-    adjacency : array_like, sparse matrix, networkx graph or edge list
-        A square matrix of zeros and ones with a zero diagonal; or a networkx graph; or the edges,
-        one per row (i, j), nodes counted from 0. An array with two columns is read as edges unless
-        it is 2 x 2; with `n_nodes`, any array is. Nodes without edges are allowed, but an edge list
-        alone does not show those at the end: give `n_nodes`. The items are the nodes, in the order of
-        the graph and with its names.
+    adjacency : matrix, graph, data frame, edges or path
+        A square matrix of zeros and ones, dense or sparse; a graph of networkx or igraph; a pandas data
+        frame, square with the names of the nodes, or with an edge in each row; edges as pairs of node
+        numbers from 0 or of names; the path of a GraphML file or of a text file with two names in each
+        line. An array with two columns is read as edges unless it is 2 x 2; with `n_nodes`, any array
+        is. Nodes without edges are allowed, but an edge list alone does not show them: give `n_nodes`.
+        The items are the nodes, in the order of the graph and with its names.
     directed : bool, optional
-        Whether an edge from i to j differs from one from j to i. By default a networkx graph
-        decides, and anything else is undirected.
+        Whether an edge from i to j differs from one from j to i. By default a graph decides, and
+        anything else is undirected.
     n_nodes : int, optional
-        Number of nodes, for an edge list.
+        Number of nodes, for an edge list with numbers.
+    loops : bool, default False
+        Whether nodes may be linked to themselves.
     beta : (float, float), default (0.5, 0.5)
         Parameters of the Beta prior of the connection probabilities.
     alpha : float, default 0.5
         Concentration of the Dirichlet weights.
     prior : {'uniform', 'poisson', 'geometric', 'fixed'} or PartitionLaw, default 'uniform'
         Prior on the number of components; see `PartitionPrior`.
-    k_max : int, default 50
-        Largest number of clusters.
+    k_max : int, optional
+        Largest number of clusters; by default 50, or the root of the number of nodes if that is more.
 
     Notes
     -----
-    A Gibbs update costs O(K^2 + degree) with K clusters; memory O(n_edges + k_max^2).
+    A Gibbs update costs O(K^2 + degree) with K clusters, an informed one O(K + degree); memory
+    O(n_edges + k_max^2).
 
     Examples
     --------
@@ -100,10 +212,9 @@ class StochasticBlockModel(Model):
     (5, 4)
     >>> bool(model.log_marginal([0, 0, 0, 1, 1]) > model.log_marginal([0, 0, 0, 0, 0]))
     True
+    >>> StochasticBlockModel([("ann", "bob"), ("bob", "cid")]).sides[0].items
+    ('ann', 'bob', 'cid')
     """
-
-    statistics = ("edges", "cell")
-    weak_items = True
 
     def __init__(
         self,
@@ -111,45 +222,35 @@ class StochasticBlockModel(Model):
         *,
         directed: bool | None = None,
         n_nodes: int | None = None,
+        loops: bool = False,
         beta: tuple[float, float] = (0.5, 0.5),
         alpha: float | None = None,
         prior: str | PartitionLaw = "uniform",
         k_max: int | None = None,
     ) -> None:
-        self._matrix, self.directed = read_adjacency(adjacency, directed, n_nodes)
+        super().__init__(
+            read_network(adjacency, directed, n_nodes, loops=loops), alpha, prior, k_max
+        )
+        self.loops = bool(loops)
         self.beta = _check_beta(beta)
-        own = as_prior(prior, alpha, k_max, _ALPHA)
-        self.sides = (Side("nodes", self._matrix.shape[0], own, node_names(adjacency)),)
-
-    @property
-    def n_edges(self) -> int:
-        """Number of edges."""
-        return int(self._matrix.nnz if self.directed else self._matrix.nnz // 2)
 
     def _log_likelihood(self, *labels: IntArray) -> float:
-        z = labels[0]
-        n = np.bincount(z)
-        edges = _count_ones(self._matrix, z, z)
-        # Ordered pairs of nodes, without loops: n_g n_h, and n_g (n_g - 1) on the diagonal.
-        pairs = np.outer(n, n) - np.diag(n)
-        if self.directed:
-            return _log_blocks(self.beta, edges, pairs)
-        # Blocks g <= h; inside a cluster each pair of nodes was counted twice, between two only once.
-        upper = np.triu_indices(n.size)
-        half = np.eye(n.size, dtype=np.int64) + 1
-        return _log_blocks(self.beta, (edges // half)[upper], (pairs // half)[upper])
+        return _log_blocks(self.beta, *self._blocks(labels[0]))
 
     def states(self, partitions: Sequence[Partition]) -> tuple[Any]:
         """One fresh state; see `Model.states`."""
         slots = partitions[0].sizes.size
         N = self.n_items
         # The largest count that a table must hold: all pairs, with every node in one block.
-        pairs = N * (N - 1) // (1 if self.directed else 2)
-        start, neighbors = _sparse_rows(self._matrix)
+        pairs = N * (N + 1) // (1 if self.directed else 2)
+        tables = _beta_tables(self.beta, self.n_edges, pairs)
+        if self.loops:
+            return (self.network_state(slots, tables, np.zeros(N)),)
+        start, neighbors = sparse_rows(self._matrix)
         common: dict[str, Any] = {
             "start": start,
             "neighbors": neighbors,
-            "beta": _beta_tables(self.beta, self.n_edges, pairs),
+            "beta": tables,
             "edges": np.zeros((slots, slots), dtype=np.int64),
             "cell": np.zeros((slots, slots)),
             "links": np.zeros(slots, dtype=np.int64),
@@ -157,21 +258,28 @@ class StochasticBlockModel(Model):
         if not self.directed:
             return (UndirectedBlockState(**common),)
         # A directed network also needs the edges that arrive at each node: the rows of the transpose.
-        start_in, neighbors_in = _sparse_rows(self._matrix.T)
+        start_in, neighbors_in = sparse_rows(self._matrix.T)
         links_in = np.zeros(slots, dtype=np.int64)
         state = DirectedBlockState(
             start_in=start_in, neighbors_in=neighbors_in, links_in=links_in, **common
         )
         return (state,)
 
+    def rates(self, labels: LabelsLike) -> FloatArray:
+        """Posterior mean of the connection probability of every two clusters, (K, K)."""
+        edges, pairs = self.count_blocks(labels)
+        return np.asarray((edges + self.beta[0]) / (pairs + sum(self.beta)))
+
     def _parameters(self) -> dict[str, Any]:
-        start, neighbors = _sparse_rows(self._matrix)
-        return {
+        start, neighbors = sparse_rows(self._matrix)
+        out = {
             "start": start,
             "neighbour": neighbors,  # spelled as in the fingerprints of existing checkpoints
             "beta": np.array(self.beta),
             "directed": np.array(self.directed),
         }
+        # Left out where there are none, for the same reason.
+        return out | ({"loops": np.array(True)} if self.loops else {})
 
 
 class LatentBlockModel(Model):
@@ -219,7 +327,7 @@ class LatentBlockModel(Model):
         self._matrix = binary_matrix(matrix, "matrix")
         self.beta = _check_beta(beta)
         both = zip(_pair(prior, "prior"), _pair(alpha, "alpha"), _pair(k_max, "k_max"), strict=True)
-        rows, columns = (as_prior(name, a, bound, _ALPHA) for name, a, bound in both)
+        rows, columns = (as_prior(name, a, bound, ALPHA) for name, a, bound in both)
         n_rows, n_columns = self._matrix.shape
         self.sides = (Side("rows", n_rows, rows), Side("columns", n_columns, columns))
 
@@ -240,7 +348,7 @@ class LatentBlockModel(Model):
         tables = _beta_tables(self.beta, self._matrix.nnz, n_rows * n_columns)
 
         def view(matrix: Any, other: Partition, ones: Any, cell: Any) -> LatentBlockState:
-            start, where = _sparse_rows(matrix)
+            start, where = sparse_rows(matrix)
             links = np.zeros(other.sizes.size, dtype=np.int64)
             # Not copies: moves of the other partition are seen here at once.
             theirs = (other.labels, other.sizes, other.order, other.n_clusters)
@@ -250,7 +358,7 @@ class LatentBlockModel(Model):
         return row_state, view(self._matrix.T, rows, ones.T, cell.T)
 
     def _parameters(self) -> dict[str, Any]:
-        start, where = _sparse_rows(self._matrix)
+        start, where = sparse_rows(self._matrix)
         shape = np.array(self._matrix.shape)
         return {"start": start, "where": where, "shape": shape, "beta": np.array(self.beta)}
 
@@ -271,7 +379,7 @@ def _beta_tables(beta: tuple[float, float], n_ones: int, n_cells: int) -> BetaTa
     """Log rising factorials, log b (b + 1) ... (b + n - 1), for up to `n_ones` ones among `n_cells` cells."""
 
     def table(b: float, last: int) -> FloatArray:
-        return np.asarray(gammaln(np.arange(min(last + 1, _TABLE_LIMIT)) + b) - gammaln(b))
+        return np.asarray(gammaln(np.arange(min(last + 1, TABLE_LIMIT)) + b) - gammaln(b))
 
     # log B(e + b1, n - e + b2) - log B(b1, b2) = ones[e] + zeros[n - e] - cells[n]: three look-ups
     b1, b2 = beta
@@ -285,15 +393,17 @@ def _log_blocks(beta: tuple[float, float], ones: AnyArray, cells: AnyArray) -> f
 
 
 def _count_ones(matrix: sparse.csr_array, rows: IntArray, columns: IntArray) -> IntArray:
-    """Number of ones in each block of a row cluster and a column cluster."""
-    i, j = matrix.nonzero()
+    """Sum of the entries in each block of a row cluster and a column cluster."""
+    entries = sparse.coo_array(matrix)
     shape = rows.max() + 1, columns.max() + 1
     # Each one belongs to the block of its row's and its column's cluster; blocks are numbered row by row.
-    block = np.ravel_multi_index((rows[i], columns[j]), shape)
-    return np.bincount(block, minlength=shape[0] * shape[1]).reshape(shape)
+    block = np.ravel_multi_index((rows[entries.row], columns[entries.col]), shape)
+    # Sums of counts below 2^53 are exact in double precision.
+    sums = np.bincount(block, weights=entries.data, minlength=shape[0] * shape[1])
+    return sums.astype(np.int64).reshape(shape)
 
 
-def _sparse_rows(matrix: Any) -> tuple[IntArray, IntArray]:
+def sparse_rows(matrix: Any) -> tuple[IntArray, IntArray]:
     """Where the ones of each row begin, (n_rows + 1,), and their columns, (n_ones,)."""
     csr = sparse.csr_array(matrix)
     return csr.indptr.astype(np.int64), csr.indices.astype(np.int64)

@@ -21,6 +21,8 @@ from epluribus._typing import IntArray
 from epluribus._validate import check_choice, check_count
 from epluribus.models.base import Model
 
+LARGE = 1000
+"""With more items than this, block models are sampled by informed proposals instead of Gibbs sweeps."""
 SCHEDULES = ("default", "appendix")
 """Names of the built-in cycles."""
 
@@ -126,15 +128,15 @@ class Informed(Move):
 class SplitMerge(Move):
     """Split-merge proposals: one cluster is divided in two, or two are made one.
 
-    With `scans`, a split starts from a *launch* (Jain & Neal). An item i is picked at random, and a split
-    is proposed with probability s, else a merge. For a split j is another member of the cluster of i, which
-    has n members; for a merge it is any item of another cluster. The other members of the one or two
-    clusters are divided between i and j by fair coins, and this division is improved by `scans` restricted
-    Gibbs scans, in which every item chooses between the two sides, given all others. One more scan makes the
-    split; q is the product of the probabilities of its choices. With n_i the size of the cluster of i after
-    the split and N that of the data, a split is accepted with probability
+    With `scans`, a split starts from a *launch* (Jain & Neal). One of the K clusters is picked at random,
+    and a split is proposed with probability s, else a merge with another random cluster. For a split i and
+    j are two random members of the cluster, of size n; for a merge they are a member of each. The other
+    members of the one or two clusters are divided between i and j by fair coins, and this division is
+    improved by `scans` restricted Gibbs scans, in which every item chooses between the two sides, given all
+    others. One more scan makes the split; q is the product of the probabilities of its choices. With n_i and
+    n_j the sizes of the two parts, a split is accepted with probability
 
-        min(1, pi(after) / pi(before) / q x (n - 1) / (N - n_i) x (1 - s) / s)
+        min(1, pi(after) / pi(before) / q x n (n - 1) / ((K + 1) n_i n_j) x (1 - s) / s)
 
     and a merge with the inverse ratio, where q is the probability that the last scan restores the
     present two clusters. Order, coins and scans depend on i, j and the union of the two clusters only, so
@@ -253,6 +255,11 @@ class Allocation(Move):
         return n_items if self.proposals is None else self.proposals
 
 
+def is_large(model: Model) -> bool:
+    """Whether the model is a block model of so many items that Gibbs sweeps would take most of the time."""
+    return model.weak_items and max(side.n_items for side in model.sides) > LARGE
+
+
 def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     """One cycle of moves, in the form in which the compiled loop reads it.
 
@@ -260,7 +267,8 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     ----------
     moves : {"default", "appendix"} or sequence of Move
         "default" is one Gibbs sweep and split-merge: launches for block models, otherwise 5 proposals
-        by sequential allocation. With two sides, these for each side. "appendix" is the paper's sampler
+        by sequential allocation. Block models of more than 1,000 items have two informed sweeps instead
+        of the Gibbs sweep. With two sides, these for each side. "appendix" is the paper's sampler
         alone, with as many allocation proposals as there are items.
     model : Model
 
@@ -281,8 +289,9 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     if isinstance(moves, str):
         check_choice(moves, SCHEDULES, "moves")
         # On the paper's data sequential allocation gave the most effective draws per second. In networks of
-        # thousands of nodes it never splits anything.
-        default = (Gibbs(), SplitMerge() if model.weak_items else SplitMerge(scans=0))
+        # thousands of nodes it never splits anything, and Gibbs sweeps take most of the time.
+        split_merge = SplitMerge() if model.weak_items else SplitMerge(scans=0)
+        default = (Informed(2) if is_large(model) else Gibbs(), split_merge)
         chosen = default if moves == "default" else (Allocation(),)
     else:
         chosen = tuple(moves)

@@ -34,7 +34,8 @@ def first_labels(
         number of clusters; "dispersed": the first chain "one", the second "many", the others "random". For
         block models "dispersed" leaves out "one", and "random" has at least half as many clusters as
         the prior allows.
-        Or one partition for all chains, or one per chain; two of these for a model with two sides.
+        Or one partition for all chains, or one per chain; two of these for a model with two sides. Or a
+        trace: all chains begin at the last draw of its best chain.
     model : Model
     rngs : sequence of Generator
         The generator of each chain.
@@ -54,6 +55,8 @@ def first_labels(
             tuple(_make(kind, side, rng, model.weak_items) for side in model.sides)
             for kind, rng in zip(kinds, rngs, strict=True)
         ]
+    if is_trace(start):
+        start = _last_of_best(start)
     # Labels: one set for each side.
     starts = (start,) if len(model.sides) == 1 else start
     if not isinstance(starts, tuple | list) or len(starts) != len(model.sides):
@@ -62,6 +65,36 @@ def first_labels(
     # From one list per side, with an entry for each chain, to one tuple per chain.
     pairs = zip(starts, model.sides, strict=True)
     return list(zip(*(_read(own, side, len(rngs)) for own, side in pairs), strict=True))
+
+
+def is_trace(start: Any) -> bool:
+    """Whether a start is the trace of an earlier run."""
+    return hasattr(start, "log_posterior") and hasattr(start, "draws")
+
+
+def best_chain(trace: Any) -> int:
+    """Number of the chain with the highest mean log posterior in its second half."""
+    return int(np.argmax(trace.log_posterior[:, trace.n_draws // 2 :].mean(axis=1)))
+
+
+def describe_start(start: Any) -> str:
+    """Where the chains began, in words, for the record."""
+    if isinstance(start, str):
+        return start
+    if is_trace(start):
+        chain = best_chain(start)
+        return (
+            f"all chains from the last draw of chain {chain + 1} of an earlier run, the best of "
+            f"{start.n_chains}: that they agree does not show that they have found the posterior"
+        )
+    return "from labels that were given"
+
+
+def _last_of_best(trace: Any) -> Any:
+    """The last draw of the best chain: labels, or those of rows and of columns."""
+    last = (best_chain(trace) + 1) * trace.n_draws - 1  # chains lie end to end
+    rows = np.asarray(trace.draws[last])
+    return rows if trace.column_draws is None else (rows, np.asarray(trace.column_draws[last]))
 
 
 def _make(kind: str, side: Side, rng: np.random.Generator, weak: bool) -> IntArray:
