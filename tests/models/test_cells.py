@@ -30,6 +30,13 @@ def test_numbers_are_equal_whatever_their_type():
     assert codes.ravel().tolist() == [1, 1, 1, 1, 0, 2]
 
 
+def test_integers_are_read_as_their_list_is():
+    table = np.random.default_rng(1).integers(-3, 4, (30, 3))
+    quick, slow = CategoricalMixture(table), CategoricalMixture(table.tolist())
+    assert quick.categories == slow.categories
+    assert quick.fingerprint() == slow.fingerprint()
+
+
 def test_new_categories_are_named():
     model = CategoricalMixture([["a"], ["b"]])
     assert model._read([["b"], [None]]).ravel().tolist() == [1, -1]

@@ -147,6 +147,8 @@ def read_categories(
     """
     mask = np.ma.getmaskarray(data) if isinstance(data, np.ma.MaskedArray) else None
     raw = np.ma.getdata(data) if mask is not None else data
+    if isinstance(raw, np.ndarray) and raw.dtype.kind in "biu" and mask is None and names is None:
+        return _read_integers(_check_shape(raw, argument))  # no need to look at each cell
     cells = _check_shape(np.asarray(raw, dtype=object), argument)
     if names is not None:
         check_columns(cells, len(names), argument)
@@ -179,6 +181,12 @@ def read_categories(
     return codes, found
 
 
+def _read_integers(table: AnyArray) -> tuple[IntArray, list[list[Any]]]:
+    """The same for an array of integers or booleans, none of them missing."""
+    pairs = [np.unique(column.astype(np.int64), return_inverse=True) for column in table.T]
+    return np.column_stack([codes for _, codes in pairs]), [own.tolist() for own, _ in pairs]
+
+
 def _is_missing(x: Any) -> bool:
     """None, NaN, NaT and NA: those that are not equal to themselves, or that do not want to say."""
     if x is None or x is np.ma.masked:
@@ -196,5 +204,5 @@ def _plain(x: Any) -> Any:
     if isinstance(x, bool | np.bool_ | int | np.integer):
         return int(x)
     if isinstance(x, float | np.floating):
-        return int(x) if x == int(x) else float(x)
+        return int(x) if float(x).is_integer() else float(x)
     raise TypeError(f"a category must be a number or text; got {x!r} of type {type(x).__name__}.")

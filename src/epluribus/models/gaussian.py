@@ -333,6 +333,14 @@ class GaussianMixture(Mixture):
         check_columns(table, self.values.shape[1], "new")
         return self._scale(table, "new")
 
+    def __repr__(self) -> str:
+        n_items, n_dims = self.values.shape
+        if n_dims == 1:
+            return super().__repr__()
+        # Several columns: which form was chosen is worth knowing.
+        size = f"{n_items} items, {n_dims} columns, {self.covariance} covariance"
+        return f"GaussianMixture({size}, prior={self.sides[0].prior})"
+
     def _parameters(self) -> dict[str, Any]:
         settings = np.array([self.tau, self.gamma, self.covariance == "full"], dtype=np.float64)
         return {"values": self.values, "unit": self.unit, "settings": settings}
