@@ -38,6 +38,8 @@ class GammaTables(NamedTuple):
     """b, the exposure in which they were seen."""
     rising: FloatArray
     """lgamma(a + e) - lgamma(a), at e = 0, 1, ..."""
+    log_exposure: FloatArray
+    """log(b + x), at x = 0, 1/2, 1, ..."""
 
 
 _LAW = Contract(log_cell=3)
@@ -47,8 +49,10 @@ log_cell = _LAW.function("log_cell", inline=True)
 
 @part
 def _log_counts(t: Any, e: int, x: float) -> float:
+    at = int(2.0 * x)
+    log_x = t.log_exposure[at] if at < t.log_exposure.size else math.log(t.rate + x)
     # In this order, so that lG(0, 0) is exactly 0.
-    value = t.shape * math.log(t.rate) - (t.shape + e) * math.log(t.rate + x)
+    value = t.shape * t.log_exposure[0] - (t.shape + e) * log_x
     return log_rising(t.rising, t.shape, e) + value
 
 

@@ -37,11 +37,12 @@ Statistics and Computing 28, 1169-1186, sections 6.2 and 6.3. doi:10.1007/s11222
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import betaln, gammaln
+from scipy.special import betaincinv, betaln, gammaln
 
 from epluribus._kernels.block_models import (
     BetaTables,
@@ -50,125 +51,19 @@ from epluribus._kernels.block_models import (
     UndirectedBlockState,
 )
 from epluribus._kernels.chain import Partition
-from epluribus._kernels.count_blocks import NetworkState
-from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Model, Side
-from epluribus.models.graphs import Network, binary_matrix, read_network
+from epluribus.models.binary import binary_matrix
+from epluribus.models.graphs import read_network
+from epluribus.models.network_model import (
+    ALPHA,
+    TABLE_LIMIT,
+    NetworkModel,
+    count_ones,
+    sparse_rows,
+)
 from epluribus.models.prior import PartitionLaw, as_prior
-
-TABLE_LIMIT = 1 << 20
-"""Largest number of entries of a table (8 MB). For larger counts lgamma is called instead: slower, but the
-memory does not grow as N^2."""
-ALPHA = 0.5
-"""Default concentration of the Dirichlet weights, as in the paper."""
-
-
-def default_k_max(k_max: int | None, prior: Any, n_items: int) -> int | None:
-    """The bound asked for; by default 50, or the root of the number of items if that is more."""
-    # None where the prior has its own bound: it then decides.
-    if k_max is not None or not isinstance(prior, str) or n_items <= 2500:
-        return k_max
-    return int(np.ceil(np.sqrt(n_items)))
-
-
-class NetworkModel(Model):
-    """Base of the block models of networks."""
-
-    statistics: tuple[str, ...] = ("edges", "cell")
-    weak_items = True
-    loops = False
-    """Whether a node may be linked to itself."""
-    with_degrees = False
-    """Whether nodes have degrees of their own."""
-
-    def __init__(
-        self, network: Network, alpha: float | None, prior: str | PartitionLaw, k_max: int | None
-    ) -> None:
-        self._matrix, self.directed, names = network
-        n = self._matrix.shape[0]
-        own = as_prior(prior, alpha, default_k_max(k_max, prior, n), ALPHA)
-        self.sides = (Side("nodes", n, own, names),)
-
-    @property
-    def n_edges(self) -> int:
-        """Number of edges, each as often as it counts."""
-        total, loops = int(self._matrix.sum()), int(self._matrix.diagonal().sum())
-        return total if self.directed else (total - loops) // 2 + loops
-
-    def count_blocks(self, labels: LabelsLike) -> tuple[IntArray, FloatArray]:
-        """Edges and pairs of nodes between every two clusters.
-
-        Parameters
-        ----------
-        labels : array_like of shape (n_nodes,)
-
-        Returns
-        -------
-        edges : ndarray of shape (K, K)
-            Edges from the cluster of the row to that of the column; within a cluster of an undirected
-            network each edge counts once.
-        pairs : ndarray of shape (K, K)
-            Pairs of nodes that could be linked, in the same way; with degrees, their total exposure.
-        """
-        z = self._check((labels,))[0]
-        n = np.bincount(z)
-        edges = _count_ones(self._matrix, z, z)
-        pairs = np.outer(n, n).astype(np.float64)
-        # Loops are counted once in any case; without them, no node is a pair with itself.
-        loops = np.bincount(z, weights=self._matrix.diagonal(), minlength=n.size).astype(np.int64)
-        g = np.arange(n.size)
-        if not self.directed:
-            edges[g, g] = (edges[g, g] - loops) // 2 + loops
-            pairs[g, g] = n * (n + (0 if self.with_degrees else 1 if self.loops else -1)) / 2
-        elif not self.loops and not self.with_degrees:
-            pairs[g, g] = n * (n - 1)
-        return edges, pairs
-
-    def _blocks(self, labels: IntArray) -> tuple[IntArray, FloatArray]:
-        """Edges and pairs of each block, flat; of an undirected network each block once."""
-        edges, pairs = self.count_blocks(labels)
-        if self.directed:
-            return edges.ravel(), pairs.ravel()
-        upper = np.triu_indices(len(edges))
-        return edges[upper], pairs[upper]
-
-    def network_state(self, slots: int, law: Any, constants: FloatArray) -> NetworkState:
-        """A fresh state of the general kind, for the given law of the edges and constants of the nodes."""
-        loops = self._matrix.diagonal().astype(np.int64)
-        out = sparse.csr_array(self._matrix - sparse.diags_array(loops, dtype=np.int64))
-        out.eliminate_zeros()
-        into = sparse.csr_array(out.T) if self.directed else out
-        # A loop has two ends, both at the same node.
-        ends = np.zeros((self.n_items, 2), dtype=np.int64)
-        if self.directed:
-            ends[:, 0], ends[:, 1] = self._matrix.sum(axis=1), self._matrix.sum(axis=0)
-        else:
-            ends[:, 0] = out.sum(axis=1) + 2 * loops
-        top = min(self.n_items + 2 * self.n_edges + 1, TABLE_LIMIT) if self.with_degrees else 1
-        log_gamma = gammaln(np.arange(max(top, 2), dtype=np.float64))
-        log_gamma[0] = 0.0
-        none = 0.0 if self.directed or self.with_degrees else 1.0
-        return NetworkState(
-            *sparse_rows(out),
-            out.data.astype(np.int64),
-            *sparse_rows(into),
-            into.data.astype(np.int64),
-            loops=loops,
-            ends=ends,
-            constants=constants,
-            directed=self.directed,
-            with_degrees=self.with_degrees,
-            own_pairs=none if self.loops or self.with_degrees else -1.0,
-            law=law,
-            log_gamma=log_gamma,
-            edges=np.zeros((slots, slots), dtype=np.int64),
-            cell=np.zeros((slots, slots)),
-            cluster_ends=np.zeros((slots, 2), dtype=np.int64),
-            log_ends=np.zeros(slots),
-            links=np.zeros(slots, dtype=np.int64),
-            links_in=np.zeros(slots, dtype=np.int64),
-        )
 
 
 class StochasticBlockModel(NetworkModel):
@@ -265,10 +160,25 @@ class StochasticBlockModel(NetworkModel):
         )
         return (state,)
 
-    def rates(self, labels: LabelsLike) -> FloatArray:
-        """Posterior mean of the connection probability of every two clusters, (K, K)."""
-        edges, pairs = self.count_blocks(labels)
-        return np.asarray((edges + self.beta[0]) / (pairs + sum(self.beta)))
+    def _posterior(self, edges: IntArray, pairs: FloatArray) -> tuple[FloatArray, ...]:
+        ones, zeros = edges + self.beta[0], pairs - edges + self.beta[1]
+        ends = (np.asarray(betaincinv(ones, zeros, share)) for share in (0.025, 0.975))
+        return (np.asarray(ones / (ones + zeros)), *ends)
+
+    def _predict_one(self, pairs: IntArray, labels: IntArray, part: float | None) -> FloatArray:
+        edges, n = self.count_blocks(labels)
+        mean = (edges + self.beta[0]) / (n + sum(self.beta))
+        t = mean[labels[pairs[:, 0]], labels[pairs[:, 1]]]
+        # f t / (1 - (1 - f) t), with the probability t of the whole network estimated by t' / (1 - f)
+        return t if part is None else np.minimum(part * t / ((1 - part) * (1 - t)), 1.0)
+
+    def _with(self, matrix: sparse.csr_array) -> StochasticBlockModel:
+        other = copy(self)
+        other._matrix = matrix
+        return other
+
+    def _open(self, pairs: IntArray) -> AnyArray:
+        return np.asarray(self._matrix[pairs[:, 0], pairs[:, 1]]).ravel() == 0
 
     def _parameters(self) -> dict[str, Any]:
         start, neighbors = sparse_rows(self._matrix)
@@ -333,7 +243,7 @@ class LatentBlockModel(Model):
 
     def _log_likelihood(self, *labels: IntArray) -> float:
         cells = np.outer(np.bincount(labels[0]), np.bincount(labels[1]))
-        return _log_blocks(self.beta, _count_ones(self._matrix, *labels), cells)
+        return _log_blocks(self.beta, count_ones(self._matrix, *labels), cells)
 
     def states(self, partitions: Sequence[Partition]) -> tuple[LatentBlockState, LatentBlockState]:
         """Two fresh states, views of one table of counts; see `Model.states`."""
@@ -390,23 +300,6 @@ def _log_blocks(beta: tuple[float, float], ones: AnyArray, cells: AnyArray) -> f
     """Sum over blocks of log B(e + b1, n - e + b2) - log B(b1, b2)."""
     b1, b2 = beta
     return float((betaln(ones + b1, cells - ones + b2) - betaln(b1, b2)).sum())
-
-
-def _count_ones(matrix: sparse.csr_array, rows: IntArray, columns: IntArray) -> IntArray:
-    """Sum of the entries in each block of a row cluster and a column cluster."""
-    entries = sparse.coo_array(matrix)
-    shape = rows.max() + 1, columns.max() + 1
-    # Each one belongs to the block of its row's and its column's cluster; blocks are numbered row by row.
-    block = np.ravel_multi_index((rows[entries.row], columns[entries.col]), shape)
-    # Sums of counts below 2^53 are exact in double precision.
-    sums = np.bincount(block, weights=entries.data, minlength=shape[0] * shape[1])
-    return sums.astype(np.int64).reshape(shape)
-
-
-def sparse_rows(matrix: Any) -> tuple[IntArray, IntArray]:
-    """Where the ones of each row begin, (n_rows + 1,), and their columns, (n_ones,)."""
-    csr = sparse.csr_array(matrix)
-    return csr.indptr.astype(np.int64), csr.indices.astype(np.int64)
 
 
 def _pair(value: Any, argument: str) -> tuple[Any, Any]:

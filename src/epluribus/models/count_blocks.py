@@ -33,18 +33,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import gammaln
+from scipy.special import gammaincinv, gammaln
 
 from epluribus._kernels.chain import Partition
 from epluribus._kernels.count_blocks import GammaTables, NetworkState
-from epluribus._typing import FloatArray, IntArray, LabelsLike
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
-from epluribus.models.block_models import TABLE_LIMIT, NetworkModel, sparse_rows
 from epluribus.models.graphs import read_network
+from epluribus.models.network_model import TABLE_LIMIT, NetworkModel, sparse_rows
 from epluribus.models.prior import PartitionLaw
 
 
@@ -160,13 +161,42 @@ class PoissonBlockModel(NetworkModel):
         """One fresh state; see `Model.states`."""
         top = min(self.n_edges + 1, TABLE_LIMIT)
         rising = gammaln(np.arange(top) + self.shape) - gammaln(self.shape)
-        law = GammaTables(self.shape, self.rate, np.asarray(rising, dtype=np.float64))
+        twice = min(2 * self.n_items**2 + 1, TABLE_LIMIT)
+        log_exposure = np.log(self.rate + np.arange(twice) / 2)
+        law = GammaTables(self.shape, self.rate, np.asarray(rising, np.float64), log_exposure)
         return (self.network_state(partitions[0].sizes.size, law, self._constants()),)
 
-    def rates(self, labels: LabelsLike) -> FloatArray:
-        """Posterior mean of the rate of every two clusters, (K, K)."""
-        edges, pairs = self.count_blocks(labels)
-        return np.asarray((edges + self.shape) / (pairs + self.rate))
+    def _posterior(self, edges: IntArray, pairs: FloatArray) -> tuple[FloatArray, ...]:
+        counts, exposure = edges + self.shape, pairs + self.rate
+        ends = (np.asarray(gammaincinv(counts, share) / exposure) for share in (0.025, 0.975))
+        return (np.asarray(counts / exposure), *ends)
+
+    def _predict_one(self, pairs: IntArray, labels: IntArray, part: float | None) -> FloatArray:
+        edges, exposure = self.count_blocks(labels)
+        i, j = pairs.T
+        g, h = labels[i], labels[j]
+        scale = np.where((i == j) & (not self.directed), 0.5 if self.with_degrees else 1.0, 1.0)
+        if self.with_degrees:
+            n = np.bincount(labels)
+            # The posterior mean of each propensity: n (d + 1) / (n + D).
+            each = [
+                (n[labels] * (ends + 1) / (n + np.bincount(labels, weights=ends))[labels])
+                for ends in self._ends()
+            ]
+            scale = scale * each[0][i] * each[-1][j]
+        if part is not None:  # what was held out has this part of the rate of the rest
+            scale = scale * part / (1 - part)
+        # 1 - E exp(-scale r), with r ~ Gamma(a + e, b + x)
+        rate = self.rate + exposure[g, h]
+        return np.asarray(-np.expm1(-(self.shape + edges[g, h]) * np.log1p(scale / rate)))
+
+    def _with(self, matrix: sparse.csr_array) -> PoissonBlockModel:
+        other = copy(self)
+        other._matrix = matrix
+        return other
+
+    def _open(self, pairs: IntArray) -> AnyArray:
+        return np.ones(len(pairs), dtype=bool)
 
     def _parameters(self) -> dict[str, Any]:
         start, neighbors = sparse_rows(self._matrix)

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from epluribus.models.edges import binary_matrix, graph_to_matrix, is_graph, read_raw
+from epluribus.models.edges import graph_to_matrix, is_graph, read_raw
 
-__all__ = ["Network", "binary_matrix", "graph_to_matrix", "is_graph", "read_network"]
+__all__ = ["Network", "graph_to_matrix", "is_graph", "read_network"]
 
 
 class Network(NamedTuple):

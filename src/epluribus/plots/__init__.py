@@ -10,10 +10,11 @@ from epluribus.plots._draws import loss_trace, n_clusters
 from epluribus.plots._matrices import blocks, similarity
 from epluribus.plots._network import network
 from epluribus.plots._partition_map import partition_map
+from epluribus.plots._rates import block_rates
 from epluribus.plots._two_partitions import alluvial, contingency
 from epluribus.plots._uncertainty import ball_bounds, certainty
 
 __all__ = [
-    "alluvial", "ball_bounds", "blocks", "calibration", "certainty", "contingency", "histogram", "loss_trace",
-    "n_clusters", "network", "pairs", "partition_map", "scatter", "similarity",
+    "alluvial", "ball_bounds", "block_rates", "blocks", "calibration", "certainty", "contingency",
+    "histogram", "loss_trace", "n_clusters", "network", "pairs", "partition_map", "scatter", "similarity",
 ]  # fmt: skip
