@@ -101,3 +101,16 @@ def test_a_longer_run_continues_a_shorter_one_bit_for_bit(kind, tmp_path):
     assert np.array_equal(whole.log_posterior, resumed.log_posterior)
     fresh = [model.log_posterior(z) for z in np.asarray(whole.draws)[:50]]
     np.testing.assert_allclose(whole.log_posterior[0, :50], fresh, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_and_plain_python_make_the_same_draws(kind):
+    prior, _ = make_prior("uniform", 6)
+    model, _ = make_model(kind, prior, 6)
+    options = {"n_draws": 15, "thin": 13, "burn_in": 0, "rng": 4}
+    moves = [Gibbs(), SplitMerge(2, scans=0), SplitMerge(2, scans=2), Allocation(3)]
+    compiled = sample(model, moves=moves, **options)
+    model.compiled = False
+    python = sample(model, moves=moves, **options)
+    assert np.array_equal(np.asarray(compiled.draws), np.asarray(python.draws))
+    np.testing.assert_allclose(compiled.log_posterior, python.log_posterior, atol=1e-9)
