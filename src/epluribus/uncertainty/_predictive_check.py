@@ -293,22 +293,31 @@ def _predict_cells(
     # Sums over draws and clusters of: weight, weight x probability, weight x density; the weight of a cluster
     # is prior x density of the other cells.
     sums = np.full((3, n, d), -np.inf)
+    for members, log_prior in _distinct_clusters(model, draws, open_new):
+        law = model._student_full(members)
+        whole = log_prior + model._log_new_full(members, new)
+        for column in range(d):
+            others = new.copy()
+            others[:, column] = np.nan
+            weight = log_prior + model._log_new_full(members, others)
+            df, center, scale = condition(new, *law, column)
+            with np.errstate(divide="ignore"):
+                below = np.log(stdtr(df, (new[:, column] - center) / scale))
+            for row, value in enumerate((weight, weight + below, whole)):
+                sums[row, :, column] = np.logaddexp(sums[row, :, column], value)
+    return np.exp(sums[1] - sums[0]), sums[2] - sums[0]
+
+
+def _distinct_clusters(
+    model: GaussianMixture, draws: AnyArray, open_new: bool
+) -> list[tuple[IntArray, float]]:
+    """The clusters of all draws, each once, with the log of its prior weights summed over the draws."""
+    found: dict[bytes, tuple[IntArray, float]] = {}
+    nobody = np.zeros(0, dtype=np.int64)
     for z in draws:
         sizes = np.bincount(z)
-        prior = model._log_prior_new(sizes)
-        clusters = [np.flatnonzero(z == g) for g in range(sizes.size)]
-        if open_new:
-            clusters.append(np.zeros(0, dtype=np.int64))
-        for members, log_prior in zip(clusters, prior[: len(clusters)], strict=True):
-            law = model._student_full(members)
-            whole = log_prior + model._log_new_full(members, new)
-            for column in range(d):
-                others = new.copy()
-                others[:, column] = np.nan
-                weight = log_prior + model._log_new_full(members, others)
-                df, center, scale = condition(new, *law, column)
-                with np.errstate(divide="ignore"):
-                    below = np.log(stdtr(df, (new[:, column] - center) / scale))
-                for row, value in enumerate((weight, weight + below, whole)):
-                    sums[row, :, column] = np.logaddexp(sums[row, :, column], value)
-    return np.exp(sums[1] - sums[0]), sums[2] - sums[0]
+        clusters = [np.flatnonzero(z == g) for g in range(sizes.size)] + [nobody] * open_new
+        for members, log_prior in zip(clusters, model._log_prior_new(sizes), strict=False):
+            before = found.get(members.tobytes(), (members, -np.inf))[1]
+            found[members.tobytes()] = members, float(np.logaddexp(before, log_prior))
+    return list(found.values())
