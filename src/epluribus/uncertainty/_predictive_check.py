@@ -50,7 +50,7 @@ class PredictiveCheck:
     """Numbers and counts: predicted probability of a value below the one held out; if the model is right,
     uniform on (0, 1). For counts a random part of the probability of the value itself is added."""
     predicted: FloatArray
-    """Categories: predicted probabilities of all categories of all cells, end to end."""
+    """Categories: predicted probabilities of all categories of each cell but the first, end to end."""
     occurred: IntArray
     """Categories: 1 for the category that was held out, else 0; in the order of `predicted`."""
     log_score: FloatArray
@@ -197,11 +197,12 @@ class _Cells:
         self.n_draws = 0
         self.log_score = np.full(rows.size, -np.inf)
         self.below = np.zeros((2, rows.size))
-        # For categories: all those of the cells' columns, end to end, and whose cell each is.
+        # For categories: those of the cells' columns, end to end, and whose cell each is. The first of a
+        # column is left out: its probability is what the others leave, and would count them twice.
         first = getattr(model, "first", None)
         self.owner = self.category = np.zeros(0, dtype=np.int64)
         if first is not None:
-            lists = [np.arange(first[d], first[d + 1]) for d in columns]
+            lists = [np.arange(first[d] + 1, first[d + 1]) for d in columns]
             self.category = np.concatenate(lists)
             self.owner = np.repeat(np.arange(rows.size), [len(own) for own in lists])
         self.predicted = np.zeros(self.category.size)
@@ -216,7 +217,7 @@ class _Cells:
             columns, values = self.columns[own], self.values[own]
             logs = law.log_density(columns, values)
             self.log_score[own] = np.logaddexp(self.log_score[own], logs)
-            if self.category.size:
+            if self.model.kind == "categories":
                 mine = np.flatnonzero(where[self.owner] == g)
                 chosen = self.category[mine]
                 self.predicted[mine] += np.exp(
@@ -234,7 +235,7 @@ class _Cells:
         occurred = (self.category == self.values[self.owner]).astype(np.int64)
         low, high = self.below / self.n_draws
         position = low + generator.random(low.size) * (high - low)
-        if self.category.size:
+        if self.model.kind == "categories":
             position, p = np.zeros(0), _categories_p(predicted, occurred)
         else:
             p = float(kstest(position, "uniform").pvalue)
