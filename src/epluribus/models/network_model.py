@@ -57,6 +57,11 @@ class NetworkModel(Model):
         total, loops = int(self._matrix.sum()), int(self._matrix.diagonal().sum())
         return total if self.directed else (total - loops) // 2 + loops
 
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        size = f"{self.n_items} nodes, {self.n_edges} edges, {kind}"
+        return f"{type(self).__name__}({size}, prior={self.sides[0].prior})"
+
     def count_blocks(self, labels: LabelsLike) -> tuple[IntArray, FloatArray]:
         """Edges and pairs of nodes between every two clusters.
 

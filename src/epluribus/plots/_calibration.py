@@ -80,7 +80,9 @@ def _draw_links(ax: Any, x: FloatArray, share: FloatArray, half: FloatArray, col
     ax.vlines(
         x, np.maximum(x - half, low), x + half, color="0.75", linewidth=5, label="95 % by chance"
     )
-    ax.plot(x, share, "o-", color=color, linewidth=1, markersize=5, label="observed")
+    # Classes in which no link was found lie on the border: logs have no 0.
+    shown = np.maximum(share, low)
+    ax.plot(x, shown, "o-", color=color, linewidth=1, markersize=5, label="observed", clip_on=False)
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
     ax.set(xlabel="probability predicted for a held-out link", ylabel="share observed")
     ax.set_aspect("equal")

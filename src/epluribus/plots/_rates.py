@@ -66,7 +66,9 @@ def block_rates(table: BlockTable, *, ax: Any = None) -> Any:
     ax.spines[:].set_visible(False)
     direction = ("to cluster", "from cluster") if table.directed else ("cluster", "cluster")
     ax.set(xlabel=direction[0], ylabel=direction[1])
-    ax.figure.colorbar(mesh, ax=ax, shrink=0.8, label="links per pair of nodes")
+    bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.8, label="links per pair of nodes")
+    bar.ax.yaxis.set_major_formatter("{x:.1g}")
+    bar.ax.yaxis.set_minor_formatter("")
     if table.sizes.size <= _WRITTEN:
         for g, y in enumerate(middle):
             for h, x in enumerate(middle):

@@ -18,7 +18,8 @@ def describe_apart(draws: Draws, log_posterior: FloatArray) -> tuple[str, ...]:
     """Sentences about the chains that are not where the best one is; called when chains disagree.
 
     The best chain is the one with the highest mean log posterior in its second half. Another chain is off if
-    its draws there are further from the best chain's than those are from each other.
+    its log posterior there is lower by more than chance explains, or if its draws are further from the best
+    chain's than draws of one chain are from each other.
 
     Parameters
     ----------
@@ -48,13 +49,17 @@ def describe_apart(draws: Draws, log_posterior: FloatArray) -> tuple[str, ...]:
     later = log_posterior[:, n // 2 :].mean(axis=1)
     best = int(np.argmax(later))
     within = _distance(labels[best], labels[best])
+    spread = float(log_posterior[best, n // 2 :].std())
     off = []
     for chain in range(n_chains):
         bits = _distance(labels[best], labels[chain])
-        # Twice the usual distance, or some bits where draws hardly differ.
-        if chain != best and bits > max(2 * within, within + 0.05):
+        gap = later[best] - later[chain]
+        own = max(within, _distance(labels[chain], labels[chain]))
+        # Three standard deviations of single draws; or twice the usual distance, or some bits where draws
+        # hardly differ.
+        if chain != best and (gap > 3 * spread or bits > max(2 * own, own + 0.05)):
             off.append(
-                f"Chain {chain + 1} is off: its log posterior is {later[best] - later[chain]:.3g} "
+                f"Chain {chain + 1} is off: its log posterior is {gap:.3g} "
                 f"below that of chain {best + 1}, its partitions {bits:.2f} bits away "
                 f"({within:.2f} within chain {best + 1})."
             )

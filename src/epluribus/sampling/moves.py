@@ -267,7 +267,7 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     ----------
     moves : {"default", "appendix"} or sequence of Move
         "default" is one Gibbs sweep and split-merge: launches for block models, otherwise 5 proposals
-        by sequential allocation. Block models of more than 1,000 items have two informed sweeps instead
+        by sequential allocation. Block models of more than 1,000 items have an informed sweep instead
         of the Gibbs sweep. With two sides, these for each side. "appendix" is the paper's sampler
         alone, with as many allocation proposals as there are items.
     model : Model
@@ -291,7 +291,7 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
         # On the paper's data sequential allocation gave the most effective draws per second. In networks of
         # thousands of nodes it never splits anything, and Gibbs sweeps take most of the time.
         split_merge = SplitMerge() if model.weak_items else SplitMerge(scans=0)
-        default = (Informed(2) if is_large(model) else Gibbs(), split_merge)
+        default = (Informed() if is_large(model) else Gibbs(), split_merge)
         chosen = default if moves == "default" else (Allocation(),)
     else:
         chosen = tuple(moves)

@@ -69,15 +69,16 @@ def sample(
     moves : {'default', 'appendix'} or sequence of Move, default 'default'
         The cycle of moves. 'default' is one Gibbs sweep and split-merge: for mixtures 5 proposals, for
         block models launches, whose number of scans is chosen during burn-in; block models of more than
-        1,000 items have two sweeps of informed proposals instead of the Gibbs sweep. 'appendix' is the
+        1,000 items have a sweep of informed proposals instead of the Gibbs sweep. 'appendix' is the
         paper's allocation sampler alone. Or a sequence of `Gibbs`, `Informed`, `SplitMerge` and
         `Allocation`.
-    start : {'dispersed', 'one', 'many', 'random'}, labels or Trace, default 'dispersed'
+    start : {'dispersed', 'one', 'many', 'random', 'extremes'}, labels or Trace, default 'dispersed'
         Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' starts
         the first chain from one cluster, the second from many, the others at random; for block models
-        the first from many, the others at random with many. Or labels for all chains, or one row per
-        chain; for rows and columns, two of these. Or an earlier trace of this model: all chains then
-        begin at the last draw of its best chain, which the new trace says.
+        the first from many, the others at random with many ('extremes' has one cluster there too). Or
+        labels for all chains, or one row per chain; for rows and columns, two of these. Or an earlier
+        trace of this model: all chains then begin at the last draw of its best chain, which the new
+        trace says.
     rng : int, Generator or None
         The same `rng` gives the same draws, whatever `n_jobs`.
     n_jobs : int, optional

@@ -18,7 +18,7 @@ from epluribus._validate import check_choice
 from epluribus.models.base import Model, Side
 from epluribus.partition import as_labels, relabel
 
-_NAMES = ("dispersed", "one", "many", "random")
+_NAMES = ("dispersed", "one", "many", "random", "extremes")
 """Names of starts; after the first, in the order in which `dispersed` gives them to chains."""
 
 
@@ -33,7 +33,7 @@ def first_labels(
         "one": one cluster; "many": as many as the prior allows; "random": uniform labels among a random
         number of clusters; "dispersed": the first chain "one", the second "many", the others "random". For
         block models "dispersed" leaves out "one", and "random" has at least half as many clusters as
-        the prior allows.
+        the prior allows; "extremes" is what "dispersed" is for other models.
         Or one partition for all chains, or one per chain; two of these for a model with two sides. Or a
         trace: all chains begin at the last draw of its best chain.
     model : Model
@@ -48,11 +48,12 @@ def first_labels(
     if isinstance(start, str):
         check_choice(start, _NAMES, "start")
         # The extremes first: if two chains agree, they have come from both ends.
-        apart = _NAMES[2:] if model.weak_items else _NAMES[1:]
-        last = len(apart) - 1
-        kinds = [apart[min(c, last)] if start == "dispersed" else start for c in range(len(rngs))]
+        weak = model.weak_items and start != "extremes"
+        apart = _NAMES[2:4] if weak else _NAMES[1:4]
+        last, several = len(apart) - 1, start in ("dispersed", "extremes")
+        kinds = [apart[min(c, last)] if several else start for c in range(len(rngs))]
         return [
-            tuple(_make(kind, side, rng, model.weak_items) for side in model.sides)
+            tuple(_make(kind, side, rng, weak) for side in model.sides)
             for kind, rng in zip(kinds, rngs, strict=True)
         ]
     if is_trace(start):

@@ -16,7 +16,7 @@ _USUAL = 20
 5 scans are too few, and 20 suffice."""
 _TOLD = 10
 """Accepted splits that are enough to say more."""
-_EFFORT = 2.0
+_EFFORT = 3.0
 """Items that the scans of a cycle should visit, for each item of the data."""
 _RAREST = 0.02
 """The smallest share of splits among the proposals."""

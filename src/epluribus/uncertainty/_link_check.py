@@ -32,7 +32,7 @@ _LEVEL = 0.01
 _OTHERS = 20_000
 """Pairs without a held-out link that are looked at."""
 _BINS = 10
-"""Classes of predicted probabilities, with about as many links expected in each."""
+"""The most classes of predicted probabilities, with about as many links expected in each."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -58,7 +58,8 @@ class LinkCheck:
         order = np.argsort(self.predicted, kind="stable")
         expected = np.cumsum((weight * self.predicted)[order])
         # Classes with the same expected number of links: boundaries never cut equal probabilities.
-        edges = np.searchsorted(expected, expected[-1] * np.arange(1, _BINS) / _BINS)
+        k = int(np.clip(self.linked.sum() // 10, 2, _BINS))
+        edges = np.searchsorted(expected, expected[-1] * np.arange(1, k) / k)
         cuts = np.unique(self.predicted[order][np.minimum(edges, order.size - 1)])
         bins = np.unique(np.searchsorted(cuts, self.predicted, side="right"), return_inverse=True)[
             1
