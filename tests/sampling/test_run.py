@@ -261,7 +261,7 @@ def test_chains_that_disagree_are_named():
     good = sample(MODELS["gaussian"], n_draws=2000, rng=1).diagnostics()
     assert good.ok
     assert max(good.rhat.values()) < 1.01
-    few = sample(MODELS["gaussian"], n_draws=90, rng=1, n_chains=1)
+    few = sample(MODELS["gaussian"], n_draws=40, rng=1, n_chains=1)
     with pytest.warns(UserWarning, match="worth only .* independent ones"):
         few.diagnostics()
     assert np.isnan(few.diagnostics(warn=False).disagreement)

@@ -71,6 +71,8 @@ def calibration(check: PredictiveCheck | LinkCheck, *, ax: Any = None) -> Any:
 
 def _draw_links(ax: Any, x: FloatArray, share: FloatArray, half: FloatArray, color: Any) -> Any:
     """Classes of probabilities of links, which are small and far apart: both axes are logarithmic."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
     low, high = (
         0.6 * min(x.min(), share[share > 0].min(initial=1.0)),
         1.6 * max(x.max(), share.max()),
@@ -84,6 +86,10 @@ def _draw_links(ax: Any, x: FloatArray, share: FloatArray, half: FloatArray, col
     shown = np.maximum(share, low)
     ax.plot(x, shown, "o-", color=color, linewidth=1, markersize=5, label="observed", clip_on=False)
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_locator(NullLocator())
     ax.set(xlabel="probability predicted for a held-out link", ylabel="share observed")
     ax.set_aspect("equal")
     ax.legend(frameon=False, loc="upper left")
