@@ -157,6 +157,20 @@ def test_a_check_of_few_cells_cannot_know():
         epl.plots.calibration(3)
 
 
+def test_a_right_model_of_two_categories_is_refused_as_rarely_as_promised():
+    # The two probabilities of a cell are one piece of news, not two: at level 0.2 a fifth is refused.
+    from epluribus.models import BernoulliMixture
+    from epluribus.uncertainty._predictive_check import _categories_p, _Cells
+
+    rng = np.random.default_rng(9)
+    model = BernoulliMixture(rng.integers(0, 2, (5, 3)))
+    cells = _Cells(model, np.arange(4), np.array([0, 1, 2, 0]), np.zeros(4, int))
+    assert cells.category.tolist() == [1, 3, 5, 1]
+    p = rng.random((400, 500))
+    values = [_categories_p(row, (rng.random(500) < row).astype(int)) for row in p]
+    assert abs(np.mean(np.array(values) < 0.2) - 0.2) < 0.06
+
+
 def test_categories_of_a_rare_probability_count_once():
     # A calibrated forecast, by construction, and one that is too sure of itself.
     from epluribus.uncertainty._predictive_check import _categories_p

@@ -50,7 +50,7 @@ class PredictiveCheck:
     """Numbers and counts: predicted probability of a value below the one held out; if the model is right,
     uniform on (0, 1). For counts a random part of the probability of the value itself is added."""
     predicted: FloatArray
-    """Categories: predicted probabilities of all categories of all cells, end to end."""
+    """Categories: predicted probabilities of all categories of each cell but the first, end to end."""
     occurred: IntArray
     """Categories: 1 for the category that was held out, else 0; in the order of `predicted`."""
     log_score: FloatArray
@@ -197,11 +197,12 @@ class _Cells:
         self.n_draws = 0
         self.log_score = np.full(rows.size, -np.inf)
         self.below = np.zeros((2, rows.size))
-        # For categories: all those of the cells' columns, end to end, and whose cell each is.
+        # For categories: those of the cells' columns, end to end, and whose cell each is. The first of a
+        # column is left out: its probability is what the others leave, and would count them twice.
         first = getattr(model, "first", None)
         self.owner = self.category = np.zeros(0, dtype=np.int64)
         if first is not None:
-            lists = [np.arange(first[d], first[d + 1]) for d in columns]
+            lists = [np.arange(first[d] + 1, first[d + 1]) for d in columns]
             self.category = np.concatenate(lists)
             self.owner = np.repeat(np.arange(rows.size), [len(own) for own in lists])
         self.predicted = np.zeros(self.category.size)
@@ -216,7 +217,7 @@ class _Cells:
             columns, values = self.columns[own], self.values[own]
             logs = law.log_density(columns, values)
             self.log_score[own] = np.logaddexp(self.log_score[own], logs)
-            if self.category.size:
+            if self.model.kind == "categories":
                 mine = np.flatnonzero(where[self.owner] == g)
                 chosen = self.category[mine]
                 self.predicted[mine] += np.exp(
@@ -234,7 +235,7 @@ class _Cells:
         occurred = (self.category == self.values[self.owner]).astype(np.int64)
         low, high = self.below / self.n_draws
         position = low + generator.random(low.size) * (high - low)
-        if self.category.size:
+        if self.model.kind == "categories":
             position, p = np.zeros(0), _categories_p(predicted, occurred)
         else:
             p = float(kstest(position, "uniform").pvalue)
@@ -293,22 +294,31 @@ def _predict_cells(
     # Sums over draws and clusters of: weight, weight x probability, weight x density; the weight of a cluster
     # is prior x density of the other cells.
     sums = np.full((3, n, d), -np.inf)
+    for members, log_prior in _distinct_clusters(model, draws, open_new):
+        law = model._student_full(members)
+        whole = log_prior + model._log_new_full(members, new)
+        for column in range(d):
+            others = new.copy()
+            others[:, column] = np.nan
+            weight = log_prior + model._log_new_full(members, others)
+            df, center, scale = condition(new, *law, column)
+            with np.errstate(divide="ignore"):
+                below = np.log(stdtr(df, (new[:, column] - center) / scale))
+            for row, value in enumerate((weight, weight + below, whole)):
+                sums[row, :, column] = np.logaddexp(sums[row, :, column], value)
+    return np.exp(sums[1] - sums[0]), sums[2] - sums[0]
+
+
+def _distinct_clusters(
+    model: GaussianMixture, draws: AnyArray, open_new: bool
+) -> list[tuple[IntArray, float]]:
+    """The clusters of all draws, each once, with the log of its prior weights summed over the draws."""
+    found: dict[bytes, tuple[IntArray, float]] = {}
+    nobody = np.zeros(0, dtype=np.int64)
     for z in draws:
         sizes = np.bincount(z)
-        prior = model._log_prior_new(sizes)
-        clusters = [np.flatnonzero(z == g) for g in range(sizes.size)]
-        if open_new:
-            clusters.append(np.zeros(0, dtype=np.int64))
-        for members, log_prior in zip(clusters, prior[: len(clusters)], strict=True):
-            law = model._student_full(members)
-            whole = log_prior + model._log_new_full(members, new)
-            for column in range(d):
-                others = new.copy()
-                others[:, column] = np.nan
-                weight = log_prior + model._log_new_full(members, others)
-                df, center, scale = condition(new, *law, column)
-                with np.errstate(divide="ignore"):
-                    below = np.log(stdtr(df, (new[:, column] - center) / scale))
-                for row, value in enumerate((weight, weight + below, whole)):
-                    sums[row, :, column] = np.logaddexp(sums[row, :, column], value)
-    return np.exp(sums[1] - sums[0]), sums[2] - sums[0]
+        clusters = [np.flatnonzero(z == g) for g in range(sizes.size)] + [nobody] * open_new
+        for members, log_prior in zip(clusters, model._log_prior_new(sizes), strict=False):
+            before = found.get(members.tobytes(), (members, -np.inf))[1]
+            found[members.tobytes()] = members, float(np.logaddexp(before, log_prior))
+    return list(found.values())
