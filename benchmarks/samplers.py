@@ -29,7 +29,7 @@ AIMS = {
 
 def make_model(name, data):
     if name == "gaussian":
-        return GaussianMixture(load_galaxies() / 1000, alpha=4, tau=0.01, gamma=0.5, delta=0.5)
+        return GaussianMixture(load_galaxies() / 1000, prior="paper")
     if name == "sbm":
         blogs = load_french_blogs(data)
         return StochasticBlockModel(blogs.edges, n_nodes=blogs.n_nodes)

@@ -119,7 +119,7 @@ def print_clouds(n_samples: int = 20, distances: tuple[float, ...] = (6, 4, 3)) 
             rng = np.random.default_rng(100 + seed)
             centers = distance * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
             points = centers[truth] + rng.normal(size=(150, 2))
-            model = epl.models.GaussianMixture(points, mean=points.mean(axis=0))
+            model = epl.models.GaussianMixture(points)
             draws = epl.sample(model, n_draws=500, rng=seed).draws
             for name, best in zip(names, epl.minimize(draws, names, rng=1), strict=True):
                 alone = (np.bincount(best.labels) == 1).sum()
@@ -149,7 +149,8 @@ def main() -> None:
     """One picture for each loss, and the index."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     velocity = epl.datasets.load_galaxies() / 1000
-    draws = epl.sample(epl.models.GaussianMixture(velocity), n_draws=2000, rng=1).draws
+    model = epl.models.GaussianMixture(velocity, prior="paper")
+    draws = epl.sample(model, n_draws=2000, rng=1).draws
     estimates = epl.minimize(draws, list(epl.losses.available()), rng=1)
     for best in estimates:
         figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")

@@ -27,6 +27,13 @@ def test_makes_each_model(tmp_path):
     assert isinstance(graph, StochasticBlockModel)
     assert graph.n_edges == 3
     assert graph.sides[0].tables.slots == 2
+    path.write_text("1 2\n2 3\n3 4\n")  # numbers from 1 are names: no node 0 is added
+    assert read_model("sbm", path).sides[0].items == ("1", "2", "3", "4")
+    assert read_model("sbm", path, n_nodes=5, directed=True).n_items == 5
+    path.write_text("ann,bob,3\nbob,cid,1\n")
+    degrees = read_model("dcsbm", path)
+    assert degrees.sides[0].items == ("ann", "bob", "cid")
+    assert degrees.n_edges == 4
     path.write_text("0 1\n1 0\n")
     assert isinstance(read_model("lbm", path), LatentBlockModel)
     assert read_model("gaussian", path).n_items == 2
@@ -48,7 +55,7 @@ def test_bad_files(tmp_path, text, message):
     with pytest.raises(FileNotFoundError, match="There is no file '.*none.csv'"):
         read_numbers(tmp_path / "none.csv")
     with pytest.raises(
-        ValueError, match="'name' must be one of 'gaussian', 'sbm', 'lbm'; got 'gauss'"
+        ValueError, match="'name' must be one of 'gaussian', 'sbm', 'lbm', 'dcsbm'; got 'gauss'"
     ):
         read_model("gauss", path)
 

@@ -107,7 +107,8 @@ def where(labels):
 @pytest.fixture(scope="module")
 def galaxies():
     velocity = epl.datasets.load_galaxies() / 1000
-    draws = epl.sample(epl.models.GaussianMixture(velocity), n_draws=2000, rng=1).draws
+    model = epl.models.GaussianMixture(velocity, prior="paper")
+    draws = epl.sample(model, n_draws=2000, rng=1).draws
     return velocity, draws
 
 

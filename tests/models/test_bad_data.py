@@ -3,23 +3,67 @@
 import numpy as np
 import pytest
 
-from epluribus.models import CustomModel, GaussianMixture, LatentBlockModel, StochasticBlockModel
+from epluribus.models import (
+    BernoulliMixture,
+    CategoricalMixture,
+    CustomModel,
+    GaussianMixture,
+    LatentBlockModel,
+    PoissonMixture,
+    StochasticBlockModel,
+)
 from epluribus.sampling import sample
 
 BAD = [
     (
-        lambda: GaussianMixture([1.0, np.nan]),
-        r"'y' must be finite; item 1 \(counted from 0\) is nan",
+        lambda: GaussianMixture([1.0, np.inf]),
+        r"'y' must be finite; item 1 \(counted from 0\) is inf",
     ),
-    (lambda: GaussianMixture([[1.0, np.inf]]), "item 0, coordinate 1"),
+    (lambda: GaussianMixture([[1.0, np.inf]]), "item 0, column 1"),
+    (lambda: GaussianMixture([np.nan, np.nan]), "'y' must have a value in every column; all cells"),
+    (
+        lambda: GaussianMixture([1.0, 1e156], prior="paper"),
+        r"within 1e150 units of the prior, sqrt\(2 delta\) = 1; item 1, column 0 .*is 1e\+156",
+    ),
+    (
+        lambda: GaussianMixture([[1.0, 2.0], [1.0, 3.0]]),
+        r"'y' must vary in every column; constant \(counted from 0\): 0. Leave them out",
+    ),
+    (
+        lambda: GaussianMixture([[1.0, np.nan]] * 9, covariance="full"),
+        "'y' must have a value in every column",
+    ),
+    (
+        lambda: GaussianMixture([[1.0, np.nan], [2.0, 1.0]], covariance="full"),
+        r"no missing cells for covariance='full'; item 0, column 1 .*'diagonal' integrates",
+    ),
+    (lambda: GaussianMixture([1.0], covariance="ful"), "Did you mean 'full'"),
+    (lambda: PoissonMixture([1, -1]), r"'y' must hold 0, 1, 2, ...; item 1 .*is -1. For meas"),
+    (lambda: PoissonMixture([1, 0.5]), "is 0.5. For measurements take GaussianMixture"),
+    (
+        lambda: PoissonMixture([1, 2], rate=[1, 2]),
+        "'rate' must be one finite number above 0 or one",
+    ),
+    (
+        lambda: BernoulliMixture([[0, 2]]),
+        r"'y' must hold 0 to 1; item 0, column 1 .*is 2. For more",
+    ),
+    (lambda: BernoulliMixture([[0, 1]], beta=1), "'beta' must be two numbers"),
+    (
+        lambda: CategoricalMixture([["a", None]]),
+        "all cells of column 1 .*are missing. Leave it out",
+    ),
+    (lambda: CategoricalMixture([[["a"], "b"]]), "a category must be a number or text"),
+    (lambda: CategoricalMixture([["a"]], weight=0), "'weight' must be a finite number above 0"),
     (lambda: GaussianMixture([]), r"'y' must have shape .*got shape \(0,\)"),
     (lambda: GaussianMixture(["a"]), "'y' must be numbers"),
     (lambda: GaussianMixture([1.0], tau=-1), "'tau' must be a finite number above 0; got -1"),
     (lambda: GaussianMixture([1.0], gamma=0), "'gamma' must be a finite number above 0"),
     (lambda: GaussianMixture([1.0], delta="x"), "'delta' must be a number; got 'x'"),
+    (lambda: GaussianMixture([1.0], delta=0), "'delta' must be one finite number above 0"),
     (
         lambda: GaussianMixture([1.0], mean=[1, 2]),
-        "'mean' must be one finite number or one for each",
+        "'mean' must be one finite number or one for each of the 1 columns",
     ),
     (
         lambda: StochasticBlockModel([[0, 1], [0, 0]]),

@@ -9,7 +9,14 @@ from scipy.stats import gamma as gamma_distribution
 from scipy.stats import norm
 
 from epluribus.datasets import load_congress_votes, load_galaxies
-from epluribus.models import CustomModel, GaussianMixture, LatentBlockModel, StochasticBlockModel
+from epluribus.models import (
+    CategoricalMixture,
+    CustomModel,
+    GaussianMixture,
+    LatentBlockModel,
+    PoissonMixture,
+    StochasticBlockModel,
+)
 from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
 from epluribus.sampling.chain import Chain, RunSettings
 from epluribus.sampling.moves import make_schedule
@@ -20,7 +27,7 @@ from oracles_models import gaussian_log_marginal, lbm_log_marginal, sbm_log_marg
 
 
 def test_golden_galaxies():
-    model = GaussianMixture(load_galaxies() / 1000, alpha=4, tau=0.01, gamma=0.5, delta=0.5)
+    model = GaussianMixture(load_galaxies() / 1000, prior="paper")
     seven = np.repeat([0, 1, 2], [7, 72, 3])
     np.testing.assert_allclose(model.log_marginal(np.zeros(82, int)), -248.344802930, atol=1e-8)
     np.testing.assert_allclose(model.log_marginal(seven), -187.540804995, atol=1e-8)
@@ -54,7 +61,8 @@ def test_gaussian_matches_student_predictives(n_dims):
     y = rng.normal(5, 3, (9, n_dims))
     labels = rng.integers(0, 3, 9)
     mean = rng.normal(size=n_dims)
-    model = GaussianMixture(y, tau=0.2, gamma=1.5, delta=0.7, mean=mean)
+    options = {"tau": 0.2, "gamma": 1.5, "delta": 0.7, "mean": mean}
+    model = GaussianMixture(y, covariance="diagonal", **options)
     expected = gaussian_log_marginal(y, labels, 0.2, 1.5, 0.7, mean)
     np.testing.assert_allclose(model.log_marginal(labels), expected, rtol=1e-10)
 
@@ -68,7 +76,7 @@ def test_gaussian_matches_a_sum_over_a_fine_grid():
     for value in y:
         density = density * norm.pdf(value, mu, r**-0.5)
     expected = np.log(density.sum() * (mean[1] - mean[0]) * (log_r[1] - log_r[0]))
-    model = GaussianMixture(y, tau=tau, gamma=a, delta=b)
+    model = GaussianMixture(y, tau=tau, gamma=a, delta=b, mean=0)
     np.testing.assert_allclose(model.log_marginal([0, 0, 0]), expected, rtol=1e-5)
 
 
@@ -101,8 +109,14 @@ def medium_models():
     np.fill_diagonal(D, 0)
     far = np.concatenate([rng.normal(0, 1, 25), rng.normal(9, 2, 25)]) + 20_000
     return {
-        "gaussian": GaussianMixture(far, tau=0.01, mean=19_000),
+        "gaussian": GaussianMixture(far, tau=0.01, delta=0.5, mean=19_000),
         "gaussian 3-d": GaussianMixture(rng.normal(size=(30, 3)) * [1, 10, 0.1]),
+        "full": GaussianMixture(np.cumsum(rng.normal(size=(90, 4)), axis=1) * [1, 10, 0.1, 1e5]),
+        "gaps": GaussianMixture(
+            np.where(rng.random((30, 3)) < 0.2, np.nan, rng.normal(size=(30, 3))) + 1e5
+        ),
+        "categories": CategoricalMixture(rng.integers(0, 4, (40, 5))),
+        "counts": PoissonMixture(rng.poisson([0.3, 4.0, 3000.0], (40, 3))),
         "sbm": StochasticBlockModel(A + A.T),
         "directed sbm": StochasticBlockModel(D, directed=True),
         "lbm": LatentBlockModel(rng.integers(0, 2, (40, 12)), prior="poisson"),
@@ -111,7 +125,19 @@ def medium_models():
 
 
 @pytest.mark.parametrize(
-    "name", ["gaussian", "gaussian 3-d", "sbm", "directed sbm", "lbm", "custom"]
+    "name",
+    [
+        "gaussian",
+        "gaussian 3-d",
+        "full",
+        "gaps",
+        "categories",
+        "counts",
+        "sbm",
+        "directed sbm",
+        "lbm",
+        "custom",
+    ],
 )
 def test_running_log_posterior_equals_the_one_from_scratch(name):
     model = medium_models()[name]

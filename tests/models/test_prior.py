@@ -95,3 +95,55 @@ def test_more_clusters_than_allowed_have_probability_zero():
 def test_bad_arguments(make, message):
     with pytest.raises((ValueError, TypeError), match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        PartitionPrior(0.5, "uniform", 50),
+        PartitionPrior(4.0, "poisson", 3),
+        PartitionPrior(0.7, "fixed", 4),
+        DirichletProcess(2.0),
+        DirichletProcess(0.5, k_max=3),
+        PitmanYor(0.5, 0.25),
+        PitmanYor(-0.2, 0.5),
+    ],
+    ids=repr,
+)
+def test_the_number_of_clusters_a_priori(prior):
+    # Summed over all partitions of seven items, one by one.
+    expected = np.zeros(8)
+    for z in partitions(7):
+        expected[max(z) + 1] += np.exp(prior.log_pmf(z))
+    expected /= expected.sum()  # a bound is not renormalized in log_pmf
+    found = prior.n_clusters(7)
+    for k in range(8):
+        np.testing.assert_allclose(found.get(k, 0.0), expected[k], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.6])
+def test_many_clusters_a_priori_match_sequential_seating(discount):
+    # K is a Markov chain: a new cluster opens with probability (theta + d K) / (theta + n).
+    p, theta = np.zeros(401), 1.5
+    p[1] = 1.0
+    k = np.arange(401)
+    for n in range(1, 400):
+        new = p * (theta + discount * k) / (theta + n)
+        p = p - new
+        p[1:] += new[:-1]
+    found = PitmanYor(theta, discount).n_clusters(400)
+    assert abs(sum(found.values()) - 1) < 1e-9
+    for K in (3, 9, 20, 60, 110):
+        np.testing.assert_allclose(found.get(K, 0.0), p[K], rtol=1e-9, atol=1e-12)
+    mean = float(k @ p)
+    low, high = np.searchsorted(p.cumsum(), [0.025, 0.975])
+    text = PitmanYor(theta, discount).describe(400)
+    assert text.endswith(f"mean {mean:.1f}, 95 % interval {low} to {high}")
+
+
+def test_processes_are_as_simple_as_mixtures():
+    law = GaussianMixture([1.0, 2.0], prior="dirichlet-process", alpha=0.4).sides[0].prior
+    assert law == DirichletProcess(0.4)
+    law = GaussianMixture([1.0, 2.0], prior="pitman-yor", k_max=7).sides[0].prior
+    assert law == PitmanYor(1.0, 0.5, 7)
+    assert PitmanYor(1.0, 0.5, 2).log_pmf([0, 1, 2]) == -np.inf

@@ -11,8 +11,8 @@ from unittest import mock
 
 import numpy as np
 
-from epluribus._kernels import chance, moves
-from epluribus._kernels.chain import log_target
+from epluribus._kernels import chance, moves, split_merge
+from epluribus._kernels.chain import KINDS, log_target
 from epluribus.sampling.chain import make_partition
 from oracles_models import canonical
 
@@ -60,23 +60,42 @@ class Paths:
         weights = np.exp(log_weights[:n] - log_weights[:n].max())
         return self.choose((weights / weights.sum()).tolist())
 
+    def draw(self, rng):
+        # A few of all numbers: the move is in detailed balance for each of them.
+        return (self.choose([1 / 3] * 3) + 0.5) / 3
+
+    def pick_share(self, rng, weights, n, cumulative):
+        return self.choose((weights[:n] / weights[:n].sum()).tolist())
+
 
 @contextmanager
 def scripted(paths):
     """The functions of `chance` replaced where the moves look them up; `shuffle` asks `chance.pick`."""
-    names = ("pick", "toss", "accept", "pick_weighted")
+    names = ("pick", "toss", "accept")
+    replaced = {name: getattr(paths, name) for name in names}
     with (
         mock.patch.object(chance, "pick", paths.pick),
-        mock.patch.multiple(moves, **{name: getattr(paths, name) for name in names}),
+        mock.patch.multiple(
+            moves,
+            pick_weighted=paths.pick_weighted,
+            draw=paths.draw,
+            pick_share=paths.pick_share,
+            **replaced,
+        ),
+        mock.patch.multiple(split_merge, **replaced),
     ):
         yield
 
 
 def one_move(name, item, model, partition):
-    tally = np.zeros((len(moves.KINDS), 2), dtype=np.int64)
-    if name == "gibbs":
-        return moves.gibbs(model, partition, item, None, tally)
-    move = {"split-merge": moves.split_merge, "allocation": moves.allocation}[name]
+    tally = np.zeros((len(KINDS), 2), dtype=np.int64)
+    if name in ("gibbs", "informed"):
+        return getattr(moves, name)(model, partition, item, None, tally)
+    if name.startswith("launch"):  # "launch 2": two scans
+        tuning = np.zeros(split_merge.TUNING)
+        tuning[:2] = int(name[7:]), 0.3
+        return split_merge.launch(model, partition, None, tally, tuning)
+    move = {"split-merge": split_merge.split_merge, "allocation": moves.allocation}[name]
     return move(model, partition, None, tally)
 
 

@@ -12,16 +12,19 @@ from epluribus.models import (
     LatentBlockModel,
     PartitionPrior,
     PitmanYor,
+    PoissonBlockModel,
     StochasticBlockModel,
 )
 from oracles_models import (
     canonical,
+    corrected_closed_form,
     gaussian_log_marginal,
     lbm_log_marginal,
     log_or_minus_infinity,
     mixture_prior,
     normalized,
     partitions,
+    poisson_log_marginal,
     restaurant_prior,
     sbm_log_marginal,
 )
@@ -56,6 +59,9 @@ def make_prior(name, n):
 Y = [0.3, -0.4, 1.9, 2.2, -1.5, 0.9]
 A = np.array([[0, 1, 1, 0, 0], [1, 0, 1, 0, 1], [1, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 1, 0, 1, 0]])
 D = np.array([[0, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 0, 0, 0, 0], [1, 0, 0, 0, 1], [0, 0, 0, 0, 0]])
+# Counts with loops: a symmetric matrix and one that is not.
+C = np.array([[1, 2, 1, 0, 0], [2, 0, 3, 0, 1], [1, 3, 0, 0, 0], [0, 0, 0, 2, 1], [0, 1, 0, 1, 0]])
+F = np.array([[1, 2, 1, 0, 0], [0, 0, 3, 1, 1], [2, 0, 0, 0, 0], [1, 0, 0, 2, 1], [0, 1, 0, 0, 0]])
 X = np.array([[1, 1, 0], [1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 1]])
 
 
@@ -67,7 +73,8 @@ def make_case(kind, prior, n):
         log = {z: gaussian_log_marginal(Y[:n], z, 0.3, 1.2, 0.8, 0.2) for z in partitions(n)}
     elif kind == "gaussian 2-d":
         y = np.array(Y[:n])[:, None] * [1.0, -0.5] + [0.0, 0.3]
-        model = GaussianMixture(y, tau=0.3, gamma=1.2, delta=0.8, prior=own)
+        options = {"tau": 0.3, "gamma": 1.2, "delta": 0.8, "mean": 0.0}
+        model = GaussianMixture(y, covariance="diagonal", prior=own, **options)
         log = {z: gaussian_log_marginal(y, z, 0.3, 1.2, 0.8) for z in partitions(n)}
     elif kind == "sbm":
         model = StochasticBlockModel(A[:n, :n], beta=(0.5, 0.8), prior=own)
@@ -75,6 +82,28 @@ def make_case(kind, prior, n):
     elif kind == "directed sbm":
         model = StochasticBlockModel(D[:n, :n], directed=True, beta=(0.5, 0.8), prior=own)
         log = {z: sbm_log_marginal(D, z, 0.5, 0.8, directed=True) for z in partitions(n)}
+    elif kind == "sbm with loops":
+        model = StochasticBlockModel(
+            np.minimum(C, 1)[:n, :n], loops=True, beta=(0.5, 0.8), prior=own
+        )
+        log = {
+            z: sbm_log_marginal(np.minimum(C, 1), z, 0.5, 0.8, loops=True) for z in partitions(n)
+        }
+    elif kind.endswith(("poisson", "corrected")):
+        counts, directed = (F, True) if kind.startswith("directed") else (C, False)
+        corrected = kind.endswith("corrected")
+        model = PoissonBlockModel(
+            counts[:n, :n],
+            directed=directed,
+            degree_corrected=corrected,
+            loops=not corrected,
+            shape=0.7,
+            rate=1.3,
+            prior=own,
+        )
+        oracle = corrected_closed_form if corrected else poisson_log_marginal
+        options = {"directed": directed} if corrected else {"directed": directed, "loops": True}
+        log = {z: oracle(counts, z, 0.7, 1.3, **options) for z in partitions(n)}
     elif kind == "custom":
 
         def preference(labels):

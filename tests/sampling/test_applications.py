@@ -22,7 +22,7 @@ def check(trace, expected, rhat):
 
 
 def test_galaxies_have_four_clusters():
-    model = GaussianMixture(load_galaxies() / 1000, alpha=4, tau=0.01, gamma=0.5, delta=0.5)
+    model = GaussianMixture(load_galaxies() / 1000, prior="paper")
     trace = sample(model, n_draws=2000, n_chains=4, rng=1)
     p = check(trace, {2: 0.001, 3: 0.202, 4: 0.571, 5: 0.189, 6: 0.032}, 1.01)
     assert p.argmax() == 4
@@ -30,7 +30,7 @@ def test_galaxies_have_four_clusters():
 
 @pytest.mark.slow
 def test_the_paper_s_sampler_finds_the_same():
-    model = GaussianMixture(load_galaxies() / 1000, alpha=4, tau=0.01, gamma=0.5, delta=0.5)
+    model = GaussianMixture(load_galaxies() / 1000, prior="paper")
     options = {"burn_in": 1_000_000, "thin": 100, "n_chains": 4, "moves": "appendix"}
     trace = sample(model, n_draws=40_000, rng=1, **options)
     p = check(trace, {3: 0.202, 4: 0.571, 5: 0.189}, 1.05)

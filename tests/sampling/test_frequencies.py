@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 from epluribus.models import GaussianMixture
-from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
+from epluribus.sampling import Allocation, Gibbs, Informed, SplitMerge, sample
 from sampler_cases import frequencies, make_case, make_prior
 
 LEVEL = 1e-4
@@ -19,8 +19,10 @@ LEVEL = 1e-4
 # fall below a few per cent.
 SCHEDULES = {
     "gibbs": ([Gibbs()], 4),
-    "split-merge": ([SplitMerge(5)], 4),
+    "split-merge": ([SplitMerge(5, scans=0)], 4),
     "default": ("default", 3),
+    "launch": ([SplitMerge(5, scans=3)], 4),
+    "informed": ([Informed()], 6),
     "appendix": ("appendix", 6),
 }
 
@@ -53,6 +55,14 @@ def test_visits_match_the_posterior(kind, schedule):
     assert run(model, posterior, schedule, 11) > LEVEL
 
 
+@pytest.mark.parametrize(
+    ("kind", "schedule"), [("corrected", "default"), ("directed poisson", "informed")]
+)
+def test_visits_match_for_networks_of_counts(kind, schedule):
+    model, posterior = make_case(kind, "uniform", 4)
+    assert run(model, posterior, schedule, 17) > LEVEL
+
+
 @pytest.mark.parametrize("schedule", ["gibbs", "split-merge", "appendix"])
 def test_visits_match_with_two_clusters_at_most(schedule):
     model, posterior = make_case("gaussian", "fixed 2", 4)
@@ -64,13 +74,13 @@ def test_visits_match_with_two_clusters_at_most(schedule):
 )
 def test_without_data_visits_match_the_prior(prior):
     own, pmf = make_prior(prior, 4)
-    model = GaussianMixture(np.zeros(4), prior=own)
+    model = GaussianMixture(np.zeros(4), delta=0.5, mean=0.0, prior=own)
     model.values = np.zeros((4, 0))  # no coordinate: the likelihood is 1
     posterior = {(z,): p for z, p in pmf.items()}
     assert run(model, posterior, "default", 13) > LEVEL
 
 
-KINDS = ["gaussian", "gaussian 2-d", "sbm", "directed sbm", "lbm"]
+KINDS = ["gaussian", "gaussian 2-d", "sbm", "directed sbm", "lbm", "corrected", "poisson"]
 PRIORS = ["uniform", "poisson", "geometric", "dirichlet process", "pitman-yor"]
 
 

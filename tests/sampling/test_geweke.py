@@ -55,14 +55,14 @@ def test_the_joint_distribution_is_kept():
     direct = features(labels, draw_data(labels, rng))
 
     prior = DirichletProcess(THETA)
-    model = GaussianMixture(np.zeros(N), tau=TAU, gamma=SHAPE, delta=RATE, prior=prior)
+    model = GaussianMixture(np.zeros(N), tau=TAU, gamma=SHAPE, delta=RATE, mean=0, prior=prior)
     settings = RunSettings(n_draws=1, burn_in=10**9, thin=1)
     chain = Chain(model, (np.zeros(N, int),), make_schedule("default", model), settings, rng)
     stop = np.zeros(1, dtype=np.uint8)
     labels, y = np.empty((T, N), dtype=np.int64), np.empty((T, N))
     for t in range(T):
         y[t] = draw_data(chain.partitions[0].labels[None], rng)[0]
-        chain.states[0].values[:, 0] = y[t]
+        chain.states[0].values[:, 0] = y[t] / model.unit[0]
         # New data: back to step 0, where everything is computed from the labels; half a cycle of
         # moves.
         chain.clock[:] = 0

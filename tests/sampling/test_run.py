@@ -9,9 +9,16 @@ import pandas as pd
 import pytest
 
 from epluribus.draws import Draws
-from epluribus.models import CustomModel, GaussianMixture, LatentBlockModel, StochasticBlockModel
-from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
-from epluribus.sampling.chain import read_checkpoint
+from epluribus.models import (
+    CustomModel,
+    GaussianMixture,
+    LatentBlockModel,
+    PoissonBlockModel,
+    StochasticBlockModel,
+)
+from epluribus.sampling import Allocation, Gibbs, Informed, SplitMerge, sample
+from epluribus.sampling.chain import Chain, RunSettings, read_checkpoint
+from epluribus.sampling.moves import make_schedule
 
 MODELS = {
     "gaussian": GaussianMixture(np.r_[np.linspace(0, 2, 12), np.linspace(8, 9, 8)]),
@@ -22,6 +29,10 @@ MODELS = {
         [(i, j) for i in range(9) for j in range(9) if i != j and (2 * i + j) % 4 == 0],
         directed=True,
         n_nodes=9,
+    ),
+    "corrected": PoissonBlockModel(
+        [(i, j, 1 + i % 3) for i in range(12) for j in range(i) if (i + j) % 4 == 1],
+        degree_corrected=True,
     ),
     "lbm": LatentBlockModel([[(i * j) % 3 == 1 for j in range(7)] for i in range(15)]),
     "custom": CustomModel(lambda z: -float(z.sum()), 5),
@@ -43,7 +54,7 @@ def same(a, b):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_goes_through_every_move(name):
     model = MODELS[name]
-    for moves in ("default", "appendix", [Gibbs(), SplitMerge(2), Allocation(3)]):
+    for moves in ("default", "appendix", [Informed(), SplitMerge(2, scans=0), SplitMerge(2)]):
         trace = sample(model, n_draws=30, moves=moves, rng=1, n_chains=3)
         assert trace.log_posterior.shape == trace.n_clusters.shape == (3, 30)
         assert trace.draws.n_chains == 3
@@ -204,11 +215,11 @@ def test_starts():
 
 def test_defaults_are_a_cycle_apart():
     trace = sample(MODELS["sbm"], n_draws=5, rng=1)
-    assert trace.settings["thin"] == 14 + 5
-    assert trace.settings["burn_in"] == 100 * 19
+    assert trace.settings["thin"] == 14 + 10
+    assert trace.settings["burn_in"] == 100 * 24
     trace = sample(MODELS["lbm"], n_draws=2000, rng=1)
-    assert trace.settings["thin"] == 15 + 2 + 7 + 2
-    assert trace.settings["burn_in"] == 200 * 26
+    assert trace.settings["thin"] == 15 + 10 + 7 + 10
+    assert trace.settings["burn_in"] == 200 * 42
 
 
 def test_trace_goes_to_text_files_and_xarray(tmp_path):
@@ -241,7 +252,7 @@ def test_names_of_nodes_stay_with_the_draws(tmp_path):
 
 
 def test_chains_that_disagree_are_named():
-    far = GaussianMixture(np.r_[np.zeros(15), np.full(15, 60.0)], tau=0.001)
+    far = GaussianMixture(np.r_[np.zeros(15), np.full(15, 60.0)], tau=0.001, prior="paper")
     stuck = sample(far, n_draws=100, burn_in=0, thin=1, moves=[Gibbs()], rng=1)
     with pytest.warns(UserWarning, match="The chains disagree .*Take a longer burn-in"):
         report = stuck.diagnostics()
@@ -250,10 +261,56 @@ def test_chains_that_disagree_are_named():
     good = sample(MODELS["gaussian"], n_draws=2000, rng=1).diagnostics()
     assert good.ok
     assert max(good.rhat.values()) < 1.01
-    few = sample(MODELS["gaussian"], n_draws=90, rng=1, n_chains=1)
+    few = sample(MODELS["gaussian"], n_draws=40, rng=1, n_chains=1)
     with pytest.warns(UserWarning, match="worth only .* independent ones"):
         few.diagnostics()
     assert np.isnan(few.diagnostics(warn=False).disagreement)
+
+
+def test_a_chain_that_is_off_is_named_and_the_best_one_can_be_continued():
+    far = GaussianMixture(np.r_[np.zeros(15), np.full(15, 60.0)], prior="paper", tau=0.001)
+    options = {"n_draws": 100, "burn_in": 0, "thin": 1, "moves": [Gibbs()], "rng": 1}
+    stuck = sample(far, **options)
+    text = " ".join(stuck.diagnostics(warn=False).problems)
+    better, worse = np.argsort(-stuck.log_posterior[:, 50:].mean(axis=1)) + 1
+    assert f"Chain {worse} is off: its log posterior is " in text
+    assert f"below that of chain {better}" in text
+    assert "start=trace" in text
+    again = sample(far, start=stuck, **options)
+    assert again.settings["start"].startswith(f"all chains from the last draw of chain {better} of")
+    assert "does not show that they have found the posterior" in str(again)
+    first = np.asarray(stuck.draws)[better * 100 - 1]
+    assert np.ptp(again.log_posterior[:, 0]) < 50
+    assert first.max() + 1 == pytest.approx(again.n_clusters[:, 0].mean(), abs=1.5)
+    both = sample(MODELS["lbm"], n_draws=5, rng=1)
+    assert sample(MODELS["lbm"], n_draws=5, start=both, rng=1).n_draws == 5
+    assert sample(far, **options).settings["start"] == "dispersed"
+
+
+def test_the_record_of_the_start_is_kept_in_checkpoints(tmp_path):
+    path = tmp_path / "run.npz"
+    sample(MODELS["sbm"], n_draws=5, start="many", rng=1, checkpoint=path)
+    assert sample(MODELS["sbm"], n_draws=6, resume=path).settings["start"] == "many"
+
+
+def test_launches_are_tuned_during_burn_in_and_then_frozen():
+    model = MODELS["sbm"]
+    schedule = make_schedule("default", model)
+    cycle = int(schedule[:, 2].sum())
+    settings = RunSettings(n_draws=50, burn_in=40 * cycle, thin=cycle)
+    chain = Chain(model, (np.arange(14) % 3,), schedule, settings, np.random.default_rng(1))
+    stop = np.zeros(1, dtype=np.uint8)
+    seen = []
+    for end in range(cycle, 60 * cycle, cycle):
+        chain.run_until(end, stop)
+        seen.append(tuple(chain.tuning[1, :2]))
+    assert {scans for scans, _ in seen[:39]} >= {5, 10, 20, 40}  # all are tried
+    assert len({share for _, share in seen[:39]}) > 5
+    assert len(set(seen[40:])) == 1
+    fixed = make_schedule([Gibbs(), SplitMerge(4, scans=7)], model)
+    chain = Chain(model, (np.arange(14) % 3,), fixed, settings, np.random.default_rng(1))
+    chain.run_until(30 * 18, stop)
+    assert chain.tuning[1, 0] == 7
 
 
 @pytest.mark.parametrize(
@@ -339,10 +396,10 @@ def test_an_error_in_a_thread_is_raised():
         sample(CustomModel(breaks_later, 4), n_draws=100, rng=1)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "sbm", "directed sbm", "lbm"])
+@pytest.mark.parametrize("name", ["gaussian", "sbm", "directed sbm", "lbm", "corrected"])
 def test_compiled_and_plain_python_make_the_same_draws(name):
     model = MODELS[name]
-    moves = [Gibbs(), SplitMerge(3), Allocation(3)]
+    moves = [Gibbs(), SplitMerge(3), SplitMerge(3, scans=0), Allocation(3), Informed()]
     compiled = sample(model, n_draws=15, thin=20, burn_in=0, moves=moves, rng=4)
     plain = copy.copy(model)
     plain.compiled = False

@@ -7,7 +7,8 @@ import pytest
 from enumerate_paths import transition_matrix
 from sampler_cases import make_case
 
-KINDS = ["gaussian", "gaussian 2-d", "sbm", "directed sbm", "lbm", "custom"]
+NETWORKS = ["sbm with loops", "poisson", "directed poisson", "corrected", "directed corrected"]
+KINDS = ["gaussian", "gaussian 2-d", "sbm", "directed sbm", "lbm", "custom", *NETWORKS]
 PRIORS = [
     "uniform",
     "uniform 3",
@@ -17,7 +18,7 @@ PRIORS = [
     "dirichlet process",
     "pitman-yor",
 ]
-MOVES = ["gibbs", "split-merge", "allocation"]
+MOVES = ["gibbs", "split-merge", "allocation", "informed"]
 
 
 def check(model, posterior, move, side, tolerance):
@@ -33,10 +34,41 @@ def check(model, posterior, move, side, tolerance):
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_moves_are_reversible_for_every_model(kind, move):
-    n = 3 if kind == "lbm" else 4
+    n = 3 if kind in ("lbm", *NETWORKS) else 4
     model, posterior = make_case(kind, "uniform", n)
     for side in range(len(model.sides)):
         check(model, posterior, move, side, 1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_launches_are_reversible_for_every_model(kind):
+    # Every order, coin and scan is followed: with four items only one scan more than the last.
+    model, posterior = make_case(kind, "uniform", 3)
+    for side in range(len(model.sides)):
+        for scans in (0,) if kind == "lbm" else (0, 2) if kind in NETWORKS else (0, 1, 2):
+            check(model, posterior, f"launch {scans}", side, 1e-14)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "sbm", "directed sbm"])
+def test_launches_of_four_items_are_reversible(kind):
+    model, posterior = make_case(kind, "uniform 3", 4)
+    P = check(model, posterior, "launch 0", 0, 1e-14)
+    allowed = np.array(list(posterior.values())) > 0
+    reached = np.linalg.matrix_power((P > 0).astype(float), 8) > 0
+    assert reached[np.ix_(allowed, allowed)].all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_launches_of_four_items_are_reversible_with_a_scan(kind):
+    model, posterior = make_case(kind, "pitman-yor", 4)
+    check(model, posterior, "launch 1", 0, 1e-14)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_launches_are_reversible_for_every_prior(prior):
+    model, posterior = make_case("sbm", prior, 3)
+    check(model, posterior, "launch 1", 0, 1e-14)
 
 
 @pytest.mark.parametrize("move", MOVES)

@@ -1,8 +1,8 @@
 """The compiled loop of all samplers: it makes the moves in turn, keeps draws and the best partition.
 
 A chain has one partition, or two for the latent block model (rows and columns): models, partitions and
-records come as tuples with one entry per side. Each row of `schedule` is (side, move, number of steps);
-the rows are carried out in turn, over and over. One *step* is one Gibbs update of one item, or one
+records come as tuples with one entry per side. Each row of `schedule` is (side, move, number of steps,
+scans); the rows are carried out in turn, over and over. One *step* is one Gibbs update of one item, or one
 proposal of another move.
 
 Running values accumulate rounding errors, so everything is recomputed from the labels every `REFRESH`
@@ -20,7 +20,17 @@ from numpy.typing import NDArray
 
 from epluribus._kernels._jit import JIT_ENABLED, OPTIONS, kernel
 from epluribus._kernels.chain import log_target
-from epluribus._kernels.moves import GIBBS, SPLIT_MERGE, allocation, gibbs, split_merge
+from epluribus._kernels.moves import (
+    ALLOCATION,
+    GIBBS,
+    INFORMED,
+    LAUNCH,
+    SPLIT_MERGE,
+    allocation,
+    gibbs,
+    informed,
+)
+from epluribus._kernels.split_merge import launch, split_merge
 from epluribus._typing import FloatArray, IntArray
 
 REFRESH = 1 << 16
@@ -36,16 +46,22 @@ def advance(
     settings: IntArray,  # burn_in, thin, number of steps after which to stop
     stop: NDArray[np.uint8],  # another thread sets it to 1 to make this loop return early
     rng: Any,
-    clock: IntArray,  # OUT steps done, row of `schedule`, steps done of that row, draws kept
+    clock: IntArray,  # OUT steps done, row of `schedule`, steps done of that row, draws kept, tuning due
     running: FloatArray,  # OUT log target now, and the highest so far
+    tuning: FloatArray,  # OUT what launches know, one row for each row of `schedule`
     log_posterior: FloatArray,  # OUT log target of each draw in the records
+    sequential: Any,  # None if there is no SPLIT_MERGE in the schedule: it is not compiled then
+    launching: Any,  # the same for LAUNCH
+    allocating: Any,  # the same for ALLOCATION
+    guessing: Any,  # the same for INFORMED
 ) -> None:
     """Run the chain until the last step is reached, the records are full, or `stop` is set.
 
-    A later call with the same arrays goes on where this one ended.
+    A later call with the same arrays goes on where this one ended. During burn-in the loop also returns
+    after each row of launches: `clock[4]` is then the number of the row plus 1, for `tune` to look at.
     """
     burn_in, thin, until = settings[0], settings[1], settings[2]
-    while clock[0] < until and clock[3] < log_posterior.size and stop[0] == 0:
+    while clock[0] < until and clock[3] < log_posterior.size and stop[0] + clock[4] == 0:
         if clock[0] % REFRESH == 0:  # also at step 0, where the statistics are still empty
             running[0] = log_target(models, partitions)
             if clock[0] == 0:  # `best` of the records already holds the initial labels
@@ -60,14 +76,22 @@ def advance(
         n_steps = min(length - begin, until - done, to_keep, REFRESH - done % REFRESH)
         n_done = 0
         while n_done < n_steps and stop[0] == 0:
-            item = (begin + n_done) % p.labels.size  # for Gibbs: sweeps visit the items in order
+            item = (begin + n_done) % p.labels.size  # sweeps visit the items in order
             # Not moved to a separate function, which would compile all moves a second time.
             if move == GIBBS:
                 running[0] += gibbs(m, p, item, rng, tally)
-            elif move == SPLIT_MERGE:
-                running[0] += split_merge(m, p, rng, tally)
-            else:
-                running[0] += allocation(m, p, rng, tally)
+            if sequential is not None:  # noqa: SIM102 - alone, so that Numba leaves the branch out
+                if move == SPLIT_MERGE:
+                    running[0] += split_merge(m, p, rng, tally)
+            if launching is not None:  # noqa: SIM102 - alone, so that Numba leaves the branch out
+                if move == LAUNCH:
+                    running[0] += launch(m, p, rng, tally, tuning[row])
+            if allocating is not None:  # noqa: SIM102 - alone, so that Numba leaves the branch out
+                if move == ALLOCATION:
+                    running[0] += allocation(m, p, rng, tally)
+            if guessing is not None:  # noqa: SIM102 - alone, so that Numba leaves the branch out
+                if move == INFORMED:
+                    running[0] += informed(m, p, item, rng, tally)
             n_done += 1
             # A new best partition, by more than rounding errors: labels of all sides belong to it.
             if running[0] > running[1] + 1e-9:
@@ -80,6 +104,8 @@ def advance(
         if clock[2] == length:  # go on to the next row of the schedule
             clock[2] = 0
             clock[1] = (row + 1) % schedule.shape[0]
+            if move == LAUNCH and clock[0] < burn_in:
+                clock[4] = row + 1
         # A draw to keep, on all sides. If `stop` cut the steps short, n_done is smaller.
         if n_done == to_keep:
             for q in range(len(partitions)):

@@ -46,7 +46,7 @@ class BetaTables(NamedTuple):
 
 
 @part
-def _log_rising(table: FloatArray, b: float, x: int) -> float:
+def log_rising(table: FloatArray, b: float, x: int) -> float:
     """log b (b + 1) ... (b + x - 1), from the table as far as it reaches."""  # noqa: D403 - a formula
     if x < table.size:
         return table[np.uint64(x)]  # unsigned: no check for a negative index
@@ -54,13 +54,13 @@ def _log_rising(table: FloatArray, b: float, x: int) -> float:
 
 
 @part
-def _log_block(t: BetaTables, e: int, n: int) -> float:
+def log_block(t: BetaTables, e: int, n: int) -> float:
     """lB(e, n)."""
     # B(e + b1, n - e + b2) / B(b1, b2) is the rising factorial of b1 at e, times that of b2 at n - e,
     # divided by that of b1 + b2 at n.
-    ones = _log_rising(t.ones, t.b1, e)
-    zeros = _log_rising(t.zeros, t.b2, n - e)
-    return ones + zeros - _log_rising(t.cells, t.b1 + t.b2, n)
+    ones = log_rising(t.ones, t.b1, e)
+    zeros = log_rising(t.zeros, t.b2, n - e)
+    return ones + zeros - log_rising(t.cells, t.b1 + t.b2, n)
 
 
 @part
@@ -68,7 +68,7 @@ def _set_block(
     beta: BetaTables, ones: Any, cell: Any, g: Any, h: Any, e: int, n: int, write: bool
 ) -> float:
     """Change of the log likelihood if block (g, h) gets e ones in n cells; stored if `write`."""
-    value = _log_block(beta, e, n)
+    value = log_block(beta, e, n)
     change = value - cell[g, h]
     if write:
         ones[g, h] = e
@@ -77,7 +77,12 @@ def _set_block(
 
 
 def _implement(
-    state: type, reset: Callable[..., Any], prepare: Callable[..., Any], change: Callable[..., Any]
+    state: type,
+    reset: Callable[..., Any],
+    prepare: Callable[..., Any],
+    change: Callable[..., Any],
+    join: Callable[..., Any],
+    guess: Callable[..., Any],
 ) -> None:
     """Register a block model, given how its log likelihood changes.
 
@@ -100,7 +105,16 @@ def _implement(
         prepare(m, p, i)
         return -change(m, p, g, -1, True)
 
-    implement(state, reset=reset, prepare=prepare, logpred=logpred, add=add, remove=remove)
+    implement(
+        state,
+        reset=reset,
+        prepare=prepare,
+        logpred=logpred,
+        add=add,
+        remove=remove,
+        join=join,
+        guess=guess,
+    )
 
 
 # --- networks ---
@@ -217,8 +231,84 @@ def _change_directed(m: Any, p: Any, g: int, sign: int, write: bool) -> float:
     return total
 
 
-_implement(UndirectedBlockState, _reset, _prepare_undirected, _change_undirected)
-_implement(DirectedBlockState, _reset, _prepare_directed, _change_directed)
+@part
+def _join_undirected(m: Any, p: Any, g: int, h: int) -> float:
+    n = p.sizes[g] + p.sizes[h]
+    # Inside the union: the edges of both clusters and those between them.
+    inside = m.edges[g, g] + m.edges[h, h] + m.edges[g, h]
+    total = log_block(m.beta, inside, n * (n - 1) // 2) - m.cell[g, g] - m.cell[h, h]
+    total -= m.cell[g, h]
+    for s in range(p.n_clusters[0]):
+        x = p.order[s]
+        if x != g and x != h:
+            total += log_block(m.beta, m.edges[g, x] + m.edges[h, x], n * p.sizes[x])
+            total -= m.cell[g, x] + m.cell[h, x]
+    return total
+
+
+@part
+def _join_directed(m: Any, p: Any, g: int, h: int) -> float:
+    n = p.sizes[g] + p.sizes[h]
+    # Inside the union: the edges of both clusters and those between them, in both directions.
+    inside = m.edges[g, g] + m.edges[h, h] + m.edges[g, h] + m.edges[h, g]
+    total = log_block(m.beta, inside, n * (n - 1)) - m.cell[g, g] - m.cell[h, h]
+    total -= m.cell[g, h] + m.cell[h, g]
+    for s in range(p.n_clusters[0]):
+        x = p.order[s]
+        if x != g and x != h:
+            pairs = n * p.sizes[x]
+            total += log_block(m.beta, m.edges[g, x] + m.edges[h, x], pairs)
+            total += log_block(m.beta, m.edges[x, g] + m.edges[x, h], pairs)
+            total -= m.cell[g, x] + m.cell[h, x] + m.cell[x, g] + m.cell[x, h]
+    return total
+
+
+@part
+def guess_cluster(p: Any, table: Any, t: int, transposed: bool) -> None:
+    """Fill the weights of a guess by the counts `table[g, t]`, or `table[t, g]`; all equal if t is -1."""
+    # One more than counted, so that every cluster can be chosen; a new one has no counts.
+    k = p.n_clusters[0]
+    for s in range(k):
+        p.log_weights[s] = 1.0
+        if t >= 0:
+            g = p.order[s]
+            p.log_weights[s] += table[t, g] if transposed else table[g, t]
+    if k < p.order.size:
+        p.log_weights[k] = 1.0
+
+
+@part
+def _guess_undirected(m: Any, p: Any, i: int, u: float) -> None:
+    # A random neighbor, in cluster t; then a cluster by the number of its edges to t.
+    degree = m.start[i + 1] - m.start[i]
+    t = p.labels[m.neighbors[m.start[i] + int(u * degree)]] if degree > 0 else -1
+    guess_cluster(p, m.edges, t, True)
+
+
+@part
+def _guess_directed(m: Any, p: Any, i: int, u: float) -> None:
+    out = m.start[i + 1] - m.start[i]
+    into = m.start_in[i + 1] - m.start_in[i]
+    at = int(u * (out + into))  # one of all edges of i
+    t = -1
+    if at < out:  # i sends to cluster t: so do the members of a good cluster
+        t = p.labels[m.neighbors[m.start[i] + at]]
+    elif out + into > 0:  # i receives from it
+        t = p.labels[m.neighbors_in[m.start_in[i] + at - out]]
+    guess_cluster(p, m.edges, t, at >= out)
+
+
+_implement(
+    UndirectedBlockState,
+    _reset,
+    _prepare_undirected,
+    _change_undirected,
+    _join_undirected,
+    _guess_undirected,
+)
+_implement(
+    DirectedBlockState, _reset, _prepare_directed, _change_directed, _join_directed, _guess_directed
+)
 
 
 # --- rows and columns ---
@@ -279,4 +369,24 @@ def _change_latent(m: Any, p: Any, g: int, sign: int, write: bool) -> float:
     return total
 
 
-_implement(LatentBlockState, _reset_latent, _prepare_latent, _change_latent)
+@part
+def _join_latent(m: Any, p: Any, g: int, h: int) -> float:
+    n = p.sizes[g] + p.sizes[h]
+    total = 0.0
+    for s in range(m.other_n_clusters[0]):
+        x = m.other_order[s]
+        total += log_block(m.beta, m.ones[g, x] + m.ones[h, x], n * m.other_sizes[x])
+        total -= m.cell[g, x] + m.cell[h, x]
+    return total
+
+
+@part
+def _guess_latent(m: Any, p: Any, i: int, u: float) -> None:
+    n = m.start[i + 1] - m.start[i]
+    t = m.other_labels[m.where[m.start[i] + int(u * n)]] if n > 0 else -1
+    guess_cluster(p, m.ones, t, False)
+
+
+_implement(
+    LatentBlockState, _reset_latent, _prepare_latent, _change_latent, _join_latent, _guess_latent
+)

@@ -17,9 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels.dispatch import add, part, prepare, remove, reset, routine
+from epluribus._kernels.dispatch import add, logpred, part, prepare, remove, reset, routine
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
+
+KINDS = ("gibbs", "split", "merge", "transfer", "absorption", "ejection", "informed")
+"""Kinds of proposals, one for each row of `Record.tally`. Checkpoints contain the rows: new ones must be
+added at the end."""
 
 
 @by_reference
@@ -104,6 +108,36 @@ def put(m: Any, p: Any, i: int, g: int) -> float:
     p.sizes[g] += 1  # after `add`, for the same reason as in `take`
     p.labels[i] = g
     return value
+
+
+@routine
+def move_out(m: Any, p: Any, i: int) -> float:
+    """`take`, compiled once for all moves of many items: inlining it everywhere would take long."""
+    return take(m, p, i)
+
+
+@routine
+def move_in(m: Any, p: Any, i: int, g: int) -> float:
+    """`put`, compiled once."""
+    return put(m, p, i, g)
+
+
+@routine
+def log_weight_in(m: Any, p: Any, i: int, g: int) -> float:
+    """Log of prior times predictive of the prepared item i in the non-empty cluster g."""
+    return grow(p, g) + logpred(m, p, i, g)
+
+
+@routine
+def gather(m: Any, p: Any, n: int, g: int) -> float:
+    """Put the first n `members` into cluster g; return the change of the log likelihood."""
+    change = 0.0
+    for s in range(n):
+        i = p.members[s]
+        if p.labels[i] != g:
+            change -= move_out(m, p, i)
+            change += move_in(m, p, i, g)
+    return change
 
 
 @routine

@@ -1,4 +1,4 @@
-"""The five ways in which a move asks for a random number.
+"""The seven ways in which a move asks for a random number.
 
 Every random choice of every move goes through these functions, so a test can replace them by an
 enumeration of all choices and compute exact transition probabilities.
@@ -49,6 +49,31 @@ def pick_weighted(
         total += math.exp(log_weights[s] - top)
         cumulative[s] = total
     # Inversion: a uniform number on [0, total), looked up in the running sum; the last choice has the rest.
+    u = rng.random() * total
+    for s in range(n - 1):
+        if u < cumulative[s]:
+            return s
+    return n - 1
+
+
+@part
+def draw(rng: Any) -> float:
+    """A number in [0, 1), for choices whose probabilities need not be known."""
+    return rng.random()
+
+
+@part
+def pick_share(
+    rng: Any,
+    weights: FloatArray,
+    n: int,
+    cumulative: FloatArray,  # WORK
+) -> int:
+    """One of 0..n-1 with probability proportional to `weights`, which are positive."""
+    total = 0.0
+    for s in range(n):
+        total += weights[s]
+        cumulative[s] = total
     u = rng.random() * total
     for s in range(n - 1):
         if u < cumulative[s]:

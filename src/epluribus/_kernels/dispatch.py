@@ -14,9 +14,14 @@ The contract of a model. S is the set of items assigned so far and p the partiti
     logpred(m, p, i, g)    log p(Y of S and i | i in g) - log p(Y of S | p); g in use or the next new one
     add(m, p, i, g)        update the statistics, return the same difference; g in use, perhaps empty
     remove(m, p, i, g)     the inverse of `add`: returns the same difference, leaves i prepared
+    join(m, p, g, h)       log p(Y | g and h made one) - log p(Y | p), for two clusters in use while no item
+                           is taken out; changes nothing
+    guess(m, p, i, u)      optional; i is prepared: fill `p.log_weights[s]` with a positive number that says
+                           how good a cluster `p.order[s]` may be for i, for the K clusters in use and the
+                           next new one; u is a random number in [0, 1) to choose by
 
-In these calls `sizes` never counts i, and its label is -1: `add` is called before the size of the cluster
-grows, `remove` after it has shrunk.
+In the calls with an item, `sizes` never counts i, and its label is -1: `add` is called before the size of
+the cluster grows, `remove` after it has shrunk.
 """
 
 from collections.abc import Callable
@@ -83,13 +88,18 @@ class Contract:
     A new class registers its functions once, when its module is imported; every loop then works on it.
     """
 
-    def __init__(self, **arguments: int) -> None:
-        """Names of the functions, each with the number of its arguments, the state included."""
+    def __init__(self, **arguments: int | Callable[..., Any]) -> None:
+        """Names of the functions, each with the number of its arguments, the state included.
+
+        An optional function has in place of the number what is done where a class does not implement it.
+        """
         self._arguments = arguments
         self._table: dict[type, dict[str, Callable[..., Any]]] = {}
 
     def implement(self, state: type, **functions: Callable[..., Any]) -> None:
         """Register the functions for a class of state."""
+        optional = {name: own for name, own in self._arguments.items() if callable(own)}
+        functions = optional | functions
         missing = [name for name in self._arguments if name not in functions]
         unknown = [name for name in functions if name not in self._arguments]
         if missing or unknown:
@@ -124,10 +134,18 @@ class Contract:
         return call
 
 
-_MODEL = Contract(reset=1, prepare=3, logpred=4, add=4, remove=4)
+def _guess_any(m: Any, p: Any, i: int, u: float) -> None:
+    """All clusters are equally likely."""
+    for s in range(min(p.n_clusters[0] + 1, p.order.size)):
+        p.log_weights[s] = 1.0
+
+
+_MODEL = Contract(reset=1, prepare=3, logpred=4, add=4, remove=4, join=4, guess=_guess_any)
 implement = _MODEL.implement
 reset = _MODEL.function("reset", inline=True)
 prepare = _MODEL.function("prepare", inline=True)
 logpred = _MODEL.function("logpred", inline=True)
 add = _MODEL.function("add", inline=True)
 remove = _MODEL.function("remove", inline=True)
+join = _MODEL.function("join", inline=False)
+guess = _MODEL.function("guess", inline=False)

@@ -100,4 +100,24 @@ def _remove(m: Any, p: Any, i: int, g: int) -> float:
     return value
 
 
-implement(GaussianState, reset=_reset, prepare=_prepare, logpred=_logpred, add=_add, remove=_remove)
+@part
+def _join(m: Any, p: Any, g: int, h: int) -> float:
+    # The log marginal likelihood of one cluster with the statistics of both, minus those of the two.
+    n = p.sizes[g] + p.sizes[h]
+    logs = 0.0
+    for d in range(m.values.shape[1]):
+        s = m.total[g, d] + m.total[h, d]
+        q = m.square[g, d] + m.square[h, d]
+        logs += math.log(m.rate + 0.5 * max(q - s * s * m.inverse[n], 0.0))
+    return m.constant[n] - (m.shape + 0.5 * n) * logs - m.log_cluster[g] - m.log_cluster[h]
+
+
+implement(
+    GaussianState,
+    reset=_reset,
+    prepare=_prepare,
+    logpred=_logpred,
+    add=_add,
+    remove=_remove,
+    join=_join,
+)

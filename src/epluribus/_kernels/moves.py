@@ -7,16 +7,24 @@ acceptances in `tally`, and returns the change of the log target: 0 if the propo
 import math
 from typing import Any
 
-from epluribus._kernels.chain import grow, put, take
-from epluribus._kernels.chance import accept, pick, pick_weighted, shuffle, toss
-from epluribus._kernels.dispatch import logpred, part, prepare, routine
+from epluribus._kernels.chain import (
+    KINDS,
+    gather,
+    grow,
+    log_weight_in,
+    move_in,
+    move_out,
+    put,
+    take,
+)
+from epluribus._kernels.chance import accept, draw, pick, pick_share, pick_weighted, toss
+from epluribus._kernels.dispatch import guess, logpred, part, routine
 
-GIBBS, SPLIT_MERGE, ALLOCATION = range(3)
-"""Codes of the moves in a schedule."""
-KINDS = ("gibbs", "split", "merge", "transfer", "absorption", "ejection")
-"""Kinds of proposals, one for each row of `Record.tally`."""
-# Checkpoints contain these numbers: new ones must be added at the end.
-_GIBBS, _SPLIT, _MERGE, _TRANSFER, _ABSORPTION, _EJECTION = range(6)
+GIBBS, SPLIT_MERGE, ALLOCATION, LAUNCH, INFORMED = range(5)
+"""Codes of the moves in a schedule. Checkpoints contain them: new ones must be added at the end."""
+_GIBBS, _TRANSFER, _ABSORPTION, _EJECTION, _INFORMED = (
+    KINDS.index(name) for name in ("gibbs", "transfer", "absorption", "ejection", "informed")
+)
 
 
 @part
@@ -44,112 +52,31 @@ def gibbs(m: Any, p: Any, i: int, rng: Any, tally: Any) -> float:
     return p.log_weights[after] - p.log_weights[before]
 
 
-# --- split-merge ---
-
-
 @routine
-def split_merge(m: Any, p: Any, rng: Any, tally: Any) -> float:
-    """Split the cluster of two random items, or merge their two clusters if they are apart.
-
-    The acceptance ratio of a split is pi(new) / (pi(old) q), where q is the probability of dividing the
-    cluster in just this way; that of a merge is pi(new) q / pi(old), with q for the way back.
-    """
-    n_items = p.labels.size
-    if n_items < 2:
-        return 0.0
-    i = pick(rng, n_items)
-    j = pick(rng, n_items - 1)  # any item but i
-    if j >= i:
-        j += 1
-    g = p.labels[i]
-    h = p.labels[j]
-    is_split = g == h
-    kind = _SPLIT if is_split else _MERGE
-    tally[kind, 0] += 1
+def informed(m: Any, p: Any, i: int, rng: Any, tally: Any) -> float:
+    """Propose one cluster for item i, as the model guesses, and accept or reject it."""
+    old = p.labels[i]
+    at_old = move_out(m, p, i)
     k = p.n_clusters[0]
-    if is_split and k == p.sizes.size:  # no room for another cluster
-        return 0.0
-    n_g = p.sizes[g]
-    n_h = p.sizes[h]
-    # The other members of g and h in random order, then j. `target` remembers where they are now: if the
-    # move is a merge, the way back must lead there.
-    n_rest = 0
-    for item in range(n_items):
-        here = p.labels[item]
-        if (here == g or here == h) and item != i and item != j:  # noqa: SIM109 - no tuples here
-            p.members[n_rest] = item
-            p.target[item] = here
-            n_rest += 1
-    shuffle(rng, p.members, n_rest)
-    p.members[n_rest] = j
+    n = min(k + 1, p.sizes.size)
+    # The guess does not know where i was: it is the same for the way back. The random number that it uses
+    # is drawn first, and is the same both ways.
+    guess(m, p, i, draw(rng))
+    before = p.place[old]
+    after = pick_share(rng, p.log_weights, n, p.cumulative)
+    tally[_INFORMED, 0] += 1
     change = 0.0
-    if not is_split:  # prior for K, prior for the sizes, and likelihood of the merged cluster
-        change = p.log_weight[k - 1] - p.log_weight[k]
-        change += p.log_size[n_g + n_h] - p.log_size[n_g] - p.log_size[n_h]
-        change += _gather(m, p, n_rest + 1, g)
-    # A merge is divided again into the two clusters it came from. This gives q for the way back, and leaves
-    # the partition as it was: a rejected merge has nothing to undo.
-    log_q, log_likelihood = _divide(m, p, rng, n_rest, g, not is_split)
-    log_ratio = change + log_q
-    if is_split:  # likelihood, prior for K, and prior for the sizes of the two parts
-        n_kept = p.sizes[g]  # n_g was the size before
-        change = log_likelihood + (p.log_weight[k + 1] - p.log_weight[k])
-        change += p.log_size[n_kept] + p.log_size[n_g - n_kept] - p.log_size[n_g]
-        log_ratio = change - log_q
-    accepted = accept(rng, log_ratio)
-    if accepted != is_split:  # a merge to be made, or a split to be undone
-        _gather(m, p, n_rest + 1, g)
-    if not accepted:
-        return 0.0
-    tally[kind, 1] += 1
-    return change
-
-
-@routine
-def _divide(m: Any, p: Any, rng: Any, n_rest: int, g: int, forced: bool) -> Any:
-    """Divide cluster g in two; return log q of the choices and the change of the log likelihood.
-
-    The last of the `members`, j, founds a new cluster h. The others are taken out and go to g or h one
-    by one, to h with odds (prior x predictive of h) / (prior x predictive of g), given the items already
-    there. If `forced`, they go where `target` says, and q is the probability of just these choices.
-    """
-    # All members but i, which stays in g: the likelihood loses their predictives.
-    change = 0.0
-    for s in range(n_rest + 1):
-        change -= take(m, p, p.members[s])
-    h = p.order[p.n_clusters[0]]  # for a merge this is the cluster that `_gather` has just closed
-    change += put(m, p, p.members[n_rest], h)
-    log_q = 0.0
-    log_likelihood = 0.0
-    for s in range(n_rest):
-        i = p.members[s]
-        prepare(m, p, i)  # again, because others have been put back since it was taken out
-        at_g = grow(p, g) + logpred(m, p, i, g)
-        at_h = grow(p, h) + logpred(m, p, i, h)
-        odds = at_h - at_g if at_h != at_g else 0.0  # in logs; 0 if both are minus infinity
-        to_h = p.target[i] == h if forced else toss(rng, math.exp(_log_logistic(odds)))
-        log_q += _log_logistic(odds if to_h else -odds)  # log P(h) or log P(g) = log(1 - P(h))
-        log_likelihood += put(m, p, i, h if to_h else g)
-    return log_q, change + log_likelihood
-
-
-@part
-def _log_logistic(x: float) -> float:
-    """log(1 / (1 + exp(-x))), without overflow: the argument of `exp` is never positive."""
-    if x > 0.0:
-        return -math.log1p(math.exp(-x))
-    return x - math.log1p(math.exp(x))
-
-
-@routine
-def _gather(m: Any, p: Any, n: int, g: int) -> float:
-    """Put the first n `members` into cluster g; return the change of the log likelihood."""
-    change = 0.0
-    for s in range(n):
-        i = p.members[s]
-        if p.labels[i] != g:
-            change -= take(m, p, i)
-            change += put(m, p, i, g)
+    chosen = old
+    if after != before:
+        new = p.order[after]
+        change = log_weight_in(m, p, i, new) - grow(p, old) - at_old
+        change += p.log_weight[k + (after == k)] - p.log_weight[k + (before == k)]
+        if accept(rng, change + math.log(p.log_weights[before] / p.log_weights[after])):
+            chosen = new
+            tally[_INFORMED, 1] += 1
+        else:
+            change = 0.0
+    move_in(m, p, i, chosen)
     return change
 
 
@@ -201,7 +128,7 @@ def allocation(m: Any, p: Any, rng: Any, tally: Any) -> float:
     for s in range(r):
         t = s + pick(rng, n - s)
         p.members[s], p.members[t] = p.members[t], p.members[s]
-    change = _gather(m, p, r, h)
+    change = gather(m, p, r, h)
     # Added to the likelihood: the prior for the sizes, and the prior for K, which is known only now
     # because g may have closed and h may have opened.
     change += p.log_size[n_g - r] + p.log_size[n_h + r] - p.log_size[n_g] - p.log_size[n_h]
@@ -209,7 +136,7 @@ def allocation(m: Any, p: Any, rng: Any, tally: Any) -> float:
     if accept(rng, change + log_ratio):
         tally[kind, 1] += 1
         return change
-    _gather(m, p, r, g)
+    gather(m, p, r, g)
     return 0.0
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,14 @@ from epluribus.cli._base import (
     given,
     interrupted,
 )
-from epluribus.models import GaussianMixture, LatentBlockModel, Model, StochasticBlockModel
-from epluribus.models.prior import ON_K
+from epluribus.models import (
+    GaussianMixture,
+    LatentBlockModel,
+    Model,
+    PoissonBlockModel,
+    StochasticBlockModel,
+)
+from epluribus.models.prior import NAMES
 from epluribus.readers import text
 from epluribus.readers.files import check_exists, load_numpy
 from epluribus.sampling.moves import SCHEDULES
@@ -38,10 +45,16 @@ MODELS: dict[str, Callable[..., Model]] = {
     "gaussian": GaussianMixture,
     "sbm": StochasticBlockModel,
     "lbm": LatentBlockModel,
+    "dcsbm": partial(PoissonBlockModel, degree_corrected=True),
 }
 """The models by their names on the command line."""
+_NETWORKS = ("sbm", "dcsbm")
+"""Those of networks."""
 
-_PRIOR = "on the number of components: uniform (default), poisson, geometric or fixed"
+_PRIOR = (
+    "on partitions: uniform (default), poisson, geometric or fixed, on the number of components; "
+    "dirichlet-process or pitman-yor; paper (gaussian only): all settings of the paper's example"
+)
 _MOVES = "default, or appendix: the paper's own"
 _AS_PRINTED = "use the settings printed in the paper, even where others reproduce its results"
 
@@ -56,8 +69,13 @@ _AS_PRINTED = "use the settings printed in the paper, even where others reproduc
     Argument("--thin", "steps from draw to draw (default: one cycle)", int),
     Argument("--n-chains", "independent chains (default: 2)", int),
     Argument("--k-max", "largest number of clusters (default: 50)", int),
-    Argument("--prior", _PRIOR, str, "uniform", values=ON_K),
-    Argument("--n-nodes", "number of nodes, for the edges of an sbm", int),
+    Argument("--prior", _PRIOR, str, "uniform", values=(*NAMES, "paper")),
+    Argument("--n-nodes", "number of nodes, for a network whose nodes are numbers from 0", int),
+    Argument(
+        "--directed",
+        "links of a network have a direction, from the first column to the second",
+        bool,
+    ),
     Argument("--moves", _MOVES, str, "default", values=SCHEDULES),
     SEED,
     Argument("--n-jobs", "threads (default: one per chain, at most all cores)", int),
@@ -68,8 +86,9 @@ _AS_PRINTED = "use the settings printed in the paper, even where others reproduc
 def sample(args: Namespace) -> int:
     """Draw partitions from the posterior of a model of the data in FILE (csv or npy).
 
-    gaussian: one item per line, with one number or several; sbm: a square matrix of 0 and 1, or edges in two
-    columns, with nodes counted from 0; lbm: a matrix of 0 and 1. Burn-in and thinning count single updates: a
+    gaussian: one item per line, with one number or several; sbm: a network, as a square matrix of 0 and 1,
+    edges in two columns (names or numbers of nodes), or GraphML; dcsbm: the same with degrees, where edges
+    may have counts in a third column; lbm: a matrix of 0 and 1. Burn-in and thinning count single updates: a
     sweep over N items is N steps.
 
     Example: epluribus sample gaussian y.csv --out draws.npz && epluribus summarize draws.npz
@@ -77,12 +96,15 @@ def sample(args: Namespace) -> int:
     check_target(args.out, (".npz",))
     # Only a network has nodes: other models would fail on the argument with a message about Python.
     options = given(args, "prior", "k_max")
-    if args.n_nodes is not None:
-        if args.model != "sbm":
+    for name in ("n_nodes", "directed"):
+        value = getattr(args, name)
+        if value and args.model not in _NETWORKS:
             raise ValueError(
-                f"'--n-nodes' is for the model 'sbm'; got '{args.model}'. Leave it out."
+                f"'--{name.replace('_', '-')}' is for networks, the models 'sbm' and 'dcsbm'; got "
+                f"'{args.model}'. Leave it out."
             )
-        options["n_nodes"] = args.n_nodes
+        if value:
+            options[name] = value
     trace = epl.sample(
         read_model(args.model, args.file, **options),
         rng=args.seed,
@@ -101,12 +123,12 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
 
     Parameters
     ----------
-    name : {'gaussian', 'sbm', 'lbm'}
+    name : {'gaussian', 'sbm', 'lbm', 'dcsbm'}
         Which model.
     path : str or Path
         The data: csv (commas, semicolons, tabs or blanks; a first line of names is skipped) or npy.
-        For 'gaussian' one item per line; for 'sbm' a square matrix, or edges in two columns; for
-        'lbm' a matrix of zeros and ones.
+        For 'gaussian' one item per line; for 'sbm' and 'dcsbm' a square matrix, edges in two columns, or
+        GraphML; for 'lbm' a matrix of zeros and ones.
     **options
         Arguments of the model.
 
@@ -127,7 +149,25 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
     3
     """
     make = MODELS[check_choice(name, MODELS, "name")]
+    if name in _NETWORKS:
+        return make(_read_network(path, "n_nodes" in options), **options)
     return make(read_numbers(path), **options)
+
+
+def _read_network(path: str | Path, numbered: bool) -> Any:
+    """A matrix, edges with numbers or names, or the path itself, which the model reads."""
+    path = Path(path)
+    if path.suffix.lower() == ".graphml":
+        return path
+    try:
+        table = read_numbers(path)
+    except ValueError:  # names
+        return path
+    # Numbers of nodes that do not begin with 0 are names: there is no node 0.
+    edges = table.ndim == 2 and table.shape[1] in (2, 3) and table.shape[0] != table.shape[1]
+    if edges and not numbered and table[:, :2].min() > 0 and (table == np.rint(table)).all():
+        return [(str(int(i)), str(int(j)), *count) for i, j, *count in table]
+    return table
 
 
 def read_numbers(path: str | Path) -> AnyArray:

@@ -9,7 +9,12 @@ import numpy as np
 import epluribus as epl
 from epluribus._kernels.loops import sweep
 from epluribus.cli._base import command
-from epluribus.models import GaussianMixture, LatentBlockModel, StochasticBlockModel
+from epluribus.models import (
+    GaussianMixture,
+    LatentBlockModel,
+    PoissonBlockModel,
+    StochasticBlockModel,
+)
 
 _N_ITEMS, _N_DRAWS = 40, 200
 """Small, but large enough that the search does all that it does with usual samples."""
@@ -34,8 +39,10 @@ def warmup(args: Namespace) -> None:  # noqa: ARG001 - the same argument for all
     network = np.triu(rng.random((_N_ITEMS, _N_ITEMS)) < 0.2, 1).astype(np.int64)
     models = {
         "gaussian": GaussianMixture(rng.normal(size=_N_ITEMS)),
+        "gaussian, several columns": GaussianMixture(rng.normal(size=(_N_ITEMS, 2))),
         "sbm": StochasticBlockModel(network + network.T),
         "sbm, directed": StochasticBlockModel(network, directed=True),
+        "dcsbm": PoissonBlockModel(network + network.T, degree_corrected=True),
         "lbm": LatentBlockModel(network),
     }
     for name, model in models.items():

@@ -2,17 +2,26 @@
 
 from epluribus.models.base import Model
 from epluribus.models.block_models import LatentBlockModel, StochasticBlockModel
+from epluribus.models.categorical import BernoulliMixture, CategoricalMixture
+from epluribus.models.count_blocks import PoissonBlockModel
+from epluribus.models.counts import PoissonMixture
 from epluribus.models.custom import CustomModel
 from epluribus.models.gaussian import GaussianMixture
+from epluribus.models.mixture import Mixture
 from epluribus.models.prior import DirichletProcess, PartitionPrior, PitmanYor
 
 __all__ = [
+    "BernoulliMixture",
+    "CategoricalMixture",
     "CustomModel",
     "DirichletProcess",
     "GaussianMixture",
     "LatentBlockModel",
+    "Mixture",
     "Model",
     "PartitionPrior",
     "PitmanYor",
+    "PoissonBlockModel",
+    "PoissonMixture",
     "StochasticBlockModel",
 ]

@@ -58,6 +58,9 @@ class Model(ABC):
         Fields of the state that the moves change, work arrays excepted: checkpoints save them.
     compiled : bool
         Whether the moves can be compiled for the state; false for a model that calls a Python function.
+    weak_items : bool
+        Whether one item says little about the cluster it belongs to, as in a sparse network. Splits then need
+        a launch, and a chain that begins with one cluster may never leave it.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Model(ABC):
     sides: tuple[Side, ...]
     statistics: tuple[str, ...] = ()
     compiled: bool = True
+    weak_items: bool = False
 
     @abstractmethod
     def states(self, partitions: Sequence[Partition]) -> tuple[Any, ...]:
@@ -163,6 +167,11 @@ class Model(ABC):
             digest.update(f"{name}{array.shape}{array.dtype}".encode())
             digest.update(array.tobytes())
         return digest.hexdigest()[:32]
+
+    def __str__(self) -> str:
+        # What the prior implies for the number of clusters, on each side.
+        implied = [side.prior.describe(side.n_items) for side in self.sides]
+        return "\n".join([repr(self), *(f"  {line}" for line in implied)])
 
     def __repr__(self) -> str:
         # For example "435 rows, 16 columns".

@@ -37,11 +37,12 @@ Statistics and Computing 28, 1169-1186, sections 6.2 and 6.3. doi:10.1007/s11222
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import betaln, gammaln
+from scipy.special import betaincinv, betaln, gammaln
 
 from epluribus._kernels.block_models import (
     BetaTables,
@@ -53,44 +54,50 @@ from epluribus._kernels.chain import Partition
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Model, Side
-from epluribus.models.graphs import binary_matrix, node_names, read_adjacency
+from epluribus.models.binary import binary_matrix
+from epluribus.models.graphs import read_network
+from epluribus.models.network_model import (
+    ALPHA,
+    TABLE_LIMIT,
+    NetworkModel,
+    count_ones,
+    sparse_rows,
+)
 from epluribus.models.prior import PartitionLaw, as_prior
 
-_TABLE_LIMIT = 1 << 20
-"""Largest number of entries of a table (8 MB). For larger counts lgamma is called instead: slower, but the
-memory does not grow as N^2."""
-_ALPHA = 0.5
-"""Default concentration of the Dirichlet weights, as in the paper."""
 
-
-class StochasticBlockModel(Model):
+class StochasticBlockModel(NetworkModel):
     """Stochastic block model of a binary network.
 
     Parameters
     ----------
-    adjacency : array_like, sparse matrix, networkx graph or edge list
-        A square matrix of zeros and ones with a zero diagonal; or a networkx graph; or the edges,
-        one per row (i, j), nodes counted from 0. An array with two columns is read as edges unless
-        it is 2 x 2; with `n_nodes`, any array is. Nodes without edges are allowed, but an edge list
-        alone does not show those at the end: give `n_nodes`. The items are the nodes, in the order of
-        the graph and with its names.
+    adjacency : matrix, graph, data frame, edges or path
+        A square matrix of zeros and ones, dense or sparse; a graph of networkx or igraph; a pandas data
+        frame, square with the names of the nodes, or with an edge in each row; edges as pairs of node
+        numbers from 0 or of names; the path of a GraphML file or of a text file with two names in each
+        line. An array with two columns is read as edges unless it is 2 x 2; with `n_nodes`, any array
+        is. Nodes without edges are allowed, but an edge list alone does not show them: give `n_nodes`.
+        The items are the nodes, in the order of the graph and with its names.
     directed : bool, optional
-        Whether an edge from i to j differs from one from j to i. By default a networkx graph
-        decides, and anything else is undirected.
+        Whether an edge from i to j differs from one from j to i. By default a graph decides, and
+        anything else is undirected.
     n_nodes : int, optional
-        Number of nodes, for an edge list.
+        Number of nodes, for an edge list with numbers.
+    loops : bool, default False
+        Whether nodes may be linked to themselves.
     beta : (float, float), default (0.5, 0.5)
         Parameters of the Beta prior of the connection probabilities.
     alpha : float, default 0.5
         Concentration of the Dirichlet weights.
     prior : {'uniform', 'poisson', 'geometric', 'fixed'} or PartitionLaw, default 'uniform'
         Prior on the number of components; see `PartitionPrior`.
-    k_max : int, default 50
-        Largest number of clusters.
+    k_max : int, optional
+        Largest number of clusters; by default 50, or the root of the number of nodes if that is more.
 
     Notes
     -----
-    A Gibbs update costs O(K^2 + degree) with K clusters; memory O(n_edges + k_max^2).
+    A Gibbs update costs O(K^2 + degree) with K clusters, an informed one O(K + degree); memory
+    O(n_edges + k_max^2).
 
     Examples
     --------
@@ -100,9 +107,9 @@ class StochasticBlockModel(Model):
     (5, 4)
     >>> bool(model.log_marginal([0, 0, 0, 1, 1]) > model.log_marginal([0, 0, 0, 0, 0]))
     True
+    >>> StochasticBlockModel([("ann", "bob"), ("bob", "cid")]).sides[0].items
+    ('ann', 'bob', 'cid')
     """
-
-    statistics = ("edges", "cell")
 
     def __init__(
         self,
@@ -110,45 +117,35 @@ class StochasticBlockModel(Model):
         *,
         directed: bool | None = None,
         n_nodes: int | None = None,
+        loops: bool = False,
         beta: tuple[float, float] = (0.5, 0.5),
         alpha: float | None = None,
         prior: str | PartitionLaw = "uniform",
         k_max: int | None = None,
     ) -> None:
-        self._matrix, self.directed = read_adjacency(adjacency, directed, n_nodes)
+        super().__init__(
+            read_network(adjacency, directed, n_nodes, loops=loops), alpha, prior, k_max
+        )
+        self.loops = bool(loops)
         self.beta = _check_beta(beta)
-        own = as_prior(prior, alpha, k_max, _ALPHA)
-        self.sides = (Side("nodes", self._matrix.shape[0], own, node_names(adjacency)),)
-
-    @property
-    def n_edges(self) -> int:
-        """Number of edges."""
-        return int(self._matrix.nnz if self.directed else self._matrix.nnz // 2)
 
     def _log_likelihood(self, *labels: IntArray) -> float:
-        z = labels[0]
-        n = np.bincount(z)
-        edges = _count_ones(self._matrix, z, z)
-        # Ordered pairs of nodes, without loops: n_g n_h, and n_g (n_g - 1) on the diagonal.
-        pairs = np.outer(n, n) - np.diag(n)
-        if self.directed:
-            return _log_blocks(self.beta, edges, pairs)
-        # Blocks g <= h; inside a cluster each pair of nodes was counted twice, between two only once.
-        upper = np.triu_indices(n.size)
-        half = np.eye(n.size, dtype=np.int64) + 1
-        return _log_blocks(self.beta, (edges // half)[upper], (pairs // half)[upper])
+        return _log_blocks(self.beta, *self._blocks(labels[0]))
 
     def states(self, partitions: Sequence[Partition]) -> tuple[Any]:
         """One fresh state; see `Model.states`."""
         slots = partitions[0].sizes.size
         N = self.n_items
         # The largest count that a table must hold: all pairs, with every node in one block.
-        pairs = N * (N - 1) // (1 if self.directed else 2)
-        start, neighbors = _sparse_rows(self._matrix)
+        pairs = N * (N + 1) // (1 if self.directed else 2)
+        tables = _beta_tables(self.beta, self.n_edges, pairs)
+        if self.loops:
+            return (self.network_state(slots, tables, np.zeros(N)),)
+        start, neighbors = sparse_rows(self._matrix)
         common: dict[str, Any] = {
             "start": start,
             "neighbors": neighbors,
-            "beta": _beta_tables(self.beta, self.n_edges, pairs),
+            "beta": tables,
             "edges": np.zeros((slots, slots), dtype=np.int64),
             "cell": np.zeros((slots, slots)),
             "links": np.zeros(slots, dtype=np.int64),
@@ -156,21 +153,43 @@ class StochasticBlockModel(Model):
         if not self.directed:
             return (UndirectedBlockState(**common),)
         # A directed network also needs the edges that arrive at each node: the rows of the transpose.
-        start_in, neighbors_in = _sparse_rows(self._matrix.T)
+        start_in, neighbors_in = sparse_rows(self._matrix.T)
         links_in = np.zeros(slots, dtype=np.int64)
         state = DirectedBlockState(
             start_in=start_in, neighbors_in=neighbors_in, links_in=links_in, **common
         )
         return (state,)
 
+    def _posterior(self, edges: IntArray, pairs: FloatArray) -> tuple[FloatArray, ...]:
+        ones, zeros = edges + self.beta[0], pairs - edges + self.beta[1]
+        ends = (np.asarray(betaincinv(ones, zeros, share)) for share in (0.025, 0.975))
+        return (np.asarray(ones / (ones + zeros)), *ends)
+
+    def _predict_one(self, pairs: IntArray, labels: IntArray, part: float | None) -> FloatArray:
+        edges, n = self.count_blocks(labels)
+        mean = (edges + self.beta[0]) / (n + sum(self.beta))
+        t = mean[labels[pairs[:, 0]], labels[pairs[:, 1]]]
+        # f t / (1 - (1 - f) t), with the probability t of the whole network estimated by t' / (1 - f)
+        return t if part is None else np.minimum(part * t / ((1 - part) * (1 - t)), 1.0)
+
+    def _with(self, matrix: sparse.csr_array) -> StochasticBlockModel:
+        other = copy(self)
+        other._matrix = matrix
+        return other
+
+    def _open(self, pairs: IntArray) -> AnyArray:
+        return np.asarray(self._matrix[pairs[:, 0], pairs[:, 1]]).ravel() == 0
+
     def _parameters(self) -> dict[str, Any]:
-        start, neighbors = _sparse_rows(self._matrix)
-        return {
+        start, neighbors = sparse_rows(self._matrix)
+        out = {
             "start": start,
             "neighbour": neighbors,  # spelled as in the fingerprints of existing checkpoints
             "beta": np.array(self.beta),
             "directed": np.array(self.directed),
         }
+        # Left out where there are none, for the same reason.
+        return out | ({"loops": np.array(True)} if self.loops else {})
 
 
 class LatentBlockModel(Model):
@@ -204,6 +223,7 @@ class LatentBlockModel(Model):
     """
 
     statistics = ("ones", "cell")
+    weak_items = True
 
     def __init__(
         self,
@@ -217,13 +237,13 @@ class LatentBlockModel(Model):
         self._matrix = binary_matrix(matrix, "matrix")
         self.beta = _check_beta(beta)
         both = zip(_pair(prior, "prior"), _pair(alpha, "alpha"), _pair(k_max, "k_max"), strict=True)
-        rows, columns = (as_prior(name, a, bound, _ALPHA) for name, a, bound in both)
+        rows, columns = (as_prior(name, a, bound, ALPHA) for name, a, bound in both)
         n_rows, n_columns = self._matrix.shape
         self.sides = (Side("rows", n_rows, rows), Side("columns", n_columns, columns))
 
     def _log_likelihood(self, *labels: IntArray) -> float:
         cells = np.outer(np.bincount(labels[0]), np.bincount(labels[1]))
-        return _log_blocks(self.beta, _count_ones(self._matrix, *labels), cells)
+        return _log_blocks(self.beta, count_ones(self._matrix, *labels), cells)
 
     def states(self, partitions: Sequence[Partition]) -> tuple[LatentBlockState, LatentBlockState]:
         """Two fresh states, views of one table of counts; see `Model.states`."""
@@ -238,7 +258,7 @@ class LatentBlockModel(Model):
         tables = _beta_tables(self.beta, self._matrix.nnz, n_rows * n_columns)
 
         def view(matrix: Any, other: Partition, ones: Any, cell: Any) -> LatentBlockState:
-            start, where = _sparse_rows(matrix)
+            start, where = sparse_rows(matrix)
             links = np.zeros(other.sizes.size, dtype=np.int64)
             # Not copies: moves of the other partition are seen here at once.
             theirs = (other.labels, other.sizes, other.order, other.n_clusters)
@@ -248,7 +268,7 @@ class LatentBlockModel(Model):
         return row_state, view(self._matrix.T, rows, ones.T, cell.T)
 
     def _parameters(self) -> dict[str, Any]:
-        start, where = _sparse_rows(self._matrix)
+        start, where = sparse_rows(self._matrix)
         shape = np.array(self._matrix.shape)
         return {"start": start, "where": where, "shape": shape, "beta": np.array(self.beta)}
 
@@ -269,7 +289,7 @@ def _beta_tables(beta: tuple[float, float], n_ones: int, n_cells: int) -> BetaTa
     """Log rising factorials, log b (b + 1) ... (b + n - 1), for up to `n_ones` ones among `n_cells` cells."""
 
     def table(b: float, last: int) -> FloatArray:
-        return np.asarray(gammaln(np.arange(min(last + 1, _TABLE_LIMIT)) + b) - gammaln(b))
+        return np.asarray(gammaln(np.arange(min(last + 1, TABLE_LIMIT)) + b) - gammaln(b))
 
     # log B(e + b1, n - e + b2) - log B(b1, b2) = ones[e] + zeros[n - e] - cells[n]: three look-ups
     b1, b2 = beta
@@ -280,21 +300,6 @@ def _log_blocks(beta: tuple[float, float], ones: AnyArray, cells: AnyArray) -> f
     """Sum over blocks of log B(e + b1, n - e + b2) - log B(b1, b2)."""
     b1, b2 = beta
     return float((betaln(ones + b1, cells - ones + b2) - betaln(b1, b2)).sum())
-
-
-def _count_ones(matrix: sparse.csr_array, rows: IntArray, columns: IntArray) -> IntArray:
-    """Number of ones in each block of a row cluster and a column cluster."""
-    i, j = matrix.nonzero()
-    shape = rows.max() + 1, columns.max() + 1
-    # Each one belongs to the block of its row's and its column's cluster; blocks are numbered row by row.
-    block = np.ravel_multi_index((rows[i], columns[j]), shape)
-    return np.bincount(block, minlength=shape[0] * shape[1]).reshape(shape)
-
-
-def _sparse_rows(matrix: Any) -> tuple[IntArray, IntArray]:
-    """Where the ones of each row begin, (n_rows + 1,), and their columns, (n_ones,)."""
-    csr = sparse.csr_array(matrix)
-    return csr.indptr.astype(np.int64), csr.indices.astype(np.int64)
 
 
 def _pair(value: Any, argument: str) -> tuple[Any, Any]:

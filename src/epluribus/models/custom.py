@@ -110,7 +110,7 @@ class CustomModel(Model):
         return {"name": np.frombuffer(name.encode(), dtype=np.uint8)}
 
 
-# --- the five functions that the moves call; see `_kernels/dispatch.py` ---
+# --- the six functions that the moves call; see `_kernels/dispatch.py` ---
 
 
 class _State(NamedTuple):
@@ -168,4 +168,17 @@ def _remove(m: _State, p: Any, i: int, g: int) -> float:  # noqa: ARG001
     return value
 
 
-implement(_State, reset=_reset, prepare=_prepare, logpred=_logpred, add=_add, remove=_remove)
+def _join(m: _State, p: Any, g: int, h: int) -> float:
+    labels = np.where(p.labels == h, g, p.labels)
+    return m.function(relabel(labels)) - float(m.current[0])
+
+
+implement(
+    _State,
+    reset=_reset,
+    prepare=_prepare,
+    logpred=_logpred,
+    add=_add,
+    remove=_remove,
+    join=_join,
+)

@@ -1,5 +1,7 @@
 """Mixture of Gaussian distributions, with means and variances integrated out.
 
+**One coordinate**, or several with a diagonal covariance matrix, each with its own mean and variance:
+
     y_i | z_i = g ~ N(mu_g, 1 / r_g),
     mu_g | r_g ~ N(mean, 1 / (tau r_g)),    r_g ~ Gamma(shape gamma, rate delta)
 
@@ -9,17 +11,29 @@ A cluster with n items, sum s and sum of squares q of y - mean has the log margi
     - lgamma(gamma) + lgamma(gamma + n/2)
     - (gamma + n/2) log( delta + (q - s^2 / (n + tau)) / 2 )
 
-and the log marginal likelihood of the partition is the sum over its clusters. With several coordinates
-these are independent given the cluster, each with its own mean and variance (a diagonal covariance
-matrix), and their terms add up. With one coordinate this is exactly the model of the paper. A predictive
-probability costs O(coordinates), where a full covariance matrix costs their square and needs about as many
-items as coordinates before it says anything. Rotate the data (principal components) if coordinates are
-strongly correlated.
+and the terms of the coordinates add up. With one coordinate this is exactly the model of the paper.
+
+**A full covariance matrix**, normal-inverse-Wishart, for d > 1 coordinates:
+
+    y_i | z_i = g ~ N(mu_g, Sigma_g),    mu_g | Sigma_g ~ N(mean, Sigma_g / tau),
+    Sigma_g ~ IW(nu, S_0),    nu = 2 gamma + d - 1,    S_0 = 2 diag(delta)
+
+so that each single variance has the same prior as in the diagonal form. With S_n = S_0 + sum (y - mean)(y -
+mean)' - s s' / (n + tau) and the multivariate lgamma_d,
+
+    -(n d/2) log pi + (d/2) log(tau / (tau + n)) + lgamma_d((nu + n)/2) - lgamma_d(nu/2)
+    + (nu/2) log|S_0| - ((nu + n)/2) log|S_n|
+
+Inside, the data are measured in *units* in which delta is 1/2, the paper's value, and S_0 the identity; each
+cell then has one more term, minus the log of its unit.
 
 References
 ----------
 Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
 Statistics and Computing 28, 1169-1186, section 6.1. doi:10.1007/s11222-017-9786-y
+
+Murphy, K. P. (2007). Conjugate Bayesian analysis of the Gaussian distribution. Technical report,
+University of British Columbia.
 """
 
 from __future__ import annotations
@@ -32,39 +46,68 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from epluribus._kernels.chain import Partition
+from epluribus._kernels.full_gaussian import FullGaussianState
 from epluribus._kernels.gaussian import GaussianState
+from epluribus._kernels.gaussian_cells import GaussianCellsState
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
-from epluribus.models.base import Model, Side
+from epluribus.models.base import Side
+from epluribus.models.cells import check_columns, check_known, per_column, read_numbers
+from epluribus.models.gaussian_checks import (
+    center_and_spread,
+    choose_form,
+    warn_of_diagonal,
+    warn_of_full,
+)
+from epluribus.models.mixture import BoolArray, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
+from epluribus.models.student import StudentLaw, log_student_full
+
+_RATE = 0.5
+"""The rate of the Gamma prior in the units of the model: the paper's delta."""
+_DEFAULTS = {"line": (0.5, 0.13), "diagonal": (0.5, 0.5), "full": (1.5, 0.1)}
+"""Default gamma, and delta in squared standard deviations, of each form; "line" is one coordinate. 0.13 is
+the paper's setting for the galaxies carried over; the others were tried on data with known classes."""
+_LARGE = 1e150
+"""Squares of larger numbers overflow."""
 
 
-class GaussianMixture(Model):
+class GaussianMixture(Mixture):
     """Mixture of Gaussian distributions with conjugate priors, one or several coordinates.
+
+    By default the prior is measured against the data, by the mean and the standard deviation s of each
+    column: the answer does not depend on the unit.
 
     Parameters
     ----------
     y : array_like of shape (n_items,) or (n_items, n_dims)
-        The data, finite. They are not rescaled, and the prior depends on their unit: choose the unit, or
-        `delta`, with care.
+        The data. NaN, None and masked entries are missing, and are integrated out in the diagonal form.
+    covariance : {'full', 'diagonal'}, optional
+        Whether coordinates may be correlated within clusters. By default 'full' if there are several, at
+        least 4 n_dims^2 items and no missing cell, else 'diagonal'. Under 'diagonal', correlated columns
+        are split into many clusters.
     alpha : float, default 4
-        Concentration of the Dirichlet weights.
+        Concentration of the Dirichlet weights; of a process, its own concentration (default 1).
     tau : float, default 0.01
         Number of observations that the prior mean is worth: the smaller, the vaguer.
-    gamma, delta : float, default 0.5
-        Shape and rate of the Gamma prior of a precision; the rate has the unit of y^2.
-    mean : float or array_like of shape (n_dims,), default 0
-        Prior mean.
-    prior : {'uniform', 'poisson', 'geometric', 'fixed'} or PartitionLaw, default 'uniform'
-        Prior on the number of components; see `PartitionPrior`. Or a prior on partitions:
-        `PartitionPrior`, `DirichletProcess`, `PitmanYor`.
-    k_max : int, default 50
-        Largest number of clusters.
+    gamma : float, optional
+        Shape of the Gamma prior of a precision: 0.5, or 1.5 for full covariance.
+    delta : float or array_like of shape (n_dims,), optional
+        Its rate, in the unit of y^2: 0.13 s^2 with one coordinate, 0.5 s^2 for the diagonal form with
+        several, 0.1 s^2 for full covariance.
+    mean : float or array_like of shape (n_dims,), optional
+        Prior mean; by default that of each column.
+    prior : str or PartitionLaw, default 'uniform'
+        Prior on the number of components: 'uniform', 'poisson', 'geometric' or 'fixed'; or on partitions:
+        'dirichlet-process', 'pitman-yor', or an object. 'paper' stands for all settings of the paper's
+        example, the galaxies in 1000 km/s: uniform, alpha 4, tau 0.01, gamma 0.5, delta 0.5, mean 0 and
+        the diagonal form; there the unit of y matters.
+    k_max : int, optional
+        Largest number of clusters; 50, or no bound for a process.
 
     Notes
     -----
-    A Gibbs update costs O(K n_dims) with K clusters. The defaults of `alpha`, `tau`, `gamma` and `delta` are
-    those of the paper's example, the velocities of galaxies.
+    A Gibbs update costs O(K n_dims) with K clusters, and O(K n_dims^2) with full covariance.
 
     Examples
     --------
@@ -75,109 +118,229 @@ class GaussianMixture(Model):
     True
     """
 
-    statistics = ("total", "square", "log_cluster")
-
     def __init__(
         self,
         y: ArrayLike,
         *,
+        covariance: str | None = None,
         alpha: float | None = None,
         tau: float = 0.01,
-        gamma: float = 0.5,
-        delta: float = 0.5,
-        mean: ArrayLike = 0.0,
+        gamma: float | None = None,
+        delta: ArrayLike | None = None,
+        mean: ArrayLike | None = None,
         prior: str | PartitionLaw = "uniform",
         k_max: int | None = None,
     ) -> None:
-        values = _check_values(y)
+        table = read_numbers(y, "y")
+        check_known(table, "y")
+        n_items, n_dims = table.shape
+        if isinstance(prior, str) and prior == "paper":
+            prior, covariance = "uniform", covariance or "diagonal"
+            delta, mean = _RATE if delta is None else delta, 0.0 if mean is None else mean
+            gamma = 0.5 if gamma is None else gamma
+        self.covariance = choose_form(covariance, table)
+        form = "line" if n_dims == 1 else self.covariance
+        default_gamma, share = _DEFAULTS[form]
         self.tau = check_positive(tau, "tau")
-        self.gamma = check_positive(gamma, "gamma")
-        self.delta = check_positive(delta, "delta")
-        self.mean = _check_mean(mean, values.shape[1])
-        # Relative to the prior mean, which is then 0 in every formula.
-        self.values: FloatArray = values - self.mean
-        self.sides = (Side("items", len(values), as_prior(prior, alpha, k_max, 4.0)),)
+        self.gamma = check_positive(default_gamma if gamma is None else gamma, "gamma")
+        center, spread = center_and_spread(table, need_spread=delta is None)
+        self.mean = center if mean is None else per_column(mean, "mean", n_dims)
+        # The unit of a column: that in which its delta is _RATE. By default proportional to s, never to s^2,
+        # which could overflow.
+        if delta is None:
+            self.unit = spread * np.sqrt(share / _RATE)
+        else:
+            self.unit = np.sqrt(per_column(delta, "delta", n_dims, positive=True) / _RATE)
+        self.values: FloatArray = self._scale(table, "y")
+        self.sides = (Side("items", n_items, as_prior(prior, alpha, k_max, 4.0)),)
+        if self.covariance == "full":
+            warn_of_full(n_items, n_dims)
+        else:
+            full = self._copy(self.values)
+            full.covariance = "full"
+            warn_of_diagonal(self, full)
+
+    @property
+    def statistics(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Fields of the state that the moves change."""
+        if self.covariance == "full":
+            return ("total", "factor", "log_det")
+        if self._has_gaps:
+            return ("seen", "total", "square", "log_cell")
+        return ("total", "square", "log_cluster")
+
+    @property
+    def _has_gaps(self) -> bool:
+        return bool(np.isnan(self.values).any())
+
+    @property
+    def delta(self) -> FloatArray:
+        """(n_dims,) rate of the Gamma prior of a precision, in the unit of y^2."""
+        return np.asarray(_RATE * self.unit**2)
+
+    def _scale(self, table: FloatArray, argument: str) -> FloatArray:
+        """Relative to the prior mean, in the units of the model; an error if squares would overflow."""
+        with np.errstate(over="ignore"):
+            values = (table - self.mean) / self.unit
+        bad = np.argwhere(np.abs(values) >= _LARGE)
+        if bad.size:
+            i, d = bad[0]
+            raise ValueError(
+                f"'{argument}' must be within 1e150 units of the prior, sqrt(2 delta) = "
+                f"{self.unit[d]:.3g}; item {i}, column {d} (counted from 0) is {table[i, d]:.3g}. "
+                "Choose another unit, or leave 'delta' and 'prior' out: the prior then has the "
+                "scale of the data."
+            )
+        return np.ascontiguousarray(values)
+
+    # --- closed forms ---
 
     def _constant(self, n: AnyArray) -> FloatArray:
-        """The terms of the log marginal likelihood of a cluster that depend on its size n alone."""
-        per_coordinate = (
+        """The terms of one coordinate that depend on the number n of its values alone."""
+        return np.asarray(
             -0.5 * n * np.log(2 * np.pi)
             # normalizing constants of the mean and of the precision, prior over posterior
             + 0.5 * np.log(self.tau / (self.tau + n))
-            + self.gamma * np.log(self.delta)
+            + self.gamma * np.log(_RATE)
             - gammaln(self.gamma)
             + gammaln(self.gamma + 0.5 * n)
         )
-        # Coordinates are independent and have the same prior: their constants add up.
-        return np.asarray(self.values.shape[1] * per_coordinate)
 
-    def _log_likelihood(self, *labels: IntArray) -> float:
-        total = 0.0
-        for g in range(labels[0].max() + 1):
-            y = self.values[labels[0] == g]
-            n = len(y)
-            # q - s^2/(n + tau) is a difference of large numbers if the mean is far from 0. The same without
-            # cancellation: sum (y - ybar)^2 + tau n / (tau + n) ybar^2
-            spread = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
-            spread = spread + self.tau * n / (self.tau + n) * y.mean(axis=0) ** 2
-            # The last term of the formula, summed over coordinates.
-            logs = np.log(self.delta + 0.5 * spread).sum()
-            total += float(self._constant(np.array(n)) - (self.gamma + 0.5 * n) * logs)
-        return total
+    @property
+    def _freedom(self) -> float:
+        """nu, the degrees of freedom of the inverse Wishart prior."""
+        return 2.0 * self.gamma + self.values.shape[1] - 1.0
 
-    def states(self, partitions: Sequence[Partition]) -> tuple[GaussianState]:
-        """One fresh state; see `Model.states`."""
-        # All sizes that a cluster can have: what depends on n alone is looked up.
-        n = np.arange(len(self.values) + 1)
-        slots = partitions[0].sizes.size
-        state = GaussianState(
-            values=self.values,
-            shape=self.gamma,
-            rate=self.delta,
-            inverse=np.asarray(1.0 / (n + self.tau), dtype=np.float64),
-            constant=self._constant(n),
-            total=np.zeros((slots, self.values.shape[1])),
-            square=np.zeros((slots, self.values.shape[1])),
-            log_cluster=np.zeros(slots),
+    def _constant_full(self, n: AnyArray) -> FloatArray:
+        """The terms of a cluster with full covariance that depend on its size n alone; log|S_0| is 0."""
+        d = self.values.shape[1]
+        # lgamma_d(x) is the sum of lgamma(x - j/2), j < d, and a constant that cancels.
+        half = 0.5 * (self._freedom - np.arange(d))
+        gammas = gammaln(half + 0.5 * np.asarray(n)[..., None]).sum(axis=-1) - gammaln(half).sum()
+        return np.asarray(
+            -0.5 * n * d * np.log(np.pi)
+            + 0.5 * d * np.log(self.tau / (self.tau + n))
+            + gammas
+            - n * np.log(self.unit).sum()
         )
-        return (state,)
+
+    def _log_cluster(self, members: IntArray) -> float:
+        y = self.values[members]
+        if self.covariance == "full":
+            size = len(y)
+            # S_n without cancellation: I + sum (y - ybar)(y - ybar)' + tau n / (tau + n) ybar ybar'
+            center = y.mean(axis=0)
+            scatter = np.eye(y.shape[1]) + (y - center).T @ (y - center)
+            scatter += self.tau * size / (self.tau + size) * np.outer(center, center)
+            powers = 0.5 * (self._freedom + size) * np.linalg.slogdet(scatter)[1]
+            return float(self._constant_full(np.array(size)) - powers)
+        n, center, spread = self._columns(y)
+        logs = (self.gamma + 0.5 * n) * np.log(_RATE + 0.5 * spread)
+        return float((self._constant(n) - n * np.log(self.unit) - logs).sum())
+
+    def _columns(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Of each column: number of values, mean, and q - s^2/(n + tau) computed without cancellation."""
+        n = np.count_nonzero(~np.isnan(y), axis=0).astype(np.float64)
+        center = np.nansum(y, axis=0) / np.maximum(n, 1.0)
+        spread = np.nansum((y - center) ** 2, axis=0)
+        return n, center, spread + self.tau * n / (self.tau + n) * center**2
+
+    def _log_new(self, members: IntArray, new: FloatArray) -> FloatArray:
+        if self.covariance == "full":
+            return self._log_new_full(members, new)
+        logs = self._cell_law(members).log_density(np.arange(new.shape[1]), new)
+        return np.asarray(np.nansum(logs, axis=1))
+
+    def _cell_law(self, members: IntArray) -> StudentLaw:
+        n, center, spread = self._columns(self.values[members])
+        shape = self.gamma + 0.5 * n
+        k = self.tau + n
+        # The rate after n values, times (k + 1) / k for the uncertainty of the mean.
+        square = (_RATE + 0.5 * spread) * (k + 1) / (k * shape)
+        return StudentLaw(2 * shape, n * center / k, np.sqrt(square), self.unit)
+
+    def _known(self) -> BoolArray:
+        return ~np.isnan(self.values)
+
+    def _hide(self, cells: BoolArray) -> GaussianMixture:
+        return self._copy(np.where(cells, np.nan, self.values))
+
+    def _student_full(self, members: IntArray) -> tuple[float, FloatArray, FloatArray]:
+        """Degrees of freedom, center and scale matrix of the next item, in the model's units."""
+        y = self.values[members]
+        n, d = y.shape
+        k = self.tau + n
+        center = y.sum(axis=0) / k
+        scatter = np.eye(d) + y.T @ y - k * np.outer(center, center)
+        df = self._freedom + n - d + 1
+        return df, center, scatter * (k + 1) / (k * df)
+
+    def _log_new_full(self, members: IntArray, new: FloatArray) -> FloatArray:
+        df, center, scale = self._student_full(members)
+        out = np.empty(len(new))
+        gaps = np.isnan(new)
+        # Rows with the same gaps together: any part of a Student vector is a Student vector.
+        for pattern in np.unique(gaps, axis=0):
+            rows = np.flatnonzero((gaps == pattern).all(axis=1))
+            known = np.flatnonzero(~pattern)
+            part = scale[np.ix_(known, known)]
+            out[rows] = log_student_full(new[np.ix_(rows, known)], df, center[known], part)
+            out[rows] -= np.log(self.unit[known]).sum()
+        return out
+
+    # --- for the sampler and for predictions ---
+
+    def states(self, partitions: Sequence[Partition]) -> tuple[Any]:
+        """One fresh state; see `Model.states`."""
+        n_items, d = self.values.shape
+        n = np.arange(n_items + 1)
+        slots = partitions[0].sizes.size
+        inverse = np.asarray(1.0 / (n + self.tau), dtype=np.float64)
+        # All sizes that a cluster can have: what depends on n alone is looked up.
+        common = {"values": self.values, "inverse": inverse, "total": np.zeros((slots, d))}
+        if self.covariance == "full":
+            full = FullGaussianState(
+                freedom=self._freedom,
+                constant=self._constant_full(n),
+                factor=np.zeros((slots, d, d)),
+                log_det=np.zeros(slots),
+                work=np.zeros(d),
+                square=np.zeros((d, d)),
+                **common,
+            )
+            return (full,)
+        common.update(square=np.zeros((slots, d)))
+        if self._has_gaps:
+            cells = GaussianCellsState(
+                shape=self.gamma,
+                rate=_RATE,
+                log_unit=np.log(self.unit),
+                constant=self._constant(n),
+                seen=np.zeros((slots, d), dtype=np.int64),
+                log_cell=np.zeros((slots, d)),
+                **common,
+            )
+            return (cells,)
+        # Without gaps every column has as many values as the cluster has items: one table for all of them.
+        constant = d * self._constant(n) - n * np.log(self.unit).sum()
+        plain = GaussianState(
+            shape=self.gamma, rate=_RATE, constant=constant, log_cluster=np.zeros(slots), **common
+        )
+        return (plain,)
+
+    def _read(self, new: Any) -> FloatArray:
+        table = read_numbers(new, "new")
+        check_columns(table, self.values.shape[1], "new")
+        return self._scale(table, "new")
+
+    def __repr__(self) -> str:
+        n_items, n_dims = self.values.shape
+        if n_dims == 1:
+            return super().__repr__()
+        # Several columns: which form was chosen is worth knowing.
+        size = f"{n_items} items, {n_dims} columns, {self.covariance} covariance"
+        return f"GaussianMixture({size}, prior={self.sides[0].prior})"
 
     def _parameters(self) -> dict[str, Any]:
-        settings = np.array([self.tau, self.gamma, self.delta])
-        return {"values": self.values, "settings": settings}
-
-
-def _check_values(y: ArrayLike) -> FloatArray:
-    """(n_items, n_dims) the data, finite."""
-    try:
-        # In row-major order: Numba gives each order its own type, and would compile the moves again.
-        values = np.array(y, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"'y' must be numbers, one row per item; {error}.") from None
-    if values.ndim == 1:
-        values = values[:, None]
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(
-            "'y' must have shape (n_items,) or (n_items, n_dims), neither of them 0; got shape "
-            f"{np.shape(y)}."
-        )
-    bad = np.argwhere(~np.isfinite(values))
-    if bad.size:
-        i, d = bad[0]
-        where = f"item {i}" if values.shape[1] == 1 else f"item {i}, coordinate {d}"
-        raise ValueError(
-            f"'y' must be finite; {where} (counted from 0) is {values[i, d]}. Leave such items out "
-            "or impute them first."
-        )
-    return values
-
-
-def _check_mean(mean: ArrayLike, n_dims: int) -> FloatArray:
-    """(n_dims,) the prior mean of each coordinate."""
-    values = np.asarray(mean, dtype=np.float64)
-    if values.shape not in ((), (n_dims,)) or not np.isfinite(values).all():
-        raise ValueError(
-            f"'mean' must be one finite number or one for each of the {n_dims} coordinates; got "
-            f"{mean!r}."
-        )
-    return np.broadcast_to(values, (n_dims,)).copy()
+        settings = np.array([self.tau, self.gamma, self.covariance == "full"], dtype=np.float64)
+        return {"values": self.values, "unit": self.unit, "settings": settings}

@@ -26,76 +26,27 @@ Related Fields 102, 145-158. doi:10.1007/BF01213386
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from epluribus._typing import FloatArray, IntArray, LabelsLike
+from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import check_choice, check_count, check_positive
-from epluribus.partition import as_labels
+from epluribus.models.laws import PartitionLaw as PartitionLaw
+from epluribus.models.laws import PriorTables as PriorTables
+from epluribus.models.laws import bounded
+from epluribus.models.laws import cached_tables as cached_tables
 
 ON_K = ("uniform", "poisson", "geometric", "fixed")
 """Names of the priors on the number of components."""
+PROCESSES = ("dirichlet-process", "pitman-yor")
+"""Names of the priors without a number of components."""
+NAMES = (*ON_K, *PROCESSES)
+"""All names that a model takes for its prior on partitions."""
 _TERMS = 400
 """Terms summed beyond K + N for an unbounded k. The terms of `poisson` and `geometric` fall at least as
 fast as 2^-k once k exceeds a few times K, so that those left out are below 1e-30 of the sum."""
-
-
-class PriorTables(NamedTuple):
-    """The two tables of a prior on partitions of `n_items` items."""
-
-    log_weight: FloatArray
-    """(slots + 2,) by the number of clusters; minus infinity at 0 and at slots + 1, so that moves never open
-    a cluster too many."""
-    log_size: FloatArray
-    """(n_items + 1,) by the size of a cluster; 0 at 0. Moves use differences of its entries."""
-
-    @property
-    def slots(self) -> int:
-        """The largest possible number of clusters."""
-        return self.log_weight.size - 2
-
-
-class PartitionLaw(ABC):
-    """Base of all priors on partitions: a subclass gives its two tables."""
-
-    @abstractmethod
-    def tables(self, n_items: int) -> PriorTables:
-        """The two tables for `n_items` items."""
-
-    def log_pmf(self, labels: LabelsLike) -> float:
-        """Log probability of a partition.
-
-        Parameters
-        ----------
-        labels : array_like of shape (n_items,)
-
-        Returns
-        -------
-        float
-            Minus infinity if there are more clusters than the prior allows.
-        """
-        sizes = np.bincount(as_labels(labels))  # n_1, ..., n_K
-        # The table is for this number of items: log_weight depends on N through its normalization.
-        table = cached_tables(self, int(sizes.sum()))
-        if sizes.size > table.slots:
-            return -np.inf
-        return float(table.log_weight[sizes.size] + table.log_size[sizes].sum())
-
-
-@lru_cache(maxsize=16)
-def cached_tables(prior: PartitionLaw, n_items: int) -> PriorTables:
-    """The tables of a prior, kept for repeated look-ups: a prior never changes and can be hashed."""
-    return prior.tables(n_items)
-
-
-def _bounded(log_weight: FloatArray) -> FloatArray:
-    """Weights of 1..slots clusters, closed by minus infinity at both ends."""
-    return np.concatenate([[-np.inf], log_weight, [-np.inf]])
 
 
 @dataclass(frozen=True)
@@ -154,7 +105,10 @@ class PartitionPrior(PartitionLaw):
         log_weight = [float(logsumexp(self._terms(n_items, K)[1])) for K in range(1, slots + 1)]
         sizes = np.arange(n_items + 1)
         a = self.concentration
-        return PriorTables(_bounded(np.array(log_weight)), gammaln(sizes + a) - gammaln(a))
+        return PriorTables(bounded(np.array(log_weight)), gammaln(sizes + a) - gammaln(a))
+
+    def _seats(self) -> tuple[float, float]:
+        return self.concentration, self.concentration
 
     def components(self, n_clusters: int, n_items: int) -> dict[int, float]:
         """Exact probabilities p(k | K) of k components, given that K of them are not empty.
@@ -202,6 +156,8 @@ class DirichletProcess(PartitionLaw):
     ----------
     concentration : float, default 1
         Theta, positive; the prior mean of the number of clusters grows as theta log N.
+    k_max : int, optional
+        Largest number of clusters; by default there is no bound. With a bound the prior is not renormalized.
 
     Examples
     --------
@@ -211,14 +167,26 @@ class DirichletProcess(PartitionLaw):
     """
 
     concentration: float = 1.0
+    k_max: int | None = None
 
     def __post_init__(self) -> None:
         check_positive(self.concentration, "concentration")
+        _check_bound(self.k_max)
+
+    @property
+    def _restaurant(self) -> PitmanYor:
+        return PitmanYor(self.concentration, 0.0, self.k_max)
 
     def tables(self, n_items: int) -> PriorTables:
         """The two tables for `n_items` items."""
         # prod_{0<j<K} theta / prod_{0<i<N} (theta + i): the restaurant with discount 0
-        return PitmanYor(self.concentration, 0.0).tables(n_items)
+        return self._restaurant.tables(n_items)
+
+    def _seats(self) -> tuple[float, float]:
+        return self._restaurant._seats()
+
+    def _most(self, n_items: int) -> int:
+        return self._restaurant._most(n_items)
 
 
 @dataclass(frozen=True)
@@ -231,6 +199,8 @@ class PitmanYor(PartitionLaw):
         Theta, above minus the discount.
     discount : float, default 0.5
         d, at least 0 and below 1; if d > 0, the number of clusters grows as N^d.
+    k_max : int, optional
+        Largest number of clusters; by default there is no bound. With a bound the prior is not renormalized.
 
     Examples
     --------
@@ -241,8 +211,10 @@ class PitmanYor(PartitionLaw):
 
     concentration: float = 1.0
     discount: float = 0.5
+    k_max: int | None = None
 
     def __post_init__(self) -> None:
+        _check_bound(self.k_max)
         if not 0 <= self.discount < 1:
             raise ValueError(f"'discount' must be at least 0 and below 1; got {self.discount!r}.")
         if not (np.isfinite(self.concentration) and self.concentration > -self.discount):
@@ -256,12 +228,31 @@ class PitmanYor(PartitionLaw):
         theta, d = self.concentration, self.discount
         j = np.arange(1, n_items)
         # prod_{0<j<K} (theta + j d) / prod_{0<i<N} (theta + i)
-        log_weight = np.concatenate([[0.0], np.log(theta + j * d).cumsum()])
+        log_weight = np.concatenate([[0.0], np.log(theta + j * d).cumsum()])[: self.k_max]
         log_weight -= np.log(theta + j).sum()
         # (1 - d)(2 - d) ... (n - 1 - d) for a cluster of n; an empty one has no factor.
         sizes = np.arange(1, n_items + 1)
         log_size = np.concatenate([[0.0], gammaln(sizes - d) - gammaln(1 - d)])
-        return PriorTables(_bounded(log_weight), log_size)
+        return PriorTables(bounded(log_weight), log_size)
+
+    def _seats(self) -> tuple[float, float]:
+        return -self.discount, 1.0
+
+    def _most(self, n_items: int) -> int:
+        theta, d = self.concentration, self.discount
+        # Mean and second moment of K, item by item: a new cluster has probability (theta + d K)/(theta + n).
+        mean = square = 1.0
+        for n in range(1, n_items):
+            opened, product = theta + d * mean, theta * mean + d * square
+            square += (2 * product + opened) / (theta + n)
+            mean += opened / (theta + n)
+        return int(mean + 15 * np.sqrt(max(square - mean**2, 0.0)) + 20)
+
+
+def _check_bound(k_max: int | None) -> None:
+    """The bound of a process: None, or an integer of at least 1."""
+    if k_max is not None:
+        check_count(k_max, "k_max", way_out=" None means no bound.")
 
 
 @dataclass(frozen=True)
@@ -275,7 +266,7 @@ class FlatPrior(PartitionLaw):
 
     def tables(self, n_items: int) -> PriorTables:
         """The two tables for `n_items` items."""
-        return PriorTables(_bounded(np.zeros(min(self.k_max, n_items))), np.zeros(n_items + 1))
+        return PriorTables(bounded(np.zeros(min(self.k_max, n_items))), np.zeros(n_items + 1))
 
 
 def as_prior(
@@ -286,11 +277,11 @@ def as_prior(
     Parameters
     ----------
     prior : str or PartitionLaw
-        A name in `ON_K`, for a `PartitionPrior`; or a prior, which is returned unchanged.
+        A name in `ON_K`, for a `PartitionPrior`, or in `PROCESSES`; or a prior, which is returned unchanged.
     alpha, k_max : optional
         Parameters of a named prior; an error with an object, which has its own.
     default_alpha : float
-        The model's default of `alpha`.
+        The model's default of `alpha` for a `PartitionPrior`; that of a process is 1.
     """
     if isinstance(prior, PartitionLaw):
         # A value that would be ignored in silence is an error.
@@ -306,7 +297,13 @@ def as_prior(
             "'prior' must be a name or an object such as PartitionPrior, DirichletProcess or "
             f"PitmanYor; got {prior!r}."
         )
-    check_choice(prior, ON_K, "prior")
+    check_choice(prior, NAMES, "prior")
+    if prior in PROCESSES:
+        theta = 1.0 if alpha is None else check_positive(alpha, "alpha")
+        bound = None if k_max is None else check_count(k_max, "k_max")
+        if prior == "dirichlet-process":
+            return DirichletProcess(theta, bound)
+        return PitmanYor(theta, k_max=bound)
     concentration = default_alpha if alpha is None else check_positive(alpha, "alpha")
     return PartitionPrior(
         concentration, prior, 50 if k_max is None else check_count(k_max, "k_max")

@@ -23,11 +23,12 @@ from scipy.special import gammaln
 
 from epluribus._files import write_arrays
 from epluribus._kernels.advance import advance_for
-from epluribus._kernels.chain import Partition, Record
-from epluribus._kernels.moves import KINDS
+from epluribus._kernels.chain import KINDS, Partition, Record
+from epluribus._kernels.moves import ALLOCATION, INFORMED, LAUNCH, SPLIT_MERGE
 from epluribus._typing import AnyArray, IntArray
 from epluribus.models.base import Model
 from epluribus.models.prior import PriorTables
+from epluribus.sampling.tuning import first_tuning, tune
 
 FORMAT = 1
 """Version of checkpoint files; it changes when older files can no longer be continued."""
@@ -89,8 +90,8 @@ class Chain:
     model : Model
     labels : tuple of ndarray
         Where it begins: canonical labels, one partition per side.
-    schedule : ndarray of shape (rows, 3)
-        The cycle of moves: rows (side, move, steps); see `make_schedule`.
+    schedule : ndarray of shape (rows, 4)
+        The cycle of moves: rows (side, move, steps, scans); see `make_schedule`.
     settings : RunSettings
     rng : numpy.random.Generator
         A generator that no other chain uses.
@@ -124,10 +125,16 @@ class Chain:
             )
             for own in labels
         )
-        # Arguments of `advance`: steps done, row of the schedule, steps of that row, draws in the records;
-        # and the log target, now and at its highest.
-        self.clock = np.zeros(4, dtype=np.int64)
+        # Arguments of `advance`: steps done, row of the schedule, steps of that row, draws in the records,
+        # row to be tuned; and the log target, now and at its highest.
+        self.clock = np.zeros(5, dtype=np.int64)
         self.running = np.full(2, -np.inf)
+        self.tuning = first_tuning(schedule)
+        # None where a move is not in the schedule: the loop is then compiled without it.
+        self._used = [
+            True if code in schedule[:, 1] else None
+            for code in (SPLIT_MERGE, LAUNCH, ALLOCATION, INFORMED)
+        ]
         self._log_posterior = np.zeros(capacity)
         self.n_kept = 0
         # Room for all draws from the start, in the smallest type that holds the labels.
@@ -173,9 +180,21 @@ class Chain:
         while self.clock[0] < until and stop[0] == 0:
             self._advance(
                 self.states, self.partitions, self.records, self.schedule, settings, stop, self.rng,
-                self.clock, self.running, self._log_posterior,
+                self.clock, self.running, self.tuning, self._log_posterior, *self._used,
             )  # fmt: skip
             self._empty_records()
+            if self.clock[4]:
+                self._tune()
+
+    def _tune(self) -> None:
+        """Adapt the row of launches that has just ended; burn-in is not over."""
+        row = int(self.clock[4]) - 1
+        self.clock[4] = 0
+        side, _, _, scans = self.schedule[row].tolist()
+        cycle = int(self.schedule[:, 2].sum())
+        last = self.done + cycle >= self.settings.burn_in
+        n_items = self.partitions[side].labels.size
+        tune(self.tuning[row], n_items, self.done // cycle, free=scans < 0, last=last)
 
     def _empty_records(self) -> None:
         """Move the draws from the records to their final arrays."""
@@ -193,7 +212,7 @@ class Chain:
     def _arrays(self) -> dict[str, AnyArray]:
         """Every array that changes except the draws, by name."""
         # Not copies: `restore` writes into these arrays.
-        out = {"clock": self.clock, "running": self.running}
+        out = {"clock": self.clock, "running": self.running, "tuning": self.tuning}
         for side, (partition, record) in enumerate(zip(self.partitions, self.records, strict=True)):
             out |= {f"{name}{side}": getattr(partition, name) for name in self._SAVED}
             out |= {f"best{side}": record.best, f"tally{side}": record.tally}
@@ -219,7 +238,9 @@ class Chain:
         self.n_kept = snapshot["n_kept"]
         # In place: the states of the model and the partitions share these arrays.
         for name, array in self._arrays().items():
-            array[...] = snapshot["arrays"][name]
+            # Files of earlier versions lack the last entries of the clock and of the tallies, and all tuning.
+            saved = snapshot["arrays"].get(name, array[:0])
+            array[: len(saved)] = saved
         for name, array in self.kept(self.n_kept).items():
             array[...] = snapshot["kept"][name]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.moves import KINDS
+from epluribus._kernels.chain import KINDS
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import IntArray, LabelsLike, RngLike
@@ -26,8 +26,8 @@ from epluribus.draws import Draws
 from epluribus.models.base import Model
 from epluribus.partition import relabel
 from epluribus.sampling.chain import Chain, RunSettings, read_checkpoint, write_checkpoint
-from epluribus.sampling.moves import Move, make_schedule
-from epluribus.sampling.starts import first_labels
+from epluribus.sampling.moves import Move, is_large, make_schedule
+from epluribus.sampling.starts import describe_start, first_labels
 from epluribus.sampling.trace import Trace
 
 
@@ -39,7 +39,7 @@ def sample(
     thin: int | None = None,
     n_chains: int | None = None,
     moves: str | Sequence[Move] = "default",
-    start: str | LabelsLike | tuple[LabelsLike, LabelsLike] = "dispersed",
+    start: str | LabelsLike | tuple[LabelsLike, LabelsLike] | Trace = "dispersed",
     rng: RngLike = None,
     n_jobs: int | None = None,
     progress: ProgressLike = False,
@@ -60,20 +60,25 @@ def sample(
         Draws kept of each chain.
     burn_in : int, optional
         Steps that are discarded at the beginning. By default a tenth of those that follow, but at least
-        100 cycles of moves.
+        100 cycles of moves, 400 for block models of more than 1,000 items.
     thin : int, optional
         Steps from one draw to the next. By default one cycle of moves: a sweep and the proposals
         that go with it.
     n_chains : int, default 2
         Number of independent chains.
     moves : {'default', 'appendix'} or sequence of Move, default 'default'
-        The cycle of moves. 'default' is one Gibbs sweep and 5 split-merge proposals (2 for each
-        side of a latent block model); 'appendix' is the paper's allocation sampler alone; or a sequence
-        of `Gibbs`, `SplitMerge` and `Allocation`.
-    start : {'dispersed', 'one', 'many', 'random'} or labels, default 'dispersed'
+        The cycle of moves. 'default' is one Gibbs sweep and split-merge: for mixtures 5 proposals, for
+        block models launches, whose number of scans is chosen during burn-in; block models of more than
+        1,000 items have a sweep of informed proposals instead of the Gibbs sweep. 'appendix' is the
+        paper's allocation sampler alone. Or a sequence of `Gibbs`, `Informed`, `SplitMerge` and
+        `Allocation`.
+    start : {'dispersed', 'one', 'many', 'random', 'extremes'}, labels or Trace, default 'dispersed'
         Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' starts
-        the first chain from one cluster, the second from many, the others at random. Or labels for
-        all chains, or one row per chain; for rows and columns, two of these.
+        the first chain from one cluster, the second from many, the others at random; for block models
+        the first from many, the others at random with many ('extremes' has one cluster there too). Or
+        labels for all chains, or one row per chain; for rows and columns, two of these. Or an earlier
+        trace of this model: all chains then begin at the last draw of its best chain, which the new
+        trace says.
     rng : int, Generator or None
         The same `rng` gives the same draws, whatever `n_jobs`.
     n_jobs : int, optional
@@ -117,14 +122,15 @@ def sample(
     schedule = make_schedule(moves, model)
     # A new run, or one from a checkpoint, which fixes where the chains are and how they go on.
     if resume is None:
-        settings = _fill_settings(asked, schedule)
+        settings = _fill_settings(asked, schedule, model)
         chains = _begin(model, settings, schedule, start, rng)
+        began = describe_start(start)
     else:
         is_default = isinstance(start, str) and start == "dispersed"
         for name, given in (("rng", rng is not None), ("start", not is_default)):
             if given:
                 raise ValueError(f"'{name}' must be left out with 'resume': the checkpoint has it.")
-        settings, chains = _continue(Path(resume), model, asked, schedule)
+        settings, chains, began = _continue(Path(resume), model, asked, schedule)
     # Everything is checked before the first step: nobody should wait for hours to see an error.
     threads = min(resolve_jobs(n_jobs), len(chains))
     stopper = Stopper()
@@ -133,19 +139,20 @@ def sample(
     if target is not None and not target.parent.is_dir():
         raise FileNotFoundError(f"'checkpoint' must be in a folder that exists; got {target}.")
     begin = time.perf_counter()
-    _Run(model, chains, stopper, bar, target, every).run(threads)
+    _Run(model, chains, began, stopper, bar, target, every).run(threads)
     # An interrupt after the last step has cost no draws.
     interrupted = stopper.interrupted and not all(chain.finished for chain in chains)
     if min(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt("interrupted before the first draw was kept")
     seconds = time.perf_counter() - begin
-    return _make_trace(model, chains, settings, seconds, interrupted)
+    record = {**settings._asdict(), "start": began, "seconds": seconds}
+    return _make_trace(model, chains, record, interrupted)
 
 
 # --- beginning and continuing ---
 
 
-def _fill_settings(asked: dict[str, int | None], schedule: IntArray) -> RunSettings:
+def _fill_settings(asked: dict[str, int | None], schedule: IntArray, model: Model) -> RunSettings:
     """The settings asked for, checked, and the defaults for those that were not given."""
     # Steps in one cycle of moves.
     cycle = int(schedule[:, 2].sum())
@@ -153,8 +160,10 @@ def _fill_settings(asked: dict[str, int | None], schedule: IntArray) -> RunSetti
     n_chains = 2 if asked["n_chains"] is None else check_count(asked["n_chains"], "n_chains")
     thin = cycle if asked["thin"] is None else check_count(asked["thin"], "thin")
     if asked["burn_in"] is None:
-        # 100 cycles are enough for chains from one cluster and from many to meet on the paper's data.
-        burn_in = max(n_draws * thin // 10, 100 * cycle)
+        # 100 cycles are enough for chains from one cluster and from many to meet on the paper's data; in
+        # networks of thousands of nodes the last blocks are found only after a few hundred.
+        cycles = 400 if is_large(model) else 100
+        burn_in = max(n_draws * thin // 10, cycles * cycle)
     else:
         burn_in = check_count(asked["burn_in"], "burn_in", low=0)
     return RunSettings(n_draws, burn_in, thin, n_chains)
@@ -181,24 +190,25 @@ def _begin(
 
 def _continue(
     path: Path, model: Model, asked: dict[str, int | None], schedule: IntArray
-) -> tuple[RunSettings, list[Chain]]:
-    """The settings of a checkpoint and its chains, where they were; an error if the run does not match."""
+) -> tuple[RunSettings, list[Chain], str]:
+    """The settings of a checkpoint, its chains, and where they began; an error if the run does not match."""
     header, snapshots = read_checkpoint(path)
     if header["model"] != model.fingerprint():
         raise ValueError(
             "'resume' must be a checkpoint of this model; the data, a hyperparameter or the "
             "prior differ."
         )
-    if header["schedule"] != schedule.tolist():
+    # Files of earlier versions have three columns: their split-merge had no scans.
+    saved = [[*row, 0][:4] for row in header["schedule"]]
+    if saved != schedule.tolist():
         raise ValueError("'moves' must be those of the checkpoint.")
     # Settings may be repeated, but not changed, except that more draws may be asked for.
     settings = RunSettings(**{name: int(header[name]) for name in RunSettings._fields})
     for name in ("burn_in", "thin", "n_chains"):
-        saved = getattr(settings, name)
-        if asked[name] is not None and asked[name] != saved:
+        own = getattr(settings, name)
+        if asked[name] is not None and asked[name] != own:
             raise ValueError(
-                f"'{name}' must be {saved}, as in the checkpoint, or be left out; got "
-                f"{asked[name]}."
+                f"'{name}' must be {own}, as in the checkpoint, or be left out; got {asked[name]}."
             )
     if asked["n_draws"] is not None:
         most = max(snapshot["n_kept"] for snapshot in snapshots)
@@ -213,7 +223,7 @@ def _continue(
         chain = Chain(model, labels, schedule, settings, np.random.Generator(kind()))
         chain.restore(snapshot)  # overwrites the labels and the state of the generator
         chains.append(chain)
-    return settings, chains
+    return settings, chains, str(header.get("start", "as recorded by an earlier version"))
 
 
 # --- running ---
@@ -226,6 +236,7 @@ class _Run:
         self,
         model: Model,
         chains: list[Chain],
+        began: str,
         stopper: Stopper,
         bar: Progress,
         target: Path | None,
@@ -234,7 +245,12 @@ class _Run:
         self.model, self.chains, self.stopper, self.bar = model, chains, stopper, bar
         self.target, self.every = target, every
         schedule, settings = chains[0].schedule.tolist(), chains[0].settings._asdict()
-        self.header = {"model": model.fingerprint(), "schedule": schedule, **settings}
+        self.header = {
+            "model": model.fingerprint(),
+            "schedule": schedule,
+            "start": began,
+            **settings,
+        }
         self.lock = threading.Lock()
         # A queue of (steps done, number of the chain), the chain furthest behind first.
         self.waiting = [(c.done, number) for number, c in enumerate(chains) if not c.finished]
@@ -306,7 +322,7 @@ def _rates(model: Model, chains: Sequence[Chain]) -> dict[str, float]:
 
 
 def _make_trace(
-    model: Model, chains: list[Chain], settings: RunSettings, seconds: float, interrupted: bool
+    model: Model, chains: list[Chain], record: dict[str, Any], interrupted: bool
 ) -> Trace:
     """The result of the chains as they are."""
     # The same number for all chains, unless they were interrupted.
@@ -330,8 +346,8 @@ def _make_trace(
         map_log_posterior=model.log_posterior(*best_labels),
         settings={
             "model": repr(model),
-            **settings._asdict(),
-            "seconds": seconds,
+            "prior": [side.prior.describe(side.n_items) for side in model.sides],
+            **record,
             "steps": sum(chain.done for chain in chains),
         },
         column_draws=draws[1] if two else None,

@@ -2,6 +2,8 @@
 
 R-hat compares chains with each other. Chains that begin at the same place may agree because they have not
 left it; chains that begin with one cluster and with many agree only once both have found the posterior.
+In a sparse network one node says little about its cluster, and a chain that begins with one cluster may never
+leave it: there chains begin with many clusters, in different numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from epluribus._validate import check_choice
 from epluribus.models.base import Model, Side
 from epluribus.partition import as_labels, relabel
 
-_NAMES = ("dispersed", "one", "many", "random")
+_NAMES = ("dispersed", "one", "many", "random", "extremes")
 """Names of starts; after the first, in the order in which `dispersed` gives them to chains."""
 
 
@@ -29,8 +31,11 @@ def first_labels(
     ----------
     start : str, or labels
         "one": one cluster; "many": as many as the prior allows; "random": uniform labels among a random
-        number of clusters; "dispersed": the first chain "one", the second "many", the others "random".
-        Or one partition for all chains, or one per chain; two of these for a model with two sides.
+        number of clusters; "dispersed": the first chain "one", the second "many", the others "random". For
+        block models "dispersed" leaves out "one", and "random" has at least half as many clusters as
+        the prior allows; "extremes" is what "dispersed" is for other models.
+        Or one partition for all chains, or one per chain; two of these for a model with two sides. Or a
+        trace: all chains begin at the last draw of its best chain.
     model : Model
     rngs : sequence of Generator
         The generator of each chain.
@@ -43,11 +48,16 @@ def first_labels(
     if isinstance(start, str):
         check_choice(start, _NAMES, "start")
         # The extremes first: if two chains agree, they have come from both ends.
-        kinds = [_NAMES[min(c, 2) + 1] if start == "dispersed" else start for c in range(len(rngs))]
+        weak = model.weak_items and start != "extremes"
+        apart = _NAMES[2:4] if weak else _NAMES[1:4]
+        last, several = len(apart) - 1, start in ("dispersed", "extremes")
+        kinds = [apart[min(c, last)] if several else start for c in range(len(rngs))]
         return [
-            tuple(_make(kind, side, rng) for side in model.sides)
+            tuple(_make(kind, side, rng, weak) for side in model.sides)
             for kind, rng in zip(kinds, rngs, strict=True)
         ]
+    if is_trace(start):
+        start = _last_of_best(start)
     # Labels: one set for each side.
     starts = (start,) if len(model.sides) == 1 else start
     if not isinstance(starts, tuple | list) or len(starts) != len(model.sides):
@@ -58,7 +68,37 @@ def first_labels(
     return list(zip(*(_read(own, side, len(rngs)) for own, side in pairs), strict=True))
 
 
-def _make(kind: str, side: Side, rng: np.random.Generator) -> IntArray:
+def is_trace(start: Any) -> bool:
+    """Whether a start is the trace of an earlier run."""
+    return hasattr(start, "log_posterior") and hasattr(start, "draws")
+
+
+def best_chain(trace: Any) -> int:
+    """Number of the chain with the highest mean log posterior in its second half."""
+    return int(np.argmax(trace.log_posterior[:, trace.n_draws // 2 :].mean(axis=1)))
+
+
+def describe_start(start: Any) -> str:
+    """Where the chains began, in words, for the record."""
+    if isinstance(start, str):
+        return start
+    if is_trace(start):
+        chain = best_chain(start)
+        return (
+            f"all chains from the last draw of chain {chain + 1} of an earlier run, the best of "
+            f"{start.n_chains}: that they agree does not show that they have found the posterior"
+        )
+    return "from labels that were given"
+
+
+def _last_of_best(trace: Any) -> Any:
+    """The last draw of the best chain: labels, or those of rows and of columns."""
+    last = (best_chain(trace) + 1) * trace.n_draws - 1  # chains lie end to end
+    rows = np.asarray(trace.draws[last])
+    return rows if trace.column_draws is None else (rows, np.asarray(trace.column_draws[last]))
+
+
+def _make(kind: str, side: Side, rng: np.random.Generator, weak: bool) -> IntArray:
     """Canonical labels of one side for a named start."""
     slots = side.tables.slots
     if kind == "one":
@@ -67,7 +107,7 @@ def _make(kind: str, side: Side, rng: np.random.Generator) -> IntArray:
         # As many clusters as there are slots, of sizes that differ by at most 1.
         return relabel(rng.permutation(np.arange(side.n_items) % slots))
     # At most k clusters: some labels may not occur.
-    k = int(rng.integers(1, slots + 1))
+    k = int(rng.integers((slots + 1) // 2 if weak else 1, slots + 1))
     return relabel(rng.integers(0, k, side.n_items))
 
 

@@ -15,6 +15,7 @@ from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import need
 from epluribus.diagnostics import RHAT_LIMIT, Agreement, chain_agreement, ess, rhat
 from epluribus.draws import Draws
+from epluribus.sampling.apart import describe_apart
 
 _FEW = 100
 """Effective draws below which summaries are too rough: with 100, a probability near 1/2 has a standard error
@@ -91,7 +92,8 @@ class Trace:
     map_log_posterior: float
     """The log posterior of `map_labels`, up to the same constant as `log_posterior`."""
     settings: dict[str, Any]
-    """What was run: model, n_draws asked for, burn_in, thin, n_chains, seconds, steps of all chains."""
+    """What was run: model, what its prior says about the number of clusters, n_draws asked for, burn_in,
+    thin, n_chains, where the chains began (`start`), seconds, steps of all chains."""
     column_draws: Draws | None = None
     """The draws of the columns, for a model of rows and columns."""
     column_n_clusters: IntArray | None = None
@@ -133,6 +135,8 @@ class Trace:
         sizes = {name: ess(values) for name, values in series.items()}
         agreement = chain_agreement(self.draws)
         problems = _problems(hats, sizes, agreement)
+        if agreement.agree is False or max(hats.values()) > RHAT_LIMIT:
+            problems += describe_apart(self.draws, self.log_posterior)
         if warn and problems:
             warnings.warn(" ".join(problems), stacklevel=2)
         return Diagnostics(hats, sizes, agreement, problems)
@@ -219,6 +223,9 @@ class Trace:
             f"after a burn-in of {settings['burn_in']:,} ({settings['seconds']:.1f} s)"
             + (", interrupted" if self.interrupted else ""),
             f"  {settings['model']}",
+            *(f"  {line}" for line in settings["prior"]),
+            # Not the usual starts, which have one word.
+            *([f"  started     {settings['start']}"] if " " in settings.get("start", "") else []),
             f"  clusters    {_distribution(self.n_clusters)}",
         ]
         if self.column_n_clusters is not None:

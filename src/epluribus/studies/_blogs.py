@@ -28,7 +28,7 @@ from epluribus.engine import expected_loss
 from epluribus.estimate import raise_if_interrupted
 from epluribus.models import StochasticBlockModel
 from epluribus.plots._shared import new_figure
-from epluribus.sampling import sample
+from epluribus.sampling import Gibbs, SplitMerge, sample
 from epluribus.studies._confusion import Groups
 from epluribus.studies.analysis import LOSSES, Analysis, Protocol, analyze
 from epluribus.studies.facts import BLOGS, PARTIES_OF_BLOGS
@@ -132,7 +132,10 @@ def _reference(net: FrenchBlogs, rng: RngLike, n_jobs: int | None) -> IntArray:
     # The chains of the study may use up to 50 clusters; these are bounded by the groups of the reference.
     model = StochasticBlockModel(net.edges, n_nodes=net.n_nodes, k_max=_REFERENCE_GROUPS)
     # Only the best state found is used, so a few draws are enough.
-    trace = sample(model, n_draws=500, n_chains=4, rng=rng, n_jobs=n_jobs)
+    moves = [Gibbs(), SplitMerge(scans=0)]
+    trace = sample(
+        model, n_draws=500, n_chains=4, moves=moves, start="extremes", rng=rng, n_jobs=n_jobs
+    )
     raise_if_interrupted(trace)
     return trace.map_labels
 

@@ -72,11 +72,9 @@ def galaxies(
     >>> study = galaxies(quick=True)  # doctest: +SKIP
     >>> print(study)  # doctest: +SKIP
     """
-    # In km/s. The model has them in 1000 km/s: its prior is not invariant to the unit.
+    # In km/s. The model has them in 1000 km/s: the paper's prior is not invariant to the unit.
     velocity = load_galaxies()
-    model = GaussianMixture(
-        velocity / 1000, alpha=4, tau=0.01, gamma=0.5, delta=0.5, k_max=GALAXIES.k_max
-    )
+    model = GaussianMixture(velocity / 1000, prior="paper", k_max=GALAXIES.k_max)
     moves = "appendix" if as_printed else "default"
     chosen = protocol or replace(_QUICK if quick else _FULL, moves=moves)
     # Around the paper's 3, the clusters of its optimum, and 4, the peak of the posterior.

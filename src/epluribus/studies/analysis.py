@@ -24,7 +24,8 @@ from epluribus.draws import Draws
 from epluribus.estimate import Comparison, Estimate, Run, raise_if_interrupted
 from epluribus.models import Model
 from epluribus.plots._shared import import_pyplot
-from epluribus.sampling import Trace, sample
+from epluribus.sampling import Gibbs, SplitMerge, Trace, sample
+from epluribus.sampling.moves import Move
 from epluribus.search import minimize
 from epluribus.search.starts import noisy
 from epluribus.uncertainty import n_clusters_posterior
@@ -146,7 +147,13 @@ def analyze(
     # These fields have the names of the arguments of `sample`.
     lengths = {key: getattr(protocol, key) for key in ("n_draws", "burn_in", "thin", "n_chains")}
     trace = sample(
-        model, **lengths, moves=protocol.moves, rng=first, n_jobs=n_jobs, progress=progress
+        model,
+        **lengths,
+        moves=_moves(protocol, model),
+        start="extremes",
+        rng=first,
+        n_jobs=n_jobs,
+        progress=progress,
     )
     # A study of half a chain would be of no use.
     raise_if_interrupted(trace)
@@ -166,6 +173,13 @@ def analyze(
         by_k={k: best(draws, k=k, rng=others) for k in ks},
         seconds=time.perf_counter() - began,
     )
+
+
+def _moves(protocol: Protocol, model: Model) -> str | list[Move]:
+    """The moves of a study: the paper's networks are small, and sequential allocation suits them best."""
+    if protocol.moves != "default":
+        return protocol.moves
+    return [Gibbs(), SplitMerge(5 if len(model.sides) == 1 else 2, scans=0)]
 
 
 def _vi_optimum(draws: Draws, **options: Any) -> Estimate:

@@ -5,13 +5,17 @@ from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, 
 from epluribus.uncertainty._certificate import Certificate, certificate
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
+from epluribus.uncertainty._link_check import LinkCheck, link_check
 from epluribus.uncertainty._matrix import psm, seen_together
 from epluribus.uncertainty._modes import Modes, modes
+from epluribus.uncertainty._predict import Prediction, predict
+from epluribus.uncertainty._predictive_check import PredictiveCheck, predictive_check
 from epluribus.uncertainty._stability import Stability, stability
 
 __all__ = [
-    "Alignment", "Certificate", "ClusterTable", "CredibleBall", "Difference", "ItemTable", "Modes",
-    "MonteCarloError", "NClusters", "ParameterSummary", "Stability",
-    "align", "certificate", "clusters", "compare", "credible_ball", "error", "items", "modes",
-    "n_clusters_posterior", "psm", "seen_together", "stability",
+    "Alignment", "Certificate", "ClusterTable", "CredibleBall", "Difference", "ItemTable", "LinkCheck",
+    "Modes", "MonteCarloError", "NClusters", "ParameterSummary", "Prediction", "PredictiveCheck",
+    "Stability", "align", "certificate", "clusters", "compare", "credible_ball", "error", "items",
+    "link_check", "modes", "n_clusters_posterior", "predict", "predictive_check", "psm", "seen_together",
+    "stability",
 ]  # fmt: skip

@@ -1,0 +1,210 @@
+"""Mixtures of independent categorical columns (latent class analysis), probabilities integrated out.
+
+    y_id | z_i = g ~ Categorical(theta_gd),    theta_gd ~ Dirichlet(weight, ..., weight)
+
+Columns are independent given the cluster. With n_c items of category c among the n known cells of a column
+with C categories, its log marginal likelihood in a cluster is
+
+    lgamma(C weight) - lgamma(C weight + n) + sum_c [ lgamma(weight + n_c) - lgamma(weight) ]
+
+A missing cell has no term: it is integrated out (it is taken to be missing at random).
+
+References
+----------
+Lazarsfeld, P. F., Henry, N. W. (1968). Latent Structure Analysis. Houghton Mifflin.
+
+White, A., Wyse, J., Murphy, T. B. (2016). Bayesian variable selection for latent class analysis using a
+collapsed Gibbs sampler. Statistics and Computing 26, 511-527. doi:10.1007/s11222-014-9542-5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from epluribus._kernels.categories import CategoryState
+from epluribus._kernels.chain import Partition
+from epluribus._typing import AnyArray, FloatArray, IntArray
+from epluribus._validate import check_positive
+from epluribus.models.base import Side
+from epluribus.models.cells import check_columns, read_categories, read_counts
+from epluribus.models.mixture import BoolArray, CellLaw, Mixture
+from epluribus.models.prior import PartitionLaw, as_prior
+
+
+class CategoricalMixture(Mixture):
+    """Mixture of independent categorical columns: latent class analysis.
+
+    Parameters
+    ----------
+    y : array_like, masked array or data frame of shape (n_items, n_columns)
+        The data, one category per cell: numbers or text. NaN, None and masked entries are missing, and
+        are integrated out.
+    weight : float, default 0.5
+        Parameter of the symmetric Dirichlet prior of the probabilities of a column.
+    alpha : float, default 1
+        Concentration of the Dirichlet weights of the components, or of a process.
+    prior : str or PartitionLaw, default 'uniform'
+        Prior on the number of components: 'uniform', 'poisson', 'geometric' or 'fixed'; or on partitions:
+        'dirichlet-process', 'pitman-yor', or an object such as `PitmanYor`.
+    k_max : int, optional
+        Largest number of clusters; 50, or no bound for a process.
+
+    Attributes
+    ----------
+    categories : list of lists
+        The categories of each column, in the order of their numbers.
+
+    Notes
+    -----
+    A Gibbs update costs O(K n_columns) with K clusters. A column with one category says nothing.
+
+    Examples
+    --------
+    >>> from epluribus.models import CategoricalMixture
+    >>> model = CategoricalMixture([["red", "yes"], ["red", None], ["blue", "no"]])
+    >>> model.categories
+    [['blue', 'red'], ['no', 'yes']]
+    >>> round(model.log_marginal([0, 0, 1]), 3)
+    -3.06
+    """
+
+    statistics = ("tally", "seen")
+    kind = "categories"
+
+    def __init__(
+        self,
+        y: Any,
+        *,
+        weight: float = 0.5,
+        alpha: float | None = None,
+        prior: str | PartitionLaw = "uniform",
+        k_max: int | None = None,
+    ) -> None:
+        codes, self.categories = read_categories(y, "y")
+        own = check_positive(weight, "weight")
+        self._set(codes, [np.full(len(names), own) for names in self.categories])
+        self.sides = (Side("items", len(codes), as_prior(prior, alpha, k_max, 1.0)),)
+
+    def _set(self, codes: IntArray, weights: list[FloatArray]) -> None:
+        """Number the categories of all columns through, and keep data and prior in that form."""
+        sizes = [len(own) for own in weights]
+        self.first: IntArray = np.concatenate([[0], np.cumsum(sizes)])
+        self.weight: FloatArray = np.concatenate(weights)
+        self.weights: FloatArray = np.array([own.sum() for own in weights])
+        self.values: IntArray = self._number(codes)
+
+    def _counts(self, members: IntArray) -> tuple[IntArray, IntArray]:
+        """How often each category occurs among the members, and the number of known cells of each column."""
+        cells = self.values[members]
+        count = np.bincount(cells[cells >= 0], minlength=self.weight.size)
+        return count, np.count_nonzero(cells >= 0, axis=0)
+
+    def _log_cluster(self, members: IntArray) -> float:
+        count, seen = self._counts(members)
+        categories = gammaln(self.weight + count) - gammaln(self.weight)
+        columns = gammaln(self.weights) - gammaln(self.weights + seen)
+        return float(categories.sum() + columns.sum())
+
+    def _log_probabilities(self, members: IntArray) -> FloatArray:
+        """(n_categories,) log predictive probability of every category of every column."""
+        count, seen = self._counts(members)
+        sizes = np.diff(self.first)
+        return np.log(count + self.weight) - np.log(np.repeat(seen + self.weights, sizes))
+
+    def _log_new(self, members: IntArray, new: IntArray) -> FloatArray:
+        logs = np.append(self._log_probabilities(members), 0.0)  # a missing cell, -1, finds the 0
+        return np.asarray(logs[new].sum(axis=1))
+
+    def _read(self, new: Any) -> IntArray:
+        return self._number(read_categories(new, "new", self.categories)[0])
+
+    def _number(self, codes: IntArray) -> IntArray:
+        """Codes within each column, numbered through all columns; -1 stays."""
+        return np.where(codes >= 0, codes + self.first[:-1], -1)
+
+    def _known(self) -> BoolArray:
+        return np.asarray(self.values >= 0)
+
+    def _hide(self, cells: BoolArray) -> CategoricalMixture:
+        return self._copy(np.where(cells, -1, self.values))
+
+    def _cell_law(self, members: IntArray) -> CellLaw:
+        return _CategoryLaw(self._log_probabilities(members))
+
+    def states(self, partitions: Sequence[Partition]) -> tuple[CategoryState]:
+        """One fresh state; see `Model.states`."""
+        slots = partitions[0].sizes.size
+        state = CategoryState(
+            cells=self.values,
+            weight=self.weight,
+            weights=self.weights,
+            tally=np.zeros((slots, self.weight.size), dtype=np.int64),
+            seen=np.zeros((slots, self.weights.size), dtype=np.int64),
+        )
+        return (state,)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"values": self.values, "weight": self.weight, "first": self.first}
+
+
+class _CategoryLaw(CellLaw):
+    """Probabilities of all categories; a category's number says its column."""
+
+    def __init__(self, log_probabilities: FloatArray) -> None:
+        self._log = log_probabilities
+
+    def log_density(self, columns: IntArray, values: AnyArray) -> FloatArray:  # noqa: ARG002
+        """(n,) log probabilities of values in these columns."""
+        return np.asarray(self._log[values])
+
+
+class BernoulliMixture(CategoricalMixture):
+    """Mixture of independent binary columns.
+
+    Parameters
+    ----------
+    y : array_like of shape (n_items, n_columns)
+        Zeros and ones, or False and True. NaN, None and masked entries are missing, and are integrated out.
+    beta : (float, float), default (0.5, 0.5)
+        Parameters of the Beta prior of the probability of a one.
+    alpha, prior, k_max
+        As in `CategoricalMixture`.
+
+    Examples
+    --------
+    >>> from epluribus.models import BernoulliMixture
+    >>> model = BernoulliMixture([[1, 1, 0], [1, None, 0], [0, 0, 1]])
+    >>> bool(model.log_marginal([0, 0, 1]) > model.log_marginal([0, 1, 1]))
+    True
+    """
+
+    def __init__(
+        self,
+        y: Any,
+        *,
+        beta: tuple[float, float] = (0.5, 0.5),
+        alpha: float | None = None,
+        prior: str | PartitionLaw = "uniform",
+        k_max: int | None = None,
+    ) -> None:
+        codes = read_counts(y, "y", _BINARY, 1)
+        if np.shape(beta) != (2,):
+            raise ValueError(
+                f"'beta' must be two numbers, the parameters of a Beta prior; got {beta!r}."
+            )
+        ones, zeros = (check_positive(value, "beta") for value in beta)
+        self.categories = [[0, 1]] * codes.shape[1]
+        self._set(codes, [np.array([zeros, ones])] * codes.shape[1])
+        self.sides = (Side("items", len(codes), as_prior(prior, alpha, k_max, 1.0)),)
+
+    def _read(self, new: Any) -> IntArray:
+        codes = read_counts(new, "new", _BINARY, 1)
+        check_columns(codes, len(self.categories), "new")
+        return self._number(codes)
+
+
+_BINARY = "For more than two categories take CategoricalMixture, for counts PoissonMixture."

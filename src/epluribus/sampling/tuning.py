@@ -1,0 +1,69 @@
+"""How launches of split-merge are adapted to a model: during burn-in only, and frozen before the first draw.
+
+A move that depends on the past of its chain is no longer exact, so nothing is adapted once draws are kept.
+What is adapted depends on the chain alone, never on the clock: the same `rng` gives the same draws.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from epluribus._kernels.split_merge import CHOICES, SCANS, SHARE, TRIALS, TUNING, WORK
+from epluribus._typing import FloatArray, IntArray
+
+_USUAL = 20
+"""Scans as long as too few splits were accepted to say more: on networks of thousands of nodes with 20 blocks
+5 scans are too few, and 20 suffice."""
+_TOLD = 10
+"""Accepted splits that are enough to say more."""
+_EFFORT = 3.0
+"""Items that the scans of a cycle should visit, for each item of the data."""
+_RAREST = 0.02
+"""The smallest share of splits among the proposals."""
+
+
+def first_tuning(schedule: IntArray) -> FloatArray:
+    """What launches begin with, one row for each row of the schedule: the scans asked for, or the usual ones.
+
+    Parameters
+    ----------
+    schedule : ndarray of shape (rows, 4)
+        Rows (side, move, steps, scans).
+    """
+    tuning = np.zeros((len(schedule), TUNING))
+    tuning[:, SCANS] = np.where(schedule[:, 3] < 0, _USUAL, schedule[:, 3])
+    tuning[:, SHARE] = 0.25
+    return tuning
+
+
+def tune(tuning: FloatArray, n_items: int, cycle: int, *, free: bool, last: bool) -> None:
+    """Adapt the launches of one side to what the last cycle has shown.
+
+    Splits are made rarer or more frequent until the scans of a cycle visit about `_EFFORT` times all items.
+    If the number of scans is free, each of `CHOICES` is tried in turn, and the one with the most accepted
+    splits per item scanned is kept.
+
+    Parameters
+    ----------
+    tuning : ndarray of shape (TUNING,)
+        Changed in place.
+    n_items : int
+        Number of items of the side.
+    cycle : int
+        Number of the cycle, which says what to try next.
+    free : bool
+        Whether the number of scans is to be chosen.
+    last : bool
+        Whether burn-in ends with the next cycle: nothing is tried any more.
+    """
+    factor = 0.8 if tuning[WORK] > _EFFORT * n_items else 1.25
+    tuning[SHARE] = np.clip(tuning[SHARE] * factor, _RAREST, 0.5)
+    tuning[WORK] = 0.0
+    if free:
+        accepted, scanned = tuning[TRIALS:].reshape(-1, 2).T
+        if not last:
+            tuning[SCANS] = CHOICES[cycle % len(CHOICES)]
+        elif accepted.sum() < _TOLD:
+            tuning[SCANS] = _USUAL
+        else:
+            tuning[SCANS] = CHOICES[int(np.argmax(accepted / np.maximum(scanned, 1.0)))]

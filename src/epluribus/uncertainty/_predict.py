@@ -1,0 +1,175 @@
+"""To which cluster of the estimate a new item belongs, averaged over the draws.
+
+Given draw t, with clusters D and prior weights w_t, a new item y joins D with weight w_t(D) p(y | Y_D), and
+opens a new one with weight w_t(new) p(y). Its own data say something about the draws too, so that draws are
+averaged with these weights as they are, not normalized one by one:
+
+    P(y in C) = sum_t p_t sum_D w_t(D) p(y | Y_D) |C and D| / |D|  /  sum_t p_t p_t(y)
+
+where p_t(y) is the sum of all weights of draw t. The share |C and D| / |D| is the probability that a random
+item of the cluster that y joins belongs to cluster C of the estimate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from epluribus._text import plain_table, to_frame
+from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
+from epluribus.estimate import Estimate, read_best
+from epluribus.models import Mixture
+
+_SHOWN = 15
+"""Number of rows of a table that are printed."""
+_KEPT = 1 << 24
+"""Numbers (128 MB) kept for clusters that come back in other draws."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Prediction:
+    """To which cluster of the estimate each new item belongs. Rows are new items."""
+
+    probabilities: FloatArray
+    """(n_new, n_clusters + 1) probability of each cluster of the estimate, averaged over the draws; the last
+    column is a cluster of its own."""
+    given_estimate: FloatArray
+    """(n_new, n_clusters + 1) the same if the estimate were certain."""
+    log_density: FloatArray
+    """(n_new,) log predictive density of each new item: very low values mark items unlike all data."""
+
+    @property
+    def labels(self) -> IntArray:
+        """The likeliest cluster of each new item; -1 for one of its own."""
+        best = self.probabilities.argmax(axis=1)
+        return np.where(best == self.probabilities.shape[1] - 1, -1, best)
+
+    def columns(self) -> dict[str, Any]:
+        """The table as arrays by name."""
+        rows = np.arange(len(self.labels))
+        return {
+            "cluster": self.labels,
+            "probability": self.probabilities.max(axis=1),
+            "given_estimate": self.given_estimate[rows, self.probabilities.argmax(axis=1)],
+            "own_cluster": self.probabilities[:, -1],
+            "log_density": self.log_density,
+        }
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return to_frame(self.columns())
+
+    def __len__(self) -> int:
+        return len(self.log_density)
+
+    def __repr__(self) -> str:
+        return f"Prediction(n_new={len(self)}, n_clusters={self.probabilities.shape[1] - 1})"
+
+    def __str__(self) -> str:
+        columns = {"new item": list(range(len(self))), **self.columns()}
+        columns["cluster"] = ["new" if k < 0 else str(k) for k in self.labels]
+        shown = {name.replace("_", " "): c[:_SHOWN] for name, c in columns.items()}
+        rest = len(self) - _SHOWN
+        lines = plain_table(shown)
+        return "\n".join([*lines, f"and {rest:,} more"] if rest > 0 else lines)
+
+
+def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsLike) -> Prediction:
+    """Cluster probabilities of new items, given the estimate and the draws of a mixture.
+
+    Parameters
+    ----------
+    model : Mixture
+        The model of the data, such as `GaussianMixture`: the one that was sampled.
+    new : array_like of shape (n_new,) or (n_new, n_columns)
+        The new items, with the columns of the data. Cells may be missing.
+    best : Estimate or array_like of shape (n_items,)
+        The estimate, whose clusters the probabilities refer to.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+
+    Returns
+    -------
+    Prediction
+
+    Notes
+    -----
+    Each new item is looked at alone, as if the others were not there. The cost is that of the predictive
+    densities of all new items in every distinct cluster of the draws.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> y = [0.1, -0.2, 0.0, 0.3, 5.0, 5.3, 4.9]
+    >>> model = epl.models.GaussianMixture(y)
+    >>> draws = epl.sample(model, n_draws=200, rng=1).draws
+    >>> best = epl.minimize(draws, rng=1)
+    >>> epl.uncertainty.predict(model, [0.2, 5.1], best, draws).labels
+    array([0, 1])
+    """
+    if not isinstance(model, Mixture):
+        raise TypeError(
+            f"'model' must be a mixture, such as GaussianMixture; got a {type(model).__name__}."
+        )
+    labels, posterior, _ = read_best(best, draws, None)
+    if posterior.n_items != model.n_items:
+        raise ValueError(
+            f"'draws' must be partitions of the {model.n_items} items of the model; they have "
+            f"{posterior.n_items}."
+        )
+    table = model._read(new)
+    weigh = _Weights(model, table)
+    K = int(labels.max()) + 1
+    # Sums over draws, in logs; one more column for a new cluster.
+    top = np.full((len(table), K + 1), -np.inf)
+    for z, share in zip(posterior.distinct, posterior.shares, strict=True):
+        if share > 0:
+            logs = weigh(np.asarray(z, dtype=np.int64))
+            top = np.logaddexp(top, _spread(logs, z, labels) + np.log(share))
+    log_density = logsumexp(top, axis=1)
+    alone = weigh(labels)
+    given = np.exp(alone - logsumexp(alone, axis=1, keepdims=True))
+    return Prediction(np.exp(top - log_density[:, None]), given, log_density)
+
+
+class _Weights:
+    """log [ prior x predictive ] of new items, in each cluster of a draw and in a new one."""
+
+    def __init__(self, model: Mixture, new: AnyArray) -> None:
+        self._model, self._new = model, new
+        self._known: dict[bytes, FloatArray] = {}
+        self._empty = model._log_new(np.zeros(0, dtype=np.int64), new)
+
+    def __call__(self, labels: IntArray) -> FloatArray:
+        """(n_new, K + 1) for a draw with K clusters."""
+        sizes = np.bincount(labels)
+        prior = self._model._log_prior_new(sizes)
+        # The members of each cluster, from one sort.
+        members = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
+        logs = [self._in_cluster(own) for own in members]
+        return np.column_stack([*logs, self._empty]) + prior
+
+    def _in_cluster(self, members: IntArray) -> FloatArray:
+        """(n_new,) log predictive densities; most clusters of a draw are in others too."""
+        key = blake2b(members.tobytes(), digest_size=16).digest()
+        if key not in self._known:
+            if len(self._known) * self._empty.size > _KEPT:
+                self._known.clear()
+            self._known[key] = self._model._log_new(members, self._new)
+        return self._known[key]
+
+
+def _spread(logs: FloatArray, z: AnyArray, labels: IntArray) -> FloatArray:
+    """Log weights by cluster of the estimate, from those by cluster of a draw; the new one stays apart."""
+    n, K = logs.shape[1], int(labels.max()) + 1
+    share = np.zeros((n, K + 1))
+    np.add.at(share, (np.asarray(z, dtype=np.int64), labels), 1.0)
+    share[-1, -1] = 1.0
+    share /= share.sum(axis=1, keepdims=True)
+    high = logs.max(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):  # a cluster that shares no item has probability 0
+        return np.asarray(np.log(np.exp(logs - high) @ share) + high)

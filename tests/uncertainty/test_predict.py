@@ -1,0 +1,182 @@
+"""Predictions of new items against enumeration, and checks of models that are right and wrong."""
+
+import copy
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus.models import (
+    BernoulliMixture,
+    CategoricalMixture,
+    GaussianMixture,
+    PartitionPrior,
+    PoissonMixture,
+)
+from epluribus.models.student import condition, log_student_full
+from oracles_models import partitions
+
+mpl.use("agg")
+RNG = np.random.default_rng(8)
+DATA = {
+    "line": (GaussianMixture, RNG.normal(size=(5, 1)), {}),
+    "diagonal": (GaussianMixture, RNG.normal(size=(5, 2)), {"covariance": "diagonal"}),
+    "full": (GaussianMixture, RNG.normal(size=(5, 2)), {"covariance": "full"}),
+    "categorical": (CategoricalMixture, [[0, 1], [1, 1], [2, None], [0, 0], [1, 1]], {}),
+    "bernoulli": (BernoulliMixture, [[0, 1], [1, None], [1, 1], [0, 0], [0, 1]], {}),
+    "poisson": (PoissonMixture, [[0, 4], [5, 1], [7, None], [1, 2], [2, 0]], {"rate": 0.3}),
+}
+
+
+@pytest.mark.filterwarnings("ignore:5 items are few", "ignore:4 items are few")
+@pytest.mark.parametrize("kind", DATA)
+def test_probabilities_match_enumeration_with_one_more_item(kind):
+    # All partitions of four items, weighted by their posterior, and the fifth as the new item.
+    make, y, options = DATA[kind]
+    if make is GaussianMixture:
+        options = {"delta": 0.4, "mean": 0.1, **options}
+    prior = PartitionPrior(0.8, "uniform", 6)
+    five = make(y, prior=prior, **options)
+    four = copy.copy(five)._copy(five.values[:4])
+    rows = partitions(4)
+    weights = np.exp([four.log_posterior(z) for z in rows])
+    draws = epl.Draws(rows, weights=weights)
+    best = np.array([0, 0, 1, 1])
+    expected, given, total = np.zeros(3), np.zeros(3), 0.0
+    for z in partitions(5):
+        p = np.exp(five.log_posterior(z))
+        total += p
+        others = [best[i] for i in range(4) if z[i] == z[4]]
+        share = np.bincount(others, minlength=3) / len(others) if others else [0, 0, 1]
+        expected += p * np.asarray(share)
+        if z[:4] == (0, 0, 1, 1):
+            given += p * np.asarray(share)
+    found = epl.uncertainty.predict(four, y[4:5], best, draws)
+    np.testing.assert_allclose(found.probabilities[0], expected / total, rtol=1e-9)
+    np.testing.assert_allclose(found.given_estimate[0], given / given.sum(), rtol=1e-9)
+    np.testing.assert_allclose(found.log_density[0], np.log(total / weights.sum()), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:5 items are few")
+def test_new_items_may_have_missing_cells():
+    y = DATA["full"][1]
+    full = GaussianMixture(y, covariance="full", delta=[0.4, 0.9], mean=0.1)
+    # Integrated over the missing cell on a fine grid.
+    grid = np.linspace(-60, 60, 60_001)
+    rows = np.column_stack([np.full(grid.size, 0.7), grid])
+    draws = epl.Draws([[0, 0, 1, 1, 0]])
+    whole = epl.uncertainty.predict(full, rows, [0, 0, 1, 1, 0], draws).log_density
+    part = epl.uncertainty.predict(full, [[0.7, np.nan]], [0, 0, 1, 1, 0], draws).log_density
+    np.testing.assert_allclose(part, np.log(np.exp(whole).sum() * (grid[1] - grid[0])), rtol=1e-4)
+    nothing = epl.uncertainty.predict(full, [[np.nan, np.nan]], [0, 0, 1, 1, 0], draws)
+    np.testing.assert_allclose(nothing.log_density, 0, atol=1e-12)
+
+
+def test_the_law_of_one_column_given_the_others():
+    scale = np.array([[2.0, 0.5, 0.3], [0.5, 1.0, -0.2], [0.3, -0.2, 1.5]])
+    y, center = RNG.normal(size=(4, 3)), np.array([0.2, -0.1, 0.4])
+    df, middle, width = condition(y, 5.0, center, scale, 1)
+    joint = log_student_full(y, 5.0, center, scale)
+    others = log_student_full(y[:, [0, 2]], 5.0, center[[0, 2]], scale[np.ix_([0, 2], [0, 2])])
+    from scipy.stats import t
+
+    np.testing.assert_allclose(t.logpdf(y[:, 1], df, middle, width), joint - others, rtol=1e-10)
+
+
+def test_predictions_as_text_and_table():
+    y = np.r_[np.linspace(0, 1, 10), np.linspace(8, 9, 10)]
+    model = GaussianMixture(y)
+    draws = epl.sample(model, n_draws=200, rng=1).draws
+    best = epl.minimize(draws, rng=1)
+    found = epl.uncertainty.predict(model, [0.5, 8.5, 1e6], best, draws)
+    assert found.labels.tolist() == [0, 1, -1]
+    assert str(found).splitlines()[3].split()[:2] == ["2", "new"]
+    assert found.to_pandas().shape == (3, 5)
+    assert repr(found) == "Prediction(n_new=3, n_clusters=2)"
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1)
+    for bad, message in (
+        (lambda: epl.uncertainty.predict(3, [1], best, draws), "'model' must be a mixture"),
+        (lambda: epl.uncertainty.predict(model, [[1, 2]], best, draws), "'new' must have as many"),
+        (lambda: epl.uncertainty.predict(model, [np.inf], best, draws), "'new' must be finite"),
+        (lambda: epl.uncertainty.predict(model, [1], [0, 1], [[0, 1]]), "of the 20 items"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            bad()
+
+
+def right_and_wrong():
+    """Data, models that suit them, and models that do not."""
+    rng = np.random.default_rng(4)
+    z = np.repeat([0, 1], 150)
+    normal = rng.normal(size=(300, 2)) + 6 * z[:, None]
+    skewed = np.exp(rng.normal(0, 1.5, size=(300, 2)))
+    p = np.array([[0.9, 0.1, 0.8, 0.3], [0.2, 0.7, 0.1, 0.6]])[z]
+    bits = (rng.random((300, 4)) < p).astype(int)
+    counts = rng.poisson(np.array([[2.0, 9.0, 4.0], [15.0, 1.0, 4.0]])[z])
+    mixed = np.where(rng.random((300, 3)) < 0.5, 0, 40)  # much more than Poisson
+    return {
+        "diagonal": (GaussianMixture(normal, covariance="diagonal"), True),
+        "full": (GaussianMixture(normal), True),
+        "skewed": (GaussianMixture(skewed, covariance="diagonal", k_max=1), False),
+        "skewed, full": (GaussianMixture(skewed, k_max=1), False),
+        "bits": (BernoulliMixture(bits), True),
+        "words": (CategoricalMixture(bits + 2 * rng.integers(0, 2, bits.shape)), True),
+        "counts": (PoissonMixture(counts), True),
+        "mixed": (PoissonMixture(mixed, k_max=1), False),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:Columns")
+@pytest.mark.parametrize("name", right_and_wrong())
+def test_checks_say_yes_and_no(name):
+    model, expected = right_and_wrong()[name]
+    check = epl.uncertainty.predictive_check(model, n_draws=100, rng=3)
+    assert check.calibrated is expected, str(check)
+    n_cells = model.values.size
+    assert abs(len(check.rows) - 0.1 * n_cells) <= 2
+    bits, _ = check.gain
+    assert (bits > 0.05) == expected, bits
+    assert ("not calibrated" in str(check)) != expected
+    x, share, half = check.curve()
+    assert x.shape == share.shape == half.shape
+    ax = epl.plots.calibration(check)
+    assert ax.get_ylabel() == "share observed"
+    mpl.pyplot.close("all")
+
+
+def test_a_check_of_few_cells_cannot_know():
+    check = epl.uncertainty.predictive_check(GaussianMixture(np.arange(40.0)), rng=1, n_draws=50)
+    assert check.calibrated is None
+    assert "too few to say" in check.sentence
+    with pytest.raises(ValueError, match="'share' must be a number in"):
+        epl.uncertainty.predictive_check(GaussianMixture([1.0, 2.0]), share=1.0)
+    with pytest.raises(TypeError, match="'model' must be a mixture"):
+        epl.uncertainty.predictive_check(epl.models.StochasticBlockModel([[0, 1], [1, 0]]))
+    with pytest.raises(TypeError, match="'check' must be what"):
+        epl.plots.calibration(3)
+
+
+def test_a_right_model_of_two_categories_is_refused_as_rarely_as_promised():
+    # The two probabilities of a cell are one piece of news, not two: at level 0.2 a fifth is refused.
+    from epluribus.models import BernoulliMixture
+    from epluribus.uncertainty._predictive_check import _categories_p, _Cells
+
+    rng = np.random.default_rng(9)
+    model = BernoulliMixture(rng.integers(0, 2, (5, 3)))
+    cells = _Cells(model, np.arange(4), np.array([0, 1, 2, 0]), np.zeros(4, int))
+    assert cells.category.tolist() == [1, 3, 5, 1]
+    p = rng.random((400, 500))
+    values = [_categories_p(row, (rng.random(500) < row).astype(int)) for row in p]
+    assert abs(np.mean(np.array(values) < 0.2) - 0.2) < 0.06
+
+
+def test_categories_of_a_rare_probability_count_once():
+    # A calibrated forecast, by construction, and one that is too sure of itself.
+    from epluribus.uncertainty._predictive_check import _categories_p
+
+    rng = np.random.default_rng(5)
+    p = rng.random(4000)
+    assert _categories_p(p, (rng.random(4000) < p).astype(int)) > 0.01
+    sure = np.where(p > 0.5, 1 - (1 - p) / 3, p / 3)
+    assert _categories_p(sure, (rng.random(4000) < p).astype(int)) < 1e-6
