@@ -147,3 +147,10 @@ def test_processes_are_as_simple_as_mixtures():
     law = GaussianMixture([1.0, 2.0], prior="pitman-yor", k_max=7).sides[0].prior
     assert law == PitmanYor(1.0, 0.5, 7)
     assert PitmanYor(1.0, 0.5, 2).log_pmf([0, 1, 2]) == -np.inf
+
+
+def test_what_a_prior_says_about_very_many_items_is_computed_when_asked():
+    assert "`n_clusters` of the prior has it (1,000,000 items)" in PitmanYor().describe(1_000_000)
+    assert DirichletProcess(1.0).describe(1) == (
+        "number of clusters of 1 item, a priori: mean 1.0, 95 % interval 1 to 1"
+    )

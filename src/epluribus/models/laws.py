@@ -17,6 +17,9 @@ from epluribus._typing import FloatArray, LabelsLike
 from epluribus._validate import check_count
 from epluribus.partition import as_labels
 
+_MANY = 100_000
+"""Items beyond which the distribution of K takes more than a second, and is computed only when asked for."""
+
 
 class PriorTables(NamedTuple):
     """The two tables of a prior on partitions of `n_items` items."""
@@ -92,12 +95,16 @@ class PartitionLaw(ABC):
         >>> print(PartitionPrior(4.0).describe(100))
         number of clusters of 100 items, a priori: mean 22.7, 95 % interval 2 to 41
         """
+        if check_count(n_items, "n_items") > _MANY:
+            return (
+                f"number of clusters a priori: `n_clusters` of the prior has it ({n_items:,} items)"
+            )
         try:
-            p = _distribution_of_k(self, check_count(n_items, "n_items"))
+            p = _distribution_of_k(self, n_items)
         except NotImplementedError:
             return f"number of clusters a priori: not known for {self!r}"
         mean = float(np.arange(p.size) @ p)
-        # The smallest and the largest K with at least 2.5 % at or beyond them.
+        # Quantiles: the smallest K with at least 2.5 %, and with at least 97.5 %, up to it.
         total = np.cumsum(p)
         low, high = np.searchsorted(total, 0.025), np.searchsorted(total, 0.975)
         items = f"{n_items:,} item{'s' if n_items > 1 else ''}"
