@@ -326,6 +326,12 @@ class Engine:
         merge(state, self._row, active, partners, settings.k_min, k_max, settings.stopper.flag)
         return relabel(state.labels)
 
+    def random_group(self, rng: np.random.Generator) -> tuple[int, NDArray[np.bool_]]:
+        """A random item, and the items that a random draw has together with it."""
+        draw = rng.choice(len(self.weights), p=self.weights / self.weights.sum())
+        i, column = int(rng.integers(self.n_free)), self.table[:, draw]
+        return i, column == column[i]
+
     def slope(self, state: Any) -> float:
         """The factor of the size term in the costs of a state with tables."""
         if np.isnan(state.slope[0]):

@@ -174,7 +174,7 @@ def _find_loss(record: dict[str, Any], loss: Loss | None, path: Path) -> Loss:
     """
     name, is_old = record["loss"], record["version"] == 1
     built_in = record["loss_on_board" if is_old else "loss_built_in"]
-    found = losses.get(name) if built_in else loss
+    found = losses.by_name(name, tuple(losses.BUILT_IN)) if built_in else loss
     if found is None:
         raise ValueError(
             f"'loss' must be given: the estimate in '{path}' was made with the loss '{name}', whose "
