@@ -321,8 +321,7 @@ def read_best(
     labels = as_labels(best, posterior.n_items, argument)
     if loss is None:
         loss = best.loss if isinstance(best, Estimate) else "vi"
-        # The bound that a similarity matrix gives is one of VI, and draws have VI itself.
-        if isinstance(loss, Loss) and loss.family == "vi_lb":
+        if isinstance(loss, Loss) and loss.family == "vi_lb":  # draws have VI itself
             loss = losses.vi(loss.parameters["cost"])
     return labels, posterior, losses.get(loss)
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import Price, implement_execution, row_gap, size_change
 from epluribus._kernels.looks import Looks
@@ -175,6 +176,23 @@ def _join(e: Any, row: Any, a: int, b: int) -> None:
                 if e.labels[e.near[q]] == other:
                     e.inside[i] += e.share[q]
     join_labels(e, a, b)
+
+
+@kernel
+def sums_inside(
+    first: IntArray,
+    near: NDArray[np.int32],
+    share: FloatArray,
+    labels: IntArray,
+    out: FloatArray,  # OUT (n_items,)
+) -> None:
+    """s_i of all items; 1 for an item in no cluster."""
+    for i in range(labels.shape[0]):
+        total = 1.0
+        for q in range(first[i], first[i + 1]):
+            if labels[near[q]] == labels[i]:
+                total += share[q]
+        out[i] = total if labels[i] >= 0 else 1.0
 
 
 implement_execution(

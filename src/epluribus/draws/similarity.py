@@ -14,8 +14,8 @@ _CLOSE = 1e-6
 """Rounding that is allowed in a matrix read from a file: asymmetry, values beyond 0 and 1, the diagonal."""
 
 NEEDS_DRAWS = (
-    "a similarity matrix says how often two items are together, not in which draws: only minimize(psm=...) and "
-    "plots.similarity(psm=...) can do without the draws themselves."
+    "a similarity matrix says how often two items are together, not in which draws: only minimize(psm=...) "
+    "and plots.similarity(psm=...) can do without the draws themselves."
 )
 """The reason why a function refuses a matrix."""
 
@@ -45,7 +45,7 @@ class SimilarityMatrix:
         Traceback (most recent call last):
         ValueError: 'psm' must be symmetric; entry (0, 1) is 0.5 and entry (1, 0) is 0.4.
         """
-        from scipy.sparse import coo_array, issparse
+        from scipy.sparse import csr_array, issparse
 
         if isinstance(psm, cls):
             return psm
@@ -57,28 +57,22 @@ class SimilarityMatrix:
                 f"'psm' must be a square matrix, items by items; got shape {psm.shape}. Draws are given as "
                 "the first argument: minimize(draws)."
             )
-        n = psm.shape[0]
-        # Three arrays of entries, and the same once more while they are put in order.
+        # Two copies of the entries, with their places.
         check_memory(
             40.0 * (psm.nnz if issparse(psm) else np.count_nonzero(psm)),
-            f"A search with the similarity matrix of {n:,} items",
+            f"A search with the similarity matrix of {psm.shape[0]:,} items",
             "Leave out small entries in a sparse matrix, or take fewer items.",
         )
-        entries = coo_array(psm)
-        values = entries.data.astype(np.float64)
-        _check_range(values, *entries.coords)
-        csr = coo_array((np.clip(values, 0.0, 1.0), entries.coords), shape=(n, n)).tocsr()
-        _check_diagonal(csr.diagonal())
-        _check_symmetry(csr)
+        csr = _checked(csr_array(psm, dtype=np.float64))
         csr = (csr + csr.T) * 0.5
         csr.setdiag(0.0)
         csr.eliminate_zeros()
         csr.sort_indices()
         return cls(csr, items)
 
-    def dense(self, keep: IntArray) -> FloatArray:
-        """(n, n) the similarities of some items, with ones on the diagonal."""
-        out = np.asarray(self.matrix[keep][:, keep].todense(), dtype=np.float64)
+    def dense(self, keep: IntArray | None = None) -> FloatArray:
+        """(n, n) the similarities of some items, or of all, with ones on the diagonal."""
+        out = (self.matrix if keep is None else self.matrix[keep][:, keep]).toarray()
         np.fill_diagonal(out, 1.0)
         return out
 
@@ -107,7 +101,7 @@ def is_similarity(z: Any) -> bool:
 def _to_array(psm: Any) -> Any:
     """The matrix as floats; what is masked is missing."""
     if isinstance(psm, np.ma.MaskedArray):
-        return psm.astype(np.float64).filled(np.nan)
+        return np.ma.filled(psm.astype(np.float64), np.nan)
     try:
         return np.asarray(psm, dtype=np.float64)
     except (TypeError, ValueError):
@@ -117,37 +111,35 @@ def _to_array(psm: Any) -> Any:
         ) from None
 
 
-def _check_range(values: FloatArray, rows: IntArray, columns: IntArray) -> None:
-    """Every entry is a probability."""
+def _checked(csr: Any) -> Any:
+    """The matrix itself, if its entries are similarities; rounding beyond 0 and 1 is cut off."""
     # NaN fails both comparisons.
-    bad = np.flatnonzero(~((values >= -_CLOSE) & (values <= 1 + _CLOSE)))
-    if bad.size:
-        q = bad[0]
+    wrong = np.flatnonzero(~((csr.data >= -_CLOSE) & (csr.data <= 1 + _CLOSE)))
+    if wrong.size:
+        i, j = _place(csr, wrong[0])
         raise ValueError(
-            f"'psm' must hold probabilities, from 0 to 1; entry ({rows[q]}, {columns[q]}) is {values[q]:g}."
+            f"'psm' must hold probabilities, from 0 to 1; entry ({i}, {j}) is {csr.data[wrong[0]]:g}."
         )
-
-
-def _check_diagonal(diagonal: FloatArray) -> None:
-    """Every item is with itself."""
-    bad = np.flatnonzero(np.abs(diagonal - 1.0) > _CLOSE)
-    if bad.size:
-        i = bad[0]
+    csr.data = np.clip(csr.data, 0.0, 1.0)
+    diagonal = csr.diagonal()
+    wrong = np.flatnonzero(np.abs(diagonal - 1.0) > _CLOSE)
+    if wrong.size:
+        i = int(wrong[0])
         raise ValueError(
             f"'psm' must have ones on the diagonal; entry ({i}, {i}) is {diagonal[i]:g}. If these are "
             "distances, give 1 - distances."
         )
-
-
-def _check_symmetry(csr: Any) -> None:
-    """Item i is with j as often as j is with i."""
-    apart = abs(csr - csr.T).tocoo()
-    if apart.nnz and apart.data.max() > _CLOSE:
-        # The first of them in the order of the rows, so that the message does not depend on the format.
-        rows, columns = apart.coords
-        q = min(np.flatnonzero(apart.data > _CLOSE), key=lambda q: (rows[q], columns[q]))
-        i, j = int(rows[q]), int(columns[q])
+    apart = abs(csr - csr.T)
+    wrong = np.flatnonzero(apart.data > _CLOSE)
+    if wrong.size:
+        i, j = _place(apart, wrong[0])
         raise ValueError(
             f"'psm' must be symmetric; entry ({i}, {j}) is {csr[i, j]:g} and entry ({j}, {i}) is "
             f"{csr[j, i]:g}."
         )
+    return csr
+
+
+def _place(csr: Any, q: int) -> tuple[int, int]:
+    """Row and column of entry q."""
+    return int(np.searchsorted(csr.indptr, q, side="right")) - 1, int(csr.indices[q])

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.looks import no_looks
-from epluribus._kernels.matrix import Neighbors
+from epluribus._kernels.matrix import Neighbors, sums_inside
 from epluribus._typing import FloatArray, IntArray
 from epluribus.engine.engine import Engine
 from epluribus.engine.execution import Roomy
@@ -104,7 +104,7 @@ class MatrixExecution(Roomy):
         self.steps = 4.0 * len(self._near)
 
     def terms(self, sums: FloatArray) -> FloatArray:
-        """g of the sums."""
+        """The function g of the sums."""
         return np.log2(sums) if self._logs else sums
 
     def sums_of_rows(self) -> FloatArray:
@@ -113,10 +113,9 @@ class MatrixExecution(Roomy):
 
     def sums_inside(self, labels: IntArray) -> FloatArray:
         """(n_items,) sum of the similarities of each item with its cluster, itself included."""
-        items = np.repeat(np.arange(self._n_items), np.diff(self._first))
-        together = (labels[items] == labels[self._near]) & (labels[items] >= 0)
-        shares = np.where(together, self._share, 0.0)
-        return 1.0 + np.bincount(items, weights=shares, minlength=self._n_items)
+        out = np.empty(self._n_items)
+        sums_inside(self._first, self._near, self._share, labels, out)
+        return out
 
     def row(self, i: int) -> FloatArray:
         """(n_items,) similarities with item i."""

@@ -103,11 +103,12 @@ def get(loss: LossLike) -> Loss:
 
 def for_matrix(loss: LossLike) -> Loss:
     """The loss if a similarity matrix is enough for it, else an error that says which are."""
-    chosen = by_name(loss, MATRIX_LOSSES) if isinstance(loss, str) else get(loss)
+    names = (*available(), *_MATRIX_ONLY)
+    chosen = by_name(loss, names) if isinstance(loss, str) else get(loss)
     if chosen.family not in MATRIX_LOSSES:
         raise ValueError(
             f"'loss' must be 'binder' or 'vi_lb', perhaps with a cost, for a similarity matrix; the "
-            f"expectation of '{chosen.name}' needs the draws."
+            f"expected loss of '{chosen.name}' needs the draws."
         )
     return chosen
 

@@ -44,9 +44,7 @@ EXACT_ITEMS = MAX_ITEMS
 # Kinds of starts in the order in which they are used, repeated if more are asked for. Recombination needs
 # starts that are good and different, hence mostly draws; the greedy search takes the kinds of the paper.
 _DEFAULT_STARTS = {
-    "recombine": (
-        "draws", "draws", "together", "draws", "draws", "sequential", "draws", "random", "noisy",
-    ),  # fmt: skip
+    "recombine": tuple("draws draws together draws draws sequential draws random noisy".split()),
     "greedy": ("random", "noisy", "draws"),
 }
 _DEFAULT_N_STARTS = {"recombine": 6, "greedy": 9}
@@ -236,17 +234,8 @@ def minimize(
         given = given_alone(starts, [start.labels for start in plan.first])
         estimates = minimize_matrix(sample, chosen, given, plan.n_starts, settings, progress, seed)
         return estimates if several else estimates[0]
-    found = [
-        _solve(
-            sample,
-            one,
-            plan,
-            settings,
-            progress,
-            np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key),
-        )
-        for one in chosen
-    ]
+    fresh = partial(np.random.SeedSequence, seed.entropy, spawn_key=seed.spawn_key)
+    found = [_solve(sample, one, plan, settings, progress, fresh()) for one in chosen]
     return _compare(sample, found, settings, seed) if several else found[0]
 
 

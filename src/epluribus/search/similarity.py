@@ -3,7 +3,7 @@
 The phases are those of a search with draws (`phases`); starts come from the matrix, and kicks try groups of
 items that are similar to one of them:
 
-- ``"tree"``: the best of several cuts through the tree of average or of complete linkage;
+- ``"average"`` and ``"complete"``: the best of several cuts through the tree of that linkage, once each;
 - ``"level"``: items connected by similarities above a random level;
 - ``"sequential"`` and ``"together"``, as with draws.
 """
@@ -33,8 +33,10 @@ from epluribus.search.phases import Search, Start
 from epluribus.search.sample import Sample
 from epluribus.search.starts import fit_clusters, make_start
 
-_KINDS = ("tree", "sequential", "level", "together", "tree", "level", "sequential", "level")
-"""The kinds of starts in turn: three in a round."""
+_FIRST = ("average", "sequential", "complete")
+"""The kinds of starts of the first round ..."""
+_KINDS = ("level", "sequential", "level", "together")
+"""... and of the others, in turn."""
 _TREE = 3000
 """Items above which no tree is made: it takes memory for all pairs, and time that grows with their number."""
 _CUTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 100, 150, 250, 500)
@@ -135,8 +137,10 @@ def _search(
     seed: np.random.SeedSequence,
 ) -> tuple[list[Run], Run]:
     """The runs of a search, and the last or the best of them."""
-    kinds = [Start(kind) for kind in _KINDS if kind != "tree" or matrix.n_items <= _TREE]
-    plan = chain((Start("given", labels) for labels in given), cycle(kinds))
+    first = _FIRST if matrix.n_items <= _TREE else ()
+    plan = chain(
+        (Start("given", labels) for labels in given), map(Start, first), cycle(map(Start, _KINDS))
+    )
     search = MatrixSearch(matrix, engine, plan, n_starts, settings, seed)
     search.bar = bar
     return search.recombine() if settings.search == "recombine" else search.greedy()
@@ -156,8 +160,8 @@ class MatrixSearch(Search):
         """The labels of a start, made to fit the bounds on the number of clusters."""
         if start.labels is not None:
             labels = start.labels
-        elif start.name == "tree":
-            labels = self._cut_tree("average" if rng.random() < 0.5 else "complete")
+        elif start.name in ("average", "complete"):
+            labels = self._cut_tree(start.name)
         elif start.name == "level":
             labels = self._above(rng.random())
         else:
@@ -166,14 +170,13 @@ class MatrixSearch(Search):
 
     def _cut_tree(self, method: str) -> IntArray:
         """The best cut through a tree of the items; distances are 1 - p_ij."""
-        from scipy.cluster.hierarchy import cut_tree, linkage
+        from scipy.cluster.hierarchy import fcluster, linkage
 
         n = self.matrix.n_items
         if n < 2:
             return np.zeros(n, dtype=np.int64)
-        dense = self.matrix.dense(np.arange(n))
-        tree = linkage(1.0 - dense[np.triu_indices(n, 1)], method)
-        cuts = cut_tree(tree, [k for k in _CUTS if k <= n]).T.astype(np.int64)
+        tree = linkage(1.0 - self.matrix.dense()[np.triu_indices(n, 1)], method)
+        cuts = (fcluster(tree, k, "maxclust").astype(np.int64) for k in _CUTS if k <= n)
         return min(map(relabel, cuts), key=self.full.value_of)
 
     def _above(self, level: float) -> IntArray:
@@ -184,7 +187,11 @@ class MatrixSearch(Search):
 
     def _not_beaten(self, best: Climber) -> Climber:
         """The climber, or a better one from one cluster, all items apart, or a given start."""
-        n, low, high = self.matrix.n_items, self.settings.k_min, self.settings.most(self.matrix.n_items)
+        n, low, high = (
+            self.matrix.n_items,
+            self.settings.k_min,
+            self.settings.most(self.matrix.n_items),
+        )
         for labels in (np.zeros(n, dtype=np.int64), np.arange(n), *self.given):
             if self.stopper.stopped or not low <= labels.max() + 1 <= high:
                 continue

@@ -64,7 +64,8 @@ class PartialPartition:
         """The items of each cluster: names if there are any, else numbers."""
         names: Sequence[Any] = range(len(self.labels)) if self.items is None else self.items
         return [
-            [names[i] for i in np.flatnonzero(self.labels == g)] for g in range(self.n_clusters)
+            [names[i] for i in np.flatnonzero(self.labels == g).tolist()]
+            for g in range(self.n_clusters)
         ]
 
     def __repr__(self) -> str:
@@ -106,7 +107,9 @@ class Chips:
         """Mean probability over all sizes: 1 if all draws are equal."""
         return float(self.probability.mean())
 
-    def at(self, *, n_items: int | None = None, probability: float | None = None) -> PartialPartition:
+    def at(
+        self, *, n_items: int | None = None, probability: float | None = None
+    ) -> PartialPartition:
         """The partial partition of that many items, or the largest with at least that probability.
 
         Examples
@@ -176,8 +179,8 @@ def chips(
 ) -> Chips:
     """Partial partitions of large posterior probability, for every number of items (CHiPS).
 
-    In a paper: *a partition of 41 of the 60 items into 3 clusters has posterior probability 0.80; the other 19
-    items are left out*.
+    In a paper: *a partition of 41 of the 60 items into 3 clusters has posterior probability 0.80; the other
+    19 items are left out*.
 
     Parameters
     ----------
@@ -230,8 +233,8 @@ def chips(
     ]
     found = run_tasks(tasks, n_jobs=resolve_jobs(n_jobs), stopper=stopper)
     done = [path for path in found if path is not None]
-    stopper.check() if not done else None
     if not done:
+        stopper.check()
         raise TimeoutError("'time_limit' was over before the first run was done; give more time.")
     probabilities = np.array([path.probability for path in done])
     best = probabilities.argmax(axis=0)

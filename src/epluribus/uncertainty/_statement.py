@@ -25,8 +25,8 @@ class Probability:
     probability: float
     """Share of the draws, by weight, in which the statement holds."""
     standard_error: float
-    """Of the probability, from the effective sample size; NaN with fewer than 4 draws per chain. It is 0 if the
-    statement holds in all draws or in none, which does not make it certain or impossible."""
+    """Of the probability, from the effective sample size; NaN with fewer than 4 draws per chain. It is 0 if
+    the statement holds in all draws or in none, which does not make it certain or impossible."""
     ess: float
     """Effective number of independent draws behind the probability."""
     statement: str
