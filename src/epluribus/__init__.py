@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         align,
         certificate,
         chips,
+        cluster_parameters,
         credible_ball,
         modes,
         probability,
@@ -44,6 +45,7 @@ __all__ = [
     "align",
     "certificate",
     "chips",
+    "cluster_parameters",
     "credible_ball",
     "datasets",
     "exact",
@@ -72,7 +74,8 @@ __all__ = [
 # Modules by name, loaded on first use, so that `import epluribus` stays quick. ConsensusClustering cannot
 # be defined without scikit-learn, so it is not in `__all__`: `from epluribus import *` must not need it.
 _UNCERTAINTY = (
-    "align", "certificate", "chips", "credible_ball", "modes", "probability", "psm", "stability",
+    "align", "certificate", "chips", "cluster_parameters", "credible_ball", "modes", "probability",
+    "psm", "stability",
 )  # fmt: skip
 _ON_DEMAND = {
     "ConsensusClustering": "epluribus.search.consensus",

@@ -44,7 +44,17 @@ EXACT_ITEMS = MAX_ITEMS
 # Kinds of starts in the order in which they are used, repeated if more are asked for. Recombination needs
 # starts that are good and different, hence mostly draws; the greedy search takes the kinds of the paper.
 _DEFAULT_STARTS = {
-    "recombine": tuple("draws draws together draws draws sequential draws random noisy".split()),
+    "recombine": (
+        "draws",
+        "draws",
+        "together",
+        "draws",
+        "draws",
+        "sequential",
+        "draws",
+        "random",
+        "noisy",
+    ),
     "greedy": ("random", "noisy", "draws"),
 }
 _DEFAULT_N_STARTS = {"recombine": 6, "greedy": 9}

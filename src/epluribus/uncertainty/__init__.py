@@ -8,12 +8,14 @@ from epluribus.uncertainty._error import Difference, MonteCarloError, compare, e
 from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
 from epluribus.uncertainty._matrix import psm
 from epluribus.uncertainty._modes import Modes, modes
+from epluribus.uncertainty._parameters import ClusterParameters, cluster_parameters
 from epluribus.uncertainty._stability import Stability, stability
 from epluribus.uncertainty._statement import Probability, probability
 
 __all__ = [
-    "Alignment", "Certificate", "Chips", "ClusterTable", "CredibleBall", "Difference", "ItemTable", "Modes",
-    "MonteCarloError", "NClusters", "ParameterSummary", "PartialPartition", "Probability", "Stability",
-    "align", "certificate", "chips", "clusters", "compare", "credible_ball", "error", "items", "modes",
-    "n_clusters_posterior", "probability", "psm", "stability",
+    "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall", "Difference",
+    "ItemTable", "Modes", "MonteCarloError", "NClusters", "ParameterSummary", "PartialPartition",
+    "Probability", "Stability",
+    "align", "certificate", "chips", "cluster_parameters", "clusters", "compare", "credible_ball", "error",
+    "items", "modes", "n_clusters_posterior", "probability", "psm", "stability",
 ]  # fmt: skip
