@@ -95,7 +95,7 @@ def test_never_worse_than_a_given_start_or_a_trivial_partition():
 
 
 def test_an_interrupt_returns_the_best_so_far():
-    def interrupt(done, total, info):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
     best = epl.minimize(psm=epl.psm(noisy_draws(2)), progress=interrupt, rng=0, n_jobs=1)

@@ -75,8 +75,8 @@ def grow(
     order: IntArray,  # OUT (n_items,) items as they were added
     label: IntArray,  # OUT (n_items,) their clusters
     kept: FloatArray,  # OUT (n_items,) weight of the draws that agree, after each of them
-) -> int:
-    """Add all items, one by one; return how many were added before `stop[0]` was set."""
+) -> None:
+    """Add all items, one by one; once `stop[0]` is set, the rest without looking for the best."""
     n_items, n_draws = table.shape
     n_alive, k = n_draws, 0
     for t in range(n_draws):
@@ -90,13 +90,13 @@ def grow(
     for n in range(n_items):
         left = n_items - n
         while seen[heap[0]] != n:
-            if stop[0]:
-                return n
             i = heap[0]
             target[i] = _best_cluster(table[i], weights, alive, n_alive, cluster, k, mass)
             bound[i] = mass[target[i]]
             seen[i] = n
-            _sink(heap, bound, left)
+            # In a hurry the item at the top is taken, whatever the others would keep.
+            if not stop[0]:
+                _sink(heap, bound, left)
         i = heap[0]
         s = target[i]
         # The draws that put item i elsewhere no longer agree.
@@ -116,4 +116,3 @@ def grow(
         kept[n] = total
         heap[0] = heap[left - 1]
         _sink(heap, bound, left - 1)
-    return n_items

@@ -94,7 +94,7 @@ class Chips:
     n_runs: int
     """Number of runs, each from another first item, as far as there are as many."""
     converged: bool
-    """False if a time limit or Ctrl-C ended the search before all runs were done."""
+    """False if a time limit or Ctrl-C ended the search early."""
     paths: tuple[_Path, ...]
     """The runs that are best for some size."""
     path: IntArray
@@ -193,8 +193,8 @@ def chips(
     rng : int, Generator or SeedSequence, optional
         Source of randomness.
     time_limit : float, optional
-        Seconds after which the best of the runs so far are returned, marked ``converged=False``. Ctrl-C ends
-        the search at any time.
+        Seconds after which the best so far is returned, marked ``converged=False``. Ctrl-C ends the search
+        at any time.
 
     Returns
     -------
@@ -232,20 +232,16 @@ def chips(
         for first, seed in zip(firsts, generator.bit_generator.seed_seq.spawn(runs), strict=True)  # type: ignore[attr-defined]
     ]
     found = run_tasks(tasks, n_jobs=resolve_jobs(n_jobs), stopper=stopper)
-    done = [path for path in found if path is not None]
-    if not done:
-        stopper.check()
-        raise TimeoutError("'time_limit' was over before the first run was done; give more time.")
-    probabilities = np.array([path.probability for path in done])
+    probabilities = np.array([path.probability for path in found])
     best = probabilities.argmax(axis=0)
     used, path_of = np.unique(best, return_inverse=True)
-    paths = tuple(done[run] for run in used)
+    paths = tuple(found[run] for run in used)
     clusters = np.array([np.maximum.accumulate(path.label) + 1 for path in paths])
     return Chips(
         probability=probabilities.max(axis=0),
         n_clusters=clusters[path_of, np.arange(n)],
-        n_runs=len(done),
-        converged=len(done) == runs,
+        n_runs=len(found),
+        converged=not stopper.flag[0],
         paths=paths,
         path=path_of,
         draws=sample,
@@ -254,15 +250,15 @@ def chips(
 
 def _run(
     table: Any, weights: FloatArray, first: int, rng: np.random.Generator, stopper: Stopper
-) -> _Path | None:
-    """All items added greedily, beginning with the first one; None if the run was stopped."""
+) -> _Path:
+    """All items added greedily, beginning with the first one."""
     n_items, n_draws = table.shape
     # Among items that keep the same probability the order in the heap decides.
     heap = rng.permutation(n_items)
     heap = np.concatenate([[first], heap[heap != first]])
     order, label = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     kept = np.empty(n_items)
-    n = grow(
+    grow(
         table,
         weights,
         heap,
@@ -277,4 +273,4 @@ def _run(
         label,
         kept,
     )
-    return _Path(order, label, np.minimum(kept, 1.0)) if n == n_items else None
+    return _Path(order, label, np.minimum(kept, 1.0))
