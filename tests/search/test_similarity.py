@@ -109,6 +109,19 @@ def test_the_greedy_search_works_too():
     assert len(best.runs) == 9
 
 
+def test_the_value_of_given_labels():
+    best = epl.minimize(psm=MATRIX, loss="binder", rng=1)
+    assert epl.expected_loss(best, psm=MATRIX, loss="binder") == best.expected_loss
+    assert epl.expected_loss([0, 0, 1], psm=csr_array(MATRIX)) == pytest.approx(
+        epl.minimize(psm=MATRIX, rng=1).expected_loss
+    )
+    for wrong in ({}, {"draws": [[0, 0, 1]], "psm": MATRIX}):
+        with pytest.raises(TypeError, match="Give 'draws', or a similarity matrix"):
+            epl.expected_loss([0, 0, 1], **wrong)
+    with pytest.raises(ValueError, match="'per_draw' must be False"):
+        epl.expected_loss([0, 0, 1], psm=MATRIX, per_draw=True)
+
+
 def test_several_losses_are_compared():
     found = epl.minimize(psm=MATRIX, loss=["binder", "vi_lb"], rng=1)
     assert found.names == ("binder", "vi_lb")

@@ -14,8 +14,8 @@ _CLOSE = 1e-6
 """Rounding that is allowed in a matrix read from a file: asymmetry, values beyond 0 and 1, the diagonal."""
 
 NEEDS_DRAWS = (
-    "a similarity matrix says how often two items are together, not in which draws: only minimize(psm=...) "
-    "and plots.similarity(psm=...) can do without the draws themselves."
+    "a similarity matrix says how often two items are together, not in which draws: only minimize(psm=...), "
+    "expected_loss(labels, psm=...) and plots.similarity(psm=...) can do without the draws themselves."
 )
 """The reason why a function refuses a matrix."""
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.chips import grow
+from epluribus._kernels.chips import Growth, Path, grow
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._text import count, percent, plain_table
 from epluribus._typing import DrawsLike, FloatArray, IntArray, RngLike
@@ -75,14 +75,6 @@ class PartialPartition:
         )
 
 
-class _Path(NamedTuple):
-    """What one run found: the items as they were added."""
-
-    order: IntArray
-    label: IntArray
-    probability: FloatArray
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class Chips:
     """Partial partitions of every size; entry n - 1 belongs to n items."""
@@ -95,7 +87,7 @@ class Chips:
     """Number of runs, each from another first item, as far as there are as many."""
     converged: bool
     """False if a time limit or Ctrl-C ended the search early."""
-    paths: tuple[_Path, ...]
+    paths: tuple[Path, ...]
     """The runs that are best for some size."""
     path: IntArray
     """(n_items,) which of them."""
@@ -232,7 +224,7 @@ def chips(
         for first, seed in zip(firsts, generator.bit_generator.seed_seq.spawn(runs), strict=True)  # type: ignore[attr-defined]
     ]
     found = run_tasks(tasks, n_jobs=resolve_jobs(n_jobs), stopper=stopper)
-    probabilities = np.array([path.probability for path in found])
+    probabilities = np.minimum([path.kept for path in found], 1.0)
     best = probabilities.argmax(axis=0)
     used, path_of = np.unique(best, return_inverse=True)
     paths = tuple(found[run] for run in used)
@@ -250,27 +242,21 @@ def chips(
 
 def _run(
     table: Any, weights: FloatArray, first: int, rng: np.random.Generator, stopper: Stopper
-) -> _Path:
+) -> Path:
     """All items added greedily, beginning with the first one."""
     n_items, n_draws = table.shape
-    # Among items that keep the same probability the order in the heap decides.
+    # Among items that keep the same weight the order in the heap decides.
     heap = rng.permutation(n_items)
-    heap = np.concatenate([[first], heap[heap != first]])
-    order, label = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
-    kept = np.empty(n_items)
-    grow(
-        table,
-        weights,
-        heap,
-        np.empty(n_items),
-        np.empty(n_items, dtype=np.int64),
-        np.empty(n_items, dtype=np.int64),
-        np.empty(n_draws, dtype=np.int64),
-        np.empty((n_draws, int(table.max()) + 1), dtype=np.int32),
-        np.empty(n_items + 1),
-        stopper.flag,
-        order,
-        label,
-        kept,
+    ints = np.empty((4, n_items), dtype=np.int64)
+    path = Path(ints[0], ints[1], np.empty(n_items))
+    work = Growth(
+        heap=np.concatenate([[first], heap[heap != first]]),
+        bound=np.empty(n_items),
+        target=ints[2],
+        seen=ints[3],
+        alive=np.empty(n_draws, dtype=np.int64),
+        cluster=np.empty((n_draws, int(table.max()) + 1), dtype=np.int32),
+        mass=np.empty(n_items + 1),
     )
-    return _Path(order, label, np.minimum(kept, 1.0))
+    grow(table, weights, work, stopper.flag, path)
+    return path
