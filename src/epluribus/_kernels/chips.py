@@ -39,7 +39,7 @@ class Growth(NamedTuple):
     """What a run works on."""
 
     heap: IntArray
-    """(n_items,) the items that are left, in a heap; at the beginning in random order, the first one first."""
+    """(n_items,) the items that are left; at the beginning in random order, the first one first."""
     bound: FloatArray
     """(n_items,) the largest weight that each item can keep."""
     target: IntArray

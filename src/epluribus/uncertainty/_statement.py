@@ -155,5 +155,5 @@ def _name(group: IntArray, draws: Draws) -> str:
     """The items of a group in words; many are only counted."""
     if len(group) > _NAMED:
         return count(len(group), "item")
-    names = [draws.item_names[i] for i in group]
-    return sentence_list(names if draws.items is not None else [f"item {name}" for name in names])
+    names = sentence_list([draws.item_names[i] for i in group])
+    return names if draws.items is not None else f"items {names}"
