@@ -140,8 +140,10 @@ def test_what_an_estimate_says_and_keeps(tmp_path):
     assert loaded.loss.name == best.loss.name
     assert loaded.loss.family == "vi_lb"
     # With draws at hand, the loss is VI itself.
-    ball = epl.credible_ball(best, [[0, 0, 1], [0, 1, 1], [0, 0, 1]])
-    assert ball.loss.name == "vi(cost=0.8)"
+    draws = epl.Draws([[0, 0, 1], [0, 1, 1], [0, 0, 1]] * 5)
+    assert epl.credible_ball(best, draws).loss.name == "vi(cost=0.8)"
+    page = best.report(draws, tmp_path / "page.html", brief=True, rng=1)
+    assert "vi_lb" not in page.read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -180,6 +182,7 @@ def test_rounding_in_a_matrix_is_forgiven():
         ({"psm": MATRIX, "loss": epl.losses.nvi()}, ValueError, "of 'nvi' needs the draws"),
         ({"psm": MATRIX, "starts": "draws"}, ValueError, "'starts' must be labels"),
         ({"draws": [[0, 0, 1]], "loss": "vi_lb"}, ValueError, "only for a similarity matrix"),
+        ({"draws": [[0, 0, 1]], "loss": epl.losses.vi_lb()}, ValueError, "With draws use 'vi'"),
     ],
 )
 def test_what_a_matrix_cannot_do_is_said(options, error, words):

@@ -89,22 +89,23 @@ def get(loss: LossLike) -> Loss:
     >>> epl.losses.get("vi(cost=0.5)").parameters["cost"]
     0.5
     """
-    if isinstance(loss, Loss):
-        return loss
-    if not isinstance(loss, str):
+    if not isinstance(loss, str | Loss):
         raise TypeError(f"'loss' must be a name or a Loss; got {loss!r}.")
-    if loss.partition("(")[0] in _MATRIX_ONLY:
+    name = loss if isinstance(loss, str) else loss.name
+    if name.partition("(")[0] in _MATRIX_ONLY:
         raise ValueError(
-            f"'loss' may be '{loss}' only for a similarity matrix: minimize(psm=matrix, loss='{loss}'). "
+            f"'loss' may be '{name}' only for a similarity matrix: minimize(psm=matrix, loss='{name}'). "
             "With draws use 'vi', the loss that it is a bound of."
         )
-    return by_name(loss, available())
+    return by_name(loss, available()) if isinstance(loss, str) else loss
 
 
 def for_matrix(loss: LossLike) -> Loss:
     """The loss if a similarity matrix is enough for it, else an error that says which are."""
-    names = (*available(), *_MATRIX_ONLY)
-    chosen = by_name(loss, names) if isinstance(loss, str) else get(loss)
+    if isinstance(loss, str):
+        chosen = by_name(loss, (*available(), *_MATRIX_ONLY))
+    else:
+        chosen = loss if isinstance(loss, Loss) else get(loss)
     if chosen.family not in MATRIX_LOSSES:
         raise ValueError(
             f"'loss' must be 'binder' or 'vi_lb', perhaps with a cost, for a similarity matrix; the "
@@ -113,12 +114,19 @@ def for_matrix(loss: LossLike) -> Loss:
     return chosen
 
 
-@lru_cache(maxsize=64)
 def by_name(text: str, names: tuple[str, ...]) -> Loss:
-    """One object per name, so that its functions are compiled and tabulated once; `names` are allowed."""
+    """The loss with that name, which must be one of `names`, perhaps with parameters."""
+    found = _WITH_PARAMETERS.fullmatch(text)
+    check_choice(found["name"] if found else text, names, "loss")
+    return _make(text)
+
+
+@lru_cache(maxsize=64)
+def _make(text: str) -> Loss:
+    """One object per name, so that its functions are compiled and tabulated once."""
     # "vi(cost=0.5)" is split into the name and its parameters; "vi" has none and does not match.
     found = _WITH_PARAMETERS.fullmatch(text)
-    make = BUILT_IN[check_choice(found["name"] if found else text, names, "loss")]
+    make = BUILT_IN[found["name"] if found else text]
     if found is None:
         return make()
     try:
