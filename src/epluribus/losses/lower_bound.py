@@ -24,7 +24,7 @@ def vi_lb(cost: float = 1.0) -> Loss:
     """Lower bound of the expected VI, from a similarity matrix: for `minimize(psm=...)` only.
 
     It is computed from sums of similarities; the term that does not depend on the estimate is chosen as in
-    the R package mcclust.ext. It is not a loss between two partitions, and not for draws, which have VI itself.
+    the R package mcclust.ext. It is not a loss between two partitions; draws have VI itself.
 
     Parameters
     ----------
