@@ -89,10 +89,10 @@ def _costs(e: Any, row: Any, i: int) -> None:
                 cost[s] -= e.scale * math.log2(product[s])
                 product[s] = 1.0
     for s in range(k + 1):
-        if e.logs:
-            cost[s] += e.scale * math.log2((1.0 + reach[s]) / product[s])
-        else:
+        if not e.logs:
             cost[s] += e.scale * (1.0 + 2.0 * reach[s])
+        elif reach[s] > 0.0:  # most clusters have no neighbor, and log2 1 is 0
+            cost[s] += e.scale * math.log2((1.0 + reach[s]) / product[s])
 
 
 @routine

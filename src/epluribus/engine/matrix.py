@@ -78,10 +78,18 @@ class MatrixEngine(Engine):
         return self.value_of(np.zeros_like(apart)), self.value_of(apart)
 
     def random_group(self, rng: np.random.Generator) -> tuple[int, NDArray[np.bool_]]:
-        """A random item, and the items whose similarity with it is above a random level."""
-        # Each item is in the group with the probability with which a draw has it there.
-        i, level = int(rng.integers(self.n_items)), rng.random()
-        return i, self.execution.row(i) > level
+        """A random item, and the items most similar to it."""
+        i = int(rng.integers(self.n_items))
+        return i, similar_items(self.execution.row(i), rng)
+
+
+def similar_items(row: FloatArray, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """The items of the largest entries of a row: about as many as a draw has together, or above a level."""
+    if rng.random() < 0.5:
+        return row > rng.random()
+    # As many as come up if each item does with its probability; all that are as similar as the last one.
+    n = max(1, int((rng.random(len(row)) < row).sum()))
+    return row >= np.partition(row, len(row) - n)[len(row) - n]
 
 
 class MatrixExecution(Roomy):

@@ -4,7 +4,7 @@ The phases are those of a search with draws (`phases`); starts come from the mat
 items that are similar to one of them:
 
 - ``"average"`` and ``"complete"``: the best of several cuts through the tree of that linkage, once each;
-- ``"level"``: items connected by similarities above a random level;
+- ``"pivots"``: a random item and those most similar to it are a cluster, then the same with the items left;
 - ``"sequential"`` and ``"together"``, as with draws.
 """
 
@@ -23,7 +23,7 @@ from epluribus._typing import IntArray
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.engine import Engine, Settings
-from epluribus.engine.matrix import MatrixEngine
+from epluribus.engine.matrix import MatrixEngine, similar_items
 from epluribus.estimate import Comparison, Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss as loss_between
@@ -35,7 +35,7 @@ from epluribus.search.starts import fit_clusters, make_start
 
 _FIRST = ("average", "sequential", "complete")
 """The kinds of starts of the first round ..."""
-_KINDS = ("level", "sequential", "level", "together")
+_KINDS = ("pivots", "pivots", "sequential", "pivots", "pivots", "together")
 """... and of the others, in turn."""
 _TREE = 3000
 """Items above which no tree is made: it takes memory for all pairs, and time that grows with their number."""
@@ -162,8 +162,8 @@ class MatrixSearch(Search):
             labels = start.labels
         elif start.name in ("average", "complete"):
             labels = self._cut_tree(start.name)
-        elif start.name == "level":
-            labels = self._above(rng.random())
+        elif start.name == "pivots":
+            labels = self._around_pivots(rng)
         else:
             return make_start(start.name, self.sample, engine, rng, self.settings)
         return fit_clusters(labels, engine, rng, self.settings)
@@ -179,11 +179,22 @@ class MatrixSearch(Search):
         cuts = (fcluster(tree, k, "maxclust").astype(np.int64) for k in _CUTS if k <= n)
         return min(map(relabel, cuts), key=self.full.value_of)
 
-    def _above(self, level: float) -> IntArray:
-        """Items connected by similarities above the level."""
-        from scipy.sparse.csgraph import connected_components
-
-        return relabel(connected_components(self.matrix.matrix > level, directed=False)[1])
+    def _around_pivots(self, rng: np.random.Generator) -> IntArray:
+        """A random item with those most similar to it, then another with those of the rest, and so on."""
+        labels, k = np.full(self.matrix.n_items, -1, dtype=np.int64), 0
+        first, near, share = (
+            self.matrix.matrix.indptr,
+            self.matrix.matrix.indices,
+            self.matrix.matrix.data,
+        )
+        for i in rng.permutation(self.matrix.n_items):
+            if labels[i] < 0:
+                own = slice(first[i], first[i + 1])
+                left = labels[near[own]] < 0
+                items, row = np.append(near[own][left], i), np.append(share[own][left], 1.0)
+                labels[items[similar_items(row, rng)]] = k
+                labels[i], k = k, k + 1
+        return relabel(labels)
 
     def _not_beaten(self, best: Climber) -> Climber:
         """The climber, or a better one from one cluster, all items apart, or a given start."""
