@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from epluribus import datasets, models, plots, studies, uncertainty
     from epluribus.sampling import sample
     from epluribus.search.consensus import ConsensusClustering as ConsensusClustering
-    from epluribus.uncertainty import align, certificate, credible_ball, modes, psm, stability
+    from epluribus.uncertainty import (
+        align,
+        certificate,
+        chips,
+        cluster_parameters,
+        credible_ball,
+        modes,
+        probability,
+        psm,
+        stability,
+    )
     from epluribus.writers.saved import load
 
 __all__ = [
@@ -34,6 +44,8 @@ __all__ = [
     "__version__",
     "align",
     "certificate",
+    "chips",
+    "cluster_parameters",
     "credible_ball",
     "datasets",
     "exact",
@@ -47,6 +59,7 @@ __all__ = [
     "modes",
     "partition",
     "plots",
+    "probability",
     "psm",
     "read_draws",
     "sample",
@@ -60,7 +73,10 @@ __all__ = [
 
 # Modules by name, loaded on first use, so that `import epluribus` stays quick. ConsensusClustering cannot
 # be defined without scikit-learn, so it is not in `__all__`: `from epluribus import *` must not need it.
-_UNCERTAINTY = ("align", "certificate", "credible_ball", "modes", "psm", "stability")
+_UNCERTAINTY = (
+    "align", "certificate", "chips", "cluster_parameters", "credible_ball", "modes", "probability",
+    "psm", "stability",
+)  # fmt: skip
 _ON_DEMAND = {
     "ConsensusClustering": "epluribus.search.consensus",
     "load": "epluribus.writers.saved",

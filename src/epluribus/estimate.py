@@ -88,7 +88,7 @@ class Estimate:
     loss : Loss
         The loss it was found for.
     n_draws : int
-        Number of draws behind the expectation.
+        Number of draws behind the expectation; 0 for a similarity matrix.
     runs : tuple of Run
         The runs of the search, in the order they were planned.
     converged : bool
@@ -286,11 +286,12 @@ class Estimate:
 
     def __str__(self) -> str:
         size = count(len(self.labels), "item")
+        source = count(self.n_draws, "draw") if self.n_draws else "similarity matrix"
         # The largest clusters first: with many clusters the others are only counted.
         lines = [
             f"{count(self.n_clusters, 'cluster')} of {size}",
             f"  sizes          {_shorten(sorted(self.sizes.tolist(), reverse=True))}",
-            f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {count(self.n_draws, 'draw')})",
+            f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {source})",
         ]
         # Partitions of few items are found without runs.
         if self.runs:
@@ -320,6 +321,8 @@ def read_best(
     labels = as_labels(best, posterior.n_items, argument)
     if loss is None:
         loss = best.loss if isinstance(best, Estimate) else "vi"
+        if isinstance(loss, Loss) and loss.family == "vi_lb":  # draws have VI itself
+            loss = losses.vi(loss.parameters["cost"])
     return labels, posterior, losses.get(loss)
 
 

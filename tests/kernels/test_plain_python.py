@@ -31,6 +31,10 @@ for name in epl.losses.available():
         print(spare.labels.tolist(), round(change, 9))
         show(engine.nudge(spare, 9, Settings(k_min=2)))
         show(engine.nudge(engine.start(np.arange(9)), 9))
+for name in ("binder", "vi_lb"):
+    best = epl.minimize(psm=epl.psm(z), loss=name, rng=1)
+    print(name, best.labels.tolist(), round(best.expected_loss, 9))
+print(epl.chips(z, n_starts=3, rng=1).probability.round(9).tolist())
 """
 
 

@@ -1,9 +1,10 @@
 """What sweeps and joins need to know about the expected loss: the contract of an execution.
 
 An execution is a NamedTuple of arrays: a partition under change (`labels`, `sizes`, `n_clusters`), the
-draws, and whatever makes the costs quick to compute. There are three: `tables` keeps the contingency tables
+draws, and whatever makes the costs quick to compute. There are four: `tables` keeps the contingency tables
 of all draws, `members` walks through the members of the clusters of the draws, `pairs` keeps a matrix of all
-pairs of items. The loops in `loops` are written once, on these functions:
+pairs of items, `matrix` has such a matrix and no draws. The loops in `loops` are written once, on these
+functions:
 
     costs(e, row, i)           the cost of every cluster, and of a new one, for item i; nothing is moved
     glance(e, row, i)          the same, perhaps only roughly if f0 is not linear

@@ -64,24 +64,26 @@ def _exact(e: Any, row: Any, i: int, s: int) -> float:
 
 
 @routine
-def _choose(e: Any, i: int, own: int, opens: bool) -> int:
+def choose_from_row(e: Any, i: int, own: int, opens: bool) -> int:
     """The cluster of least cost; `own` (-1 for none) if it is as good, then the smallest label."""
     n = e.n_clusters[0] + 1 if opens else e.n_clusters[0]
     return first_of_best(e.cost, own, lowest(e.cost, n) + e.price.tolerance)
 
 
 @routine
-def _cost_of(e: Any, s: int) -> float:
+def entry(e: Any, s: int) -> float:
+    """The entry of cluster s in the row computed last."""
     return e.cost[s]
 
 
 @routine
-def _exclude(e: Any, s: int) -> None:
+def exclude_entry(e: Any, s: int) -> None:
+    """Make that entry infinite."""
     e.cost[s] = np.inf
 
 
 @routine
-def _rename(e: Any, old: int, new: int) -> None:
+def rename(e: Any, old: int, new: int) -> None:
     """Give the label of an empty cluster to another one."""
     for j in range(e.labels.shape[0]):
         if e.labels[j] == old:
@@ -108,7 +110,7 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
         if e.sizes[own] == 0:
             e.n_clusters[0] -= 1
             if own != e.n_clusters[0]:
-                _rename(e, e.n_clusters[0], own)
+                rename(e, e.n_clusters[0], own)
                 rename_looks(e.looks, e.n_clusters[0], own)
 
 
@@ -127,12 +129,18 @@ def _join_changes(e: Any, row: Any, a: int) -> None:
 def _join(e: Any, row: Any, a: int, b: int) -> None:
     """Join cluster b into a < b; the last cluster takes the label b."""
     e.looks.until[:] = -np.inf  # too much changes: all items must be looked at again
+    join_labels(e, a, b)
+
+
+@routine
+def join_labels(e: Any, a: int, b: int) -> None:
+    """Give the items of cluster b the label a < b; the last cluster takes the label b."""
     last = e.n_clusters[0] - 1
     total = e.sizes[a] + e.sizes[b]
-    _rename(e, b, a)
+    rename(e, b, a)
     e.sizes[a] = total
     if b != last:
-        _rename(e, last, b)
+        rename(e, last, b)
     e.n_clusters[0] = last
 
 
@@ -141,9 +149,9 @@ implement_execution(
     costs=_costs,
     glance=_costs,
     exact=_exact,
-    choose=_choose,
-    cost_of=_cost_of,
-    exclude=_exclude,
+    choose=choose_from_row,
+    cost_of=entry,
+    exclude=exclude_entry,
     least_gap=row_gap,
     apply=_apply,
     join_changes=_join_changes,

@@ -10,6 +10,7 @@ from typing import Any, cast
 from epluribus._progress import ProgressLike
 from epluribus._typing import AnyArray, DrawsLike
 from epluribus.draws.draws import Draws
+from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
 from epluribus.partition import ORDER, is_estimate
 
 
@@ -109,4 +110,6 @@ def as_draws(draws: DrawsLike, client: Any = None) -> Draws:
         return draws
     if is_estimate(draws):
         raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
+    if is_similarity(draws):
+        raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
     return Draws(draws, client=client)

@@ -105,8 +105,7 @@ class Engine:
     ([0, 1, 1], 1.3333333333333333)
     """
 
-    missing = False
-    """Whether labels of 0 in the table are missing ones; see `PartialEngine`."""
+    missing = False  # whether labels of 0 in the table are missing ones: see `PartialEngine`
 
     def __init__(
         self,
@@ -331,6 +330,13 @@ class Engine:
         partners = Partners(np.zeros(k, dtype=np.int64), np.empty(k), np.zeros(k, dtype=np.uint8))
         merge(state, self._row, active, partners, settings.k_min, k_max, settings.stopper.flag)
         return relabel(state.labels)
+
+    def random_group(self, rng: np.random.Generator) -> tuple[int, NDArray[np.bool_]]:
+        """A random item, one that a random draw has seen, and the items that it has together with it."""
+        draw = rng.choice(len(self.weights), p=self.weights / self.weights.sum())
+        column = self.table[:, draw]
+        i = int(rng.choice(np.flatnonzero(column) if self.missing else self.n_free))
+        return i, column == column[i]
 
     def slope(self, state: Any) -> float:
         """The factor of the size term in the costs of a state with tables."""

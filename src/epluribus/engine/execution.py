@@ -29,6 +29,7 @@ class Swept(NamedTuple):
 _CHANGING = (
     "labels", "sizes", "n_clusters", "counts", "gain", "joint_sums", "size_sum", "size_sums", "total",
     "slope", "fold", "some_item", "after", "before", "n_of_size", "used_sizes", "place", "n_used",
+    "inside",
 )  # fmt: skip
 """Fields of a state that moves change, in any execution; the others are constant, or work arrays."""
 

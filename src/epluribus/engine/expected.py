@@ -7,7 +7,7 @@ Equal draws are stored once, with their weights added, so each distinct partitio
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from epluribus import losses
 from epluribus._parallel import parts
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
+from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.draws.store import Slice
+from epluribus.engine.matrix import MatrixEngine
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import as_labels
@@ -23,14 +25,24 @@ from epluribus.partition import as_labels
 
 @overload
 def expected_loss(
-    labels: LabelsLike, draws: DrawsLike, loss: LossLike = ..., *, per_draw: Literal[False] = ...
+    labels: LabelsLike,
+    draws: DrawsLike | None = ...,
+    loss: LossLike | None = ...,
+    *,
+    psm: Any = ...,
+    per_draw: Literal[False] = ...,
 ) -> float: ...
 @overload
 def expected_loss(
-    labels: LabelsLike, draws: DrawsLike, loss: LossLike = ..., *, per_draw: Literal[True]
+    labels: LabelsLike, draws: DrawsLike, loss: LossLike | None = ..., *, per_draw: Literal[True]
 ) -> FloatArray: ...
 def expected_loss(
-    labels: LabelsLike, draws: DrawsLike, loss: LossLike = "vi", *, per_draw: bool = False
+    labels: LabelsLike,
+    draws: DrawsLike | None = None,
+    loss: LossLike | None = None,
+    *,
+    psm: Any = None,
+    per_draw: bool = False,
 ) -> float | FloatArray:
     """Expected posterior loss of a partition: the mean of its loss over the draws.
 
@@ -40,8 +52,10 @@ def expected_loss(
         The partition.
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
-    loss : str or Loss, default "vi"
+    loss : str or Loss, default "vi" ("vi_lb" for a matrix)
         See `epluribus.losses.available`.
+    psm : array_like or SciPy sparse matrix of shape (n_items, n_items), optional
+        A similarity matrix in place of draws, for the losses "vi_lb" and "binder"; see `minimize`.
     per_draw : bool, default False
         Return the loss against each draw instead of their (weighted) mean.
 
@@ -64,8 +78,17 @@ def expected_loss(
     >>> epl.expected_loss([0, 0, 1], draws, "binder", per_draw=True)
     array([0., 2., 0.])
     """
+    if (draws is None) == (psm is None):
+        raise TypeError("Give 'draws', or a similarity matrix as 'psm', and not both.")
+    if draws is None:
+        if per_draw:
+            raise ValueError("'per_draw' must be False with 'psm', which has no draws.")
+        matrix = SimilarityMatrix.of(psm)
+        engine = MatrixEngine(matrix.matrix, losses.for_matrix("vi_lb" if loss is None else loss))
+        return engine.value_of(as_labels(labels, matrix.n_items))
     sample = as_draws(draws)
-    values = draw_losses(as_labels(labels, sample.n_items), sample, losses.get(loss))
+    chosen = losses.get("vi" if loss is None else loss)
+    values = draw_losses(as_labels(labels, sample.n_items), sample, chosen)
     # `index` leads from each draw, in the order given, to its distinct partition.
     return values[sample.index] if per_draw else sample.mean(values)
 

@@ -15,6 +15,7 @@ from epluribus._typing import LossLike
 from epluribus._validate import check_choice
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.losses.information import information_distance, nid, nvi, vi
+from epluribus.losses.lower_bound import vi_lb
 from epluribus.losses.pairs import binder, omari, zero_one
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "nvi",
     "omari",
     "vi",
+    "vi_lb",
     "zero_one",
 ]
 
@@ -37,6 +39,10 @@ for _module in iter_modules(__path__):
 
 _FIRST = ("binder", "vi", "nvi", "id", "nid", "omari", "zero_one")
 """The order in which losses are listed; any others follow."""
+MATRIX_LOSSES = ("binder", "vi_lb")
+"""The losses that a similarity matrix determines without draws ..."""
+_MATRIX_ONLY = ("vi_lb",)
+"""... and those that draws do not: they are not losses between two partitions."""
 _WITH_PARAMETERS = re.compile(r"(?P<name>\w+)\((?P<parameters>.*)\)")
 
 
@@ -50,7 +56,7 @@ def available() -> tuple[str, ...]:
     ('binder', 'vi', 'nvi', 'id', 'nid', 'omari', 'zero_one')
     """
     # A dict keeps the order and drops repetitions.
-    return tuple(dict.fromkeys([*_FIRST, *BUILT_IN]))
+    return tuple(name for name in dict.fromkeys([*_FIRST, *BUILT_IN]) if name not in _MATRIX_ONLY)
 
 
 def describe() -> dict[str, str]:
@@ -83,11 +89,36 @@ def get(loss: LossLike) -> Loss:
     >>> epl.losses.get("vi(cost=0.5)").parameters["cost"]
     0.5
     """
-    if isinstance(loss, Loss):
-        return loss
-    if not isinstance(loss, str):
+    if not isinstance(loss, str | Loss):
         raise TypeError(f"'loss' must be a name or a Loss; got {loss!r}.")
-    return _make(loss)
+    name = loss if isinstance(loss, str) else loss.name
+    if name.partition("(")[0] in _MATRIX_ONLY:
+        raise ValueError(
+            f"'loss' may be '{name}' only for a similarity matrix: minimize(psm=matrix, loss='{name}'). "
+            "With draws use 'vi', the loss that it is a bound of."
+        )
+    return by_name(loss, available()) if isinstance(loss, str) else loss
+
+
+def for_matrix(loss: LossLike) -> Loss:
+    """The loss if a similarity matrix is enough for it, else an error that says which are."""
+    if isinstance(loss, str):
+        chosen = by_name(loss, (*available(), *_MATRIX_ONLY))
+    else:
+        chosen = loss if isinstance(loss, Loss) else get(loss)
+    if chosen.family not in MATRIX_LOSSES:
+        raise ValueError(
+            f"'loss' must be 'binder' or 'vi_lb', perhaps with a cost, for a similarity matrix; the "
+            f"expected loss of '{chosen.name}' needs the draws."
+        )
+    return chosen
+
+
+def by_name(text: str, names: tuple[str, ...]) -> Loss:
+    """The loss with that name, which must be one of `names`, perhaps with parameters."""
+    found = _WITH_PARAMETERS.fullmatch(text)
+    check_choice(found["name"] if found else text, names, "loss")
+    return _make(text)
 
 
 @lru_cache(maxsize=64)
@@ -95,7 +126,7 @@ def _make(text: str) -> Loss:
     """One object per name, so that its functions are compiled and tabulated once."""
     # "vi(cost=0.5)" is split into the name and its parameters; "vi" has none and does not match.
     found = _WITH_PARAMETERS.fullmatch(text)
-    make = BUILT_IN[check_choice(found["name"] if found else text, available(), "loss")]
+    make = BUILT_IN[found["name"] if found else text]
     if found is None:
         return make()
     try:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws, as_draws
+from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate
 from epluribus.plots._names import name_left
 from epluribus.plots._shared import (
@@ -22,7 +23,7 @@ from epluribus.plots._shared import (
     get_axes,
     read_partition,
 )
-from epluribus.uncertainty import psm
+from epluribus.uncertainty import psm as psm_of
 from epluribus.uncertainty._matrix import leaf_order
 
 _SHOWN = 2000
@@ -32,7 +33,12 @@ _OPTIMAL = 300
 
 
 def similarity(
-    draws: DrawsLike, best: Estimate | LabelsLike, *, font_size: float = 8, ax: Any = None
+    draws: DrawsLike | None = None,
+    best: Estimate | LabelsLike | None = None,
+    *,
+    psm: Any = None,
+    font_size: float = 8,
+    ax: Any = None,
 ) -> Any:
     """Heatmap of the posterior similarity matrix in order of the clusters, with lines between them.
 
@@ -44,6 +50,8 @@ def similarity(
         The posterior sample.
     best : Estimate or array_like of shape (n_items,)
         The partition.
+    psm : array_like or SciPy sparse matrix of shape (n_items, n_items), optional
+        The matrix itself, in place of draws.
     font_size : float, default 8
         Font size of the names of the clusters.
     ax : matplotlib Axes, optional
@@ -69,16 +77,14 @@ def similarity(
     >>> ax.images[0].get_array().data[0].tolist()
     [1.0, 1.0, 0.25, 0.0]
     """
+    if best is None or (draws is None) == (psm is None):
+        raise TypeError("Give similarity(draws, best), or similarity(psm=matrix, best=best).")
     check_order("similarity(draws, best)", best, draws)
-    sample = as_draws(draws)
+    sample = as_draws(draws) if draws is not None else SimilarityMatrix.of(psm)
     labels, names = read_partition(best, sample.n_items)
     n = sample.n_items
-    if n > _SHOWN:
-        keep = _some_of_each(labels)
-        labels = labels[keep]
-        # Other items make other draws equal: the distinct ones are found anew, with the weights kept.
-        sample = Draws(np.asarray(sample)[:, keep], weights=sample.draw_weights)
-    matrix = psm(sample)
+    keep = _some_of_each(labels) if n > _SHOWN else np.arange(n)
+    labels, matrix = labels[keep], _similarities(sample, keep)
     clusters, order = _order(matrix, labels)
     ax = get_axes(ax, (6.2, 5.2), "compressed")
     size = labels.size
@@ -95,6 +101,16 @@ def similarity(
     ax.set_xlabel(f"{n:,} items" if size == n else f"{size:,} of {n:,} items")
     ax.figure.colorbar(image, ax=ax, label="probability of sharing a cluster", shrink=0.8)
     return ax
+
+
+def _similarities(sample: Draws | SimilarityMatrix, keep: IntArray) -> FloatArray:
+    """(n, n) similarities of the items `keep`, or of all."""
+    if isinstance(sample, SimilarityMatrix):
+        return sample.dense(keep)
+    if len(keep) < sample.n_items:
+        # Other items make other draws equal: the distinct ones are found anew, with the weights kept.
+        sample = Draws(np.asarray(sample)[:, keep], weights=sample.draw_weights)
+    return psm_of(sample)
 
 
 def _some_of_each(labels: IntArray) -> IntArray:

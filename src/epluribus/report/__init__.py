@@ -17,6 +17,7 @@ from epluribus._progress import ProgressLike
 from epluribus._text import count
 from epluribus._typing import DrawsLike, RngLike
 from epluribus._validate import make_rng, need
+from epluribus.engine import expected_loss
 from epluribus.estimate import Estimate, read_best
 from epluribus.report.facts import gather
 from epluribus.report.values import page_values, resource
@@ -149,7 +150,10 @@ def build_report(
     # Before the work, which takes seconds or minutes: jinja2 may be missing.
     template = _template()
     # Refuses draws of another number of items.
-    _, posterior, _ = read_best(best, draws, best.loss)
+    labels, posterior, loss = read_best(best, draws, None)
+    if best.n_draws == 0:  # found from a similarity matrix: the page has what the draws say of it
+        value = expected_loss(labels, posterior, loss)
+        best = replace(best, loss=loss, expected_loss=value, n_draws=posterior.n_draws)
     # An estimate saved by version 0.1.0 has no bounds: then the user says what they were.
     settings = best.settings
     if (k, k_max) != (None, None):

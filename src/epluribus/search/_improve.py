@@ -148,13 +148,8 @@ class Climber:
 
     def kick(self) -> float:
         """Make a cluster of a random group; return the change of the total loss, undone unless negative."""
-        labels, weights = self.state.labels, self.engine.weights
-        draw = self.rng.choice(len(weights), p=weights / weights.sum())
-        column = self.engine.table[:, draw]
-        # An item; one that the draw has seen, where labels are missing.
-        seen = np.flatnonzero(column) if self.engine.missing else len(labels)
-        i = self.rng.choice(seen)
-        group = column == column[i]
+        labels = self.state.labels
+        i, group = self.engine.random_group(self.rng)
         # With as many clusters as are allowed no item can open one, with as few none that is alone can leave
         # its own: then an item is also tried alone, which makes two others join, or lets one close.
         k, bounds = self.n_clusters, self.settings

@@ -16,8 +16,9 @@ from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_count, make_rng, quoted
-from epluribus.draws import Draws, as_draws
+from epluribus.draws import Draws
 from epluribus.draws.dask_store import DaskStore
+from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.engine import Settings, engine_for
 from epluribus.engine.gpu_passes import CupyDevice
 from epluribus.estimate import Comparison, Estimate, Run, set_side_by_side
@@ -28,6 +29,7 @@ from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.large import LARGE, LargeSearch, searches_few_first
 from epluribus.search.phases import Search, Start
 from epluribus.search.sample import Sample
+from epluribus.search.similarity import as_draws_or_matrix, given_alone, minimize_matrix
 from epluribus.search.starts import STARTS
 
 SEARCHES = ("recombine", "greedy")
@@ -60,8 +62,8 @@ _DEFAULT_N_STARTS = {"recombine": 6, "greedy": 9}
 
 @overload
 def minimize(
-    draws: DrawsLike,
-    loss: LossLike = ...,
+    draws: DrawsLike | None = ...,
+    loss: LossLike | None = ...,
     *,
     k: int | None = ...,
     k_min: int | None = ...,
@@ -79,9 +81,10 @@ def minimize(
 ) -> Estimate: ...
 @overload
 def minimize(
-    draws: DrawsLike,
-    loss: list[LossLike] | tuple[LossLike, ...],
+    draws: DrawsLike | None = ...,
+    loss: list[LossLike] | tuple[LossLike, ...] = ...,
     *,
+    psm: Any = ...,
     k: int | None = ...,
     k_min: int | None = ...,
     k_max: int | None = ...,
@@ -97,9 +100,10 @@ def minimize(
     engine: str = ...,
 ) -> Comparison: ...
 def minimize(
-    draws: DrawsLike,
-    loss: LossLike | list[LossLike] | tuple[LossLike, ...] = "vi",
+    draws: DrawsLike | None = None,
+    loss: LossLike | list[LossLike] | tuple[LossLike, ...] | None = None,
     *,
+    psm: Any = None,
     k: int | None = None,
     k_min: int | None = None,
     k_max: int | None = None,
@@ -124,9 +128,12 @@ def minimize(
     ----------
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample; anything `Draws` accepts.
-    loss : str, Loss, or a list of them, default "vi"
+    loss : str, Loss, or a list of them, default "vi" ("vi_lb" for a matrix)
         See `epluribus.losses.available`. With a list, one partition is found for each loss and all
         are compared.
+    psm : array_like or SciPy sparse matrix of shape (n_items, n_items), optional
+        In place of draws, the probability of every two items that they share a cluster. The loss is then
+        "vi_lb", a lower bound of the expected VI (see `losses.vi_lb`), or "binder", for which it is enough.
     k : int, optional
         Exact number of clusters.
     k_min : int, optional
@@ -209,8 +216,8 @@ def minimize(
     check_choice(engine, ENGINES, "engine")
     if engine == "gpu":
         CupyDevice()  # an error now, not after the draws have been read
-    sample = as_draws(draws, client)
-    if isinstance(sample.store, DaskStore):
+    sample = as_draws_or_matrix(draws, psm, client, engine, map_labels)
+    if isinstance(sample, Draws) and isinstance(sample.store, DaskStore):
         if engine == "gpu":
             raise ValueError('\'engine\' must be "cpu" with draws on a Dask cluster; got "gpu".')
         if sample.n_items <= LARGE:  # searched here, as if they had been read here
@@ -223,7 +230,9 @@ def minimize(
     plan = _check_starts(starts, n_starts, search, sample.n_items, disturbed)
     generator = make_rng(rng)
     several = isinstance(loss, list | tuple)
-    chosen = [losses.get(one) for one in (loss if isinstance(loss, list | tuple) else [loss])]
+    loss = loss if loss is not None else "vi" if psm is None else "vi_lb"
+    find = losses.get if psm is None else losses.for_matrix
+    chosen = [find(one) for one in (loss if isinstance(loss, list | tuple) else [loss])]
     if not chosen:
         raise ValueError("'loss' must name at least one loss; the list is empty.")
     settings = Settings(low, high, search, resolve_jobs(n_jobs), engine, Stopper(time_limit))
@@ -231,17 +240,12 @@ def minimize(
     # counts the children it has spawned, so each loss gets a fresh copy.
     source: Any = generator.bit_generator.seed_seq
     seed = source.spawn(1)[0]
-    found = [
-        _solve(
-            sample,
-            one,
-            plan,
-            settings,
-            progress,
-            np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key),
-        )
-        for one in chosen
-    ]
+    if isinstance(sample, SimilarityMatrix):
+        given = given_alone(starts, [start.labels for start in plan.first])
+        estimates = minimize_matrix(sample, chosen, given, plan.n_starts, settings, progress, seed)
+        return estimates if several else estimates[0]
+    fresh = partial(np.random.SeedSequence, seed.entropy, spawn_key=seed.spawn_key)
+    found = [_solve(sample, one, plan, settings, progress, fresh()) for one in chosen]
     return _compare(sample, found, settings, seed) if several else found[0]
 
 

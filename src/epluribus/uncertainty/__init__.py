@@ -3,19 +3,23 @@
 from epluribus.uncertainty._align import Alignment, ParameterSummary, align
 from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, n_clusters_posterior
 from epluribus.uncertainty._certificate import Certificate, certificate
+from epluribus.uncertainty._chips import Chips, PartialPartition, chips
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
 from epluribus.uncertainty._link_check import LinkCheck, link_check
 from epluribus.uncertainty._matrix import psm, seen_together
 from epluribus.uncertainty._modes import Modes, modes
+from epluribus.uncertainty._parameters import ClusterParameters, cluster_parameters
 from epluribus.uncertainty._predict import Prediction, predict
 from epluribus.uncertainty._predictive_check import PredictiveCheck, predictive_check
 from epluribus.uncertainty._stability import Stability, stability
+from epluribus.uncertainty._statement import Probability, probability
 
 __all__ = [
-    "Alignment", "Certificate", "ClusterTable", "CredibleBall", "Difference", "ItemTable", "LinkCheck",
-    "Modes", "MonteCarloError", "NClusters", "ParameterSummary", "Prediction", "PredictiveCheck",
-    "Stability", "align", "certificate", "clusters", "compare", "credible_ball", "error", "items",
-    "link_check", "modes", "n_clusters_posterior", "predict", "predictive_check", "psm", "seen_together",
-    "stability",
+    "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall",
+    "Difference", "ItemTable", "LinkCheck", "Modes", "MonteCarloError", "NClusters", "ParameterSummary",
+    "PartialPartition", "Prediction", "PredictiveCheck", "Probability", "Stability", "align",
+    "certificate", "chips", "cluster_parameters", "clusters", "compare", "credible_ball", "error",
+    "items", "link_check", "modes", "n_clusters_posterior", "predict", "predictive_check", "probability",
+    "psm", "seen_together", "stability",
 ]  # fmt: skip

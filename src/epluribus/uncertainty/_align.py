@@ -132,6 +132,10 @@ def align(
     Time O(n_draws (n_items + K^3)), memory O(n_draws n_items). A cluster is summarized over the draws in
     which it has a partner, with their weights.
 
+    `cluster_parameters` needs no matching: it averages over the items of each estimated cluster, in every
+    draw. Prefer it, unless the parameter belongs to a component as a whole, such as its weight, or you want
+    the components as the draws have them and they mostly agree with the estimate (`present` near 1).
+
     Examples
     --------
     >>> import epluribus as epl
@@ -147,14 +151,6 @@ def align(
     """
     labels, sample, _ = read_best(best, draws, None)
     sample.check_complete("Aligning labels")
-    if parameters is not None and raw_labels is None:
-        if isinstance(draws, Draws):
-            raise ValueError(
-                "'raw_labels' must be given with 'parameters' where 'draws' is a Draws: it knows which "
-                "items are together, but not which label the sampler gave them. Give the sampler's array."
-            )
-        # The sampler's own array, before the labels were made canonical.
-        raw_labels = draws
     aligned = _match_labels(sample, labels)
     k = int(labels.max()) + 1
     # Over distinct draws with their shares: an item's probability of each label.
@@ -163,7 +159,7 @@ def align(
     table = aligned[sample.index]
     summary = None
     if parameters is not None:
-        values, raw = _check_parameters(parameters, raw_labels, sample)
+        values, raw = check_parameters(parameters, find_raw_labels(draws, raw_labels), sample)
         summary = _summarize(table, values, raw, sample.draw_weights, k)
     return Alignment(
         labels=table,
@@ -221,19 +217,34 @@ def _summarize(
         if not has.any():
             continue
         mine, share = values[rows[has], partner[has, g]], weights[has] / weights[has].sum()
-        # Sums over the first axis, the draws; the parameter of a cluster may have any shape.
-        mean[g] = np.tensordot(share, mine, 1)
-        sd[g] = np.sqrt(np.tensordot(share, (mine - mean[g]) ** 2, 1))
-        # Shares add up with rounding errors: a quantile missed by rounding alone counts as reached.
-        quantiles[:, g] = np.quantile(
-            mine, np.array(_QUANTILES) - 1e-12, axis=0, weights=share, method="inverted_cdf"
-        )
+        mean[g], sd[g], quantiles[:, g] = moments(mine, share, _QUANTILES)
     return ParameterSummary(mean, sd, quantiles, np.minimum(present, 1.0))
 
 
-def _check_parameters(
-    parameters: Any, raw_labels: Any, draws: Draws
-) -> tuple[FloatArray, AnyArray]:
+def moments(
+    values: FloatArray, shares: FloatArray, levels: tuple[float, ...]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weighted mean, standard deviation and quantiles over the first axis, the draws."""
+    mean = np.tensordot(shares, values, 1)
+    sd = np.sqrt(np.tensordot(shares, (values - mean) ** 2, 1))
+    # Shares add up with rounding errors: a quantile missed by rounding alone counts as reached.
+    found = np.quantile(
+        values, np.array(levels) - 1e-12, axis=0, weights=shares, method="inverted_cdf"
+    )
+    return mean, sd, found
+
+
+def find_raw_labels(draws: DrawsLike, raw_labels: Any) -> Any:
+    """The sampler's own labels: those given, or `draws` as they came, before they were made canonical."""
+    if raw_labels is None and isinstance(draws, Draws):
+        raise ValueError(
+            "'raw_labels' must be given with 'parameters' where 'draws' is a Draws: it knows which "
+            "items are together, but not which label the sampler gave them. Give the sampler's array."
+        )
+    return draws if raw_labels is None else raw_labels
+
+
+def check_parameters(parameters: Any, raw_labels: Any, draws: Draws) -> tuple[FloatArray, AnyArray]:
     """Parameters and the labels they belong to, one draw per row."""
     values = np.asarray(parameters, dtype=np.float64)
     raw = np.asarray(to_source(raw_labels, argument="raw_labels").labels)

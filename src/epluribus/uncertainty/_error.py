@@ -87,7 +87,7 @@ class MonteCarloError:
     def __str__(self) -> str:
         advice = f", above {RHAT_LIMIT}: run longer, or more chains"
         lines = [
-            f"expected loss {_plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})",
+            f"expected loss {plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})",
             f"  {count(self.n_draws, 'draw')} in {count(self.n_chains, 'chain')} are worth "
             f"{self.ess:.4g} independent ones",
             f"  R-hat of the loss {self.rhat:.4g}" + ("" if self.rhat <= RHAT_LIMIT else advice),
@@ -123,7 +123,7 @@ class Difference:
         )
 
     def __str__(self) -> str:
-        size = _plus_minus(abs(self.difference), self.standard_error)
+        size = plus_minus(abs(self.difference), self.standard_error)
         if self.difference == 0:
             return f"A and B have the same expected loss ({self.loss.name}), {size} apart"
         # The difference is A minus B: if it is negative, A has the smaller expected loss.
@@ -178,7 +178,7 @@ def error(
     # R-hat asks whether the chains are alike: the weights of the draws play no part in that.
     hat = rhat(_by_chain(values[sample.index], sample))
     agreement = chain_agreement(sample, n_jobs)
-    mean = _mean(values, sample)
+    mean = mean_with_error(values, sample)
     return MonteCarloError(*mean, hat, agreement, sample.n_draws, sample.n_chains, chosen)
 
 
@@ -220,19 +220,19 @@ def compare(
     # Losses of both against the same draws: a draw that is far from both adds to x and y alike, and its
     # effect cancels in x - y.
     x, y = (draw_losses(labels, sample, chosen) for labels in (first, second))
-    mean = _mean(x - y, sample)
+    mean = mean_with_error(x - y, sample)
     return Difference(*mean, (sample.mean(x), sample.mean(y)), chosen)
 
 
-class _Mean(NamedTuple):
-    """The first fields of the results."""
+class Mean(NamedTuple):
+    """A mean over the draws: the first fields of the results."""
 
     value: float
     standard_error: float
     ess: float
 
 
-def _mean(values: FloatArray, draws: Draws) -> _Mean:
+def mean_with_error(values: FloatArray, draws: Draws) -> Mean:
     """Weighted mean over the draws, with standard error and ESS, of one value per distinct partition."""
     # Values relative to one of them, so that equal values have a variance of exactly 0.
     origin = values[draws.index[0]]
@@ -249,7 +249,7 @@ def _mean(values: FloatArray, draws: Draws) -> _Mean:
     # the factor.
     size = ess(table, method="mean") * draws.n_draws / table.size
     spread = np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1))
-    return _Mean(float(origin) + shift, float(spread / np.sqrt(size)), size)
+    return Mean(float(origin) + shift, float(spread / np.sqrt(size)), size)
 
 
 def _by_chain(values: FloatArray, draws: Draws) -> FloatArray:
@@ -260,7 +260,7 @@ def _by_chain(values: FloatArray, draws: Draws) -> FloatArray:
     return np.stack([chain[len(chain) - length :] for chain in chains])
 
 
-def _plus_minus(value: float, standard_error: float) -> str:
+def plus_minus(value: float, standard_error: float) -> str:
     """For example 0.619 +- 0.025: two digits of the error, and the value to as many decimals."""
     if not np.isfinite(standard_error):
         return f"{value:.6g} (too few draws for a standard error)"

@@ -116,6 +116,7 @@ def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsL
             f"'model' must be a mixture, such as GaussianMixture; got a {type(model).__name__}."
         )
     labels, posterior, _ = read_best(best, draws, None)
+    posterior.check_complete("Predicting new items")
     if posterior.n_items != model.n_items:
         raise ValueError(
             f"'draws' must be partitions of the {model.n_items} items of the model; they have "

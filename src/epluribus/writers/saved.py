@@ -23,7 +23,7 @@ from epluribus import losses
 from epluribus._files import check_ending, write_arrays, write_whole
 from epluribus.engine import Settings
 from epluribus.estimate import Estimate, Run, Step
-from epluribus.losses.base import Loss
+from epluribus.losses.base import BUILT_IN, Loss
 
 _Kind = TypeVar("_Kind", Run, Estimate)
 _ENDINGS = (".npz", ".json")
@@ -174,7 +174,7 @@ def _find_loss(record: dict[str, Any], loss: Loss | None, path: Path) -> Loss:
     """
     name, is_old = record["loss"], record["version"] == 1
     built_in = record["loss_on_board" if is_old else "loss_built_in"]
-    found = losses.get(name) if built_in else loss
+    found = losses.by_name(name, tuple(BUILT_IN)) if built_in else loss
     if found is None:
         raise ValueError(
             f"'loss' must be given: the estimate in '{path}' was made with the loss '{name}', whose "
