@@ -101,7 +101,7 @@ def probability(
 
 def _that_saw(draws: Draws, items: IntArray) -> Draws:
     """The draws that have labels for all of the items: only these can say anything about them."""
-    saw = np.flatnonzero((draws.store.rows(items) > 0).all(axis=0)[draws.index])
+    saw = np.flatnonzero(np.all(draws.store.rows(items) > 0, axis=0).ravel()[draws.index])
     if len(saw) == 0:
         names = sentence_list([draws.item_names[i] for i in items[:_NAMED].tolist()])
         raise ValueError(
