@@ -33,6 +33,7 @@ from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.partition import n_partitions
 from epluribus.search._greedy import check_bounds
+from epluribus.search._rules import nothing_obeys
 from epluribus.search.shapes import CODE, all_shapes, lines_below
 
 MAX_ITEMS = 12
@@ -117,14 +118,17 @@ def best_of_all(draws: Draws, loss: Loss, settings: Settings = NO_BOUNDS) -> tup
 
     For at most `MAX_ITEMS` items.
     """
-    labels = _Problem(draws, loss).solve(settings)
+    labels = _Problem(draws, loss, settings).solve()
     return labels, draws.mean(draw_losses(labels, draws, loss))
 
 
 class _Problem:
     """What every set of items costs as a cluster, for each shape of the estimate."""
 
-    def __init__(self, draws: Draws, loss: Loss) -> None:
+    def __init__(self, draws: Draws, loss: Loss, settings: Settings) -> None:
+        # Constraints are conditions on single clusters: a set that breaks one is infinitely dear.
+        asked = settings.constraints
+        self.settings, self.allowed = settings, None if asked is None else asked.allowed_sets()
         self.n_items, self.shapes = draws.n_items, all_shapes(draws.n_items)
         # A set of items is a number whose bit i is item i; these are the sizes of all sets.
         self.size = np.bitwise_count(np.arange(1 << self.n_items)).astype(np.int64)
@@ -183,6 +187,8 @@ class _Problem:
         sizes, lines = self.shapes.sizes[shape], self.lines
         # cost(g) = sum over draws of w_t slope sum_h f1(n_gh), where the slope is the same for a kind.
         cost = lines.slope[:, shape] @ self.sums
+        if self.allowed is not None:
+            cost[~self.allowed] = np.inf
         least = np.empty((len(sizes) + 1, 1 << self.n_items))
         least_costs(sizes, cost, self.size, least)
         start = float(lines.level[self.kinds, shape] @ self.shares)
@@ -194,11 +200,16 @@ class _Problem:
         large = max(1, int(np.count_nonzero(sizes > 1)))
         return Tree(sizes, large, start, cost, least, excess.ravel(), int(begin), int(end))
 
-    def solve(self, settings: Settings) -> IntArray:
+    def solve(self) -> IntArray:
         """Canonical labels of the best partition within the bounds of the settings."""
-        k = self.shapes.n_clusters
+        k, settings = self.shapes.n_clusters, self.settings
         allowed = np.flatnonzero((k >= settings.k_min) & (k <= settings.most(self.n_items)))
         trees = [self.tree(shape) for shape in allowed.tolist()]
+        if settings.constraints is not None:
+            # A shape none of whose partitions obeys has an infinite bound.
+            trees = [tree for tree in trees if np.isfinite(tree.bound)]
+            if not trees:
+                raise ValueError(nothing_obeys(settings))
         trees.sort(key=lambda tree: tree.bound)
         best = _nothing_yet(self.n_items, self.lines.scale)
         # First those with the smallest bound of their shape: they are good, and rule out most others.

@@ -1,0 +1,501 @@
+"""One partition on its way down, every step of which obeys constraints or may leave items undecided.
+
+A *walker* is what a `Climber` is without constraints, in plain Python on the contract of the engine:
+
+- `sweep`: each unit (`_rules.py`) goes to the best of the clusters that may take it, if its own can let it go;
+- `join`: two clusters become one, the best allowed pair first;
+- `trade`: a unit goes where it is not allowed to go, and what is in its way makes room;
+- `fit`: clusters are joined or divided until sizes and numbers are as asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._typing import FloatArray, IntArray
+from epluribus.engine import Engine, Settings
+from epluribus.engine.execution import changed_clusters, copied
+from epluribus.search._parking import Parking
+from epluribus.search._rules import Rules, tidy
+
+_PARTNERS = 8
+"""Units of another cluster that are tried in exchange for one, at most."""
+
+
+class Walker:
+    """A partition that obeys the rules, or will after `fit`.
+
+    Parameters
+    ----------
+    engine : Engine
+        The expected loss.
+    rules : Rules
+        The constraints, for the items in the order of the engine.
+    labels : ndarray of shape (n_items,)
+        Where it starts: clusters that are allowed, sizes aside; -1 for undecided items.
+    rng : Generator
+        Source of randomness.
+    settings : Settings
+        Bounds on the number of clusters, the cost of undecided items, and what ends the search early.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        rules: Rules,
+        labels: IntArray,
+        rng: np.random.Generator,
+        settings: Settings,
+    ) -> None:
+        self.engine, self.rules, self.rng, self.settings = engine, rules, rng, settings
+        self.out: NDArray[np.bool_] = labels < 0
+        # In the engine, an undecided item is a cluster by itself.
+        own = labels.copy()
+        own[self.out] = int(labels.max()) + 1 + np.arange(int(self.out.sum()))
+        self.state: Any = engine.start(tidy(own))
+        self.parking: Parking | None = None
+        if settings.undecided is not None:
+            self.parking = Parking(engine, settings.undecided)
+            self.parking.drop(np.flatnonzero(self.out))
+        self.tried: IntArray | None = None
+        """A partition no two clusters of which are worth joining."""
+        self._start = self._total()
+        self.change = 0.0
+        """Change of the total loss, the price of undecided items included, since the start."""
+
+    # --- where it is ---
+
+    @property
+    def labels(self) -> IntArray:
+        """Canonical labels, -1 for undecided items."""
+        return tidy(np.where(self.out, -1, self.state.labels))
+
+    @property
+    def k(self) -> int:
+        """Number of clusters, undecided items not counted."""
+        k = int(self.state.n_clusters[0])
+        return k if self.parking is None else k - int(self.out.sum())
+
+    @property
+    def value(self) -> float:
+        """What is minimized: the expected loss, and the price of undecided items."""
+        return (self._start + self.change) / self.engine.total_weight
+
+    def recount(self) -> float:
+        """The value from the counts, free of the rounding errors of many changes."""
+        self._start, self.change = self._total(), 0.0
+        return self.value
+
+    def _total(self) -> float:
+        total = self.engine.value(self.state) * self.engine.total_weight
+        return total + (self.parking.correction(int(self.out.sum())) if self.parking else 0.0)
+
+    def lawful(self) -> bool:
+        """Whether the partition obeys all constraints and bounds."""
+        within = self.settings.k_min <= self.k <= self.settings.most(self.engine.n_items)
+        return within and not self.rules.constraints.broken(self.labels)
+
+    def twin(self) -> Walker:
+        """Another walker at the same place."""
+        other = object.__new__(Walker)
+        other.__dict__.update(self.__dict__)
+        other.state, other.out = copied(self.state), self.out.copy()
+        other.parking = None if self.parking is None else self.parking.twin()
+        return other
+
+    def take_over(self, other: Walker) -> None:
+        """Go where the other walker is."""
+        self.__dict__.update(other.__dict__)
+
+    # --- single units ---
+
+    def sweep(self, units: IntArray | None = None) -> int:
+        """Move each unit to its best place; return the number of moves."""
+        n_moves = 0
+        chosen = np.arange(len(self.rules.units)) if units is None else units
+        for unit in self.rng.permutation(chosen).tolist():
+            if self.settings.stopper.flag[0]:
+                break
+            items = self.rules.units[unit]
+            n_moves += self._move_item(items) if len(items) == 1 else self._move_block(items)
+        return n_moves
+
+    def _targets(self, items: IntArray) -> NDArray[np.bool_]:
+        """(K + 1,) which clusters may take the items, and whether they may be a new one."""
+        labels, k = self.state.labels, int(self.state.n_clusters[0])
+        found = np.empty(k + 1, dtype=np.bool_)
+        found[:k] = self.rules.open(labels, k, items)
+        found[k] = (
+            len(items) >= self.rules.min_size
+            and self.k < self.settings.most(self.engine.n_items)
+            and not self.rules.falls_apart(items)
+        )
+        if self.parking is not None:
+            found[labels[self.out]] = False
+        return found
+
+    def _may_leave(self, items: IntArray) -> bool:
+        """Whether the cluster of the items can do without them."""
+        size = int(self.state.sizes[self.state.labels[items[0]]])
+        if size == len(items) and self.k <= self.settings.k_min:
+            return False
+        return self.rules.may_leave(self.state.labels, items, size)
+
+    def _move_item(self, items: IntArray) -> bool:
+        """Move one item to its best place; return whether it moved."""
+        engine, state, i = self.engine, self.state, int(items[0])
+        own, k, parked = int(state.labels[i]), int(state.n_clusters[0]), bool(self.out[i])
+        alone = state.sizes[own] == 1
+        row = engine.costs(state, items)[0]
+        here, tolerance, margin = float(row[own]), engine.tolerance, state.price.margin
+        row[own] = np.inf
+        extra, leaving = 0.0, np.inf
+        if self.parking is not None:
+            rise = self._group_change(items, parked)
+            if parked:  # what it costs to take part, wherever it goes
+                extra = self.parking.alone + rise - self.parking.price
+            else:
+                apart = 0.0 if alone else float(row[k]) - here
+                leaving = apart - self.parking.alone - rise + self.parking.price
+        # An item that is alone does not move to a new cluster; an undecided one opens it where it is.
+        row[k] = np.inf if alone and not parked else row[k]
+        if parked:
+            row[k] = here
+        hopeful = np.flatnonzero(row < here - extra - tolerance + margin)
+        if len(hopeful) == 0 and leaving >= -tolerance:
+            return False
+        hopeful = hopeful[self._targets(items)[hopeful]]
+        if (len(hopeful) == 0 and leaving >= -tolerance) or not (parked or self._may_leave(items)):
+            return False
+        gained, best = np.inf, -1
+        if len(hopeful):
+            # Rows are in single precision: those near the lowest are computed again.
+            near = hopeful[row[hopeful] <= row[hopeful].min() + margin]
+            exact = engine.exact(state, np.full(len(near) + 1, i), np.append(near, own))
+            if parked:
+                exact[:-1][near == k] = exact[-1]
+            gained, best = float(exact[:-1].min() - exact[-1]) + extra, int(near[exact[:-1].argmin()])
+        if min(gained, leaving) >= -tolerance:
+            return False
+        if leaving < gained:
+            self._set_out(items, leaving)
+            best = k if not alone else own
+        elif parked:
+            self._set_in(items, gained)
+            best = own if best == k else best
+        else:
+            self.change += gained
+        if best != own:
+            self.state = engine.apply(self.state, items, np.array([best]))
+        return True
+
+    def _group_change(self, items: IntArray, parked: bool) -> float:
+        """What the sums over the clusters of draws change by if the items come back, or leave."""
+        assert self.parking is not None
+        if parked:
+            change = self.parking.rise(items)
+            self.parking.drop(items)
+        else:
+            change = self.parking.drop(items)
+            self.parking.rise(items)
+        return change
+
+    def _set_out(self, items: IntArray, change: float) -> None:
+        assert self.parking is not None
+        self.parking.drop(items)
+        self.out[items] = True
+        self.change += change
+
+    def _set_in(self, items: IntArray, change: float) -> None:
+        assert self.parking is not None
+        self.parking.rise(items)
+        self.out[items] = False
+        self.change += change
+
+    def _move_block(self, items: IntArray) -> bool:
+        """Move several items that must be together; return whether they moved."""
+        parked = bool(self.out[items[0]])
+        if not parked and not self._may_leave(items):
+            return False
+        trial = self.twin()
+        whole = not parked and int(trial.state.sizes[trial.state.labels[items[0]]]) == len(items)
+        if parked:
+            assert trial.parking is not None
+            rise = trial.parking.rise(items)
+            trial.out[items] = False
+            trial.change += rise + len(items) * (trial.parking.alone - trial.parking.price)
+        # Taken out as a cluster by itself, it can be joined with each other cluster.
+        if not whole:
+            trial.state, change = self.engine.lift(trial.state, items)
+            trial.change += change
+        new = int(trial.state.labels[items[0]])
+        row = self.engine.join_changes(trial.state, new)
+        found = trial._targets(items)[:-1]
+        found[new] = False
+        row[~found] = np.inf
+        best = int(row.argmin())
+        may_stay = whole or (
+            trial.k <= self.settings.most(self.engine.n_items)
+            and len(items) >= self.rules.min_size
+            and not self.rules.falls_apart(items)
+        )
+        if row[best] < 0 or not may_stay:
+            trial.change += float(row[best])
+            if np.isfinite(row[best]):
+                self.engine.join(trial.state, new, best)
+        other = None if self.parking is None or parked else self._block_left_out(items)
+        best_trial = trial if other is None or trial.change <= other.change else other
+        if not best_trial.change < self.change - 8 * self.engine.tolerance:
+            return False
+        self.take_over(best_trial)
+        return True
+
+    def _block_left_out(self, items: IntArray) -> Walker:
+        """A walker that leaves the items undecided."""
+        other = self.twin()
+        assert other.parking is not None
+        for i in items:
+            other.state, change = self.engine.lift(other.state, np.array([i]))
+            other.change += change
+        fall = other.parking.drop(items)
+        other.out[items] = True
+        other.change += len(items) * (other.parking.price - other.parking.alone) - fall
+        return other
+
+    # --- clusters ---
+
+    def _members(self, a: int) -> IntArray:
+        return np.flatnonzero(self.state.labels == a)
+
+    def _join_row(self, a: int, enough: float = np.inf) -> FloatArray:
+        """(K,) change of the total loss if cluster a is joined with each other one; infinite if not allowed.
+
+        If all changes are above `enough`, nobody looks at them: what is not allowed is then not sorted out.
+        """
+        row = self.engine.join_changes(self.state, a)
+        if row.min(initial=np.inf) > enough:
+            return row
+        row[~self._targets(self._members(a))[:-1]] = np.inf
+        row[a] = np.inf
+        return row
+
+    def join(self, most: int | None = None) -> bool:
+        """Join the best allowed pair while that lowers the loss, or while there are more than `most` clusters.
+
+        Returns whether any were joined.
+        """
+        state, engine, joined = self.state, self.engine, False
+        k, low = int(state.n_clusters[0]), self.settings.k_min
+        most = engine.n_items if most is None else most
+        active = np.ones(k, dtype=np.bool_)
+        # If f0 is linear, two clusters that were tried and have not changed need not be tried again.
+        if self.tried is not None and engine.loss.linear and low == 1 and self.k <= most:
+            active = changed_clusters(state.labels, self.tried).astype(np.bool_)
+        active[state.labels[self.out]] = False
+        partner, change = np.zeros(k, dtype=np.int64), np.full(k, np.inf)
+        fresh = np.ones(k, dtype=np.bool_)
+        enough = np.inf if self.k > most else -engine.tolerance
+        for a in np.flatnonzero(active):
+            if self.settings.stopper.flag[0]:
+                return joined
+            row = self._join_row(a, enough)
+            partner[a], change[a] = int(row.argmin()), row.min()
+            fresh[a] = True
+            lower = ~active & (row < change)
+            partner[lower], change[lower] = a, row[lower]
+        while self.k > max(low, 1) and not self.settings.stopper.flag[0]:
+            a = int(change.argmin())
+            if not np.isfinite(change[a]):
+                break
+            if not fresh[a]:
+                row = self._join_row(a)
+                partner[a], change[a], fresh[a] = int(row.argmin()), row.min(), True
+                continue
+            if change[a] > -engine.tolerance and self.k <= most:
+                break
+            first, second = sorted((a, int(partner[a])))
+            self.change += float(change[a])
+            engine.join(self.state, first, second)
+            joined = True
+            # The last cluster is called `second` now.
+            last = int(self.state.n_clusters[0])
+            lost = (partner == first) | (partner == second)
+            partner[partner == last] = second
+            for values in (partner, change, fresh, lost):
+                values[second] = values[last]
+            partner, change, fresh, lost = (
+                values[:last] for values in (partner, change, fresh, lost)
+            )
+            row = self._join_row(first)
+            fresh[lost | (not engine.loss.linear)] = False
+            better = row <= change
+            partner[better], change[better], fresh[better] = first, row[better], True
+            partner[first], change[first], fresh[first] = int(row.argmin()), row.min(), True
+        self.tried = self.state.labels.copy()
+        return joined
+
+    # --- trades ---
+
+    def attempt(self, action: Callable[[Walker], bool]) -> bool:
+        """Try something on a twin, and keep it if it is better and lawful."""
+        trial = self.twin()
+        better = action(trial) and trial.change < self.change - 8 * self.engine.tolerance
+        if better and trial.lawful():
+            self.take_over(trial)
+            return True
+        return False
+
+    def trade(self, units: IntArray) -> int:
+        """Let units go where they are not allowed to go, and make room for them; return the successes."""
+        return sum(
+            self._trade(self.rules.units[unit])
+            for unit in self.rng.permutation(units).tolist()
+            if not self.settings.stopper.flag[0]
+        )
+
+    def _trade(self, items: IntArray) -> bool:
+        labels, rules, k = self.state.labels, self.rules, int(self.state.n_clusters[0])
+        if self.out[items[0]]:
+            return False
+        own = int(labels[items[0]])
+        row = self.engine.costs(self.state, items[:1])[0]
+        gain = row[own] - row[:k]
+        gain[labels[self.out]] = -np.inf
+        gain[own] = -np.inf
+        target = int(gain.argmax())
+        if not gain[target] > self.engine.tolerance:
+            return False
+        there = self._members(target)
+        clash = np.intersect1d(there, rules.clashing(items))
+        if rules.graph is not None and not np.any(labels[rules.near(items)] == target):
+            return False
+        if len(clash):
+            # Those in its way leave first, then it comes, and they look for the best place left.
+            return self.attempt(lambda trial: trial._replace_by(items, clash, there))
+        if rules.graph is not None and not rules.may_leave(
+            labels, items, int(self.state.sizes[own])
+        ):
+            # What would be cut off comes along.
+            along = np.concatenate([items, *rules.pieces(labels, items)[1:]])
+            if self.attempt(lambda trial: trial._to(along, there[0])):
+                return True
+        # In exchange for one of the others.
+        others = np.unique(rules.blocks[there])
+        for unit in self.rng.permutation(others)[:_PARTNERS].tolist():
+            if self.attempt(lambda trial, unit=unit: trial._swap(items, rules.units[unit])):  # type: ignore[misc]
+                return True
+        return False
+
+    def _to(self, items: IntArray, leader: int) -> bool:
+        """The items go to the cluster of another item."""
+        self.state, change = self.engine.lift(self.state, items)
+        a, b = int(self.state.labels[items[0]]), int(self.state.labels[leader])
+        if a != b:
+            change += float(self.engine.join_changes(self.state, a)[b])
+            self.engine.join(self.state, a, b)
+        self.change += change
+        return True
+
+    def _replace_by(self, items: IntArray, clash: IntArray, there: IntArray) -> bool:
+        units = np.unique(self.rules.blocks[clash])
+        leaving = np.concatenate([self.rules.units[u] for u in units])
+        rest = np.setdiff1d(there, leaving)
+        if len(units) > 2 or len(rest) == 0:
+            return False
+        for u in units:
+            self.state, change = self.engine.lift(self.state, self.rules.units[u])
+            self.change += change
+        self._to(items, int(rest[0]))
+        self.sweep(units)
+        return True
+
+    def _swap(self, items: IntArray, others: IntArray) -> bool:
+        labels = self.state.labels
+        here, there = self._members(labels[items[0]]), self._members(labels[others[0]])
+        rest, staying = np.setdiff1d(here, items), np.setdiff1d(there, others)
+        if len(rest) == 0 or len(staying) == 0:
+            return False
+        self._to(items, int(staying[0]))
+        return self._to(others, int(rest[0]))
+
+    # --- sizes ---
+
+    def fit(self) -> bool:
+        """Join or divide clusters until sizes and numbers are as asked for; return whether they are."""
+        settings, n = self.settings, self.engine.n_items
+        for _ in range(4 * n):
+            small = self._small()
+            if len(small) == 0:
+                break
+            if not self._grow(int(small[0])):
+                return False
+        if self.k > settings.most(n):
+            self.join(settings.most(n))
+        while self.k < settings.k_min:
+            if not self._divide():
+                return False
+        return self.lawful()
+
+    def _small(self) -> IntArray:
+        """Clusters with too few items, the smallest first."""
+        k = int(self.state.n_clusters[0])
+        sizes = self.state.sizes[:k].copy()
+        sizes[self.state.labels[self.out]] = self.engine.n_items
+        small = np.flatnonzero(sizes < self.rules.min_size)
+        return small[np.argsort(sizes[small], kind="stable")]
+
+    def _grow(self, a: int) -> bool:
+        """Join a small cluster with another one, or fill it up from others, or let its units go elsewhere."""
+        row = self._join_row(a)
+        if np.isfinite(row.min()):
+            self.change += float(row.min())
+            self.engine.join(self.state, a, int(row.argmin()))
+            return True
+        mine = self._members(a)
+        open_units = []
+        for unit in self.rng.permutation(len(self.rules.units)).tolist():
+            items = self.rules.units[unit]
+            if self.state.labels[items[0]] == a or self.out[items[0]]:
+                continue
+            if self._targets(items)[a] and self._may_leave(items):
+                open_units.append(items)
+                break
+        if open_units:
+            return self._to(open_units[0], int(mine[0]))
+        for unit in np.unique(self.rules.blocks[mine]).tolist():
+            items = self.rules.units[unit]
+            found = self._targets(items)[:-1]
+            found[self.state.labels[items[0]]] = False
+            if not found.any():
+                return False
+            self._to(items, int(self._members(int(self.rng.choice(np.flatnonzero(found))))[0]))
+        return True
+
+    def _divide(self) -> bool:
+        """Take a part of a cluster out of it, so that both are allowed."""
+        low, blocks = self.rules.min_size, self.rules.blocks
+        for start in self.rng.permutation(len(self.rules.units)).tolist():
+            own = int(self.state.labels[self.rules.units[start][0]])
+            whole = self._members(own)
+            if self.out[whole[0]] or len(whole) < 2 * low:
+                continue
+            part = self.rules.units[start]
+            while len(part) < low or not self.rules.may_leave(self.state.labels, part, len(whole)):
+                left = np.setdiff1d(whole, part)
+                if self.rules.graph is not None:
+                    left = np.intersect1d(left, self.rules.near(part))
+                if len(left) == 0:
+                    break
+                part = np.concatenate([part, self.rules.units[blocks[self.rng.choice(left)]]])
+            # It has grown from neighbor to neighbor; `fit` looks whether all of it is connected.
+            if low <= len(part) <= len(whole) - low and self.rules.may_leave(
+                self.state.labels, part, len(whole)
+            ):
+                self.state, change = self.engine.lift(self.state, part)
+                self.change += change
+                return True
+        return False
