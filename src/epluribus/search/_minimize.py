@@ -26,7 +26,7 @@ from epluribus.partition import as_labels
 from epluribus.search._exact import MAX_ITEMS, best_of_all
 from epluribus.search._greedy import check_bounds, descend
 from epluribus.search._parking import FAMILIES, loss_of_decided
-from epluribus.search.constrained import ConstrainedSearch, polished
+from epluribus.search.constrained import FEW_STARTS, ConstrainedSearch, polished
 from epluribus.search.large import LARGE, LargeSearch, searches_few_first
 from epluribus.search.phases import Search
 from epluribus.search.plan import Plan, check_starts
@@ -357,10 +357,10 @@ def _search(
         search.bar = bar
         runs, best = search.recombine() if settings.search == "recombine" else search.greedy()
     else:
-        full = sample.engine(loss)
-        runs, best = ConstrainedSearch(
-            sample, full, starts, plan.n_starts, settings, seed, bar
-        ).run()
+        n_starts = plan.n_starts if plan.asked else FEW_STARTS
+        engine = sample.engine(loss)
+        slow = ConstrainedSearch(sample, engine, starts, n_starts, settings, seed, bar)
+        runs, best = slow.run()
 
     def given_back(run: Run) -> Run:
         return replace(run, labels=sample.give_back(run.labels))

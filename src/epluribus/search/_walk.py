@@ -3,14 +3,13 @@
 A *walker* is what a `Climber` is without constraints, in plain Python on the contract of the engine:
 
 - `sweep`: each unit (`_rules.py`) goes to the best of the clusters that may take it, if its own can let it go;
-- `join`: two clusters become one, the best allowed pair first;
-- `trade`: a unit goes where it is not allowed to go, and what is in its way makes room;
-- `fit`: clusters are joined or divided until sizes and numbers are as asked for.
+- `join`: two clusters become one, the best allowed pair first.
+
+`_trades.py` has the steps of several units at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,6 @@ from epluribus.engine import Engine, Settings
 from epluribus.engine.execution import changed_clusters, copied
 from epluribus.search._parking import Parking
 from epluribus.search._rules import Rules, tidy
-
-_PARTNERS = 8
-"""Units of another cluster that are tried in exchange for one, at most."""
-
 
 class Walker:
     """A partition that obeys the rules, or will after `fit`.
@@ -63,6 +58,8 @@ class Walker:
             self.parking.drop(np.flatnonzero(self.out))
         self.tried: IntArray | None = None
         """A partition no two clusters of which are worth joining."""
+        self.traded: IntArray | None = None
+        """A partition within which no trade of units was found (`_trades.py`)."""
         self._start = self._total()
         self.change = 0.0
         """Change of the total loss, the price of undecided items included, since the start."""
@@ -114,7 +111,7 @@ class Walker:
     # --- single units ---
 
     def sweep(self, units: IntArray | None = None) -> int:
-        """Move each unit to its best place; return the number of moves."""
+        """Move each unit to its best place, in random order; return the number of moves."""
         n_moves = 0
         chosen = np.arange(len(self.rules.units)) if units is None else units
         for unit in self.rng.permutation(chosen).tolist():
@@ -124,7 +121,7 @@ class Walker:
             n_moves += self._move_item(items) if len(items) == 1 else self._move_block(items)
         return n_moves
 
-    def _targets(self, items: IntArray) -> NDArray[np.bool_]:
+    def targets(self, items: IntArray) -> NDArray[np.bool_]:
         """(K + 1,) which clusters may take the items, and whether they may be a new one."""
         labels, k = self.state.labels, int(self.state.n_clusters[0])
         found = np.empty(k + 1, dtype=np.bool_)
@@ -138,7 +135,7 @@ class Walker:
             found[labels[self.out]] = False
         return found
 
-    def _may_leave(self, items: IntArray) -> bool:
+    def may_leave(self, items: IntArray) -> bool:
         """Whether the cluster of the items can do without them."""
         size = int(self.state.sizes[self.state.labels[items[0]]])
         if size == len(items) and self.k <= self.settings.k_min:
@@ -168,8 +165,8 @@ class Walker:
         hopeful = np.flatnonzero(row < here - extra - tolerance + margin)
         if len(hopeful) == 0 and leaving >= -tolerance:
             return False
-        hopeful = hopeful[self._targets(items)[hopeful]]
-        if (len(hopeful) == 0 and leaving >= -tolerance) or not (parked or self._may_leave(items)):
+        hopeful = hopeful[self.targets(items)[hopeful]]
+        if (len(hopeful) == 0 and leaving >= -tolerance) or not (parked or self.may_leave(items)):
             return False
         gained, best = np.inf, -1
         if len(hopeful):
@@ -219,7 +216,7 @@ class Walker:
     def _move_block(self, items: IntArray) -> bool:
         """Move several items that must be together; return whether they moved."""
         parked = bool(self.out[items[0]])
-        if not parked and not self._may_leave(items):
+        if not parked and not self.may_leave(items):
             return False
         trial = self.twin()
         whole = not parked and int(trial.state.sizes[trial.state.labels[items[0]]]) == len(items)
@@ -234,7 +231,7 @@ class Walker:
             trial.change += change
         new = int(trial.state.labels[items[0]])
         row = self.engine.join_changes(trial.state, new)
-        found = trial._targets(items)[:-1]
+        found = trial.targets(items)[:-1]
         found[new] = False
         row[~found] = np.inf
         best = int(row.argmin())
@@ -268,10 +265,7 @@ class Walker:
 
     # --- clusters ---
 
-    def _members(self, a: int) -> IntArray:
-        return np.flatnonzero(self.state.labels == a)
-
-    def _join_row(self, a: int, enough: float = np.inf) -> FloatArray:
+    def join_row(self, a: int, enough: float = np.inf) -> FloatArray:
         """(K,) change of the total loss if cluster a is joined with each other one; infinite if not allowed.
 
         If all changes are above `enough`, nobody looks at them: what is not allowed is then not sorted out.
@@ -279,7 +273,7 @@ class Walker:
         row = self.engine.join_changes(self.state, a)
         if row.min(initial=np.inf) > enough:
             return row
-        row[~self._targets(self._members(a))[:-1]] = np.inf
+        row[~self.targets(self.members(a))[:-1]] = np.inf
         row[a] = np.inf
         return row
 
@@ -302,7 +296,7 @@ class Walker:
         for a in np.flatnonzero(active):
             if self.settings.stopper.flag[0]:
                 return joined
-            row = self._join_row(a, enough)
+            row = self.join_row(a, enough)
             partner[a], change[a] = int(row.argmin()), row.min()
             fresh[a] = True
             lower = ~active & (row < change)
@@ -312,7 +306,7 @@ class Walker:
             if not np.isfinite(change[a]):
                 break
             if not fresh[a]:
-                row = self._join_row(a)
+                row = self.join_row(a)
                 partner[a], change[a], fresh[a] = int(row.argmin()), row.min(), True
                 continue
             if change[a] > -engine.tolerance and self.k <= most:
@@ -330,7 +324,7 @@ class Walker:
             partner, change, fresh, lost = (
                 values[:last] for values in (partner, change, fresh, lost)
             )
-            row = self._join_row(first)
+            row = self.join_row(first)
             fresh[lost | (not engine.loss.linear)] = False
             better = row <= change
             partner[better], change[better], fresh[better] = first, row[better], True
@@ -338,164 +332,20 @@ class Walker:
         self.tried = self.state.labels.copy()
         return joined
 
-    # --- trades ---
+    def members(self, a: int) -> IntArray:
+        """The items of a cluster."""
+        return np.flatnonzero(self.state.labels == a)
 
-    def attempt(self, action: Callable[[Walker], bool]) -> bool:
-        """Try something on a twin, and keep it if it is better and lawful."""
-        trial = self.twin()
-        better = action(trial) and trial.change < self.change - 8 * self.engine.tolerance
-        if better and trial.lawful():
-            self.take_over(trial)
-            return True
-        return False
-
-    def trade(self, units: IntArray) -> int:
-        """Let units go where they are not allowed to go, and make room for them; return the successes."""
-        return sum(
-            self._trade(self.rules.units[unit])
-            for unit in self.rng.permutation(units).tolist()
-            if not self.settings.stopper.flag[0]
-        )
-
-    def _trade(self, items: IntArray) -> bool:
-        labels, rules, k = self.state.labels, self.rules, int(self.state.n_clusters[0])
-        if self.out[items[0]]:
-            return False
-        own = int(labels[items[0]])
-        row = self.engine.costs(self.state, items[:1])[0]
-        gain = row[own] - row[:k]
-        gain[labels[self.out]] = -np.inf
-        gain[own] = -np.inf
-        target = int(gain.argmax())
-        if not gain[target] > self.engine.tolerance:
-            return False
-        there = self._members(target)
-        clash = np.intersect1d(there, rules.clashing(items))
-        if rules.graph is not None and not np.any(labels[rules.near(items)] == target):
-            return False
-        if len(clash):
-            # Those in its way leave first, then it comes, and they look for the best place left.
-            return self.attempt(lambda trial: trial._replace_by(items, clash, there))
-        if rules.graph is not None and not rules.may_leave(
-            labels, items, int(self.state.sizes[own])
-        ):
-            # What would be cut off comes along.
-            along = np.concatenate([items, *rules.pieces(labels, items)[1:]])
-            if self.attempt(lambda trial: trial._to(along, there[0])):
-                return True
-        # In exchange for one of the others.
-        others = np.unique(rules.blocks[there])
-        for unit in self.rng.permutation(others)[:_PARTNERS].tolist():
-            if self.attempt(lambda trial, unit=unit: trial._swap(items, rules.units[unit])):  # type: ignore[misc]
-                return True
-        return False
-
-    def _to(self, items: IntArray, leader: int) -> bool:
-        """The items go to the cluster of another item."""
+    def lift(self, items: IntArray) -> float:
+        """Make one cluster of the items, allowed or not; return the change of the total loss."""
         self.state, change = self.engine.lift(self.state, items)
+        self.change += change
+        return change
+
+    def bring(self, items: IntArray, leader: int) -> None:
+        """Bring the items to the cluster of another item, allowed or not."""
+        self.lift(items)
         a, b = int(self.state.labels[items[0]]), int(self.state.labels[leader])
         if a != b:
-            change += float(self.engine.join_changes(self.state, a)[b])
+            self.change += float(self.engine.join_changes(self.state, a)[b])
             self.engine.join(self.state, a, b)
-        self.change += change
-        return True
-
-    def _replace_by(self, items: IntArray, clash: IntArray, there: IntArray) -> bool:
-        units = np.unique(self.rules.blocks[clash])
-        leaving = np.concatenate([self.rules.units[u] for u in units])
-        rest = np.setdiff1d(there, leaving)
-        if len(units) > 2 or len(rest) == 0:
-            return False
-        for u in units:
-            self.state, change = self.engine.lift(self.state, self.rules.units[u])
-            self.change += change
-        self._to(items, int(rest[0]))
-        self.sweep(units)
-        return True
-
-    def _swap(self, items: IntArray, others: IntArray) -> bool:
-        labels = self.state.labels
-        here, there = self._members(labels[items[0]]), self._members(labels[others[0]])
-        rest, staying = np.setdiff1d(here, items), np.setdiff1d(there, others)
-        if len(rest) == 0 or len(staying) == 0:
-            return False
-        self._to(items, int(staying[0]))
-        return self._to(others, int(rest[0]))
-
-    # --- sizes ---
-
-    def fit(self) -> bool:
-        """Join or divide clusters until sizes and numbers are as asked for; return whether they are."""
-        settings, n = self.settings, self.engine.n_items
-        for _ in range(4 * n):
-            small = self._small()
-            if len(small) == 0:
-                break
-            if not self._grow(int(small[0])):
-                return False
-        if self.k > settings.most(n):
-            self.join(settings.most(n))
-        while self.k < settings.k_min:
-            if not self._divide():
-                return False
-        return self.lawful()
-
-    def _small(self) -> IntArray:
-        """Clusters with too few items, the smallest first."""
-        k = int(self.state.n_clusters[0])
-        sizes = self.state.sizes[:k].copy()
-        sizes[self.state.labels[self.out]] = self.engine.n_items
-        small = np.flatnonzero(sizes < self.rules.min_size)
-        return small[np.argsort(sizes[small], kind="stable")]
-
-    def _grow(self, a: int) -> bool:
-        """Join a small cluster with another one, or fill it up from others, or let its units go elsewhere."""
-        row = self._join_row(a)
-        if np.isfinite(row.min()):
-            self.change += float(row.min())
-            self.engine.join(self.state, a, int(row.argmin()))
-            return True
-        mine = self._members(a)
-        open_units = []
-        for unit in self.rng.permutation(len(self.rules.units)).tolist():
-            items = self.rules.units[unit]
-            if self.state.labels[items[0]] == a or self.out[items[0]]:
-                continue
-            if self._targets(items)[a] and self._may_leave(items):
-                open_units.append(items)
-                break
-        if open_units:
-            return self._to(open_units[0], int(mine[0]))
-        for unit in np.unique(self.rules.blocks[mine]).tolist():
-            items = self.rules.units[unit]
-            found = self._targets(items)[:-1]
-            found[self.state.labels[items[0]]] = False
-            if not found.any():
-                return False
-            self._to(items, int(self._members(int(self.rng.choice(np.flatnonzero(found))))[0]))
-        return True
-
-    def _divide(self) -> bool:
-        """Take a part of a cluster out of it, so that both are allowed."""
-        low, blocks = self.rules.min_size, self.rules.blocks
-        for start in self.rng.permutation(len(self.rules.units)).tolist():
-            own = int(self.state.labels[self.rules.units[start][0]])
-            whole = self._members(own)
-            if self.out[whole[0]] or len(whole) < 2 * low:
-                continue
-            part = self.rules.units[start]
-            while len(part) < low or not self.rules.may_leave(self.state.labels, part, len(whole)):
-                left = np.setdiff1d(whole, part)
-                if self.rules.graph is not None:
-                    left = np.intersect1d(left, self.rules.near(part))
-                if len(left) == 0:
-                    break
-                part = np.concatenate([part, self.rules.units[blocks[self.rng.choice(left)]]])
-            # It has grown from neighbor to neighbor; `fit` looks whether all of it is connected.
-            if low <= len(part) <= len(whole) - low and self.rules.may_leave(
-                self.state.labels, part, len(whole)
-            ):
-                self.state, change = self.engine.lift(self.state, part)
-                self.change += change
-                return True
-        return False

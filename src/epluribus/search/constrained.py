@@ -22,15 +22,19 @@ from epluribus._progress import Progress
 from epluribus._typing import IntArray
 from epluribus.draws import Draws
 from epluribus.engine import NO_BOUNDS, Engine, Settings
+from epluribus.engine.execution import changed_clusters
 from epluribus.estimate import Run, Step
 from epluribus.partition import meet_labels, relabel
 from epluribus.search._rules import Rules, nothing_obeys, tidy
+from epluribus.search._trades import fit, trade
 from epluribus.search._walk import Walker
 from epluribus.search.floors import better_floors
 from epluribus.search.phases import Start
 from epluribus.search.sample import Sample
 from epluribus.search.starts import few_draws, make_start
 
+FEW_STARTS = 3
+"""Starts, at least, if no number was asked for: each takes longer than without constraints."""
 _KICKS = 40
 """Kicks of the best partition in a round, at most ..."""
 _RETURNS = 12
@@ -154,7 +158,7 @@ class ConstrainedSearch:
         patient = replace(self.settings, stopper=Stopper()) if first else self.settings
         labels = self.rules.fitted(labels, self.rng)
         walker = Walker(part, self.rules, labels, self.rng, patient)
-        if not walker.fit():
+        if not fit(walker):
             return None
         walker.settings = self.settings
         return walker
@@ -164,14 +168,26 @@ class ConstrainedSearch:
         stopper = self.settings.stopper
         every = np.arange(len(self.rules.units)) if units is None else units
         while not stopper.stopped:
-            if walker.sweep(units):
+            if self._swept(walker, units):
                 continue
             if not self.recombines:
                 return
             if walker.join():
                 continue
-            if self.settings.constraints is None or not walker.trade(every):
+            if self.settings.constraints is None or not trade(walker, every):
                 return
+
+    def _swept(self, walker: Walker, units: IntArray | None) -> bool:
+        """Sweep once, and then the clusters that have changed until they change no more; whether any did."""
+        before = walker.state.labels.copy()
+        n_moves = walker.sweep(units)
+        moved = n_moves > 0
+        while n_moves and self.recombines and not self.settings.stopper.stopped:
+            now = walker.state.labels
+            items = changed_clusters(now, before).astype(np.bool_)[now]
+            before = now.copy()
+            n_moves = walker.sweep(np.unique(self.rules.blocks[items]))
+        return moved
 
     def _combined(self, one: Walker, other: Walker) -> Walker | None:
         """A partition out of two: the blocks on which both agree, joined as far as is allowed."""
@@ -183,7 +199,7 @@ class ConstrainedSearch:
         free = Walker(one.engine, self.rules, labels, self.rng, self.settings)
         free.tried = one.tried
         free.join()
-        if not free.fit():
+        if not fit(free):
             return None
         self._settle(free)
         return free
@@ -202,10 +218,10 @@ class ConstrainedSearch:
                 failed += 1
                 continue
             trial = Walker(best.engine, self.rules, new, self.rng, self.settings)
-            trial.tried = best.tried
+            trial.tried, trial.traded = best.tried, best.traded
             touched = np.isin(labels, np.unique(labels[group]))
             units = np.unique(self.rules.blocks[touched])
-            if trial.fit():
+            if fit(trial):
                 self._settle(trial, units)
                 if trial.value < best.value - 1e-12 * max(1.0, abs(best.value)) and trial.lawful():
                     self._settle(trial)

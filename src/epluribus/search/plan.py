@@ -42,6 +42,8 @@ class Plan(NamedTuple):
     """Kinds of starts made after them, in turn, as long as the search goes on."""
     n_starts: int
     """Number of starts, at least."""
+    asked: bool = False
+    """Whether that number, or labels to start from, were given."""
 
     def starts(self) -> Iterator[Start]:
         """The starts, without end."""
@@ -72,7 +74,7 @@ def check_starts(
             kinds = () if search == "greedy" else kinds
     made = tuple(Start(kind, base=disturbed if kind == "noisy" else None) for kind in kinds)
     n = len(first) or _DEFAULT_N_STARTS[search]
-    return Plan(first, made or first, wanted or n)
+    return Plan(first, made or first, wanted or n, wanted is not None or bool(first))
 
 
 def _given(starts: Any, rows: list[Any], n_items: int) -> tuple[Start, ...]:
