@@ -174,6 +174,15 @@ def relabel(labels: IntArray) -> IntArray:
     return canonical_table(labels[None])[0][0].astype(np.int64)
 
 
+def tidy(labels: IntArray) -> IntArray:
+    """Canonical form of integer labels in which -1, an item in no cluster, stays -1."""
+    inside = labels >= 0
+    out = np.full(len(labels), -1, dtype=np.int64)
+    if inside.any():
+        out[inside] = relabel(labels[inside])
+    return out
+
+
 def canonical_table(table: AnyArray) -> tuple[NDArray[np.uint32], IntArray]:
     """Rows of integers relabeled in order of first appearance, and their numbers of clusters.
 

@@ -28,8 +28,12 @@ def read_constraints(
     min_size: int | None = None,
     k_min: int = 1,
     k_max: int | None = None,
+    undecided: bool = False,
 ) -> Constraints | None:
-    """The constraints that are asked for, as in `minimize`, or None; contradictory ones are an error."""
+    """The constraints that are asked for, as in `minimize`, or None; contradictory ones are an error.
+
+    If items may stay `undecided`, numbers and sizes of clusters contradict nothing: those too many stay out.
+    """
     asked = (must_link, cannot_link, sources, contiguity, min_size)
     if all(one is None for one in asked):
         return None
@@ -43,7 +47,9 @@ def read_constraints(
     found = Constraints(
         _blocks(linked, n), group_matrix([*apart, *by_source], n), len(by_source), graph, smallest
     )
-    _refuse_contradictions(found, names, k_min, k_max)
+    parts = _refuse_torn_blocks(found, names)
+    if not undecided:
+        _refuse_sizes(found, names, parts, k_min, k_max)
     return found if found.names else None
 
 
@@ -151,11 +157,8 @@ def _graph(given: Any, names: _Names) -> sparse.csr_array:
     return adjacency(np.array(pairs, dtype=np.int64).reshape(-1, 2), n)
 
 
-def _refuse_contradictions(
-    asked: Constraints, names: _Names, k_min: int, k_max: int | None
-) -> None:
-    """Raise an error that names constraints which no partition can obey together, as far as is easily seen."""
-    n, sizes = asked.n_items, np.bincount(asked.blocks)
+def _refuse_torn_blocks(asked: Constraints, names: _Names) -> IntArray:
+    """Raise an error if a block cannot be whole; return the connected parts of the graph."""
     # Two items of a group in one block.
     group, item = asked.groups.nonzero()
     if len(group):
@@ -168,11 +171,11 @@ def _refuse_contradictions(
             is_source = group[order[at]] >= asked.groups.shape[0] - asked.n_sources
             other = "'sources' has both in one source" if is_source else "'cannot_link' keeps them apart"
             raise ValueError(f"'must_link' puts {a} and {b} together, but {other}. Leave one out.")
-    parts = None
+    parts = np.zeros(asked.n_items, dtype=np.int64)
     if asked.graph is not None:
-        parts = connected_components(asked.graph, directed=False)[1]
+        parts = connected_components(asked.graph, directed=False)[1].astype(np.int64)
         one = np.empty(asked.n_blocks, dtype=np.int64)
-        one[asked.blocks] = np.arange(n)
+        one[asked.blocks] = np.arange(asked.n_items)
         torn = np.flatnonzero(parts != parts[one[asked.blocks]])
         if torn.size:
             a, b = names.quote(int(torn[0])), names.quote(int(one[asked.blocks[torn[0]]]))
@@ -180,25 +183,42 @@ def _refuse_contradictions(
                 f"'must_link' puts {a} and {b} together, but no path in 'contiguity' leads from one to "
                 "the other. Leave one out, or add edges."
             )
-        small = np.bincount(parts)[parts] < asked.min_size
-        if small.any():
-            raise ValueError(
-                f"'min_size' is {asked.min_size}, but in 'contiguity' {names.quote(int(small.argmax()))} "
-                f"is connected to {count(int((parts == parts[small.argmax()]).sum()) - 1, 'other item')} "
-                "only. Lower it, or add edges."
-            )
-    largest = int(asked.groups.sum(axis=1).max()) if asked.groups.shape[0] else 1
-    needed = max(largest, 1 if parts is None else int(parts.max()) + 1)
+    return parts
+
+
+def _refuse_sizes(
+    asked: Constraints, names: _Names, parts: IntArray, k_min: int, k_max: int | None
+) -> None:
+    """Raise an error if there cannot be as many clusters, or as large ones, as are asked for."""
+    n, least = asked.n_items, asked.min_size
+    small = np.bincount(parts)[parts] < least
+    if small.any() and asked.graph is not None:
+        i = int(small.argmax())
+        others = count(int((parts == parts[i]).sum()) - 1, "other item")
+        raise ValueError(
+            f"'min_size' is {least}, but in 'contiguity' {names.quote(i)} is connected to {others} only. "
+            "Lower it, or add edges."
+        )
+    per_group = np.asarray(asked.groups.sum(axis=1))
+    sources = per_group[len(per_group) - asked.n_sources :]
+    # At most one of each source, and all items without one.
+    if least > n - int((sources - 1).sum()):
+        raise ValueError(
+            f"'min_size' is {least}, but with one item of each of the 'sources' a cluster has at most "
+            f"{n - int((sources - 1).sum())}."
+        )
+    largest = int(per_group.max(initial=1))
+    needed = max(largest, int(parts.max()) + 1)
     why = "a group of items that must all be apart" if needed == largest else "'contiguity'"
     if k_max is not None and k_max < needed:
         raise ValueError(f"'k_max' is {k_max}, but {why} needs at least {needed} clusters.")
-    if k_min > len(sizes):
+    if k_min > asked.n_blocks:
         raise ValueError(
-            f"'k_min' is {k_min}, but with 'must_link' there can be at most {len(sizes)} clusters."
+            f"'k_min' is {k_min}, but with 'must_link' there can be at most {asked.n_blocks} clusters."
         )
-    if max(needed, k_min) * asked.min_size > n:
+    if max(needed, k_min) * least > n:
+        who = "'k_min'" if k_min > needed else why
         raise ValueError(
-            f"'min_size' is {asked.min_size}, but {max(needed, k_min)} clusters, which "
-            f"{'the bounds ask for' if k_min > needed else why + ' needs'}, would then have more than the "
-            f"{n} items."
+            f"'min_size' is {least}, but {who} needs {max(needed, k_min)} clusters, and there are only {n} "
+            "items."
         )

@@ -257,6 +257,7 @@ def minimize(
         min_size=min_size,
         k_min=low,
         k_max=high,
+        undecided=undecided is not None,
     )
     cost = None if undecided is None else _check_undecided(undecided, chosen)
     settings = Settings(

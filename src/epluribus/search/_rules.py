@@ -5,8 +5,6 @@ A *unit* is a set of items that must be together, most often a single one: it mo
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
@@ -15,7 +13,7 @@ from epluribus._text import sentence_list
 from epluribus._typing import IntArray
 from epluribus.engine import Settings
 from epluribus.engine.constraints import Constraints, components, group_matrix
-from epluribus.partition import relabel
+from epluribus.partition import relabel, tidy
 
 _NOTHING = np.empty(0, dtype=np.int64)
 
@@ -205,15 +203,6 @@ class Rules:
         own = labels[self._members]
         cells, n = np.unique((group * k + own)[own >= 0], return_counts=True)
         return np.unique(cells[n > 1] % k)
-
-
-def tidy(labels: Any) -> IntArray:
-    """Canonical labels, with -1 left as it is."""
-    inside = labels >= 0
-    out = np.full(len(labels), -1, dtype=np.int64)
-    if inside.any():
-        out[inside] = relabel(labels[inside])
-    return out
 
 
 def nothing_obeys(settings: Settings, n_tried: int = 0) -> str:

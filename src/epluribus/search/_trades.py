@@ -137,9 +137,15 @@ def fit(walker: Walker) -> bool:
         if len(small) == 0:
             break
         if not _grow(walker, int(small[0])):
-            return False
+            if walker.parking is None:
+                return False
+            walker.leave(walker.members(int(small[0])))
     if walker.k > settings.most(n):
         walker.join(settings.most(n))
+        while walker.parking is not None and walker.k > settings.most(n):
+            # Those that can join no other stay out, the smallest first.
+            labels = walker.labels
+            walker.leave(np.flatnonzero(labels == np.bincount(labels[labels >= 0]).argmin()))
     while walker.k < settings.k_min:
         if not _divide(walker):
             return False

@@ -18,8 +18,13 @@ from numpy.typing import NDArray
 from epluribus._typing import FloatArray, IntArray
 from epluribus.engine import Engine, Settings
 from epluribus.engine.execution import changed_clusters, copied
+from epluribus.partition import tidy
 from epluribus.search._parking import Parking
-from epluribus.search._rules import Rules, tidy
+from epluribus.search._rules import Rules
+
+_DOUBTFUL = 10
+"""Clusters of more items than this are not left undecided as a whole."""
+
 
 class Walker:
     """A partition that obeys the rules, or will after `fit`.
@@ -78,6 +83,12 @@ class Walker:
         return k if self.parking is None else k - int(self.out.sum())
 
     @property
+    def k_min(self) -> int:
+        """Smallest number of clusters; all items may be undecided unless a number was asked for."""
+        low = self.settings.k_min
+        return 0 if self.parking is not None and low == 1 else low
+
+    @property
     def value(self) -> float:
         """What is minimized: the expected loss, and the price of undecided items."""
         return (self._start + self.change) / self.engine.total_weight
@@ -93,7 +104,7 @@ class Walker:
 
     def lawful(self) -> bool:
         """Whether the partition obeys all constraints and bounds."""
-        within = self.settings.k_min <= self.k <= self.settings.most(self.engine.n_items)
+        within = self.k_min <= self.k <= self.settings.most(self.engine.n_items)
         return within and not self.rules.constraints.broken(self.labels)
 
     def twin(self) -> Walker:
@@ -138,7 +149,7 @@ class Walker:
     def may_leave(self, items: IntArray) -> bool:
         """Whether the cluster of the items can do without them."""
         size = int(self.state.sizes[self.state.labels[items[0]]])
-        if size == len(items) and self.k <= self.settings.k_min:
+        if size == len(items) and self.k <= self.k_min:
             return False
         return self.rules.may_leave(self.state.labels, items, size)
 
@@ -150,7 +161,7 @@ class Walker:
         row = engine.costs(state, items)[0]
         here, tolerance, margin = float(row[own]), engine.tolerance, state.price.margin
         row[own] = np.inf
-        extra, leaving = 0.0, np.inf
+        extra, rise, leaving = 0.0, 0.0, np.inf
         if self.parking is not None:
             rise = self._group_change(items, parked)
             if parked:  # what it costs to take part, wherever it goes
@@ -179,7 +190,7 @@ class Walker:
         if min(gained, leaving) >= -tolerance:
             return False
         if leaving < gained:
-            self._set_out(items, leaving)
+            self._set_out(items, leaving + rise)
             best = k if not alone else own
         elif parked:
             self._set_in(items, gained)
@@ -202,10 +213,10 @@ class Walker:
         return change
 
     def _set_out(self, items: IntArray, change: float) -> None:
+        """Take note that the items are undecided; `change` is that of all but the draws' own sums."""
         assert self.parking is not None
-        self.parking.drop(items)
+        self.change += change - self.parking.drop(items)
         self.out[items] = True
-        self.change += change
 
     def _set_in(self, items: IntArray, change: float) -> None:
         assert self.parking is not None
@@ -254,14 +265,31 @@ class Walker:
     def _block_left_out(self, items: IntArray) -> Walker:
         """A walker that leaves the items undecided."""
         other = self.twin()
-        assert other.parking is not None
-        for i in items:
-            other.state, change = self.engine.lift(other.state, np.array([i]))
-            other.change += change
-        fall = other.parking.drop(items)
-        other.out[items] = True
-        other.change += len(items) * (other.parking.price - other.parking.alone) - fall
+        other.leave(items)
         return other
+
+    def leave(self, items: IntArray) -> None:
+        """Leave the items undecided."""
+        assert self.parking is not None
+        for i in items:
+            self.lift(np.array([i]))
+        self._set_out(items, len(items) * (self.parking.price - self.parking.alone))
+
+    def give_up(self) -> bool:
+        """Leave whole clusters undecided where that is better; return whether any were."""
+        gave_up = False
+        if self.parking is None:
+            return False
+        labels = self.labels
+        for a in range(int(labels.max()) + 1):
+            items = np.flatnonzero(labels == a)
+            if self.settings.stopper.flag[0] or self.k <= self.k_min or len(items) > _DOUBTFUL:
+                continue
+            other = self._block_left_out(items)
+            if other.change < self.change - 8 * self.engine.tolerance:
+                self.take_over(other)
+                gave_up = True
+        return gave_up
 
     # --- clusters ---
 

@@ -24,8 +24,8 @@ from epluribus.draws import Draws
 from epluribus.engine import NO_BOUNDS, Engine, Settings
 from epluribus.engine.execution import changed_clusters
 from epluribus.estimate import Run, Step
-from epluribus.partition import meet_labels, relabel
-from epluribus.search._rules import Rules, nothing_obeys, tidy
+from epluribus.partition import meet_labels, relabel, tidy
+from epluribus.search._rules import Rules, nothing_obeys
 from epluribus.search._trades import fit, trade
 from epluribus.search._walk import Walker
 from epluribus.search.floors import better_floors
@@ -172,7 +172,7 @@ class ConstrainedSearch:
                 continue
             if not self.recombines:
                 return
-            if walker.join():
+            if walker.join() or walker.give_up():
                 continue
             if self.settings.constraints is None or not trade(walker, every):
                 return
@@ -239,7 +239,7 @@ class ConstrainedSearch:
         kind = int(rng.integers(4))
         if kind == 0:  # that cluster is split
             group &= labels == labels[i]
-        elif kind == 1:  # clusters mostly in the group are joined
+        elif kind == 1 and labels.max() >= 0:  # clusters mostly in the group are joined
             inside = labels >= 0
             share = np.bincount(labels[inside], group[inside]) / np.bincount(labels[inside])
             group = np.where(inside, (share > 0.5)[np.maximum(labels, 0)], False)
