@@ -235,6 +235,12 @@ def as_labels(labels: Any, n_items: int | None = None, argument: str = "labels")
         labels = labels[0]
     if is_estimate(labels):
         labels = labels.labels
+        if np.any(labels < 0):
+            raise ValueError(
+                f"'{argument}' must have a cluster for every item; it leaves "
+                f"{count(int((labels < 0).sum()), 'item')} undecided. Take the others: "
+                "best, draws = best.decided(draws)."
+            )
     if isinstance(labels, str):
         raise TypeError(f"'{argument}' must hold one label for each item; got {labels!r}.")
     if is_groups(labels):

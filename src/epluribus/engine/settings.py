@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from epluribus._parallel import Stopper
 from epluribus._text import count
@@ -43,6 +44,26 @@ class Settings:
         if self.undecided is not None:
             said.append(f"with items left undecided at a cost of {self.undecided:g} each")
         return ", ".join(said)
+
+    def lines(self, n_undecided: int) -> list[str]:
+        """Lines on constraints and undecided items, for print; none if there was nothing to say."""
+        said = []
+        if self.constraints is not None:
+            said.append(f"  subject to     {self.constraints.words}")
+        if self.undecided is not None:
+            said.append(
+                f"  undecided      {count(n_undecided, 'item')}, at a cost of {self.undecided:g} each"
+            )
+        return said
+
+    def extra(self) -> dict[str, Any]:
+        """Constraints and cost of undecided items in plain values; empty if there are none."""
+        record: dict[str, Any] = {}
+        if self.constraints is not None:
+            record["constraints"] = self.constraints.to_dict()
+        if self.undecided is not None:
+            record["undecided"] = self.undecided
+        return record
 
     @property
     def _bound(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike
 from epluribus._validate import check_memory
 from epluribus.draws import Draws, as_draws
 from epluribus.engine import NO_BOUNDS, Settings, draw_losses
+from epluribus.engine.read_constraints import read_constraints
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.partition import n_partitions
@@ -47,6 +49,11 @@ def exact(
     k: int | None = None,
     k_min: int | None = None,
     k_max: int | None = None,
+    must_link: Any = None,
+    cannot_link: Any = None,
+    sources: Any = None,
+    contiguity: Any = None,
+    min_size: int | None = None,
 ) -> Estimate:
     """The partition with the smallest expected loss of all, proven; for at most 12 items.
 
@@ -62,6 +69,8 @@ def exact(
         Exact number of clusters.
     k_min, k_max : int, optional
         Smallest and largest number of clusters.
+    must_link, cannot_link, sources, contiguity, min_size : optional
+        Constraints, as in `minimize`.
 
     Returns
     -------
@@ -98,7 +107,18 @@ def exact(
             f"'draws' must have at most {MAX_ITEMS} items to be solved exactly; it has "
             f"{sample.n_items}, which have {n_partitions(sample.n_items):,} partitions. Use minimize."
         )
-    settings = Settings(*check_bounds(k, k_min, k_max, sample.n_items))
+    low, high = check_bounds(k, k_min, k_max, sample.n_items)
+    asked = read_constraints(
+        sample,
+        must_link=must_link,
+        cannot_link=cannot_link,
+        sources=sources,
+        contiguity=contiguity,
+        min_size=min_size,
+        k_min=low,
+        k_max=high,
+    )
+    settings = Settings(low, high, constraints=asked)
     labels, value = best_of_all(sample, chosen, settings)
     return Estimate(
         labels=labels,

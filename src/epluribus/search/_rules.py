@@ -67,6 +67,15 @@ class Rules:
             return _NOTHING
         return np.concatenate([self._members[first[g] : first[g + 1]] for g in groups])
 
+    def in_the_way(self, there: IntArray, items: IntArray) -> IntArray:
+        """Those items of a cluster that cannot be with one of `items`."""
+        if not self.apart:
+            return _NOTHING
+        own, groups = self._own, self._groups
+        barred = {g for i in items for g in groups[own[i] : own[i + 1]].tolist()}
+        clash = [not barred.isdisjoint(groups[own[i] : own[i + 1]].tolist()) for i in there]
+        return there[np.array(clash, dtype=np.bool_)]
+
     def near(self, items: IntArray) -> IntArray:
         """The neighbors of the items in the graph."""
         at, ends = self.graph.indices, self.graph.indptr  # type: ignore[union-attr]

@@ -54,7 +54,7 @@ def _trade_one(walker: Walker, items: IntArray, changed: NDArray[np.bool_]) -> b
         return False
     if rules.graph is not None and not np.any(labels[rules.near(items)] == target):
         return False
-    clash = there[np.isin(there, rules.clashing(items))]
+    clash = rules.in_the_way(there, items)
     if len(clash):
         return _push_out(walker, items, clash, there)
     if rules.graph is not None:
@@ -88,9 +88,11 @@ def _push_out(walker: Walker, items: IntArray, clash: IntArray, there: IntArray)
     """A unit takes the place of those that it cannot be with, which look for the best place left."""
     rules, engine = walker.rules, walker.engine
     units = np.unique(rules.blocks[clash])
+    if len(units) > 2:
+        return False
     leaving = np.concatenate([rules.units[u] for u in units])
-    rest = there[~np.isin(there, leaving)]
-    if len(units) > 2 or len(rest) == 0:
+    rest = np.setdiff1d(there, leaving, assume_unique=True)
+    if len(rest) == 0:
         return False
     # A look at what it may bring, without a copy: the first of them is taken out, and put back.
     if len(items) == len(leaving) == 1 and walker.parking is None:

@@ -41,6 +41,8 @@ _RETURNS = 12
 """... and in a row without success, after which no more are tried."""
 _SMALL = 2e6
 """Items times draws above which there are fewer kicks, and one confirmation is enough."""
+_CLOSE = 1e-4
+"""Losses of large samples that differ by less than this share count as equal."""
 _PATIENCE = 6
 """Rounds in a row without success that end a search."""
 _TRIES = 60
@@ -105,7 +107,8 @@ class ConstrainedSearch:
         """The best of several starts, each combined with the best before it."""
         best, confirmed, failed, n_failed_starts = None, 0, 0, 0
         needed = 2 if self.small else 1
-        stopper, tolerance = self.settings.stopper, 1e-9
+        # Where much remains to be done anyway, two ends that are nearly as good confirm each other.
+        stopper, tolerance = self.settings.stopper, 1e-9 if self.small else _CLOSE
         self.bar.grow(self.n_starts + 1)
         while True:
             began = time.perf_counter()
@@ -130,9 +133,10 @@ class ConstrainedSearch:
                 before = best.value
                 equal = abs(walker.value - best.value) <= tolerance * max(1.0, abs(best.value))
                 confirmed += equal
-                if walker.value < best.value and not equal:
+                if walker.value < best.value:
                     best, walker = walker, best
-                if self.recombines and not equal and not stopper.stopped:
+                same = abs(walker.value - best.value) <= 1e-9 * max(1.0, abs(best.value))
+                if self.recombines and not same and not stopper.stopped:
                     child = self._combined(best, walker)
                     if child is not None and child.value < best.value:
                         best = child
