@@ -294,7 +294,17 @@ def _read(args: Namespace) -> epl.Draws:
 
 def _minimize(args: Namespace, draws: epl.Draws) -> Estimate:
     """The best partition, found by a search with the options that the command has."""
-    names = "k", "k_min", "k_max", "search", "n_starts", "n_jobs", "time_limit", "min_size", "undecided"
+    names = (
+        "k",
+        "k_min",
+        "k_max",
+        "search",
+        "n_starts",
+        "n_jobs",
+        "time_limit",
+        "min_size",
+        "undecided",
+    )
     options = {**given(args, *names), **_constraints(args, draws)}
     return epl.minimize(draws, args.loss, rng=args.seed, progress=not args.json, **options)
 
@@ -308,7 +318,9 @@ def _constraints(args: Namespace, draws: epl.Draws) -> dict[str, Any]:
     }
     source, table = getattr(args, "source", None), getattr(args, "items", None)
     if (source is None) != (table is None):
-        raise ValueError("'--source' must be given together with '--items', the table it is a column of.")
+        raise ValueError(
+            "'--source' must be given together with '--items', the table it is a column of."
+        )
     if source is not None and table is not None:
         found["sources"] = read_column(table, source)
     return found

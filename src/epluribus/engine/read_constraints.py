@@ -147,7 +147,9 @@ def _graph(given: Any, names: _Names) -> sparse.csr_array:
     shape = given.shape if sparse.issparse(given) else getattr(given, "shape", ())
     if sparse.issparse(given) or (len(shape) == 2 and shape[0] == shape[1] and shape[1] != 2):
         if shape != (n, n):
-            raise ValueError(f"'contiguity' must have a row for each of the {n} items; got {shape}.")
+            raise ValueError(
+                f"'contiguity' must have a row for each of the {n} items; got {shape}."
+            )
         return adjacency(np.transpose(sparse.coo_array(given).nonzero()), n)
     if hasattr(given, "to_numpy"):
         given = given.to_numpy()
@@ -169,7 +171,11 @@ def _refuse_torn_blocks(asked: Constraints, names: _Names) -> IntArray:
             at = int(twice[0])
             a, b = (names.quote(int(item[order[at + step]])) for step in (0, 1))
             is_source = group[order[at]] >= asked.groups.shape[0] - asked.n_sources
-            other = "'sources' has both in one source" if is_source else "'cannot_link' keeps them apart"
+            other = (
+                "'sources' has both in one source"
+                if is_source
+                else "'cannot_link' keeps them apart"
+            )
             raise ValueError(f"'must_link' puts {a} and {b} together, but {other}. Leave one out.")
     parts = np.zeros(asked.n_items, dtype=np.int64)
     if asked.graph is not None:

@@ -42,7 +42,7 @@ class Settings:
         if self.constraints is not None:
             said.append(f"subject to {self.constraints.words}")
         if self.undecided is not None:
-            said.append(f"with items left undecided at a cost of {self.undecided:g} each")
+            said.append(f"in which an item may stay undecided at a cost of {self.undecided:g}")
         return ", ".join(said)
 
     def lines(self, n_undecided: int) -> list[str]:

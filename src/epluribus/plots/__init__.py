@@ -11,8 +11,10 @@ from epluribus.plots._network import network
 from epluribus.plots._partition_map import partition_map
 from epluribus.plots._two_partitions import alluvial, contingency
 from epluribus.plots._uncertainty import ball_bounds, certainty
+from epluribus.plots._undecided import undecided, undecided_costs
 
 __all__ = [
     "alluvial", "ball_bounds", "blocks", "certainty", "contingency", "histogram", "loss_trace",
     "n_clusters", "network", "pairs", "partition_map", "scatter", "similarity",
+    "undecided", "undecided_costs",
 ]  # fmt: skip

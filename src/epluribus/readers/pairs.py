@@ -11,12 +11,12 @@ _DELIMITERS = ",;\t"
 
 
 def read_groups(path: Path, names: Collection[str]) -> list[list[str]]:
-    """The items in each line of a text file, as text; a first line with none of the `names` is a header.
+    r"""The items in each line of a text file, as text; a first line with none of the `names` is a header.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "pairs.csv")
-    ...     _ = path.write_text("a,b\\nann,bob\\n")
+    ...     _ = path.write_text("a,b\nann,bob\n")
     ...     read_groups(path, {"ann", "bob", "cy"})
     [['ann', 'bob']]
     """
@@ -38,7 +38,9 @@ def read_column(path: Path, column: str) -> dict[str, Any]:
         )
     at, name = header.index(column), header.index("item") if "item" in header else None
     if any(len(row) != len(header) for row in rows):
-        raise ValueError(f"The file '{path}' must have as many cells in every line as in the first.")
+        raise ValueError(
+            f"The file '{path}' must have as many cells in every line as in the first."
+        )
     return {str(i) if name is None else row[name]: row[at] or None for i, row in enumerate(rows)}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from epluribus import losses
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
-from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
+from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_positive, make_rng, quoted
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.dask_store import DaskStore
@@ -40,6 +40,7 @@ ENGINES = ("cpu", "gpu")
 
 EXACT_ITEMS = MAX_ITEMS
 """Up to this many items the optimum is found with proof, in milliseconds."""
+
 
 @overload
 def minimize(
@@ -159,9 +160,8 @@ def minimize(
     min_size : int, optional
         Smallest number of items in a cluster.
     undecided : float, optional
-        Cost of leaving an item out of the partition, with a label of -1: in bits for VI, in pairs of items for
-        Binder's loss, the only ones for which this is defined (see Notes). `undecided_costs` shows what each
-        cost means.
+        Cost of leaving an item out, with a label of -1: in bits for VI, in pairs of items for Binder's loss;
+        for others it is not defined (see Notes). `undecided_costs` shows what each cost means.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     rng : int, Generator or SeedSequence, optional
@@ -200,12 +200,12 @@ def minimize(
     and then single items move until no move helps. For losses that count pairs, such as Binder's, and for
     those that are not linear, this finds worse partitions: it is done only with draws that are not in memory.
 
-    Constraints are obeyed by every partition that is looked at; draws may break them. Contradictions are errors. The
-    search is then a separate one, in Python: some ten times slower, and without threads.
+    Constraints are obeyed by every partition that is looked at; draws may break them. The search is then a
+    separate one, in Python: ten times slower or more, and without threads.
 
-    With `undecided`, the expected loss is that of the decided items, n of N, with the draws restricted to them, and
-    what is minimized is (n / N) VI + cost (N - n) / N, or Binder + cost (N - n): an item is left out if it would add
-    more than the cost. A higher cost never leaves more items out of the best answer.
+    With `undecided`, the expected loss is that of the n decided items, with the draws restricted to them, and
+    what is minimized is (n / N) VI + cost (N - n) / N, or Binder + cost (N - n): an item is left out if it
+    would add more than the cost. A higher cost never leaves more items out of the best answer.
 
     Each sweep takes time O(n_items n_draws K). Memory besides the draws: 6 bytes (10 for a loss whose
     f0 is not linear) per draw, cluster of a draw and cluster of the estimate. Where clusters are many and
@@ -286,8 +286,8 @@ def _check_undecided(cost: float, chosen: list[Loss]) -> float:
     odd = [loss.name for loss in chosen if loss.family not in FAMILIES]
     if odd:
         raise ValueError(
-            f"'undecided' must be used with the losses {quoted(FAMILIES)}, which are sums over items or pairs; "
-            f"got '{odd[0]}', which may rise when an item is left out."
+            f"'undecided' must be used with {quoted(FAMILIES)}, sums over items or pairs; got '{odd[0]}', "
+            "which may rise when an item is left out."
         )
     return check_positive(cost, "undecided")
 

@@ -7,12 +7,12 @@ With D the decided items, n of N, the search minimizes
 
 that is, the loss of the decided items in the units of all N, and a price for each of the others. In these
 units leaving an item out never raises the loss of the others: N VI is the sum over the items of
-log2(n_g / n_gh) + log2(n_h / n_gh), and Binder's loss a sum over pairs, each with terms that cannot grow when an
-item goes. So an item is left out if and only if it adds more than the cost, and with a higher cost the best
-answer leaves out no more items than before.
+log2(n_g / n_gh) + log2(n_h / n_gh), and Binder's loss a sum over pairs, and the sums over the items that stay
+do not grow when one goes. So an item is left out if and only if it adds more than the cost, and with a higher
+cost the best answer leaves out no more items than before.
 
-In the engine an undecided item is a cluster by itself, which no other item may join: what that cluster adds is
-a constant. Only the sums over the clusters of the draws, which no search changes otherwise, are kept here.
+In the engine an undecided item is a cluster by itself, which no other item may join: what that cluster adds
+is a constant. Only the sums over the clusters of the draws, which no search changes otherwise, are kept here.
 """
 
 from __future__ import annotations

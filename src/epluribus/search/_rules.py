@@ -1,4 +1,4 @@
-"""Constraints in the form in which a search asks about them: may this unit join that cluster, or leave its own?
+"""Constraints as a search asks about them: which clusters may take a unit, and can its own let it go.
 
 A *unit* is a set of items that must be together, most often a single one: it moves as a whole.
 """
@@ -48,7 +48,9 @@ class Rules:
         self.apart = groups.shape[0] > 0
         # What a start is made of: blocks, and with a graph the items that connect those that fall apart.
         self.cores = self.blocks
-        self.loose = np.zeros(len(self.units), dtype=np.bool_)  # units that are not connected by themselves
+        self.loose = np.zeros(
+            len(self.units), dtype=np.bool_
+        )  # units that are not connected by themselves
         if self.graph is not None:
             several = np.flatnonzero(np.bincount(self.blocks) > 1)
             self.loose[several] = [not self._connected(self.units[u]) for u in several]
@@ -222,6 +224,6 @@ def nothing_obeys(settings: Settings, n_tried: int = 0) -> str:
     if n_tried == 0:
         return f"No partition obeys {asked} together. Relax one of them."
     return (
-        f"No partition was found that obeys {asked} together, from {n_tried} starts. There may be none: relax one of "
-        "them."
+        f"No partition was found that obeys {asked} together, from {n_tried} starts. There may be none: "
+        "relax one of them."
     )

@@ -2,7 +2,7 @@
 
 A *walker* is what a `Climber` is without constraints, in plain Python on the contract of the engine:
 
-- `sweep`: each unit (`_rules.py`) goes to the best of the clusters that may take it, if its own can let it go;
+- `sweep`: each unit (`_rules.py`) goes to the best cluster that may take it, if its own can let it go;
 - `join`: two clusters become one, the best allowed pair first.
 
 `_trades.py` has the steps of several units at a time.
@@ -186,7 +186,10 @@ class Walker:
             exact = engine.exact(state, np.full(len(near) + 1, i), np.append(near, own))
             if parked:
                 exact[:-1][near == k] = exact[-1]
-            gained, best = float(exact[:-1].min() - exact[-1]) + extra, int(near[exact[:-1].argmin()])
+            gained, best = (
+                float(exact[:-1].min() - exact[-1]) + extra,
+                int(near[exact[:-1].argmin()]),
+            )
         if min(gained, leaving) >= -tolerance:
             return False
         if leaving < gained:
@@ -306,9 +309,9 @@ class Walker:
         return row
 
     def join(self, most: int | None = None) -> bool:
-        """Join the best allowed pair while that lowers the loss, or while there are more than `most` clusters.
+        """Join the best allowed pair while that lowers the loss; return whether any were joined.
 
-        Returns whether any were joined.
+        While there are more than `most` clusters they are joined even if the loss rises.
         """
         state, engine, joined = self.state, self.engine, False
         k, low = int(state.n_clusters[0]), self.settings.k_min

@@ -46,8 +46,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         What happens to samples labeled -1, which in scikit-learn belong to no cluster: in that base
         clustering each is a cluster by itself, or all are one cluster.
     must_link, cannot_link, sources, contiguity, min_size, undecided : optional
-        Constraints on the clusters, and the cost of leaving a sample out with a label of -1, as in `minimize`.
-        Samples are named by number.
+        Constraints on the clusters, and the cost of leaving a sample out with a label of -1, as in
+        `minimize`. Samples are named by number.
     n_starts : int, optional
         Number of starts of the search, at least, as in `minimize`.
     n_jobs : int, optional

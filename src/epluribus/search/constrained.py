@@ -1,9 +1,9 @@
 """The search for a partition that obeys constraints, or that may leave items undecided.
 
 Rounds of starts, as without constraints (`phases.py`): each start is divided and joined until it obeys
-(`_rules.py`, `_walk.py`), goes down by moves that obey, and is combined with the best so far. Then the best is
-*kicked*: a group of items that a draw has together is made a cluster, as far as it is allowed. The search ends when
-rounds confirm the best partition, or find nothing better.
+(`_rules.py`, `_trades.py`), goes down by moves that obey (`_walk.py`), and is combined with the best so far.
+Then the best is *kicked*: a group of items that a draw has together is made a cluster, as far as it is
+allowed. The search ends when rounds confirm the best partition, or find nothing better.
 
 It is written in plain Python on the contract of the engine: the kernels of the search without constraints
 stay as they are, and as quick.
@@ -258,7 +258,10 @@ class ConstrainedSearch:
         if self.settings.stopper.stopped or np.any(best.out):
             return best
         for labels in better_floors(self.sample, self.full, best.labels, self.settings, self.rng):
-            if not self.rules.constraints.broken(labels) and self.full.value_of(labels) < best.value:
+            if (
+                not self.rules.constraints.broken(labels)
+                and self.full.value_of(labels) < best.value
+            ):
                 best = Walker(self.full, self.rules, relabel(labels), self.rng, self.settings)
                 self._settle(best)
         return best

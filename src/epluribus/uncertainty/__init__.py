@@ -5,13 +5,14 @@ from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, 
 from epluribus.uncertainty._certificate import Certificate, certificate
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
+from epluribus.uncertainty._left_out import LeftOut, left_out
 from epluribus.uncertainty._matrix import psm
 from epluribus.uncertainty._modes import Modes, modes
 from epluribus.uncertainty._stability import Stability, stability
 
 __all__ = [
-    "Alignment", "Certificate", "ClusterTable", "CredibleBall", "Difference", "ItemTable", "Modes",
+    "Alignment", "Certificate", "ClusterTable", "CredibleBall", "Difference", "ItemTable", "LeftOut", "Modes",
     "MonteCarloError", "NClusters", "ParameterSummary", "Stability",
-    "align", "certificate", "clusters", "compare", "credible_ball", "error", "items", "modes",
+    "align", "certificate", "clusters", "compare", "credible_ball", "error", "items", "left_out", "modes",
     "n_clusters_posterior", "psm", "stability",
 ]  # fmt: skip
