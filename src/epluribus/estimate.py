@@ -116,8 +116,7 @@ class Estimate:
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
-        # Canonical labels have no gaps.
-        return int(self.labels.max()) + 1
+        return int(self.labels.max()) + 1  # canonical labels have no gaps
 
     @property
     def sizes(self) -> IntArray:

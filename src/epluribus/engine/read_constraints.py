@@ -144,7 +144,7 @@ def _graph(given: Any, names: _Names) -> sparse.csr_array:
         nodes = np.array([names.find(node, "contiguity") for node in given.nodes], dtype=np.int64)
         i, j = graph_to_matrix(given).nonzero()
         return adjacency(np.column_stack([nodes[i], nodes[j]]), n)
-    shape = given.shape if sparse.issparse(given) else getattr(given, "shape", ())
+    shape: tuple[int, ...] = getattr(given, "shape", ())
     if sparse.issparse(given) or (len(shape) == 2 and shape[0] == shape[1] and shape[1] != 2):
         if shape != (n, n):
             raise ValueError(

@@ -321,10 +321,11 @@ class Walker:
         if self.tried is not None and engine.loss.linear and low == 1 and self.k <= most:
             active = changed_clusters(state.labels, self.tried).astype(np.bool_)
         active[state.labels[self.out]] = False
-        partner, change = np.zeros(k, dtype=np.int64), np.full(k, np.inf)
-        fresh = np.ones(k, dtype=np.bool_)
+        partner: IntArray = np.zeros(k, dtype=np.int64)
+        change: FloatArray = np.full(k, np.inf)
+        fresh: NDArray[np.bool_] = np.ones(k, dtype=np.bool_)
         enough = np.inf if self.k > most else -engine.tolerance
-        for a in np.flatnonzero(active):
+        for a in np.flatnonzero(active).tolist():
             if self.settings.stopper.flag[0]:
                 return joined
             row = self.join_row(a, enough)
@@ -342,7 +343,7 @@ class Walker:
                 continue
             if change[a] > -engine.tolerance and self.k <= most:
                 break
-            first, second = sorted((a, int(partner[a])))
+            first, second = min(a, int(partner[a])), max(a, int(partner[a]))
             self.change += float(change[a])
             engine.join(self.state, first, second)
             joined = True
@@ -352,9 +353,8 @@ class Walker:
             partner[partner == last] = second
             for values in (partner, change, fresh, lost):
                 values[second] = values[last]
-            partner, change, fresh, lost = (
-                values[:last] for values in (partner, change, fresh, lost)
-            )
+            partner, change = partner[:last], change[:last]
+            fresh, lost = fresh[:last], lost[:last]
             row = self.join_row(first)
             fresh[lost | (not engine.loss.linear)] = False
             better = row <= change

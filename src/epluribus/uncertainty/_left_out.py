@@ -94,8 +94,8 @@ def left_out(best: Estimate, draws: DrawsLike) -> LeftOut:
     Notes
     -----
     `adds` is compared with the cost: it is how much the expected loss of the decided items would rise if the
-    item joined the cluster that suits it best, or a new one, in bits for VI and in pairs of items for Binder's
-    loss. It may be below the cost where constraints keep the item out of that cluster.
+    item joined the cluster that suits it best, or a new one, in bits for VI and in pairs of items for
+    Binder's loss. It may be below the cost where constraints keep the item out of that cluster.
 
     Examples
     --------
