@@ -7,6 +7,8 @@ import pytest
 
 import epluribus as epl
 from epluribus.partition import partitions
+from epluribus.report import build_report
+from epluribus.search import _minimize
 
 PARTITIONS = {n: [np.array(one) for one in partitions(n)] for n in range(1, 7)}
 BETWEEN = np.array([[0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 2]])
@@ -51,8 +53,11 @@ def allowed_by(asked):
     return allowed
 
 
-def test_the_best_of_all_subsets_is_found():
-    rng, missed, n_cases = np.random.default_rng(5), 0, 40
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_best_of_all_subsets_is_found(exact, monkeypatch):
+    rng, missed, n_cases = np.random.default_rng(5), 0, 30
+    if not exact:
+        monkeypatch.setattr(_minimize, "EXACT_ITEMS", 0)
     for _ in range(n_cases):
         n, k = int(rng.integers(2, 6)), int(rng.integers(1, 4))
         z = rng.integers(0, k, (int(rng.integers(1, 6)), n))
@@ -70,12 +75,14 @@ def test_the_best_of_all_subsets_is_found():
         best = epl.minimize(z, loss, undecided=cost, rng=1, n_jobs=1, **asked)
         decided = np.flatnonzero(best.labels >= 0)
         mine = objective(z, decided, best.labels[decided], loss, cost)
-        assert best.runs[-1].expected_loss == pytest.approx(mine, abs=1e-9)
+        if not exact:  # the runs have what was minimized
+            assert best.runs[-1].expected_loss == pytest.approx(mine, abs=1e-9)
         assert allowed_by(asked)(best.labels)
         low = smallest(z, loss, cost, allowed_by(asked))
         assert mine > low - 1e-9
         missed += mine > low + 1e-9
-    assert missed <= 0.02 * n_cases
+    # Pure noise, of which any pair of items may be the best to keep: the search misses some in a hundred.
+    assert missed <= (0 if exact else 1)
 
 
 def test_an_item_between_two_clusters_stays_out():
@@ -152,7 +159,7 @@ def test_the_report_says_who_was_left_out():
     best = epl.minimize(z, undecided=1.0, rng=1)
     n = len(best.undecided)
     assert n > 1
-    page = epl.report.build_report(best, z, rng=1, brief=True)
+    page = build_report(best, z, rng=1, brief=True)
     assert f"{n} items stayed out of the partition, at a cost of 1 bits each" in page
     assert f"{n} other items" in page
     assert "in which an item may stay undecided at a cost of 1" in page

@@ -208,7 +208,7 @@ def _refuse_sizes(
     per_group = np.asarray(asked.groups.sum(axis=1))
     sources = per_group[len(per_group) - asked.n_sources :]
     # At most one of each source, and all items without one.
-    if least > n - int((sources - 1).sum()):
+    if asked.n_sources and least > n - int((sources - 1).sum()):
         raise ValueError(
             f"'min_size' is {least}, but with one item of each of the 'sources' a cluster has at most "
             f"{n - int((sources - 1).sum())}."

@@ -153,7 +153,7 @@ class _Problem:
         # A set of items is a number whose bit i is item i; these are the sizes of all sets.
         self.size = np.bitwise_count(np.arange(1 << self.n_items)).astype(np.int64)
         # Draws of the same shape, a kind, have the same lines: they are put side by side.
-        clusters = _clusters(draws)
+        clusters = clusters_as_sets(draws)
         shape = self.shapes.with_codes(CODE[self.size[clusters]].sum(axis=0))
         order = np.argsort(shape, kind="stable")
         self.clusters = clusters[:, order]
@@ -251,7 +251,7 @@ class _Problem:
         return falls
 
 
-def _clusters(draws: Draws) -> IntArray:
+def clusters_as_sets(draws: Draws) -> IntArray:
     """(K, n_distinct) the clusters of each draw as sets of items; 0 where it has fewer than K."""
     # Item i is the number with bit i alone.
     items = 1 << np.arange(draws.n_items)

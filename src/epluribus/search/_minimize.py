@@ -24,6 +24,7 @@ from epluribus.estimate import Comparison, Estimate, Run, set_side_by_side
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
 from epluribus.search._exact import MAX_ITEMS, best_of_all
+from epluribus.search._exact_undecided import best_of_some
 from epluribus.search._greedy import check_bounds, descend
 from epluribus.search._parking import FAMILIES, loss_of_decided
 from epluribus.search.constrained import FEW_STARTS, ConstrainedSearch, polished
@@ -304,8 +305,9 @@ def _solve(
     began = time.perf_counter()
     recombine, stopper = settings.search == "recombine", settings.stopper
     runs: list[Run] = []
-    if recombine and draws.n_items <= EXACT_ITEMS and settings.undecided is None:
-        labels, value = best_of_all(draws, loss, settings)
+    if recombine and draws.n_items <= EXACT_ITEMS:
+        solve = best_of_all if settings.undecided is None else best_of_some
+        labels, value = solve(draws, loss, settings)
         converged = True
     else:
         bar = make_progress(progress, plan.n_starts, f"minimize {loss.name}", stopper)
@@ -359,9 +361,8 @@ def _search(
         runs, best = search.recombine() if settings.search == "recombine" else search.greedy()
     else:
         n_starts = plan.n_starts if plan.asked else FEW_STARTS
-        engine = sample.engine(loss)
-        slow = ConstrainedSearch(sample, engine, starts, n_starts, settings, seed, bar)
-        runs, best = slow.run()
+        own = starts, n_starts, settings, seed, bar
+        runs, best = ConstrainedSearch(sample, sample.engine(loss), *own).run()
 
     def given_back(run: Run) -> Run:
         return replace(run, labels=sample.give_back(run.labels))

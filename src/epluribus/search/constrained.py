@@ -116,7 +116,9 @@ class ConstrainedSearch:
             walker = self._begin(part, start, first=best is None)
             if walker is None:
                 n_failed_starts += 1
-                if best is None and (n_failed_starts >= _TRIES or stopper.stopped):
+                # A time limit does not end this: without a first partition there is no answer.
+                stopper.check()
+                if best is None and n_failed_starts >= _TRIES:
                     raise ValueError(nothing_obeys(self.settings, n_failed_starts))
                 if n_failed_starts < _TRIES:
                     continue
@@ -217,6 +219,8 @@ class ConstrainedSearch:
             labels, group = best.labels, self._group(best)
             new = labels.copy()
             new[group] = int(labels.max()) + 1
+            if best.parking is not None and self.rng.integers(3) == 0:
+                new[group] = -1  # all of them stay out, and may come back one by one
             new = self.rules.fitted(tidy(new), self.rng)
             if np.array_equal(new, labels):
                 failed += 1
