@@ -19,8 +19,11 @@ from epluribus.losses.base import Loss
 from epluribus.search._minimize import minimize
 from epluribus.search._parking import Parking, price_of
 
-_SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+_SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 """Costs that are tried by default: this share of the items adds less to the loss of the whole partition."""
+_TOP = 2.0
+"""Several items together may be worth leaving out at a cost that none of them exceeds alone: the highest cost
+is this many times what the last item adds."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -78,7 +81,7 @@ def undecided_costs(
         VI or Binder's loss.
     costs : sequence of float, optional
         The costs, in bits for VI and in pairs of items for Binder's loss. By default seven of them, from one
-        that leaves out nobody down to one that about half of the items exceed.
+        that leaves out hardly anybody down to one that about half of the items exceed.
     rng : int, Generator or SeedSequence, optional
         Source of randomness.
     **options
@@ -134,8 +137,7 @@ def _quantiles(engine: Engine, whole: Estimate) -> list[float]:
         engine.total_weight * price_of(engine.loss, 1.0, engine.n_items)
     )
     levels = np.quantile(added, _SHARES)
-    # Rounded up to two digits, so that at the highest cost nobody has to stay out.
-    rounded = [_round_up(level) for level in levels.tolist() if level > 0]
+    rounded = [_round_up(level) for level in [*levels, _TOP * levels[-1]] if level > 0]
     return sorted(set(rounded)) or [1.0]
 
 
