@@ -36,7 +36,9 @@ def obeys(labels, asked, n):
 
 
 def pairs(rng, n, most=2):
-    return [tuple(rng.choice(n, 2, replace=False).tolist()) for _ in range(rng.integers(1, most + 1))]
+    return [
+        tuple(rng.choice(n, 2, replace=False).tolist()) for _ in range(rng.integers(1, most + 1))
+    ]
 
 
 def random_case(rng):
@@ -168,7 +170,9 @@ def test_items_are_named_by_number_or_name():
     assert np.array_equal(by_name.labels, by_number.labels)
     assert by_name.labels[0] == by_name.labels[3]
     assert by_name.labels[1] != by_name.labels[2]
-    with pytest.raises(ValueError, match="'must_link' must name items .* got 'eve'. The draws have names"):
+    with pytest.raises(
+        ValueError, match="'must_link' must name items .* got 'eve'. The draws have names"
+    ):
         epl.minimize(draws, must_link=[("ann", "eve")])
     with pytest.raises(ValueError, match="got 4. The draws have no names"):
         epl.minimize(z, cannot_link=[(0, 4)])
@@ -202,7 +206,10 @@ def test_an_estimate_remembers_its_constraints(tmp_path):
     z = np.random.default_rng(1).integers(0, 3, (20, 15))
     asked = {"must_link": [(0, 1, 2)], "sources": [i % 5 if i > 8 else None for i in range(15)]}
     best = epl.minimize(z, rng=1, min_size=2, k_max=6, **asked)
-    words = "3 items in 1 must-link, at most one item of each source in a cluster and clusters of at least 2 items"
+    words = (
+        "3 items in 1 must-link, at most one item of each source in a cluster and clusters of at least "
+        "2 items"
+    )
     assert best.settings.bound == f"with at most 6 clusters, subject to {words}"
     assert f"subject to     {words}" in str(best)
     for ending in ("json", "npz"):
@@ -216,9 +223,18 @@ def test_what_is_broken_is_named():
     groups, graph = epl.engine.constraints.group_matrix, epl.engine.constraints.adjacency
     edges = np.array([[0, 1], [1, 2], [2, 3]])
     asked = Constraints(
-        np.array([0, 0, 1, 2]), groups([np.array([1, 2]), np.array([0, 3])], 4), 1, graph(edges, 4), 2
+        np.array([0, 0, 1, 2]),
+        groups([np.array([1, 2]), np.array([0, 3])], 4),
+        1,
+        graph(edges, 4),
+        2,
     )
-    assert asked.broken(np.array([0, 1, 1, 0])) == ["must_link", "cannot_link", "sources", "contiguity"]
+    assert asked.broken(np.array([0, 1, 1, 0])) == [
+        "must_link",
+        "cannot_link",
+        "sources",
+        "contiguity",
+    ]
     assert asked.broken(np.array([0, 0, 1, 2])) == ["min_size"]
     assert asked.broken(np.array([0, 0, 1, 1])) == []
     assert asked.broken(np.array([0, 0, -1, -1])) == []

@@ -78,9 +78,7 @@ def undecided(best: Estimate, draws: DrawsLike, *, font_size: float = 8, ax: Any
     ax.text(1.03, -0.9, f"would add{unit}", fontsize=font_size, va="center", color="0.35")
     ax.set_yticks(rows, table.names[:n], fontsize=font_size)
     ax.set(xlim=(-0.03, 1.02), ylim=(max(n, 1) - 0.4, -0.6))
-    ax.set_xlabel(
-        "mean probability of being with a cluster (dot), or alone (diamond)"
-    )
+    ax.set_xlabel("mean probability of being with a cluster (dot), or alone (diamond)")
     hidden = f"; {n} of them shown" if len(table) > n else ""
     ax.set_title(
         f"{count(len(table), 'item')} undecided at a cost of {table.cost:g}{hidden}",

@@ -159,7 +159,9 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
         # Files of version 0.1 do not say how many draws a run looked at.
         entry.setdefault("n_draws", record["n_draws"])
     # Version 1 did not store the settings: for it the defaults stand in.
-    asked: dict[str, Any] = {name: record[name] for name in ("k_min", "k_max", "search") if name in record}
+    asked: dict[str, Any] = {
+        name: record[name] for name in ("k_min", "k_max", "search") if name in record
+    }
     if "constraints" in record:
         asked["constraints"] = Constraints.from_dict(record["constraints"])
     record["settings"] = Settings(**asked, undecided=record.get("undecided"))
