@@ -17,7 +17,7 @@ from epluribus.engine import expected_loss
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss
-from epluribus.search import exact, greedy, minimize
+from epluribus.search import exact, greedy, minimize, undecided_costs
 
 # Type checkers and editors see these imports; at run time `__getattr__` below makes them.
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ __all__ = [
     "stability",
     "studies",
     "uncertainty",
+    "undecided_costs",
 ]
 
 # Modules by name, loaded on first use, so that `import epluribus` stays quick. ConsensusClustering cannot

@@ -31,6 +31,12 @@ def sentence_list(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def few_of(values: Sequence[Any], shown: int = 12) -> str:
+    """The first values as a list, and the number of the others: '5, 3, and 2 more'."""
+    some, hidden = ", ".join(map(str, values[:shown])), len(values) - shown
+    return some if hidden <= 0 else f"{some}, and {hidden:,} more"
+
+
 def plain_table(columns: Mapping[str, Sequence[Any]], *, words: int = 1) -> list[str]:
     r"""Lines of a table: a heading, then the rows. The first `words` columns are aligned to the left.
 

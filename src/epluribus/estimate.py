@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epluribus import losses
-from epluribus._text import count, plain_table
+from epluribus._text import count, few_of, plain_table
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
+from epluribus.draws.part import only_these
 from epluribus.engine import Settings, draw_losses
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss
@@ -26,9 +27,6 @@ __all__ = [
     "Comparison", "Estimate", "Run", "Step", "raise_if_interrupted", "read_best",
     "set_side_by_side",
 ]  # fmt: skip
-
-_SIZES_SHOWN = 12
-"""Cluster sizes that are printed; of more clusters only the number is given."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +76,10 @@ class Estimate:
     Attributes
     ----------
     labels : ndarray of shape (n_items,)
-        Canonical labels: 0, 1, ... in order of first appearance.
+        Canonical labels: 0, 1, ... in order of first appearance; -1 for an undecided item.
     expected_loss : float
-        Weighted mean over the draws of the loss between it and each draw.
+        Weighted mean over the draws of the loss between it and each draw; of decided items alone, if
+        some are not.
     n_clusters : int
         Number of clusters.
     sizes : ndarray of shape (n_clusters,)
@@ -117,13 +116,25 @@ class Estimate:
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
-        # Canonical labels have no gaps.
-        return int(self.labels.max()) + 1
+        return int(self.labels.max()) + 1  # canonical labels have no gaps
 
     @property
     def sizes(self) -> IntArray:
         """Cluster sizes, in the order of the labels."""
-        return np.bincount(self.labels)
+        return np.bincount(self.labels[self.labels >= 0])
+
+    @property
+    def undecided(self) -> IntArray:
+        """Numbers of the undecided items, which are in no cluster; empty unless they were allowed."""
+        return np.flatnonzero(self.labels < 0)
+
+    def decided(self, draws: DrawsLike) -> tuple[Estimate, Draws]:
+        """The estimate and its draws for the decided items only, for the functions that take both."""
+        inside = np.flatnonzero(self.labels >= 0)
+        part = only_these(as_draws(draws), inside)
+        settings = replace(self.settings, constraints=None, undecided=None)
+        new = replace(self, labels=self.labels[inside], items=part.items, settings=settings)
+        return replace(new, runs=()), part
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; labels and traces of the single runs are left out."""
@@ -141,6 +152,7 @@ class Estimate:
             "k_min": self.settings.k_min,
             "k_max": self.settings.k_max,
             "search": self.settings.search,
+            **self.settings.extra(),
             "seconds": round(self.seconds, 6),
             # One entry per start: how often the best loss was reached shows how hard the search was.
             "runs": [
@@ -290,23 +302,15 @@ class Estimate:
         # The largest clusters first: with many clusters the others are only counted.
         lines = [
             f"{count(self.n_clusters, 'cluster')} of {size}",
-            f"  sizes          {_shorten(sorted(self.sizes.tolist(), reverse=True))}",
+            f"  sizes          {few_of(sorted(self.sizes.tolist(), reverse=True))}",
             f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {source})",
         ]
-        # Partitions of few items are found without runs.
-        if self.runs:
+        lines += self.settings.lines(len(self.undecided))
+        if self.runs:  # partitions of few items are found without any
             lines.append(f"  search         {count(len(self.runs), 'run')} in {self.seconds:.2g} s")
-        # A time limit or Ctrl-C: the partition is valid, but perhaps not the best.
         if not self.converged:
             lines.append("  stopped early: the best so far, a longer search may find better")
         return "\n".join(lines)
-
-
-def _shorten(sizes: list[int]) -> str:
-    """The first sizes as a list, and the number of the others."""
-    shown = ", ".join(str(size) for size in sizes[:_SIZES_SHOWN])
-    hidden = len(sizes) - _SIZES_SHOWN
-    return shown if hidden <= 0 else f"{shown}, and {hidden:,} more"
 
 
 def read_best(

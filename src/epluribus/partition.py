@@ -174,6 +174,15 @@ def relabel(labels: IntArray) -> IntArray:
     return canonical_table(labels[None])[0][0].astype(np.int64)
 
 
+def tidy(labels: IntArray) -> IntArray:
+    """Canonical form of integer labels in which -1, an item in no cluster, stays -1."""
+    inside = labels >= 0
+    out = np.full(len(labels), -1, dtype=np.int64)
+    if inside.any():
+        out[inside] = relabel(labels[inside])
+    return out
+
+
 def canonical_table(table: AnyArray) -> tuple[NDArray[np.uint32], IntArray]:
     """Rows of integers relabeled in order of first appearance, and their numbers of clusters.
 
@@ -230,6 +239,12 @@ def as_labels(
         labels = np.ma.masked_equal(labels[0], -1) if labels.has_missing else labels[0]
     if is_estimate(labels):
         labels = labels.labels
+        if np.any(labels < 0):
+            raise ValueError(
+                f"'{argument}' must have a cluster for every item; it leaves "
+                f"{count(int((labels < 0).sum()), 'item')} undecided. Take the others: "
+                "best, draws = best.decided(draws)."
+            )
     if isinstance(labels, str):
         raise TypeError(f"'{argument}' must hold one label for each item; got {labels!r}.")
     if is_groups(labels):

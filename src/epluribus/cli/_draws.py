@@ -30,6 +30,7 @@ from epluribus.cli._base import (
 from epluribus.estimate import Estimate
 from epluribus.readers.files import Labels, match_items, read_labels
 from epluribus.readers.objects import NOISE
+from epluribus.readers.pairs import read_column, read_groups
 from epluribus.search._minimize import SEARCHES
 from epluribus.writers.results import (
     WITH_COLUMNS,
@@ -59,6 +60,15 @@ _BOUNDS = (
     Argument("--k-min", "smallest number of clusters (default: no bound)", int),
     Argument("--k-max", "largest number of clusters (default: no bound)", int),
 )
+_CONSTRAINTS = (
+    Argument("--must-link", "file of pairs or groups of items that must be together", Path),
+    Argument("--cannot-link", "file of pairs or groups of items that must be apart", Path),
+    Argument("--items", "table of items, one in each line (with a column item, or in order)", Path),
+    Argument("--source", "column of --items: at most one item of each value in a cluster"),
+    Argument("--contiguity", "file of pairs of neighbors: clusters must be connected", Path),
+    Argument("--min-size", "smallest number of items in a cluster", int),
+    Argument("--undecided", "cost at which an item may be left out (label -1)", float),
+)
 _SEARCH = Argument("--search", "recombine (default) or greedy", str, "recombine", values=SEARCHES)
 _N_STARTS = Argument("--n-starts", "number of starts", int)
 _LABELS = (
@@ -72,6 +82,7 @@ _MATRIX = "write the matrix there (.npy, .csv or .npz; - is csv on standard outp
     *_DRAWS,
     _LOSS,
     *_BOUNDS,
+    *_CONSTRAINTS,
     _SEARCH,
     _N_STARTS,
     SEED,
@@ -234,6 +245,7 @@ def modes(args: Namespace) -> None:
     Argument("--title", "heading of the page", str, "Optimal partition"),
     Argument("--level", "probability of the ball (default: 0.95)", float, 0.95),
     *_BOUNDS,
+    *_CONSTRAINTS,
     _N_STARTS,
     Argument("--time-limit", "seconds for the search, and as many for the rest of the page", float),
     SEED,
@@ -291,8 +303,36 @@ def _read(args: Namespace) -> epl.Draws:
 
 def _minimize(args: Namespace, draws: epl.Draws) -> Estimate:
     """The best partition, found by a search with the options that the command has."""
-    options = given(args, "k", "k_min", "k_max", "search", "n_starts", "n_jobs", "time_limit")
+    names = (
+        "k",
+        "k_min",
+        "k_max",
+        "search",
+        "n_starts",
+        "n_jobs",
+        "time_limit",
+        "min_size",
+        "undecided",
+    )
+    options = {**given(args, *names), **_constraints(args, draws)}
     return epl.minimize(draws, args.loss, rng=args.seed, progress=not args.json, **options)
+
+
+def _constraints(args: Namespace, draws: epl.Draws) -> dict[str, Any]:
+    """The constraints that the command takes from files."""
+    names = set(draws.item_names)
+    files = given(args, "must_link", "cannot_link", "contiguity")
+    found: dict[str, Any] = {
+        name: read_groups(path, names) for name, path in files.items() if path is not None
+    }
+    source, table = getattr(args, "source", None), getattr(args, "items", None)
+    if (source is None) != (table is None):
+        raise ValueError(
+            "'--source' must be given together with '--items', the table it is a column of."
+        )
+    if source is not None and table is not None:
+        found["sources"] = read_column(table, source)
+    return found
 
 
 def _refuse_two_answers(args: Namespace) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from epluribus._parallel import Stopper
 from epluribus._text import count
+from epluribus.engine.constraints import Constraints
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,10 @@ class Settings:
     """Threads; the result does not depend on their number."""
     engine: str = "cpu"
     """"cpu", or "gpu" for the passes over very many items."""
+    constraints: Constraints | None = None
+    """What every partition must obey; None for nothing."""
+    undecided: float | None = None
+    """Cost of leaving an item undecided; None if all items must be placed."""
     # Not compared: two searches with the same bounds are the same question, whatever ends them early.
     stopper: Stopper = field(default_factory=Stopper, repr=False, compare=False)
 
@@ -31,7 +37,36 @@ class Settings:
 
     @property
     def bound(self) -> str:
-        """The bounds on the number of clusters in words, such as "with at most 5 clusters"; "" if none."""
+        """What was asked for in words, such as "with at most 5 clusters"; "" if nothing was."""
+        said = [self._bound] if self._bound else []
+        if self.constraints is not None:
+            said.append(f"subject to {self.constraints.words}")
+        if self.undecided is not None:
+            said.append(f"in which an item may stay undecided at a cost of {self.undecided:g}")
+        return ", ".join(said)
+
+    def lines(self, n_undecided: int) -> list[str]:
+        """Lines on constraints and undecided items, for print; none if there was nothing to say."""
+        said = []
+        if self.constraints is not None:
+            said.append(f"  subject to     {self.constraints.words}")
+        if self.undecided is not None:
+            said.append(
+                f"  undecided      {count(n_undecided, 'item')}, at a cost of {self.undecided:g} each"
+            )
+        return said
+
+    def extra(self) -> dict[str, Any]:
+        """Constraints and cost of undecided items in plain values; empty if there are none."""
+        record: dict[str, Any] = {}
+        if self.constraints is not None:
+            record["constraints"] = self.constraints.to_dict()
+        if self.undecided is not None:
+            record["undecided"] = self.undecided
+        return record
+
+    @property
+    def _bound(self) -> str:
         low, high = self.k_min, self.k_max
         if low == high:
             return f"with exactly {count(low, 'cluster')}"

@@ -13,8 +13,10 @@ from epluribus.plots._partition_map import partition_map
 from epluribus.plots._rates import block_rates
 from epluribus.plots._two_partitions import alluvial, contingency
 from epluribus.plots._uncertainty import ball_bounds, certainty
+from epluribus.plots._undecided import undecided, undecided_costs
 
 __all__ = [
     "alluvial", "ball_bounds", "block_rates", "blocks", "calibration", "certainty", "contingency",
-    "histogram", "loss_trace", "n_clusters", "network", "pairs", "partition_map", "scatter", "similarity",
+    "histogram", "loss_trace", "n_clusters", "network", "pairs", "partition_map", "scatter",
+    "similarity", "undecided", "undecided_costs",
 ]  # fmt: skip

@@ -17,11 +17,13 @@ from epluribus._progress import ProgressLike
 from epluribus._text import count
 from epluribus._typing import DrawsLike, RngLike
 from epluribus._validate import make_rng, need
+from epluribus.draws import as_draws
 from epluribus.engine import expected_loss
 from epluribus.estimate import Estimate, read_best
 from epluribus.report.facts import gather
 from epluribus.report.values import page_values, resource
 from epluribus.report.words import number, share
+from epluribus.uncertainty import left_out
 
 __all__ = ["build_report", "write_report"]
 
@@ -149,13 +151,19 @@ def build_report(
     """
     # Before the work, which takes seconds or minutes: jinja2 may be missing.
     template = _template()
+    posterior = as_draws(draws)
+    # The page is about the decided items; a section of its own is about the others.
+    asked, table = best.settings, None
+    if len(best.undecided):
+        table = left_out(best, posterior)
+        best, posterior = best.decided(posterior)
     # Refuses draws of another number of items.
-    labels, posterior, loss = read_best(best, draws, None)
+    labels, posterior, loss = read_best(best, posterior, None)
     if best.n_draws == 0:  # found from a similarity matrix: the page has what the draws say of it
         value = expected_loss(labels, posterior, loss)
         best = replace(best, loss=loss, expected_loss=value, n_draws=posterior.n_draws)
     # An estimate saved by version 0.1.0 has no bounds: then the user says what they were.
-    settings = best.settings
+    settings = asked
     if (k, k_max) != (None, None):
         settings = replace(settings, k_min=k or 1, k_max=k_max if k is None else k)
     facts = gather(
@@ -169,6 +177,7 @@ def build_report(
         time_limit=time_limit,
         brief=brief,
     )
+    facts = replace(facts, left_out=table)
     return finish(lambda: str(template.render(title=title, call=call, **page_values(facts))))
 
 

@@ -84,6 +84,8 @@ class Facts:
     """A few partitions with weights."""
     certificate: uncertainty.Certificate | None = None
     """A lower bound on the smallest expected loss."""
+    left_out: uncertainty.LeftOut | None = None
+    """The undecided items; None if there are none. All other facts are about the decided ones."""
     notes: tuple[str, ...] = ()
     """What was left out, and why, in sentences."""
 

@@ -75,6 +75,7 @@ def page_values(facts: Facts) -> dict[str, Any]:
         "comparison": _comparison(facts),
         "modes": _modes(facts),
         "ball": _ball(facts),
+        "undecided": _undecided(facts),
         "paragraph": paragraph,
         "references": references,
         "versions": (
@@ -91,6 +92,26 @@ def page_values(facts: Facts) -> dict[str, Any]:
         "style": resource("page.css"),
         "script": resource("page.js"),
     }
+
+
+def _undecided(facts: Facts) -> _Table | None:
+    """The undecided items, what each would add to the loss, and where it might belong."""
+    table = facts.left_out
+    if table is None:
+        return None
+
+    def place(cluster: int, probability: float) -> str:
+        return "-" if cluster < 0 else f"{cluster} ({probability:.2f})"
+
+    rows = [
+        (name, f"{added:.3g}", place(first, p), place(second, q), f"{alone:.2f}")
+        for name, added, (first, second), (p, q), alone in zip(
+            table.names, table.adds, table.places, table.probabilities, table.alone, strict=True
+        )
+    ]
+    cut = f", the first {_ITEMS:,}" if len(rows) > _ITEMS else ""
+    head = ["item", "would add", "most with", "then with", "alone"]
+    return _Table(f"Undecided items{cut}", head, rows[:_ITEMS], sortable=True)
 
 
 def _tiles(facts: Facts) -> list[tuple[str, str]]:

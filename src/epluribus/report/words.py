@@ -120,6 +120,9 @@ def answer(facts: Facts) -> str:
         f"{best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the draws the "
         f"number of clusters is {_interval(facts)} with probability {share(facts.n_clusters.mass)}. "
     )
+    if facts.left_out is not None:
+        n = len(facts.left_out)
+        text += f"{count(n, 'other item')} {'was' if n == 1 else 'were'} left undecided: see Undecided. "
     if facts.items is None:
         return text + "Much of the page is left out: see the notes under diagnostics."
     # The support of an item is the mean probability that it is with each other item of its cluster.
@@ -284,6 +287,12 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
         )
         references.append(_VEHTARI)
     text += ". "
+    if facts.left_out is not None:
+        n, cost = len(facts.left_out), best.loss.with_unit(f"{facts.left_out.cost:g}")
+        text += (
+            f"All of this is about these items: {count(n, 'other item')}, each of which would have added "
+            f"more than {cost}, {'was' if n == 1 else 'were'} left undecided. "
+        )
     # What was left out of the page is left out here too, with its reference.
     if ball is not None:
         text += (

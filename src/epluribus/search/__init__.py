@@ -2,7 +2,8 @@
 
 `minimize` is the way in. The others are its parts, or the paper's procedures: `exact` tries all partitions,
 `greedy` is Algorithm 1 from one start, `merge` joins clusters while that helps, `recombine` makes one good
-partition out of several. `epluribus.ConsensusClustering` offers `minimize` as a scikit-learn estimator.
+partition out of several, `undecided_costs` shows how many items stay undecided at each cost.
+`epluribus.ConsensusClustering` offers `minimize` as a scikit-learn estimator.
 """
 
 from epluribus.estimate import Run, Step
@@ -10,5 +11,9 @@ from epluribus.search._exact import exact
 from epluribus.search._greedy import greedy
 from epluribus.search._minimize import minimize
 from epluribus.search._recombine import merge, recombine
+from epluribus.search.undecided import UndecidedCosts, undecided_costs
 
-__all__ = ["Run", "Step", "exact", "greedy", "merge", "minimize", "recombine"]
+__all__ = [
+    "Run", "Step", "UndecidedCosts", "exact", "greedy", "merge", "minimize", "recombine",
+    "undecided_costs",
+]  # fmt: skip

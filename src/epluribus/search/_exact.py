@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 
@@ -29,11 +30,13 @@ from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike
 from epluribus._validate import check_memory
 from epluribus.draws import Draws, as_draws
 from epluribus.engine import NO_BOUNDS, Settings, draw_losses
+from epluribus.engine.read_constraints import read_constraints
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.partition import n_partitions
 from epluribus.search._exact_partial import best_of_partial
 from epluribus.search._greedy import check_bounds
+from epluribus.search._rules import nothing_obeys
 from epluribus.search.shapes import CODE, all_shapes, lines_below
 
 MAX_ITEMS = 12
@@ -47,6 +50,11 @@ def exact(
     k: int | None = None,
     k_min: int | None = None,
     k_max: int | None = None,
+    must_link: Any = None,
+    cannot_link: Any = None,
+    sources: Any = None,
+    contiguity: Any = None,
+    min_size: int | None = None,
 ) -> Estimate:
     """The partition with the smallest expected loss of all, proven; for at most 12 items.
 
@@ -62,6 +70,8 @@ def exact(
         Exact number of clusters.
     k_min, k_max : int, optional
         Smallest and largest number of clusters.
+    must_link, cannot_link, sources, contiguity, min_size : optional
+        Constraints, as in `minimize`.
 
     Returns
     -------
@@ -103,7 +113,18 @@ def exact(
             f"'loss' must be linear, such as 'vi' or 'binder', to be solved exactly with missing labels; got "
             f"'{chosen.name}'. Use minimize."
         )
-    settings = Settings(*check_bounds(k, k_min, k_max, sample.n_items))
+    low, high = check_bounds(k, k_min, k_max, sample.n_items)
+    asked = read_constraints(
+        sample,
+        must_link=must_link,
+        cannot_link=cannot_link,
+        sources=sources,
+        contiguity=contiguity,
+        min_size=min_size,
+        k_min=low,
+        k_max=high,
+    )
+    settings = Settings(low, high, constraints=asked)
     labels, value = best_of_all(sample, chosen, settings)
     return Estimate(
         labels=labels,
@@ -131,19 +152,22 @@ def best_of_all(draws: Draws, loss: Loss, settings: Settings = NO_BOUNDS) -> tup
     if draws.has_missing:
         labels = best_of_partial(draws, loss, settings)
     else:
-        labels = _Problem(draws, loss).solve(settings)
+        labels = _Problem(draws, loss, settings).solve()
     return labels, draws.mean(draw_losses(labels, draws, loss))
 
 
 class _Problem:
     """What every set of items costs as a cluster, for each shape of the estimate."""
 
-    def __init__(self, draws: Draws, loss: Loss) -> None:
+    def __init__(self, draws: Draws, loss: Loss, settings: Settings) -> None:
+        # Constraints are conditions on single clusters: a set that breaks one is infinitely dear.
+        asked = settings.constraints
+        self.settings, self.allowed = settings, None if asked is None else asked.allowed_sets()
         self.n_items, self.shapes = draws.n_items, all_shapes(draws.n_items)
         # A set of items is a number whose bit i is item i; these are the sizes of all sets.
         self.size = np.bitwise_count(np.arange(1 << self.n_items)).astype(np.int64)
         # Draws of the same shape, a kind, have the same lines: they are put side by side.
-        clusters = _clusters(draws)
+        clusters = clusters_as_sets(draws)
         shape = self.shapes.with_codes(CODE[self.size[clusters]].sum(axis=0))
         order = np.argsort(shape, kind="stable")
         self.clusters = clusters[:, order]
@@ -197,6 +221,8 @@ class _Problem:
         sizes, lines = self.shapes.sizes[shape], self.lines
         # cost(g) = sum over draws of w_t slope sum_h f1(n_gh), where the slope is the same for a kind.
         cost = lines.slope[:, shape] @ self.sums
+        if self.allowed is not None:
+            cost[~self.allowed] = np.inf
         least = np.empty((len(sizes) + 1, 1 << self.n_items))
         least_costs(sizes, cost, self.size, least)
         start = float(lines.level[self.kinds, shape] @ self.shares)
@@ -208,11 +234,16 @@ class _Problem:
         large = max(1, int(np.count_nonzero(sizes > 1)))
         return Tree(sizes, large, start, cost, least, excess.ravel(), int(begin), int(end))
 
-    def solve(self, settings: Settings) -> IntArray:
+    def solve(self) -> IntArray:
         """Canonical labels of the best partition within the bounds of the settings."""
-        k = self.shapes.n_clusters
+        k, settings = self.shapes.n_clusters, self.settings
         allowed = np.flatnonzero((k >= settings.k_min) & (k <= settings.most(self.n_items)))
         trees = [self.tree(shape) for shape in allowed.tolist()]
+        if settings.constraints is not None:
+            # A shape none of whose partitions obeys has an infinite bound.
+            trees = [tree for tree in trees if np.isfinite(tree.bound)]
+            if not trees:
+                raise ValueError(nothing_obeys(settings))
         trees.sort(key=lambda tree: tree.bound)
         best = _nothing_yet(self.n_items, self.lines.scale)
         # First those with the smallest bound of their shape: they are good, and rule out most others.
@@ -234,7 +265,7 @@ class _Problem:
         return falls
 
 
-def _clusters(draws: Draws) -> IntArray:
+def clusters_as_sets(draws: Draws) -> IntArray:
     """(K, n_distinct) the clusters of each draw as sets of items; 0 where it has fewer than K."""
     # Item i is the number with bit i alone.
     items = 1 << np.arange(draws.n_items)

@@ -19,6 +19,7 @@ from epluribus.engine import Settings
 from epluribus.losses.base import Loss
 from epluribus.losses.partial import linear_forms
 from epluribus.partition import relabel
+from epluribus.search._rules import nothing_obeys
 
 _ROUNDING = 1e-12
 """Costs closer than this, relative to the largest, count as equal."""
@@ -28,6 +29,9 @@ def best_of_partial(draws: Draws, loss: Loss, settings: Settings) -> IntArray:
     """Canonical labels of the best partition within the bounds of the settings."""
     n = draws.n_items
     cost = _set_costs(draws, loss)
+    scale = max(1.0, float(np.abs(cost).max()))
+    if settings.constraints is not None:
+        cost[~settings.constraints.allowed_sets()] = np.inf
     most = settings.most(n)
     # least[k, S]: the least cost of dividing the set S into k clusters; choice[k, S] the first of these.
     least = np.full((most + 1, 1 << n), np.inf)
@@ -43,7 +47,9 @@ def best_of_partial(draws: Draws, loss: Loss, settings: Settings) -> IntArray:
         choice[1:, whole] = parts[at]
     totals = least[settings.k_min :, -1]
     # The fewest clusters among those that only rounding separates.
-    close = totals <= totals.min() + _ROUNDING * max(1.0, float(np.abs(cost).max()))
+    if np.isinf(totals.min()):
+        raise ValueError(nothing_obeys(settings))
+    close = totals <= totals.min() + _ROUNDING * scale
     k, left = settings.k_min + int(np.flatnonzero(close)[0]), (1 << n) - 1
     labels = np.zeros(n, dtype=np.int64)
     while left:

@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, cycle
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 
 from epluribus import losses
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
-from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
-from epluribus._validate import check_choice, check_count, make_rng, quoted
+from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
+from epluribus._validate import check_choice, check_positive, make_rng, quoted
 from epluribus.draws import Draws
 from epluribus.draws.dask_store import DaskStore
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.engine import Settings, engine_for
 from epluribus.engine.gpu_passes import CupyDevice
+from epluribus.engine.read_constraints import read_constraints
 from epluribus.estimate import Comparison, Estimate, Run, set_side_by_side
 from epluribus.losses.base import Loss
-from epluribus.partition import as_labels, is_estimate
+from epluribus.partition import as_labels
 from epluribus.search._exact import MAX_ITEMS, best_of_all, solves
+from epluribus.search._exact_undecided import best_of_some
 from epluribus.search._greedy import check_bounds, descend
+from epluribus.search._parking import FAMILIES, loss_of_decided
+from epluribus.search.constrained import FEW_STARTS, ConstrainedSearch, polished
 from epluribus.search.large import LARGE, LargeSearch, searches_few_first
-from epluribus.search.phases import Search, Start
+from epluribus.search.phases import Search
+from epluribus.search.plan import Plan, check_starts
 from epluribus.search.sample import Sample
-from epluribus.search.similarity import as_draws_or_matrix, given_alone, minimize_matrix
-from epluribus.search.starts import STARTS
+from epluribus.search.similarity import (
+    as_draws_or_matrix,
+    given_alone,
+    minimize_matrix,
+    refuse_rules,
+)
 
 SEARCHES = ("recombine", "greedy")
 """What `search` may be: the procedures of `phases`."""
@@ -40,24 +48,6 @@ ENGINES = ("cpu", "gpu")
 
 EXACT_ITEMS = MAX_ITEMS
 """Up to this many items the optimum is found with proof, in milliseconds."""
-
-# Kinds of starts in the order in which they are used, repeated if more are asked for. Recombination needs
-# starts that are good and different, hence mostly draws; the greedy search takes the kinds of the paper.
-_DEFAULT_STARTS = {
-    "recombine": (
-        "draws",
-        "draws",
-        "together",
-        "draws",
-        "draws",
-        "sequential",
-        "draws",
-        "random",
-        "noisy",
-    ),
-    "greedy": ("random", "noisy", "draws"),
-}
-_DEFAULT_N_STARTS = {"recombine": 6, "greedy": 9}
 
 
 @overload
@@ -72,6 +62,12 @@ def minimize(
     starts: str | Sequence[str] | LabelsLike | None = ...,
     n_starts: int | None = ...,
     map_labels: LabelsLike | None = ...,
+    must_link: Any = ...,
+    cannot_link: Any = ...,
+    sources: Any = ...,
+    contiguity: Any = ...,
+    min_size: int | None = ...,
+    undecided: float | None = ...,
     n_jobs: int | None = ...,
     rng: RngLike = ...,
     progress: ProgressLike = ...,
@@ -92,6 +88,12 @@ def minimize(
     starts: str | Sequence[str] | LabelsLike | None = ...,
     n_starts: int | None = ...,
     map_labels: LabelsLike | None = ...,
+    must_link: Any = ...,
+    cannot_link: Any = ...,
+    sources: Any = ...,
+    contiguity: Any = ...,
+    min_size: int | None = ...,
+    undecided: float | None = ...,
     n_jobs: int | None = ...,
     rng: RngLike = ...,
     progress: ProgressLike = ...,
@@ -111,6 +113,12 @@ def minimize(
     starts: str | Sequence[str] | LabelsLike | None = None,
     n_starts: int | None = None,
     map_labels: LabelsLike | None = None,
+    must_link: Any = None,
+    cannot_link: Any = None,
+    sources: Any = None,
+    contiguity: Any = None,
+    min_size: int | None = None,
+    undecided: float | None = None,
     n_jobs: int | None = None,
     rng: RngLike = None,
     progress: ProgressLike = False,
@@ -154,6 +162,19 @@ def minimize(
     map_labels : array_like of shape (n_items,), optional
         The partition that "noisy" starts disturb, such as the draw with the highest posterior density.
         By default the best of ten random draws.
+    must_link, cannot_link : list of pairs or groups of items, optional
+        Items that must be in one cluster, and items of which no two may be in one. Items are named by
+        number, from 0, or by name.
+    sources : array_like of shape (n_items,) or mapping, optional
+        Where each item comes from: a cluster may have at most one item of each source, as in record linkage.
+        None, NaN or "" for an item that may go anywhere.
+    contiguity : list of pairs of items, sparse matrix or networkx graph, optional
+        Neighbors: every cluster must be connected in this graph.
+    min_size : int, optional
+        Smallest number of items in a cluster.
+    undecided : float, optional
+        Cost of leaving an item out, with a label of -1: in bits for VI, in pairs of items for Binder's loss;
+        for others it is not defined (see Notes). `undecided_costs` shows what each cost means.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     rng : int, Generator or SeedSequence, optional
@@ -192,6 +213,13 @@ def minimize(
     and then single items move until no move helps. For losses that count pairs, such as Binder's, and for
     those that are not linear, this finds worse partitions: it is done only with draws that are not in memory.
 
+    Constraints are obeyed by every partition that is looked at; draws may break them. The search is then a
+    separate one, in Python: ten times slower or more, and without threads.
+
+    With `undecided`, the expected loss is that of the n decided items, with the draws restricted to them, and
+    what is minimized is (n / N) VI + cost (N - n) / N, or Binder + cost (N - n): an item is left out if it
+    would add more than the cost. A higher cost never leaves more items out of the best answer.
+
     Each sweep takes time O(n_items n_draws K). Memory besides the draws: 6 bytes (10 for a loss whose
     f0 is not linear) per draw, cluster of a draw and cluster of the estimate. Where clusters are many and
     small, neither grows with K: the time is O(n_items n_draws S), with S the mean size of an item's cluster,
@@ -227,7 +255,7 @@ def minimize(
     disturbed = None
     if map_labels is not None:
         disturbed = as_labels(map_labels, sample.n_items, argument="map_labels")
-    plan = _check_starts(starts, n_starts, search, sample.n_items, disturbed)
+    plan = check_starts(starts, n_starts, search, sample.n_items, disturbed)
     generator = make_rng(rng)
     several = isinstance(loss, list | tuple)
     loss = loss if loss is not None else "vi" if psm is None else "vi_lb"
@@ -235,7 +263,25 @@ def minimize(
     chosen = [find(one) for one in (loss if isinstance(loss, list | tuple) else [loss])]
     if not chosen:
         raise ValueError("'loss' must name at least one loss; the list is empty.")
-    settings = Settings(low, high, search, resolve_jobs(n_jobs), engine, Stopper(time_limit))
+    rules: dict[str, Any] = {
+        "must_link": must_link,
+        "cannot_link": cannot_link,
+        "sources": sources,
+        "contiguity": contiguity,
+        "min_size": min_size,
+    }
+    asked, cost = None, None
+    if isinstance(sample, SimilarityMatrix):
+        refuse_rules({**rules, "undecided": undecided})
+    else:
+        leaves = undecided is not None
+        asked = read_constraints(sample, **rules, k_min=low, k_max=high, undecided=leaves)
+        if undecided is not None:
+            cost = _check_undecided(undecided, chosen)
+            sample.check_complete("Leaving items undecided")
+    settings = Settings(
+        low, high, search, resolve_jobs(n_jobs), engine, asked, cost, Stopper(time_limit)
+    )
     # One seed for all losses, so that they share the draws searched first and the starts. A SeedSequence
     # counts the children it has spawned, so each loss gets a fresh copy.
     source: Any = generator.bit_generator.seed_seq
@@ -249,57 +295,15 @@ def minimize(
     return _compare(sample, found, settings, seed) if several else found[0]
 
 
-class Plan(NamedTuple):
-    """The starts of a search."""
-
-    first: tuple[Start, ...]
-    """Starts made once, at the beginning: labels that were given."""
-    kinds: tuple[Start, ...]
-    """Kinds of starts made after them, in turn, as long as the search goes on."""
-    n_starts: int
-    """Number of starts, at least."""
-
-    def starts(self) -> Iterator[Start]:
-        """The starts, without end."""
-        return chain(self.first, cycle(self.kinds))
-
-
-def _check_starts(
-    starts: Any, n_starts: int | None, search: str, n_items: int, disturbed: IntArray | None
-) -> Plan:
-    """The starts that are asked for."""
-    wanted = None if n_starts is None else check_count(n_starts, "n_starts")
-    first: tuple[Start, ...] = ()
-    kinds: Sequence[str] = _DEFAULT_STARTS[search]
-    if isinstance(starts, str):
-        kinds = [check_choice(starts, STARTS, "starts")]
-    elif starts is not None:
-        rows = list(starts) if not is_estimate(starts) else [starts]
-        if not rows:
-            raise ValueError(
-                f"'starts' must be one or more of {quoted(STARTS)}, or labels; it is empty."
-            )
-        # Strings may also be the labels of one partition: only names of kinds are taken as kinds.
-        if all(isinstance(kind, str) and kind in STARTS for kind in rows):
-            kinds = rows
-        else:
-            first = _given(starts, rows, n_items)
-            # The paper's procedure starts from the given labels alone; they are repeated if need be.
-            kinds = () if search == "greedy" else kinds
-    made = tuple(Start(kind, base=disturbed if kind == "noisy" else None) for kind in kinds)
-    n = len(first) or _DEFAULT_N_STARTS[search]
-    return Plan(first, made or first, wanted or n)
-
-
-def _given(starts: Any, rows: list[Any], n_items: int) -> tuple[Start, ...]:
-    """The labels of one partition, or of one partition per row."""
-    if hasattr(starts, "to_numpy"):  # a data frame iterates over its columns, not over its rows
-        starts = starts.to_numpy()
-        rows = list(starts)
-    several = all(is_estimate(one) or np.ndim(one) > 0 for one in rows) and not is_estimate(starts)
-    column = getattr(starts, "ndim", 1) == 2 and starts.shape[1] == 1 and n_items > 1
-    partitions = rows if several and not column else [starts]
-    return tuple(Start("given", as_labels(one, n_items, argument="starts")) for one in partitions)
+def _check_undecided(cost: float, chosen: list[Loss]) -> float:
+    """The cost of an undecided item, which must be defined for all of the losses."""
+    odd = [loss.name for loss in chosen if loss.family not in FAMILIES]
+    if odd:
+        raise ValueError(
+            f"'undecided' must be used with {quoted(FAMILIES)}, sums over items or pairs; got '{odd[0]}', "
+            "which may rise when an item is left out."
+        )
+    return check_positive(cost, "undecided")
 
 
 def _solve(
@@ -315,7 +319,8 @@ def _solve(
     recombine, stopper = settings.search == "recombine", settings.stopper
     runs: list[Run] = []
     if recombine and draws.n_items <= EXACT_ITEMS and solves(draws, loss):
-        labels, value = best_of_all(draws, loss, settings)
+        solve = best_of_all if settings.undecided is None else best_of_some
+        labels, value = solve(draws, loss, settings)
         converged = True
     else:
         bar = make_progress(progress, plan.n_starts, f"minimize {loss.name}", stopper)
@@ -326,6 +331,8 @@ def _solve(
         finally:
             bar.close()
         labels, value = best.labels, best.expected_loss
+        if settings.undecided is not None:
+            value = loss_of_decided(labels, draws, loss)
         # The last run may have converged on a partition that earlier phases had no time to improve.
         converged = best.converged and not stopper.flag[0]
     return Estimate(
@@ -351,7 +358,8 @@ def _search(
     seed: np.random.SeedSequence,
 ) -> tuple[list[Run], Run]:
     """The runs of a search, and the last or the best of them."""
-    if settings.search == "recombine" and searches_few_first(draws, loss, LARGE):
+    free = settings.constraints is None and settings.undecided is None
+    if free and settings.search == "recombine" and searches_few_first(draws, loss, LARGE):
         given = [start.labels for start in plan.first if start.labels is not None]
         job = LargeSearch.of(draws, loss, settings, seed, bar)
         if job is not None:
@@ -360,9 +368,14 @@ def _search(
     # The random choices of a search do not depend on the order of items and draws.
     sample = Sample.of(draws)
     starts = (start.taken(sample) for start in plan.starts())
-    search = Search(sample, sample.engine(loss), starts, plan.n_starts, settings, seed)
-    search.bar = bar
-    runs, best = search.recombine() if settings.search == "recombine" else search.greedy()
+    if free:
+        search = Search(sample, sample.engine(loss), starts, plan.n_starts, settings, seed)
+        search.bar = bar
+        runs, best = search.recombine() if settings.search == "recombine" else search.greedy()
+    else:
+        n_starts = plan.n_starts if plan.asked else FEW_STARTS
+        own = starts, n_starts, settings, seed, bar
+        runs, best = ConstrainedSearch(sample, sample.engine(loss), *own).run()
 
     def given_back(run: Run) -> Run:
         return replace(run, labels=sample.give_back(run.labels))
@@ -388,7 +401,10 @@ def _compare(
             # It is polished for this loss before it takes the place.
             engine, labels = engine_for(draws, mine.loss), estimates[winner].labels
             n_draws = draws.n_draws
-            run = descend(engine, labels, rng, settings, n_draws=n_draws, start="other loss")
+            if settings.constraints is None:
+                run = descend(engine, labels, rng, settings, n_draws=n_draws, start="other loss")
+            else:
+                run = polished(draws, engine, labels, settings, rng)
             runs, value = (*mine.runs, run), run.expected_loss
             mine = replace(mine, labels=run.labels, expected_loss=value, runs=runs)
             found = True

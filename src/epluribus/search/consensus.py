@@ -45,6 +45,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     noise : {"alone", "together", "missing"}, default "alone"
         What happens to samples labeled -1, which in scikit-learn belong to no cluster: in that base
         clustering each is a cluster by itself, or all are one cluster, or it has not seen them.
+    must_link, cannot_link, sources, contiguity, min_size, undecided : optional
+        Constraints on the clusters, and the cost of leaving a sample out with a label of -1, as in
+        `minimize`. Samples are named by number.
     n_starts : int, optional
         Number of starts of the search, at least, as in `minimize`.
     n_jobs : int, optional
@@ -97,6 +100,12 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         k_max: int | None = None,
         weights: Sequence[float] | AnyArray | None = None,
         noise: str = "alone",
+        must_link: Any = None,
+        cannot_link: Any = None,
+        sources: Any = None,
+        contiguity: Any = None,
+        min_size: int | None = None,
+        undecided: float | None = None,
         n_starts: int | None = None,
         n_jobs: int | None = None,
         rng: RngLike = None,
@@ -109,6 +118,12 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         self.k_max = k_max
         self.weights = weights
         self.noise = noise
+        self.must_link = must_link
+        self.cannot_link = cannot_link
+        self.sources = sources
+        self.contiguity = contiguity
+        self.min_size = min_size
+        self.undecided = undecided
         self.n_starts = n_starts
         self.n_jobs = n_jobs
         self.rng = rng
@@ -135,6 +150,12 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             k=self.k,
             k_min=self.k_min,
             k_max=self.k_max,
+            must_link=self.must_link,
+            cannot_link=self.cannot_link,
+            sources=self.sources,
+            contiguity=self.contiguity,
+            min_size=self.min_size,
+            undecided=self.undecided,
             n_starts=self.n_starts,
             n_jobs=self.n_jobs,
             rng=self.rng,

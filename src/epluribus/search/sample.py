@@ -19,7 +19,7 @@ from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.engine import Engine, PartialEngine, make_engine
 from epluribus.losses.base import Loss
-from epluribus.partition import relabel
+from epluribus.partition import relabel, tidy
 
 _LABELS = 20_000_000
 """Labels above which items and draws keep the order in which they were given."""
@@ -109,7 +109,7 @@ class Sample:
             return labels
         out = np.empty_like(labels)
         out[self.items] = labels
-        return relabel(out)
+        return tidy(out)
 
 
 def _order(

@@ -11,6 +11,7 @@ items that are similar to one of them:
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from itertools import chain, cycle
 from typing import Any
@@ -72,6 +73,13 @@ def given_alone(starts: Any, labels: list[IntArray | None]) -> list[IntArray]:
             "By default starts are made from the matrix."
         )
     return found
+
+
+def refuse_rules(rules: Mapping[str, Any]) -> None:
+    """Refuse constraints and undecided items, which the search with a matrix does not know."""
+    asked = [name for name, value in rules.items() if value is not None]
+    if asked:
+        raise ValueError(f"'{asked[0]}' must be None with 'psm'. It needs the draws themselves.")
 
 
 def minimize_matrix(

@@ -6,6 +6,7 @@ from epluribus.uncertainty._certificate import Certificate, certificate
 from epluribus.uncertainty._chips import Chips, PartialPartition, chips
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
+from epluribus.uncertainty._left_out import LeftOut, left_out
 from epluribus.uncertainty._link_check import LinkCheck, link_check
 from epluribus.uncertainty._matrix import psm, seen_together
 from epluribus.uncertainty._modes import Modes, modes
@@ -17,9 +18,9 @@ from epluribus.uncertainty._statement import Probability, probability
 
 __all__ = [
     "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall",
-    "Difference", "ItemTable", "LinkCheck", "Modes", "MonteCarloError", "NClusters", "ParameterSummary",
-    "PartialPartition", "Prediction", "PredictiveCheck", "Probability", "Stability", "align",
-    "certificate", "chips", "cluster_parameters", "clusters", "compare", "credible_ball", "error",
-    "items", "link_check", "modes", "n_clusters_posterior", "predict", "predictive_check", "probability",
-    "psm", "seen_together", "stability",
+    "Difference", "ItemTable", "LeftOut", "LinkCheck", "Modes", "MonteCarloError", "NClusters",
+    "ParameterSummary", "PartialPartition", "Prediction", "PredictiveCheck", "Probability", "Stability",
+    "align", "certificate", "chips", "cluster_parameters", "clusters", "compare", "credible_ball",
+    "error", "items", "left_out", "link_check", "modes", "n_clusters_posterior", "predict",
+    "predictive_check", "probability", "psm", "seen_together", "stability",
 ]  # fmt: skip

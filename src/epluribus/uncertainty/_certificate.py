@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._typing import DrawsLike, LabelsLike, LossLike
 from epluribus.draws import Draws
-from epluribus.engine import draw_losses
+from epluribus.engine import NO_BOUNDS, Settings, draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.search._exact import best_of_all, solves
@@ -141,7 +141,18 @@ def certificate(
     labels, sample, chosen = read_best(best, draws, loss)
     stopper = Stopper(time_limit)
     value = sample.mean(draw_losses(labels, sample, chosen))
-    bound, method = _lower_bound(sample, chosen, stopper, resolve_jobs(n_jobs))
+    asked = best.settings if isinstance(best, Estimate) else NO_BOUNDS
+    if asked.constraints is not None and solves(sample, chosen):
+        asked = Settings(asked.k_min, asked.k_max, constraints=asked.constraints)
+        bound, method = (
+            best_of_all(sample, chosen, asked)[1],
+            "the proven optimum under the constraints",
+        )
+    else:
+        bound, method = _lower_bound(sample, chosen, stopper, resolve_jobs(n_jobs))
+        # Constraints leave fewer partitions, so the smallest loss can only be larger.
+        if asked.constraints is not None:
+            method += ", which holds without the constraints and so with them"
     # Ctrl-C is raised now: the caller wants out, not a half-finished bound.
     stopper.check()
     # The minimum is at most the partition's own loss; rounding may have put the bound above it.

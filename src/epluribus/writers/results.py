@@ -71,6 +71,10 @@ def _read_certainty(certainty: Any, estimate: Estimate) -> FloatArray:
         # Imported here: it takes time, and most files are written without a certainty.
         from epluribus.uncertainty import items
 
+        if len(estimate.undecided):
+            support = np.full(n_items, np.nan)
+            support[estimate.labels >= 0] = _read_certainty(*estimate.decided(certainty)[::-1])
+            return support
         # Beyond nine digits there is only rounding error, which would make files differ between machines.
         return items(estimate, certainty).support.round(9)
     values = np.asarray(certainty, dtype=np.float64)

@@ -6,6 +6,9 @@ name is enough to find the loss again) and ``interrupted``; each run also has ``
 it as text in ``record``, without the labels, which are arrays: ``labels`` of shape (n_items,) and
 ``run_labels`` of shape (n_runs, n_items).
 
+With constraints or undecided items there are also ``constraints`` (what `Constraints.to_dict` returns) and
+``undecided``, their cost; a label of -1 is an undecided item.
+
 Version 1, of epluribus 0.1.0, lacks ``k_min``, ``k_max`` and ``search``, calls ``loss_built_in``
 ``loss_on_board``, and rounds the parameters in the name of a loss to six digits.
 """
@@ -22,6 +25,7 @@ import numpy as np
 from epluribus import losses
 from epluribus._files import check_ending, write_arrays, write_whole
 from epluribus.engine import Settings
+from epluribus.engine.constraints import Constraints
 from epluribus.estimate import Estimate, Run, Step
 from epluribus.losses.base import BUILT_IN, Loss
 
@@ -155,8 +159,12 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
         # Files of version 0.1 do not say how many draws a run looked at.
         entry.setdefault("n_draws", record["n_draws"])
     # Version 1 did not store the settings: for it the defaults stand in.
-    asked = {name: record[name] for name in ("k_min", "k_max", "search") if name in record}
-    record["settings"] = Settings(**asked)
+    asked: dict[str, Any] = {
+        name: record[name] for name in ("k_min", "k_max", "search") if name in record
+    }
+    if "constraints" in record:
+        asked["constraints"] = Constraints.from_dict(record["constraints"])
+    record["settings"] = Settings(**asked, undecided=record.get("undecided"))
     record["runs"] = tuple(_make(Run, entry) for entry in record["runs"])
     record["items"] = None if record["items"] is None else tuple(record["items"])
     return _make(Estimate, {**record, "loss": loss})

@@ -1,0 +1,56 @@
+"""Constraints and undecided items on the command line."""
+
+import json
+
+import pytest
+
+from epluribus.cli import main
+
+DRAWS = "a,b,c,d,e,f,g\n" + "0,0,0,1,1,1,0\n0,0,0,1,1,1,1\n0,0,0,1,1,1,2\n" * 4
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "draws.csv").write_text(DRAWS)
+    (tmp_path / "same.csv").write_text("one,other\na,g\n")
+    (tmp_path / "apart.txt").write_text("a b\nd e f\n")
+    (tmp_path / "items.csv").write_text("item,file\na,x\nb,x\nc,\nd,y\ne,y\nf,z\ng,z\n")
+    (tmp_path / "path.csv").write_text("a;b\nb;c\nc;d\nd;e\ne;f\nf;g\n")
+    return tmp_path
+
+
+def labels(capsys, files, *options):
+    words = [str(files / word) if (files / word).exists() else word for word in options]
+    assert main(["summarize", str(files / "draws.csv"), "--seed", "1", "--json", *words]) == 0
+    return json.loads(capsys.readouterr().out)["labels"]
+
+
+def test_pairs_groups_and_sources(capsys, files):
+    found = labels(capsys, files, "--must-link", "same.csv", "--cannot-link", "apart.txt")
+    assert found[0] == found[6] != found[1]
+    assert len({found[3], found[4], found[5]}) == 3
+    found = labels(capsys, files, "--items", "items.csv", "--source", "file")
+    assert found[0] != found[1]
+    assert found[3] != found[4]
+    assert found[5] != found[6]
+
+
+def test_neighbors_sizes_and_undecided_items(capsys, files):
+    found = labels(capsys, files, "--contiguity", "path.csv", "--min-size", "2")
+    assert found == [0, 0, 0, 1, 1, 1, 1]
+    assert labels(capsys, files, "--undecided", "0.9")[6] == -1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--must-link", "same.csv", "--cannot-link", "same.csv"], "puts 'a' and 'g' together"),
+        (["--source", "file"], "'--source' must be given together with '--items'"),
+        (["--items", "items.csv", "--source", "town"], "its columns are item, file"),
+        (["--must-link", "nowhere.csv"], "There is no file"),
+    ],
+)
+def test_mistakes_are_named(capsys, files, options, message):
+    words = [str(files / word) if (files / word).exists() else word for word in options]
+    assert main(["summarize", str(files / "draws.csv"), *words]) == 2
+    assert message in capsys.readouterr().err
