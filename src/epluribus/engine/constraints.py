@@ -14,14 +14,16 @@ Draws may break the conditions: an estimate never does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from epluribus._text import count, sentence_list
 from epluribus._typing import IntArray
+
+# SciPy's sparse matrices are imported where they are used: `import epluribus` is to stay quick.
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,7 +149,9 @@ class Constraints:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; `from_dict` makes the object again."""
         groups = [self.groups[[g]].nonzero()[1].tolist() for g in range(self.groups.shape[0])]
-        upper = None if self.graph is None else sparse.triu(self.graph, 1).nonzero()
+        upper = None if self.graph is None else self.graph.nonzero()
+        if upper is not None:  # each edge once
+            upper = tuple(ends[upper[0] < upper[1]] for ends in upper)
         return {
             "blocks": self.blocks.tolist(),
             "groups": groups,
@@ -179,6 +183,9 @@ class Constraints:
 
 def components(graph: sparse.csr_array, labels: IntArray) -> IntArray:
     """(n_items,) the connected parts of the clusters, numbered; items with a label of -1 are in none."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
     edges = graph.tocoo()
     same = (labels[edges.row] == labels[edges.col]) & (labels[edges.row] >= 0)
     inner = sparse.coo_array(
@@ -194,6 +201,8 @@ def components(graph: sparse.csr_array, labels: IntArray) -> IntArray:
 
 def adjacency(edges: IntArray, n_items: int) -> sparse.csr_array:
     """The symmetric adjacency matrix of pairs of items, without loops."""
+    from scipy import sparse
+
     i, j = edges[edges[:, 0] != edges[:, 1]].T
     ones = np.ones(2 * len(i), dtype=np.int8)
     matrix = sparse.csr_array((ones, (np.append(i, j), np.append(j, i))), shape=(n_items, n_items))
@@ -204,6 +213,8 @@ def adjacency(edges: IntArray, n_items: int) -> sparse.csr_array:
 
 def group_matrix(groups: list[IntArray], n_items: int) -> sparse.csr_array:
     """The 0-1 matrix of groups by items."""
+    from scipy import sparse
+
     sizes = np.array([len(group) for group in groups], dtype=np.int64)
     first = np.append(0, np.cumsum(sizes))
     items = np.concatenate([*groups, np.empty(0, dtype=np.int64)])

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from epluribus._text import count
 from epluribus._typing import IntArray
 from epluribus._validate import check_count
 from epluribus.draws import Draws
 from epluribus.engine.constraints import Constraints, adjacency, group_matrix
-from epluribus.models.graphs import graph_to_matrix, is_graph
 from epluribus.partition import relabel
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 def read_constraints(
@@ -109,6 +109,8 @@ def _groups(given: Any, argument: str, names: _Names) -> list[IntArray]:
 
 def _blocks(linked: list[IntArray], n_items: int) -> IntArray:
     """Items that are linked directly or through others have the same label."""
+    from scipy.sparse.csgraph import connected_components
+
     edges = [np.column_stack([group[:-1], group[1:]]) for group in linked]
     pairs = np.concatenate([*edges, np.empty((0, 2), dtype=np.int64)])
     return relabel(connected_components(adjacency(pairs, n_items), directed=False)[1])
@@ -137,6 +139,10 @@ def _sources(given: Any, names: _Names) -> list[IntArray]:
 
 def _graph(given: Any, names: _Names) -> sparse.csr_array:
     """The graph in which clusters must be connected."""
+    from scipy import sparse
+
+    from epluribus.models.graphs import graph_to_matrix, is_graph
+
     n = names.n_items
     if isinstance(given, str):
         raise TypeError(f"'contiguity' must be a graph or a list of pairs of items; got {given!r}.")
@@ -161,6 +167,8 @@ def _graph(given: Any, names: _Names) -> sparse.csr_array:
 
 def _refuse_torn_blocks(asked: Constraints, names: _Names) -> IntArray:
     """Raise an error if a block cannot be whole; return the connected parts of the graph."""
+    from scipy.sparse.csgraph import connected_components
+
     # Two items of a group in one block.
     group, item = asked.groups.nonzero()
     if len(group):

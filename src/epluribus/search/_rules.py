@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from epluribus._text import sentence_list
 from epluribus._typing import IntArray
@@ -105,6 +104,8 @@ class Rules:
         return bool(self.loose[unit]) and len(items) == len(self.units[unit])
 
     def _connected(self, items: IntArray) -> bool:
+        from scipy.sparse.csgraph import connected_components
+
         sub = self.graph[items][:, items]  # type: ignore[index]
         return int(connected_components(sub, directed=False)[0]) == 1
 
@@ -134,6 +135,8 @@ class Rules:
 
     def pieces(self, labels: IntArray, items: IntArray) -> list[IntArray]:
         """The connected parts, the largest first, of the cluster of the items without them."""
+        from scipy.sparse.csgraph import connected_components
+
         rest = np.setdiff1d(np.flatnonzero(labels == labels[items[0]]), items)
         if len(rest) == 0:
             return []
@@ -142,6 +145,8 @@ class Rules:
 
     def _connected_blocks(self) -> IntArray:
         """Blocks, each joined with others on a shortest path between its parts until it is connected."""
+        from scipy.sparse.csgraph import connected_components
+
         core = self.blocks.copy()
         for block in np.flatnonzero(self.loose).tolist():
             one = self.units[block][0]
