@@ -18,7 +18,9 @@ _TOLD = 10
 """Accepted splits that are enough to say more."""
 _EFFORT = 3.0
 """Items that the scans of a cycle should visit, for each item of the data."""
-_RAREST = 0.02
+_FIRST = 0.1
+"""Share of splits in the first cycle."""
+_RAREST = 0.005
 """The smallest share of splits among the proposals."""
 
 
@@ -32,7 +34,7 @@ def first_tuning(schedule: IntArray) -> FloatArray:
     """
     tuning = np.zeros((len(schedule), TUNING))
     tuning[:, SCANS] = np.where(schedule[:, 3] < 0, _USUAL, schedule[:, 3])
-    tuning[:, SHARE] = 0.25
+    tuning[:, SHARE] = _FIRST
     return tuning
 
 
@@ -56,7 +58,8 @@ def tune(tuning: FloatArray, n_items: int, cycle: int, *, free: bool, last: bool
     last : bool
         Whether burn-in ends with the next cycle: nothing is tried any more.
     """
-    factor = 0.8 if tuning[WORK] > _EFFORT * n_items else 1.25
+    # Quickly down, since too many splits cost time, and slowly up: one cycle says little if they are rare.
+    factor = np.clip(_EFFORT * n_items / max(tuning[WORK], 1.0), 0.25, 1.25)
     tuning[SHARE] = np.clip(tuning[SHARE] * factor, _RAREST, 0.5)
     tuning[WORK] = 0.0
     if free:
