@@ -38,6 +38,7 @@ from epluribus.draws import Draws
 from epluribus.uncertainty._size_table import (
     ByNumber,
     by_number,
+    candidates,
     log_chords,
     make_bins,
     possible,
@@ -82,6 +83,7 @@ def vi_bound(
     numbers: IntArray,
     stopper: Stopper,
     n_jobs: int,
+    loss_of: Callable[[IntArray], float],
     report: Callable[[float], Any] = lambda _: None,
 ) -> Found:
     """A number not above the smallest expected variation of information.
@@ -101,12 +103,14 @@ def vi_bound(
         When its time is up, the best bound so far is returned.
     n_jobs : int
         Threads.
+    loss_of : callable
+        Gives the expected loss of a partition from its labels.
     report : callable
         Called with the bound after each evaluation.
     """
     if room_for(draws.n_items) is None or not 0.0 < cost < 2.0:
         return Found(-np.inf, "settled", 0.0)
-    return _Ascent(draws, labels, loss, cost, numbers, stopper, n_jobs).run(report)
+    return _Ascent(draws, labels, loss, cost, numbers, stopper, n_jobs, loss_of).run(report)
 
 
 def room_for(n_items: int) -> tuple[int, int] | None:
@@ -130,9 +134,10 @@ class _Ascent:
         numbers: IntArray,
         stopper: Stopper,
         n_jobs: int,
+        loss_of: Callable[[IntArray], float],
     ) -> None:
         self.n_items, self.reference = draws.n_items, labels
-        self.stopper, self.n_jobs = stopper, n_jobs
+        self.stopper, self.n_jobs, self.loss_of = stopper, n_jobs, loss_of
         self.numbers = numbers
         keep = draws.shares > 0
         self.shares = np.ascontiguousarray(draws.shares[keep])
@@ -268,7 +273,7 @@ class _Ascent:
         order = np.argsort(self.driving.bounds, kind="stable")[:3]
         prices, numbers = self.driving.prices[order], self.driving.numbers[order]
         # Soft minima over sizes and over numbers of clusters: the hard ones would jump.
-        tau = float(np.clip((self.upper - self.best) / self.n_items, 0.001, 0.02))
+        tau = float(np.clip((self.upper - self.best) / self.n_items, 1e-4, 0.02))
         pulls, sums = [], []
         for nu, number in zip(prices, numbers, strict=True):
             table = with_price(self.value, self.bins, nu)
@@ -362,6 +367,12 @@ class _Ascent:
             seen.append((time.perf_counter(), best))
             report(best / self.n_items)
             if not len(found.numbers):
+                why = "proved"
+                break
+            # Few partitions are left: the best of them is the optimum, or the partition given is.
+            listed = candidates(table, self.bins, found, self.upper)
+            if listed is not None:
+                best = min([self.upper, *(self.n_items * self.loss_of(each) for each in listed)])
                 why = "proved"
                 break
             self._narrow(table, found)
