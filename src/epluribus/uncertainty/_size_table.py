@@ -25,11 +25,6 @@ _ROUNDING = 1e-12
 _PRICES = np.concatenate([-np.geomspace(1000, 0.01, 40), [0.0], np.geomspace(0.01, 1000, 40)])
 """Values of nu that are tried first."""
 
-_BRANCHES = 20_000
-"""Choices of sizes for all items that are listed at most."""
-_LISTED = 200
-"""Partitions that are listed at most."""
-
 
 @dataclass(frozen=True)
 class ByNumber:
@@ -105,63 +100,6 @@ def possible(values: FloatArray, bins: Bins, found: ByNumber, loss: float) -> An
     # A size needs as many items.
     alive[alive.sum(axis=1) < bins.low] = 0
     return alive
-
-
-def candidates(
-    values: FloatArray, bins: Bins, found: ByNumber, loss: float
-) -> list[IntArray] | None:
-    """Labels of partitions among which is every one better than `loss`; None if they are not few.
-
-    Once sizes have bins of their own and few items can be in more than one, the choices of a size for each item
-    that cost less than what is left up to the loss are listed. If no size occurs twice, each is a partition.
-    """
-    if np.any(bins.low < bins.high):
-        return None
-    partitions: list[IntArray] = []
-    for number, bound, nu in zip(found.numbers, found.bounds, found.prices, strict=True):
-        table = with_price(values, bins, nu)
-        excess = np.where(bins.alive.T > 0, table - table.min(axis=1, keepdims=True), np.inf)
-        chosen = _choices(excess, (loss - bound) * (1 + _ROUNDING) + _ROUNDING * abs(loss))
-        if chosen is None:
-            return None
-        for columns in chosen:
-            labels = bins.low[columns]  # the size as the label
-            sizes, times = np.unique(labels, return_counts=True)
-            times = times / sizes
-            if np.any(times % 1) or times.sum() != number:
-                continue  # not a partition, or one that belongs elsewhere
-            if np.any(times[sizes > 1] > 1):
-                return None  # two clusters of the same size: who is in which is open
-            alone = np.flatnonzero(labels == 1)
-            labels[alone] = len(labels) + 1 + alone  # above any size: a label for each
-            partitions.append(labels)
-            if len(partitions) > _LISTED:
-                return None
-    return partitions
-
-
-def _choices(excess: FloatArray, budget: float) -> list[IntArray] | None:
-    """All choices of a column for each row with a sum within the budget; None if they are too many."""
-    order = [np.flatnonzero(row <= budget) for row in excess]
-    if any(len(columns) == 0 for columns in order):
-        return []
-    start = np.array([columns[0] for columns in order])
-    # Rows with a single choice are settled; the others branch, one after the other.
-    settled = [i for i, columns in enumerate(order) if len(columns) == 1]
-    spent = float(sum(excess[i, start[i]] for i in settled))
-    partial = [(spent, start)]
-    for i in (i for i, columns in enumerate(order) if len(columns) > 1):
-        longer = []
-        for cost, choice in partial:
-            for column in order[i]:
-                if cost + excess[i, column] <= budget:
-                    new = choice.copy()
-                    new[i] = column
-                    longer.append((cost + float(excess[i, column]), new))
-        if len(longer) > _BRANCHES:
-            return None
-        partial = longer
-    return [choice for cost, choice in partial if cost <= budget]
 
 
 def make_bins(n_items: int, n_bins: int) -> tuple[IntArray, IntArray]:

@@ -32,13 +32,13 @@ import numpy as np
 from epluribus._kernels.draw_groups import mean_of_groups, split_draws
 from epluribus._kernels.size_prices import Bins, Room, improve_rows, move_prices
 from epluribus._parallel import Stopper, run_tasks
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.draws import Draws
+from epluribus.uncertainty._profiles import by_profile
 from epluribus.uncertainty._size_table import (
     ByNumber,
     by_number,
-    candidates,
     log_chords,
     make_bins,
     possible,
@@ -49,6 +49,8 @@ _BINS = 96
 """Bins of sizes at a time; up to this many items every size has its own."""
 _GROUPS = 128
 """Groups of draws in the first phase; when sizes are gone, there are more of them."""
+_WORK = 5e8
+"""Bins times groups times the square of the number of items in a sweep."""
 _MEMORY = 1.5e9
 """Largest number of bytes used."""
 _TILE = 16
@@ -116,10 +118,12 @@ def vi_bound(
 def room_for(n_items: int) -> tuple[int, int] | None:
     """Numbers of bins and groups that fit into memory; None if these are too few to be of use."""
     cells = min(_MEMORY, available_memory() / 3) / (4.0 * n_items**2)
+    # A sweep takes 4 n_bins n_groups n_items^2 operations; beyond some 10^9 there are too few sweeps.
+    work = min(_BINS * _GROUPS, max(512, int(_WORK / n_items**2)))
     # Five arrays of rows, prices and momentum, two of them copies, and one of groups.
-    n_bins = int(min(n_items, _BINS, cells * 0.7 / 5))
-    n_groups = int(min(_GROUPS, cells * 0.3)) // 4 * 4
-    return (n_bins, n_groups) if n_bins >= 8 and n_groups >= 8 else None
+    n_bins = int(min(n_items, _BINS, max(_BINS // 8, 0.88 * work**0.5), cells * 0.7 / 5))
+    n_groups = int(min(_GROUPS, work / max(1, n_bins), cells * 0.3)) // 4 * 4
+    return (n_bins, n_groups) if n_bins >= min(8, n_items) and n_groups >= 8 else None
 
 
 class _Ascent:
@@ -152,7 +156,7 @@ class _Ascent:
         self._set_bins(low, high, np.ones((len(low), self.n_items), dtype=np.uint8))
         self._first_rows()
         self.value, self.size = np.full((2, self.n_items, len(low)), np.inf)
-        self.step, self.best = 0.1, -np.inf
+        self.step, self.best = (0.1 if self.n_items <= 200 else 0.05), -np.inf
         self.sweeps = 0
 
     def _draws_part(self) -> float:
@@ -294,7 +298,9 @@ class _Ascent:
             if self.upper - value < 0.9 * (self.upper - self.saved[2]):
                 self.saved[0][...], self.saved[1][...] = self.x, self.w
                 self.saved = (*self.saved[:2], value)
-        elif not self.upper - value < 1.5 * (self.upper - self.best) and self.sweeps > 20:
+            return
+        self.step *= 0.97
+        if not self.upper - value < 1.5 * (self.upper - self.best) and self.sweeps > 20:
             self.step *= 0.5
             self.x[...], self.w[...] = self.saved[:2]
             self.momentum[...] = 0.0
@@ -313,10 +319,12 @@ class _Ascent:
         length = len(self.shares) + self.groups.shape[1] + self.n_items
         return np.asarray(value - 4.0 * length * np.finfo(np.float64).eps * size)
 
-    def _narrow(self, table: FloatArray, found: ByNumber) -> None:
+    def _narrow(self, table: FloatArray, found: ByNumber, known: AnyArray | None) -> None:
         """Leave out what no better partition has, then split bins and draws more finely."""
         self.numbers = found.numbers
         alive = possible(table, self.bins, found, self.upper)
+        if known is not None:
+            alive &= known
         low, high = self.bins.low, self.bins.high
         kept = np.flatnonzero(alive.any(axis=1))
         parts = [(a, low[a], high[a]) for a in kept]
@@ -370,12 +378,15 @@ class _Ascent:
                 why = "proved"
                 break
             # Few partitions are left: the best of them is the optimum, or the partition given is.
-            listed = candidates(table, self.bins, found, self.upper)
-            if listed is not None:
-                best = min([self.upper, *(self.n_items * self.loss_of(each) for each in listed)])
-                why = "proved"
-                break
-            self._narrow(table, found)
+            profiles = by_profile(table, self.bins, self.constant, found.numbers, self.upper)
+            if profiles is not None:
+                best = max(best, min(profiles.least, self.upper))
+                seen[-1] = (seen[-1][0], best)
+                if profiles.partitions is not None:
+                    losses = [self.n_items * self.loss_of(each) for each in profiles.partitions]
+                    best, why = min([self.upper, *losses]), "proved"
+                    break
+            self._narrow(table, found, None if profiles is None else profiles.alive)
             if not len(self.bins.low):
                 best, why = self.upper, "proved"
                 break
