@@ -49,7 +49,7 @@ def ascent(draws, labels, loss, *, cost=1.0, numbers=None, n_jobs=1):
     return _vi_bound._Ascent(draws, labels, value, cost, numbers, Stopper(), n_jobs, loss_of)
 
 
-def naive_table(x, w, draws, bins, cost):
+def naive_table(x, w, draws, bins):
     """The row values item by item, draw by draw, with a sort: for all draws, no groups."""
     n, k = x.shape[:2]
     out = np.full((n, k), np.inf)
@@ -85,7 +85,7 @@ def test_the_table_is_the_naive_one(rng, n_bins):
     work.groups = np.pad(work.groups, ((0, 0), (0, missing), (0, 0)), constant_values=1.0)
     work.group_shares = np.tile(np.pad(draws.shares, (0, missing)), (7, 1))
     work.value = np.zeros(shape[:2])
-    expected = naive_table(work.x, work.w, draws, work.bins, 1.0)
+    expected = naive_table(work.x, work.w, draws, work.bins)
     found = work._evaluate()
     assert np.array_equal(np.isinf(found), np.isinf(expected))
     some = np.isfinite(expected)
@@ -184,7 +184,9 @@ def test_progress_shows_the_gap(rng):
     seen = []
     draws = epl.Draws(sample(rng, "truth", 20, 40))
     best = epl.minimize(draws, rng=1)
-    epl.certificate(best, draws, progress=lambda done, total, info: seen.append((done, total, info)))
+    epl.certificate(
+        best, draws, progress=lambda done, total, info: seen.append((done, total, info))
+    )
     assert seen
     assert all(0 <= done <= total for done, total, _ in seen)
     assert all("gap" in info for *_, info in seen)

@@ -38,7 +38,7 @@ class Bins(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Memory that one thread works in; numbers of rows and of columns that are summed over are padded to four."""
+    """Memory that one thread works in; what sums run over is padded to a multiple of four."""
 
     left: FloatArray
     """(K, N) rows of an item."""
@@ -71,9 +71,24 @@ def add_products(
         o0, o1, o2, o3 = out[a], out[a + 1], out[a + 2], out[a + 3]
         for c in range(0, n_inner, 4):
             p0, p1, p2, p3 = left[a, c], left[a, c + 1], left[a, c + 2], left[a, c + 3]
-            q0, q1, q2, q3 = left[a + 1, c], left[a + 1, c + 1], left[a + 1, c + 2], left[a + 1, c + 3]
-            r0, r1, r2, r3 = left[a + 2, c], left[a + 2, c + 1], left[a + 2, c + 2], left[a + 2, c + 3]
-            s0, s1, s2, s3 = left[a + 3, c], left[a + 3, c + 1], left[a + 3, c + 2], left[a + 3, c + 3]
+            q0, q1, q2, q3 = (
+                left[a + 1, c],
+                left[a + 1, c + 1],
+                left[a + 1, c + 2],
+                left[a + 1, c + 3],
+            )
+            r0, r1, r2, r3 = (
+                left[a + 2, c],
+                left[a + 2, c + 1],
+                left[a + 2, c + 2],
+                left[a + 2, c + 3],
+            )
+            s0, s1, s2, s3 = (
+                left[a + 3, c],
+                left[a + 3, c + 1],
+                left[a + 3, c + 2],
+                left[a + 3, c + 3],
+            )
             # Rows are sparse: most items are with few others.
             some = abs(p0) + abs(p1) + abs(p2) + abs(p3) + abs(q0) + abs(q1) + abs(q2) + abs(q3)
             some += abs(r0) + abs(r1) + abs(r2) + abs(r3) + abs(s0) + abs(s1) + abs(s2) + abs(s3)
@@ -177,9 +192,9 @@ def improve_rows(
 ) -> None:
     """The value of each row's cheapest form, and a step of the row towards it, for items begin..end-1.
 
-    `groups` (N, G, N) and `shares` (N, G) are means of draws: by Jensen's inequality the values are bounds too,
-    whatever x and w are. The precision is that of the room. `size` is the sum of the absolute terms, from
-    which rounding is bounded. With a `gain` of 0 rows stay as they are.
+    `groups` (N, G, N) and `shares` (N, G) are means of draws: by Jensen's inequality the values are bounds
+    too, whatever x and w are. The precision is that of the room. `size` is the sum of the absolute terms,
+    from which rounding is bounded. With a `gain` of 0 rows stay as they are.
     """
     n_items, n_groups = x.shape[0], groups.shape[1]
     left, flat, n, h, buffer, which = room
@@ -256,7 +271,7 @@ def move_prices(
 ) -> None:
     """Raise w_ij and lower w_ji where row i has j more than row j has i, for begin <= i < end and j > i.
 
-    `pull` (N, K) is how much each row counts. Pairs are taken in tiles, since w_ji is far from w_ij in memory.
+    `pull` (N, K) is how much each row counts. Pairs come in tiles: w_ji is far from w_ij in memory.
     """
     n_items, n_bins = x.shape[0], x.shape[1]
     for i0 in range(begin, end, tile):

@@ -2,10 +2,10 @@
 
 A search finds a good partition; a lower bound L on the smallest expected loss says how good it is at
 least: a partition with expected loss psi is at most (psi - L) / L above the optimum. The bounds are
-enumeration for a few items; a linear program for Binder's loss; prices by cluster size and Jensen's inequality
-for the variation of information; the triangle inequality between draws for any metric; and for the 0-1 loss the
-most probable draw, which is the optimum. Where several apply, the largest is taken. Their formulas are in
-`_bounds.py` and `_vi_bound.py`.
+enumeration for a few items; a linear program for Binder's loss; prices by cluster size and Jensen's
+inequality for the variation of information; the triangle inequality between draws for any metric; and for
+the 0-1 loss the most probable draw, which is the optimum. Where several apply, the largest is taken. Their
+formulas are in `_bounds.py` and `_vi_bound.py`.
 
 Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
 Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
@@ -52,7 +52,7 @@ class Certificate:
     cut: bool = False
     """Whether the time limit ended the work: a longer run may give a better bound."""
     rising: float = 0.0
-    """By how much the bound still rose per second at the end, as a share of the expected loss; 0 if unknown."""
+    """How fast the bound still rose at the end, per second, as a share of the expected loss; 0 if unknown."""
 
     @property
     def gap(self) -> float:

@@ -1,9 +1,9 @@
 """The end of a proof: when few cluster sizes are left, all lists of sizes are looked at, one by one.
 
-A profile is the list of the sizes of all clusters, such as 72, 7, 3. In a partition with that profile exactly 72
-items are in a cluster of size 72: the smallest sum of table entries with these numbers, an assignment problem,
-bounds it. Profiles whose bound reaches the loss are out. If no size occurs twice, a choice of a size for each
-item is a partition, and the few choices that cost less than what is left up to the loss are listed.
+A profile is the list of the sizes of all clusters, such as 72, 7, 3. In a partition with that profile exactly
+72 items are in a cluster of size 72: the smallest sum of table entries with these numbers, an assignment
+problem, bounds it. Profiles whose bound reaches the loss are out. If no size occurs twice, a choice of a size
+for each item is a partition, and the few choices that cost less than what is left up to the loss are listed.
 """
 
 from __future__ import annotations
@@ -53,18 +53,21 @@ def by_profile(
     if np.any(bins.low < bins.high) or len(bins.low) > _SIZES:
         return None
     room = bins.alive.sum(axis=1) // bins.low  # how often each size can occur
-    found = [each for k in numbers for each in islice(_profiles(bins.low, room, len(values), k), _PROFILES)]
-    if len(found) >= _PROFILES:
-        return None
+    found: list[IntArray] = []
+    for number in numbers:
+        found += islice(_profiles(bins.low, room, len(values), number), _PROFILES)
+        if len(found) >= _PROFILES:
+            return None
     table = np.where(bins.alive.T > 0, np.minimum(values, _NEVER), _NEVER)
+    largest = float(np.abs(table[table < _NEVER]).max(initial=0.0))
     least, alive = np.inf, np.zeros_like(bins.alive)
     partitions: list[IntArray] | None = []
     for times in found:
         columns = np.flatnonzero(times)
         seats = bins.low[columns] * times[columns]
         total, excess = _assign(table[:, columns], seats)
-        bound = constant + total
-        bound -= _ROUNDING * (abs(constant) + abs(total) + np.abs(table[table < _NEVER]).max() * len(table))
+        size = abs(constant) + abs(total) + largest * len(table)
+        bound = constant + total - _ROUNDING * size
         if bound >= loss:
             continue
         least = min(least, bound)
@@ -93,10 +96,10 @@ def _profiles(sizes: IntArray, room: IntArray, total: int, number: int) -> Itera
 
 
 def _assign(cost: FloatArray, seats: IntArray) -> tuple[float, FloatArray]:
-    """A bound on the smallest sum with these numbers of items in each column, and each entry's excess over it.
+    """A bound on the smallest sum with these numbers of items in each column, and each entry's excess.
 
-    For any prices v of seats, sum_i min_a (cost_ia - v_a) + sum_a v_a seats_a is a bound, which is reached by the
-    best prices; an assignment costs exactly the excesses cost_ia - v_a - min_b (cost_ib - v_b) more.
+    For any prices v of seats, sum_i min_a (cost_ia - v_a) + sum_a v_a seats_a is a bound, reached by
+    the best prices; an assignment costs exactly the excesses cost_ia - v_a - min_b (cost_ib - v_b) more.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -116,7 +119,7 @@ def _assign(cost: FloatArray, seats: IntArray) -> tuple[float, FloatArray]:
 def _partitions(
     excess: FloatArray, budget: float, seats: IntArray, sizes: IntArray
 ) -> list[IntArray] | None:
-    """All partitions that cost less than the budget, as labels; None if they are too many or not determined."""
+    """All partitions that cost less than the budget, as labels; None if too many or not determined."""
     # Two clusters of the same size: who is in which is open. Clusters of one item are no such case.
     if np.any((seats > sizes) & (sizes > 1)):
         return None

@@ -13,10 +13,11 @@ Tangents to -log2 n_it make a row's part linear in x, and its minimum over rows 
 smallest coefficients. `_size_table` combines the minima, and finds sizes that no better partition has;
 without them the bound is stronger, and faster. docs/certificates.md has the proofs.
 
-**The ascent.** Rows move towards their cheapest form, prices rise where row i has j more than row j has i, with
-momentum. Steps are proportional to 1 / k, the scale of a row's coefficients. Draws are grouped, single precision is
-used, and many sizes share a bin: all this only chooses the prices. From time to time the bound for the prices is
-computed anew, from all draws in double precision, rounded outward.
+**The ascent.** Rows move towards their cheapest form, and prices rise where row i has j more than row j has
+i, with momentum; steps are proportional to 1 / k, the scale of a row's coefficients. This is done in single
+precision and only chooses the prices. From time to time the bound for these prices is computed anew in double
+precision, rounded outward. Many sizes may share a bin, and draws that look alike from an item are a group:
+both lower the bound, by concavity and by Jensen's inequality, and are refined as sizes are left out.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.draw_groups import mean_of_groups, split_draws
 from epluribus._kernels.size_prices import Bins, Room, improve_rows, move_prices
 from epluribus._parallel import Stopper, run_tasks
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.draws import Draws
+from epluribus.uncertainty._grouping import Grouping
 from epluribus.uncertainty._profiles import by_profile
 from epluribus.uncertainty._size_table import (
     ByNumber,
@@ -175,7 +177,7 @@ class _Ascent:
         n, bins = self.n_items, self.bins
         self.groups = np.empty((n, self.n_groups, n), dtype=np.float32)
         self.group_shares = np.zeros((n, self.n_groups))
-        self._group(None)
+        self._group()
         self.x = np.empty((n, len(bins.low), n), dtype=np.float32)
         for i in range(n):
             similarity = np.einsum("g,gj->j", self.group_shares[i], self.groups[i])
@@ -186,40 +188,10 @@ class _Ascent:
         self.w, self.momentum = np.zeros_like(self.x), np.zeros_like(self.x)
         self.saved = (self.x.copy(), self.w.copy(), -np.inf)
 
-    # --- groups of draws ---
-
-    def _group(self, table: FloatArray | None) -> None:
-        """Put the draws into groups, for each item; `table` has the values of its rows, if there are rows yet."""
-        n_draws, limit = len(self.shares), self.groups.shape[1]
-        at = np.arange(n_draws)
-        # (n_draws, clusters of the draw, clusters of the reference) numbers of items
-        counts = np.zeros((n_draws, int(self.labels.max()) + 1, int(self.reference.max()) + 1))
-        np.add.at(counts, (at[:, None], self.labels, self.reference), 1.0)
-
-        def work(begin: int, end: int) -> None:
-            order, starts = np.empty(n_draws, dtype=np.int64), np.empty(limit + 1, dtype=np.int64)
-            score, axis = np.empty(limit), np.empty(limit, dtype=np.int64)
-            sums = np.empty(self.n_items)
-            for i in range(begin, end):
-                if self.stopper.flag[0]:
-                    return
-                # n_it for the item's own cluster in the reference, and for that with one more cluster.
-                cells = counts[at, self.labels[:, i]]
-                own = cells[:, self.reference[i]].copy()
-                features = [own[:, None], cells + own[:, None], cells.sum(axis=1)[:, None]]
-                if table is not None:
-                    # n_it for its cheapest rows
-                    rows = self.x[i, np.argsort(table[i], kind="stable")[:6]]
-                    together = self.labels == self.labels[:, i][:, None]
-                    features.append(np.einsum("tj,rj->tr", together, rows))
-                logs = np.log2(np.maximum(1.0, np.concatenate(features, axis=1)))
-                n = split_draws(logs, self.shares, limit, order, starts, score, axis)
-                mean_of_groups(
-                    self.labels, i, self.shares, order, starts, n,
-                    self.groups[i], self.group_shares[i], sums,
-                )  # fmt: skip
-
-        self._in_threads(work)
+    def _group(self, x: FloatArray | None = None, values: FloatArray | None = None) -> None:
+        """Put the draws into groups, for each item: alike in the reference, and in its cheapest rows."""
+        group = Grouping(self.labels, self.shares, self.reference, self.groups, self.group_shares)
+        self._in_threads(partial(group, stop=self.stopper.flag, x=x, values=values))
 
     # --- sweeps ---
 
@@ -229,7 +201,7 @@ class _Ascent:
         share = 1.0 - (1.0 - np.arange(self.n_jobs + 1) / self.n_jobs) ** (1.0 / power)
         ends = (np.rint(share * self.n_items / _TILE) * _TILE).clip(0, self.n_items).astype(int)
         ends[-1] = self.n_items
-        ranges = [(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True) if a < b]
+        ranges = [(int(a), int(b)) for a, b in pairwise(ends) if a < b]
         tasks = [partial(work, *range_) for range_ in ranges]
         # None may be left out, though the time is up: they end by themselves.
         run_tasks(tasks, n_jobs=len(tasks), stopper=self.stopper)
@@ -291,7 +263,7 @@ class _Ascent:
         return np.ascontiguousarray(mixed, dtype=np.float32)
 
     def _judge(self, value: float) -> None:
-        """Longer steps while the bound rises; back to the last good prices and shorter steps if it has fallen."""
+        """Longer steps while the bound rises, shorter ones if not; back to good prices if it has fallen."""
         if value > self.best:
             self.best = value
             self.step = min(0.4, 1.02 * self.step)
@@ -329,7 +301,7 @@ class _Ascent:
         kept = np.flatnonzero(alive.any(axis=1))
         parts = [(a, low[a], high[a]) for a in kept]
         # Split in the middle of the logarithm, all at once, as long as there are not more bins than before.
-        while sum(1 + (h > s) for _, s, h in parts) <= self.n_bins and any(h > s for _, s, h in parts):
+        while 0 < sum(h > s for _, s, h in parts) <= self.n_bins - len(parts):
             parts = [piece for a, s, h in parts for piece in _split(a, s, h)]
         source = np.array([a for a, _, _ in parts], dtype=np.int64)
         if len(parts) == len(low) and np.array_equal(alive, self.bins.alive):
@@ -339,7 +311,8 @@ class _Ascent:
         self.x, self.w = (np.ascontiguousarray(array[:, source]) for array in (self.x, self.w))
         self.momentum = np.ascontiguousarray(self.momentum[:, source])
         self.saved = (self.x.copy(), self.w.copy(), -np.inf)
-        self.value, self.size = np.ascontiguousarray(table[:, source]), np.zeros((self.n_items, len(parts)))
+        self.value = np.ascontiguousarray(table[:, source])
+        self.size = np.zeros_like(self.value)
         self.driving, self.best = None, -np.inf
         wanted = min(len(self.shares), self.work // max(1, len(parts))) // 4 * 4
         if len(parts) and wanted >= 1.5 * self.groups.shape[1]:
@@ -347,7 +320,7 @@ class _Ascent:
             if 4.0 * np.prod(shape) < 0.3 * _MEMORY:
                 self.groups = np.empty(shape, dtype=np.float32)
                 self.group_shares = np.zeros(shape[:2])
-                self._group(self.value)
+                self._group(self.x, self.value)
 
     def run(self, report: Callable[[float], Any]) -> Found:
         """Sweep and evaluate until the time is up, the loss is reached, or the bound no longer moves."""
@@ -396,7 +369,9 @@ class _Ascent:
                 why = "settled"
                 break
         (t0, v0), (t1, v1) = seen[-2:] if len(seen) > 2 else ((0.0, 0.0), (1.0, 0.0))
-        return Found(best / self.n_items, why, max(0.0, v1 - v0) / (t1 - t0) / self.n_items)
+        return Found(
+            float(best) / self.n_items, why, float(max(0.0, v1 - v0)) / (t1 - t0) / self.n_items
+        )
 
     def _cost(self, spent: float, taken: float, sweeps: int) -> float:
         """Seconds that an evaluation will take: as the last one, or judged by the sweeps."""
