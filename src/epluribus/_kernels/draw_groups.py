@@ -1,7 +1,7 @@
 """Groups of draws that look alike from one item: few rows instead of thousands.
 
 By Jensen's inequality the mean of -log n_it over a group of draws is at least -log of the mean n_it. Little
-is lost if the draws of a group agree in the logarithms of the numbers that matter, which are given as features.
+is lost if the draws of a group agree in the logarithms of the numbers that matter: their features.
 """
 
 import numpy as np

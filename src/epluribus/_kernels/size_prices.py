@@ -218,12 +218,12 @@ def improve_rows(
         for r in range(m):
             a = which[r]
             # The part of the tangents that does not depend on the row, and their slopes.
-            value[i, a] = bins.base[a] + _TWO_BITS
-            size[i, a] = abs(bins.base[a]) + _TWO_BITS
+            value[i, a] = bins.base[a]
+            size[i, a] = abs(bins.base[a])
             for g in range(n_groups):
                 part = _TWO_BITS * shares[i, g] * math.log(n[r, g])
-                value[i, a] -= part
-                size[i, a] += part
+                value[i, a] += _TWO_BITS * shares[i, g] - part
+                size[i, a] += _TWO_BITS * shares[i, g] + part
                 n[r, g] = -_TWO_BITS * shares[i, g] / n[r, g]
         n[m:rows] = 0.0
         add_products(n, rows, groups[i], n_groups, n_items, h)

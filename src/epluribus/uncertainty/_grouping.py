@@ -34,7 +34,7 @@ class Grouping:
         labels: AnyArray,
         shares: FloatArray,
         reference: IntArray,
-        groups: FloatArray,
+        groups: AnyArray,
         weights: FloatArray,
     ) -> None:
         self.labels, self.shares, self.reference = labels, shares, reference
@@ -51,7 +51,7 @@ class Grouping:
         end: int,
         *,
         stop: NDArray[np.uint8],
-        x: FloatArray | None,
+        x: AnyArray | None,
         values: FloatArray | None,
     ) -> None:
         """Group the draws for a range of items; `x` and `values` are their rows, if there are any yet."""
@@ -68,7 +68,7 @@ class Grouping:
                 self.labels, i, self.shares, order, starts, n, self.groups[i], self.weights[i], sums
             )
 
-    def _features(self, i: int, x: FloatArray | None, values: FloatArray | None) -> FloatArray:
+    def _features(self, i: int, x: AnyArray | None, values: FloatArray | None) -> FloatArray:
         """(n_draws, n_features) logarithms of how many items of some sets are with item i."""
         # Its own cluster in the reference, that with one more cluster, and everything.
         cells = self.counts[self.at, self.labels[:, i]].astype(np.float64)

@@ -128,7 +128,8 @@ def _partitions(
         return []
     # Items with a single option first: they only lower what is left. Then those with the dearest options.
     second = np.sort(excess, axis=1)[:, min(1, excess.shape[1] - 1)]
-    order = np.lexsort((-second, [len(columns) > 1 for columns in options]))
+    several = np.array([len(columns) > 1 for columns in options])
+    order = np.lexsort((-second, several))
     # Choices so far: what they cost, the seats they leave, and the column of each item.
     cost, left = np.zeros(1), seats[None, :].copy()
     chosen = np.zeros((1, len(excess)), dtype=np.int64)

@@ -188,7 +188,7 @@ class _Ascent:
         self.w, self.momentum = np.zeros_like(self.x), np.zeros_like(self.x)
         self.saved = (self.x.copy(), self.w.copy(), -np.inf)
 
-    def _group(self, x: FloatArray | None = None, values: FloatArray | None = None) -> None:
+    def _group(self, x: AnyArray | None = None, values: FloatArray | None = None) -> None:
         """Put the draws into groups, for each item: alike in the reference, and in its cheapest rows."""
         group = Grouping(self.labels, self.shares, self.reference, self.groups, self.group_shares)
         self._in_threads(partial(group, stop=self.stopper.flag, x=x, values=values))
@@ -207,10 +207,15 @@ class _Ascent:
         run_tasks(tasks, n_jobs=len(tasks), stopper=self.stopper)
 
     def _room(self, width: int, dtype: Any) -> Room:
-        n, four = self.n_items, lambda m: (m + 3) // 4 * 4
-        k = four(len(self.bins.low))
-        shapes = [(k, four(n)), (four(n), width), (k, width), (k, n), (n,)]
-        return Room(*(np.zeros(s, dtype=dtype) for s in shapes), np.zeros(k, dtype=np.int64))
+        n, rows, columns = self.n_items, _padded(len(self.bins.low)), _padded(self.n_items)
+        return Room(
+            left=np.zeros((rows, columns), dtype=dtype),
+            flat=np.zeros((columns, width), dtype=dtype),
+            n=np.zeros((rows, width), dtype=dtype),
+            h=np.zeros((rows, n), dtype=dtype),
+            buffer=np.zeros(n, dtype=dtype),
+            which=np.zeros(rows, dtype=np.int64),
+        )
 
     def _rows(self, gain: float, dtype: Any, value: FloatArray, size: FloatArray) -> None:
         """Values of all rows, and a step of each."""
@@ -299,7 +304,7 @@ class _Ascent:
             alive &= known
         low, high = self.bins.low, self.bins.high
         kept = np.flatnonzero(alive.any(axis=1))
-        parts = [(a, low[a], high[a]) for a in kept]
+        parts = [(a, int(low[a]), int(high[a])) for a in kept.tolist()]
         # Split in the middle of the logarithm, all at once, as long as there are not more bins than before.
         while 0 < sum(h > s for _, s, h in parts) <= self.n_bins - len(parts):
             parts = [piece for a, s, h in parts for piece in _split(a, s, h)]
@@ -377,6 +382,11 @@ class _Ascent:
         """Seconds that an evaluation will take: as the last one, or judged by the sweeps."""
         guess = 3.0 * taken / sweeps  # doubles take twice as long as floats, at least
         return 0.1 + (spent if spent else guess)
+
+
+def _padded(n: int) -> int:
+    """The next multiple of four."""
+    return (n + 3) // 4 * 4
 
 
 def _split(a: int, low: int, high: int) -> list[tuple[int, int, int]]:
