@@ -180,6 +180,15 @@ def test_a_cut_is_said(rng, monkeypatch):
     assert made.lower_bound > 0
 
 
+def test_what_is_not_a_number_proves_nothing(rng):
+    draws = epl.Draws(sample(rng, "truth", 9, 15))
+    work = ascent(draws, np.zeros(9, dtype=np.int64), epl.losses.get("vi"))
+    work.w[3, 4, 5] = np.nan
+    table = work._evaluate()
+    assert np.isneginf(table[3, 4])
+    assert np.isneginf(by_number(table, work.bins, work.constant, work.numbers).least)
+
+
 def test_progress_shows_the_gap(rng):
     seen = []
     draws = epl.Draws(sample(rng, "truth", 20, 40))

@@ -203,7 +203,6 @@ class _Ascent:
         ends[-1] = self.n_items
         ranges = [(int(a), int(b)) for a, b in pairwise(ends) if a < b]
         tasks = [partial(work, *range_) for range_ in ranges]
-        # None may be left out, though the time is up: they end by themselves.
         run_tasks(tasks, n_jobs=len(tasks), stopper=self.stopper)
 
     def _room(self, width: int, dtype: Any) -> Room:
@@ -235,8 +234,7 @@ class _Ascent:
             return
         self.sweeps += 1
         if self.sweeps % 5 == 1 or self.driving is None:
-            found = by_number(self.value, self.bins, self.constant, self.numbers, n_refined=2)
-            self.driving = found
+            self.driving = by_number(self.value, self.bins, self.constant, self.numbers, 2)
         pull = self._pull()
         step = (self.step / self.bins.high).astype(np.float32)
 
@@ -294,7 +292,9 @@ class _Ascent:
         # The error of a sum is at most its length times the unit roundoff, as a share of its absolute terms;
         # a factor of 4 for the products and logarithms.
         length = len(self.shares) + self.groups.shape[1] + self.n_items
-        return np.asarray(value - 4.0 * length * np.finfo(np.float64).eps * size)
+        table = value - 4.0 * length * np.finfo(np.float64).eps * size
+        # What is not a number proves nothing.
+        return np.where(np.isnan(table), -np.inf, table)
 
     def _narrow(self, table: FloatArray, found: ByNumber, known: AnyArray | None) -> None:
         """Leave out what no better partition has, then split bins and draws more finely."""
@@ -356,7 +356,9 @@ class _Ascent:
                 why = "proved"
                 break
             # Few partitions are left: the best of them is the optimum, or the partition given is.
-            profiles = by_profile(table, self.bins, self.constant, found.numbers, self.upper)
+            profiles = None
+            if np.isfinite(found.least):
+                profiles = by_profile(table, self.bins, self.constant, found.numbers, self.upper)
             if profiles is not None:
                 best = max(best, min(profiles.least, self.upper))
                 seen[-1] = (seen[-1][0], best)
