@@ -151,7 +151,7 @@ def certificate(
     -----
     The bound is about the expected loss over these draws; for how far that may be from the posterior
     see `error`. If the estimate was made with a given number of clusters, the bound for VI is about these
-    partitions. Binder's loss is often solved to optimality for a few hundred items, VI with any cost for
+    partitions. Binder's loss is often solved to optimality for a few hundred items, VI sometimes for
     about a hundred; the page on certificates has the theory and what to expect. For the other metrics, and
     for VI with thousands of items, the gaps were 15 to 46 % on samples of 82 to 50,000 items. A wide gap is a
     weakness of the bound and says nothing against the estimate.

@@ -273,9 +273,7 @@ class _Ascent:
             if self.upper - value < 0.9 * (self.upper - self.saved[2]):
                 self.saved[0][...], self.saved[1][...] = self.x, self.w
                 self.saved = (*self.saved[:2], value)
-            return
-        self.step *= 0.97
-        if not self.upper - value < 1.5 * (self.upper - self.best) and self.sweeps > 20:
+        elif not self.upper - value < 1.5 * (self.upper - self.best) and self.sweeps > 20:
             self.step *= 0.5
             self.x[...], self.w[...] = self.saved[:2]
             self.momentum[...] = 0.0
