@@ -66,6 +66,8 @@ _CUTS_PER_ITEM = 40
 """Largest number of constraints added in a round, per item; the most violated come first."""
 _SAFETY = 1e-12
 """Bound on the rounding errors, as a share of the sum of the terms' absolute values: it is subtracted."""
+_LONG_ROW = 30_000
+"""From this many items on, a row of the similarity matrix takes long: the clock is seen after each."""
 _BLOCK = 256
 """Draws matched with each other at a time: a block takes 256 x 256 losses."""
 
@@ -297,10 +299,15 @@ def item_bound(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> floa
     n, rows = draws.n_items, Similarity(draws)
     log_size = np.zeros(n)  # E log2 n_i
     for row, share in zip(draws.distinct, draws.shares, strict=True):
+        if stopper.stopped:
+            return 0.0  # without all draws nothing is known but that losses are not negative
         log_size += share * np.log2(np.bincount(row))[row]
     own = (2.0 - cost) * np.log2(np.arange(1, n + 1))  # for |A| = 1, 2, ..., N
 
     def part(begin: int, end: int) -> float:
+        # Very many items: row by row, so that the clock is seen in time. Parts left out count as 0.
+        if n > _LONG_ROW and end - begin > 1:
+            return sum(part(i, i + 1) for i in range(begin, end) if not stopper.stopped)
         # The most similar items first: the sums over the first |A| of them, for every size |A| at once.
         similarity = -np.sort(-rows(begin, end, n), axis=1)
         least = (own - 2.0 * np.log2(np.cumsum(similarity, axis=1))).min(axis=1)

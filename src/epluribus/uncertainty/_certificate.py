@@ -2,9 +2,10 @@
 
 A search finds a good partition; a lower bound L on the smallest expected loss says how good it is at
 least: a partition with expected loss psi is at most (psi - L) / L above the optimum. The bounds are
-enumeration for a few items; a linear program for Binder's loss; a bound item by item for the variation of
-information; the triangle inequality between draws for any metric; and for the 0-1 loss the most probable
-draw, which is the optimum. Where several apply, the largest is taken. Their formulas are in `_bounds.py`.
+enumeration for a few items; a linear program for Binder's loss; prices by cluster size and Jensen's
+inequality for the variation of information; the triangle inequality between draws for any metric; and for
+the 0-1 loss the most probable draw, which is the optimum. Where several apply, the largest is taken. Their
+formulas are in `_bounds.py` and `_vi_bound.py`.
 
 Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
 Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
@@ -16,14 +17,19 @@ import math
 import time
 from dataclasses import dataclass
 
+import numpy as np
+
 from epluribus._parallel import Stopper, resolve_jobs
-from epluribus._typing import DrawsLike, LabelsLike, LossLike
+from epluribus._progress import Progress, ProgressLike, make_progress
+from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws
 from epluribus.engine import NO_BOUNDS, Settings, draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
+from epluribus.partition import as_labels
 from epluribus.search._exact import best_of_all, solves
 from epluribus.uncertainty._bounds import binder_bound, item_bound, triangle_bound
+from epluribus.uncertainty._vi_bound import vi_bound
 
 _ROUNDING = 1e-9
 """Losses that differ by less than this share are equal: one comes from counts, the other from a bound."""
@@ -43,6 +49,10 @@ class Certificate:
     """The loss that the bound is for."""
     seconds: float
     """Time it took."""
+    cut: bool = False
+    """Whether the time limit ended the work: a longer run may give a better bound."""
+    rising: float = 0.0
+    """How fast the bound still rose at the end, per second, as a share of the expected loss; 0 if unknown."""
 
     @property
     def gap(self) -> float:
@@ -84,7 +94,19 @@ class Certificate:
             text = f"no partition has an expected loss below {self.lower_bound:.6g}"
         return (
             f"{self.verdict}: expected loss {self.expected_loss:.6g} ({self.loss.name}), {text}\n"
-            f"  by {self.method}, in {self.seconds:.2g} s"
+            f"  by {self.method}, in {self.seconds:.2g} s{self._ending}"
+        )
+
+    @property
+    def _ending(self) -> str:
+        """That the clock cut the work, and what more time might have brought."""
+        if not self.cut or self.proved:
+            return ""
+        if self.rising <= 0:
+            return "; cut by the time limit: a longer run may prove more"
+        return (
+            f"; cut by the time limit, while the gap still fell by {_round_up(1000 * self.rising)} "
+            "points of a percent per 10 s"
         )
 
 
@@ -95,6 +117,7 @@ def certificate(
     loss: LossLike | None = None,
     time_limit: float | None = 10.0,
     n_jobs: int | None = None,
+    progress: ProgressLike = False,
 ) -> Certificate:
     """A lower bound on the smallest expected loss: the estimate is proved optimal, or nearly so.
 
@@ -115,6 +138,9 @@ def certificate(
         holds, and a longer run may improve it.
     n_jobs : int, optional
         Threads; all cores by default.
+    progress : bool or callable, default False
+        True for a progress bar with the current gap on a terminal, or a function called as
+        ``(done, total, info)`` with the percent of the time that is gone.
 
     Returns
     -------
@@ -124,10 +150,11 @@ def certificate(
     Notes
     -----
     The bound is about the expected loss over these draws; for how far that may be from the posterior
-    see `error`. Binder's loss is often solved to optimality for a few hundred items. For the other metrics
-    the gaps were 15 to 46 % on samples of 82 to 50,000 items, and for VI with a cost other than 1,
-    where only Jensen's inequality applies, above 100 %. A wide gap is a weakness of the bound and says
-    nothing against the estimate.
+    see `error`. If the estimate was made with a given number of clusters, the bound for VI is about these
+    partitions. Binder's loss is often solved to optimality for a few hundred items, VI sometimes for
+    about a hundred; the page on certificates has the theory and what to expect. For the other metrics, and
+    for VI with thousands of items, the gaps were 15 to 46 % on samples of 82 to 50,000 items. A wide gap is a
+    weakness of the bound and says nothing against the estimate.
 
     Examples
     --------
@@ -140,53 +167,107 @@ def certificate(
     began = time.perf_counter()
     labels, sample, chosen = read_best(best, draws, loss)
     stopper = Stopper(time_limit)
+    bar = make_progress(progress, 100, f"certificate {chosen.name}", stopper)
     value = sample.mean(draw_losses(labels, sample, chosen))
-    asked = best.settings if isinstance(best, Estimate) else NO_BOUNDS
-    if asked.constraints is not None and solves(sample, chosen):
-        asked = Settings(asked.k_min, asked.k_max, constraints=asked.constraints)
-        bound, method = (
-            best_of_all(sample, chosen, asked)[1],
-            "the proven optimum under the constraints",
-        )
-    else:
-        bound, method = _lower_bound(sample, chosen, stopper, resolve_jobs(n_jobs))
-        # Constraints leave fewer partitions, so the smallest loss can only be larger.
-        if asked.constraints is not None:
-            method += ", which holds without the constraints and so with them"
+    # An estimate with a given number of clusters is compared with the best of these.
+    bounds = best.settings if isinstance(best, Estimate) else NO_BOUNDS
+    question = _Question(
+        sample, chosen, labels, value, bounds, stopper, resolve_jobs(n_jobs), bar, began
+    )
+    try:
+        bound, method, rising = question.lower_bound()
+    finally:
+        bar.close()
     # Ctrl-C is raised now: the caller wants out, not a half-finished bound.
     stopper.check()
     # The minimum is at most the partition's own loss; rounding may have put the bound above it.
     bound = min(bound, value)
-    return Certificate(value, bound, method, chosen, time.perf_counter() - began)
+    share = rising / value if value > 0 else 0.0
+    seconds = time.perf_counter() - began
+    return Certificate(value, bound, method, chosen, seconds, bool(stopper.flag[0]), share)
 
 
-def _lower_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> tuple[float, str]:
-    """The largest bound that is known for this loss, and its name."""
-    # Few items: the minimum itself.
-    if solves(draws, loss):
-        return best_of_all(draws, loss)[1], "the proven optimum of a few items"
-    if draws.has_missing:
-        known = loss.metric or loss.family is not None  # not negative
-        return 0.0 if known else -math.inf, "no bound for draws with missing labels"
-    # The expected 0-1 loss of a partition is one minus its probability.
-    if loss.family == "zero_one":
-        return 1.0 - float(draws.shares.max()), "the most probable draw"
-    if loss.family == "binder":
-        cost = loss.parameters["cost"]
-        return binder_bound(draws, cost, stopper, n_jobs), "linear programming"
-    # Every bound that applies, with its name; the largest is the answer.
-    found = [(-math.inf, "no bound for this loss")]
-    # The built-in losses are not negative; nothing is known about a user's.
-    if loss.metric or loss.family is not None:
-        found.append((0.0, "the loss not being negative"))
-    if loss.metric:
-        bound = triangle_bound(draws, loss, stopper, n_jobs)
-        # A sum of many distances: rounding must not lift it above the minimum.
-        found.append((bound * (1 - _ROUNDING), "the triangle inequality between draws"))
-    if loss.family == "vi" and not stopper.stopped:
-        bound = item_bound(draws, loss.parameters["cost"], stopper, n_jobs)
-        found.append((bound, "Jensen's inequality"))
-    return max(found)
+@dataclass(frozen=True)
+class _Question:
+    """What is asked: how small the expected loss can be."""
+
+    draws: Draws
+    loss: Loss
+    labels: IntArray
+    value: float
+    settings: Settings
+    stopper: Stopper
+    n_jobs: int
+    bar: Progress
+    began: float
+
+    def lower_bound(self) -> tuple[float, str, float]:
+        """The largest bound that is known for this loss, its name, and how fast it was still rising."""
+        draws, loss = self.draws, self.loss
+        asked = self.settings.constraints
+        # Few items: the minimum itself.
+        if solves(draws, loss):
+            bounds = Settings(self.settings.k_min, self.settings.k_max, constraints=asked)
+            under = "a few items" if asked is None else "a few items under the constraints"
+            return best_of_all(draws, loss, bounds)[1], f"the proven optimum of {under}", 0.0
+        if draws.has_missing:
+            least = 0.0 if loss.metric or loss.family is not None else -math.inf
+            return least, "no bound for draws with missing labels", 0.0
+        bound, method, rising = self._without_constraints()
+        # Constraints leave fewer partitions, so the smallest loss can only be larger.
+        if asked is not None:
+            method += ", which holds without the constraints and so with them"
+        return bound, method, rising
+
+    def _without_constraints(self) -> tuple[float, str, float]:
+        """The same for many items, whatever the constraints."""
+        draws, loss, stopper, n_jobs = self.draws, self.loss, self.stopper, self.n_jobs
+        # The expected 0-1 loss of a partition is one minus its probability.
+        if loss.family == "zero_one":
+            return 1.0 - float(draws.shares.max()), "the most probable draw", 0.0
+        if loss.family == "binder":
+            cost = loss.parameters["cost"]
+            return binder_bound(draws, cost, stopper, n_jobs), "linear programming", 0.0
+        # Every bound that applies, with its name; the largest is the answer.
+        bounds = [(-math.inf, "no bound for this loss", 0.0)]
+        # The built-in losses are not negative; nothing is known about a user's.
+        if loss.metric or loss.family is not None:
+            bounds.append((0.0, "the loss not being negative", 0.0))
+        if loss.metric:
+            bound = triangle_bound(draws, loss, stopper, n_jobs)
+            # A sum of many distances: rounding must not lift it above the minimum.
+            bounds.append((bound * (1 - _ROUNDING), "the triangle inequality between draws", 0.0))
+        if loss.family == "vi" and not stopper.stopped:
+            bound = item_bound(draws, loss.parameters["cost"], stopper, n_jobs)
+            bounds.append((bound * (1 - _ROUNDING), "Jensen's inequality", 0.0))
+            self._show(max(bounds)[0])
+            # Nothing to gain where the cheap bounds are the loss already.
+            if not stopper.stopped and max(bounds)[0] < self.value:
+                bounds.append(self._by_size())
+        return max(bounds)
+
+    def _by_size(self) -> tuple[float, str, float]:
+        """The bound by prices for cluster sizes."""
+        found = vi_bound(
+            self.draws,
+            self.labels,
+            self.value,
+            self.loss.parameters["cost"],
+            np.arange(self.settings.k_min, self.settings.most(self.draws.n_items) + 1),
+            self.stopper,
+            self.n_jobs,
+            lambda labels: self.draws.mean(draw_losses(as_labels(labels), self.draws, self.loss)),
+            self._show,
+        )
+        return found.bound, "prices by cluster size", found.rising
+
+    def _show(self, bound: float) -> None:
+        """Progress in percent of the time, with the gap so far."""
+        gap = f"{100 * (self.value / bound - 1):.3g} %" if bound > 0 else "no bound"
+        limit = self.stopper.deadline
+        spent = time.perf_counter() - self.began
+        share = 0.0 if limit is None else spent / max(1e-9, limit - self.began)
+        self.bar.show(min(100, int(100 * share)), {"gap": gap})
 
 
 def _round_up(percent: float) -> str:
