@@ -22,6 +22,7 @@ from epluribus.search import exact, greedy, minimize
 # Type checkers and editors see these imports; at run time `__getattr__` below makes them.
 if TYPE_CHECKING:
     from epluribus import datasets, models, plots, studies, uncertainty
+    from epluribus.changes import what_differs
     from epluribus.sampling import sample
     from epluribus.search.consensus import ConsensusClustering as ConsensusClustering
     from epluribus.uncertainty import align, certificate, credible_ball, modes, psm, stability
@@ -56,6 +57,7 @@ __all__ = [
     "stability",
     "studies",
     "uncertainty",
+    "what_differs",
 ]
 
 # Modules by name, loaded on first use, so that `import epluribus` stays quick. ConsensusClustering cannot
@@ -64,6 +66,7 @@ _UNCERTAINTY = ("align", "certificate", "credible_ball", "modes", "psm", "stabil
 _ON_DEMAND = {
     "ConsensusClustering": "epluribus.search.consensus",
     "load": "epluribus.writers.saved",
+    "what_differs": "epluribus.changes",
     "sample": "epluribus.sampling",
     **{name: f"epluribus.{name}" for name in ("datasets", "models", "plots", "studies")},
     **dict.fromkeys(("uncertainty", *_UNCERTAINTY), "epluribus.uncertainty"),

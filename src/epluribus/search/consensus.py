@@ -129,7 +129,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             The estimator itself.
         """
         best = minimize(
-            Draws(self._rows(X), weights=self.weights),
+            Draws(self._rows(X), weights=self.weights, kind="ensemble"),
             self.loss,
             k=self.k,
             k_min=self.k_min,
