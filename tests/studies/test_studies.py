@@ -9,7 +9,7 @@ import pytest
 
 import epluribus as epl
 from epluribus.datasets import load_french_blogs, load_galaxies
-from epluribus.estimate import Comparison
+from epluribus.search.comparison import Comparison
 from epluribus.sampling import Trace
 from epluribus.studies import STUDIES, reproduce
 from epluribus.studies._confusion import Groups

@@ -9,7 +9,7 @@ Chains disagree if one of two tests says so, each with a probability of at most 
   common drift shows most, or what the caller adds, such as the loss or the log posterior.
 
 Errors come from within chains in both. Chains agree if neither test objects though one could have: the
-limit of the pair is at most 0.5, or those of R-hat are below 1.1. Otherwise nothing is known: there is one
+limit of the pair is at most 0.5, or those of R-hat are below 1.15. Otherwise nothing is known: there is one
 chain, or chains are too short.
 """
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -34,14 +35,16 @@ _FALSE_ALARMS = 0.002
 """Share of samples in which chance alone makes either test object."""
 _USEFUL = 0.5
 """Largest limit of a pair that means anything: a higher one would excuse probabilities of 1/4 and 3/4."""
-_STRICT = 1.1
-"""Limit of R-hat below which means of halves cannot be half a standard deviation apart unseen."""
+_STRICT = 1.15
+"""Limit of R-hat below which halves whose means differ by 0.6 standard deviations would be seen."""
 _COMPARISONS = 1e11
 """Comparisons of labels up to which all pairs of items are examined: eight seconds on one core."""
 _JUDGED = 20
 """Draws that a chain must have for its series to be judged."""
 _ITEMS = 1000
 """Items on which distances between draws are computed."""
+_DRIFT = "distance from late minus early draws"
+"""Name of the series in which a common drift shows."""
 _ENDS = 2
 """Of these draws, how many at each end of a chain are its early and its late ones."""
 _CENTRAL = 12
@@ -120,7 +123,11 @@ class Agreement:
         items = "some two items" if self.pair is None else "items {} and {}".format(*self.pair)
         who = "Two chains differ"
         if self.chains is not None and self.chains[0] == self.chains[1]:
-            who = f"The halves of chain {self.chains[0]} differ" if self.n_chains > 1 else "Its halves differ"
+            who = (
+                f"The halves of chain {self.chains[0]} differ"
+                if self.n_chains > 1
+                else "Its halves differ"
+            )
         text = f"{who} by {self.difference:.2g} in the probability that {items} share a cluster"
         if self.difference > self.limit:
             return f"{text}, more than chance explains (up to {self.limit:.2g})."
@@ -233,7 +240,9 @@ def by_chain(values: AnyArray, draws: Draws) -> AnyArray:
 def _judge(tables: Mapping[str, AnyArray]) -> tuple[Series, ...]:
     """All series; together they make a false alarm with the probability of one test."""
     alarm = _FALSE_ALARMS / max(1, len(tables))
-    return tuple(judge_series(name, values, alarm) for name, values in tables.items())
+    return tuple(
+        judge_series(name, values, alarm, ranks=name == _DRIFT) for name, values in tables.items()
+    )
 
 
 def _distances(draws: Draws) -> tuple[FloatArray, IntArray, dict[str, FloatArray]]:
@@ -265,7 +274,7 @@ def _distances(draws: Draws) -> tuple[FloatArray, IntArray, dict[str, FloatArray
         late = np.stack(
             [
                 sum(from_draw(b - 1 - k, table) - from_draw(a + k, table) for k in range(_ENDS))
-                for a, b in zip(begin[:-1], begin[1:], strict=True)
+                for a, b in pairwise(begin.tolist())
             ]
         )
         # A chain is near its own ends in any case: only those of the others count.
@@ -273,7 +282,7 @@ def _distances(draws: Draws) -> tuple[FloatArray, IntArray, dict[str, FloatArray
         # Each chain has others, and only what happens within it is of interest: its ranks.
         for own in rows:
             drift[own] = rankdata(drift[own]) / len(own)
-        series["distance from late minus early draws"] = drift
+        series[_DRIFT] = drift
     return distances, chosen, series
 
 
@@ -290,9 +299,7 @@ def _odd_chain(large: list[Difference], tables: Mapping[str, AnyArray], m: int) 
     return found[0] if len(found) == 1 else None
 
 
-def _drifting(
-    large: list[Difference], tables: Mapping[str, AnyArray], m: int
-) -> tuple[int, ...]:
+def _drifting(large: list[Difference], tables: Mapping[str, AnyArray], m: int) -> tuple[int, ...]:
     """The chains whose own halves differ."""
     pairs = {one.chains[0] for one in large if one.chains[0] == one.chains[1]}
     series = {

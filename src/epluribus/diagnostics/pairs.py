@@ -78,7 +78,7 @@ def pair_differences(
     shares = [_shares(chain, len(both)) for chain, both in zip(chains, halves, strict=True)]
 
     def largest(begin: int, end: int) -> list[list[tuple[float, float, int, int]]]:
-        """For each two parts the largest differences in these rows, absolute and relative, and their items."""
+        """For each two parts the largest differences in these rows, absolute and relative, with items."""
         # Items i < end with j < end: over all blocks, every pair of items is seen.
         parts = [[similarity(begin, end, end) for similarity in both] for both in rows]
         whole = [
@@ -158,4 +158,3 @@ def _limit(a: Draws, b: Draws, i: int, j: int, alarm: float) -> float:
     quantile = -float(stdtrit(max(1.0, n_a + n_b - 2), alarm))
     variance = max(0.0, probability * (1 - probability)) * (1 / n_a + 1 / n_b)
     return quantile * math.sqrt(variance)
-

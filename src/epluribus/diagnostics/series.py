@@ -69,20 +69,26 @@ class Series:
         return self.rhat > max(self.limit, RHAT_LIMIT)  # False for NaN
 
 
-def judge_series(name: str, values: ArrayLike, alarm: float) -> Series:
+def judge_series(name: str, values: ArrayLike, alarm: float, *, ranks: bool = False) -> Series:
     """R-hat, its limit and the effective sample sizes of (n_chains, n_draws) values.
 
-    `alarm` is the probability with which chance alone may pass the limit.
+    `alarm` is the probability with which chance alone may pass the limit. With `ranks`, the values are ranks
+    within each chain, and only the means of the halves are compared.
     """
     chains = _as_chains(values)
-    hat, half = rhat(chains), chains.shape[1] // 2
+    half = chains.shape[1] // 2
     sizes = ess(chains), ess(chains, method="tail")
     if half < _HALF:
-        return Series(name, hat, math.nan, *sizes)
+        return Series(name, rhat(chains), math.nan, *sizes)
     halves = _halves(chains)
-    folded = np.abs(halves - np.median(halves))
-    # The slower of the two: R-hat is the larger of theirs.
-    effective = min(_within(_scores(x)) for x in (halves, folded))
+    if ranks:
+        spread = np.ptp(halves, axis=1).any()
+        hat = float(_array_stats().rhat(halves, method="identity")) if spread else 1.0
+        effective = _within(halves)
+    else:
+        # The slower of the two: R-hat is the larger of theirs.
+        folded = np.abs(halves - np.median(halves))
+        hat, effective = rhat(chains), min(_within(_scores(x)) for x in (halves, folded))
     limit = _rhat_limit(halves.shape, effective, alarm / 2)
     # What independent draws could reach is always excused.
     most = max(_LARGEST, _rhat_limit(halves.shape, half, alarm / 2))

@@ -32,8 +32,7 @@ class Diagnostics:
 
     @property
     def rhat(self) -> dict[str, float]:
-        """Rank-normalized split R-hat of the log posterior, of the numbers of clusters, and of the distance
-        from a central draw; NaN with fewer than 4 draws per chain."""
+        """Rank-normalized split R-hat of each series judged; NaN with fewer than 4 draws per chain."""
         return {one.name: one.rhat for one in self.agreement.series}
 
     @property
@@ -141,7 +140,7 @@ class Trace:
             central draw.
         """
         # Labels mean nothing across draws: what is watched must not depend on them.
-        series = {"log posterior": self.log_posterior.ravel()}
+        series: dict[str, AnyArray] = {"log posterior": self.log_posterior.ravel()}
         if self.column_n_clusters is not None:
             series["number of column clusters"] = self.column_n_clusters.ravel()
         agreement = chain_agreement(self.draws, series=series)
@@ -265,7 +264,9 @@ def _problems(agreement: Agreement) -> tuple[str, ...]:
     # Chains that disagree have few effective draws in any case: that is one problem, not two.
     if agreement.agree is False:
         return (f"{agreement.sentence} {agreement.advice}",)
-    few = [one for one in agreement.series if _fewest(one) < _FEW]  # NaN, from few draws, is not below
+    few = [
+        one for one in agreement.series if _fewest(one) < _FEW
+    ]  # NaN, from few draws, is not below
     if not few:
         return ()
     worst = min(few, key=_fewest)

@@ -20,11 +20,12 @@ from epluribus.draws import Draws, as_draws
 from epluribus.draws.dask_store import DaskStore
 from epluribus.engine import Engine, Settings
 from epluribus.engine.gpu_passes import CupyDevice
-from epluribus.estimate import Comparison, Estimate, Run, set_side_by_side
+from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels, is_estimate
 from epluribus.search._exact import MAX_ITEMS, best_of_all
 from epluribus.search._greedy import check_bounds, descend
+from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.search.large import LARGE, LargeSearch, searches_few_first
 from epluribus.search.phases import Search, Start
 from epluribus.search.sample import Sample
@@ -242,7 +243,12 @@ def minimize(
         )
         for one in chosen
     ]
-    return _compare(sample, found, settings, seed) if several else found[0]
+    if several:
+        compared = _compare(sample, found, settings, seed)
+        for estimate in compared:
+            estimate.remember(sample)
+        return compared
+    return found[0].remember(sample)
 
 
 class Plan(NamedTuple):

@@ -21,11 +21,12 @@ import numpy as np
 from epluribus._typing import RngLike
 from epluribus._validate import make_rng
 from epluribus.draws import Draws
-from epluribus.estimate import Comparison, Estimate, Run, raise_if_interrupted
+from epluribus.estimate import Estimate, Run, raise_if_interrupted
 from epluribus.models import Model
 from epluribus.plots._shared import import_pyplot
 from epluribus.sampling import Trace, sample
 from epluribus.search import minimize
+from epluribus.search.comparison import Comparison
 from epluribus.search.starts import noisy
 from epluribus.uncertainty import n_clusters_posterior
 

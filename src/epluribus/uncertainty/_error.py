@@ -113,18 +113,7 @@ class MonteCarloError:
     @property
     def few_carry(self) -> str:
         """A warning where few draws carry the weight; empty otherwise."""
-        worth = self.weights_worth
-        if worth < _FEW_CARRY * self.n_draws:
-            return (
-                f"Few draws carry the weight: the {count(self.n_draws, 'draw')} are worth {worth:.3g} of equal "
-                "weight. The answer is that of these few; a better proposal, or more draws, would help."
-            )
-        if self.pareto_k > _TAIL_LIMIT:
-            return (
-                f"The weights have a heavy tail (Pareto k {self.pareto_k:.2f}, above {_TAIL_LIMIT}): draws "
-                "that were not seen may matter, and the standard error is too small."
-            )
-        return ""
+        return _few_carry(self.weights_worth, self.n_draws, self.pareto_k)
 
     def __repr__(self) -> str:
         return (
@@ -143,9 +132,13 @@ class MonteCarloError:
             f"{one.ess_tail:,.0f} (tail)"
             for one in self.agreement.series
         ]
-        if self.n_chains > 1 or self.agreement.agree is False:  # one chain has nothing to agree with
+        if (
+            self.n_chains > 1 or self.agreement.agree is False
+        ):  # one chain has nothing to agree with
             lines.append(f"  {self.agreement.sentence}")
-        return "\n".join([*lines, *(f"  {line}" for line in (self.agreement.advice, self.few_carry) if line)])
+        return "\n".join(
+            [*lines, *(f"  {line}" for line in (self.agreement.advice, self.few_carry) if line)]
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -320,6 +313,28 @@ def _enlarged(influence: FloatArray, size: float, worth: float) -> float:
     skewness = float(((centered / scale) ** 3).mean())
     student = float(stdtrit(max(1.0, worth - 1.0), 0.975)) / _Z
     return student * (1.0 + (1.08 * skewness**2 + 1.21) / size)
+
+
+def warn_of_weights(draws: Draws) -> str:
+    """A warning where few draws carry the weight; empty otherwise."""
+    if all_equal(draws.draw_weights):
+        return ""
+    return _few_carry(_worth(draws), draws.n_draws, _pareto_k(draws))
+
+
+def _few_carry(worth: float, n_draws: int, pareto_k: float) -> str:
+    """The warning for weights that are worth so much, with such a tail."""
+    if worth < _FEW_CARRY * n_draws:
+        return (
+            f"Few draws carry the weight: the {count(n_draws, 'draw')} are worth {worth:.3g} of equal "
+            "weight. The answer is that of these few; a better proposal, or more draws, would help."
+        )
+    if pareto_k > _TAIL_LIMIT:
+        return (
+            f"The weights have a heavy tail (Pareto k {pareto_k:.2f}, above {_TAIL_LIMIT}): draws "
+            "that were not seen may matter, and the standard error is too small."
+        )
+    return ""
 
 
 def _worth(draws: Draws) -> float:

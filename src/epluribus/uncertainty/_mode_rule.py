@@ -4,12 +4,13 @@ For two modes a and b and the draws z nearest to either, let
 
     x(z) = (loss(a, z) - loss(b, z) - x_a) / (x_b - x_a),
 
-with x_a and x_b the medians over the draws of a and of b: 0 at a's draws, 1 at b's.
+on the items whose clusters differ between a and b: what happens elsewhere is noise. x_a and x_b are the
+medians over the draws nearer to a, and to b: 0 at a's draws, 1 at b's.
 
 1. *Weight*: each mode has at least 5 % of the draws.
 2. *Valley*: with n(c) the number of draws within 1/6 of c, (n(1/2) + 1) / (min(n(0), n(1)) + 1) <= 0.5: the
    middle is at most half as dense as the sparser mode. One hump cut in two gives about 1.
-3. *Joint*: the variance of x is at least 1.5 times what it would be if items moved independently of each
+3. *Joint*: the variance of x is at least twice what it would be if items moved independently of each
    other. For that, the labels of each draw are matched to those of its mode, and those of each item are
    shuffled over the draws. One wandering item, or independent noise, gives about 1; a merge of two
    clusters 10 to 60.
@@ -22,18 +23,19 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
-from epluribus.partition import canonical_table
+from epluribus.partition import canonical_table, relabel
 
 WEIGHT = 0.05
 """Smallest weight of a mode: a handful of odd draws is not a mode."""
 VALLEY = 0.5
 """Largest density between two modes, relative to the sparser one."""
-JOINT = 1.5
+JOINT = 2.0
 """Smallest variance along the line between two modes, relative to independent items."""
 DIFFUSE = 0.8
 """Loss of a draw, relative to one with shuffled items, above which no partition is a fair summary; it was
@@ -69,59 +71,26 @@ class Sample:
         if weights.min() < WEIGHT:
             return False
         couples = [(a, b) for b in range(len(labels)) for a in range(b)]
-        # The quick conditions first, for all pairs. A mode that differs in one item is no mode.
+        # A mode that differs in one item is no mode.
         if any(_n_moved(labels[a], labels[b]) < 2 for a, b in couples):
             return False
-        return all(self._valley(losses, nearest, a, b) for a, b in couples) and all(
-            self._joint(labels, nearest, a, b) for a, b in couples
+        between = [
+            self._between(labels[a], labels[b], (nearest == a) | (nearest == b)) for a, b in couples
+        ]
+        # The quick condition first, for all pairs.
+        return all(pair.valley() for pair in between) and all(
+            pair.joint(self.rng) for pair in between
         )
 
-    def _valley(self, losses: FloatArray, nearest: IntArray, a: int, b: int) -> bool:
-        """Whether there is a gap between the draws of two modes."""
-        x = losses[a] - losses[b]
-        centers = [_median(x[nearest == m], self.draws.weights[nearest == m]) for m in (a, b)]
-        if not centers[1] > centers[0]:
-            return False
-        x = (x - centers[0]) / (centers[1] - centers[0])
-        own = (nearest == a) | (nearest == b)
-        # As numbers of draws, so that the 1 that is added means one draw.
-        mass = self.draws.shares * self.draws.n_draws * own
-        at_a, middle, at_b = (
-            float(mass[np.abs(x - c) <= _WINDOW].sum()) for c in (0.0, 0.5, 1.0)
-        )
-        return (middle + 1) / (min(at_a, at_b) + 1) <= VALLEY
-
-    def _joint(self, labels: IntArray, nearest: IntArray, a: int, b: int) -> bool:
-        """Whether items move together from one mode to the other."""
-        rows = np.flatnonzero((nearest == a) | (nearest == b))
-        rows = rows[self.draws.weights[rows] > 0]
-        weights = self.draws.weights[rows]
-        if len(rows) > _SHUFFLED:
-            chosen = np.sort(self.rng.choice(len(rows), _SHUFFLED, replace=False))
-            rows, weights = rows[chosen], weights[chosen]
-        table = self.draws.item_major[:, rows]
-        # The labels of both modes must mean the same before draws are matched to either.
-        second = match(labels[b], labels[a])
-        where = nearest[rows] == a
-        aligned = np.stack(
-            [match(z, labels[a] if first else second) for z, first in zip(table.T, where, strict=True)]
-        )
-        # Each item's labels in another order, draws drawn by their weights: what items share is gone.
-        share = weights / weights.sum()
-        shuffled = np.stack(
-            [column[self.rng.choice(len(rows), len(rows), p=share)] for column in aligned.T]
-        )
-        mixed = np.ascontiguousarray(canonical_table(shuffled.T)[0].T)
-        mixed = mixed.astype(np.min_scalar_type(int(mixed.max())))
-
-        def variance(values: IntArray, mass: FloatArray) -> float:
-            x = loss_values(labels[a], values, self.loss) - loss_values(labels[b], values, self.loss)
-            center = float(x @ mass)
-            return float(((x - center) ** 2) @ mass)
-
-        together = variance(np.ascontiguousarray(table), share)
-        alone = variance(mixed, np.full(len(rows), 1 / len(rows)))
-        return together >= JOINT * alone
+    def _between(self, a: IntArray, b: IntArray, draws: NDArray[np.bool_]) -> _Between:
+        """Two modes, the draws nearest to either, and the items whose clusters differ."""
+        cells = np.unique(np.stack([a, b]), axis=1, return_inverse=True, return_counts=True)
+        shared = cells[2][cells[1].ravel()]
+        # An item whose clusters are the same set of items in both modes says nothing.
+        items = (shared < np.bincount(a)[a]) | (shared < np.bincount(b)[b])
+        rows = np.flatnonzero(draws & (self.draws.weights > 0))
+        table = _canonical(self.draws.item_major[items][:, rows].T)
+        return _Between(relabel(a[items]), relabel(b[items]), table, self.draws.weights[rows], self)
 
     def diffuse(self, best: IntArray) -> tuple[float, bool]:
         """Loss of a draw relative to one with shuffled items, and whether the draws are diffuse."""
@@ -143,6 +112,63 @@ class Sample:
         together = float((sizes * (sizes - 1)).sum(axis=1) @ draws.shares) / max(1, n * (n - 1))
         agreed = together if k == 1 else 1 - together
         return ratio, agreed < _FAIR
+
+
+def _canonical(rows: AnyArray) -> AnyArray:
+    """Rows of labels as an item-major table of canonical ones, in the smallest type."""
+    table = np.ascontiguousarray(canonical_table(rows)[0].T)
+    return table.astype(np.min_scalar_type(int(table.max())))
+
+
+class _Between:
+    """The draws of two modes on the line between them."""
+
+    def __init__(
+        self, a: IntArray, b: IntArray, table: AnyArray, weights: FloatArray, sample: Sample
+    ) -> None:
+        self.a, self.b, self.table, self.loss = a, b, table, sample.loss
+        self.share = weights / weights.sum()
+        # As numbers of draws, so that the 1 that is added in `valley` means one draw.
+        self.mass = weights * sample.draws.n_draws / sample.draws.total_weight
+        self.x = self._along(table)
+
+    def _along(self, table: AnyArray) -> FloatArray:
+        """loss(a, z) - loss(b, z) for each column z of the table."""
+        return loss_values(self.a, table, self.loss) - loss_values(self.b, table, self.loss)
+
+    def valley(self) -> bool:
+        """Whether there is a gap between the draws of the modes."""
+        x, near_a = self.x, self.x < 0
+        if near_a.all() or not near_a.any():
+            return False
+        at_a, at_b = (_median(x[own], self.mass[own]) for own in (near_a, ~near_a))
+        x = (x - at_a) / (at_b - at_a)
+        n_a, middle, n_b = (
+            float(self.mass[np.abs(x - c) <= _WINDOW].sum()) for c in (0.0, 0.5, 1.0)
+        )
+        return (middle + 1) / (min(n_a, n_b) + 1) <= VALLEY
+
+    def joint(self, rng: Generator) -> bool:
+        """Whether items move together from one mode to the other."""
+        n = len(self.x)
+        rows = np.arange(n) if n <= _SHUFFLED else np.sort(rng.choice(n, _SHUFFLED, replace=False))
+        share = self.share[rows] / self.share[rows].sum()
+        # The labels of both modes must mean the same before draws are matched to either.
+        second = match(self.b, self.a)
+        near_a = self.x[rows] < 0
+        aligned = np.stack(
+            [
+                match(z, self.a if first else second)
+                for z, first in zip(self.table[:, rows].T, near_a, strict=True)
+            ]
+        )
+        # Each item's labels in another order, draws drawn by their weights: what items share is gone.
+        chosen = rng.choice(len(rows), aligned.shape[::-1], p=share)
+        shuffled = np.take_along_axis(aligned, chosen.T, axis=0)
+        mixed = _canonical(shuffled)
+        x = self.x[rows]
+        together = float((x - x @ share) ** 2 @ share)
+        return together >= JOINT * float(self._along(mixed).var())
 
 
 def _n_moved(a: IntArray, b: IntArray) -> int:

@@ -6,9 +6,9 @@ expected loss over its draws, until nothing changes; neither step can raise
     V = sum_t p_t min_m loss(a_m, z_t).
 
 The starts are the central draws of groups of draws, from two linkages and from draws chosen far apart
-(k-means++), and the best modes of the number before with one draw more. All numbers of modes are tried on a part of the draws,
-and the largest that passes the conditions of `_mode_rule.py` is taken; the modes themselves are then
-found on all draws.
+(k-means++), and the best modes of the number before with one draw more. All numbers of modes are tried
+on a part of the draws, and the largest that passes the conditions of `_mode_rule.py` is taken; the modes
+themselves are then found on all draws.
 
 Arthur, D., Vassilvitskii, S. (2007). k-means++: the advantages of careful seeding. Proceedings of the
 18th ACM-SIAM Symposium on Discrete Algorithms, 1027-1035.
@@ -33,6 +33,14 @@ from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.search import minimize
 from epluribus.search._greedy import descend
+from epluribus.uncertainty._medoids import (
+    LINKAGES,
+    centers_of,
+    distances,
+    far_apart,
+    settle,
+    some_draws,
+)
 from epluribus.uncertainty._mode_rule import WEIGHT, Sample
 from epluribus.uncertainty._part import choose_items, only_items, place_others, weights_of
 
@@ -42,10 +50,8 @@ _JUDGED = 2000
 """Number of draws on which modes are judged: 5 % of them are 100, enough to see a gap."""
 _STARTS = 2
 """Starts for each number of modes, the best of those below by their V, besides one mode more than before."""
-_LINKAGES = ("ward", "average")
-"""Linkages whose groups are starts ..."""
 _FAR_APART = 6
-"""... besides this many sets of draws chosen far apart."""
+"""Sets of draws chosen far apart, besides the groups of the linkages, from which starts are taken."""
 _LINKED = 200
 """Number of draws for which all pairwise losses are computed, and from which starts are chosen."""
 _ROUNDS = 20
@@ -143,8 +149,8 @@ class ModeSearch:
             draws = only_items(draws, self.items)
         self.draws, self.converged = draws, True
         # Numbers of modes are tried on a random part of the draws, in their order.
-        self.part = _some(draws, _DRAWS, part_rng)
-        self.judge = Sample(_some(draws, _JUDGED, part_rng), loss, part_rng)
+        self.part = some_draws(draws, _DRAWS, part_rng)
+        self.judge = Sample(some_draws(draws, _JUDGED, part_rng), loss, part_rng)
         self.silhouettes: dict[int, float] = {}
         self.drops: dict[int, float] = {}
         self._fits: dict[int, list[Assignment]] = {}
@@ -253,7 +259,9 @@ class ModeSearch:
         ]
         return found + (self._all_of(again, 1) if again and before is not None else [])
 
-    def _all_of(self, tasks: list[partial[Assignment]], n_jobs: int | None = None) -> list[Assignment]:
+    def _all_of(
+        self, tasks: list[partial[Assignment]], n_jobs: int | None = None
+    ) -> list[Assignment]:
         """The results of all tasks; if time is up, they have ended half done."""
         found = run_all(tasks, n_jobs or self.n_jobs, self.stopper)
         self.converged = self.converged and not self.stopper.stopped
@@ -279,32 +287,19 @@ class ModeSearch:
         pairs, distance, columns = self._distances
         mass = self.part.weights[columns]
         # Groups of two linkages, and those around draws chosen far apart.
-        groups = [fcluster(linkage(pairs, kind), m, criterion="maxclust") for kind in _LINKAGES]
-        starts = [_centers(distance, mass, group) for group in groups]
-        starts += [_far_apart(distance, mass, m, rng) for _ in range(_FAR_APART)]
+        groups = [fcluster(linkage(pairs, kind), m, criterion="maxclust") for kind in LINKAGES]
+        starts = [centers_of(distance, mass, group) for group in groups]
+        starts += [far_apart(distance, mass, m, rng) for _ in range(_FAR_APART)]
         found: dict[tuple[int, ...], float] = {}
         for start in starts:
-            centers, value = _settle(distance, mass, start)
+            centers, value = settle(distance, mass, start)
             found[tuple(sorted(centers.tolist()))] = value
         best = sorted(found, key=lambda centers: (-len(centers), found[centers]))[:_STARTS]
         return [self.part.distinct[columns[list(centers)]].astype(np.int64) for centers in best]
 
     @cached_property
     def _distances(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Losses between draws spread evenly over the part, as a list and as a matrix, and their numbers."""
-        from scipy.spatial.distance import squareform
-
-        last, size = self.part.n_draws - 1, min(_LINKED, self.part.n_draws)
-        columns = self.part.index[np.linspace(0, last, size).astype(int)]
-        if not self.part.weights[columns].any():  # they are chosen by their weights
-            columns = np.flatnonzero(self.part.weights)[:size]
-        table = np.ascontiguousarray(self.part.item_major[:, columns])
-        rows = (column.astype(np.int64) for column in table.T)
-        distance = np.stack([loss_values(row, table, self.loss) for row in rows])
-        # A loss with a cost other than 1 is not symmetric, but a linkage needs symmetric distances.
-        distance = np.maximum(0.0, distance + distance.T) / 2.0
-        np.fill_diagonal(distance, 0.0)
-        return squareform(distance, checks=False), distance, columns
+        return distances(self.part, self.loss, _LINKED)
 
     def _alternate(self, draws: Draws, labels: IntArray, rng: Generator) -> Assignment:
         """Assign draws and move each mode downhill on its own draws, until the assignments stay the same.
@@ -334,44 +329,8 @@ class ModeSearch:
         return found
 
 
-def _some(draws: Draws, size: int, rng: Generator) -> Draws:
-    """A random part of the draws, in their order; all of them if the part has no weight."""
-    if draws.n_draws <= size:
-        return draws
-    rows = np.sort(rng.choice(draws.n_draws, size, replace=False))
-    return draws[rows] if draws.draw_weights[rows].any() else draws
-
-
 def _different(fits: list[Assignment]) -> list[Assignment]:
     """The fits without those that have the same modes as one before."""
-    return list({tuple(sorted(mode.tobytes() for mode in fit.labels)): fit for fit in fits}.values())
-
-
-def _centers(distance: FloatArray, mass: FloatArray, groups: IntArray) -> IntArray:
-    """The medoid of each group: the draw with the smallest sum of losses to the others."""
-    out = []
-    for group in np.unique(groups):
-        mine = np.flatnonzero(groups == group)
-        out.append(mine[(distance[np.ix_(mine, mine)] @ mass[mine]).argmin()])
-    return np.array(out)
-
-
-def _far_apart(distance: FloatArray, mass: FloatArray, m: int, rng: Generator) -> IntArray:
-    """Draws chosen in turn, with probability proportional to the loss to those before (k-means++)."""
-    chosen, chance = [int(rng.choice(len(mass), p=mass / mass.sum()))], mass
-    while len(chosen) < m:
-        chance = mass * distance[:, chosen].min(axis=1)
-        if not chance.sum() > 0:  # every draw is one of the chosen
-            break
-        chosen.append(int(rng.choice(len(mass), p=chance / chance.sum())))
-    return np.array(chosen)
-
-
-def _settle(distance: FloatArray, mass: FloatArray, centers: IntArray) -> tuple[IntArray, float]:
-    """Central draws after assignment and choice of the center were repeated, and their V."""
-    for _ in range(_ROUNDS):
-        new = _centers(distance, mass, distance[:, centers].argmin(axis=1))
-        if np.array_equal(new, centers):
-            break
-        centers = new
-    return centers, float(distance[:, centers].min(axis=1) @ mass)
+    return list(
+        {tuple(sorted(mode.tobytes() for mode in fit.labels)): fit for fit in fits}.values()
+    )

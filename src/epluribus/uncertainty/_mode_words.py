@@ -120,7 +120,10 @@ def _shares(answers: list[tuple[int, ...]], weights: FloatArray) -> dict[tuple[i
 
 
 def _question(
-    labels: IntArray, items: IntArray, answers: list[tuple[int, ...]], share: dict[tuple[int, ...], float]
+    labels: IntArray,
+    items: IntArray,
+    answers: list[tuple[int, ...]],
+    share: dict[tuple[int, ...], float],
 ) -> str:
     """One question with its answers and their shares, such as 'Clusters 0 and 1 are one in 40 %'."""
     first = answers[0]  # that of the heaviest mode, whose clusters are named

@@ -317,13 +317,17 @@ def modes(
         stopper.check()
 
     try:
-        found = _search(sample, chosen, rngs, resolve_jobs(n_jobs), stopper, step, highest, fixed, automatic)
+        found = _search(
+            sample, chosen, rngs, resolve_jobs(n_jobs), stopper, step, highest, fixed, automatic
+        )
         bar.grow(len(found.silhouettes) + 2)  # not all numbers may have been tried
         early = burn_in_draws(found.assignments, sample.chains, found.n_modes)
         if automatic and found.converged and len(early) and sample.kind != "ensemble":
             rest = sample[np.setdiff1d(np.arange(sample.n_draws), early)]
             bar.grow(2 * (highest + 1))
-            again = _search(rest, chosen, rngs, resolve_jobs(n_jobs), stopper, step, highest, fixed, True)
+            again = _search(
+                rest, chosen, rngs, resolve_jobs(n_jobs), stopper, step, highest, fixed, True
+            )
             nearest = Assignment(sample, chosen, again.labels).nearest[sample.index]
             found = replace(again, assignments=nearest, burn_in=len(early))
         step()
