@@ -23,6 +23,8 @@ _SHOWN = 4
 """Changes that are told; the others are counted."""
 _LOOSE = 3
 """If more than one item in this many moved or was regrouped, the partitions have little in common."""
+_MANY = 8
+"""Of fewer items every change is told."""
 _NAMED = 3
 """Items that are named; of more only the number is given."""
 
@@ -131,7 +133,7 @@ def what_differs(
     sizes = np.bincount(first)
     # Where most items moved or were regrouped, a list of changes would mislead.
     loose = sum(len(c.items) for c in found if c.kind in ("moved", "regrouped", "alone"))
-    if _LOOSE * loose > len(first):
+    if len(first) >= _MANY and _LOOSE * loose > len(first):
         return f"{other} has little in common with the first"
     parts = [_phrase(change, sizes, second, names) for change in found[:_SHOWN]]
     hidden = len(found) - _SHOWN

@@ -24,10 +24,11 @@ def test_two_clear_modes(loss):
     np.testing.assert_array_equal(found.labels, [ONE, OTHER])
     np.testing.assert_allclose(found.weights, [0.6, 0.4], atol=0.08)
     assert found.expected_loss < 0.7 * found.single_loss
-    assert found.sentence.startswith(
-        "One estimate is not a fair summary: the draws fall into 2 groups"
-    )
-    assert "% and " in found.sentence
+    assert found.sentence.startswith("Two competing partitions, ")
+    assert "the second has little in common with the first" in found.sentence
+    assert found.fair is False
+    assert found.trusted
+    assert found.entries.min() > 20
     table = [
         [oracles.loss(loss, mode, row) for mode in (ONE.tolist(), OTHER.tolist())]
         for row in z.tolist()
@@ -45,7 +46,7 @@ def test_three_clear_modes():
     z = around([ONE, OTHER, third], [0.5, 0.3, 0.2], np.random.default_rng(1), noise=0.05)
     found = modes(z, rng=0)
     assert found.n_modes == 3
-    assert " to " in found.sentence
+    assert "in the third, clusters 0 (5 items), 1 (5), 2 (5) and 3 (5) are one" in found.sentence
     assert {tuple(row) for row in found.labels} == {tuple(ONE), tuple(OTHER), tuple(third)}
 
 
@@ -56,7 +57,8 @@ def test_one_mode(n_items, loss):
         z = strategies.random_draws(np.random.default_rng(seed), n_items, 200, 4)
         found = modes(z, loss, rng=0)
         assert found.n_modes == 1
-        assert found.sentence.startswith("One estimate is a fair summary: with ")
+        assert found.sentence.startswith("One partition is a fair summary: the draws show no second")
+        assert found.fair is True
         assert found.expected_loss == pytest.approx(found.single_loss)
 
 
@@ -76,14 +78,12 @@ def test_a_group_too_small_to_be_a_mode_is_named():
     z[7] = np.tile([0, 1], 10)
     found = modes(z, n_modes=2, rng=1)
     assert found.assignments.sum() == 1
-    assert "(above 99 % and below 1 %)" in found.sentence
-    assert found.sentence.endswith(
-        "But the second group is a single draw: the sample has one mode."
-    )
+    assert "two competing partitions, above 99 % and below 1 %: " in found.sentence
+    assert "But the second group is a single draw: the sample has one mode." in found.sentence
     z[8] = z[7]
     assert "the second group is below 1 % of the draws" in modes(z, n_modes=2, rng=1).sentence
     z[:100] = z[7]
-    assert "But" not in modes(z, n_modes=2, rng=1).sentence
+    assert "the sample has" not in modes(z, n_modes=2, rng=1).sentence
 
 
 @pytest.mark.parametrize("n_modes", ["auto", 1, 3])
@@ -104,7 +104,7 @@ def test_modes_of_distinct_draws_and_progress():
     mixed = modes([[0, 0, 1]] * 3 + [[0, 1, 2]], n_modes=2, rng=0)
     np.testing.assert_array_equal(mixed.labels, [[0, 0, 1], [0, 1, 2]])
     assert mixed.expected_loss == 0
-    assert mixed.sentence.startswith("As asked for, the draws fall into 2 groups (75 % and 25 %)")
+    assert mixed.sentence.startswith("As asked for, two competing partitions, 75 % and 25 %: in the second,")
 
 
 def test_a_given_number_is_never_worse_than_one_less():
@@ -148,7 +148,7 @@ def test_same_rng_same_answer_for_any_n_jobs():
 
 def test_printing():
     found = modes(around([ONE, OTHER], [0.6, 0.4], np.random.default_rng(0)), rng=1)
-    assert "mode  weight  clusters  loss within" in str(found)
+    assert "mode  weight  clusters  entries  loss within" in str(found)
     assert repr(found).startswith("Modes(n_modes=2, weights=[0.")
 
 

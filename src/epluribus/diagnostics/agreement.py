@@ -150,7 +150,7 @@ def chain_agreement(
     n_jobs: int | None = None,
     *,
     series: Mapping[str, AnyArray] | None = None,
-    comparisons: float = _COMPARISONS,
+    comparisons: float | None = None,
 ) -> Agreement:
     """Whether chains agree on which items belong together: the one rule of the package.
 
@@ -167,8 +167,8 @@ def chain_agreement(
         Threads; all cores by default. The result does not depend on it.
     series : dict of str to array of shape (n_draws,), optional
         More numbers of each draw to be judged by R-hat, by name: the loss, or the log posterior.
-    comparisons : float, default 1e11
-        Comparisons of labels beyond which only some items are compared with the others.
+    comparisons : float, optional
+        Comparisons of labels beyond which only some items are compared with the others; 1e11 by default.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def chain_agreement(
     weightless = any(not draws.draw_weights[draws.chains == number].any() for number in numbers)
     if draws.n_items < 2 or weightless:
         return Agreement(math.nan, math.nan, None, None, judged, n_chains=m)
-    found, complete = pair_differences(draws, _FALSE_ALARMS, resolve_jobs(n_jobs), comparisons)
+    found, complete = pair_differences(draws, _FALSE_ALARMS, resolve_jobs(n_jobs), comparisons or _COMPARISONS)
     large = [one for one in found if one.is_large]
     # Between chains; the halves of a chain are worth showing only if they differ.
     between = [one for one in found if one.chains[0] != one.chains[1]]
@@ -273,7 +273,7 @@ def _distances(draws: Draws) -> tuple[FloatArray, IntArray, dict[str, FloatArray
         begin = np.cumsum([0, *(len(at) for at in places)])
         late = np.stack(
             [
-                sum(from_draw(b - 1 - k, table) - from_draw(a + k, table) for k in range(_ENDS))
+                sum(from_draw(b - 1 - k, table) - from_draw(a + k, table) for k in range(min(_ENDS, b - a)))
                 for a, b in pairwise(begin.tolist())
             ]
         )

@@ -74,46 +74,51 @@ def pair_differences(
     couples = list(combinations(range(m), 2)) if m <= _CHAINS else neighbors
     couples += [(a, a) for a in range(m) if len(halves[a]) == 2]
     rows = [[Similarity(half) for half in both] for both in halves]
+    # With too many items only every `step`-th block of rows is compared with all items.
+    work = n * n / 2 * (draws.n_draws + _OVERHEAD * (2 * m + len(couples)))
+    step = 1 if work <= comparisons else math.ceil(2 * work / comparisons)
     # A chain's probability is the mean of its halves', by their shares of the weight.
     shares = [_shares(chain, len(both)) for chain, both in zip(chains, halves, strict=True)]
 
     def largest(begin: int, end: int) -> list[list[tuple[float, float, int, int]]]:
-        """For each two parts the largest differences in these rows, absolute and relative, with items."""
-        # Items i < end with j < end: over all blocks, every pair of items is seen.
-        parts = [[similarity(begin, end, end) for similarity in both] for both in rows]
+        """For each two parts and each of these items, the largest differences from an item before it."""
+        # Of some items only, those after it count too.
+        stop = end if step == 1 else n
+        parts = [[similarity(begin, end, stop) for similarity in both] for both in rows]
         whole = [
-            sum(share * part for share, part in zip(own, both, strict=True))
-            for own, both in zip(shares, parts, strict=True)
+            sum(share * part for share, part in zip(mine, both, strict=True))
+            for mine, both in zip(shares, parts, strict=True)
         ]
+        # Items j < i: over all blocks, every pair is seen once.
+        own, others = np.arange(begin, end)[:, None], np.arange(stop)[None, :]
+        after = others >= own if step == 1 else others == own
         found = []
         for a, b in couples:
             one, other = (whole[a], whole[b]) if a != b else parts[a]
             apart = np.abs(one - other)
-            apart[apart < _ROUNDING] = 0.0
+            apart[after | (apart < _ROUNDING)] = 0.0
             mean = (one + other) / 2
             # The binomial variance, but for the number of draws; never 0, where there is no difference.
             relative = apart * apart / (mean * (1 - mean) + _ROUNDING)
-            places = {int(apart.argmax()), int(relative.argmax())}
+            # The largest in each row, by both measures.
+            best = {
+                (i, int(row[i]))
+                for row in (apart.argmax(axis=1), relative.argmax(axis=1))
+                for i in range(end - begin)
+            }
             found.append(
-                [
-                    (float(apart.flat[at]), float(relative.flat[at]), begin + at // end, at % end)
-                    for at in sorted(places)
-                ]
+                [(float(apart[i, j]), float(relative[i, j]), begin + i, j) for i, j in sorted(best)]
             )
         return found
 
-    # With too many items only every `step`-th block of rows is compared with all items before it.
-    work = n * n / 2 * (draws.n_draws + _OVERHEAD * (2 * m + len(couples)))
-    step = max(1, math.ceil(work / comparisons))
     blocks = map_blocks(n, largest, n_jobs, step=step)
     # Bonferroni: all pairs of items and of parts, in both directions, share the false alarms.
     each = alarm / (max(1, len(couples)) * n * (n - 1))
     out = []
     for (a, b), column in zip(couples, zip(*blocks, strict=True), strict=True):
         entries = [entry for block in column for entry in block]
-        likely = nlargest(_CANDIDATES, entries) + nlargest(
-            _CANDIDATES, entries, key=lambda entry: entry[1]
-        )
+        likely = nlargest(_CANDIDATES, entries)
+        likely += nlargest(_CANDIDATES, entries, key=lambda entry: (entry[1], *entry))
         one, other = (chains[a], chains[b]) if a != b else halves[a]
         judged = [
             Difference((a, b), value, _limit(one, other, i, j, each), (min(i, j), max(i, j)))
@@ -126,11 +131,11 @@ def pair_differences(
 
 def _halves(chain: Draws) -> list[Draws]:
     """The first and the second half; the chain itself if it is too short, or a half has no weight."""
+    if chain.n_draws < _SPLIT:
+        return [chain]
     middle = chain.n_draws // 2
     both = [chain[:middle], chain[middle:]]
-    if chain.n_draws < _SPLIT or not all(half.total_weight > 0 for half in both):
-        return [chain]
-    return both
+    return both if all(half.total_weight > 0 for half in both) else [chain]
 
 
 def _shares(chain: Draws, n_parts: int) -> list[float]:
@@ -154,7 +159,10 @@ def _limit(a: Draws, b: Draws, i: int, j: int, alarm: float) -> float:
     # well; none counts as worth more than its length.
     mixing = float(np.min([1.0, *(ess(x, method="identity") / len(x) for x in together)]))
     # Unequal weights (Kish): 1 / sum of squares is the number of equal weights that would be as good.
-    n_a, n_b = (max(1.0, mixing / float(share @ share) - _BIAS) for share in shares)
+    n_a, n_b = (mixing / float(share @ share) - _BIAS for share in shares)
+    if math.isnan(n_a):  # fewer than 4 draws
+        return math.nan
+    n_a, n_b = max(1.0, n_a), max(1.0, n_b)
     quantile = -float(stdtrit(max(1.0, n_a + n_b - 2), alarm))
     variance = max(0.0, probability * (1 - probability)) * (1 / n_a + 1 / n_b)
     return quantile * math.sqrt(variance)

@@ -16,7 +16,7 @@ t / 1.96, t the quantile of Student's distribution with ESS - 1 degrees of freed
 1 + (1.08 g^2 + 1.21) / n, g the skewness of y, the leading terms of the Edgeworth expansion of the
 coverage at 1.96 (Hall 1987). The effective sample size reported is then
 
-    ESS = (sum w)^2 / sum w^2  n / T
+    ESS = (sum w)^2 / sum w^2  min(1, n / T)
 
 for T draws: the number of equal weights that would be as good (Kish 1965), times what autocorrelation leaves.
 
@@ -293,9 +293,10 @@ def _mean(values: FloatArray, draws: Draws) -> _Mean:
     # Chains were cut to the length of the shortest; a draw left out is worth as much as one kept, hence
     # the factor.
     size = ess(table, method="mean") * draws.n_draws / table.size
-    worth = size * _worth(draws) / draws.n_draws
-    factor = 1.0
+    worth, factor = size, 1.0
     if not all_equal(draws.draw_weights):
+        # Few draws of large weight may seem to be worth more than there are of them.
+        worth = _worth(draws) * min(1.0, size / draws.n_draws)
         influence = influence / np.maximum(1e-12, 1.0 - weights / draws.n_draws)
         factor = _enlarged(influence, size, worth)
     spread = np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1))

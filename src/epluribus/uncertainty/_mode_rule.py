@@ -8,8 +8,9 @@ on the items whose clusters differ between a and b: what happens elsewhere is no
 medians over the draws nearer to a, and to b: 0 at a's draws, 1 at b's.
 
 1. *Weight*: each mode has at least 5 % of the draws.
-2. *Valley*: with n(c) the number of draws within 1/6 of c, (n(1/2) + 1) / (min(n(0), n(1)) + 1) <= 0.5: the
-   middle is at most half as dense as the sparser mode. One hump cut in two gives about 1.
+2. *Valley*: with n(c) the number of draws within 1/6 of c, (n(1/2) + 1) / (min(n(0), n(1)) + 1) <= 0.3: the
+   middle is at most 0.3 times as dense as the sparser mode. One hump cut in two gives about 1, and a
+   boundary that moves along a line of items about 0.5.
 3. *Joint*: the variance of x is at least twice what it would be if items moved independently of each
    other. For that, the labels of each draw are matched to those of its mode, and those of each item are
    shuffled over the draws. One wandering item, or independent noise, gives about 1; a merge of two
@@ -33,7 +34,7 @@ from epluribus.partition import canonical_table, relabel
 
 WEIGHT = 0.05
 """Smallest weight of a mode: a handful of odd draws is not a mode."""
-VALLEY = 0.5
+VALLEY = 0.3
 """Largest density between two modes, relative to the sparser one."""
 JOINT = 2.0
 """Smallest variance along the line between two modes, relative to independent items."""
