@@ -333,13 +333,17 @@ class Estimate:
             f"  sizes          {_shorten(sorted(self.sizes.tolist(), reverse=True))}",
             f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {count(self.n_draws, 'draw')})",
         ]
+        draws = getattr(self, "_known", lambda: None)()
+        if draws is not None and draws.kind == "ensemble":
+            n = count(self.n_draws, "clustering")
+            lines[2] = f"  mean loss      {self.expected_loss:.6g} ({self.loss.name}, {n})"
         # Partitions of few items are found without runs.
         if self.runs:
             lines.append(f"  search         {count(len(self.runs), 'run')} in {self.seconds:.2g} s")
         # A time limit or Ctrl-C: the partition is valid, but perhaps not the best.
         if not self.converged:
             lines.append("  stopped early: the best so far, a longer search may find better")
-        elif getattr(self, "_known", lambda: None)() is not None:
+        elif draws is not None:
             lines += [f"  {line}" for line in self._checked().lines]
         return "\n".join(lines)
 

@@ -199,11 +199,13 @@ def chain_agreement(
     named = {**(series or {}), "number of clusters": draws.n_clusters, **apart_series}
     tables = {name: by_chain(np.asarray(values), draws) for name, values in named.items()}
     judged = _judge(tables)
-    # A chain without weight is no part of the sample: there is nothing to compare with.
+    # A chain without weight is no part of the sample, and an ensemble has no chains and no order.
     weightless = any(not draws.draw_weights[draws.chains == number].any() for number in numbers)
-    if draws.n_items < 2 or weightless:
+    if draws.n_items < 2 or weightless or draws.kind == "ensemble":
         return Agreement(math.nan, math.nan, None, None, judged, n_chains=m)
-    found, complete = pair_differences(draws, _FALSE_ALARMS, resolve_jobs(n_jobs), comparisons or _COMPARISONS)
+    found, complete = pair_differences(
+        draws, _FALSE_ALARMS, resolve_jobs(n_jobs), comparisons or _COMPARISONS
+    )
     large = [one for one in found if one.is_large]
     # Between chains; the halves of a chain are worth showing only if they differ.
     between = [one for one in found if one.chains[0] != one.chains[1]]
@@ -273,7 +275,10 @@ def _distances(draws: Draws) -> tuple[FloatArray, IntArray, dict[str, FloatArray
         begin = np.cumsum([0, *(len(at) for at in places)])
         late = np.stack(
             [
-                sum(from_draw(b - 1 - k, table) - from_draw(a + k, table) for k in range(min(_ENDS, b - a)))
+                sum(
+                    from_draw(b - 1 - k, table) - from_draw(a + k, table)
+                    for k in range(min(_ENDS, b - a))
+                )
                 for a, b in pairwise(begin.tolist())
             ]
         )

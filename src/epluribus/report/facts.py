@@ -85,6 +85,8 @@ class Facts:
     """A few partitions with weights."""
     certificate: uncertainty.Certificate | None = None
     """A lower bound on the smallest expected loss."""
+    certificate_cut: bool = False
+    """Whether the clock ended the computation of the bound."""
     notes: tuple[str, ...] = ()
     """What was left out, and why, in sentences."""
 
@@ -149,6 +151,10 @@ def gather(
         found["modes"] = None
         seconds = min(_MODES_SECONDS, time_limit or np.inf)
         notes.append(f"{_LEFT_OUT['modes']}: they were not found within {seconds:g} s.")
+    bound_found = found.get("certificate")
+    if bound_found is not None and not bound_found.proved:
+        # A bound that took all the time it had was still moving.
+        found["certificate_cut"] = bound_found.seconds >= 0.95 * min(_SECONDS, time_limit or np.inf)
     if left_out:
         # A brief page is also what the command makes after Ctrl-C in the search: then that is the reason.
         asked = brief and not best.interrupted

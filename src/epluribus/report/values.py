@@ -16,8 +16,10 @@ import numpy as np
 from epluribus._text import span
 from epluribus._typing import FloatArray, IntArray
 from epluribus._version import __version__
+from epluribus.changes import what_differs
 from epluribus.report import words
 from epluribus.report.facts import ALL_LOSSES, Facts
+from epluribus.report.methods import methods
 from epluribus.report.pictures import bars_of_k, short, trace_of_loss
 from epluribus.report.words import degenerate, number
 
@@ -54,7 +56,8 @@ def page_values(facts: Facts) -> dict[str, Any]:
 
     What was left out of the facts is None here, and the template says so in its place.
     """
-    paragraph, references = words.methods(facts)
+    paragraph, references = methods(facts)
+    ensemble = words.is_ensemble(facts)
     items = _items(facts)
     solid = facts.clusters
     return {
@@ -62,10 +65,15 @@ def page_values(facts: Facts) -> dict[str, Any]:
         "all_losses": ALL_LOSSES,
         "problem": degenerate(facts),
         "answer": words.answer(facts),
+        "disagree": words.disagree(facts),
+        "health": words.health_lines(facts),
+        "ensemble": ensemble,
         "tiles": _tiles(facts),
         "checks": words.checks(facts),
-        "trace": None if facts.values is None else trace_of_loss(facts.draws, facts.values),
-        "chains": _chains(facts),
+        "trace": None
+        if facts.values is None or ensemble
+        else trace_of_loss(facts.draws, facts.values),
+        "chains": [] if ensemble else _chains(facts),
         "clusters": _clusters(facts),
         "cohesion": None if solid is None else np.average(solid.cohesion, weights=solid.sizes),
         "items_note": words.items_note(facts, _ITEMS),
@@ -75,6 +83,8 @@ def page_values(facts: Facts) -> dict[str, Any]:
         "comparison": _comparison(facts),
         "modes": _modes(facts),
         "ball": _ball(facts),
+        "ball_words": _ball_words(facts),
+        "loss_words": [] if facts.comparison is None else facts.comparison.changes,
         "paragraph": paragraph,
         "references": references,
         "versions": (
@@ -100,11 +110,17 @@ def _tiles(facts: Facts) -> list[tuple[str, str]]:
     return [
         ("clusters", f"{best.n_clusters:,}"),
         ("items", f"{best.labels.size:,}"),
-        ("draws", f"{facts.draws.n_draws:,}"),
-        ("chains", f"{facts.draws.n_chains:,}"),
+        *_sample_tiles(facts),
         (f"expected loss ({best.loss.name}{unit})", number(best.expected_loss)),
         (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
     ]
+
+
+def _sample_tiles(facts: Facts) -> list[tuple[str, str]]:
+    """How many draws and chains there are; an ensemble has clusterings, and no chains."""
+    if words.is_ensemble(facts):
+        return [("clusterings", f"{facts.draws.n_draws:,}")]
+    return [("draws", f"{facts.draws.n_draws:,}"), ("chains", f"{facts.draws.n_chains:,}")]
 
 
 def _clusters(facts: Facts) -> _Table:
@@ -212,14 +228,35 @@ def _modes(facts: Facts) -> _Table | None:
     if found is None:
         return None
     rows = [
-        (m, f"{weight:.3f}", labels.max() + 1, _sizes(labels), number(loss))
-        for m, (weight, labels, loss) in enumerate(
-            zip(found.weights, found.labels, found.expected_losses, strict=True)
+        (m, f"{weight:.3f}", labels.max() + 1, _sizes(labels), number(loss), f"{entries:,}")
+        for m, (weight, labels, loss, entries) in enumerate(
+            zip(found.weights, found.labels, found.expected_losses, found.entries, strict=True)
         )
     ]
-    return _Table(
-        "Modes, the heaviest first", ("mode", "weight", "clusters", "sizes", "loss within"), rows
-    )
+    head: Sequence[str] = ("mode", "weight", "clusters", "sizes", "loss within", "entries")
+    if found.ensemble:  # no order, no entries
+        return _Table("Modes, the heaviest first", head[:-1], [row[:-1] for row in rows])
+    return _Table("Modes, the heaviest first", head, rows)
+
+
+def _two(bulk: float, tail: float) -> str:
+    """Two numbers in one cell."""
+    return f"{number(bulk)} and {number(tail)}"
+
+
+def _ball_words(facts: Facts) -> list[str]:
+    """How the partitions at the edge of the ball differ from the estimate."""
+    ball = facts.ball
+    if ball is None or degenerate(facts):
+        return []
+    edges = {"the most distant": ball.horizontal, "that with fewest clusters": ball.upper}
+    edges["that with most clusters"] = ball.lower
+    labels, names = facts.best.labels, facts.draws.items
+    # The same partition may be at several edges: it is described once.
+    told: dict[str, str] = {}
+    for name, bound in edges.items():
+        told.setdefault(what_differs(labels, bound[0], names=names, other="it"), name)
+    return [f"{name[0].upper()}{name[1:]}: {text}." for text, name in told.items()]
 
 
 def _sizes(labels: IntArray) -> str:
@@ -269,7 +306,14 @@ def _chains(facts: Facts) -> list[_Table]:
             ("expected loss", number(error.expected_loss, 6)),
             ("Monte Carlo standard error", number(error.standard_error, 2)),
             ("effective draws", number(error.ess)),
-            ("split R-hat of the loss", number(error.rhat)),
+            ("R-hat of the loss (rank-normalized, split)", number(error.rhat)),
+            *(
+                (
+                    f"effective draws of the {one.name}, bulk and tail",
+                    _two(one.ess_bulk, one.ess_tail),
+                )
+                for one in error.agreement.series[:2]
+            ),
             ("largest difference between chains", number(error.disagreement, 3)),
         ]
         tables.append(_Table("Precision of the expected loss", ("quantity", "value"), precision))
