@@ -161,7 +161,9 @@ def test_three_draws_that_carry_the_weight_are_not_worth_hundreds():
     found = error(TRUTH, epl.Draws(z, weights=weights))
     assert found.weights_worth == pytest.approx(5.3, abs=0.05)
     assert found.ess < 7
-    assert "Few draws carry the weight: the 1,000 draws are worth 5.32 of equal weight" in str(found)
+    assert "Few draws carry the weight: the 1,000 draws are worth 5.32 of equal weight" in str(
+        found
+    )
     heavy = np.random.default_rng(1).pareto(1.0, 1000) + 0.5
     assert error(TRUTH, epl.Draws(z, weights=heavy)).pareto_k > 0.7
     even = error(TRUTH, z)

@@ -57,7 +57,9 @@ def test_one_mode(n_items, loss):
         z = strategies.random_draws(np.random.default_rng(seed), n_items, 200, 4)
         found = modes(z, loss, rng=0)
         assert found.n_modes == 1
-        assert found.sentence.startswith("One partition is a fair summary: the draws show no second")
+        assert found.sentence.startswith(
+            "One partition is a fair summary: the draws show no second"
+        )
         assert found.fair is True
         assert found.expected_loss == pytest.approx(found.single_loss)
 
@@ -104,7 +106,9 @@ def test_modes_of_distinct_draws_and_progress():
     mixed = modes([[0, 0, 1]] * 3 + [[0, 1, 2]], n_modes=2, rng=0)
     np.testing.assert_array_equal(mixed.labels, [[0, 0, 1], [0, 1, 2]])
     assert mixed.expected_loss == 0
-    assert mixed.sentence.startswith("As asked for, two competing partitions, 75 % and 25 %: in the second,")
+    assert mixed.sentence.startswith(
+        "As asked for, two competing partitions, 75 % and 25 %: in the second,"
+    )
 
 
 def test_a_given_number_is_never_worse_than_one_less():

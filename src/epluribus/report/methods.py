@@ -157,7 +157,8 @@ def _certificate(facts: Facts) -> str:
     # The verdict reads "within 3 %", of which the sentence needs the number.
     above = found.verdict.removeprefix("within ")
     cut = " (a bound that was cut by the clock)" if facts.certificate_cut else ""
-    return f" The expected loss of the estimate is at most {above} above the smallest possible for these {what}{cut}."
+    least = f"the smallest possible for these {what}{cut}"
+    return f" The expected loss of the estimate is at most {above} above {least}."
 
 
 def _equal_draws(facts: Facts, items: str, has: str) -> str:

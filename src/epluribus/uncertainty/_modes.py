@@ -281,8 +281,8 @@ def modes(
     -----
     The number of modes is the largest for which each has at least 5 % of the draws, the draws between two
     of them are at most 0.3 times as dense as at the sparser one, and items move together between them; the
-    head of `_mode_rule.py` has the formulas. All numbers are tried, on at most 400 draws, and judged on at most
-    2,000; the modes are then found on all draws. A mode that differs in one item is not reported.
+    head of `_mode_rule.py` has the formulas. All numbers are tried, on at most 400 draws, and judged on at
+    most 2,000; the modes are then found on all draws. A mode that differs in one item is not reported.
 
     With more than 20 million labels (items times distinct draws) the search looks at some 5 million of them,
     those of a random part of the items in all draws. All other items are then placed, in each mode, where
