@@ -73,7 +73,7 @@ bench: $(STAMP)
 	$(RUN) benchmarks/run.py
 	$(RUN) benchmarks/samplers.py
 
-# Coverage of standard errors and balls, false alarms on chains and modes, in docs/calibration.md: ten minutes.
+# Coverage of standard errors and balls, false alarms on chains and modes, in docs/calibration.md: minutes.
 calibrate: $(STAMP)
 	$(RUN) benchmarks/calibrate.py
 

@@ -4,7 +4,7 @@
 
 Everything is simulated, so that the truth is known: standard errors, credible balls, the rule on chains,
 and modes. With `--share 0.1` a tenth of the samples is made, for a quick look. The page is written at the
-end. About ten CPU minutes.
+end. About five CPU minutes.
 """
 
 import argparse
@@ -312,8 +312,8 @@ makes the page anew ({seconds:.0f} CPU seconds this time, seed {seed}).
 
 24 items, 400 draws in one chain. An interval of 1.96 standard errors should hold the expected loss of
 infinitely many draws in 95 % of the samples, and the error in units of its standard error should have a
-standard deviation of 1. The posterior is a mixture of three rates of noise; weights turn the shares of the three from
-even to 0.2, 0.3, 0.5, and are multiplied by lognormal noise (sd 0.3, and 1.2 for the heavy ones).
+standard deviation of 1. The posterior is a mixture of three rates of noise; weights turn the shares of the
+three from even to 0.2, 0.3, 0.5, and are multiplied by lognormal noise (sd 0.3, and 1.2 for the heavy ones).
 
 {error}
 
@@ -364,8 +364,8 @@ def main():
     for name, work, n in (
         ("error", error_coverage, 500),
         ("ball", ball_coverage, 300),
-        ("chains", chain_verdicts, 100),
-        ("modes", mode_verdicts, 20),
+        ("chains", chain_verdicts, 60),
+        ("modes", mode_verdicts, 10),
     ):
         parts[name] = work(scaled(n), args.seed)
         print(name, f"{time.process_time() - began:.0f} s", *parts[name], sep="\n  ", flush=True)

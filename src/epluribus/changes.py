@@ -19,6 +19,9 @@ from epluribus.partition import as_labels
 
 __all__ = ["Change", "find_changes", "what_differs"]
 
+EQUAL = "the two are equal"
+"""What is said of partitions that do not differ."""
+
 _SHOWN = 4
 """Changes that are told; the others are counted."""
 _LOOSE = 3
@@ -129,7 +132,7 @@ def what_differs(
     second = as_labels(b, len(first), "b")
     found = find_changes(first, second)
     if not found:
-        return "the two are equal"
+        return EQUAL
     sizes = np.bincount(first)
     # Where most items moved or were regrouped, a list of changes would mislead.
     loose = sum(len(c.items) for c in found if c.kind in ("moved", "regrouped", "alone"))

@@ -163,3 +163,90 @@ def test_bad_arguments_are_refused_in_words():
         modes([[0, 1]], n_modes=0)
     with pytest.raises(ValueError, match=r"'max_modes' must be at least 1; got 0"):
         modes([[0, 1]], max_modes=0)
+
+
+# --- the rule: cases where it must say several, one, none, and that weights mean nothing ---
+
+
+@pytest.mark.parametrize("n_modes", [4, 6])
+def test_many_clear_modes(n_modes):
+    rng = np.random.default_rng(n_modes)
+    centers = [np.repeat(np.arange(4), 15)[rng.permutation(60)] for _ in range(n_modes)]
+    z = np.array(centers)[rng.integers(n_modes, size=500)]
+    z = np.where(rng.random(z.shape) < 0.15, rng.integers(4, size=z.shape), z)
+    assert modes(z, rng=1).n_modes == n_modes
+
+
+def test_border_items_are_no_modes():
+    rng = np.random.default_rng(2)
+    z = around([ONE], [1.0], rng, 400, noise=0.05)
+    for item in (0, 5, 10, 15):  # each wanders between two clusters, for itself
+        z[rng.random(400) < 0.5, item] = (item // 5 + 1) % 4
+    found = modes(z, rng=0)
+    assert found.n_modes == 1
+    assert found.fair is True
+    # The same moves, but together: half of the draws have all four elsewhere.
+    z = around(
+        [ONE, np.where(np.arange(20) % 5 == 0, (ONE + 1) % 4, ONE)], [0.5, 0.5], rng, 400, 0.03
+    )
+    assert modes(z, rng=0).n_modes == 2
+
+
+def test_a_restaurant_process_is_diffuse():
+    rng = np.random.default_rng(3)
+    z = np.zeros((300, 25), dtype=int)
+    for i in range(1, 25):
+        earlier = z[np.arange(300), rng.integers(0, i, 300)]
+        z[:, i] = np.where(rng.random(300) < 1 / (i + 1), z[:, :i].max(axis=1) + 1, earlier)
+    found = modes(z, rng=0)
+    assert found.n_modes == 1
+    assert found.diffuse
+    assert found.fair is False
+    assert found.sentence.startswith("No partition is a fair summary: a draw is as far from")
+
+
+def test_one_cluster_is_a_fair_summary_of_draws_near_it():
+    rng = np.random.default_rng(4)
+    z = np.where(rng.random((300, 20)) < 0.04, np.arange(1, 21), 0)
+    found = modes(z, rng=0)
+    assert found.labels.max() == 0
+    assert not found.diffuse
+
+
+def test_burn_in_is_not_a_mode():
+    rng = np.random.default_rng(5)
+    z = np.concatenate([around([OTHER], [1.0], rng, 40), around([ONE], [1.0], rng, 460)])
+    found = modes(z, rng=0)
+    assert found.n_modes == 1
+    assert found.burn_in >= 38
+    assert "burn-in that should be left out" in found.sentence
+    assert len(found.assignments) == 500
+    np.testing.assert_array_equal(found.labels[0], ONE)
+
+
+def test_a_mode_entered_once_is_not_trusted():
+    rng = np.random.default_rng(6)
+    z = np.concatenate([around([ONE], [1.0], rng, 250), around([OTHER], [1.0], rng, 250)])
+    found = modes(z, rng=0)
+    assert found.n_modes == 2
+    assert not found.trusted
+    assert "the weights are not to be trusted" in found.sentence
+    shuffled = modes(z[rng.permutation(500)], rng=0)
+    assert shuffled.trusted
+    ensemble = modes(epl.Draws(z, kind="ensemble"), rng=0)  # no order, no entries
+    assert ensemble.trusted
+
+
+def test_independent_ambiguities_are_questions():
+    rng = np.random.default_rng(7)
+    base = np.repeat(np.arange(4), 12)
+    z = np.tile(base, (600, 1))
+    for k, share in ((0, 0.4), (2, 0.5)):  # clusters k and k + 1 are one, now and then
+        joined = rng.random(600) < share
+        z[joined] = np.where(z[joined] == k + 1, k, z[joined])
+    z = np.where(rng.random(z.shape) < 0.03, rng.integers(4, size=z.shape), z)
+    found = modes(z, rng=0)
+    assert found.n_modes == 4
+    assert len(found.questions) == 2
+    assert "they are 2 independent questions" in found.sentence
+    assert modes(z[:, :24], rng=0).questions == []

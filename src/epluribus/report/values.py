@@ -16,7 +16,6 @@ import numpy as np
 from epluribus._text import span
 from epluribus._typing import FloatArray, IntArray
 from epluribus._version import __version__
-from epluribus.changes import what_differs
 from epluribus.report import words
 from epluribus.report.facts import ALL_LOSSES, Facts
 from epluribus.report.methods import methods
@@ -36,6 +35,10 @@ _NAMES = 2 * 10**6
 def resource(name: str) -> str:
     """The text of a file that is installed with this package."""
     return files("epluribus.report").joinpath(name).read_text(encoding="utf-8")
+
+
+_LOSS_WORDS = 6
+"""Other estimates whose differences from the one reported are told in words."""
 
 
 class _Table(NamedTuple):
@@ -84,7 +87,7 @@ def page_values(facts: Facts) -> dict[str, Any]:
         "modes": _modes(facts),
         "ball": _ball(facts),
         "ball_words": _ball_words(facts),
-        "loss_words": [] if facts.comparison is None else facts.comparison.changes,
+        "loss_words": [] if facts.comparison is None else facts.comparison.changes[:_LOSS_WORDS],
         "paragraph": paragraph,
         "references": references,
         "versions": (
@@ -249,14 +252,7 @@ def _ball_words(facts: Facts) -> list[str]:
     ball = facts.ball
     if ball is None or degenerate(facts):
         return []
-    edges = {"the most distant": ball.horizontal, "that with fewest clusters": ball.upper}
-    edges["that with most clusters"] = ball.lower
-    labels, names = facts.best.labels, facts.draws.items
-    # The same partition may be at several edges: it is described once.
-    told: dict[str, str] = {}
-    for name, bound in edges.items():
-        told.setdefault(what_differs(labels, bound[0], names=names, other="it"), name)
-    return [f"{name[0].upper()}{name[1:]}: {text}." for text, name in told.items()]
+    return [f"{line[0].upper()}{line[1:]}." for line in ball.changes]
 
 
 def _sizes(labels: IntArray) -> str:

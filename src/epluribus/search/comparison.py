@@ -9,7 +9,7 @@ import numpy as np
 
 from epluribus._text import plain_table
 from epluribus._typing import FloatArray
-from epluribus.changes import what_differs
+from epluribus.changes import EQUAL, what_differs
 from epluribus.draws import Draws
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate
@@ -74,11 +74,7 @@ class Comparison:
                 *plain_table({"estimate for": names, "clusters": clusters, **expected}),
                 "E: expected loss under each loss",
                 *plain_table({"bits of VI between": names, **distances}),
-                *(
-                    f"{text[0].upper()}{text[1:]}."
-                    for text in self.changes
-                    if "are equal" not in text
-                ),
+                *(f"{text[0].upper()}{text[1:]}." for text in self.changes if text != EQUAL),
             ]
         )
 

@@ -41,6 +41,7 @@ import numpy as np
 
 from epluribus._text import count
 from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
+from epluribus.changes import what_differs
 from epluribus.diagnostics import Agreement, by_chain, chain_agreement, ess
 from epluribus.draws import Draws
 from epluribus.draws.rows import all_equal
@@ -154,6 +155,8 @@ class Difference:
     expected_losses: tuple[float, float]
     """Expected loss of the first and of the second partition."""
     loss: Loss
+    changes: str = ""
+    """How the second partition differs from the first, in words."""
 
     @property
     def clear(self) -> bool:
@@ -173,7 +176,8 @@ class Difference:
         # The difference is A minus B: if it is negative, A has the smaller expected loss.
         better, worse = ("A", "B") if self.difference < 0 else ("B", "A")
         text = f"{better} is better than {worse} by {size} ({self.loss.name})"
-        return text if self.clear else f"{text}: these draws cannot tell them apart"
+        text = text if self.clear else f"{text}: these draws cannot tell them apart"
+        return f"{text}\n  {self.changes}" if self.changes else text
 
 
 def error(
@@ -259,6 +263,7 @@ def compare(
     >>> z = (np.random.default_rng(1).random((500, 6)) < 0.1) ^ np.array([0, 0, 0, 1, 1, 1])
     >>> print(epl.uncertainty.compare([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], z.astype(int)))
     A is better than B by 0.619 +- 0.025 (vi)
+      in B, item 2 moves to cluster 1
     """
     first, sample, chosen = read_best(a, draws, loss, "a")
     second, _, _ = read_best(b, sample, chosen, "b")
@@ -266,7 +271,8 @@ def compare(
     # effect cancels in x - y.
     x, y = (draw_losses(labels, sample, chosen) for labels in (first, second))
     mean = _mean(x - y, sample)
-    return Difference(*mean, (sample.mean(x), sample.mean(y)), chosen)
+    words = what_differs(first, second, names=sample.items, other="B")
+    return Difference(*mean, (sample.mean(x), sample.mean(y)), chosen, words)
 
 
 class _Mean(NamedTuple):
