@@ -84,6 +84,9 @@ class Analysis:
     """The VI-optimum with exactly this many clusters."""
     seconds: float
     """From the first step to the last, by the clock."""
+    sample_cpu: float = float("nan")
+    """CPU seconds of the sampler, all chains together: divided by their number, what one chain takes on one
+    core, whatever ran beside it."""
 
     @property
     def draws(self) -> Draws:
@@ -146,9 +149,11 @@ def analyze(
     first, losses_rng, greedy_rng, others, *seeds = make_rng(rng).spawn(4 + protocol.n_seeds)
     # These fields have the names of the arguments of `sample`.
     lengths = {key: getattr(protocol, key) for key in ("n_draws", "burn_in", "thin", "n_chains")}
+    cpu = time.process_time()
     trace = sample(
         model, **lengths, moves=protocol.moves, rng=first, n_jobs=n_jobs, progress=progress
     )
+    cpu = time.process_time() - cpu
     # A study of half a chain would be of no use.
     raise_if_interrupted(trace)
     draws = trace.draws
@@ -166,6 +171,7 @@ def analyze(
         by_seed=tuple(best(draws, rng=seed) for seed in seeds),
         by_k={k: best(draws, k=k, rng=others) for k in ks},
         seconds=time.perf_counter() - began,
+        sample_cpu=cpu,
     )
 
 
