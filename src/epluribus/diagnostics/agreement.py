@@ -222,9 +222,9 @@ def chain_agreement(
     difference, limit, pair = math.nan, math.nan, None
     if worst is not None:
         difference, limit, (i, j) = worst.value, worst.limit, worst.items
-        # Equal chains differ nowhere: the maximum is then at item 0 with itself, which is not a pair.
+        # Equal chains differ nowhere, and no pair is to be named.
         names = draws.item_names
-        pair = (names[i], names[j]) if complete and i != j else None
+        pair = (names[i], names[j]) if complete and difference > 0 else None
     chains = None if worst is None else worst.chains
     return Agreement(
         difference, limit, pair, agree, judged, chains, drifting, odd, apart, n_chains=m

@@ -47,7 +47,7 @@ _WINDOW = 1 / 6
 _SHUFFLED = 400
 """Draws whose labels are matched and shuffled: each takes an assignment problem."""
 _FAIR = 0.7
-"""Share of pairs of items in which a draw must agree with a trivial partition that is a fair summary."""
+"""Share of pairs together, or of items alone, in a draw if one cluster, or singletons, are a fair summary."""
 
 
 class Sample:
@@ -108,11 +108,12 @@ class Sample:
         n, k = draws.n_items, int(best.max()) + 1
         if 1 < k < n:
             return ratio, True
-        # Shuffling changes nothing for one cluster, or singletons: does a draw agree with it in most pairs?
+        # Shuffling changes nothing for one cluster, or singletons. Are most pairs of items together in a draw,
+        # or most items alone?
         sizes = np.stack([np.bincount(z, minlength=n) for z in draws.distinct]).astype(float)
-        together = float((sizes * (sizes - 1)).sum(axis=1) @ draws.shares) / max(1, n * (n - 1))
-        agreed = together if k == 1 else 1 - together
-        return ratio, agreed < _FAIR
+        together = (sizes * (sizes - 1)).sum(axis=1) / max(1, n * (n - 1))
+        alone = (sizes == 1).sum(axis=1) / n
+        return ratio, float((together if k == 1 else alone) @ draws.shares) < _FAIR
 
 
 def _canonical(rows: AnyArray) -> AnyArray:
