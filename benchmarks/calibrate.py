@@ -239,7 +239,9 @@ def several_modes(rng, m, noise):
     while len(centers) < m:
         kind = str(rng.choice(["unrelated", "joined", "halved", "moved"]))
         new = altered(rng, centers[rng.integers(len(centers))], kind)
-        if min(epl.loss(new, one, "vi") for one in centers) > max(0.5, 2.5 * noise):
+        if new.max() > 0 and min(epl.loss(new, one, "vi") for one in centers) > max(
+            0.5, 2.5 * noise
+        ):
             centers.append(new)
     weights = 0.5 / m + 0.5 * rng.dirichlet(np.full(m, 4.0))
     return disturbed(rng, np.stack(centers)[rng.choice(m, size=n_draws, p=weights)], noise)

@@ -189,7 +189,6 @@ def _facts_table(analysis: Analysis, facts: Facts, more: Sequence[Sequence[Any]]
             facts.greedy_time,
             duration(float(np.mean(runs))),
         ),
-        ("all of this study, by the clock", "", duration(analysis.seconds)),
     ]
     return Table("The paper's facts beside ours", ("fact", "paper", "here"), rows)
 
@@ -352,7 +351,7 @@ def _k_table(analysis: Analysis, more: Sequence[Sequence[Any]]) -> Table:
         (f"best with {k}", *_k_cells(analysis, estimate.n_clusters, estimate.expected_loss))
         for k, estimate in analysis.by_k.items()
     ]
-    # Of higher posterior than the optimum, as the paper says of such partitions, and yet not optimal.
+    # A partition of higher posterior need not be optimal, as the paper says.
     labels = analysis.trace.map_labels
     value = expected_loss(labels, analysis.draws, "vi")
     highest = ("of highest posterior (MAP)", *_k_cells(analysis, int(labels.max()) + 1, value))

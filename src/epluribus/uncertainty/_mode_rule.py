@@ -108,7 +108,7 @@ class Sample:
         n, k = draws.n_items, int(best.max()) + 1
         if 1 < k < n:
             return ratio, True
-        # Shuffling changes nothing for one cluster, or singletons. Are most pairs of items together in a draw,
+        # Shuffling changes nothing for one cluster, or singletons. Are most pairs of items together in a draw
         # or most items alone?
         sizes = np.stack([np.bincount(z, minlength=n) for z in draws.distinct]).astype(float)
         together = (sizes * (sizes - 1)).sum(axis=1) / max(1, n * (n - 1))
