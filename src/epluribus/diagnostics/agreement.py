@@ -190,7 +190,7 @@ def chain_agreement(
     >>> z[1] = [0, 0, 1]  # a chain that does not move
     >>> found = chain_agreement(Draws(z))
     >>> found.agree, found.pair, round(found.difference, 2), round(found.limit, 2)
-    (False, ('1', '2'), 0.46, 0.21)
+    (False, ('1', '2'), 0.46, 0.26)
     >>> print(chain_agreement(Draws(z[0])).agree)
     None
     """

@@ -165,8 +165,9 @@ class _Between:
             ]
         )
         # Each item's labels in another order, draws drawn by their weights: what items share is gone.
-        chosen = rng.choice(len(rows), aligned.shape[::-1], p=share)
-        shuffled = np.take_along_axis(aligned, chosen.T, axis=0)
+        n_shuffled = max(_SHUFFLED // 2, len(rows))
+        chosen = rng.choice(len(rows), (n_shuffled, aligned.shape[1]), p=share)
+        shuffled = np.take_along_axis(aligned, chosen, axis=0)
         mixed = _canonical(shuffled)
         x = self.x[rows]
         together = float((x - x @ share) ** 2 @ share)
