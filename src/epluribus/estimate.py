@@ -343,6 +343,9 @@ class Estimate:
         # A time limit or Ctrl-C: the partition is valid, but perhaps not the best.
         if not self.converged:
             lines.append("  stopped early: the best so far, a longer search may find better")
+        elif draws is not None and not draws.store.in_one_piece:
+            # On disk, or on other machines: printing must not begin work there.
+            lines.append("  chains, items and modes are not checked: best.health(draws) does")
         elif draws is not None:
             lines += [f"  {line}" for line in self._checked().lines]
         return "\n".join(lines)
