@@ -107,7 +107,10 @@ class Agreement:
             names = sentence_list([str(chain) for chain in self.drifting])
             are = f"Chain {names} (counted from 0) is" if len(self.drifting) == 1 else ""
             what = f"{are or f'Chains {names} (counted from 0) are'} still moving."
-            todo = "Leave out more draws at the beginning, or run all chains longer."
+            todo = (
+                f"Draws of different chains are {far:.2g} bits (VI) apart, draws of one chain {near:.2g}. "
+                "Leave out more draws at the beginning, or run all chains longer."
+            )
         else:
             what = (
                 f"Draws of different chains are {far:.2g} bits (VI) apart, draws of one chain {near:.2g}; "
