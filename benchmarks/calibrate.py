@@ -367,7 +367,7 @@ def main():
         ("error", error_coverage, 500),
         ("ball", ball_coverage, 300),
         ("chains", chain_verdicts, 60),
-        ("modes", mode_verdicts, 10),
+        ("modes", mode_verdicts, 8),
     ):
         parts[name] = work(scaled(n), args.seed)
         print(name, f"{time.process_time() - began:.0f} s", *parts[name], sep="\n  ", flush=True)
