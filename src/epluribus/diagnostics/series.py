@@ -82,6 +82,8 @@ def judge_series(name: str, values: ArrayLike, alarm: float, *, ranks: bool = Fa
         return Series(name, rhat(chains), math.nan, *sizes)
     halves = _halves(chains)
     if ranks:
+        # Ranks within a chain say nothing about how many draws all chains together are worth.
+        sizes = math.nan, math.nan
         spread = np.ptp(halves, axis=1).any()
         hat = float(_array_stats().rhat(halves, method="identity")) if spread else 1.0
         effective = _within(halves)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +64,7 @@ class Diagnostics:
         lines += [
             f"  {one.name:38}{one.rhat:8.3f}{one.ess_bulk:10,.0f}{one.ess_tail:10,.0f}"
             for one in self.agreement.series
+            if one.differs or not math.isnan(one.ess_bulk) or math.isnan(one.rhat)
         ]
         # A disagreement is already among the problems.
         if self.agreement.agree is not False:

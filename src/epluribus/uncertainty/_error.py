@@ -132,6 +132,7 @@ class MonteCarloError:
             f"  R-hat of the {one.name} {one.rhat:.4g}, effective draws {one.ess_bulk:,.0f} (bulk) and "
             f"{one.ess_tail:,.0f} (tail)"
             for one in self.agreement.series
+            if not math.isnan(one.ess_bulk)
         ]
         if (
             self.n_chains > 1 or self.agreement.agree is False
