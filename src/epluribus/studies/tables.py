@@ -323,7 +323,8 @@ def _sampler_note(analysis: Analysis) -> str:
     # Without warnings: the problems, if any, become sentences of the note.
     report = analysis.trace.diagnostics(warn=False)
     # The worst of the scalar summaries that the diagnostics look at.
-    hat, size = max(report.rhat.values()), min(report.ess.values())
+    # Some series have an R-hat only.
+    hat, size = max(report.rhat.values()), float(np.nanmin(list(report.ess.values())))
     text = (
         f"Largest split R-hat {hat:.3f}, smallest effective sample size {size:,.0f}, largest difference "
         f"between two chains of a co-clustering probability {report.disagreement:.2f}."
