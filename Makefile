@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed-dev
 GUIDES := .venv-guides
 GUIDES_STAMP := $(GUIDES)/.installed
 
-.PHONY: setup demo studies docs test test-guides test-slow lint mutants bench clean
+.PHONY: setup demo studies docs test test-guides test-slow lint mutants bench calibrate clean
 
 setup: $(STAMP)
 
@@ -72,6 +72,10 @@ mutants: $(STAMP)
 bench: $(STAMP)
 	$(RUN) benchmarks/run.py
 	$(RUN) benchmarks/samplers.py
+
+# Coverage of standard errors and balls, false alarms on chains and modes, in docs/calibration.md: minutes.
+calibrate: $(STAMP)
+	$(RUN) benchmarks/calibrate.py
 
 clean:
 	rm -rf $(VENV) $(GUIDES) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -42,7 +42,12 @@ ROOMS = {
         ["tests/uncertainty/test_ball.py", "tests/uncertainty/test_n_clusters.py"],
     ),
     "error": (
-        ["uncertainty/_error.py", "diagnostics.py"],
+        [
+            "uncertainty/_error.py",
+            "diagnostics/agreement.py",
+            "diagnostics/pairs.py",
+            "diagnostics/series.py",
+        ],
         ["tests/uncertainty/test_error.py", "tests/test_diagnostics.py"],
     ),
 }

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 
-from epluribus import diagnostics
 from epluribus.diagnostics import chain_agreement, ess, rhat
 from epluribus.draws import Draws, together
 
@@ -267,9 +266,10 @@ def test_the_limit_by_hand():
     p_a, p_b = (np.average(x[c] == 0, weights=weights[c]) for c in (0, 1))
     assert found.difference == pytest.approx(abs(p_a - p_b))
     p = (p_a + p_b) / 2
-    slower = min(ess(x[0], method="mean"), ess(x[1], method="mean")) / 200
-    n_a, n_b = (slower * w.sum() ** 2 / (w**2).sum() for w in weights)
-    limit = t.isf(0.01 / 2, n_a + n_b - 2) * np.sqrt(p * (1 - p) * (1 / n_a + 1 / n_b))
+    slower = min(ess(x[0], method="identity"), ess(x[1], method="identity")) / 200
+    n_a, n_b = (slower * w.sum() ** 2 / (w**2).sum() - 2 for w in weights)
+    # Three comparisons: the two chains, and the halves of each.
+    limit = t.isf(0.002 / 3 / 2, n_a + n_b - 2) * np.sqrt(p * (1 - p) * (1 / n_a + 1 / n_b))
     assert found.limit == pytest.approx(limit)
 
 
@@ -292,8 +292,61 @@ def test_many_items_are_compared_in_part(monkeypatch):
     assert chain_agreement(draws, 2) == whole
     monkeypatch.setattr(together, "_BLOCK_ROWS", 1)
     assert chain_agreement(draws) == whole
-    monkeypatch.setattr(diagnostics, "_COMPARISONS", 20_000)
-    part = chain_agreement(draws)
+    part = chain_agreement(draws, comparisons=30_000)
     assert part.pair is None
     assert 0 < part.difference <= whole.difference
     assert "that some two items share a cluster" in part.sentence
+
+
+# --- drift, scale, advice ---
+
+
+def test_a_common_drift_is_seen():
+    """All chains go the same way, slowly: they never differ from each other."""
+    rng = np.random.default_rng(10)
+    progress = np.linspace(0, 1, 300)[:, None]
+    late, turn = rng.permutation(A), rng.random(12)
+
+    def chain(there):
+        return np.where(there, around(late, 300, rng), around(A, 300, rng))
+
+    gradually = [chain(rng.random((300, 12)) < progress) for _ in range(3)]
+    one_by_one = [chain(turn < progress) for _ in range(3)]
+    for chains in (gradually, one_by_one, gradually[:1]):
+        found = chain_agreement(Draws(chains), 1)
+        assert found.agree is False
+        assert found.drifting
+        assert "Leave out more draws at the beginning" in found.advice
+
+
+def test_another_scale_is_seen_and_the_chain_named():
+    rng = np.random.default_rng(11)
+    chains = [around(A, 300, rng, noise=noise) for noise in (0.05, 0.05, 0.2, 0.05)]
+    found = chain_agreement(Draws(chains), 1)
+    assert found.agree is False
+    assert found.odd == 2
+    assert found.advice.startswith("Chain 2 (counted from 0) is off: its draws are ")
+    assert found.advice.endswith("do not report the answer.")
+    far, near = found.apart
+    assert far > near
+
+
+def test_series_of_the_caller_count():
+    rng = np.random.default_rng(12)
+    draws = Draws([around(A, 200, rng) for _ in range(2)])
+    assert chain_agreement(draws, 1).agree is True
+    shifted = rng.normal(size=400) + np.repeat([0, 2], 200)
+    found = chain_agreement(draws, 1, series={"log posterior": shifted})
+    assert found.agree is False
+    assert found.series[0].differs
+    assert "R-hat is too large: of the log posterior" in found.sentence
+    fine = chain_agreement(draws, 1, series={"log posterior": rng.normal(size=400)})
+    assert fine.agree is True
+    assert fine.advice == ""
+
+
+def test_tail_ess_is_that_of_arviz():
+    x = autoregression(0.5, (4, 300), np.random.default_rng(13))
+    assert ess(x, method="tail") == pytest.approx(
+        arviz_value("ess", x, method="tail", prob=(0.05, 0.95))
+    )

@@ -22,6 +22,7 @@ from epluribus.search import exact, greedy, minimize, undecided_costs
 # Type checkers and editors see these imports; at run time `__getattr__` below makes them.
 if TYPE_CHECKING:
     from epluribus import datasets, models, plots, studies, uncertainty
+    from epluribus.changes import what_differs
     from epluribus.sampling import sample
     from epluribus.search.consensus import ConsensusClustering as ConsensusClustering
     from epluribus.uncertainty import (
@@ -70,6 +71,7 @@ __all__ = [
     "studies",
     "uncertainty",
     "undecided_costs",
+    "what_differs",
 ]
 
 # Modules by name, loaded on first use, so that `import epluribus` stays quick. ConsensusClustering cannot
@@ -81,6 +83,7 @@ _UNCERTAINTY = (
 _ON_DEMAND = {
     "ConsensusClustering": "epluribus.search.consensus",
     "load": "epluribus.writers.saved",
+    "what_differs": "epluribus.changes",
     "sample": "epluribus.sampling",
     **{name: f"epluribus.{name}" for name in ("datasets", "models", "plots", "studies")},
     **dict.fromkeys(("uncertainty", *_UNCERTAINTY), "epluribus.uncertainty"),

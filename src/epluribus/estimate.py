@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import html
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,22 +13,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epluribus import losses
-from epluribus._text import count, few_of, plain_table
-from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
+from epluribus._text import count, few_of
+from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.part import only_these
-from epluribus.engine import Settings, draw_losses
+from epluribus.engine import Settings
 from epluribus.losses.base import Loss
-from epluribus.losses.values import loss
 from epluribus.partition import as_labels
 
 if TYPE_CHECKING:
     from epluribus.sampling.trace import Trace
+    from epluribus.uncertainty import Health
 
-__all__ = [
-    "Comparison", "Estimate", "Run", "Step", "raise_if_interrupted", "read_best",
-    "set_side_by_side",
-]  # fmt: skip
+__all__ = ["Estimate", "Run", "Step", "raise_if_interrupted", "read_best"]
+
+_KEPT = 1 << 28
+"""Bytes of labels up to which an estimate keeps the draws that it was made from, to be checked when printed;
+of more it only knows where they are, as long as somebody else keeps them."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,45 @@ class Estimate:
             ],
         }
 
+    # --- the draws behind it ---
+
+    def remember(self, draws: Draws) -> Estimate:
+        """The estimate itself, which from now on knows the draws it was made from."""
+        size = (
+            draws.n_items * draws.n_distinct * int(np.min_scalar_type(draws.store.groups).itemsize)
+        )
+        known: Callable[[], Draws | None] = weakref.ref(draws)
+        if size <= _KEPT:
+            known = lambda: draws  # noqa: E731 - a reference that keeps them
+        # Not a field: it is no part of the answer, and is neither compared nor saved.
+        object.__setattr__(self, "_known", known)
+        return self
+
+    def health(self, draws: DrawsLike | None = None) -> Health:
+        """Whether the answer can be trusted, in at most three lines: chains, doubtful items, modes.
+
+        Parameters
+        ----------
+        draws : Draws or array_like of shape (n_draws, n_items), optional
+            The draws behind the estimate; by default those that `minimize` was given, if it still has them.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> print(epl.minimize([[0, 0, 1], [0, 0, 1], [0, 1, 1]], rng=1).health())
+        chains  one chain: whether another would agree is not known
+        items   all of them share a cluster with the others of theirs in most draws
+        modes   no second group of draws in a quick look
+        """
+        from epluribus.uncertainty import health
+
+        given = draws if draws is not None else getattr(self, "_known", lambda: None)()
+        return health(self, given)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Pickled without the draws.
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text of the whole estimate, also written to `path` if given; `load` reads it."""
         # Imported when called, here and below: the writers and the report are built on this module.
@@ -305,12 +347,31 @@ class Estimate:
             f"  sizes          {few_of(sorted(self.sizes.tolist(), reverse=True))}",
             f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {source})",
         ]
+        draws = getattr(self, "_known", lambda: None)()
+        if draws is not None and draws.kind == "ensemble":
+            n = count(self.n_draws, "clustering")
+            lines[2] = f"  mean loss      {self.expected_loss:.6g} ({self.loss.name}, {n})"
         lines += self.settings.lines(len(self.undecided))
         if self.runs:  # partitions of few items are found without any
             lines.append(f"  search         {count(len(self.runs), 'run')} in {self.seconds:.2g} s")
         if not self.converged:
             lines.append("  stopped early: the best so far, a longer search may find better")
+        elif draws is not None and not draws.store.in_one_piece:
+            # On disk, or on other machines: printing must not begin work there.
+            lines.append("  chains, items and modes are not checked: best.health(draws) does")
+        elif draws is not None:
+            lines += [f"  {line}" for line in self._checked().lines]
         return "\n".join(lines)
+
+    def _checked(self) -> Health:
+        """The health of the estimate by its own draws, computed once, in little time."""
+        if "_health" not in self.__dict__:
+            object.__setattr__(self, "_health", self.health())
+        return self.__dict__["_health"]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the same lines."""
+        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def read_best(
@@ -335,70 +396,3 @@ def raise_if_interrupted(*found: Estimate | Trace) -> None:
     # Searches and samplers do not raise it: they return what they have, and a caller decides.
     if any(result.interrupted for result in found):
         raise KeyboardInterrupt
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Comparison:
-    """One estimate per loss, and how they relate."""
-
-    estimates: tuple[Estimate, ...]
-    """The estimates; a name or a number picks one: ``comparison["vi"]``."""
-    expected_losses: FloatArray
-    """Entry (i, j): expected loss of the estimate made for loss i, under loss j."""
-    distances: FloatArray
-    """Entry (i, j): variation of information between estimates i and j, in bits."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the losses."""
-        return tuple(estimate.loss.name for estimate in self.estimates)
-
-    def __getitem__(self, name: str | int) -> Estimate:
-        # By the name of its loss or by its place.
-        return self.estimates[self.names.index(name) if isinstance(name, str) else name]
-
-    def __len__(self) -> int:
-        return len(self.estimates)
-
-    def __iter__(self) -> Iterator[Estimate]:
-        return iter(self.estimates)
-
-    def __repr__(self) -> str:
-        return f"Comparison({', '.join(self.names)})"
-
-    def __str__(self) -> str:
-        names = list(self.names)
-        # Column j of the matrix is a column of the table: all estimates under loss j.
-        expected = {
-            f"E {name}": [f"{value:.6g}" for value in column]
-            for name, column in zip(names, self.expected_losses.T, strict=True)
-        }
-        clusters = [estimate.n_clusters for estimate in self]
-        distances = {
-            name: [f"{value:.4f}" for value in column]
-            for name, column in zip(names, self.distances.T, strict=True)
-        }
-        # Small distances in the second table mean that the choice of the loss matters little.
-        return "\n".join(
-            [
-                *plain_table({"estimate for": names, "clusters": clusters, **expected}),
-                "E: expected loss under each loss",
-                *plain_table({"bits of VI between": names, **distances}),
-            ]
-        )
-
-
-def set_side_by_side(draws: Draws, estimates: Sequence[Estimate]) -> Comparison:
-    """Every estimate under every loss, and the distance between every two estimates."""
-    return Comparison(
-        tuple(estimates),
-        # Row a, column b: mean over the draws of loss b between estimate a and the draw.
-        np.array(
-            [
-                [draws.mean(draw_losses(a.labels, draws, b.loss)) for b in estimates]
-                for a in estimates
-            ]
-        ),
-        # VI is a metric, whatever losses the estimates are for.
-        np.array([[loss(a.labels, b.labels, "vi") for b in estimates] for a in estimates]),
-    )

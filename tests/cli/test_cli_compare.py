@@ -24,7 +24,9 @@ def test_one_loss_or_all(files, capsys):
     a.write_text("0\n0\n1\n")
     b.write_text("0\n1\n1\n")
     assert _compare(a, b, "--loss", "binder") == 0
-    assert capsys.readouterr().out.split() == ["binder", "2"]
+    value, words = capsys.readouterr().out.splitlines()
+    assert value.split() == ["binder", "2"]
+    assert words.startswith("in ")
     assert _compare(a, b, "--json") == 0
     assert set(json.loads(capsys.readouterr().out)) == set(epl.losses.available())
 
@@ -50,7 +52,7 @@ def test_numbers_of_items_are_matched_with_and_without_certainty(files, capsys):
     a.write_text("item,cluster,certainty\n1,0,0.5\n2,0,0.7\n3,1,1.0\n")
     b.write_text("item,cluster\n3,9\n2,4\n1,4\n")
     assert _compare(a, b, "--loss", "vi") == 0
-    assert capsys.readouterr().out.split() == ["vi", "0"]
+    assert capsys.readouterr().out.splitlines() == ["vi         0", "the two are equal"]
 
 
 @pytest.mark.parametrize("text", ["0\n0\n5\n", "item,cluster\na,0\nb,0\nc,5\n", "0,0,5\n"])

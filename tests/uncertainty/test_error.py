@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 import epluribus as epl
 import strategies
-from epluribus import diagnostics
-from epluribus.diagnostics import chain_agreement, ess, rhat
+from epluribus.diagnostics import agreement, chain_agreement, ess, rhat
 from epluribus.uncertainty import Difference, compare, error, psm
 
 TRUTH = np.repeat([0, 1, 2], 5)
@@ -64,10 +64,18 @@ def test_weights_enter_the_mean_and_its_error():
     assert found.expected_loss == pytest.approx(mean)
     influence = weights * (x - mean) / weights.mean()
     size = ess(influence, method="mean")
-    assert found.ess == pytest.approx(size)
-    assert found.standard_error == pytest.approx(influence.std(ddof=1) / np.sqrt(size))
+    worth = weights.sum() ** 2 / (weights**2).sum()  # Kish
+    assert found.weights_worth == pytest.approx(worth)
+    assert found.ess == pytest.approx(size * worth / 2000)
+    # The jackknife's influence, enlarged by Student's and Edgeworth's factor.
+    drawn = influence / (1 - weights / weights.sum())
+    centered = drawn - drawn.mean()
+    skewness = (centered**3).mean() / centered.std() ** 3
+    factor = student.ppf(0.975, found.ess - 1) / 1.959964 * (1 + (1.08 * skewness**2 + 1.21) / size)
+    spread = np.sqrt((drawn**2).sum() / 1999)
+    assert found.standard_error == pytest.approx(factor * spread / np.sqrt(size))
     textbook = np.sqrt((weights**2 * (x - mean) ** 2).sum()) / weights.sum()
-    assert found.standard_error == pytest.approx(textbook, rel=0.1)
+    assert textbook < found.standard_error < 1.2 * textbook
     assert found.standard_error > 1.5 * error(TRUTH, z).standard_error
     assert found.rhat == pytest.approx(rhat(x))
     other = np.where(np.arange(15) == 0, 1, TRUTH)
@@ -89,9 +97,11 @@ def test_chains_that_disagree_are_seen():
     assert found.disagreement == pytest.approx(np.abs(both[0] - both[1]).max())
     i, j = (int(name) for name in found.pair)
     assert abs(both[0] - both[1])[i, j] == pytest.approx(found.disagreement)
-    assert found.agreement == chain_agreement(epl.Draws(z))
+    alone = chain_agreement(epl.Draws(z))
+    assert (found.agreement.agree, found.agreement.pair) == (alone.agree, alone.pair)
     assert found.expected_disagreement == found.agreement.limit
-    assert "above 1.01: run longer, or more chains" in str(found)
+    assert "which chain is right cannot be told. Run more chains" in str(found)
+    assert "do not report the answer" in str(found)
     assert f"the probability that items {i} and {j} share a cluster, more than chance" in str(found)
 
 
@@ -119,7 +129,7 @@ def test_chains_equally_far_but_apart_are_seen():
 
 
 def test_many_items_are_compared_in_part(monkeypatch):
-    monkeypatch.setattr(diagnostics, "_COMPARISONS", 1)
+    monkeypatch.setattr(agreement, "_COMPARISONS", 1)
     found = error(TRUTH, noisy(np.random.default_rng(4)))
     assert found.pair is None
     assert 0 < found.disagreement < 1
@@ -143,6 +153,46 @@ def test_a_chain_without_weight_has_no_probabilities():
     found = error(TRUTH, draws)
     assert np.isnan(found.disagreement)
     assert found.agreement.agree is None
+
+
+def test_three_draws_that_carry_the_weight_are_not_worth_hundreds():
+    z = noisy(np.random.default_rng(10), 1, 1000)[0]
+    weights = np.where(np.arange(1000) < 3, 1000.0, 1.0)
+    found = error(TRUTH, epl.Draws(z, weights=weights))
+    assert found.weights_worth == pytest.approx(5.3, abs=0.05)
+    assert found.ess < 7
+    assert "Few draws carry the weight: the 1,000 draws are worth 5.32 of equal weight" in str(
+        found
+    )
+    heavy = np.random.default_rng(1).pareto(1.0, 1000) + 0.5
+    assert error(TRUTH, epl.Draws(z, weights=heavy)).pareto_k > 0.7
+    even = error(TRUTH, z)
+    assert even.weights_worth == 1000
+    assert np.isnan(even.pareto_k)
+    assert even.few_carry == ""
+
+
+def test_importance_weights_are_covered():
+    """200 samples with weights that depend on the draw: intervals of 1.96 standard errors hold the mean.
+
+    Draws are noisy with a rate of their own, drawn evenly from two; the weights make it 0.3 to 0.7.
+    """
+    rng = np.random.default_rng(11)
+    rate, p = np.array([0.1, 0.4]), np.array([0.3, 0.7])
+
+    def sample(n, share):
+        which = rng.choice(2, size=n, p=share)
+        noise = rng.random((n, 15)) < rate[which][:, None]
+        return np.where(noise, rng.integers(3, size=(n, 15)), TRUTH), which
+
+    mean = epl.expected_loss(TRUTH, sample(40_000, p)[0], "vi")
+    covered = 0
+    for _ in range(200):
+        z, which = sample(200, [0.5, 0.5])
+        weights = (p / 0.5)[which] * rng.lognormal(0, 0.7, 200)
+        found = error(TRUTH, epl.Draws(z, weights=weights))
+        covered += abs(found.expected_loss - mean) < 1.96 * found.standard_error
+    assert 183 <= covered <= 197  # 95 %, and two and a half standard deviations
 
 
 def test_paired_comparison_is_sharper_than_two_errors():

@@ -24,10 +24,11 @@ def test_two_clear_modes(loss):
     np.testing.assert_array_equal(found.labels, [ONE, OTHER])
     np.testing.assert_allclose(found.weights, [0.6, 0.4], atol=0.08)
     assert found.expected_loss < 0.7 * found.single_loss
-    assert found.sentence.startswith(
-        "One estimate is not a fair summary: the draws fall into 2 groups"
-    )
-    assert "% and " in found.sentence
+    assert found.sentence.startswith("Two competing partitions, ")
+    assert "the second has little in common with the first" in found.sentence
+    assert found.fair is False
+    assert found.trusted
+    assert found.entries.min() > 20
     table = [
         [oracles.loss(loss, mode, row) for mode in (ONE.tolist(), OTHER.tolist())]
         for row in z.tolist()
@@ -45,7 +46,7 @@ def test_three_clear_modes():
     z = around([ONE, OTHER, third], [0.5, 0.3, 0.2], np.random.default_rng(1), noise=0.05)
     found = modes(z, rng=0)
     assert found.n_modes == 3
-    assert " to " in found.sentence
+    assert "in the third, clusters 0 (5 items), 1 (5), 2 (5) and 3 (5) are one" in found.sentence
     assert {tuple(row) for row in found.labels} == {tuple(ONE), tuple(OTHER), tuple(third)}
 
 
@@ -56,7 +57,10 @@ def test_one_mode(n_items, loss):
         z = strategies.random_draws(np.random.default_rng(seed), n_items, 200, 4)
         found = modes(z, loss, rng=0)
         assert found.n_modes == 1
-        assert found.sentence.startswith("One estimate is a fair summary: with ")
+        assert found.sentence.startswith(
+            "One partition is a fair summary: the draws show no second"
+        )
+        assert found.fair is True
         assert found.expected_loss == pytest.approx(found.single_loss)
 
 
@@ -76,14 +80,12 @@ def test_a_group_too_small_to_be_a_mode_is_named():
     z[7] = np.tile([0, 1], 10)
     found = modes(z, n_modes=2, rng=1)
     assert found.assignments.sum() == 1
-    assert "(above 99 % and below 1 %)" in found.sentence
-    assert found.sentence.endswith(
-        "But the second group is a single draw: the sample has one mode."
-    )
+    assert "two competing partitions, above 99 % and below 1 %: " in found.sentence
+    assert "But the second group is a single draw: the sample has one mode." in found.sentence
     z[8] = z[7]
     assert "the second group is below 1 % of the draws" in modes(z, n_modes=2, rng=1).sentence
     z[:100] = z[7]
-    assert "But" not in modes(z, n_modes=2, rng=1).sentence
+    assert "the sample has" not in modes(z, n_modes=2, rng=1).sentence
 
 
 @pytest.mark.parametrize("n_modes", ["auto", 1, 3])
@@ -104,7 +106,9 @@ def test_modes_of_distinct_draws_and_progress():
     mixed = modes([[0, 0, 1]] * 3 + [[0, 1, 2]], n_modes=2, rng=0)
     np.testing.assert_array_equal(mixed.labels, [[0, 0, 1], [0, 1, 2]])
     assert mixed.expected_loss == 0
-    assert mixed.sentence.startswith("As asked for, the draws fall into 2 groups (75 % and 25 %)")
+    assert mixed.sentence.startswith(
+        "As asked for, two competing partitions, 75 % and 25 %: in the second,"
+    )
 
 
 def test_a_given_number_is_never_worse_than_one_less():
@@ -148,7 +152,7 @@ def test_same_rng_same_answer_for_any_n_jobs():
 
 def test_printing():
     found = modes(around([ONE, OTHER], [0.6, 0.4], np.random.default_rng(0)), rng=1)
-    assert "mode  weight  clusters  loss within" in str(found)
+    assert "mode  weight  clusters  entries  loss within" in str(found)
     assert repr(found).startswith("Modes(n_modes=2, weights=[0.")
 
 
@@ -159,3 +163,90 @@ def test_bad_arguments_are_refused_in_words():
         modes([[0, 1]], n_modes=0)
     with pytest.raises(ValueError, match=r"'max_modes' must be at least 1; got 0"):
         modes([[0, 1]], max_modes=0)
+
+
+# --- the rule: cases where it must say several, one, none, and that weights mean nothing ---
+
+
+@pytest.mark.parametrize("n_modes", [4, 6])
+def test_many_clear_modes(n_modes):
+    rng = np.random.default_rng(n_modes)
+    centers = [np.repeat(np.arange(4), 15)[rng.permutation(60)] for _ in range(n_modes)]
+    z = np.array(centers)[rng.integers(n_modes, size=500)]
+    z = np.where(rng.random(z.shape) < 0.15, rng.integers(4, size=z.shape), z)
+    assert modes(z, rng=1).n_modes == n_modes
+
+
+def test_border_items_are_no_modes():
+    rng = np.random.default_rng(2)
+    z = around([ONE], [1.0], rng, 400, noise=0.05)
+    for item in (0, 5, 10, 15):  # each wanders between two clusters, for itself
+        z[rng.random(400) < 0.5, item] = (item // 5 + 1) % 4
+    found = modes(z, rng=0)
+    assert found.n_modes == 1
+    assert found.fair is True
+    # The same moves, but together: half of the draws have all four elsewhere.
+    z = around(
+        [ONE, np.where(np.arange(20) % 5 == 0, (ONE + 1) % 4, ONE)], [0.5, 0.5], rng, 400, 0.03
+    )
+    assert modes(z, rng=0).n_modes == 2
+
+
+def test_a_restaurant_process_is_diffuse():
+    rng = np.random.default_rng(3)
+    z = np.zeros((300, 25), dtype=int)
+    for i in range(1, 25):
+        earlier = z[np.arange(300), rng.integers(0, i, 300)]
+        z[:, i] = np.where(rng.random(300) < 1 / (i + 1), z[:, :i].max(axis=1) + 1, earlier)
+    found = modes(z, rng=0)
+    assert found.n_modes == 1
+    assert found.diffuse
+    assert found.fair is False
+    assert found.sentence.startswith("No partition is a fair summary: a draw is as far from")
+
+
+def test_one_cluster_is_a_fair_summary_of_draws_near_it():
+    rng = np.random.default_rng(4)
+    z = np.where(rng.random((300, 20)) < 0.04, np.arange(1, 21), 0)
+    found = modes(z, rng=0)
+    assert found.labels.max() == 0
+    assert not found.diffuse
+
+
+def test_burn_in_is_not_a_mode():
+    rng = np.random.default_rng(5)
+    z = np.concatenate([around([OTHER], [1.0], rng, 40), around([ONE], [1.0], rng, 460)])
+    found = modes(z, rng=0)
+    assert found.n_modes == 1
+    assert found.burn_in >= 38
+    assert "burn-in that should be left out" in found.sentence
+    assert len(found.assignments) == 500
+    np.testing.assert_array_equal(found.labels[0], ONE)
+
+
+def test_a_mode_entered_once_is_not_trusted():
+    rng = np.random.default_rng(6)
+    z = np.concatenate([around([ONE], [1.0], rng, 250), around([OTHER], [1.0], rng, 250)])
+    found = modes(z, rng=0)
+    assert found.n_modes == 2
+    assert not found.trusted
+    assert "the weights are not to be trusted" in found.sentence
+    shuffled = modes(z[rng.permutation(500)], rng=0)
+    assert shuffled.trusted
+    ensemble = modes(epl.Draws(z, kind="ensemble"), rng=0)  # no order, no entries
+    assert ensemble.trusted
+
+
+def test_independent_ambiguities_are_questions():
+    rng = np.random.default_rng(7)
+    base = np.repeat(np.arange(4), 12)
+    z = np.tile(base, (600, 1))
+    for k, share in ((0, 0.4), (2, 0.5)):  # clusters k and k + 1 are one, now and then
+        joined = rng.random(600) < share
+        z[joined] = np.where(z[joined] == k + 1, k, z[joined])
+    z = np.where(rng.random(z.shape) < 0.03, rng.integers(4, size=z.shape), z)
+    found = modes(z, rng=0)
+    assert found.n_modes == 4
+    assert len(found.questions) == 2
+    assert "they are 2 independent questions" in found.sentence
+    assert modes(z[:, :24], rng=0).questions == []

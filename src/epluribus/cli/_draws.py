@@ -119,7 +119,7 @@ def summarize(args: Namespace) -> int:
             has_column = args.out.suffix.lower() in WITH_COLUMNS
             write_estimate(args.out, best, certainty if has_column else None)
             written = f"\n  labels written to {args.out}"
-        answer(args, best.to_dict(), f"{best}{written}")
+        answer(args, {**best.to_dict(), **_health(args, best)}, f"{best}{written}")
     return interrupted("this is the best so far") if best.interrupted else 0
 
 
@@ -143,7 +143,9 @@ def compare(args: Namespace) -> None:
     # A loss with a cost, such as vi(cost=0.5), is not symmetric: the estimate is its first argument.
     names = _LOSSES if args.loss is None else (args.loss,)
     values = {name: epl.loss(a, b, name) for name in names}
-    answer(args, values, "\n".join(f"{name:10s} {value:.6g}" for name, value in values.items()))
+    words = epl.what_differs(a, b, other=f"'{args.b}'")
+    text = "\n".join([*(f"{name:10s} {value:.6g}" for name, value in values.items()), words])
+    answer(args, values, text)
 
 
 @command(
@@ -333,6 +335,11 @@ def _constraints(args: Namespace, draws: epl.Draws) -> dict[str, Any]:
     if source is not None and table is not None:
         found["sources"] = read_column(table, source)
     return found
+
+
+def _health(args: Namespace, best: Estimate) -> dict[str, Any]:
+    """The lines beside the answer, for --json; an interrupted search is not checked."""
+    return {"health": best.health().to_dict()} if args.json and not best.interrupted else {}
 
 
 def _refuse_two_answers(args: Namespace) -> None:

@@ -15,17 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._progress import ProgressLike
-from epluribus._text import count, percent, sentence_list, span
+from epluribus._text import count, percent, sentence_list
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
-from epluribus._validate import check_bytes, check_count
+from epluribus._validate import check_bytes, check_choice, check_count
 from epluribus.draws.collapse import collapse
 from epluribus.draws.dask_store import check_client, collapse_on
 from epluribus.draws.rows import check_chains, check_items, check_weights, kept_rows, safe_weights
 from epluribus.draws.store import LocalStore, Slice, Store, Stored
+from epluribus.draws.text import describe
 from epluribus.readers.blocks import Rows
 from epluribus.readers.convert import to_table
 from epluribus.readers.labeled_arrays import from_labeled
-from epluribus.readers.objects import from_frame, stack_labels
+from epluribus.readers.objects import from_frame, is_ensemble, stack_labels
+
+KINDS = ("posterior", "ensemble")
+"""What draws can be."""
 
 
 class Draws:
@@ -55,6 +59,9 @@ class Draws:
         Names of the items; taken from the input if it has them.
     chains : array_like of shape (n_draws,), optional
         Which chain each draw of a two-dimensional `z` comes from.
+    kind : {"posterior", "ensemble"}, optional
+        What the draws are: a posterior sample, or an ensemble of clusterings without order, chains or
+        probabilities. By default an ensemble for scikit-learn clusterers, a posterior for all else.
     var : str, optional
         The variable to read if the input holds several.
     missing : int, float or str, optional
@@ -92,6 +99,8 @@ class Draws:
         Number of items that each draw has labels for; `distinct_n_seen` has that of each distinct one.
     items : tuple of str or None
         Names of the items.
+    kind : str
+        "posterior" or "ensemble".
     variable : str or None
         What the labels are called where they come from.
 
@@ -132,6 +141,7 @@ class Draws:
         thin: int = 1,
         items: Sequence[str] | None = None,
         chains: Sequence[int] | AnyArray | None = None,
+        kind: str | None = None,
         var: str | None = None,
         missing: Any = None,
         noise: str | None = None,
@@ -142,6 +152,9 @@ class Draws:
         burn = check_count(burn, "burn", low=0)
         thin = check_count(thin, "thin", low=1)
         limit = None if memory_limit is None else check_bytes(memory_limit, "memory_limit")
+        if kind is None:
+            kind = z.kind if isinstance(z, Draws) else KINDS[is_ensemble(z)]
+        self.kind: str = check_choice(kind, KINDS, "kind")
         table: Rows
         names: Sequence[Any] | None
         # Another `Draws` may be given to take a part of it, or to give it other names or weights.
@@ -328,7 +341,7 @@ class Draws:
         >>> epl.Draws.from_estimators(fits)
         Draws(n_draws=3, n_items=5, n_distinct=3, n_chains=1)
         """
-        return cls(stack_labels(estimators), noise=noise, **options)
+        return cls(stack_labels(estimators), **{"noise": noise, "kind": "ensemble", **options})
 
     # --- access ---
 
@@ -440,7 +453,7 @@ class Draws:
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
-        new.variable, new.has_missing = self.variable, self.has_missing
+        new.variable, new.kind, new.has_missing = self.variable, self.kind, self.has_missing
         new.distinct_n_seen = self.distinct_n_seen[used[order]]
         new.chains = np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64)
         new._given = self._given[rows]
@@ -459,25 +472,7 @@ class Draws:
         )
 
     def __str__(self) -> str:
-        low, high = int(self.distinct_n_clusters.min()), int(self.distinct_n_clusters.max())
-        # Total weight of the partitions with each number of clusters.
-        mass = np.bincount(self.distinct_n_clusters, weights=self.weights)
-        clusters = f"{low}" if low == high else f"{low} to {high}, most often {int(mass.argmax())}"
-        lines = [
-            f"{count(self.n_draws, 'draw')} of a partition of {count(self.n_items, 'item')}",
-            f"  distinct partitions  {self.n_distinct:,}",
-            f"  clusters in a draw   {clusters}",
-            f"  chains               {self.n_chains}",
-        ]
-        if self.has_missing:
-            share = 1.0 - float(self.n_seen.mean()) / self.n_items
-            seen = span(int(self.n_seen.min()), int(self.n_seen.max()))
-            lines.append(f"  missing labels       {percent(share)}; a draw has seen {seen} items")
-        if self.variable is not None:
-            lines.append(f"  variable             {self.variable}")
-        if not np.all(self.draw_weights == 1.0):
-            lines.append(f"  sum of weights       {self.total_weight:.6g}")
-        return "\n".join(lines)
+        return describe(self)
 
 
 def _seen_in_slice(part: Slice) -> tuple[IntArray, IntArray]:

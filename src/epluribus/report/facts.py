@@ -21,9 +21,10 @@ from epluribus._text import count, sentence_list, span
 from epluribus._typing import FloatArray
 from epluribus.draws import Draws
 from epluribus.engine import draw_losses
-from epluribus.estimate import Comparison, Estimate, raise_if_interrupted, set_side_by_side
+from epluribus.estimate import Estimate, raise_if_interrupted
 from epluribus.report.pictures import heatmap
 from epluribus.search import minimize
+from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.uncertainty._part import n_looked_at
 
 ALL_LOSSES = 200

@@ -18,6 +18,7 @@ from epluribus._typing import FloatArray, IntArray
 from epluribus._version import __version__
 from epluribus.report import words
 from epluribus.report.facts import ALL_LOSSES, Facts
+from epluribus.report.methods import methods
 from epluribus.report.pictures import bars_of_k, short, trace_of_loss
 from epluribus.report.words import degenerate, number
 
@@ -34,6 +35,10 @@ _NAMES = 2 * 10**6
 def resource(name: str) -> str:
     """The text of a file that is installed with this package."""
     return files("epluribus.report").joinpath(name).read_text(encoding="utf-8")
+
+
+_LOSS_WORDS = 6
+"""Other estimates whose differences from the one reported are told in words."""
 
 
 class _Table(NamedTuple):
@@ -54,7 +59,8 @@ def page_values(facts: Facts) -> dict[str, Any]:
 
     What was left out of the facts is None here, and the template says so in its place.
     """
-    paragraph, references = words.methods(facts)
+    paragraph, references = methods(facts)
+    ensemble = words.is_ensemble(facts)
     items = _items(facts)
     solid = facts.clusters
     return {
@@ -62,10 +68,15 @@ def page_values(facts: Facts) -> dict[str, Any]:
         "all_losses": ALL_LOSSES,
         "problem": degenerate(facts),
         "answer": words.answer(facts),
+        "disagree": words.disagree(facts),
+        "health": words.health_lines(facts),
+        "ensemble": ensemble,
         "tiles": _tiles(facts),
         "checks": words.checks(facts),
-        "trace": None if facts.values is None else trace_of_loss(facts.draws, facts.values),
-        "chains": _chains(facts),
+        "trace": None
+        if facts.values is None or ensemble
+        else trace_of_loss(facts.draws, facts.values),
+        "chains": [] if ensemble else _chains(facts),
         "clusters": _clusters(facts),
         "cohesion": None if solid is None else np.average(solid.cohesion, weights=solid.sizes),
         "items_note": words.items_note(facts, _ITEMS),
@@ -76,6 +87,8 @@ def page_values(facts: Facts) -> dict[str, Any]:
         "modes": _modes(facts),
         "ball": _ball(facts),
         "undecided": _undecided(facts),
+        "ball_words": _ball_words(facts),
+        "loss_words": [] if facts.comparison is None else facts.comparison.changes[:_LOSS_WORDS],
         "paragraph": paragraph,
         "references": references,
         "versions": (
@@ -121,11 +134,17 @@ def _tiles(facts: Facts) -> list[tuple[str, str]]:
     return [
         ("clusters", f"{best.n_clusters:,}"),
         ("items", f"{best.labels.size:,}"),
-        ("draws", f"{facts.draws.n_draws:,}"),
-        ("chains", f"{facts.draws.n_chains:,}"),
+        *_sample_tiles(facts),
         (f"expected loss ({best.loss.name}{unit})", number(best.expected_loss)),
         (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
     ]
+
+
+def _sample_tiles(facts: Facts) -> list[tuple[str, str]]:
+    """How many draws and chains there are; an ensemble has clusterings, and no chains."""
+    if words.is_ensemble(facts):
+        return [("clusterings", f"{facts.draws.n_draws:,}")]
+    return [("draws", f"{facts.draws.n_draws:,}"), ("chains", f"{facts.draws.n_chains:,}")]
 
 
 def _clusters(facts: Facts) -> _Table:
@@ -233,14 +252,28 @@ def _modes(facts: Facts) -> _Table | None:
     if found is None:
         return None
     rows = [
-        (m, f"{weight:.3f}", labels.max() + 1, _sizes(labels), number(loss))
-        for m, (weight, labels, loss) in enumerate(
-            zip(found.weights, found.labels, found.expected_losses, strict=True)
+        (m, f"{weight:.3f}", labels.max() + 1, _sizes(labels), number(loss), f"{entries:,}")
+        for m, (weight, labels, loss, entries) in enumerate(
+            zip(found.weights, found.labels, found.expected_losses, found.entries, strict=True)
         )
     ]
-    return _Table(
-        "Modes, the heaviest first", ("mode", "weight", "clusters", "sizes", "loss within"), rows
-    )
+    head: Sequence[str] = ("mode", "weight", "clusters", "sizes", "loss within", "entries")
+    if found.ensemble:  # no order, no entries
+        return _Table("Modes, the heaviest first", head[:-1], [row[:-1] for row in rows])
+    return _Table("Modes, the heaviest first", head, rows)
+
+
+def _two(bulk: float, tail: float) -> str:
+    """Two numbers in one cell."""
+    return f"{number(bulk)} and {number(tail)}"
+
+
+def _ball_words(facts: Facts) -> list[str]:
+    """How the partitions at the edge of the ball differ from the estimate."""
+    ball = facts.ball
+    if ball is None or degenerate(facts):
+        return []
+    return [f"{line[0].upper()}{line[1:]}." for line in ball.changes]
 
 
 def _sizes(labels: IntArray) -> str:
@@ -291,7 +324,14 @@ def _chains(facts: Facts) -> list[_Table]:
             ("expected loss", number(error.expected_loss, 6)),
             ("Monte Carlo standard error", number(error.standard_error, 2)),
             ("effective draws", number(error.ess)),
-            ("split R-hat of the loss", number(error.rhat)),
+            ("R-hat of the loss (rank-normalized, split)", number(error.rhat)),
+            *(
+                (
+                    f"effective draws of the {one.name}, bulk and tail",
+                    _two(one.ess_bulk, one.ess_tail),
+                )
+                for one in error.agreement.series[:2]
+            ),
             ("largest difference between chains", number(error.disagreement, 3)),
         ]
         tables.append(_Table("Precision of the expected loss", ("quantity", "value"), precision))

@@ -1,4 +1,4 @@
-"""The sentences of the page: the answer, the checks, the methods paragraph.
+"""The sentences of the page: the answer and the checks; `methods` has the paragraph for a paper.
 
 They are plain text, which the template escapes; code stands between backticks. What was not computed is not
 mentioned, so that every sentence is true of its page.
@@ -12,37 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from epluribus import uncertainty
 from epluribus._text import count, span
-from epluribus._version import __version__
-from epluribus.diagnostics import RHAT_LIMIT
 from epluribus.report.facts import Facts
 
 _ESS = 400
 """Effective sample size that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
 _CERTAIN = 0.5
 """An item with a smaller support is apart from the others of its cluster more often than with them."""
-_MAX_GAP = 0.5
-"""A larger relative gap of the certificate says little: it is on the page, not in the methods paragraph."""
 _ROUNDING = 1e-9
 """Relative difference of two expected losses that rounding can explain."""
-
-_RASTELLI = (
-    "Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. "
-    "Statistics and Computing 28, 1169-1186. https://doi.org/10.1007/s11222-017-9786-y"
-)
-_WADE = (
-    "Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible "
-    "balls. Bayesian Analysis 13, 559-626. https://doi.org/10.1214/17-BA1073"
-)
-_BALOCCHI = (
-    "Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. "
-    "https://doi.org/10.48550/arXiv.2506.16295"
-)
-_VEHTARI = (
-    "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). "
-    "Rank-normalization, folding, and localization: an improved R-hat. Bayesian Analysis 16, "
-    "667-718. https://doi.org/10.1214/20-BA1221"
-)
 
 
 class Check(NamedTuple):
@@ -71,7 +50,7 @@ def share(probability: float) -> str:
     return "above 0.99" if 0.995 <= probability < 1 else f"{probability:.2f}"
 
 
-def _interval(facts: Facts) -> str:
+def interval(facts: Facts) -> str:
     """The interval of the number of clusters in the draws: '3', or 'between 3 and 5'."""
     low, high = facts.n_clusters.interval
     return f"{low}" if low == high else f"between {low} and {high}"
@@ -90,8 +69,36 @@ def degenerate(facts: Facts) -> str:
         return "There is only one draw: it says nothing about how certain the partition is."
     # Distinct partitions of weight 0 have no probability: they are not variation.
     if int((draws.weights > 0).sum()) == 1:
-        return "All draws are equal: did the sampler move?"
+        return (
+            "All clusterings are equal."
+            if is_ensemble(facts)
+            else "All draws are equal: did the sampler move?"
+        )
     return ""
+
+
+def is_ensemble(facts: Facts) -> bool:
+    """Whether the draws are an ensemble of clusterings, not a posterior sample."""
+    return facts.draws.kind == "ensemble"
+
+
+def disagree(facts: Facts) -> bool:
+    """Whether the chains disagree, so that nothing on the page may be published."""
+    return facts.error is not None and facts.error.agreement.agree is False
+
+
+def health_lines(facts: Facts) -> list[str]:
+    """The lines on chains, items and modes that stand beside every answer."""
+    if degenerate(facts) or facts.items is None or facts.error is None:
+        return []
+    found = uncertainty.health(
+        facts.best,
+        facts.draws,
+        agreement=facts.error.agreement,
+        table=facts.items,
+        modes=facts.modes,
+    )
+    return found.lines
 
 
 def answer(facts: Facts) -> str:
@@ -105,20 +112,23 @@ def answer(facts: Facts) -> str:
         if facts.draws.n_items == 1:
             return text
         return f"{text} What follows about uncertainty describes these draws, which show none."
-    # Where there are several modes, one partition is not the whole answer: the first sentence says so.
+    # Where one partition is not the whole answer, the first sentence says so.
     several = ""
-    if facts.modes is not None and facts.modes.chosen and facts.modes.n_modes > 1:
-        several = (
-            f", but the draws fall into {facts.modes.n_modes} groups and no single partition is a "
-            "fair summary: see Modes"
-        )
+    if facts.modes is not None and facts.modes.fair is False:
+        groups = f"the draws fall into {facts.modes.n_modes} groups and no single partition is"
+        what = "the draws are diffuse and no partition is" if facts.modes.diffuse else groups
+        several = f", but {what} a fair summary: see Modes"
     # A search proves nothing about partitions it did not visit: hence "that were tried".
     tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
+    mean, draws, chance = "expected posterior loss", "draws", "with probability"
+    if is_ensemble(facts):
+        mean, draws, chance = "mean loss to the clusterings", "clusterings", "for a share of"
+    stop = "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE. " if disagree(facts) else ""
     text = (
-        f"The best single partition of the {items} has {has}{largest}{several}. Of all partitions "
-        f"{tried} it has the smallest expected posterior loss, "
-        f"{best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the draws the "
-        f"number of clusters is {_interval(facts)} with probability {share(facts.n_clusters.mass)}. "
+        f"{stop}The best single partition of the {items} has {has}{largest}{several}. Of all partitions "
+        f"{tried} it has the smallest {mean}, "
+        f"{best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the {draws} the "
+        f"number of clusters is {interval(facts)} {chance} {share(facts.n_clusters.mass)}. "
     )
     if facts.left_out is not None:
         n = len(facts.left_out)
@@ -179,28 +189,32 @@ def checks(facts: Facts) -> list[Check]:
 
 
 def _chain_checks(facts: Facts) -> Iterator[Check]:
-    """Whether the chains have mixed, are long enough, and agree on the partition."""
+    """Whether the chains agree, by the one rule, and are long enough; an ensemble has no chains."""
     error = facts.error
-    if error is None:
+    if error is None or is_ensemble(facts):
         return
-    if error.n_chains == 1:
+    found = error.agreement
+    if found.agree is False:
+        yield Check(False, f"{found.sentence} {found.advice}")
+    elif error.n_chains == 1:
         yield Check(
             False,
             "There is only one chain. One chain cannot show whether another would have found a "
             "different answer: run at least two, preferably four, from different starts.",
         )
+    else:
+        yield Check(found.agree is True, found.sentence)
     # Split R-hat compares halves of chains, and needs at least two draws in each.
     if math.isnan(error.rhat):
         yield Check(False, "There are too few draws in a chain to judge whether it has mixed.")
         return
-    mixed = error.rhat <= RHAT_LIMIT
-    verdict = (
-        ": parts of the chains look alike."
-        if mixed
-        else f", above {RHAT_LIMIT}: parts of the chains differ. Run the sampler longer, leave out more at "
-        "the beginning, or run more chains."
-    )
-    yield Check(mixed, f"R-hat of the loss is {error.rhat:.3f}{verdict}")
+    if found.agree is not False:
+        yield Check(
+            True,
+            f"R-hat of the loss is {error.rhat:.3f}: no more than chance explains.",
+        )
+    if error.few_carry:
+        yield Check(False, error.few_carry)
     # Consecutive draws resemble each other: a thousand of them may be worth ten independent ones.
     enough = error.ess >= _ESS
     advice = "" if enough else f", fewer than the {_ESS} often advised: run the sampler longer"
@@ -209,8 +223,6 @@ def _chain_checks(facts: Facts) -> Iterator[Check]:
         f"The {count(error.n_draws, 'draw')} are worth about {error.ess:,.0f} independent ones for the "
         f"expected loss{advice}.",
     )
-    if error.n_chains > 1:
-        yield Check(error.agreement.agree is True, error.agreement.sentence)
 
 
 def _search_checks(facts: Facts) -> Iterator[Check]:
@@ -237,13 +249,15 @@ def _search_checks(facts: Facts) -> Iterator[Check]:
             )
     if facts.certificate is not None and facts.certificate.proved:
         yield Check(True, "The estimate is proved optimal for these draws.")
+    elif facts.certificate is not None and facts.certificate.cut:
+        yield Check(False, "The lower bound was cut by the clock: with more time it may be closer.")
 
 
 def _summary_checks(facts: Facts) -> Iterator[Check]:
     """Whether one partition is a fair summary, and whether its number of clusters is a usual one."""
-    # Silhouettes compare several numbers of modes; if there are none, nothing was compared.
-    if facts.modes is not None and facts.modes.silhouettes:
-        yield Check(facts.modes.n_modes == 1, facts.modes.sentence)
+    # None: nothing was tested.
+    if facts.modes is not None and facts.modes.fair is not None and facts.modes.silhouettes:
+        yield Check(facts.modes.fair and not facts.modes.burn_in, facts.modes.sentence)
     k, chosen = facts.n_clusters, facts.best.n_clusters
     if not k.interval[0] <= chosen <= k.interval[1]:
         yield Check(
@@ -252,81 +266,3 @@ def _summary_checks(facts: Facts) -> Iterator[Check]:
             f"({span(*k.interval)}) of the draws. That is common where draws have small clusters that "
             "come and go: the two answer different questions.",
         )
-
-
-def methods(facts: Facts) -> tuple[str, list[str]]:
-    """A paragraph for the methods section of a paper, and its references in the order of their authors.
-
-    It names the loss, the draws, the search and its bound, and every measure that the page shows, with the
-    number found; each measure brings the reference that introduced it.
-    """
-    best, draws, error, ball = facts.best, facts.draws, facts.error, facts.ball
-    items, has = count(draws.n_items, "item"), count(best.n_clusters, "cluster")
-    # Error, ball and modes of draws that do not vary would be numbers without meaning.
-    if degenerate(facts):
-        return _methods_of_equal_draws(facts, items, has), [_RASTELLI]
-    chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
-    # A user's own loss has no title.
-    loss = best.loss.title or f"the loss '{best.loss.name}'"
-    among = facts.bound or "with any number of clusters"
-    # Partitions of few items are enumerated, without runs.
-    runs = f" of {count(len(best.runs), 'run')}" if best.runs else ""
-    early = "" if best.converged else ", which was stopped early"
-    text = (
-        f"The posterior distribution of the partition of the {items}, represented by "
-        f"{count(draws.n_draws, 'draw')} from {chains}, was summarized by the partition that minimizes "
-        f"the posterior expectation of {loss} over all partitions {among} (Rastelli & Friel 2018), "
-        f"found by a search{runs} with epluribus {__version__}{early}. The estimate has {has}; its "
-        f"expected loss is {best.loss.with_unit(number(best.expected_loss))}"
-    )
-    references = [_RASTELLI, *filter(None, [best.loss.reference])]
-    if error is not None and not math.isnan(error.standard_error):
-        text += (
-            f", with a Monte Carlo standard error of {number(error.standard_error, 2)} (effective "
-            f"sample size {error.ess:,.0f}, split R-hat {error.rhat:.3f}; Vehtari et al. 2021)"
-        )
-        references.append(_VEHTARI)
-    text += ". "
-    if facts.left_out is not None:
-        n, cost = len(facts.left_out), best.loss.with_unit(f"{facts.left_out.cost:g}")
-        text += (
-            f"All of this is about these items: {count(n, 'other item')}, each of which would have added "
-            f"more than {cost}, {'was' if n == 1 else 'were'} left undecided. "
-        )
-    # What was left out of the page is left out here too, with its reference.
-    if ball is not None:
-        text += (
-            f"The {100 * ball.level:g} % credible ball around it (Wade & Ghahramani 2018) has a radius "
-            f"of {ball.loss.with_unit(number(ball.radius))}. "
-        )
-        references.append(_WADE)
-    text += (
-        f"The number of clusters is {_interval(facts)} with posterior probability "
-        f"{share(facts.n_clusters.mass)}."
-    )
-    # The verdict reads "within 3 %", of which the sentence needs the number.
-    found = facts.certificate
-    if found is not None and found.relative_gap <= _MAX_GAP:
-        above = found.verdict.removeprefix("within ")
-        text += (
-            " The estimate was proved optimal for these draws."
-            if found.proved
-            else f" The expected loss is at most {above} above the smallest possible for these draws."
-        )
-    if facts.modes is not None and facts.modes.n_modes > 1:
-        text += (
-            f" The posterior was also summarized by {facts.modes.n_modes} partitions with weights "
-            "(Balocchi & Wade 2025)."
-        )
-        references.append(_BALOCCHI)
-    return text, sorted(references)  # by author
-
-
-def _methods_of_equal_draws(facts: Facts, items: str, has: str) -> str:
-    """The paragraph where the draws do not vary; `items` and `has` are the numbers of items and clusters."""
-    n = facts.draws.n_draws
-    what = "the only draw" if n == 1 else f"the partition that all {count(n, 'draw')} share"
-    return (
-        f"The estimate of the partition of the {items}, made with epluribus {__version__}, is "
-        f"{what}, with {has}. The draws do not vary, so nothing can be said about its uncertainty."
-    )

@@ -38,8 +38,8 @@ def describe_apart(draws: Draws, log_posterior: FloatArray) -> tuple[str, ...]:
     >>> from epluribus import Draws
     >>> from epluribus.sampling.apart import describe_apart
     >>> z = np.array([[[0, 0, 1, 1]] * 4, [[0, 0, 0, 0]] * 4])
-    >>> print(describe_apart(Draws(z), np.array([[-3.0] * 4, [-8.0] * 4]))[0][:67])
-    Chain 2 is off: its log posterior is 5 below that of chain 1, its p
+    >>> print(describe_apart(Draws(z), np.array([[-3.0] * 4, [-8.0] * 4]))[0][:69])
+    Chain 1 (counted from 0) is off: its log posterior is 5 below that of
     """
     n_chains, n = log_posterior.shape
     if n_chains < 2 or n < 2:
@@ -59,9 +59,8 @@ def describe_apart(draws: Draws, log_posterior: FloatArray) -> tuple[str, ...]:
         # hardly differ.
         if chain != best and (gap > 3 * spread or bits > max(2 * own, own + 0.05)):
             off.append(
-                f"Chain {chain + 1} is off: its log posterior is {gap:.3g} "
-                f"below that of chain {best + 1}, its partitions {bits:.2f} bits away "
-                f"({within:.2f} within chain {best + 1})."
+                f"Chain {chain} (counted from 0) is off: its log posterior is {gap:.3g} below that of chain "
+                f"{best}, its partitions {bits:.2f} bits away ({within:.2f} within chain {best})."
             )
     if not off:
         return ()

@@ -85,7 +85,7 @@ def describe_start(start: Any) -> str:
     if is_trace(start):
         chain = best_chain(start)
         return (
-            f"all chains from the last draw of chain {chain + 1} of an earlier run, the best of "
+            f"all chains from the last draw of chain {chain} (counted from 0) of an earlier run, the best of "
             f"{start.n_chains}: that they agree does not show that they have found the posterior"
         )
     return "from labels that were given"

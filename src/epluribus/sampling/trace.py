@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 from epluribus._files import write_arrays
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import need
-from epluribus.diagnostics import RHAT_LIMIT, Agreement, chain_agreement, ess, rhat
+from epluribus.diagnostics import Agreement, Series, chain_agreement
 from epluribus.draws import Draws
 from epluribus.sampling.apart import describe_apart
 
@@ -26,15 +27,25 @@ of 0.05."""
 class Diagnostics:
     """How far the chains of a run can be trusted."""
 
-    rhat: dict[str, float]
-    """Rank-normalized split R-hat of the log posterior and of the numbers of clusters; NaN with fewer
-    than 4 draws per chain."""
-    ess: dict[str, float]
-    """Effective number of independent draws of the same series, all chains together."""
     agreement: Agreement
-    """Whether chains agree on which items belong together."""
+    """Whether chains agree on which items belong together, with the series that were judged."""
     problems: tuple[str, ...] = field(default=())
     """What is wrong and what to do about it, one entry per problem; empty if nothing is."""
+
+    @property
+    def rhat(self) -> dict[str, float]:
+        """Rank-normalized split R-hat of each series judged; NaN with fewer than 4 draws per chain."""
+        return {one.name: one.rhat for one in self.agreement.series}
+
+    @property
+    def ess(self) -> dict[str, float]:
+        """Effective number of independent draws of the same series (bulk), all chains together."""
+        return {one.name: one.ess_bulk for one in self.agreement.series}
+
+    @property
+    def ess_tail(self) -> dict[str, float]:
+        """The same for the tails of these series: the 5 % and the 95 % quantile."""
+        return {one.name: one.ess_tail for one in self.agreement.series}
 
     @property
     def disagreement(self) -> float:
@@ -50,8 +61,12 @@ class Diagnostics:
         return not self.problems
 
     def __str__(self) -> str:
-        lines = [f"  {'':24}{'R-hat':>8}{'ESS':>10}"]
-        lines += [f"  {name:24}{self.rhat[name]:8.3f}{self.ess[name]:10,.0f}" for name in self.rhat]
+        lines = [f"  {'':38}{'R-hat':>8}{'ESS bulk':>10}{'ESS tail':>10}"]
+        lines += [
+            f"  {one.name:38}{one.rhat:8.3f}{one.ess_bulk:10,.0f}{one.ess_tail:10,.0f}"
+            for one in self.agreement.series
+            if one.differs or not math.isnan(one.ess_bulk) or math.isnan(one.rhat)
+        ]
         # A disagreement is already among the problems.
         if self.agreement.agree is not False:
             lines.append(f"  {self.agreement.sentence}")
@@ -124,22 +139,23 @@ class Trace:
         Returns
         -------
         Diagnostics
-            R-hat and effective sample size of the log posterior and of the number of clusters, and whether
-            the chains agree on which items belong together.
+            Whether the chains agree, by the rule of `diagnostics.chain_agreement`, with R-hat and effective
+            sample sizes of the log posterior, of the number of clusters, and of the distance from a
+            central draw.
         """
         # Labels mean nothing across draws: what is watched must not depend on them.
-        series = {"log posterior": self.log_posterior, "number of clusters": self.n_clusters}
+        series: dict[str, AnyArray] = {"log posterior": self.log_posterior.ravel()}
         if self.column_n_clusters is not None:
-            series["number of column clusters"] = self.column_n_clusters
-        hats = {name: rhat(values) for name, values in series.items()}
-        sizes = {name: ess(values) for name, values in series.items()}
-        agreement = chain_agreement(self.draws)
-        problems = _problems(hats, sizes, agreement)
-        if agreement.agree is False or max(hats.values()) > RHAT_LIMIT:
-            problems += describe_apart(self.draws, self.log_posterior)
+            series["number of column clusters"] = self.column_n_clusters.ravel()
+        agreement = chain_agreement(self.draws, series=series)
+        problems = _problems(agreement)
+        # Which chain is off is said with its log posterior, which the agreement does not know.
+        if agreement.agree is False:
+            apart = describe_apart(self.draws, self.log_posterior) or (agreement.advice,)
+            problems = (agreement.sentence, *apart)
         if warn and problems:
             warnings.warn(" ".join(problems), stacklevel=2)
-        return Diagnostics(hats, sizes, agreement, problems)
+        return Diagnostics(agreement, problems)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON: settings, clusters, rates and diagnostics, but no draws."""
@@ -156,6 +172,8 @@ class Trace:
             "map_log_posterior": self.map_log_posterior,
             "rhat": {name: _number(value) for name, value in report.rhat.items()},
             "ess": {name: _number(value) for name, value in report.ess.items()},
+            "ess_tail": {name: _number(value) for name, value in report.ess_tail.items()},
+            "chains_agree": report.agreement.agree,
             "problems": list(report.problems),
             "interrupted": self.interrupted,
         }
@@ -252,26 +270,23 @@ def _distribution(n_clusters: IntArray) -> str:
     return "  ".join(f"{k}: {p[k]:.2f}" for k in likely)
 
 
-def _problems(
-    hats: dict[str, float], sizes: dict[str, float], agreement: Agreement
-) -> tuple[str, ...]:
+def _problems(agreement: Agreement) -> tuple[str, ...]:
     """What is wrong and what to do about it, one entry per problem."""
-    out = []
-    # NaN, from too few draws, is not above the limit.
-    bad = [f"{name} {value:.2f}" for name, value in hats.items() if value > RHAT_LIMIT]
-    if bad:
-        out.append(
-            f"The chains disagree (R-hat above {RHAT_LIMIT}: {', '.join(bad)}): they have not yet "
-            "found the same partitions. Take a longer burn-in and more draws."
-        )
-    if agreement.agree is False:
-        out.append(f"{agreement.sentence} Take a longer burn-in and more draws.")
     # Chains that disagree have few effective draws in any case: that is one problem, not two.
-    few = {name: value for name, value in sizes.items() if value < _FEW}
-    if few and not bad:
-        name, value = min(few.items(), key=lambda pair: pair[1])
-        out.append(
-            f"The draws are worth only {value:.0f} independent ones ({name}). Take more draws, or "
-            "a larger 'thin'."
-        )
-    return tuple(out)
+    if agreement.agree is False:
+        return (agreement.sentence, agreement.advice)
+    few = [
+        one for one in agreement.series if _fewest(one) < _FEW
+    ]  # NaN, from few draws, is not below
+    if not few:
+        return ()
+    worst = min(few, key=_fewest)
+    return (
+        f"The draws are worth only {_fewest(worst):.0f} independent ones ({worst.name}). Take more draws, or "
+        "a larger 'thin'.",
+    )
+
+
+def _fewest(one: Series) -> float:
+    """The smaller effective sample size, of the bulk and of the tails."""
+    return min(one.ess_bulk, one.ess_tail)

@@ -21,13 +21,14 @@ from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.engine import Settings, engine_for
 from epluribus.engine.gpu_passes import CupyDevice
 from epluribus.engine.read_constraints import read_constraints
-from epluribus.estimate import Comparison, Estimate, Run, set_side_by_side
+from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
 from epluribus.search._exact import MAX_ITEMS, best_of_all, solves
 from epluribus.search._exact_undecided import best_of_some
 from epluribus.search._greedy import check_bounds, descend
 from epluribus.search._parking import FAMILIES, loss_of_decided
+from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.search.constrained import FEW_STARTS, ConstrainedSearch, polished
 from epluribus.search.large import LARGE, LargeSearch, searches_few_first
 from epluribus.search.phases import Search
@@ -292,7 +293,12 @@ def minimize(
         return estimates if several else estimates[0]
     fresh = partial(np.random.SeedSequence, seed.entropy, spawn_key=seed.spawn_key)
     found = [_solve(sample, one, plan, settings, progress, fresh()) for one in chosen]
-    return _compare(sample, found, settings, seed) if several else found[0]
+    if not several:
+        return found[0].remember(sample)
+    compared = _compare(sample, found, settings, seed)
+    for estimate in compared:
+        estimate.remember(sample)
+    return compared
 
 
 def _check_undecided(cost: float, chosen: list[Loss]) -> float:

@@ -145,7 +145,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             The estimator itself.
         """
         best = minimize(
-            Draws(self._rows(X), weights=self.weights, noise=self.noise),
+            Draws(self._rows(X), weights=self.weights, noise=self.noise, kind="ensemble"),
             self.loss,
             k=self.k,
             k_min=self.k_min,

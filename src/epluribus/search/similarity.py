@@ -25,11 +25,12 @@ from epluribus.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.engine import Engine, Settings
 from epluribus.engine.matrix import MatrixEngine, similar_items
-from epluribus.estimate import Comparison, Estimate, Run
+from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss as loss_between
 from epluribus.partition import relabel
 from epluribus.search._improve import Climber
+from epluribus.search.comparison import Comparison
 from epluribus.search.phases import Search, Start
 from epluribus.search.sample import Sample
 from epluribus.search.starts import fit_clusters, make_start

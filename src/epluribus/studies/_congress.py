@@ -187,7 +187,8 @@ def _notes(analysis: Analysis, distances: Sequence[int], *, as_printed: bool) ->
         "members are in a cell. We rebuilt a partition with exactly the printed table (from ours with 6 "
         "clusters, moving as few members as possible); its expected VI is in the last table.",
         "**Issues.** Our VI-optimal clusters of issues are those of the draws of the issues alone; "
-        "the paper does not say how it chose its own.",
+        "the paper does not say how it chose its own. Whether they equal those of the MAP partition "
+        "depends on the seed.",
         "**Collapsing equal draws** (section 5 of the paper) saves nothing here: "
         f"{draws.n_distinct:,} of {draws.n_draws:,} draws are distinct.",
     )

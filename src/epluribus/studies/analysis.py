@@ -11,8 +11,9 @@ The posterior is sampled once, by several chains. Then the draws are searched:
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,12 +22,13 @@ import numpy as np
 from epluribus._typing import RngLike
 from epluribus._validate import make_rng
 from epluribus.draws import Draws
-from epluribus.estimate import Comparison, Estimate, Run, raise_if_interrupted
+from epluribus.estimate import Estimate, Run, raise_if_interrupted
 from epluribus.models import Model
 from epluribus.plots._shared import import_pyplot
 from epluribus.sampling import Gibbs, SplitMerge, Trace, sample
 from epluribus.sampling.moves import Move
 from epluribus.search import minimize
+from epluribus.search.comparison import Comparison
 from epluribus.search.starts import noisy
 from epluribus.uncertainty import n_clusters_posterior
 
@@ -84,6 +86,9 @@ class Analysis:
     """The VI-optimum with exactly this many clusters."""
     seconds: float
     """From the first step to the last, by the clock."""
+    cpu: dict[str, float] = field(default_factory=dict)
+    """CPU seconds, whatever ran beside it, of one chain ("chain"), of one greedy run by kind of start, and
+    of our search on the draws of the first chain ("search")."""
 
     @property
     def draws(self) -> Draws:
@@ -146,15 +151,17 @@ def analyze(
     first, losses_rng, greedy_rng, others, *seeds = make_rng(rng).spawn(4 + protocol.n_seeds)
     # These fields have the names of the arguments of `sample`.
     lengths = {key: getattr(protocol, key) for key in ("n_draws", "burn_in", "thin", "n_chains")}
-    trace = sample(
-        model,
-        **lengths,
-        moves=_moves(protocol, model),
-        start="extremes",
-        rng=first,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    cpu: dict[str, float] = {}
+    with _timed(cpu, "chain", protocol.n_chains):
+        trace = sample(
+            model,
+            **lengths,
+            moves=_moves(protocol, model),
+            start="extremes",
+            rng=first,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
     # A study of half a chain would be of no use.
     raise_if_interrupted(trace)
     draws = trace.draws
@@ -167,11 +174,12 @@ def analyze(
         protocol=protocol,
         trace=trace,
         by_loss=by_loss,
-        greedy=_greedy_runs(trace, protocol.n_greedy, k_max, greedy_rng),
-        by_chain=tuple(best(draws.chain(c), rng=others) for c in range(draws.n_chains)),
+        greedy=_greedy_runs(trace, protocol.n_greedy, k_max, greedy_rng, cpu),
+        by_chain=_by_chain(draws, best, others, cpu),
         by_seed=tuple(best(draws, rng=seed) for seed in seeds),
         by_k={k: best(draws, k=k, rng=others) for k in ks},
         seconds=time.perf_counter() - began,
+        cpu=cpu,
     )
 
 
@@ -182,6 +190,23 @@ def _moves(protocol: Protocol, model: Model) -> str | list[Move]:
     return [Gibbs(), SplitMerge(5 if len(model.sides) == 1 else 2, scans=0)]
 
 
+@contextmanager
+def _timed(cpu: dict[str, float], name: str, parts: int = 1) -> Iterator[None]:
+    """Note the CPU seconds of what is done in this context, for each of this many equal parts."""
+    began = time.process_time()
+    yield
+    cpu[name] = (time.process_time() - began) / parts
+
+
+def _by_chain(
+    draws: Draws, best: Callable[..., Estimate], rng: np.random.Generator, cpu: dict[str, float]
+) -> tuple[Estimate, ...]:
+    """The VI-optimum of each chain; the time of the first is noted."""
+    with _timed(cpu, "search"):
+        first = best(draws.chain(0), rng=rng)
+    return (first, *(best(draws.chain(c), rng=rng) for c in range(1, draws.n_chains)))
+
+
 def _vi_optimum(draws: Draws, **options: Any) -> Estimate:
     """The VI-optimum that `minimize` finds; if Ctrl-C stopped it, the whole study ends."""
     estimate: Estimate = minimize(draws, "vi", **options)
@@ -190,7 +215,7 @@ def _vi_optimum(draws: Draws, **options: Any) -> Estimate:
 
 
 def _greedy_runs(
-    trace: Trace, n_runs: int, k_max: int, rng: np.random.Generator
+    trace: Trace, n_runs: int, k_max: int, rng: np.random.Generator, cpu: dict[str, float]
 ) -> dict[str, tuple[Run, ...]]:
     """The paper's Algorithm 1 from noisy MAP and from random starts, on one chain.
 
@@ -203,6 +228,8 @@ def _greedy_runs(
     # One run after the other, in one thread: their times are compared with the paper's.
     options = {"search": "greedy", "n_starts": n_runs, "k_max": k_max, "n_jobs": 1, "rng": rng}
     chain = trace.draws.chain(0)
-    return {
-        name: _vi_optimum(chain, starts=start, **options).runs for name, start in starts.items()
-    }
+    out = {}
+    for name, start in starts.items():
+        with _timed(cpu, name, n_runs):
+            out[name] = _vi_optimum(chain, starts=start, **options).runs
+    return out

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._parallel import resolve_jobs
-from epluribus._text import sentence_list
+from epluribus._text import sentence_list, span
 from epluribus._typing import IntArray
 from epluribus.draws import Draws
 from epluribus.engine import expected_loss
@@ -177,22 +176,19 @@ def _setting(analysis: Analysis, facts: Facts, model: str, sampler: str) -> str:
 
 def _facts_table(analysis: Analysis, facts: Facts, more: Sequence[Sequence[Any]]) -> Table:
     """Each fact that the paper states beside the value found here."""
-    # The paper ran one chain; the time of all chains here is also given per chain.
-    sampled, n_chains = float(analysis.trace.settings["seconds"]), analysis.protocol.n_chains
+    # The paper ran one chain, here there are several side by side: CPU seconds of one of them.
     # Both kinds of start together, as the paper gives one average.
-    runs = [run.seconds for kind in analysis.greedy.values() for run in kind]
-    time = f"{duration(sampled)} for {n_chains} chains, {duration(sampled / n_chains)} per chain"
+    runs = [analysis.cpu[start] for start in analysis.greedy]
     rows = [
         ("posterior of the number of clusters peaks at", facts.k_mode, peak(analysis.draws)),
         ("clusters of the VI-optimal partition", facts.k_optimal, analysis.best.n_clusters),
         *more,
-        ("time for the sample", facts.sample_time, time),
+        ("time for a chain, CPU", facts.sample_time, duration(analysis.cpu["chain"])),
         (
-            "one run of the greedy algorithm, average",
+            "one run of the greedy algorithm, average, CPU",
             facts.greedy_time,
             duration(float(np.mean(runs))),
         ),
-        ("all of this study", "", f"{duration(analysis.seconds)} on {resolve_jobs(None)} cores"),
     ]
     return Table("The paper's facts beside ours", ("fact", "paper", "here"), rows)
 
@@ -253,27 +249,49 @@ def _greedy_table(analysis: Analysis, facts: Facts) -> Table:
     """The paper's procedure: several runs from noisy MAP and from random starts."""
     # The search of this package on the same draws, those of the first chain, for comparison.
     best = analysis.by_chain[0]
-    ours = (f"{best.expected_loss:.4f}", best.n_clusters, "", duration(best.seconds))
+    ours = (f"{best.expected_loss:.4f}", best.n_clusters, "", "", duration(analysis.cpu["search"]))
     rows = [
-        *((start, *_runs_cells(runs)) for start, runs in analysis.greedy.items()),
+        *(
+            (start, *_runs_cells(runs), duration(analysis.cpu[start]))
+            for start, runs in analysis.greedy.items()
+        ),
         ("recombination (ours)", 1, *ours),
     ]
-    found = ("best expected VI", "its clusters", "clusters of all runs", "seconds per run")
+    found = (
+        "best expected VI",
+        "its clusters",
+        "clusters of all runs",
+        "sweeps to convergence",
+        "CPU seconds per run",
+    )
     note = (
         f"Algorithm 1 with K_up {facts.k_max} on the {analysis.protocol.n_draws:,} draws of the first "
-        f"chain, one run at a time on one core. The paper: {facts.greedy_time} per run on average. A "
-        "noisy MAP start is the partition of highest posterior with a tenth of the items moved at random."
+        f"chain, one run at a time. The paper: {facts.greedy_time} per run on average. A "
+        "noisy MAP start is the partition of highest posterior with a tenth of the items moved at random. "
+        f"{_merge_note(analysis)}"
     )
     return Table("The greedy algorithm, as in the paper", ("start", "runs", *found), rows, note)
 
 
 def _runs_cells(runs: Sequence[Run]) -> tuple[Any, ...]:
-    """Number of runs, the best one's expected VI and clusters, all numbers of clusters, mean time."""
+    """Number of runs, the best one's expected VI and clusters, all numbers of clusters, and sweeps."""
     best = min(runs, key=lambda run: run.expected_loss)
     ks, times = np.unique([run.n_clusters for run in runs], return_counts=True)
     spread = ", ".join(f"{k} ({n}x)" for k, n in zip(ks, times, strict=True))
-    mean = float(np.mean([run.seconds for run in runs]))
-    return len(runs), f"{best.expected_loss:.4f}", best.n_clusters, spread, duration(mean)
+    sweeps = span(min(run.n_sweeps for run in runs), max(run.n_sweeps for run in runs))
+    return len(runs), f"{best.expected_loss:.4f}", best.n_clusters, spread, sweeps
+
+
+def _merge_note(analysis: Analysis) -> str:
+    """How many greedy runs end worse than the best: the paper says that no merge step is needed."""
+    runs = [run.expected_loss for run in analysis.greedy.get("random", ())]
+    least = analysis.by_chain[0].expected_loss
+    worse = sum(value > least * (1 + 1e-9) for value in runs)
+    return (
+        "The paper remarks that moves of single items need no merge step beside them: here "
+        f"{worse} of {len(runs)} runs from random starts end in a worse partition than our search, which "
+        "also merges and splits."
+    )
 
 
 def _chains_table(analysis: Analysis, more: Mapping[str, Sequence[Any]]) -> Table:
@@ -305,7 +323,8 @@ def _sampler_note(analysis: Analysis) -> str:
     # Without warnings: the problems, if any, become sentences of the note.
     report = analysis.trace.diagnostics(warn=False)
     # The worst of the scalar summaries that the diagnostics look at.
-    hat, size = max(report.rhat.values()), min(report.ess.values())
+    # Some series have an R-hat only.
+    hat, size = max(report.rhat.values()), float(np.nanmin(list(report.ess.values())))
     text = (
         f"Largest split R-hat {hat:.3f}, smallest effective sample size {size:,.0f}, largest difference "
         f"between two chains of a co-clustering probability {report.disagreement:.2f}."
@@ -333,8 +352,12 @@ def _k_table(analysis: Analysis, more: Sequence[Sequence[Any]]) -> Table:
         (f"best with {k}", *_k_cells(analysis, estimate.n_clusters, estimate.expected_loss))
         for k, estimate in analysis.by_k.items()
     ]
+    # A partition of higher posterior need not be optimal, as the paper says.
+    labels = analysis.trace.map_labels
+    value = expected_loss(labels, analysis.draws, "vi")
+    highest = ("of highest posterior (MAP)", *_k_cells(analysis, int(labels.max()) + 1, value))
     head = ("partition", "clusters", "expected VI", "above the optimum")
-    return Table("Expected loss by number of clusters", head, [*rows, *more])
+    return Table("Expected loss by number of clusters", head, [*rows, highest, *more])
 
 
 def _k_cells(analysis: Analysis, n_clusters: int, value: float) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, 
 from epluribus.uncertainty._certificate import Certificate, certificate
 from epluribus.uncertainty._chips import Chips, PartialPartition, chips
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
+from epluribus.uncertainty._health import Health, health
 from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
 from epluribus.uncertainty._left_out import LeftOut, left_out
 from epluribus.uncertainty._link_check import LinkCheck, link_check
@@ -18,9 +19,9 @@ from epluribus.uncertainty._statement import Probability, probability
 
 __all__ = [
     "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall",
-    "Difference", "ItemTable", "LeftOut", "LinkCheck", "Modes", "MonteCarloError", "NClusters",
+    "Difference", "Health", "ItemTable", "LeftOut", "LinkCheck", "Modes", "MonteCarloError", "NClusters",
     "ParameterSummary", "PartialPartition", "Prediction", "PredictiveCheck", "Probability", "Stability",
     "align", "certificate", "chips", "cluster_parameters", "clusters", "compare", "credible_ball",
-    "error", "items", "left_out", "link_check", "modes", "n_clusters_posterior", "predict",
+    "error", "health", "items", "left_out", "link_check", "modes", "n_clusters_posterior", "predict",
     "predictive_check", "probability", "psm", "seen_together", "stability",
 ]  # fmt: skip

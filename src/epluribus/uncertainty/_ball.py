@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from epluribus._text import count, plain_table, span
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_fraction
+from epluribus.changes import EQUAL, what_differs
 from epluribus.draws import as_draws
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate, read_best
@@ -111,7 +112,17 @@ class CredibleBall:
             f"  radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
             f"mass {self.mass:.4g}, {count(self.n_inside, 'distinct partition')} inside",
         ]
-        return "\n".join([*lines, *(f"  {line}" for line in plain_table(columns))])
+        lines += [f"  {line}" for line in plain_table(columns)]
+        return "\n".join([*lines, *(f"  {line}" for line in self.changes)])
+
+    @property
+    def changes(self) -> list[str]:
+        """How the bounds differ from the estimate, in words; a partition at several edges is told once."""
+        told: dict[str, str] = {}
+        for name in _BOUNDS:
+            text = what_differs(self.labels, getattr(self, name)[0], other="it")
+            told.setdefault(text, f"{name} bound: {text}")
+        return [line for text, line in told.items() if text != EQUAL]
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -100,14 +100,15 @@ class Certificate:
     @property
     def _ending(self) -> str:
         """That the clock cut the work, and what more time might have brought."""
-        if not self.cut or self.proved:
-            return ""
+        return "" if not self.cut or self.proved else f"; cut by the time limit{self.moving}"
+
+    @property
+    def moving(self) -> str:
+        """How fast the bound still rose when the clock cut the work, as the end of a sentence."""
         if self.rising <= 0:
-            return "; cut by the time limit: a longer run may prove more"
-        return (
-            f"; cut by the time limit, while the gap still fell by {_round_up(1000 * self.rising)} "
-            "points of a percent per 10 s"
-        )
+            return ": a longer run may prove more"
+        points = _round_up(1000 * self.rising)
+        return f", while the gap still fell by {points} points of a percent per 10 s"
 
 
 def certificate(

@@ -4,11 +4,26 @@ The expected loss of a partition is a mean over draws that depend on each other.
 against draw t, w_t its weight, m the weighted mean of the losses and y_t = w_t (x_t - m) / mean(w), the
 standard error of m is
 
-    se = sd(y) / sqrt(ESS),
+    se = sd(y) / sqrt(n),
 
-where ESS is the effective sample size of y over all chains (see `epluribus.diagnostics`). Two partitions
+where n is the effective sample size of y over all chains (see `epluribus.diagnostics`). Two partitions
 are compared by the same formula on the differences of their losses, draw by draw: whatever both share
 cancels.
+
+Where weights are unequal, few draws may carry the mean, and m +- 1.96 se covers too little. Three
+corrections make up for that: y_t is divided by 1 - w_t / sum(w), as in the jackknife; se is multiplied by
+t / 1.96, t the quantile of Student's distribution with ESS - 1 degrees of freedom; and by
+1 + (1.08 g^2 + 1.21) / n, g the skewness of y, the leading terms of the Edgeworth expansion of the
+coverage at 1.96 (Hall 1987). The effective sample size reported is then
+
+    ESS = (sum w)^2 / sum w^2  min(1, n / T)
+
+for T draws: the number of equal weights that would be as good (Kish 1965), times what autocorrelation leaves.
+
+Hall, P. (1987). Edgeworth expansion for Student's t statistic under minimal moment conditions. Annals of
+Probability 15, 920-931. doi:10.1214/aop/1176992073
+
+Kish, L. (1965). Survey Sampling. Wiley.
 
 Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). Rank-normalization,
 folding, and localization: an improved R-hat. Bayesian Analysis 16, 667-718. doi:10.1214/20-BA1221
@@ -16,21 +31,34 @@ folding, and localization: an improved R-hat. Bayesian Analysis 16, 667-718. doi
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 
 from epluribus._text import count
 from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
-from epluribus.diagnostics import RHAT_LIMIT, Agreement, chain_agreement, ess, rhat
+from epluribus.changes import what_differs
+from epluribus.diagnostics import Agreement, by_chain, chain_agreement, ess
 from epluribus.draws import Draws
+from epluribus.draws.rows import all_equal
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 
 _CLEAR = 2.0
 """Standard errors that a difference must exceed to be called clear: about 95 % confidence."""
+_FEW_CARRY = 0.1
+"""Share of the draws that their weights must at least be worth; below, few draws carry the result."""
+_TAIL_LIMIT = 0.7
+"""Pareto k of the weights above which Vehtari et al. (2024) call importance sampling unreliable."""
+_FITTED = 25
+"""Draws below which no tail is fitted."""
+_Z = 1.959964
+"""The normal quantile of a 95 % interval."""
 _SAME = 1e-12
 """Losses that differ by less than this share of the largest are equal: the rest is rounding."""
 
@@ -44,15 +72,21 @@ class MonteCarloError:
     standard_error: float
     """Of the expected loss; NaN with fewer than 4 draws per chain."""
     ess: float
-    """Effective sample size of the losses: this many independent draws would be as good."""
+    """Effective sample size of the losses: this many independent draws of equal weight would be as good."""
     rhat: float
     """Rank-normalized split R-hat of the losses: near 1 when chains agree."""
     agreement: Agreement
-    """Whether chains agree on which items belong together."""
+    """Whether chains agree on which items belong together, with R-hat and effective sample sizes (bulk and
+    tail) of the loss and of the number of clusters."""
     n_draws: int
     """Number of draws, all chains together."""
     n_chains: int
     loss: Loss
+    weights_worth: float = math.nan
+    """Number of equal weights that would be as good as those given (Kish); `n_draws` if they are equal."""
+    pareto_k: float = math.nan
+    """Shape of the tail of the weights, as ArviZ fits it; above 0.7 means of weighted draws are not to be
+    trusted. NaN if weights are equal or draws few."""
 
     @property
     def disagreement(self) -> float:
@@ -71,12 +105,16 @@ class MonteCarloError:
 
     @property
     def mixed(self) -> bool:
-        """Whether nothing suggests that the chains disagree.
+        """Whether nothing suggests that the chains disagree: see `agreement`.
 
-        R-hat of the losses is at most 1.01, as Vehtari et al. advise, and `disagreement` is not above what
-        chance explains. False if R-hat cannot be computed.
+        False if R-hat cannot be computed, with fewer than 4 draws per chain.
         """
-        return bool(self.rhat <= RHAT_LIMIT) and self.agreement.agree is not False
+        return not math.isnan(self.rhat) and self.agreement.agree is not False
+
+    @property
+    def few_carry(self) -> str:
+        """A warning where few draws carry the weight; empty otherwise."""
+        return _few_carry(self.weights_worth, self.n_draws, self.pareto_k)
 
     def __repr__(self) -> str:
         return (
@@ -85,16 +123,24 @@ class MonteCarloError:
         )
 
     def __str__(self) -> str:
-        advice = f", above {RHAT_LIMIT}: run longer, or more chains"
         lines = [
             f"expected loss {plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})",
             f"  {count(self.n_draws, 'draw')} in {count(self.n_chains, 'chain')} are worth "
             f"{self.ess:.4g} independent ones",
-            f"  R-hat of the loss {self.rhat:.4g}" + ("" if self.rhat <= RHAT_LIMIT else advice),
         ]
-        if self.n_chains > 1:  # one chain has nothing to agree with
+        lines += [
+            f"  R-hat of the {one.name} {one.rhat:.4g}, effective draws {one.ess_bulk:,.0f} (bulk) and "
+            f"{one.ess_tail:,.0f} (tail)"
+            for one in self.agreement.series
+            if not math.isnan(one.ess_bulk)
+        ]
+        if (
+            self.n_chains > 1 or self.agreement.agree is False
+        ):  # one chain has nothing to agree with
             lines.append(f"  {self.agreement.sentence}")
-        return "\n".join(lines)
+        return "\n".join(
+            [*lines, *(f"  {line}" for line in (self.agreement.advice, self.few_carry) if line)]
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -110,6 +156,8 @@ class Difference:
     expected_losses: tuple[float, float]
     """Expected loss of the first and of the second partition."""
     loss: Loss
+    changes: str = ""
+    """How the second partition differs from the first, in words."""
 
     @property
     def clear(self) -> bool:
@@ -129,7 +177,8 @@ class Difference:
         # The difference is A minus B: if it is negative, A has the smaller expected loss.
         better, worse = ("A", "B") if self.difference < 0 else ("B", "A")
         text = f"{better} is better than {worse} by {size} ({self.loss.name})"
-        return text if self.clear else f"{text}: these draws cannot tell them apart"
+        text = text if self.clear else f"{text}: these draws cannot tell them apart"
+        return f"{text}\n  {self.changes}" if self.changes else text
 
 
 def error(
@@ -176,10 +225,11 @@ def error(
     labels, sample, chosen = read_best(best, draws, loss)
     values = draw_losses(labels, sample, chosen)
     # R-hat asks whether the chains are alike: the weights of the draws play no part in that.
-    hat = rhat(_by_chain(values[sample.index], sample))
-    agreement = chain_agreement(sample, n_jobs)
+    agreement = chain_agreement(sample, n_jobs, series={"loss": values[sample.index]})
+    hat = agreement.series[0].rhat
     mean = mean_with_error(values, sample)
-    return MonteCarloError(*mean, hat, agreement, sample.n_draws, sample.n_chains, chosen)
+    n, m = sample.n_draws, sample.n_chains
+    return MonteCarloError(*mean, hat, agreement, n, m, chosen, _worth(sample), _pareto_k(sample))
 
 
 def compare(
@@ -214,6 +264,7 @@ def compare(
     >>> z = (np.random.default_rng(1).random((500, 6)) < 0.1) ^ np.array([0, 0, 0, 1, 1, 1])
     >>> print(epl.uncertainty.compare([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], z.astype(int)))
     A is better than B by 0.619 +- 0.025 (vi)
+      in B, item 2 moves to cluster 1
     """
     first, sample, chosen = read_best(a, draws, loss, "a")
     second, _, _ = read_best(b, sample, chosen, "b")
@@ -221,7 +272,8 @@ def compare(
     # effect cancels in x - y.
     x, y = (draw_losses(labels, sample, chosen) for labels in (first, second))
     mean = mean_with_error(x - y, sample)
-    return Difference(*mean, (sample.mean(x), sample.mean(y)), chosen)
+    words = what_differs(first, second, names=sample.items, other="B")
+    return Difference(*mean, (sample.mean(x), sample.mean(y)), chosen, words)
 
 
 class Mean(NamedTuple):
@@ -244,20 +296,71 @@ def mean_with_error(values: FloatArray, draws: Draws) -> Mean:
     shift = float(shifted @ weights) / draws.n_draws
     # y_t of the formula: how far draw t pulls the weighted mean.
     influence = weights * (shifted - shift)
-    table = _by_chain(influence, draws)
+    table = by_chain(influence, draws)
     # Chains were cut to the length of the shortest; a draw left out is worth as much as one kept, hence
     # the factor.
     size = ess(table, method="mean") * draws.n_draws / table.size
+    worth, factor = size, 1.0
+    if not all_equal(draws.draw_weights):
+        # Few draws of large weight may seem to be worth more than there are of them.
+        worth = _worth(draws) * min(1.0, size / draws.n_draws)
+        influence = influence / np.maximum(1e-12, 1.0 - weights / draws.n_draws)
+        factor = _enlarged(influence, size, worth)
     spread = np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1))
-    return Mean(float(origin) + shift, float(spread / np.sqrt(size)), size)
+    return Mean(float(origin) + shift, float(factor * spread / np.sqrt(size)), worth)
 
 
-def _by_chain(values: FloatArray, draws: Draws) -> FloatArray:
-    """(n_chains, length of the shortest): the last draws of each chain."""
-    chains = [values[draws.chains == number] for number in range(draws.n_chains)]
-    length = min(len(chain) for chain in chains)
-    # The last draws, because any burn-in that was not removed is at the beginning.
-    return np.stack([chain[len(chain) - length :] for chain in chains])
+def _enlarged(influence: FloatArray, size: float, worth: float) -> float:
+    """By how much unequal weights enlarge the standard error: Student's and Edgeworth's factor."""
+    from scipy.special import stdtrit
+
+    centered = influence - influence.mean()
+    scale = centered.std()
+    if not scale > 0:
+        return 1.0
+    skewness = float(((centered / scale) ** 3).mean())
+    student = float(stdtrit(max(1.0, worth - 1.0), 0.975)) / _Z
+    return student * (1.0 + (1.08 * skewness**2 + 1.21) / size)
+
+
+def warn_of_weights(draws: Draws) -> str:
+    """A warning where few draws carry the weight; empty otherwise."""
+    if all_equal(draws.draw_weights):
+        return ""
+    return _few_carry(_worth(draws), draws.n_draws, _pareto_k(draws))
+
+
+def _few_carry(worth: float, n_draws: int, pareto_k: float) -> str:
+    """The warning for weights that are worth so much, with such a tail."""
+    if worth < _FEW_CARRY * n_draws:
+        return (
+            f"Few draws carry the weight: the {count(n_draws, 'draw')} are worth {worth:.3g} of equal "
+            "weight. The answer is that of these few; a better proposal, or more draws, would help."
+        )
+    if pareto_k > _TAIL_LIMIT:
+        return (
+            f"The weights have a heavy tail (Pareto k {pareto_k:.2f}, above {_TAIL_LIMIT}): draws "
+            "that were not seen may matter, and the standard error is too small."
+        )
+    return ""
+
+
+def _worth(draws: Draws) -> float:
+    """Number of equal weights that would be as good as these (Kish)."""
+    weights = draws.draw_weights / draws.draw_weights.max()
+    return float(weights.sum() ** 2 / (weights @ weights))
+
+
+def _pareto_k(draws: Draws) -> float:
+    """Shape of the tail of unequal weights; NaN where it cannot be fitted."""
+    weights = draws.draw_weights[draws.draw_weights > 0]
+    if all_equal(weights) or len(weights) < _FITTED:
+        return math.nan
+    stats = import_module("arviz_stats.base").array_stats
+    # ArviZ wants the logarithms of the inverse weights.
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(stats.psislw(-np.log(weights))[1])
 
 
 def plus_minus(value: float, standard_error: float) -> str:

@@ -5,8 +5,10 @@ expected loss over its draws, until nothing changes; neither step can raise
 
     V = sum_t p_t min_m loss(a_m, z_t).
 
-The starts are draws chosen far apart (k-means++), and the central draws of the groups of a Ward linkage.
-Numbers of modes are tried on a part of the draws; the modes themselves are then found on all draws.
+The starts are the central draws of groups of draws, from two linkages and from draws chosen far apart
+(k-means++), and the best modes of the number before with one draw more. All numbers of modes are tried
+on a part of the draws, and the largest that passes the conditions of `_mode_rule.py` is taken; the modes
+themselves are then found on all draws.
 
 Arthur, D., Vassilvitskii, S. (2007). k-means++: the advantages of careful seeding. Proceedings of the
 18th ACM-SIAM Symposium on Discrete Algorithms, 1027-1035.
@@ -31,21 +33,27 @@ from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.search import minimize
 from epluribus.search._greedy import descend
+from epluribus.uncertainty._medoids import (
+    LINKAGES,
+    centers_of,
+    distances,
+    far_apart,
+    settle,
+    some_draws,
+)
+from epluribus.uncertainty._mode_rule import WEIGHT, Sample
 from epluribus.uncertainty._part import choose_items, only_items, place_others, weights_of
 
-SILHOUETTE = 0.25
-"""Smallest mean silhouette: below it Kaufman & Rousseeuw see no structure."""
-DROP = 0.2
-"""Share of V(1) by which each added mode must lower V; noise around one mode of 10 items reaches 0.17."""
-WEIGHT = 0.05
-"""Smallest weight of a mode: a handful of odd draws is not a mode."""
-
 _DRAWS = 400
-"""Number of draws on which numbers of modes are tried: silhouettes are then known to about 0.02."""
+"""Number of draws on which numbers of modes are tried."""
+_JUDGED = 2000
+"""Number of draws on which modes are judged: 5 % of them are 100, enough to see a gap."""
 _STARTS = 2
-"""Starts by k-means++ for each number of modes, besides the one by linkage."""
+"""Starts for each number of modes, the best of those below by their V, besides one mode more than before."""
+_FAR_APART = 6
+"""Sets of draws chosen far apart, besides the groups of the linkages, from which starts are taken."""
 _LINKED = 200
-"""Number of draws in the linkage, for which all pairwise losses are computed."""
+"""Number of draws for which all pairwise losses are computed, and from which starts are chosen."""
 _ROUNDS = 20
 """Largest number of rounds of assignment and minimization; most searches end after a few."""
 
@@ -140,45 +148,39 @@ class ModeSearch:
         if self.items is not None:
             draws = only_items(draws, self.items)
         self.draws, self.converged = draws, True
-        # Numbers of modes are tried on a random part of the draws, in their order; a part without any weight
-        # would say nothing, and all draws are taken instead.
-        self.part = draws
-        if draws.n_draws > _DRAWS:
-            rows = np.sort(part_rng.choice(draws.n_draws, _DRAWS, replace=False))
-            if draws.draw_weights[rows].any():
-                self.part = draws[rows]
+        # Numbers of modes are tried on a random part of the draws, in their order.
+        self.part = some_draws(draws, _DRAWS, part_rng)
+        self.judge = Sample(some_draws(draws, _JUDGED, part_rng), loss, part_rng)
         self.silhouettes: dict[int, float] = {}
         self.drops: dict[int, float] = {}
-        self._fits: dict[int, Assignment] = {}
+        self._fits: dict[int, list[Assignment]] = {}
         self.single = self._minimize(draws, self.rngs[0])
         step()
 
     def choose(self, highest: int) -> int:
-        """The number of modes by the rule that the head of `_modes.py` explains."""
+        """The number of modes by the rule that the head of `_mode_rule.py` explains."""
         # V(1) on the part, from which the drops are measured: the single partition, moved downhill there.
         alone = partial(self._alternate, self.part, self.single.labels[None], self.rngs[0])
-        single = self._best_of([alone]).expected_loss
-        admitted: set[int] = set()
+        best = self._all_of([alone])[0]
+        single = best.expected_loss
         # If V(1) is 0, every draw is the single partition, and there is nothing to try.
         for m in range(2, min(highest, self.part.n_distinct) + 1 if single != 0 else 2):
-            found = self._fit(m)
+            found = self._fit(m, best)
             self.step()
             if not self.converged:  # half done, it proves nothing
-                break
-            self._fits[m] = found
-            if len(found.labels) < m:  # a mode has lost all its draws to the others
-                self.silhouettes[m] = self.drops[m] = 0.0
-                break
-            self.silhouettes[m] = found.silhouette
-            self.drops[m] = 1.0 - found.expected_loss / single
-            # V(M) <= (1 - 0.2 (M - 1)) V(1), as a drop.
-            nearer = self.drops[m] >= DROP * (m - 1)
-            if nearer and self.silhouettes[m] >= SILHOUETTE and found.weights.min() >= WEIGHT:
-                admitted.add(m)
-            if m > 2 and not {m - 1, m} & admitted:  # two in a row have failed
-                break
-        # The largest silhouette; in a tie, the smaller number of modes.
-        return max(admitted, key=lambda m: (self.silhouettes[m], -m), default=1)
+                return 1
+            best = min(found, key=lambda fit: fit.expected_loss)
+            self.silhouettes[m] = best.silhouette if len(best.labels) > 1 else 0.0
+            self.drops[m] = 1.0 - best.expected_loss / single
+            for one in found:
+                self._fits.setdefault(len(one.labels), []).append(one)
+        for m in sorted(self._fits, reverse=True):
+            fits = sorted(_different(self._fits[m]), key=lambda fit: fit.expected_loss)
+            fit = next((fit for fit in fits if m > 1 and self.judge.admits(fit.labels)), None)
+            if fit is not None:
+                self._fits[m] = [fit]
+                return m
+        return 1
 
     def solve(self, m: int) -> IntArray:
         """(n_modes, n_items) `m` modes on all draws, or fewer if there are fewer distinct draws."""
@@ -186,14 +188,14 @@ class ModeSearch:
         if m == 1:
             return self.single.labels[None]
         # The modes found on the part are the start: a thorough search for each, on all draws nearest to it.
-        late = self.stopper.stopped and m in self._fits
-        fit = self._fits[m] if late else self._fit(m)
+        fits = self._fits[m] if m in self._fits else self._fit(m, None)
+        fit = min(fits, key=lambda fit: (-len(fit.labels), fit.expected_loss))
         found = Assignment(self.draws, self.loss, fit.labels)
         modes = zip(found.labels, found.groups, strict=True)
         labels = np.stack([self._improve(mode, group) for mode, group in modes])
         # The modes have moved, and with them the nearest mode of some draws.
         last = partial(self._alternate, self.draws, labels, self.rngs[m])
-        return self._best_of([last]).labels
+        return self._all_of([last])[0].labels
 
     def placed(self, labels: IntArray) -> IntArray:
         """(n_modes, n_items) the modes of the items looked at as partitions of all items."""
@@ -237,68 +239,67 @@ class ModeSearch:
         self.converged = self.converged and found.converged
         return found
 
-    def _fit(self, m: int) -> Assignment:
-        """`m` modes on the part, from several starts."""
+    def _fit(self, m: int, before: Assignment | None) -> list[Assignment]:
+        """Fits of `m` modes on the part, from several starts; `before` is the best with one mode less."""
         # One generator per start, so that threads may run them in any order.
-        *rngs, last = self.rngs[m].spawn(_STARTS + 1)
-        tasks = [partial(self._from_far_apart, m, rng) for rng in rngs]
-        tasks.append(partial(self._alternate, self.part, self._central_draws(m), last))
-        return self._best_of(tasks)
+        *rngs, last, again_rng = self.rngs[m].spawn(_STARTS + 2)
+        starts = self._medoids(m, rngs[0])
+        tasks = [
+            partial(self._alternate, self.part, start, rng)
+            for start, rng in zip(starts, rngs, strict=False)
+        ]
+        if before is not None:
+            tasks.append(partial(self._one_more, before, last))
+        found = self._all_of(tasks)
+        # Groups too small to be modes spoil a fit that would pass without them.
+        small = [fit for fit in found if fit.weights.min() < WEIGHT <= fit.weights.max()]
+        again = [
+            partial(self._alternate, self.part, fit.labels[fit.weights >= WEIGHT], again_rng)
+            for fit in small
+        ]
+        return found + (self._all_of(again, 1) if again and before is not None else [])
 
-    def _best_of(self, tasks: list[partial[Assignment]]) -> Assignment:
-        """The result with the smallest V; if time is up, the tasks have ended half done."""
-        found = run_all(tasks, self.n_jobs, self.stopper)
+    def _all_of(
+        self, tasks: list[partial[Assignment]], n_jobs: int | None = None
+    ) -> list[Assignment]:
+        """The results of all tasks; if time is up, they have ended half done."""
+        found = run_all(tasks, n_jobs or self.n_jobs, self.stopper)
         self.converged = self.converged and not self.stopper.stopped
-        return min(found, key=lambda result: result.expected_loss)
+        return found
 
-    def _from_far_apart(self, m: int, rng: Generator) -> Assignment:
-        """Modes from draws chosen in turn, with probability proportional to their loss (k-means++).
+    def _one_more(self, before: Assignment, rng: Generator) -> Assignment:
+        """The modes `before` and one draw, chosen with probability proportional to its loss (k-means++).
 
-        The loss is that to the nearest draw chosen before. It is not squared, as distances are in k-means,
-        because V is a sum of losses.
+        The loss is not squared, as distances are in k-means, because V is a sum of losses.
         """
-        draws, chance = self.part, self.part.shares
-        chosen: list[IntArray] = []
-        nearest = np.full(draws.n_distinct, np.inf)
-        for _ in range(m):
-            if not chance.sum() > 0:  # every draw is one of the chosen
-                break
-            at = int(rng.choice(draws.n_distinct, p=chance / chance.sum()))
-            chosen.append(draws.distinct[at].astype(np.int64))
-            # A user's own loss, or rounding, may give negative values; a probability must not be negative.
-            values = np.maximum(0.0, loss_values(chosen[-1], draws.item_major, self.loss))
-            nearest = np.minimum(nearest, values)
-            chance = draws.weights * nearest  # 0 for a draw that was chosen before
-        return self._alternate(draws, np.stack(chosen), rng)
+        # A user's own loss, or rounding, may give negative values; a probability must not be negative.
+        chance = self.part.weights * np.maximum(0.0, before.losses.min(axis=0))
+        if not chance.sum() > 0:  # every draw is a mode
+            return before
+        at = int(rng.choice(self.part.n_distinct, p=chance / chance.sum()))
+        labels = np.concatenate([before.labels, self.part.distinct[[at]].astype(np.int64)])
+        return self._alternate(self.part, labels, rng)
 
-    def _central_draws(self, m: int) -> IntArray:
-        """(m, n_items) the central draw of each of `m` groups of the linkage."""
-        from scipy.cluster.hierarchy import fcluster
+    def _medoids(self, m: int, rng: Generator) -> list[IntArray]:
+        """Starts of (m, n_items): the best central draws of `m` groups, by their distances alone."""
+        from scipy.cluster.hierarchy import fcluster, linkage
 
-        tree, distance, columns = self._linkage
-        # In each group the medoid: the draw with the smallest sum of losses to the others.
-        groups = fcluster(tree, m, criterion="maxclust")
-        centers = []
-        for group in np.unique(groups):
-            mine = np.flatnonzero(groups == group)
-            centers.append(mine[distance[np.ix_(mine, mine)].sum(axis=1).argmin()])
-        return self.part.distinct[columns[centers]].astype(np.int64)
+        pairs, distance, columns = self._distances
+        mass = self.part.weights[columns]
+        # Groups of two linkages, and those around draws chosen far apart.
+        groups = [fcluster(linkage(pairs, kind), m, criterion="maxclust") for kind in LINKAGES]
+        starts = [centers_of(distance, mass, group) for group in groups]
+        starts += [far_apart(distance, mass, m, rng) for _ in range(_FAR_APART)]
+        found: dict[tuple[int, ...], float] = {}
+        for start in starts:
+            centers, value = settle(distance, mass, start)
+            found[tuple(sorted(centers.tolist()))] = value
+        best = sorted(found, key=lambda centers: (-len(centers), found[centers]))[:_STARTS]
+        return [self.part.distinct[columns[list(centers)]].astype(np.int64) for centers in best]
 
     @cached_property
-    def _linkage(self) -> tuple[Any, FloatArray, IntArray]:
-        """Ward linkage of draws spread evenly over the part, their pairwise losses, and their numbers."""
-        from scipy.cluster.hierarchy import linkage
-        from scipy.spatial.distance import squareform
-
-        last, size = self.part.n_draws - 1, min(_LINKED, self.part.n_draws)
-        columns = self.part.index[np.linspace(0, last, size).astype(int)]
-        table = np.ascontiguousarray(self.part.item_major[:, columns])
-        rows = (column.astype(np.int64) for column in table.T)
-        distance = np.stack([loss_values(row, table, self.loss) for row in rows])
-        # A loss with a cost other than 1 is not symmetric, but a linkage needs symmetric distances.
-        distance = np.maximum(0.0, distance + distance.T) / 2.0
-        np.fill_diagonal(distance, 0.0)
-        return linkage(squareform(distance, checks=False), "ward"), distance, columns
+    def _distances(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        return distances(self.part, self.loss, _LINKED)
 
     def _alternate(self, draws: Draws, labels: IntArray, rng: Generator) -> Assignment:
         """Assign draws and move each mode downhill on its own draws, until the assignments stay the same.
@@ -326,3 +327,10 @@ class ModeSearch:
             if all(np.array_equal(a, b) for (_, a), b in zip(before, found.groups, strict=True)):
                 break
         return found
+
+
+def _different(fits: list[Assignment]) -> list[Assignment]:
+    """The fits without those that have the same modes as one before."""
+    return list(
+        {tuple(sorted(mode.tobytes() for mode in fit.labels)): fit for fit in fits}.values()
+    )

@@ -8,40 +8,46 @@ and the weight of a mode is the probability of the draws nearest to it. This is 
 the posterior by M points in Wasserstein distance (WASABI, Balocchi & Wade 2025). `_mode_search.py` finds
 them.
 
-How many? If a is the loss between a draw and its mode and b that to the next mode, the silhouette of the
-draw is (b - a) / max(a, b). M modes are admitted if each beyond the first brings draws nearer by 20 %,
-V(M) <= (1 - 0.2 (M - 1)) V(1), if each has a weight of at least 0.05, and if the mean silhouette is
-at least 0.25, the value below which Kaufman & Rousseeuw (1990) see no structure. The number chosen is the
-admitted M with the largest mean silhouette, or 1 if none is admitted.
+`_mode_rule.py` says how many there are, and whether the draws are so diffuse that no partition is a
+fair summary. Weights are trusted only if each mode was entered several times: with r_1, r_2, ... the lengths
+of the stretches of draws in a mode, it was entered (sum r)^2 / sum r^2 times, effectively, so that stray
+draws hardly count. A group that is one stretch at the beginning of a chain is burn-in, not a mode.
 
 Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis.
 doi:10.48550/arXiv.2506.16295
-
-Kaufman, L., Rousseeuw, P. J. (1990). Finding groups in data. Wiley. doi:10.1002/9780470316801
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import count
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from epluribus import losses
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
-from epluribus._text import percent, plain_table, sentence_list
+from epluribus._text import count, percent, plain_table, sentence_list
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
-from epluribus.draws import as_draws
+from epluribus.changes import what_differs
+from epluribus.draws import Draws, as_draws
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
-from epluribus.uncertainty._mode_search import DROP, SILHOUETTE, WEIGHT, Assignment, ModeSearch
+from epluribus.uncertainty._mode_rule import WEIGHT
+from epluribus.uncertainty._mode_search import Assignment, ModeSearch
+from epluribus.uncertainty._mode_words import burn_in_draws, count_entries, find_questions
 
 _TINY = 0.01
 """A group of smaller weight is not called a mode, even if this number of modes was asked for."""
-_ORDINALS = ("first", "second", "third", "fourth", "fifth")
+_ENTRIES = 3.0
+"""Effective number of entries into a mode below which its weight is not to be trusted."""
+_NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight"}
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -63,7 +69,7 @@ class Modes:
     single_loss: float
     """The same with one partition, V(1)."""
     silhouettes: dict[int, float]
-    """Mean silhouette for each number of modes tried, on a part of the draws."""
+    """Mean silhouette for each number of modes tried, on a part of the draws; the rule does not use it."""
     drops: dict[int, float]
     """1 - V(M) / V(1) for each number of modes tried, on the same draws."""
     chosen: bool
@@ -74,6 +80,22 @@ class Modes:
     """The loss, as a distance between draws and modes."""
     converged: bool = True
     """Whether the search ended by itself, not by the time limit."""
+    entries: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """(n_modes,) how often the chains entered each mode, in the order of the draws."""
+    trusted: bool = True
+    """Whether each mode was entered often enough for its weight to mean something. True for ensembles, which
+    have no order."""
+    chance: float = math.nan
+    """Mean loss between a draw and the single partition, relative to that of draws whose items are shuffled;
+    NaN if it was not computed."""
+    diffuse: bool = False
+    """Whether no partition is a fair summary, because a draw is as far from the estimate as chance."""
+    burn_in: int = 0
+    """Draws at the beginning of chains that are a group of their own: they are not called a mode."""
+    items: tuple[str, ...] | None = None
+    """Names of the items, if the draws have them."""
+    ensemble: bool = False
+    """Whether the draws are an ensemble of clusterings, not a posterior sample."""
 
     @property
     def n_modes(self) -> int:
@@ -81,28 +103,62 @@ class Modes:
         return len(self.weights)
 
     @property
+    def fair(self) -> bool | None:
+        """Whether one partition is a fair summary; None if that was not tested."""
+        if not self.chosen or not self.converged:
+            return None
+        return self.n_modes == 1 and not self.diffuse
+
+    @property
+    def changes(self) -> list[str]:
+        """For each mode but the first, how it differs from the first."""
+        return [
+            what_differs(self.labels[0], mode, names=self.items, other=f"the {_ordinal(m)}")
+            for m, mode in enumerate(self.labels[1:], 1)
+        ]
+
+    @property
+    def questions(self) -> list[str]:
+        """The modes as independent questions, where all combinations of a few ambiguities occur."""
+        return find_questions(self.labels, self.weights)
+
+    @property
     def sentence(self) -> str:
         """Whether one estimate is a fair summary, and why."""
-        late = (
-            ""
-            if self.converged
-            else " Time was up before the search ended: this is the best so far."
-        )
-        return self._summary() + late
+        parts = [self._summary()]
+        if self.burn_in:
+            parts.append(
+                f"The first {count(self.burn_in, 'draw')} of the chains are a group of their own, which was "
+                "never entered again: burn-in that should be left out."
+            )
+        if not self.converged:
+            parts.append("Time was up before the search ended: this is the best so far.")
+        return " ".join(parts)
 
     def _summary(self) -> str:
         if self.n_modes == 1:
             return self._why_one()
         share = sentence_list([percent(weight) for weight in self.weights])
-        # Each pair of modes once.
-        apart = self.distances[np.triu_indices(self.n_modes, 1)]
-        far = f"{apart.min():.3g}" + (f" to {apart.max():.3g}" if len(apart) > 1 else "")
-        verdict = "One estimate is not a fair summary:" if self.chosen else "As asked for,"
+        number = _NUMBERS.get(self.n_modes, str(self.n_modes))
+        text = f"{number} competing partitions, {share}"
+        if not self.chosen:
+            text = f"As asked for, {text[0].lower()}{text[1:]}"
+        questions = self.questions
+        if questions:
+            text += f": they are {len(questions)} independent questions. {'. '.join(questions)}."
+        else:
+            text += f": {'; '.join(self.changes)}."
+        return f"{text}{self._too_small()}{self._few_entries()}"
+
+    def _few_entries(self) -> str:
+        """A sentence on modes that were entered too rarely; or nothing."""
+        if self.trusted:
+            return ""
+        which = int(self.entries.argmin())
+        times = {1: "only once", 2: "only twice"}.get(int(self.entries[which]), "too rarely")
         return (
-            f"{verdict} the draws fall into {self.n_modes} groups ({share}) whose modes are "
-            f"{self.loss.with_unit(far)} apart ({self.loss.name}), while a draw is "
-            f"{self.expected_loss:.3g} from its own mode on average; with a single partition that "
-            f"would be {self.single_loss:.3g}.{self._too_small()}"
+            f" But the chains entered the {_ordinal(which)} {times}: it may be burn-in or poor mixing, "
+            "and the weights are not to be trusted."
         )
 
     def _too_small(self) -> str:
@@ -115,8 +171,7 @@ class Modes:
         names = []
         for m in np.flatnonzero(tiny):
             what = "a single draw" if counts[m] == 1 else f"{percent(self.weights[m])} of the draws"
-            which = _ORDINALS[m] if m < len(_ORDINALS) else f"{m + 1}th"
-            names.append(f"the {which} group is {what}")
+            names.append(f"the {_ordinal(int(m))} group is {what}")
         # At least one is left: the weights sum to 1.
         left = int((~tiny).sum())
         has = "one mode" if left == 1 else f"no more than {left} modes"
@@ -129,14 +184,12 @@ class Modes:
         if not self.silhouettes:
             asked = "No more than one partition was" if self.chosen else "One partition was"
             return f"{asked} asked for; whether it is a fair summary was not tested."
-        # Of the numbers tried, the one that brought draws nearest: none passed all conditions of the rule.
-        m = max(self.silhouettes, key=lambda number: self.drops[number])
-        return (
-            f"One estimate is a fair summary: with {m} partitions instead of one a draw would be "
-            f"{100 * self.drops[m]:.0f} % nearer on average, with a mean silhouette of "
-            f"{self.silhouettes[m]:.2f}; to report several the rule asks for {100 * DROP:.0f} % for each "
-            f"one added, {SILHOUETTE}, and {100 * WEIGHT:.0f} % of the draws in each group."
-        )
+        if self.diffuse:
+            return (
+                "No partition is a fair summary: a draw is as far from the estimate as one with shuffled "
+                f"items ({percent(min(1.0, self.chance))})."
+            )
+        return "One partition is a fair summary: the draws show no second group with a gap between."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -146,6 +199,13 @@ class Modes:
             "chosen": self.chosen,
             "converged": self.converged,
             "sentence": self.sentence,
+            "fair": self.fair,
+            "diffuse": self.diffuse,
+            "entries": self.entries.tolist(),
+            "trusted": self.trusted,
+            "burn_in": self.burn_in,
+            "changes": self.changes,
+            "questions": self.questions,
             "weights": self.weights.tolist(),
             "n_clusters": (self.labels.max(axis=1) + 1).tolist(),
             "expected_losses": self.expected_losses.tolist(),
@@ -168,6 +228,7 @@ class Modes:
             "mode": [str(m) for m in range(self.n_modes)],
             "weight": [f"{weight:.3f}" for weight in self.weights],
             "clusters": [int(labels.max()) + 1 for labels in self.labels],
+            "entries": self.entries.tolist(),
             "loss within": [float(value) for value in self.expected_losses],
         }
         return "\n".join([self.sentence, *plain_table(columns)])
@@ -178,7 +239,7 @@ def modes(
     loss: LossLike = "vi",
     n_modes: int | str = "auto",
     *,
-    max_modes: int = 5,
+    max_modes: int = 8,
     rng: RngLike = None,
     n_jobs: int | None = None,
     progress: ProgressLike = False,
@@ -197,7 +258,7 @@ def modes(
         The distance; see `epluribus.losses.available`.
     n_modes : int or "auto", default "auto"
         Number of modes; "auto" chooses it by the rule in the notes.
-    max_modes : int, default 5
+    max_modes : int, default 8
         Largest number tried by "auto".
     rng : int, Generator or SeedSequence, optional
         Source of randomness: the same gives the same answer.
@@ -218,11 +279,10 @@ def modes(
 
     Notes
     -----
-    Several modes are reported if each beyond the first brings draws 20 % nearer on average (of their
-    mean loss to a single partition), if none has less than 5 % of the draws, and if their groups are
-    distinct: a mean silhouette of at least 0.25. Of several such numbers the one with the largest
-    silhouette is taken. Numbers are tried in turn until two in a row fail, on at most 400 draws; the
-    modes are then found on all draws.
+    The number of modes is the largest for which each has at least 5 % of the draws, the draws between two
+    of them are at most 0.3 times as dense as at the sparser one, and items move together between them; the
+    head of `_mode_rule.py` has the formulas. All numbers are tried, on at most 400 draws, and judged on at
+    most 2,000; the modes are then found on all draws. A mode that differs in one item is not reported.
 
     With more than 20 million labels (items times distinct draws) the search looks at some 5 million of them,
     those of a random part of the items in all draws. All other items are then placed, in each mode, where
@@ -251,41 +311,79 @@ def modes(
     rngs = make_rng(rng).spawn(2 + max(highest, fixed))
     stopper = Stopper(time_limit)
     bar = make_progress(progress, highest + 1 if automatic else 2, "modes", stopper)
-    steps = count(1)
+    steps = itertools.count(1)
 
     def step() -> None:
         bar.show(next(steps), {})
         stopper.check()
 
     try:
-        search = ModeSearch(sample, chosen, rngs, resolve_jobs(n_jobs), stopper, step)
-        number = search.choose(highest) if automatic else fixed
-        bar.grow(len(search.silhouettes) + 2)  # not all numbers may have been tried
-        labels = search.placed(search.solve(number))
+        found = _search(
+            sample, chosen, rngs, resolve_jobs(n_jobs), stopper, step, highest, fixed, automatic
+        )
+        bar.grow(len(found.silhouettes) + 2)  # not all numbers may have been tried
+        early = burn_in_draws(found.assignments, sample.chains, found.n_modes)
+        if automatic and found.converged and len(early) and sample.kind != "ensemble":
+            rest = sample[np.setdiff1d(np.arange(sample.n_draws), early)]
+            bar.grow(2 * (highest + 1))
+            again = _search(
+                rest, chosen, rngs, resolve_jobs(n_jobs), stopper, step, highest, fixed, True
+            )
+            nearest = Assignment(sample, chosen, again.labels).nearest[sample.index]
+            found = replace(again, assignments=nearest, burn_in=len(early))
         step()
     finally:
         bar.close()
+    return found
+
+
+def _search(
+    sample: Draws,
+    loss: Loss,
+    rngs: list[Generator],
+    n_jobs: int,
+    stopper: Stopper,
+    step: Callable[[], None],
+    highest: int,
+    fixed: int,
+    automatic: bool,
+) -> Modes:
+    """The modes of a sample: their number, by the rule or as asked for, and where they are."""
+    search = ModeSearch(sample, loss, rngs, n_jobs, stopper, step)
+    number = search.choose(highest) if automatic else fixed
+    labels = search.placed(search.solve(number))
     # The heaviest mode first. Draws are then assigned again, because one that is as near to two modes goes
     # to the first of them.
-    order = np.argsort(-Assignment(sample, chosen, labels).weights, kind="stable")
+    order = np.argsort(-Assignment(sample, loss, labels).weights, kind="stable")
     labels = labels[order]
-    found = Assignment(sample, chosen, labels)
+    found = Assignment(sample, loss, labels)
+    nearest, ensemble = found.nearest[sample.index], sample.kind == "ensemble"
+    entries, effective = count_entries(nearest, sample.chains, len(labels))
+    chance, diffuse = math.nan, False
+    if automatic and len(labels) == 1 and search.silhouettes:
+        chance, diffuse = search.judge.diffuse(search.single.labels)
     # Item-major, as draws are stored, to compare each mode with all modes.
     columns = np.ascontiguousarray(labels.T.astype(np.uint32))
     return Modes(
         labels=labels,
         weights=found.weights,
         expected_losses=found.expected_losses,
-        assignments=found.nearest[sample.index],
-        distances=np.stack([loss_values(mode, columns, chosen) for mode in labels]),
+        assignments=nearest,
+        distances=np.stack([loss_values(mode, columns, loss) for mode in labels]),
         expected_loss=found.expected_loss,
         single_loss=_single_loss(search, labels, found),
         silhouettes=search.silhouettes,
         drops=search.drops,
         chosen=automatic,
         n_distinct=int((sample.weights > 0).sum()),
-        loss=chosen,
+        loss=loss,
         converged=search.converged,
+        entries=entries,
+        trusted=ensemble or len(labels) == 1 or bool(effective.min() >= _ENTRIES),
+        chance=chance,
+        diffuse=diffuse,
+        items=sample.items,
+        ensemble=ensemble,
     )
 
 
@@ -296,3 +394,8 @@ def _single_loss(search: ModeSearch, labels: IntArray, found: Assignment) -> flo
     if len(labels) == 1:
         return found.expected_loss
     return Assignment(search.whole, search.loss, search.placed_single()[None]).expected_loss
+
+
+def _ordinal(m: int) -> str:
+    """'first', 'second', ..."""
+    return _ORDINALS[m] if m < len(_ORDINALS) else f"{m + 1}th"

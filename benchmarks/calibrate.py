@@ -1,0 +1,392 @@
+"""Whether the verdicts keep their word: coverage, false alarms, and what is missed.
+
+    python benchmarks/calibrate.py [--out docs/calibration.md] [--share 1.0] [--seed 1]
+
+Everything is simulated, so that the truth is known: standard errors, credible balls, the rule on chains,
+and modes. With `--share 0.1` a tenth of the samples is made, for a quick look. The page is written at the
+end. About five CPU minutes.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+import epluribus as epl
+from epluribus.diagnostics import chain_agreement
+from epluribus.models import DirichletProcess, GaussianMixture
+from epluribus.sampling import sample
+
+CHAINS_AGREE = ("independent", "slow items", "two modes, visited often", "restaurant process")
+CHAINS_DISAGREE = (
+    "A, A, B",
+    "A, B",
+    "one stuck",
+    "drift, item by item",
+    "drift, all at once",
+    "other scale",
+)
+
+
+# --- partitions and noise ---
+
+
+def sizes_partition(rng, n, k):
+    """Clusters of unequal sizes, each of at least 3 items, in random order."""
+    extra = rng.multinomial(n - 3 * k, rng.dirichlet(np.full(k, 2.0)))
+    return rng.permutation(np.repeat(np.arange(k), extra + 3))
+
+
+def disturbed(rng, rows, noise):
+    """Each item joins the cluster of a random item, or none of the others, with probability `noise`."""
+    t, n = rows.shape
+    company = np.take_along_axis(rows, rng.integers(n, size=(t, n)), axis=1)
+    alone = rows.max() + 1 + np.broadcast_to(np.arange(n), (t, n))
+    new = np.where(rng.random((t, n)) < 0.25, alone, company)
+    return np.where(rng.random((t, n)) < noise, new, rows)
+
+
+def restaurant(rng, n, n_draws, concentration):
+    """Draws of a Chinese restaurant process."""
+    labels = np.zeros((n_draws, n), dtype=np.int64)
+    for i in range(1, n):
+        earlier = labels[np.arange(n_draws), rng.integers(0, i, n_draws)]
+        is_new = rng.random(n_draws) < concentration / (i + concentration)
+        labels[:, i] = np.where(is_new, labels[:, :i].max(axis=1) + 1, earlier)
+    return labels
+
+
+def slowly(rng, rows, refresh):
+    """Each item keeps its label of the draw before with probability 1 - refresh."""
+    t = np.arange(len(rows))[:, None]
+    last = np.maximum.accumulate(np.where(rng.random(rows.shape) < refresh, t, 0), axis=0)
+    return np.take_along_axis(rows, last, axis=0)
+
+
+def altered(rng, labels, kind):
+    """Another partition: unrelated, two clusters joined, one halved, or a block moved."""
+    out, k = labels.copy(), int(labels.max()) + 1
+    if kind == "unrelated":
+        return rng.permutation(labels)
+    order = np.argsort(-np.bincount(labels))
+    if kind == "joined":
+        out[out == order[1]] = order[0]
+    elif kind == "halved":
+        own = rng.permutation(np.flatnonzero(labels == order[0]))
+        out[own[: len(own) // 2]] = k
+    else:
+        own = rng.permutation(np.flatnonzero(labels == order[0]))
+        out[own[: max(3, len(own) // 2)]] = order[1]
+    return np.unique(out, return_inverse=True)[1]
+
+
+# --- 1. standard errors ---
+
+
+def error_coverage(n_samples, seed):
+    """How often the expected loss of many draws is within 1.96 standard errors."""
+    rows = []
+    truth = np.repeat([0, 1, 2], 8)
+    for name in (
+        "independent draws",
+        "slow chain",
+        "weights from another posterior",
+        "heavy weights",
+    ):
+        rng = np.random.default_rng([seed, 1, len(name)])
+        rate, to = np.array([0.05, 0.15, 0.35]), np.array([0.2, 0.3, 0.5])
+        even = np.full(3, 1 / 3)
+
+        def draw(n, share, rng=rng, rate=rate):
+            which = rng.choice(3, size=n, p=share)
+            noise = rng.random((n, 24)) < rate[which][:, None]
+            return np.where(noise, rng.integers(3, size=(n, 24)), truth), which
+
+        weighted = "weights" in name
+        long = draw(60_000, to if weighted else even)[0]
+        mean = epl.expected_loss(truth, long, "vi")
+        covered, ratio, worth = 0, [], []
+        for _ in range(n_samples):
+            z, which = draw(400, even)
+            weights = None
+            if name == "slow chain":
+                keep = np.maximum.accumulate(np.where(rng.random(400) < 0.2, np.arange(400), 0))
+                z = z[keep]
+            if weighted:
+                spread = 0.3 if name.startswith("weights") else 1.2
+                weights = (to / even)[which] * rng.lognormal(0, spread, 400)
+            found = epl.uncertainty.error(truth, epl.Draws(z, weights=weights))
+            covered += abs(found.expected_loss - mean) <= 1.96 * found.standard_error
+            ratio.append((found.expected_loss - mean) / found.standard_error)
+            worth.append(found.ess)
+        rows.append((name, n_samples, covered / n_samples, np.std(ratio), np.median(worth)))
+    return rows
+
+
+# --- 2. credible balls ---
+
+
+def ball_coverage(n_samples, seed):
+    """How often the ball holds the partition that made the data, the model being right."""
+    n, tau, shape, rate, theta = 20, 0.05, 3.0, 1.0, 1.0
+    rng = np.random.default_rng([seed, 2])
+    inside = dict.fromkeys((0.5, 0.8, 0.95), 0)
+    mass = dict.fromkeys(inside, 0.0)
+    for number in range(n_samples):
+        labels = restaurant(rng, n, 1, theta)
+        precision = rng.gamma(shape, 1 / rate, n)[labels[0]]
+        center = rng.normal(size=n)[labels[0]] / np.sqrt(tau * precision)
+        y = center + rng.normal(size=n) / np.sqrt(precision)
+        model = GaussianMixture(y, tau=tau, gamma=shape, delta=rate, prior=DirichletProcess(theta))
+        # Draws far apart, so that the ball is that of the posterior and not of the chain.
+        trace = sample(model, n_draws=500, burn_in=300, thin=10, n_chains=2, rng=number, n_jobs=1)
+        best = epl.minimize(trace.draws, rng=1, n_jobs=1)
+        for level in inside:
+            ball = epl.credible_ball(best, trace.draws, level)
+            inside[level] += epl.loss(best.labels, labels[0], "vi") <= ball.radius + 1e-9
+            mass[level] += ball.mass
+    return [
+        (level, n_samples, inside[level] / n_samples, mass[level] / n_samples) for level in inside
+    ]
+
+
+# --- 3. chains ---
+
+
+def agreeing(rng, kind):
+    """Chains of one posterior."""
+    n, n_draws, m = (
+        int(rng.choice([15, 40, 100])),
+        int(rng.choice([250, 500, 1000])),
+        rng.integers(2, 5),
+    )
+    if kind == "restaurant process":
+        return np.stack([restaurant(rng, n, n_draws, 2.0) for _ in range(m)])
+    a = sizes_partition(rng, n, int(rng.integers(2, 5)))
+    noise, refresh = rng.uniform(0.05, 0.25), rng.uniform(0.2, 0.6)
+    out = []
+    for _ in range(m):
+        rows = np.tile(a, (n_draws, 1))
+        if kind.startswith("two modes"):
+            b = altered(np.random.default_rng(n), a, "joined")
+            which = rng.random(n_draws) < 0.4
+            stay = np.maximum.accumulate(np.where(rng.random(n_draws) < 0.3, np.arange(n_draws), 0))
+            rows = np.where(which[stay][:, None], b, a)
+        z = disturbed(rng, rows, noise)
+        out.append(slowly(rng, z, refresh) if kind == "slow items" else z)
+    return np.stack(out)
+
+
+def disagreeing(rng, kind):
+    """Chains that must not be put together."""
+    n, n_draws, m = (
+        int(rng.choice([20, 40, 100])),
+        int(rng.choice([250, 500, 1000])),
+        rng.integers(2, 5),
+    )
+    a = sizes_partition(rng, n, int(rng.integers(3, 5)))
+    b = altered(rng, a, str(rng.choice(["unrelated", "joined", "halved", "moved"])))
+    noise, refresh = rng.uniform(0.05, 0.2), rng.uniform(0.3, 1.0)
+
+    def near(partition, rate=noise):
+        rows = disturbed(rng, np.broadcast_to(partition, (n_draws, n)), rate)
+        return slowly(rng, rows, refresh)
+
+    if kind == "A, A, B":
+        return np.stack([near(a), near(a), near(b)])
+    if kind == "A, B":
+        return np.stack([near(a), near(b)])
+    if kind == "one stuck":
+        z = np.stack([near(a, 0.15) for _ in range(m)])
+        z[0] = z[0, 7]
+        return z
+    if kind == "other scale":
+        return np.stack([*(near(a, 0.06) for _ in range(m - 1)), near(a, 0.2)])
+    # A slow way from a to an unrelated partition, the same in all chains.
+    b, progress = rng.permutation(a), np.linspace(0, 1, n_draws)[:, None]
+    turn = rng.random(n)[None, :]
+    chains = []
+    for _ in range(m):
+        there = turn < progress if kind.endswith("item") else rng.random((n_draws, 1)) < progress
+        chains.append(np.where(there, near(b), near(a)))
+    return np.stack(chains)
+
+
+def chain_verdicts(n_samples, seed):
+    """How often chains are said to agree, to disagree, and that it cannot be known."""
+    rows = []
+    for truth, kinds, make in (
+        ("agree", CHAINS_AGREE, agreeing),
+        ("disagree", CHAINS_DISAGREE, disagreeing),
+    ):
+        for kind in kinds:
+            rng = np.random.default_rng([seed, 3, len(kind), truth == "agree"])
+            found = [chain_agreement(epl.Draws(make(rng, kind)), 1).agree for _ in range(n_samples)]
+            counts = (found.count(True), found.count(False), found.count(None))
+            rows.append((truth, kind, n_samples, *counts))
+    return rows
+
+
+# --- 4. modes ---
+
+
+def several_modes(rng, m, noise):
+    """Draws around m partitions that are at least half a bit apart."""
+    n, n_draws = int(rng.choice([30, 60, 150])), int(rng.choice([300, 600]))
+    k = int(rng.integers(3, 6))
+    centers = [sizes_partition(rng, n, k)]
+    while len(centers) < m:
+        kind = str(rng.choice(["unrelated", "joined", "halved", "moved"]))
+        new = altered(rng, centers[rng.integers(len(centers))], kind)
+        if new.max() > 0 and min(epl.loss(new, one, "vi") for one in centers) > max(
+            0.5, 2.5 * noise
+        ):
+            centers.append(new)
+    weights = 0.5 / m + 0.5 * rng.dirichlet(np.full(m, 4.0))
+    return disturbed(rng, np.stack(centers)[rng.choice(m, size=n_draws, p=weights)], noise)
+
+
+def one_mode(rng, kind):
+    """Draws around one partition, or around none."""
+    n, n_draws = int(rng.choice([20, 60, 150])), int(rng.choice([300, 600]))
+    if kind == "diffuse (restaurant process)":
+        return restaurant(rng, n, n_draws, float(rng.choice([1.0, 3.0])))
+    a = sizes_partition(rng, n, int(rng.integers(3, 6)))
+    rows = disturbed(rng, np.tile(a, (n_draws, 1)), rng.uniform(0.03, 0.2))
+    if kind == "border items":
+        border = rng.permutation(n)[: n // 4]
+        other = rng.permutation(a)
+        moved = rng.random((n_draws, len(border))) < rng.uniform(0.2, 0.6, len(border))
+        rows[:, border] = np.where(moved, other[border], rows[:, border])
+    if kind == "a border that moves":
+        x, cut = np.sort(rng.random(n)), 0.5 + 0.05 * rng.normal(size=(n_draws, 1))
+        rows = (x > cut).astype(int) + 2 * (x > 0.8)
+        rows = disturbed(rng, rows, 0.05)
+    if kind == "burn-in left in":
+        first = n_draws // 12
+        rows[:first] = disturbed(rng, np.tile(rng.permutation(a), (first, 1)), 0.1)
+    return rows
+
+
+def mode_verdicts(n_samples, seed):
+    """How often the number of modes is right."""
+    rows = []
+    for m in range(2, 7):
+        for low, high in ((0.05, 0.1), (0.1, 0.2)):
+            rng = np.random.default_rng([seed, 4, m, int(100 * low)])
+            right = 0
+            for number in range(n_samples):
+                z = several_modes(rng, m, rng.uniform(low, high))
+                right += epl.modes(z, rng=number, n_jobs=1).n_modes == m
+            rows.append((f"{m} modes, noise {low:g} to {high:g}", n_samples, right))
+    kinds = ("noise alone", "border items", "a border that moves", "burn-in left in")
+    for kind in (*kinds, "diffuse (restaurant process)"):
+        rng = np.random.default_rng([seed, 5, len(kind)])
+        found = [epl.modes(one_mode(rng, kind), rng=i, n_jobs=1) for i in range(2 * n_samples)]
+        right = sum(one.n_modes == 1 for one in found)
+        rows.append((f"1 mode: {kind}", len(found), right))
+        if kind.startswith("diffuse"):
+            rows.append(("of these, called diffuse", len(found), sum(one.diffuse for one in found)))
+    return rows
+
+
+# --- the page ---
+
+
+def table(head, rows):
+    """A table in Markdown."""
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *(f"| {' | '.join(map(_cell, row))} |" for row in rows)])
+
+
+def _cell(value):
+    return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)
+
+
+PAGE = """# Calibration: do the verdicts keep their word?
+
+Everything on this page is simulated, so that the truth is known. The samples are made by
+`benchmarks/calibrate.py`, whose generators are not those that the rules were tuned on; `make calibrate`
+makes the page anew ({seconds:.0f} CPU seconds this time, seed {seed}).
+
+## Standard error of the expected loss
+
+24 items, 400 draws in one chain. An interval of 1.96 standard errors should hold the expected loss of
+infinitely many draws in 95 % of the samples, and the error in units of its standard error should have a
+standard deviation of 1. The posterior is a mixture of three rates of noise; weights turn the shares of the
+three from even to 0.2, 0.3, 0.5, and are multiplied by lognormal noise (sd 0.3, and 1.2 for the heavy ones).
+
+{error}
+
+## Credible balls
+
+{n_ball} data sets of 20 numbers from a Dirichlet process mixture of Gaussians, with the model that made them:
+1,000 draws of 2 chains, 10 steps apart. A ball of level L should hold the true partition in a share of L of
+the data sets, or a little more: draws at equal distance are all inside, so that its mass exceeds the level.
+
+{ball}
+
+## Chains
+
+Sets of 2 to 4 chains of 250 to 1,000 draws, 15 to 100 items. Chains that agree may be called disagreeing by
+chance in about 1 of 200 sets.
+
+{chains}
+
+## Modes
+
+20 to 150 items, 300 or 600 draws, modes at least half a bit apart and with at least half an even share of the
+draws. Noise is the share of items that join the cluster of a random item, or are alone.
+
+{modes}
+
+## What is not covered
+
+- Draws of real samplers on real data: the chains here are simulated, except those behind the credible balls.
+- More than 150 items, more than 6 modes, modes below 5 % of the draws, and modes that differ in a few items.
+- Heavy noise: with more than 20 % of the items disturbed, neighboring modes melt into one.
+- Weights so heavy that a few draws carry the sum: `error` warns, and its standard error is then too small.
+- Chains that all miss the same mode: no comparison of chains can see that.
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("docs/calibration.md"))
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+
+    def scaled(n):
+        return max(2, round(args.share * n))
+
+    began = time.process_time()
+    parts = {}
+    for name, work, n in (
+        ("error", error_coverage, 500),
+        ("ball", ball_coverage, 300),
+        ("chains", chain_verdicts, 60),
+        ("modes", mode_verdicts, 8),
+    ):
+        parts[name] = work(scaled(n), args.seed)
+        print(name, f"{time.process_time() - began:.0f} s", *parts[name], sep="\n  ", flush=True)
+    text = PAGE.format(
+        seconds=time.process_time() - began,
+        seed=args.seed,
+        n_ball=scaled(300),
+        error=table(
+            ("sample", "samples", "covered", "sd of the error", "median ESS"), parts["error"]
+        ),
+        ball=table(("level", "data sets", "truth inside", "mean mass"), parts["ball"]),
+        chains=table(
+            ("truth", "kind", "sets", "said to agree", "said to disagree", "cannot be known"),
+            parts["chains"],
+        ),
+        modes=table(("sample", "samples", "right"), parts["modes"]),
+    )
+    args.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

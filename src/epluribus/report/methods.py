@@ -1,0 +1,187 @@
+"""The paragraph for the methods section of a paper: what was done, and no more."""
+
+from __future__ import annotations
+
+import math
+
+from epluribus._text import count, percent
+from epluribus._version import __version__
+from epluribus.report.facts import Facts
+from epluribus.report.words import degenerate, disagree, interval, is_ensemble, number, share
+
+_MAX_GAP = 0.5
+"""A larger relative gap of the certificate says little: it is on the page, not in the methods paragraph."""
+
+_RASTELLI = (
+    "Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. "
+    "Statistics and Computing 28, 1169-1186. https://doi.org/10.1007/s11222-017-9786-y"
+)
+_STREHL = (
+    "Strehl, A., Ghosh, J. (2003). Cluster ensembles - a knowledge reuse framework for combining multiple "
+    "partitions. Journal of Machine Learning Research 3, 583-617. "
+    "https://doi.org/10.1162/153244303321897735"
+)
+_WADE = (
+    "Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible "
+    "balls. Bayesian Analysis 13, 559-626. https://doi.org/10.1214/17-BA1073"
+)
+_BALOCCHI = (
+    "Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. "
+    "https://doi.org/10.48550/arXiv.2506.16295"
+)
+_VEHTARI = (
+    "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). "
+    "Rank-normalization, folding, and localization: an improved R-hat. Bayesian Analysis 16, "
+    "667-718. https://doi.org/10.1214/20-BA1221"
+)
+
+
+def methods(facts: Facts) -> tuple[str, list[str]]:
+    """A paragraph for the methods section of a paper, and its references in the order of their authors.
+
+    It names the loss, the draws, the search and its bound, and every measure that the page shows, with the
+    number found; each measure brings the reference that introduced it. Where chains disagree it says that
+    nothing of it may be published.
+    """
+    best, draws = facts.best, facts.draws
+    items, has = count(draws.n_items, "item"), count(best.n_clusters, "cluster")
+    # Error, ball and modes of draws that do not vary would be numbers without meaning.
+    if degenerate(facts):
+        return _equal_draws(facts, items, has), [_RASTELLI]
+    references = [_RASTELLI, *filter(None, [best.loss.reference])]
+    if is_ensemble(facts):
+        text = _consensus(facts, items, has)
+        references = [_STREHL, *references[1:]]
+    else:
+        text = f"{_posterior(facts, items, has)}{_error(facts, references)}. {_spread(facts, references)}"
+    text += _left_out(facts) + _certificate(facts)
+    if facts.modes is not None and facts.modes.n_modes > 1:
+        what = "ensemble" if is_ensemble(facts) else "posterior"
+        text += (
+            f" The {what} was also summarized by {facts.modes.n_modes} partitions with weights "
+            f"(Balocchi & Wade 2025){'' if facts.modes.trusted else '; the weights are not to be trusted'}."
+        )
+        references.append(_BALOCCHI)
+    elif facts.modes is not None and facts.modes.diffuse:
+        text += " The draws are diffuse: no single partition is a fair summary of them."
+    if disagree(facts):
+        text = (
+            f"[Not for publication: the chains disagree, so that these numbers mean little.] {text}"
+        )
+    return text, sorted(references)  # by author
+
+
+def _left_out(facts: Facts) -> str:
+    """That items were left undecided, or that labels are missing; empty otherwise."""
+    text, draws = "", facts.draws
+    if facts.left_out is not None:
+        n, cost = len(facts.left_out), facts.best.loss.with_unit(f"{facts.left_out.cost:g}")
+        text += (
+            f" All of this is about these items: {count(n, 'other item')}, each of which would have added "
+            f"more than {cost}, {'was' if n == 1 else 'were'} left undecided."
+        )
+    if draws.has_missing:
+        share = percent(1.0 - float(draws.n_seen.mean()) / draws.n_items)
+        what = "clustering" if is_ensemble(facts) else "draw"
+        text += f" {share} of the labels are missing: each {what} was compared on the items it had seen."
+    return text
+
+
+def _search(facts: Facts) -> str:
+    """How the partition was found: 'by a search of 10 runs with epluribus 0.1.0'."""
+    best = facts.best
+    early = "" if best.converged else ", which was stopped early"
+    # The optimum for few items is found with proof, without runs.
+    runs = f"a search of {count(len(best.runs), 'run')}" if best.runs else "an exact search"
+    return f"by {runs} with epluribus {__version__}{early}"
+
+
+def _among(facts: Facts) -> str:
+    """The bound on the number of clusters, if there was one."""
+    return f" among partitions {facts.bound}" if facts.bound else ""
+
+
+def _posterior(facts: Facts, items: str, has: str) -> str:
+    """What was done with a posterior sample, up to the expected loss."""
+    best, draws = facts.best, facts.draws
+    chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
+    weighted = "weighted " if (draws.draw_weights != draws.draw_weights[0]).any() else ""
+    # A user's own loss has no title.
+    loss = best.loss.title or f"the loss '{best.loss.name}'"
+    return (
+        f"The posterior distribution of the partition of the {items}, represented by "
+        f"{draws.n_draws:,} {weighted}{'draw' if draws.n_draws == 1 else 'draws'} from {chains}, was "
+        f"summarized, following Rastelli & Friel (2018), by the partition with the smallest posterior "
+        f"expectation of {loss} that was found{_among(facts)} {_search(facts)}. This estimate has {has}; its "
+        f"expected loss is {best.loss.with_unit(number(best.expected_loss))}"
+    )
+
+
+def _error(facts: Facts, references: list[str]) -> str:
+    """The precision of the expected loss, if it is known."""
+    error = facts.error
+    if error is None or math.isnan(error.standard_error):
+        return ""
+    references.append(_VEHTARI)
+    return (
+        f", with a Monte Carlo standard error of {number(error.standard_error, 2)} (effective "
+        f"sample size {error.ess:,.0f}, rank-normalized split R-hat {error.rhat:.3f}; Vehtari et al. 2021)"
+    )
+
+
+def _spread(facts: Facts, references: list[str]) -> str:
+    """The credible ball, unless it was left out, and the number of clusters."""
+    text, ball = "", facts.ball
+    if ball is not None:
+        text = (
+            f"The {100 * ball.level:g} % credible ball around the estimate (Wade & Ghahramani 2018) has a "
+            f"radius of {ball.loss.with_unit(number(ball.radius))}. "
+        )
+        references.append(_WADE)
+    return (
+        f"{text}The number of clusters is {interval(facts)} with posterior probability "
+        f"{share(facts.n_clusters.mass)}."
+    )
+
+
+def _consensus(facts: Facts, items: str, has: str) -> str:
+    """What was done with an ensemble, which has neither chains nor probabilities."""
+    best, draws, ball = facts.best, facts.draws, facts.ball
+    loss = best.loss.title or f"the loss '{best.loss.name}'"
+    text = (
+        f"The {count(draws.n_draws, 'clustering')} of the {items} were combined into one consensus partition "
+        f"(Strehl & Ghosh 2003): that with the smallest mean of {loss} to them that "
+        f"was found{_among(facts)} {_search(facts)}. It has {has}; its mean loss is "
+        f"{best.loss.with_unit(number(best.expected_loss))}."
+    )
+    if ball is not None:
+        text += (
+            f" A share of {share(ball.mass)} of the clusterings is within "
+            f"{ball.loss.with_unit(number(ball.radius))} of it."
+        )
+    return text
+
+
+def _certificate(facts: Facts) -> str:
+    """What is proved about the estimate; empty if little is."""
+    found = facts.certificate
+    if found is None or found.relative_gap > _MAX_GAP:
+        return ""
+    what = "clusterings" if is_ensemble(facts) else "draws"
+    if found.proved:
+        return f" The estimate was proved optimal for these {what}."
+    # The verdict reads "within 3 %", of which the sentence needs the number.
+    above = found.verdict.removeprefix("within ")
+    cut = " (a bound that was cut by the clock)" if found.cut else ""
+    least = f"the smallest possible for these {what}{cut}"
+    return f" The expected loss of the estimate is at most {above} above {least}."
+
+
+def _equal_draws(facts: Facts, items: str, has: str) -> str:
+    """The paragraph where the draws do not vary; `items` and `has` are the numbers of items and clusters."""
+    n = facts.draws.n_draws
+    what = "the only draw" if n == 1 else f"the partition that all {count(n, 'draw')} share"
+    return (
+        f"The estimate of the partition of the {items}, made with epluribus {__version__}, is "
+        f"{what}, with {has}. The draws do not vary, so nothing can be said about its uncertainty."
+    )

@@ -1,0 +1,95 @@
+"""Estimates for several losses, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from epluribus._text import plain_table
+from epluribus._typing import FloatArray
+from epluribus.changes import EQUAL, what_differs
+from epluribus.draws import Draws
+from epluribus.engine import draw_losses
+from epluribus.estimate import Estimate
+from epluribus.losses.values import loss
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Comparison:
+    """One estimate per loss, and how they relate."""
+
+    estimates: tuple[Estimate, ...]
+    """The estimates; a name or a number picks one: ``comparison["vi"]``."""
+    expected_losses: FloatArray
+    """Entry (i, j): expected loss of the estimate made for loss i, under loss j."""
+    distances: FloatArray
+    """Entry (i, j): variation of information between estimates i and j, in bits."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the losses."""
+        return tuple(estimate.loss.name for estimate in self.estimates)
+
+    @property
+    def changes(self) -> list[str]:
+        """For each estimate but the first, how it differs from the first, in words."""
+        first = self.estimates[0]
+        return [
+            what_differs(
+                first.labels, one.labels, names=one.items, other=f"that for {one.loss.name}"
+            )
+            for one in self.estimates[1:]
+        ]
+
+    def __getitem__(self, name: str | int) -> Estimate:
+        # By the name of its loss or by its place.
+        return self.estimates[self.names.index(name) if isinstance(name, str) else name]
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.estimates)
+
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(self.names)})"
+
+    def __str__(self) -> str:
+        names = list(self.names)
+        # Column j of the matrix is a column of the table: all estimates under loss j.
+        expected = {
+            f"E {name}": [f"{value:.6g}" for value in column]
+            for name, column in zip(names, self.expected_losses.T, strict=True)
+        }
+        clusters = [estimate.n_clusters for estimate in self]
+        distances = {
+            name: [f"{value:.4f}" for value in column]
+            for name, column in zip(names, self.distances.T, strict=True)
+        }
+        # Small distances in the second table mean that the choice of the loss matters little.
+        return "\n".join(
+            [
+                *plain_table({"estimate for": names, "clusters": clusters, **expected}),
+                "E: expected loss under each loss",
+                *plain_table({"bits of VI between": names, **distances}),
+                *(f"{text[0].upper()}{text[1:]}." for text in self.changes if text != EQUAL),
+            ]
+        )
+
+
+def set_side_by_side(draws: Draws, estimates: Sequence[Estimate]) -> Comparison:
+    """Every estimate under every loss, and the distance between every two estimates."""
+    return Comparison(
+        tuple(estimates),
+        # Row a, column b: mean over the draws of loss b between estimate a and the draw.
+        np.array(
+            [
+                [draws.mean(draw_losses(a.labels, draws, b.loss)) for b in estimates]
+                for a in estimates
+            ]
+        ),
+        # VI is a metric, whatever losses the estimates are for.
+        np.array([[loss(a.labels, b.labels, "vi") for b in estimates] for a in estimates]),
+    )

@@ -1,0 +1,90 @@
+"""The lines beside an answer: cases where they must warn, must not, and must say that nothing is known."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus.report import build_report
+from epluribus.uncertainty import health
+
+A = np.repeat([0, 1, 2], 10)
+B = np.tile([0, 1, 2], 10)
+
+
+def near(rng, partition, n_draws=150, noise=0.08):
+    noisy = rng.random((n_draws, 30)) < noise
+    return np.where(noisy, rng.integers(3, size=(n_draws, 30)), partition)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_a_good_run(rng):
+    draws = epl.Draws([near(rng, A) for _ in range(4)])
+    best = epl.minimize(draws, rng=1)
+    found = best.health(draws)
+    assert found.fine is True
+    assert found.chains.startswith("the 4 chains agree (R-hat at most 1.0")
+    assert found.items.startswith("all of them")
+    assert len(found.lines) == 3
+    assert all(line in str(best) for line in found.lines)
+    assert found.to_dict()["fine"] is True
+
+
+def test_a_bad_run_must_not_be_published(rng):
+    draws = epl.Draws([near(rng, A), near(rng, A), near(rng, B)])
+    best = epl.minimize(draws, rng=1)
+    text = str(best)
+    assert "THEY DISAGREE (chain 2 is off" in text
+    assert "do not report this answer" in text
+    assert best.health().fine is False
+    page = build_report(best, draws, rng=1)
+    assert "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE" in page
+    assert "[Not for publication: the chains disagree" in page
+
+
+def test_several_modes_and_doubtful_items(rng):
+    both = np.where(rng.random((600, 1)) < 0.5, near(rng, A, 600), near(rng, B, 600))
+    found = health(epl.minimize(both, rng=1), both)
+    assert found.modes.startswith("the draws fall into 2 groups or more")
+    loose = np.where(np.arange(30) < 20, A, rng.integers(0, 9, (400, 30)))
+    found = health(epl.minimize(loose, "binder", rng=1), loose)
+    assert " of 30 doubtful" in found.items
+    wild = rng.integers(0, 6, (300, 30))
+    assert "diffuse" in health(epl.minimize(wild, rng=1), wild).modes
+
+
+def test_what_is_not_known(rng):
+    one = health(epl.minimize(near(rng, A), rng=1), near(rng, A))
+    assert one.chains == "one chain: whether another would agree is not known"
+    assert one.fine is None
+    best = epl.minimize(near(rng, A), rng=1)
+    assert health(best).lines[0].endswith("not checked")
+    same = [A] * 5
+    assert "all draws are equal" in str(epl.minimize(same, rng=1).health())
+    few = np.where(np.arange(150) < 2, 1000.0, 1.0)
+    weighted = epl.Draws(near(rng, A), weights=few)
+    assert "few draws carry the weight" in str(epl.minimize(weighted, rng=1))
+
+
+def test_an_ensemble_has_no_chains(rng):
+    draws = epl.Draws(near(rng, A), kind="ensemble")
+    best = epl.minimize(draws, rng=1)
+    assert "chain" not in str(best)
+    assert "mean loss" in str(best)
+    assert len(best.health().lines) == 2
+    assert draws[:10].kind == epl.Draws(draws).kind == "ensemble"
+    with pytest.raises(ValueError, match=r"'kind' must be one of 'posterior', 'ensemble'; got 'x'"):
+        epl.Draws(A[None], kind="x")
+
+
+def test_draws_are_neither_pickled_nor_needed(rng):
+    best = epl.minimize(near(rng, A), rng=1)
+    again = pickle.loads(pickle.dumps(best))
+    assert "chains" not in str(again)
+    assert again.expected_loss == best.expected_loss
+    assert best._repr_html_().startswith("<pre>3 clusters of 30 items")
