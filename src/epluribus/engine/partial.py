@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from epluribus._kernels.engine import Price
 from epluribus._kernels.looks import no_looks
-from epluribus._kernels.partial import PartialTables, fill_partial_gain
+from epluribus._kernels.partial import PartialTables
+from epluribus._kernels.partial_joins import fill_partial_gain
 from epluribus._kernels.partitions import count_dtype, count_tables
 from epluribus._kernels.vector import LANES
 from epluribus._typing import FloatArray, IntArray

@@ -18,18 +18,19 @@ from epluribus._validate import check_choice, check_positive, make_rng, quoted
 from epluribus.draws import Draws
 from epluribus.draws.dask_store import DaskStore
 from epluribus.draws.similarity import SimilarityMatrix
-from epluribus.engine import Settings, engine_for
+from epluribus.engine import Settings
 from epluribus.engine.gpu_passes import CupyDevice
 from epluribus.engine.read_constraints import read_constraints
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
+from epluribus.search._compare import compared_estimates
 from epluribus.search._exact import MAX_ITEMS, best_of_all, solves
 from epluribus.search._exact_undecided import best_of_some
-from epluribus.search._greedy import check_bounds, descend
+from epluribus.search._greedy import check_bounds
 from epluribus.search._parking import FAMILIES, loss_of_decided
-from epluribus.search.comparison import Comparison, set_side_by_side
-from epluribus.search.constrained import FEW_STARTS, ConstrainedSearch, polished
+from epluribus.search.comparison import Comparison
+from epluribus.search.constrained import FEW_STARTS, ConstrainedSearch
 from epluribus.search.large import LARGE, LargeSearch, searches_few_first
 from epluribus.search.phases import Search
 from epluribus.search.plan import Plan, check_starts
@@ -295,7 +296,7 @@ def minimize(
     found = [_solve(sample, one, plan, settings, progress, fresh()) for one in chosen]
     if not several:
         return found[0].remember(sample)
-    compared = _compare(sample, found, settings, seed)
+    compared = compared_estimates(sample, found, settings, seed)
     for estimate in compared:
         estimate.remember(sample)
     return compared
@@ -387,33 +388,3 @@ def _search(
         return replace(run, labels=sample.give_back(run.labels))
 
     return [given_back(run) for run in runs], given_back(best)
-
-
-def _compare(
-    draws: Draws, estimates: list[Estimate], settings: Settings, seed: np.random.SeedSequence
-) -> Comparison:
-    """Set the estimates side by side; where one is better under another's loss, it replaces that one.
-
-    No estimate is then worse, under its own loss, than that for any other loss.
-    """
-    rng = np.random.default_rng(seed)
-    expected = set_side_by_side(draws, estimates).expected_losses
-    improved, found = [], False
-    for number, mine in enumerate(estimates):
-        # expected[a, b] is the expected loss of estimate a under loss b. The best one in a column need not
-        # be the one that was searched for under this loss.
-        winner = int(np.argmin(expected[:, number]))
-        if expected[winner, number] < mine.expected_loss * (1 - 1e-12):
-            # It is polished for this loss before it takes the place.
-            engine, labels = engine_for(draws, mine.loss), estimates[winner].labels
-            n_draws = draws.n_draws
-            if settings.constraints is None:
-                run = descend(engine, labels, rng, settings, n_draws=n_draws, start="other loss")
-            else:
-                run = polished(draws, engine, labels, settings, rng)
-            runs, value = (*mine.runs, run), run.expected_loss
-            mine = replace(mine, labels=run.labels, expected_loss=value, runs=runs)
-            found = True
-        improved.append(mine)
-    # What was found for one loss may help another: until nothing changes.
-    return _compare(draws, improved, settings, seed) if found else set_side_by_side(draws, improved)

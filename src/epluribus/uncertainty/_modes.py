@@ -5,8 +5,7 @@ The posterior is summarized by M partitions a_1..a_M such that a draw is near on
     V(M) = min over a_1..a_M of sum_t p_t min_m loss(a_m, z_t),
 
 and the weight of a mode is the probability of the draws nearest to it. This is the best approximation of
-the posterior by M points in Wasserstein distance (WASABI, Balocchi & Wade 2025). `_mode_search.py` finds
-them.
+the posterior by M points in Wasserstein distance (WASABI, Balocchi & Wade 2025), found by `_mode_search.py`.
 
 `_mode_rule.py` says how many there are, and whether the draws are so diffuse that no partition is a
 fair summary. Weights are trusted only if each mode was entered several times: with r_1, r_2, ... the lengths
