@@ -198,13 +198,17 @@ def chain_agreement(
     None
     """
     m, numbers = draws.n_chains, range(draws.n_chains)
+    if draws.has_missing:
+        # What a draw has not seen cannot be compared; what the caller watches can.
+        known = {name: by_chain(np.asarray(x), draws) for name, x in (series or {}).items()}
+        return Agreement(math.nan, math.nan, None, None, _judge(known), n_chains=m)
     distances, chosen, apart_series = _distances(draws)
     named = {**(series or {}), "number of clusters": draws.n_clusters, **apart_series}
     tables = {name: by_chain(np.asarray(values), draws) for name, values in named.items()}
     judged = _judge(tables)
     # A chain without weight is no part of the sample, and an ensemble has no chains and no order.
     weightless = any(not draws.draw_weights[draws.chains == number].any() for number in numbers)
-    if draws.n_items < 2 or weightless or draws.kind == "ensemble" or draws.has_missing:
+    if draws.n_items < 2 or weightless or draws.kind == "ensemble":
         return Agreement(math.nan, math.nan, None, None, judged, n_chains=m)
     found, complete = pair_differences(
         draws, _FALSE_ALARMS, resolve_jobs(n_jobs), comparisons or _COMPARISONS

@@ -22,7 +22,7 @@ def describe(draws: Draws) -> str:
     lines = [
         f"{count(draws.n_draws, one)} of {count(draws.n_items, 'item')}",
         f"  distinct partitions  {draws.n_distinct:,}",
-        f"  clusters in a {one:<7} {span(low, high)}{often}",
+        f"  clusters in {'a draw  ' if one == 'draw' else 'each    '} {span(low, high)}{often}",
     ]
     if draws.kind == "posterior":
         lines[0] = f"{count(draws.n_draws, one)} of a partition of {count(draws.n_items, 'item')}"

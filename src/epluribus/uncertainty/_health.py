@@ -131,6 +131,8 @@ def health(
     lines.append(_items(table))
     if modes is not None:
         lines.append(_modes(modes))
+    elif sample.has_missing:
+        lines.append(("not checked: labels are missing", None))
     elif sample.store.in_one_piece and size <= 10 * seconds * _LOOKED_AT:
         groups, diffuse = quick_look(sample, best.loss, best.labels)
         lines.append(_quick(groups, diffuse))
@@ -160,6 +162,8 @@ def _chains(found: Agreement, draws: Draws) -> tuple[str, bool | None]:
         )
     if weights:
         return weights[0].lower() + weights[1:].rstrip("."), False
+    if draws.has_missing:
+        return "not compared: labels are missing", None
     if found.n_chains == 1:
         return "one chain: whether another would agree is not known", None
     if found.agree is None:
