@@ -66,4 +66,4 @@ def test_standard_input_is_read_once(text, files, capsys, monkeypatch):
 def test_missing_labels_are_refused(files, capsys):
     files[0].write_text("item,cluster\na,1\nb,NA\nc,1\n")
     assert _compare(files[0], files[0]) == 2
-    assert "has a missing value ('NA') in line 3, cell 2" in capsys.readouterr().err
+    assert "item 1 (counted from 0) has a missing value" in capsys.readouterr().err

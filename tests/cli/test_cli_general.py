@@ -128,7 +128,7 @@ def test_completion_in_bash(capsys):
         (("ball", "--loss", "bi"), ["binder"]),
         (("ball", "draws.csv", "--loss", "bi"), ["binder"]),
         (("summarize", "--search", "g"), ["greedy"]),
-        (("sample", "--prior", "p"), ["poisson"]),
+        (("sample", "--prior", "po"), ["poisson"]),
         (("sample", "--moves", "a"), ["appendix"]),
         (("reproduce", "g"), ["galaxies"]),
     ]:

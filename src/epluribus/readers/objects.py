@@ -196,9 +196,9 @@ def from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
                 f"{twice if names is None else repr(names[twice])} twice."
             )
     # Integers in the smallest type that holds them all; anything else as objects.
-    ends = [end for row in labels if row.size for end in (row.min(), row.max())]
     kind: Any = object
     if all(row.dtype.kind in "iub" for row in labels):
+        ends = [end for row in labels if row.size for end in (row.min(), row.max())]
         kind = np.result_type(*map(np.min_scalar_type, ends))
     table = np.ma.masked_array(np.zeros((len(pairs), n_items), kind), mask=True)
     for row, items, own in zip(table, seen, labels, strict=True):

@@ -360,7 +360,10 @@ def _pareto_k(draws: Draws) -> float:
     # ArviZ wants the logarithms of the inverse weights.
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return float(stats.psislw(-np.log(weights))[1])
+        try:
+            return float(stats.psislw(-np.log(weights))[1])
+        except ValueError:  # the largest weights are all equal: there is no tail
+            return math.nan
 
 
 def plus_minus(value: float, standard_error: float) -> str:

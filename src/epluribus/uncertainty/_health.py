@@ -113,6 +113,8 @@ def health(
     if draws is None:
         return Health("not checked", "not checked", "not checked", None)
     sample = as_draws(draws)
+    if len(best.undecided):  # what can be trusted is asked of the others
+        best, sample = best.decided(sample)
     if int((sample.weights > 0).sum()) == 1:
         what = "only one draw" if sample.n_draws == 1 else "all draws are equal"
         return Health(f"{what}: nothing is known about uncertainty", "", "", None)
