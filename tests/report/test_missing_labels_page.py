@@ -13,4 +13,4 @@ def test_the_page_says_what_is_missing(tmp_path):
     path = tmp_path / "page.html"
     epl.minimize(draws, rng=1).report(draws, path, rng=1)
     low, high = draws.n_seen.min(), draws.n_seen.max()
-    assert f"for the items that it has seen: {low} to {high} of 20 items" in path.read_text()
+    assert f"for the items that it has seen, {low} to {high} of 20 items" in path.read_text()

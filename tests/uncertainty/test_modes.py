@@ -250,3 +250,20 @@ def test_independent_ambiguities_are_questions():
     assert len(found.questions) == 2
     assert "they are 2 independent questions" in found.sentence
     assert modes(z[:, :24], rng=0).questions == []
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+def test_modes_of_draws_with_missing_labels(holes):
+    rng = np.random.default_rng(2)
+    first = np.arange(40) % 4
+    second = np.where(first == 1, 0, first)  # two clusters are one
+    which = rng.random(200) < 0.6
+    z = np.where(which[:, None], first, second).astype(float)
+    z = np.where(rng.random(z.shape) < 0.05, rng.integers(0, 4, z.shape), z)
+    z[rng.random(z.shape) < holes] = np.nan
+    found = epl.modes(z, rng=1)
+    assert found.n_modes == 2
+    assert epl.loss(found.labels[0], first) == epl.loss(found.labels[1], second) == 0
+    assert abs(found.weights[0] - which.mean()) < 0.05
+    one = np.where(np.isnan(z), np.nan, np.where(rng.random(z.shape) < 0.1, 3, first))
+    assert epl.modes(one, rng=1).n_modes == 1

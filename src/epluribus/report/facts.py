@@ -131,9 +131,8 @@ def gather(
             f"{int(draws.n_clusters.max()):,} clusters."
         )
     if draws.has_missing:
-        steps.pop("modes", None)
         notes.append(
-            "Modes are left out because labels are missing. Each draw counts for the items that it has seen: "
+            "Labels are missing: each draw counts for the items that it has seen, "
             f"{span(int(draws.n_seen.min()), int(draws.n_seen.max()))} of {count(draws.n_items, 'item')}."
         )
     n_clusters = finish(lambda: uncertainty.n_clusters_posterior(draws, best, level=level))

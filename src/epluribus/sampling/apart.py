@@ -68,7 +68,8 @@ def describe_apart(draws: Draws, log_posterior: FloatArray) -> tuple[str, ...]:
         *off,
         "To try: a longer burn-in; more split-merge proposals, such as moves=[Gibbs(), "
         "SplitMerge(proposals=200)]; or sample(model, start=trace, ...), which continues all chains "
-        "from the best one. Chains from one start can no longer show whether they would have met.",
+        "from the best one. Chains from one start can no longer show whether they would have met. Until "
+        "then, do not report the answer.",
     )
 
 

@@ -133,8 +133,6 @@ def health(
     lines.append(_items(table))
     if modes is not None:
         lines.append(_modes(modes))
-    elif sample.has_missing:
-        lines.append(("not checked: labels are missing", None))
     elif sample.store.in_one_piece and size <= 10 * seconds * _LOOKED_AT:
         groups, diffuse = quick_look(sample, best.loss, best.labels)
         lines.append(_quick(groups, diffuse))

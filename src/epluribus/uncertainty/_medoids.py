@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
+from epluribus.engine import PartialEngine, engine_for
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import relabel
@@ -41,12 +42,22 @@ def distances(part: Draws, loss: Loss, most: int) -> tuple[FloatArray, FloatArra
     if not part.weights[columns].any():  # they are chosen by their weights
         columns = np.flatnonzero(part.weights)[:size]
     table = np.ascontiguousarray(part.item_major[:, columns])
-    rows = (column.astype(np.int64) for column in table.T)
-    distance = np.stack([loss_values(row, table, loss) for row in rows])
+    missing = part.has_missing
+    rows = (column.astype(np.int64) - missing for column in table.T)
+    distance = np.stack([loss_values(row, table, loss, missing=missing) for row in rows])
     # A loss with a cost other than 1 is not symmetric, but a linkage needs symmetric distances.
     distance = np.maximum(0.0, distance + distance.T) / 2.0
     np.fill_diagonal(distance, 0.0)
     return squareform(distance, checks=False), distance, columns
+
+
+def as_modes(draws: Draws, columns: IntArray, loss: Loss) -> IntArray:
+    """(n, n_items) some distinct draws; items that they have not seen go where they cost least."""
+    rows = draws.distinct[columns].astype(np.int64)
+    engine = engine_for(draws, loss) if draws.has_missing else None
+    if not isinstance(engine, PartialEngine):
+        return rows
+    return np.stack([engine.completed(row, np.arange(draws.n_items)) for row in rows])
 
 
 def centers_of(distance: FloatArray, mass: FloatArray, groups: IntArray) -> IntArray:
@@ -99,7 +110,7 @@ def quick_look(draws: Draws, loss: Loss, best: IntArray) -> tuple[int, bool]:
             centers = settle(
                 distance, part.weights[columns], centers_of(distance, part.weights[columns], groups)
             )[0]
-            modes = part.distinct[columns[centers]].astype(np.int64)
+            modes = as_modes(part, columns[centers], loss)
             if len(modes) == m and judge.admits(modes):
                 return m, False
     return 1, judge.diffuse(best)[1]

@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
+from epluribus.engine import draw_losses
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
-from epluribus.partition import canonical_table, relabel
+from epluribus.partition import relabel
 
 WEIGHT = 0.05
 """Smallest weight of a mode: a handful of odd draws is not a mode."""
@@ -66,7 +67,7 @@ class Sample:
 
     def admits(self, labels: IntArray) -> bool:
         """Whether these modes, of shape (n_modes, n_items), pass the three conditions."""
-        losses = np.stack([loss_values(mode, self.draws.item_major, self.loss) for mode in labels])
+        losses = np.stack([draw_losses(mode, self.draws, self.loss) for mode in labels])
         nearest = losses.argmin(axis=0)
         weights = np.bincount(nearest, weights=self.draws.shares, minlength=len(labels))
         if weights.min() < WEIGHT:
@@ -90,7 +91,12 @@ class Sample:
         # An item whose clusters are the same set of items in both modes says nothing.
         items = (shared < np.bincount(a)[a]) | (shared < np.bincount(b)[b])
         rows = np.flatnonzero(draws & (self.draws.weights > 0))
-        table = _canonical(self.draws.item_major[items][:, rows].T)
+        if (
+            self.draws.has_missing
+        ):  # one item alone, or none, is as near to one mode as to the other
+            seen = np.count_nonzero(self.draws.item_major[items][:, rows], axis=0)
+            rows = rows[seen > 1]
+        table = np.ascontiguousarray(self.draws.item_major[items][:, rows])
         return _Between(relabel(a[items]), relabel(b[items]), table, self.draws.weights[rows], self)
 
     def diffuse(self, best: IntArray) -> tuple[float, bool]:
@@ -99,7 +105,7 @@ class Sample:
         shuffled = draws.item_major[self.rng.permutation(draws.n_items)]
         shuffled = np.ascontiguousarray(shuffled)
         values, chance = (
-            float(loss_values(best, table, self.loss) @ draws.shares)
+            float(loss_values(best, table, self.loss, missing=draws.has_missing) @ draws.shares)
             for table in (draws.item_major, shuffled)
         )
         ratio = values / chance if chance > 0 else 0.0
@@ -110,16 +116,18 @@ class Sample:
             return ratio, True
         # Shuffling changes nothing for one cluster, or singletons. Are most pairs of items together in a draw
         # or most items alone?
-        sizes = np.stack([np.bincount(z, minlength=n) for z in draws.distinct]).astype(float)
-        together = (sizes * (sizes - 1)).sum(axis=1) / max(1, n * (n - 1))
-        alone = (sizes == 1).sum(axis=1) / n
+        sizes = np.stack([np.bincount(z[z >= 0], minlength=n) for z in draws.distinct]).astype(
+            float
+        )
+        seen = draws.distinct_n_seen
+        together = (sizes * (sizes - 1)).sum(axis=1) / np.maximum(1, seen * (seen - 1))
+        alone = (sizes == 1).sum(axis=1) / seen
         return ratio, float((together if k == 1 else alone) @ draws.shares) < _FAIR
 
 
-def _canonical(rows: AnyArray) -> AnyArray:
-    """Rows of labels as an item-major table of canonical ones, in the smallest type."""
-    table = np.ascontiguousarray(canonical_table(rows)[0].T)
-    return table.astype(np.min_scalar_type(int(table.max())))
+def _small(rows: AnyArray) -> AnyArray:
+    """Rows of labels as an item-major table, in the smallest type."""
+    return np.ascontiguousarray(rows.T.astype(np.min_scalar_type(int(rows.max()))))
 
 
 class _Between:
@@ -129,6 +137,7 @@ class _Between:
         self, a: IntArray, b: IntArray, table: AnyArray, weights: FloatArray, sample: Sample
     ) -> None:
         self.a, self.b, self.table, self.loss = a, b, table, sample.loss
+        self.missing = sample.draws.has_missing  # labels of 0 in the table are missing
         self.share = weights / weights.sum()
         # As numbers of draws, so that the 1 that is added in `valley` means one draw.
         self.mass = weights * sample.draws.n_draws / sample.draws.total_weight
@@ -136,7 +145,10 @@ class _Between:
 
     def _along(self, table: AnyArray) -> FloatArray:
         """loss(a, z) - loss(b, z) for each column z of the table."""
-        return loss_values(self.a, table, self.loss) - loss_values(self.b, table, self.loss)
+        first, second = (
+            loss_values(mode, table, self.loss, missing=self.missing) for mode in (self.a, self.b)
+        )
+        return first - second
 
     def valley(self) -> bool:
         """Whether there is a gap between the draws of the modes."""
@@ -161,14 +173,16 @@ class _Between:
         aligned = np.stack(
             [
                 match(z, self.a if first else second)
-                for z, first in zip(self.table[:, rows].T, near_a, strict=True)
+                for z, first in zip(
+                    self.table[:, rows].T.astype(np.int64) - self.missing, near_a, strict=True
+                )
             ]
         )
         # Each item's labels in another order, draws drawn by their weights: what items share is gone.
         n_shuffled = max(_SHUFFLED // 2, len(rows))
         chosen = rng.choice(len(rows), (n_shuffled, aligned.shape[1]), p=share)
         shuffled = np.take_along_axis(aligned, chosen, axis=0)
-        mixed = _canonical(shuffled)
+        mixed = _small(shuffled + self.missing)
         x = self.x[rows]
         together = float((x - x @ share) ** 2 @ share)
         return together >= JOINT * float(self._along(mixed).var())
@@ -180,10 +194,28 @@ def _n_moved(a: IntArray, b: IntArray) -> int:
 
 
 def match(labels: IntArray, target: IntArray) -> IntArray:
-    """Labels renamed so that as many items as possible have the label of `target`; new ones for the rest."""
+    """Labels renamed so that as many items as possible have the label of `target`; new ones for the rest.
+
+    Labels of -1 are missing, and stay so.
+    """
     from scipy.optimize import linear_sum_assignment
 
-    own, k = np.asarray(labels, dtype=np.int64), int(target.max()) + 1
+    seen = np.asarray(labels) >= 0
+    if not seen.all():
+        out = np.full(len(seen), -1, dtype=np.int64)
+        if seen.any():
+            known = relabel(target[seen])
+            # Back from the names of the clusters that were seen to those of the target.
+            name = np.zeros(int(known.max()) + 1, dtype=np.int64)
+            name[known] = target[seen]
+            found = match(np.asarray(labels)[seen], known)
+            single = found >= len(name)
+            # A cluster without a partner is named after its first item, of all items.
+            first = np.flatnonzero(seen)[np.where(single, found - len(name), 0)]
+            other = name[np.where(single, 0, found)]
+            out[seen] = np.where(single, int(target.max()) + 1 + first, other)
+        return out
+    own, k = relabel(np.asarray(labels, dtype=np.int64)), int(target.max()) + 1
     groups = int(own.max()) + 1
     overlap = np.bincount(own * k + target, minlength=groups * k).reshape(groups, k)
     mine, theirs = linear_sum_assignment(overlap, maximize=True)

@@ -30,11 +30,11 @@ from epluribus.draws import Draws
 from epluribus.engine import Settings, draw_losses, engine_for
 from epluribus.estimate import Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
-from epluribus.losses.values import loss_values
 from epluribus.search import minimize
 from epluribus.search._greedy import descend
 from epluribus.uncertainty._medoids import (
     LINKAGES,
+    as_modes,
     centers_of,
     distances,
     far_apart,
@@ -225,7 +225,7 @@ class ModeSearch:
         draws = self.draws[np.flatnonzero(np.isin(self.draws.index, group))]
         # The part may have found a better mode than a fresh search does: keep the better of the two.
         found = self._minimize(draws, self.rngs[-1])
-        before = float(loss_values(mode, draws.item_major, self.loss) @ draws.shares)
+        before = draws.mean(draw_losses(mode, draws, self.loss))
         return found.labels if found.expected_loss <= before else mode
 
     def _minimize(self, draws: Draws, rng: Generator) -> Estimate:
@@ -277,7 +277,7 @@ class ModeSearch:
         if not chance.sum() > 0:  # every draw is a mode
             return before
         at = int(rng.choice(self.part.n_distinct, p=chance / chance.sum()))
-        labels = np.concatenate([before.labels, self.part.distinct[[at]].astype(np.int64)])
+        labels = np.concatenate([before.labels, as_modes(self.part, np.array([at]), self.loss)])
         return self._alternate(self.part, labels, rng)
 
     def _medoids(self, m: int, rng: Generator) -> list[IntArray]:
@@ -295,7 +295,7 @@ class ModeSearch:
             centers, value = settle(distance, mass, start)
             found[tuple(sorted(centers.tolist()))] = value
         best = sorted(found, key=lambda centers: (-len(centers), found[centers]))[:_STARTS]
-        return [self.part.distinct[columns[list(centers)]].astype(np.int64) for centers in best]
+        return [as_modes(self.part, columns[list(centers)], self.loss) for centers in best]
 
     @cached_property
     def _distances(self) -> tuple[FloatArray, FloatArray, IntArray]:

@@ -40,6 +40,7 @@ from epluribus.losses.values import loss_values
 from epluribus.uncertainty._mode_rule import WEIGHT
 from epluribus.uncertainty._mode_search import Assignment, ModeSearch
 from epluribus.uncertainty._mode_words import burn_in_draws, count_entries, find_questions
+from epluribus.uncertainty._part import n_looked_at
 
 _TINY = 0.01
 """A group of smaller weight is not called a mode, even if this number of modes was asked for."""
@@ -299,14 +300,14 @@ def modes(
     array([0.6, 0.4])
     """
     sample, chosen = as_draws(draws), losses.get(loss)
-    sample.check_complete("Finding modes")
+    if n_looked_at(sample) < sample.n_items:
+        sample.check_complete("Finding modes among this many items")
     highest = check_count(max_modes, "max_modes")
-    # The only string allowed is "auto".
     automatic = isinstance(n_modes, str)
     if automatic and n_modes != "auto":
         raise ValueError(f"'n_modes' must be an integer or 'auto'; got {n_modes!r}.")
     fixed = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or give 'auto'.")
-    # Generators for the part of the draws, for the single partition, and for each number of modes.
+    # For the part of the draws, for the single partition, and for each number of modes.
     rngs = make_rng(rng).spawn(2 + max(highest, fixed))
     stopper = Stopper(time_limit)
     bar = make_progress(progress, highest + 1 if automatic else 2, "modes", stopper)
@@ -361,8 +362,7 @@ def _search(
     chance, diffuse = math.nan, False
     if automatic and len(labels) == 1 and search.silhouettes:
         chance, diffuse = search.judge.diffuse(search.single.labels)
-    # Item-major, as draws are stored, to compare each mode with all modes.
-    columns = np.ascontiguousarray(labels.T.astype(np.uint32))
+    columns = np.ascontiguousarray(labels.T.astype(np.uint32))  # item-major, as draws are stored
     return Modes(
         labels=labels,
         weights=found.weights,

@@ -50,8 +50,12 @@ def weights_of(draws: Draws, rows: NDArray[np.bool_]) -> FloatArray:
 
 def only_items(draws: Draws, items: IntArray) -> Draws:
     """All draws, with their weights, of some of the items; as one chain."""
-    rows = np.ascontiguousarray(draws.item_major[items].T)
-    return Draws(rows[draws.index], weights=draws.draw_weights)
+    rows = np.ascontiguousarray(draws.item_major[items].T)[draws.index]
+    if draws.has_missing:
+        # Draws that have seen none of these items say nothing about them.
+        some = (rows > 0).any(axis=1)
+        return Draws(np.ma.masked_equal(rows[some], 0), weights=draws.draw_weights[some])
+    return Draws(rows, weights=draws.draw_weights)
 
 
 def place_others(
