@@ -88,7 +88,7 @@ SAMPLE = ["sample", "gaussian", "{y}", "--out", "d.npz"]
         ),
         ([*SAMPLE[:-1], "d.csv"], "The output 'd.csv' must end in .npz; it ends in '.csv'"),
         ([*SAMPLE[:-1], "nowhere/d.npz"], "There is no folder 'nowhere'"),
-        ([*SAMPLE, "--n-nodes", "3"], "'--n-nodes' is for the model 'sbm'"),
+        ([*SAMPLE, "--n-nodes", "3"], "'--n-nodes' is for networks, the models 'sbm' and 'dcsbm'"),
         ([*SAMPLE, "--prior", "poison"], "Did you mean 'poisson'?"),
         ([*SAMPLE, "--moves", "all"], "'--moves' must be one of"),
         (
@@ -141,7 +141,7 @@ def test_reproduce_prints_the_facts_and_the_files(tmp_path, monkeypatch, capsys)
     expected = {"quick": True, "as_printed": True, "rng": 7, "n_jobs": 1, "progress": True}
     assert seen == expected
     text = capsys.readouterr().out
-    assert "posterior of the number of clusters peaks at  4            4 (" in text
+    assert "posterior of the number of clusters peaks at   4            4 (" in text
     assert (
         "Written to epluribus-galaxies: summary.md, labels.csv, draws.npz, galaxies-partition.png"
         in text
