@@ -109,7 +109,7 @@ def make_bins(n_items: int, n_bins: int) -> tuple[IntArray, IntArray]:
     --------
     >>> from epluribus.uncertainty._size_table import make_bins
     >>> make_bins(10, 6)
-    (array([1, 2, 3, 4, 6, 9]), array([ 1,  2,  3,  5,  8, 10]))
+    (array([1, 2, 3, 4, 6, 8]), array([ 1,  2,  3,  5,  7, 10]))
     """
     if n_bins >= n_items:
         return np.arange(1, n_items + 1), np.arange(1, n_items + 1)
