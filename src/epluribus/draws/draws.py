@@ -268,7 +268,7 @@ class Draws(WaysIn):
             share = percent(1.0 - float(self.n_seen.mean()) / self.n_items)
             raise ValueError(
                 f"{what} needs draws without missing labels; {share} of these are missing. `minimize`, "
-                "`expected_loss`, `psm`, `items`, `clusters`, `credible_ball`, `modes` and `error` can be used."
+                "`expected_loss`, `psm`, `items`, `clusters`, `credible_ball`, `modes` and `error` do not."
             )
 
     def mean(self, values: AnyArray) -> float:
