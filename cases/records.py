@@ -114,7 +114,9 @@ def _f(precision: Any, recall: Any) -> Any:
 def _wrong(labels: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Which records are with the wrong records, or not with all the right ones."""
     cells = labels.astype(np.int64) * (int(truth.max()) + 1) + truth
-    together = [np.unique(x, return_inverse=True, return_counts=True)[1:] for x in (cells, labels, truth)]
+    together = [
+        np.unique(x, return_inverse=True, return_counts=True)[1:] for x in (cells, labels, truth)
+    ]
     both, mine, theirs = (counts[inverse] for inverse, counts in together)
     return (both != mine) | (both != theirs)
 

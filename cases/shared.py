@@ -51,6 +51,9 @@ def pair_scores(labels: Any, truth: Any) -> tuple[float, float]:
         n = np.unique(codes, return_counts=True)[1].astype(float)
         return float((n * (n - 1) / 2).sum())
 
-    mine, theirs = np.unique(labels, return_inverse=True)[1], np.unique(truth, return_inverse=True)[1]
+    mine, theirs = (
+        np.unique(labels, return_inverse=True)[1],
+        np.unique(truth, return_inverse=True)[1],
+    )
     both = pairs(mine.astype(np.int64) * (int(theirs.max()) + 1) + theirs)
     return both / max(1.0, pairs(mine)), both / pairs(theirs)

@@ -53,13 +53,17 @@ def run(folder: Path) -> dict[str, Any]:
         "vi_better": int((single[:, 1] < consensus[1]).sum()),
         "others": "\n".join(
             f"| {name} | {ari:.2f} | {vi:.2f} |"
-            for name, (ari, vi) in ((name, _scores(labels, truth)) for name, labels in others.items())
+            for name, (ari, vi) in (
+                (name, _scores(labels, truth)) for name, labels in others.items()
+            )
         ),
         "n_doubtful": int((items.support < 0.5).sum()),
     }
 
 
-def clusterings(points: np.ndarray, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+def clusterings(
+    points: np.ndarray, rng: np.random.Generator
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each run the cells that it saw and their labels: k-means or Ward's method, 4 to 14 clusters."""
     found, n = [], len(points)
     for seed in range(N_RUNS):
@@ -88,13 +92,18 @@ def _alternatives(points: np.ndarray, draws: epl.Draws, k: int) -> dict[str, np.
 
 def _table(labels: np.ndarray, truth: np.ndarray, kinds: list[str]) -> str:
     """Cell types by clusters, as rows of a Markdown table."""
-    counts = np.array([np.bincount(labels[truth == t], minlength=labels.max() + 1) for t in range(len(kinds))])
+    counts = np.array(
+        [np.bincount(labels[truth == t], minlength=labels.max() + 1) for t in range(len(kinds))]
+    )
     # Clusters by size, and types by the cluster in which most of them are.
     counts = counts[:, np.argsort(-counts.sum(axis=0), kind="stable")]
     head = "| | " + " | ".join(f"{g + 1}" for g in range(counts.shape[1])) + " |"
     rule = "|---" * (counts.shape[1] + 1) + "|"
     order = np.argsort(counts.argmax(axis=1), kind="stable")
-    rows = [f"| {kinds[t]} | " + " | ".join(str(x) if x else "" for x in counts[t]) + " |" for t in order]
+    rows = [
+        f"| {kinds[t]} | " + " | ".join(str(x) if x else "" for x in counts[t]) + " |"
+        for t in order
+    ]
     return "\n".join([head, rule, *rows])
 
 
