@@ -7,8 +7,9 @@ USER_STAMP := $(VENV)/.installed
 STAMP := $(VENV)/.installed-dev
 GUIDES := .venv-guides
 GUIDES_STAMP := $(GUIDES)/.installed
+CASES := .cases-data
 
-.PHONY: setup demo studies docs test test-guides test-slow lint mutants bench calibrate clean
+.PHONY: setup demo studies cases docs test test-guides test-slow lint mutants bench calibrate clean
 
 setup: $(STAMP)
 
@@ -36,6 +37,14 @@ studies: $(STAMP)
 	  && cp epluribus-$$study/summary.md docs/studies/$$study.md \
 	  && cp epluribus-$$study/*.png docs/studies/ || exit 1; \
 	done
+
+# The pages of docs/cases. The data ship with packages of which nothing else is needed.
+$(CASES):
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --target $(CASES) \
+	  scanpy==1.11.5 graspologic==3.4.4 mismo==0.4.1
+
+cases: $(STAMP) $(CASES)
+	PYTHONPATH=$(CASES) $(RUN) -m cases
 
 # The documentation, in site/; it opens from disk, and with `python -m http.server -d site` it can be searched.
 docs: $(STAMP)
