@@ -24,7 +24,7 @@ TYPES = {
     "O": "output neurons",
     "P": "projection neurons",
 }
-N_CHAINS, N_DRAWS, SWEEPS = 3, 500, 5
+N_CHAINS, N_DRAWS, SWEEPS = 3, 1000, 10
 
 
 def run(folder: Path) -> dict[str, Any]:
@@ -53,7 +53,9 @@ def run(folder: Path) -> dict[str, Any]:
             f"{side}_radius": ball.radius,
             f"{side}_pure": 100 * _purity(best.labels, types),
             f"{side}_vi": epl.loss(best.labels, types),
-            f"{side}_rhat": epl.uncertainty.error(best, draws).rhat,
+            f"{side}_agree": {True: "yes", False: "**no**", None: "cannot be known"}[
+                epl.uncertainty.error(best, draws).agreement.agree
+            ],
             f"{side}_table": _table(best.labels, types),
         }
     figure.savefig(folder / "images" / "connectome.png", dpi=120)

@@ -32,7 +32,7 @@ def run(folder: Path) -> dict[str, Any]:
     truth = np.array([int(record["label_true"]) for record in records])
     table = linkages(records, np.random.default_rng(1))
     # Not a posterior: an ensemble of rules that somebody might use.
-    draws = epl.Draws(table)
+    draws = epl.Draws(table, kind="ensemble")
     best = epl.minimize(draws, "vi", rng=1)
     single = np.array([pair_scores(labels, truth) for labels in table])
     precision, recall = pair_scores(best.labels, truth)

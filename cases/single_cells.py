@@ -31,10 +31,11 @@ def run(folder: Path) -> dict[str, Any]:
         kinds = [name.decode() for name in file["uns"]["bulk_labels_categories"]]
         truth = np.array(file["obs"]["bulk_labels"]).astype(int)
     runs = clusterings(points, np.random.default_rng(1))
-    draws = epl.Draws(runs)
+    draws = epl.Draws(runs, kind="ensemble")
     best = epl.minimize(draws, rng=1)
     items = epl.uncertainty.items(best, draws)
     single = np.array([_scores(labels, truth[seen]) for seen, labels in runs])
+    modes = epl.modes(draws, rng=1)
     others = _alternatives(points, draws, best.n_clusters)
     _figure(places, best.labels, items.support, folder / "images" / "single_cells.png")
     consensus = _scores(best.labels, truth)
@@ -57,6 +58,7 @@ def run(folder: Path) -> dict[str, Any]:
                 (name, _scores(labels, truth)) for name, labels in others.items()
             )
         ),
+        "modes": modes.sentence,
         "n_doubtful": int((items.support < 0.5).sum()),
     }
 
