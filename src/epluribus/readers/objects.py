@@ -128,6 +128,9 @@ def place_noise(rows: AnyArray, noise: str | None, argument: str = "z") -> AnyAr
     # Together needs no change: -1 is a label like any other. Words and unsigned numbers have no -1.
     if noise == "together" or rows.dtype.kind not in "if":
         return rows
+    # The smallest label is found without a copy, and usually settles the question.
+    if rows.dtype.kind == "i" and np.asarray(rows).min(initial=0) >= 0:
+        return rows
     outside = np.asarray(np.ma.filled(rows == _NOISE_LABEL, False))
     if not outside.any():
         return rows
