@@ -1,9 +1,10 @@
 """What sweeps and joins need to know about the expected loss: the contract of an execution.
 
 An execution is a NamedTuple of arrays: a partition under change (`labels`, `sizes`, `n_clusters`), the
-draws, and whatever makes the costs quick to compute. There are four: `tables` keeps the contingency tables
+draws, and whatever makes the costs quick to compute. There are five: `tables` keeps the contingency tables
 of all draws, `members` walks through the members of the clusters of the draws, `pairs` keeps a matrix of all
-pairs of items, `matrix` has such a matrix and no draws. The loops in `loops` are written once, on these
+pairs of items, `matrix` has such a matrix and no draws, `partial` has tables of what each draw has seen, for
+draws with missing labels. The loops in `loops` are written once, on these
 functions:
 
     costs(e, row, i)           the cost of every cluster, and of a new one, for item i; nothing is moved
@@ -40,7 +41,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._kernels.dispatch import Contract, part
+from epluribus._kernels.dispatch import Contract, part, routine
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray
 
@@ -156,3 +157,35 @@ def row_gap(e: Any, i: int, own: int, alone: bool) -> float:
     if least < _CLOSE * e.price.margin and n > 1:
         least = cost_of(e, choose(e, i, -1, not alone)) - here - e.price.tolerance
     return least
+
+
+# --- what executions share that have a row with an entry for each cluster ---
+
+
+@routine
+def choose_from_row(e: Any, i: int, own: int, opens: bool) -> int:
+    """The cluster of least cost; `own` (-1 for none) if it is as good, then the smallest label."""
+    n = e.n_clusters[0] + 1 if opens else e.n_clusters[0]
+    return first_of_best(e.cost, own, lowest(e.cost, n) + e.price.tolerance)
+
+
+@routine
+def entry(e: Any, s: int) -> float:
+    """The entry of cluster s in the row computed last."""
+    return e.cost[s]
+
+
+@routine
+def exclude_entry(e: Any, s: int) -> None:
+    """Make that entry infinite."""
+    e.cost[s] = np.inf
+
+
+@routine
+def rename(e: Any, old: int, new: int) -> None:
+    """Give the label of an empty cluster to another one, with its size."""
+    for j in range(e.labels.shape[0]):
+        if e.labels[j] == old:
+            e.labels[j] = new
+    e.sizes[new] = e.sizes[old]
+    e.sizes[old] = 0

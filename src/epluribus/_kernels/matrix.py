@@ -22,9 +22,18 @@ from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
-from epluribus._kernels.engine import Price, implement_execution, row_gap, size_change
+from epluribus._kernels.engine import (
+    Price,
+    choose_from_row,
+    entry,
+    exclude_entry,
+    implement_execution,
+    rename,
+    row_gap,
+    size_change,
+)
 from epluribus._kernels.looks import Looks
-from epluribus._kernels.pairs import choose_from_row, entry, exclude_entry, join_labels, rename
+from epluribus._kernels.pairs import join_labels
 from epluribus._typing import FloatArray, IntArray
 
 _TINY = 2.0**-900

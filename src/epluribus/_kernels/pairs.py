@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epluribus._kernels.dispatch import part, routine
-from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest, row_gap
+from epluribus._kernels.engine import (
+    Price,
+    choose_from_row,
+    entry,
+    exclude_entry,
+    implement_execution,
+    rename,
+    row_gap,
+)
 from epluribus._kernels.looks import Looks, count_move, rename_looks
 from epluribus._typing import FloatArray, IntArray
 
@@ -61,35 +69,6 @@ def _costs(e: Any, row: Any, i: int) -> None:
 def _exact(e: Any, row: Any, i: int, s: int) -> float:
     _costs(e, row, i)
     return e.cost[s]
-
-
-@routine
-def choose_from_row(e: Any, i: int, own: int, opens: bool) -> int:
-    """The cluster of least cost; `own` (-1 for none) if it is as good, then the smallest label."""
-    n = e.n_clusters[0] + 1 if opens else e.n_clusters[0]
-    return first_of_best(e.cost, own, lowest(e.cost, n) + e.price.tolerance)
-
-
-@routine
-def entry(e: Any, s: int) -> float:
-    """The entry of cluster s in the row computed last."""
-    return e.cost[s]
-
-
-@routine
-def exclude_entry(e: Any, s: int) -> None:
-    """Make that entry infinite."""
-    e.cost[s] = np.inf
-
-
-@routine
-def rename(e: Any, old: int, new: int) -> None:
-    """Give the label of an empty cluster to another one."""
-    for j in range(e.labels.shape[0]):
-        if e.labels[j] == old:
-            e.labels[j] = new
-    e.sizes[new] = e.sizes[old]
-    e.sizes[old] = 0
 
 
 @routine

@@ -21,14 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.dispatch import part, routine
-from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest, row_gap
+from epluribus._kernels.engine import (
+    Price,
+    entry,
+    exclude_entry,
+    first_of_best,
+    implement_execution,
+    lowest,
+    row_gap,
+)
 from epluribus._kernels.looks import Looks, count_move
 from epluribus._kernels.partial_joins import (
     add_losses,
     partial_join,
     partial_join_changes,
     refill,
-    rename,
+    rename_column,
 )
 from epluribus._kernels.vector import BLOCK, LANES, add_block
 from epluribus._typing import FloatArray, IntArray
@@ -195,16 +203,6 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     return first_of_best(cost, own, low + e.price.tolerance)
 
 
-@routine
-def _cost_of(e: Any, s: int) -> float:
-    return e.cost[s]
-
-
-@routine
-def _exclude(e: Any, s: int) -> None:
-    e.cost[s] = np.inf
-
-
 # --- moves ---
 
 
@@ -273,7 +271,7 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
             last = e.n_clusters[0] - 1
             e.n_clusters[0] = last
             if own != last:
-                rename(e, last, own)
+                rename_column(e, last, own)
 
 
 implement_execution(
@@ -282,8 +280,8 @@ implement_execution(
     glance=_costs,
     exact=_exact,
     choose=_choose,
-    cost_of=_cost_of,
-    exclude=_exclude,
+    cost_of=entry,
+    exclude=exclude_entry,
     least_gap=row_gap,
     apply=_apply,
     join_changes=partial_join_changes,

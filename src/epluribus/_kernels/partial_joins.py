@@ -11,6 +11,7 @@ import numpy as np
 
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
+from epluribus._kernels.engine import rename
 from epluribus._kernels.looks import rename_looks
 from epluribus._typing import FloatArray
 
@@ -44,13 +45,9 @@ def refill(e: Any, t: int, s: int) -> None:
 
 
 @routine
-def rename(e: Any, last: int, empty: int) -> None:
-    """Give the label of an empty cluster to the last one."""
-    for i in range(e.labels.shape[0]):
-        if e.labels[i] == last:
-            e.labels[i] = empty
-    e.sizes[empty] = e.sizes[last]
-    e.sizes[last] = 0
+def rename_column(e: Any, last: int, empty: int) -> None:
+    """Give the label of an empty cluster to the last one, with its column of the tables."""
+    rename(e, last, empty)
     if e.looks.until.shape[0] > 0:
         rename_looks(e.looks, last, empty)
     for t in range(e.counts.shape[0]):
@@ -124,11 +121,9 @@ def partial_join(e: Any, row: Any, a: int, b: int) -> None:
     """Join cluster b into a < b; the last cluster takes the label b."""
     last, f1, f2 = e.n_clusters[0] - 1, e.price.f1, e.price.f2
     e.looks.until[:] = -np.inf  # too much changes: all items must be looked at again
-    for i in range(e.labels.shape[0]):
-        if e.labels[i] == b:
-            e.labels[i] = a
-    e.sizes[a] += e.sizes[b]
-    e.sizes[b] = 0
+    total = e.sizes[a] + e.sizes[b]
+    rename(e, b, a)
+    e.sizes[a] = total
     for t in range(e.counts.shape[0]):
         for v in range(e.counts.shape[1]):
             n, m = np.int64(e.counts[t, v, a]), np.int64(e.counts[t, v, b])
@@ -143,4 +138,4 @@ def partial_join(e: Any, row: Any, a: int, b: int) -> None:
         refill(e, t, b)
     e.n_clusters[0] = last
     if b != last:
-        rename(e, last, b)
+        rename_column(e, last, b)

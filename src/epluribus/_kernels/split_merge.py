@@ -99,7 +99,7 @@ def _divide(m: Any, p: Any, rng: Any, n_rest: int, g: int, forced: bool) -> Any:
     change = 0.0
     for s in range(n_rest + 1):
         change -= move_out(m, p, p.members[s])
-    h = p.order[p.n_clusters[0]]  # for a merge this is the cluster that `_gather` has just closed
+    h = p.order[p.n_clusters[0]]  # for a merge this is the cluster that `gather` has just closed
     change += move_in(m, p, p.members[n_rest], h)
     log_q = 0.0
     log_likelihood = 0.0
@@ -135,9 +135,8 @@ def launch(m: Any, p: Any, rng: Any, tally: Any, tuning: FloatArray) -> float:
     """
     share = tuning[SHARE]
     k = p.n_clusters[0]
-    s = pick(
-        rng, k
-    )  # clusters are equally likely: small ones are split as often as large ones, at less cost
+    # Clusters are equally likely: small ones are split as often as large ones, at less cost.
+    s = pick(rng, k)
     g = p.order[s]
     n_g = p.sizes[g]
     is_split = toss(rng, share)

@@ -22,7 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.dispatch import part, routine
-from epluribus._kernels.engine import Price, first_of_best, implement_execution, lowest, row_gap
+from epluribus._kernels.engine import (
+    Price,
+    entry,
+    exclude_entry,
+    first_of_best,
+    implement_execution,
+    lowest,
+    rename,
+    row_gap,
+)
 from epluribus._kernels.looks import Looks, count_move, rename_looks
 from epluribus._kernels.table_joins import table_join, table_join_changes
 from epluribus._kernels.tangent import ratio_costs, ratio_exact, set_slope
@@ -186,16 +195,6 @@ def _choose(e: Any, i: int, own: int, opens: bool) -> int:
     return best
 
 
-@routine
-def _cost_of(e: Any, s: int) -> float:
-    return e.cost[s]
-
-
-@routine
-def _exclude(e: Any, s: int) -> None:
-    e.cost[s] = np.inf
-
-
 # --- moves ---
 
 
@@ -279,11 +278,7 @@ def _close(e: Any, empty: int) -> None:
     e.n_clusters[0] = last
     if empty == last:
         return
-    for i in range(e.labels.shape[0]):
-        if e.labels[i] == last:
-            e.labels[i] = empty
-    e.sizes[empty] = e.sizes[last]
-    e.sizes[last] = 0
+    rename(e, last, empty)
     if e.looks.until.shape[0] > 0:
         rename_looks(e.looks, last, empty)
     # Column `last` of every table moves to column `empty`, which is zero.
@@ -301,8 +296,8 @@ implement_execution(
     glance=_glance,
     exact=_exact,
     choose=_choose,
-    cost_of=_cost_of,
-    exclude=_exclude,
+    cost_of=entry,
+    exclude=exclude_entry,
     least_gap=row_gap,
     apply=_apply,
     join_changes=table_join_changes,
