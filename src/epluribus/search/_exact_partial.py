@@ -5,8 +5,7 @@ The expected loss is then a constant plus a sum over the clusters C of the estim
     cost(C) = sum_t w_t [ joint_t sum_h f1(|C n h|) + size_t f2(|C n O_t|) ]
 
 where h runs through the clusters of draw t and O_t is the set of items it has seen. What is left is the
-cheapest way to divide the items into sets: a recursion over all 2^N sets of items, which takes the cluster of
-the first item out of each of them.
+cheapest way to divide the items into sets.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from epluribus.engine import Settings
 from epluribus.losses.base import Loss
 from epluribus.losses.partial import linear_forms
 from epluribus.partition import relabel
+from epluribus.search._divide import divide
 from epluribus.search._rules import nothing_obeys
 
 _ROUNDING = 1e-12
@@ -32,31 +32,14 @@ def best_of_partial(draws: Draws, loss: Loss, settings: Settings) -> IntArray:
     scale = max(1.0, float(np.abs(cost).max()))
     if settings.constraints is not None:
         cost[~settings.constraints.allowed_sets()] = np.inf
-    most = settings.most(n)
-    # least[k, S]: the least cost of dividing the set S into k clusters; choice[k, S] the first of these.
-    least = np.full((most + 1, 1 << n), np.inf)
-    choice = np.zeros((most + 1, 1 << n), dtype=np.int64)
-    least[0, 0] = 0.0
-    for whole in range(1, 1 << n):
-        first = whole & -whole
-        parts = first | _subsets(whole ^ first)
-        # (k, parts): this part is one cluster, the rest is divided into k - 1.
-        sums = cost[parts] + least[:-1, whole ^ parts]
-        at = sums.argmin(axis=1)
-        least[1:, whole] = sums[np.arange(most), at]
-        choice[1:, whole] = parts[at]
-    totals = least[settings.k_min :, -1]
+    divisions = divide(cost, n, settings.most(n))
+    totals = divisions.least[settings.k_min :, -1]
     # The fewest clusters among those that only rounding separates.
     if np.isinf(totals.min()):
         raise ValueError(nothing_obeys(settings))
     close = totals <= totals.min() + _ROUNDING * scale
-    k, left = settings.k_min + int(np.flatnonzero(close)[0]), (1 << n) - 1
-    labels = np.zeros(n, dtype=np.int64)
-    while left:
-        part = int(choice[k, left])
-        labels[(part >> np.arange(n)) & 1 == 1] = k
-        k, left = k - 1, left ^ part
-    return relabel(labels)
+    k = settings.k_min + int(np.flatnonzero(close)[0])
+    return relabel(divisions.labels(k, (1 << n) - 1, n))
 
 
 def _set_costs(draws: Draws, loss: Loss) -> FloatArray:
@@ -74,16 +57,3 @@ def _set_costs(draws: Draws, loss: Loss) -> FloatArray:
         seen = int(items[labels > 0].sum())
         cost += shares[t] * form.size[t] * f2[np.bitwise_count(sets & seen)]
     return cost
-
-
-def _subsets(whole: int) -> IntArray:
-    """All subsets of a set, as numbers whose bit i is item i.
-
-    >>> _subsets(0b101).tolist()
-    [0, 1, 4, 5]
-    """
-    found = np.zeros(1, dtype=np.int64)
-    for i in range(whole.bit_length()):
-        if whole >> i & 1:
-            found = np.concatenate([found, found | 1 << i])
-    return found

@@ -15,8 +15,10 @@ from epluribus.draws import Draws
 from epluribus.engine import Settings
 from epluribus.losses.base import Loss
 from epluribus.partition import tidy
+from epluribus.search._divide import divide
 from epluribus.search._exact import clusters_as_sets
 from epluribus.search._parking import loss_of_decided, price_of
+from epluribus.search._rules import nothing_obeys
 
 
 def best_of_some(draws: Draws, loss: Loss, settings: Settings) -> tuple[IntArray, float]:
@@ -33,19 +35,20 @@ def best_of_some(draws: Draws, loss: Loss, settings: Settings) -> tuple[IntArray
     if asked is not None:
         cost[~asked.allowed_sets()] = np.inf
     most = settings.most(n)
-    least, first = _least(cost, n, most)
+    divisions = divide(cost, n, most)
     # No cluster at all is allowed unless a number of clusters was asked for.
     low = 0 if settings.k_min == 1 else settings.k_min
-    total = least[low:] + form.group * group + price_of(loss, settings.undecided, n) * (n - size)
+    total = (
+        divisions.least[low:]
+        + form.group * group
+        + price_of(loss, settings.undecided, n) * (n - size)
+    )
+    if np.isinf(total.min()):
+        raise ValueError(nothing_obeys(settings))
     # Of equally good answers, the one with the most decided items.
     good = np.argwhere(total <= total.min() + 1e-12 * max(1.0, abs(total.min())))
     k, left = good[np.argmax(size[good[:, 1]])]
-    labels, k = np.full(n, -1), k + low
-    while left:
-        chosen = first[k, left]
-        labels[(chosen >> np.arange(n) & 1).astype(np.bool_)] = k
-        left, k = left ^ chosen, k - 1
-    labels = tidy(labels)
+    labels = tidy(divisions.labels(int(k) + low, int(left), n))
     return labels, loss_of_decided(labels, draws, loss)
 
 
@@ -56,19 +59,3 @@ def _sums(draws: Draws, f: FloatArray, size: IntArray) -> FloatArray:
     shares = np.broadcast_to(draws.shares, clusters.shape)
     subset_sums(clusters.ravel(), np.ascontiguousarray(shares).ravel(), kinds, size, f, sums)
     return sums[0]
-
-
-def _least(cost: FloatArray, n: int, most: int) -> tuple[FloatArray, IntArray]:
-    """(most + 1, 2**N) smallest cost of each set in so many clusters, and the cluster of its first item."""
-    least, first = np.full((most + 1, 1 << n), np.inf), np.zeros((most + 1, 1 << n), dtype=np.int64)
-    least[0, 0] = 0.0
-    for u in range(1, 1 << n):
-        lowest = u & -u
-        # All sets within u that have its first item.
-        inside = np.array([lowest])
-        for bit in (1 << i for i in range(n) if (u ^ lowest) >> i & 1):
-            inside = np.append(inside, inside | bit)
-        costs = cost[inside] + least[:-1, u ^ inside]
-        at = costs.argmin(axis=1)
-        least[1:, u], first[1:, u] = costs[np.arange(most), at], inside[at]
-    return least, first
