@@ -37,11 +37,9 @@ Statistics and Computing 28, 1169-1186, sections 6.2 and 6.3. doi:10.1007/s11222
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.special import betaincinv, betaln, gammaln
 
 from epluribus._kernels.block_models import (
@@ -171,11 +169,6 @@ class StochasticBlockModel(NetworkModel):
         t = mean[labels[pairs[:, 0]], labels[pairs[:, 1]]]
         # f t / (1 - (1 - f) t), with the probability t of the whole network estimated by t' / (1 - f)
         return t if part is None else np.minimum(part * t / ((1 - part) * (1 - t)), 1.0)
-
-    def _with(self, matrix: sparse.csr_array) -> StochasticBlockModel:
-        other = copy(self)
-        other._matrix = matrix
-        return other
 
     def _open(self, pairs: IntArray) -> AnyArray:
         return np.asarray(self._matrix[pairs[:, 0], pairs[:, 1]]).ravel() == 0

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from epluribus._integers import is_missing
 from epluribus._typing import AnyArray, FloatArray, IntArray
 
 
@@ -69,9 +70,9 @@ def check_columns(table: AnyArray, n_columns: int, argument: str) -> None:
         )
 
 
-def check_known(table: FloatArray, argument: str) -> None:
-    """An error if a column has no value at all."""
-    empty = np.flatnonzero(np.isnan(table).all(axis=0))
+def check_known(known: NDArray[np.bool_], argument: str) -> None:
+    """An error if a column has no value at all; `known` says which cells have one."""
+    empty = np.flatnonzero(~known.any(axis=0))
     if empty.size:
         raise ValueError(
             f"'{argument}' must have a value in every column; all cells of column {empty[0]} "
@@ -157,7 +158,7 @@ def read_categories(
     found = []
     for d in range(cells.shape[1]):
         column = [
-            None if _is_missing(x) or gone else _plain(x)
+            None if gone or x is np.ma.masked or is_missing(x) else _plain(x)
             for x, gone in zip(cells[:, d], lost[:, d], strict=True)
         ]
         # Sorted, numbers before text: the codes must not depend on the order of the items.
@@ -185,16 +186,6 @@ def _read_integers(table: AnyArray) -> tuple[IntArray, list[list[Any]]]:
     """The same for an array of integers or booleans, none of them missing."""
     pairs = [np.unique(column.astype(np.int64), return_inverse=True) for column in table.T]
     return np.column_stack([codes for _, codes in pairs]), [own.tolist() for own, _ in pairs]
-
-
-def _is_missing(x: Any) -> bool:
-    """None, NaN, NaT and NA: those that are not equal to themselves, or that do not want to say."""
-    if x is None or x is np.ma.masked:
-        return True
-    try:
-        return bool(x != x)
-    except TypeError:  # pandas' NA
-        return True
 
 
 def _plain(x: Any) -> Any:

@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -138,12 +137,6 @@ class PoissonBlockModel(NetworkModel):
         sums = [np.bincount(labels, weights=ends) for ends in self._ends()]
         return float(sum((D * np.log(n) + gammaln(n) - gammaln(n + D)).sum() for D in sums))
 
-    def _ends(self) -> list[FloatArray]:
-        """Ends of edges at each node; if directed, outgoing and incoming."""
-        if self.directed:
-            return [np.asarray(self._matrix.sum(axis=axis), dtype=np.float64) for axis in (1, 0)]
-        return [np.asarray(self._matrix.sum(axis=1) + self._matrix.diagonal(), dtype=np.float64)]
-
     def _constants(self) -> FloatArray:
         """(n_nodes,) what does not depend on the partition, each node's part of it."""
         own = -gammaln(self._matrix.diagonal() + 1.0)  # - log y! of loops ...
@@ -189,11 +182,6 @@ class PoissonBlockModel(NetworkModel):
         # 1 - E exp(-scale r), with r ~ Gamma(a + e, b + x)
         rate = self.rate + exposure[g, h]
         return np.asarray(-np.expm1(-(self.shape + edges[g, h]) * np.log1p(scale / rate)))
-
-    def _with(self, matrix: sparse.csr_array) -> PoissonBlockModel:
-        other = copy(self)
-        other._matrix = matrix
-        return other
 
     def _open(self, pairs: IntArray) -> AnyArray:
         return np.ones(len(pairs), dtype=bool)

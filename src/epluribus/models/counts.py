@@ -79,7 +79,7 @@ class PoissonMixture(Mixture):
     ) -> None:
         self.values: IntArray = read_counts(y, "y", _WAY_OUT)
         known = self.values >= 0
-        check_known(np.where(known, 0.0, np.nan), "y")
+        check_known(known, "y")
         self.shape = check_positive(shape, "shape")
         n_items, n_columns = self.values.shape
         if rate is None:

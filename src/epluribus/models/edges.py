@@ -128,7 +128,7 @@ def _count_edges(graph: Any, counts: bool | None) -> sparse.csr_array:
     nodes = list(graph)
     weight = "weight" if counts else None
     matrix = networkx.to_scipy_sparse_array(graph, nodelist=nodes, weight=weight, dtype=None)
-    return sparse.csr_array(_as_counts(sparse.csr_array(matrix)))
+    return _as_counts(sparse.csr_array(matrix))
 
 
 def _read_igraph(graph: Any, counts: bool) -> RawNetwork:
@@ -331,7 +331,7 @@ def _read_file(path: Path, n_nodes: int | None, counts: bool) -> RawNetwork:
         words = [word.strip().strip('"') for word in text.split(separator)]
         if not first and words[0].lower() in _HEADINGS:
             continue
-        if len(words) < 2 or (len(words) > 2 and len(words) != 3):
+        if len(words) not in (2, 3):
             raise ValueError(
                 f"'adjacency' must be a file with two names in each line, and perhaps a count; line "
                 f"{number} of {path.name} is {line!r}."

@@ -132,7 +132,7 @@ class GaussianMixture(Mixture):
         k_max: int | None = None,
     ) -> None:
         table = read_numbers(y, "y")
-        check_known(table, "y")
+        check_known(~np.isnan(table), "y")
         n_items, n_dims = table.shape
         if isinstance(prior, str) and prior == "paper":
             prior, covariance = "uniform", covariance or "diagonal"

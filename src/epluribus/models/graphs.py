@@ -72,9 +72,7 @@ def read_network(
     matrix = raw.matrix
     if matrix.shape[0] == 0:
         raise ValueError("'adjacency' must have at least one node; it has none.")
-    if directed is None:
-        directed = bool(raw.directed)
-    directed = bool(directed)
+    directed = bool(raw.directed if directed is None else directed)
     # In an undirected network (i, j) and (j, i) are the same edge: given both ways, it now counts 2. A loop
     # has one way only.
     if raw.one_way and not directed:

@@ -150,16 +150,17 @@ def _distribution_of_k(prior: PartitionLaw, n_items: int) -> FloatArray:
     """
     slope, new = prior._seats()
     # Far more clusters than one expects need not be followed: S(n, K) never looks at larger K.
-    table = prior.tables(n_items)
+    table = cached_tables(prior, n_items)
     slots = min(table.slots, prior._most(n_items))
     K = np.arange(slots + 1)
     log_s = np.full(slots + 1, -np.inf)
-    log_s[1] = np.log(new)
+    log_new = np.log(new)
+    log_s[1] = log_new
     with np.errstate(divide="ignore"):
         for n in range(1, n_items):
             # n + slope K is 0 or less only where there are more clusters than items, with S = 0.
             stay = np.log(np.maximum(n + slope * K, 0.0)) + log_s
-            log_s[1:] = np.logaddexp(stay[1:], np.log(new) + log_s[:-1])
+            log_s[1:] = np.logaddexp(stay[1:], log_new + log_s[:-1])
     log_p = table.log_weight[: slots + 1] + log_s
     p = np.exp(log_p - log_p.max())
     return np.asarray(p / p.sum())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -81,15 +82,28 @@ class NetworkModel(Model):
         n = np.bincount(z)
         edges = count_ones(self._matrix, z, z)
         pairs = np.outer(n, n).astype(np.float64)
-        # Loops are counted once in any case; without them, no node is a pair with itself.
+        # Loops are counted once in any case.
         loops = np.bincount(z, weights=self._matrix.diagonal(), minlength=n.size).astype(np.int64)
         g = np.arange(n.size)
+        pairs[g, g] = n * (n + self._own_pairs) / (1 if self.directed else 2)
         if not self.directed:
             edges[g, g] = (edges[g, g] - loops) // 2 + loops
-            pairs[g, g] = n * (n + (0 if self.with_degrees else 1 if self.loops else -1)) / 2
-        elif not self.loops and not self.with_degrees:
-            pairs[g, g] = n * (n - 1)
         return edges, pairs
+
+    @property
+    def _own_pairs(self) -> float:
+        """A cluster of n nodes has n (n + this) pairs within it, half as many if undirected."""
+        if self.with_degrees:
+            return 0.0
+        if not self.loops:
+            return -1.0  # no node is a pair with itself
+        return 0.0 if self.directed else 1.0
+
+    def _ends(self) -> list[FloatArray]:
+        """Ends of edges at each node; if directed, outgoing and incoming. A loop has two."""
+        if self.directed:
+            return [np.asarray(self._matrix.sum(axis=axis), dtype=np.float64) for axis in (1, 0)]
+        return [np.asarray(self._matrix.sum(axis=1) + self._matrix.diagonal(), dtype=np.float64)]
 
     def block_table(self, labels: LabelsLike) -> BlockTable:
         """Links between every two clusters, with the posterior of their probabilities or rates.
@@ -166,9 +180,11 @@ class NetworkModel(Model):
     def _predict_one(self, pairs: IntArray, labels: IntArray, part: float | None) -> FloatArray:
         """`_predict` for one draw."""
 
-    @abstractmethod
-    def _with(self, matrix: sparse.csr_array) -> NetworkModel:
+    def _with(self, matrix: sparse.csr_array) -> Self:
         """The same model, with the same prior, of another network."""
+        other = copy(self)
+        other._matrix = matrix
+        return other
 
     @abstractmethod
     def _open(self, pairs: IntArray) -> AnyArray:
@@ -203,16 +219,12 @@ class NetworkModel(Model):
         out = sparse.csr_array(self._matrix - sparse.diags_array(loops, dtype=np.int64))
         out.eliminate_zeros()
         into = sparse.csr_array(out.T) if self.directed else out
-        # A loop has two ends, both at the same node.
         ends = np.zeros((self.n_items, 2), dtype=np.int64)
-        if self.directed:
-            ends[:, 0], ends[:, 1] = self._matrix.sum(axis=1), self._matrix.sum(axis=0)
-        else:
-            ends[:, 0] = out.sum(axis=1) + 2 * loops
+        for side, own in enumerate(self._ends()):
+            ends[:, side] = own
         top = min(self.n_items + 2 * self.n_edges + 1, TABLE_LIMIT) if self.with_degrees else 1
         log_gamma = gammaln(np.arange(max(top, 2), dtype=np.float64))
         log_gamma[0] = 0.0
-        none = 0.0 if self.directed or self.with_degrees else 1.0
         return NetworkState(
             *sparse_rows(out),
             out.data.astype(np.int64),
@@ -223,7 +235,7 @@ class NetworkModel(Model):
             constants=constants,
             directed=self.directed,
             with_degrees=self.with_degrees,
-            own_pairs=none if self.loops or self.with_degrees else -1.0,
+            own_pairs=self._own_pairs,
             law=law,
             log_gamma=log_gamma,
             edges=np.zeros((slots, slots), dtype=np.int64),
