@@ -39,8 +39,6 @@ _STRICT = 1.15
 """Limit of R-hat below which halves whose means differ by 0.6 standard deviations would be seen."""
 _COMPARISONS = 1e11
 """Comparisons of labels up to which all pairs of items are examined: eight seconds on one core."""
-_JUDGED = 20
-"""Draws that a chain must have for its series to be judged."""
 _ITEMS = 1000
 """Items on which distances between draws are computed."""
 _DRIFT = "distance from late minus early draws"
@@ -159,7 +157,7 @@ def chain_agreement(
 
     Chains are compared two at a time, and the halves of each, in the probability that two items share a
     cluster; and all halves together by R-hat of the number of clusters and of the distance from a central
-    draw. A difference is too large if chance would produce one like it, anywhere, in fewer than 1 of 200
+    draw. A difference is too large if chance would produce one like it, anywhere, in fewer than 1 of 500
     samples; the formulas are at the head of `diagnostics.pairs` and `diagnostics.series`.
 
     Parameters

@@ -45,19 +45,18 @@ def describe_apart(draws: Draws, log_posterior: FloatArray) -> tuple[str, ...]:
     if n_chains < 2 or n < 2:
         return ()
     labels = np.asarray(draws).reshape(n_chains, n, -1)
-    # Half of the draws, so that a chain that arrived late is not called off.
-    later = log_posterior[:, n // 2 :].mean(axis=1)
+    later = later_means(log_posterior)
     best = int(np.argmax(later))
     within = _distance(labels[best], labels[best])
     spread = float(log_posterior[best, n // 2 :].std())
     off = []
-    for chain in range(n_chains):
+    for chain in (c for c in range(n_chains) if c != best):
         bits = _distance(labels[best], labels[chain])
         gap = later[best] - later[chain]
         own = max(within, _distance(labels[chain], labels[chain]))
         # Three standard deviations of single draws; or twice the usual distance, or some bits where draws
         # hardly differ.
-        if chain != best and (gap > 3 * spread or bits > max(2 * own, own + 0.05)):
+        if gap > 3 * spread or bits > max(2 * own, own + 0.05):
             off.append(
                 f"Chain {chain} (counted from 0) is off: its log posterior is {gap:.3g} below that of chain "
                 f"{best}, its partitions {bits:.2f} bits away ({within:.2f} within chain {best})."
@@ -71,6 +70,12 @@ def describe_apart(draws: Draws, log_posterior: FloatArray) -> tuple[str, ...]:
         "from the best one. Chains from one start can no longer show whether they would have met. Until "
         "then, do not report the answer.",
     )
+
+
+def later_means(log_posterior: FloatArray) -> FloatArray:
+    """(n_chains,) mean log posterior in the second half of each chain, where late ones have arrived."""
+    means: FloatArray = log_posterior[:, log_posterior.shape[1] // 2 :].mean(axis=1)
+    return means
 
 
 def _distance(a: AnyArray, b: AnyArray) -> float:

@@ -17,6 +17,7 @@ from epluribus._typing import IntArray
 from epluribus._validate import check_choice
 from epluribus.models.base import Model, Side
 from epluribus.partition import as_labels, relabel
+from epluribus.sampling.apart import later_means
 
 _NAMES = ("dispersed", "one", "many", "random", "extremes")
 """Names of starts; after the first, in the order in which `dispersed` gives them to chains."""
@@ -75,7 +76,7 @@ def is_trace(start: Any) -> bool:
 
 def best_chain(trace: Any) -> int:
     """Number of the chain with the highest mean log posterior in its second half."""
-    return int(np.argmax(trace.log_posterior[:, trace.n_draws // 2 :].mean(axis=1)))
+    return int(np.argmax(later_means(trace.log_posterior)))
 
 
 def describe_start(start: Any) -> str:

@@ -148,11 +148,13 @@ class Trace:
         if self.column_n_clusters is not None:
             series["number of column clusters"] = self.column_n_clusters.ravel()
         agreement = chain_agreement(self.draws, series=series)
-        problems = _problems(agreement)
-        # Which chain is off is said with its log posterior, which the agreement does not know.
+        # Chains that disagree have few effective draws in any case: that is one problem, not two. Which of
+        # them is off is said with its log posterior, which the agreement does not know.
         if agreement.agree is False:
             apart = describe_apart(self.draws, self.log_posterior) or (agreement.advice,)
-            problems = (agreement.sentence, *apart)
+            problems: tuple[str, ...] = (agreement.sentence, *apart)
+        else:
+            problems = _too_few(agreement)
         if warn and problems:
             warnings.warn(" ".join(problems), stacklevel=2)
         return Diagnostics(agreement, problems)
@@ -270,11 +272,8 @@ def _distribution(n_clusters: IntArray) -> str:
     return "  ".join(f"{k}: {p[k]:.2f}" for k in likely)
 
 
-def _problems(agreement: Agreement) -> tuple[str, ...]:
-    """What is wrong and what to do about it, one entry per problem."""
-    # Chains that disagree have few effective draws in any case: that is one problem, not two.
-    if agreement.agree is False:
-        return (agreement.sentence, agreement.advice)
+def _too_few(agreement: Agreement) -> tuple[str, ...]:
+    """That the draws are worth few independent ones, and what to do about it; empty otherwise."""
     few = [
         one for one in agreement.series if _fewest(one) < _FEW
     ]  # NaN, from few draws, is not below
