@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from epluribus._typing import IntArray
+from epluribus._typing import AnyArray, IntArray
 from epluribus.draws.draws import Draws
 
 
 def only_these(draws: Draws, items: IntArray) -> Draws:
     """All draws of some of the items, given by number; items without names are named by their numbers.
+
+    Draws that have seen none of these items are left out.
 
     Examples
     --------
@@ -19,6 +21,14 @@ def only_these(draws: Draws, items: IntArray) -> Draws:
     >>> only_these(epl.Draws([[0, 0, 1], [0, 1, 1]]), np.array([0, 2])).items
     ('0', '2')
     """
-    rows = np.ascontiguousarray(draws.store.rows(items).T)[draws.index]
-    names = [draws.item_names[i] for i in items]
-    return Draws(rows, weights=draws.draw_weights, items=names, chains=draws.chains)
+    rows: AnyArray = np.ascontiguousarray(draws.store.rows(items).T)[draws.index]
+    keep, names = np.arange(draws.n_draws), draws.item_names
+    if draws.has_missing:
+        keep, rows = np.flatnonzero((rows > 0).any(axis=1)), np.ma.masked_equal(rows, 0)
+    return Draws(
+        rows[keep],
+        weights=draws.draw_weights[keep],
+        items=[names[i] for i in items],
+        chains=draws.chains[keep],
+        kind=draws.kind,
+    )

@@ -10,14 +10,14 @@ from numpy.random import Generator
 
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
+from epluribus.draws.part import only_these
 from epluribus.engine import PartialEngine, engine_for
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import relabel
 from epluribus.uncertainty._mode_rule import Sample
-from epluribus.uncertainty._part import only_items
 
-LINKAGES = ("ward", "average")
+_LINKAGES = ("ward", "average")
 """Linkages whose groups are starts."""
 _ROUNDS = 20
 """Largest number of rounds of assignment and choice of centers."""
@@ -33,8 +33,9 @@ def some_draws(draws: Draws, size: int, rng: Generator) -> Draws:
     return draws[rows] if draws.draw_weights[rows].any() else draws
 
 
-def distances(part: Draws, loss: Loss, most: int) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Losses between draws spread evenly over the part, as a list and as a matrix, and their numbers."""
+def distances(part: Draws, loss: Loss, most: int) -> tuple[list[FloatArray], FloatArray, IntArray]:
+    """Trees of draws spread evenly over the part, the losses between them, and their numbers."""
+    from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
     last, size = part.n_draws - 1, min(most, part.n_draws)
@@ -48,7 +49,9 @@ def distances(part: Draws, loss: Loss, most: int) -> tuple[FloatArray, FloatArra
     # A loss with a cost other than 1 is not symmetric, but a linkage needs symmetric distances.
     distance = np.maximum(0.0, distance + distance.T) / 2.0
     np.fill_diagonal(distance, 0.0)
-    return squareform(distance, checks=False), distance, columns
+    pairs = squareform(distance, checks=False)
+    trees = [linkage(pairs, kind) for kind in _LINKAGES] if len(columns) > 1 else []
+    return trees, distance, columns
 
 
 def as_modes(draws: Draws, columns: IntArray, loss: Loss) -> IntArray:
@@ -95,21 +98,20 @@ def quick_look(draws: Draws, loss: Loss, best: IntArray) -> tuple[int, bool]:
 
     For a line beside an answer: some draws, some items, the medoids of linkages as modes, no search.
     """
-    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.cluster.hierarchy import fcluster
 
     rng = np.random.default_rng(0)
     part = some_draws(draws, _QUICK_DRAWS, rng)
     items = np.sort(rng.permutation(draws.n_items)[:_QUICK_ITEMS])
     if len(items) < draws.n_items:
-        part, best = only_items(part, items), relabel(best[items])
+        part, best = only_these(part, items), relabel(best[items])
     judge = Sample(part, loss, rng)
-    pairs, distance, columns = distances(part, loss, _QUICK_LINKED)
+    trees, distance, columns = distances(part, loss, _QUICK_LINKED)
+    mass = part.weights[columns]
     for m in range(min(_QUICK_MODES, len(columns)), 1, -1):
-        for kind in LINKAGES:
-            groups = fcluster(linkage(pairs, kind), m, criterion="maxclust")
-            centers = settle(
-                distance, part.weights[columns], centers_of(distance, part.weights[columns], groups)
-            )[0]
+        for tree in trees:
+            groups = fcluster(tree, m, criterion="maxclust")
+            centers = settle(distance, mass, centers_of(distance, mass, groups))[0]
             modes = as_modes(part, columns[centers], loss)
             if len(modes) == m and judge.admits(modes):
                 return m, False

@@ -27,13 +27,13 @@ from numpy.typing import NDArray
 from epluribus._parallel import Stopper, run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
+from epluribus.draws.part import only_these
 from epluribus.engine import Settings, draw_losses, engine_for
 from epluribus.estimate import Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
 from epluribus.search import minimize
 from epluribus.search._greedy import descend
 from epluribus.uncertainty._medoids import (
-    LINKAGES,
     as_modes,
     centers_of,
     distances,
@@ -42,7 +42,7 @@ from epluribus.uncertainty._medoids import (
     some_draws,
 )
 from epluribus.uncertainty._mode_rule import WEIGHT, Sample
-from epluribus.uncertainty._part import choose_items, only_items, place_others, weights_of
+from epluribus.uncertainty._part import choose_items, place_others, weights_of
 
 _DRAWS = 400
 """Number of draws on which numbers of modes are tried."""
@@ -146,7 +146,7 @@ class ModeSearch:
         # Of many items only some are looked at; `placed` adds the others in the end.
         self.whole, self.items = draws, choose_items(draws, part_rng)
         if self.items is not None:
-            draws = only_items(draws, self.items)
+            draws = only_these(draws, self.items)
         self.draws, self.converged = draws, True
         # Numbers of modes are tried on a random part of the draws, in their order.
         self.part = some_draws(draws, _DRAWS, part_rng)
@@ -282,12 +282,12 @@ class ModeSearch:
 
     def _medoids(self, m: int, rng: Generator) -> list[IntArray]:
         """Starts of (m, n_items): the best central draws of `m` groups, by their distances alone."""
-        from scipy.cluster.hierarchy import fcluster, linkage
+        from scipy.cluster.hierarchy import fcluster
 
-        pairs, distance, columns = self._distances
+        trees, distance, columns = self._distances
         mass = self.part.weights[columns]
         # Groups of two linkages, and those around draws chosen far apart.
-        groups = [fcluster(linkage(pairs, kind), m, criterion="maxclust") for kind in LINKAGES]
+        groups = [fcluster(tree, m, criterion="maxclust") for tree in trees]
         starts = [centers_of(distance, mass, group) for group in groups]
         starts += [far_apart(distance, mass, m, rng) for _ in range(_FAR_APART)]
         found: dict[tuple[int, ...], float] = {}
@@ -298,7 +298,7 @@ class ModeSearch:
         return [as_modes(self.part, columns[list(centers)], self.loss) for centers in best]
 
     @cached_property
-    def _distances(self) -> tuple[FloatArray, FloatArray, IntArray]:
+    def _distances(self) -> tuple[list[FloatArray], FloatArray, IntArray]:
         return distances(self.part, self.loss, _LINKED)
 
     def _alternate(self, draws: Draws, labels: IntArray, rng: Generator) -> Assignment:

@@ -48,16 +48,6 @@ def weights_of(draws: Draws, rows: NDArray[np.bool_]) -> FloatArray:
     return sums.astype(np.float64)
 
 
-def only_items(draws: Draws, items: IntArray) -> Draws:
-    """All draws, with their weights, of some of the items; as one chain."""
-    rows = np.ascontiguousarray(draws.item_major[items].T)[draws.index]
-    if draws.has_missing:
-        # Draws that have seen none of these items say nothing about them.
-        some = (rows > 0).any(axis=1)
-        return Draws(np.ma.masked_equal(rows[some], 0), weights=draws.draw_weights[some])
-    return Draws(rows, weights=draws.draw_weights)
-
-
 def place_others(
     draws: Draws,
     loss: Loss,
