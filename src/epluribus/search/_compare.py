@@ -22,7 +22,8 @@ def compared_estimates(
     No estimate is then worse, under its own loss, than that for any other loss.
     """
     rng = np.random.default_rng(seed)
-    expected = set_side_by_side(draws, estimates).expected_losses
+    now = set_side_by_side(draws, estimates)
+    expected = now.expected_losses
     improved, found = [], False
     for number, mine in enumerate(estimates):
         # expected[a, b] is the expected loss of estimate a under loss b. The best one in a column need not
@@ -41,8 +42,4 @@ def compared_estimates(
             found = True
         improved.append(mine)
     # What was found for one loss may help another: until nothing changes.
-    return (
-        compared_estimates(draws, improved, settings, seed)
-        if found
-        else set_side_by_side(draws, improved)
-    )
+    return compared_estimates(draws, improved, settings, seed) if found else now

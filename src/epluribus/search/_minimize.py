@@ -279,6 +279,11 @@ def minimize(
         leaves = undecided is not None
         asked = read_constraints(sample, **rules, k_min=low, k_max=high, undecided=leaves)
         if undecided is not None:
+            if several:
+                raise ValueError(
+                    "'loss' must be one loss with 'undecided', since estimates that leave out different "
+                    f"items cannot be compared; got {len(chosen)}. Call minimize once for each."
+                )
             cost = _check_undecided(undecided, chosen)
             sample.check_complete("Leaving items undecided")
     settings = Settings(

@@ -89,6 +89,11 @@ class Parking:
             self.counts[at] += 1
         return growth
 
+    def look(self, i: int, *, out: bool) -> float:
+        """How much the sums would grow if item i came back (`out`), or fall if it left; nothing changes."""
+        n = self.counts[self._draws, self.table[i]] - (not out)
+        return float(self.weights @ self._step[n])
+
     def correction(self, n_out: int) -> float:
         """What the total loss of the engine must be changed by, with `n_out` items left out."""
         lost = self.weights @ (self._f3[self.counts] - self._f3[self._full]).sum(axis=1)
@@ -110,8 +115,7 @@ def would_add(engine: Engine, labels: IntArray, items: IntArray) -> FloatArray:
         row = engine.costs(state, np.array([i]))[0]
         # Its own cluster, of one item, stands for a new one.
         least = min(float(row[:k].min(initial=np.inf)), float(row[own[i]])) - float(row[own[i]])
-        added[q] = least + parking.alone + parking.rise(np.array([i]))
-        parking.drop(np.array([i]))
+        added[q] = least + parking.alone + parking.look(i, out=True)
     return added
 
 

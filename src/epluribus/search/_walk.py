@@ -163,7 +163,7 @@ class Walker:
         row[own] = np.inf
         extra, rise, leaving = 0.0, 0.0, np.inf
         if self.parking is not None:
-            rise = self._group_change(items, parked)
+            rise = self.parking.look(int(items[0]), out=parked)
             if parked:  # what it costs to take part, wherever it goes
                 extra = self.parking.alone + rise - self.parking.price
             else:
@@ -203,17 +203,6 @@ class Walker:
         if best != own:
             self.state = engine.apply(self.state, items, np.array([best]))
         return True
-
-    def _group_change(self, items: IntArray, parked: bool) -> float:
-        """What the sums over the clusters of draws change by if the items come back, or leave."""
-        assert self.parking is not None
-        if parked:
-            change = self.parking.rise(items)
-            self.parking.drop(items)
-        else:
-            change = self.parking.drop(items)
-            self.parking.rise(items)
-        return change
 
     def _set_out(self, items: IntArray, change: float) -> None:
         """Take note that the items are undecided; `change` is that of all but the draws' own sums."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -106,14 +107,13 @@ def undecided_costs(
     sample, chosen = as_draws(draws), losses.get(loss)
     seed: Any = make_rng(rng).bit_generator.seed_seq
     seed = seed.spawn(1)[0]
-    fresh = (np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key) for _ in range(1000))
+    fresh = partial(np.random.SeedSequence, seed.entropy, spawn_key=seed.spawn_key)
     if costs is None:
-        whole = minimize(sample, chosen, rng=next(fresh), **options)
+        whole = minimize(sample, chosen, rng=fresh(), **options)
         costs = _quantiles(engine_for(sample, chosen), whole)
     wanted = np.sort([check_positive(cost, "costs") for cost in costs])[::-1]
     found = [
-        minimize(sample, chosen, undecided=float(cost), rng=next(fresh), **options)
-        for cost in wanted
+        minimize(sample, chosen, undecided=float(cost), rng=fresh(), **options) for cost in wanted
     ]
     # One answer may be better than another at that one's cost. The best of all for each cost are in order: a
     # lower cost never leaves out fewer items.
@@ -146,12 +146,10 @@ def added_by_each(engine: Engine, labels: Any) -> FloatArray:
     parking, state = Parking(engine, 0.0), engine.start(labels)
     k, added = int(state.n_clusters[0]), np.empty(engine.n_items)
     for i in range(engine.n_items):
-        one = np.array([i])
-        row = engine.costs(state, one)[0]
+        row = engine.costs(state, np.array([i]))[0]
         alone = state.sizes[labels[i]] == 1
         apart = 0.0 if alone else float(row[labels[i]] - row[k])
-        added[i] = apart + parking.alone + parking.drop(one)
-        parking.rise(one)
+        added[i] = apart + parking.alone + parking.look(i, out=False)
     return added
 
 
