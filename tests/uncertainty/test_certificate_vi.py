@@ -46,7 +46,8 @@ def ascent(draws, labels, loss, *, cost=1.0, numbers=None, n_jobs=1):
     def loss_of(each):
         return draws.mean(draw_losses(as_labels(each), draws, loss))
 
-    return _vi_bound._Ascent(draws, labels, value, cost, numbers, Stopper(), n_jobs, loss_of)
+    room = _vi_bound.room_for(draws.n_items)
+    return _vi_bound._Ascent(draws, labels, value, cost, numbers, Stopper(), n_jobs, loss_of, room)
 
 
 def naive_table(x, w, draws, bins):

@@ -33,6 +33,23 @@ _QUANTILES = (0.025, 0.5, 0.975)
 """The median and the ends of a 95 % interval."""
 
 
+def parameter_table(
+    columns: dict[str, list[Any]],
+    ends: tuple[str, str, str],
+    mean: FloatArray,
+    sd: FloatArray,
+    quantiles: FloatArray,
+) -> str:
+    """The columns, and beside them those of a parameter of the clusters, as text."""
+    names = ("mean", "sd", *ends)
+    found = np.stack([mean, sd, *quantiles]).reshape(len(names), len(mean), -1)
+    # One group of columns for each component of the parameter.
+    for number, component in enumerate(np.moveaxis(found, 2, 0)):
+        suffix = f" [{number}]" if found.shape[2] > 1 else ""
+        columns |= {n + suffix: c.tolist() for n, c in zip(names, component, strict=True)}
+    return "\n".join(plain_table(columns))
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class ParameterSummary:
     """A parameter of the clusters, summarized over the draws.
@@ -58,14 +75,8 @@ class ParameterSummary:
             "cluster": [str(k) for k in range(len(self.present))],
             "present": [f"{value:.3f}" for value in self.present],
         }
-        names = ("mean", "sd", "2.5 %", "50 %", "97.5 %")
-        # One group of columns for each component of the parameter.
-        found = np.stack([self.mean, self.sd, *self.quantiles])
-        found = found.reshape(len(names), len(self.present), -1)
-        for number, component in enumerate(np.moveaxis(found, 2, 0)):
-            suffix = f" [{number}]" if found.shape[2] > 1 else ""
-            columns |= {n + suffix: c.tolist() for n, c in zip(names, component, strict=True)}
-        return "\n".join(plain_table(columns))
+        ends = ("2.5 %", "50 %", "97.5 %")
+        return parameter_table(columns, ends, self.mean, self.sd, self.quantiles)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -170,25 +181,30 @@ def align(
     )
 
 
-def _match_labels(draws: Draws, labels: IntArray) -> AnyArray:
-    """(n_distinct, n_items) the distinct draws in the labels of the estimate."""
+def partners(own: IntArray, target: IntArray) -> IntArray:
+    """For each cluster of `own` its partner in `target`, with the largest overlaps in all; -1 without one."""
     from scipy.optimize import linear_sum_assignment
 
+    # Cell (h, g): number of items in cluster h of `own` and in cluster g of `target`. Each item adds 1 to
+    # cell h K + g of the flattened table.
+    k, n_groups = int(target.max()) + 1, int(own.max()) + 1
+    overlap = np.bincount(own * k + target, minlength=n_groups * k).reshape(n_groups, k)
+    mine, theirs = linear_sum_assignment(overlap, maximize=True)
+    # The solver matches as many clusters as it can; two without a common item are not partners.
+    shared = overlap[mine, theirs] > 0
+    found = np.full(n_groups, -1)
+    found[mine[shared]] = theirs[shared]
+    return found
+
+
+def _match_labels(draws: Draws, labels: IntArray) -> AnyArray:
+    """(n_distinct, n_items) the distinct draws in the labels of the estimate."""
     k = int(labels.max()) + 1
     # Labels stay below K + groups: those of the estimate, and at most one new label per cluster of a draw.
     groups = int(draws.item_major.max()) + 1
     out = np.empty((draws.n_distinct, draws.n_items), dtype=np.min_scalar_type(k + groups))
     for row, target in zip(draws.distinct, out, strict=True):
-        n_groups = int(row.max()) + 1
-        # Cell (h, g): number of items in cluster h of the draw and in cluster g of the estimate. Each item
-        # adds 1 to cell h K + g of the flattened table.
-        cells = np.bincount(row.astype(np.int64) * k + labels, minlength=n_groups * k)
-        overlap = cells.reshape(n_groups, k)
-        mine, theirs = linear_sum_assignment(overlap, maximize=True)
-        # The solver matches as many clusters as it can; two without a common item are not partners.
-        shared = overlap[mine, theirs] > 0
-        new = np.full(n_groups, -1)
-        new[mine[shared]] = theirs[shared]
+        new = partners(row.astype(np.int64), labels)
         # The clusters of the draw that are left over get new labels, from K on.
         new[new < 0] = k + np.arange(np.sum(new < 0))
         target[:] = new[row]

@@ -84,7 +84,7 @@ class ItemTable:
         )
 
     def __str__(self) -> str:
-        return _first_rows(self.columns(), "runner_up", "alone", "more items with more support")
+        return first_rows(self.columns(), "runner_up", "alone", "more items with more support")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -135,10 +135,10 @@ class ClusterTable:
         return f"ClusterTable(n_clusters={len(self)}, lowest_stability={lowest:.4g})"
 
     def __str__(self) -> str:
-        return _first_rows(self.columns(), "nearest", "-", "more clusters")
+        return first_rows(self.columns(), "nearest", "-", "more clusters")
 
 
-def _first_rows(columns: dict[str, Any], place: str, no_place: str, more: str) -> str:
+def first_rows(columns: dict[str, Any], place: str, no_place: str, more: str) -> str:
     """The first rows of a table; in the column `place`, -1 is printed as `no_place`."""
     # As text: this column holds labels of clusters, and a word where there is no cluster.
     columns[place] = [no_place if k == ALONE else str(k) for k in columns[place]]

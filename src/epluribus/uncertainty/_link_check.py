@@ -14,10 +14,11 @@ of the others, which stand for all of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2, norm, rankdata
+from scipy.special import chdtrc, ndtri
 
 from epluribus._text import count
 from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
@@ -73,13 +74,13 @@ class LinkCheck:
         chance = np.bincount(bins, weights=weight * self.predicted * (1 - self.predicted))
         return n, total, found, np.sqrt(chance / (1 - self.share) + sampled)
 
-    @property
+    @cached_property
     def p_value(self) -> float:
         """Of a chi-square test of the links found in classes of predicted probabilities."""
         _, expected, found, spread = self._classes()
         use = spread > 1
         statistic = (((found - expected)[use] / spread[use]) ** 2).sum()
-        return float(chi2.sf(statistic, max(int(use.sum()), 1)))
+        return float(chdtrc(max(int(use.sum()), 1), statistic))
 
     @property
     def calibrated(self) -> bool | None:
@@ -89,6 +90,8 @@ class LinkCheck:
     @property
     def auc(self) -> float:
         """Probability that a held-out link was thought likelier than a pair without one."""
+        from scipy.stats import rankdata  # takes a second to load
+
         ranks = rankdata(self.predicted)
         n = int(self.linked.sum())
         rest = self.linked.size - n
@@ -99,7 +102,7 @@ class LinkCheck:
     def curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Predicted probabilities, the shares that were observed, and half the width of a 95 % band."""
         n, expected, found, spread = self._classes()
-        return expected / n, found / n, norm.isf(0.025) * spread / n
+        return expected / n, found / n, -ndtri(0.025) * spread / n
 
     @property
     def sentence(self) -> str:

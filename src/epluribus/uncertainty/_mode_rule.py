@@ -32,6 +32,7 @@ from epluribus.engine import draw_losses
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import relabel
+from epluribus.uncertainty._align import partners
 
 WEIGHT = 0.05
 """Smallest weight of a mode: a handful of odd draws is not a mode."""
@@ -198,8 +199,6 @@ def match(labels: IntArray, target: IntArray) -> IntArray:
 
     Labels of -1 are missing, and stay so.
     """
-    from scipy.optimize import linear_sum_assignment
-
     seen = np.asarray(labels) >= 0
     if not seen.all():
         out = np.full(len(seen), -1, dtype=np.int64)
@@ -216,15 +215,10 @@ def match(labels: IntArray, target: IntArray) -> IntArray:
             out[seen] = np.where(single, int(target.max()) + 1 + first, other)
         return out
     own, k = relabel(np.asarray(labels, dtype=np.int64)), int(target.max()) + 1
-    groups = int(own.max()) + 1
-    overlap = np.bincount(own * k + target, minlength=groups * k).reshape(groups, k)
-    mine, theirs = linear_sum_assignment(overlap, maximize=True)
+    new = partners(own, target)
     # A cluster without a partner is named after its first item, so that its name means the same in each
     # draw: an item that is alone has a label of its own.
-    new = k + np.unique(own, return_index=True)[1]
-    shared = overlap[mine, theirs] > 0
-    new[mine[shared]] = theirs[shared]
-    return new[own]
+    return np.where(new < 0, k + np.unique(own, return_index=True)[1], new)[own]
 
 
 def _median(values: FloatArray, weights: FloatArray) -> float:

@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._text import plain_table
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_fraction
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate, read_best
-from epluribus.uncertainty._align import check_parameters, find_raw_labels, moments
+from epluribus.uncertainty._align import check_parameters, find_raw_labels, moments, parameter_table
 
 _CELLS = 4_000_000
 """Parameters of items held at a time: 32 MB."""
@@ -57,13 +56,8 @@ class ClusterParameters:
             "cluster": [str(g) for g in range(k)],
             "size": self.sizes.tolist(),
         }
-        names = ("mean", "sd", f"{tail:g} %", "50 %", f"{100 - tail:g} %")
-        found = np.stack([self.mean, self.sd, *self.quantiles]).reshape(len(names), k, -1)
-        # One group of columns for each component of the parameter.
-        for number, component in enumerate(np.moveaxis(found, 2, 0)):
-            suffix = f" [{number}]" if found.shape[2] > 1 else ""
-            columns |= {n + suffix: c.tolist() for n, c in zip(names, component, strict=True)}
-        return "\n".join(plain_table(columns))
+        ends = (f"{tail:g} %", "50 %", f"{100 - tail:g} %")
+        return parameter_table(columns, ends, self.mean, self.sd, self.quantiles)
 
 
 def cluster_parameters(

@@ -22,7 +22,7 @@ from epluribus.draws.store import Slice
 from epluribus.engine import draw_losses
 from epluribus.losses.base import Loss
 from epluribus.losses.partial import linear_forms
-from epluribus.uncertainty._support import ALONE, Support
+from epluribus.uncertainty._support import Support, pick_places
 
 
 class _Seen(NamedTuple):
@@ -63,19 +63,13 @@ def partial_support(labels: IntArray, draws: Draws, loss: Loss) -> Support:
     # Never seen with another item of its cluster: alone in it, for all that is known.
     single = seen[mine, labels] == 0
     alone /= present
-    own = np.where(single, alone, affinity[mine, labels])
-    affinity[mine, labels] = -1.0
-    best = affinity.argmax(axis=1)
-    second = affinity[mine, best]
-    leaves = ~single & (alone > second)
-    runner_up = np.where(leaves | (single & (k == 1)), ALONE, best)
-    second = np.where(leaves, alone, np.maximum(second, 0.0))
+    places = pick_places(affinity, labels, alone, single)
     # Sums of probabilities between clusters, as if all had been seen: the share seen together times all.
     sizes = np.bincount(labels)
     shared, both = (x.tocoo() for x in between)
     pairs = both.tocsr()[shared.row, shared.col]
     shared.data *= sizes[shared.row] * sizes[shared.col] / np.maximum(pairs, 1e-300)
-    return Support(own, runner_up, second, _parts(labels, draws, loss), shared.tocsr())
+    return Support(*places, _parts(labels, draws, loss), shared.tocsr())
 
 
 def _slice_sums(part: Slice, labels: IntArray, shares: FloatArray) -> tuple[FloatArray, ...]:

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from epluribus._text import plain_table, to_frame
+from epluribus._text import to_frame
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate, read_best
 from epluribus.models import Mixture
+from epluribus.uncertainty._items import first_rows
 
 _SHOWN = 15
 """Number of rows of a table that are printed."""
@@ -71,11 +72,7 @@ class Prediction:
 
     def __str__(self) -> str:
         columns = {"new item": list(range(len(self))), **self.columns()}
-        columns["cluster"] = ["new" if k < 0 else str(k) for k in self.labels]
-        shown = {name.replace("_", " "): c[:_SHOWN] for name, c in columns.items()}
-        rest = len(self) - _SHOWN
-        lines = plain_table(shown)
-        return "\n".join([*lines, f"and {rest:,} more"] if rest > 0 else lines)
+        return first_rows(columns, "cluster", "new", "more")
 
 
 def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsLike) -> Prediction:

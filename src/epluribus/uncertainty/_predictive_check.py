@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr
-from scipy.stats import chi2, kstest, norm
+from scipy.special import chdtrc, ndtri, stdtr
 
 from epluribus._text import count, percent
 from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
 from epluribus._validate import check_fraction, make_rng
 from epluribus.models import GaussianMixture, Mixture
+from epluribus.models.links import some_draws
 from epluribus.models.student import condition
 from epluribus.sampling import Trace, sample
 
@@ -80,13 +80,13 @@ class PredictiveCheck:
         if self.kind != "categories":
             x = np.linspace(0, 1, 101)
             y = np.searchsorted(np.sort(self.position), x, side="right") / self.position.size
-            return x, y, norm.isf(0.025) * np.sqrt(x * (1 - x) / self.position.size)
+            return x, y, -ndtri(0.025) * np.sqrt(x * (1 - x) / self.position.size)
         bins = _classes(self.predicted)
         n = np.bincount(bins)
         x = np.bincount(bins, weights=self.predicted) / n
         y = np.bincount(bins, weights=self.occurred) / n
         spread = np.bincount(bins, weights=self.predicted * (1 - self.predicted))
-        return x, y, norm.isf(0.025) * np.sqrt(spread) / n
+        return x, y, -ndtri(0.025) * np.sqrt(spread) / n
 
     @property
     def sentence(self) -> str:
@@ -177,16 +177,17 @@ def predictive_check(
     trace = sample(fewer, rng=generator, **options)
     values = model.values[rows, columns]
     cells = _Cells(fewer, rows, columns, values)
-    for z in _some_draws(trace):
+    for z in some_draws(np.asarray(trace.draws), _MOST):
         cells.look(z)
     one = fewer._cell_law(np.arange(model.n_items)).log_density(columns, values)
     return cells.result(trace, one, generator)
 
 
-def _some_draws(trace: Trace) -> AnyArray:
-    """Labels of at most `_MOST` draws, evenly spaced."""
-    table = np.asarray(trace.draws)
-    return table[np.linspace(0, len(table) - 1, min(_MOST, len(table))).astype(np.int64)]
+def _uniform_p(values: FloatArray) -> float:
+    """How well values fit a uniform distribution: the p-value of Kolmogorov and Smirnov."""
+    from scipy.stats import kstest  # takes a second to load
+
+    return float(kstest(values, "uniform").pvalue)
 
 
 class _Cells:
@@ -238,7 +239,7 @@ class _Cells:
         if self.model.kind == "categories":
             position, p = np.zeros(0), _categories_p(predicted, occurred)
         else:
-            p = float(kstest(position, "uniform").pvalue)
+            p = _uniform_p(position)
         kind = self.model.kind
         rest = (log_score, one, p, trace)
         return PredictiveCheck(kind, self.rows, self.columns, position, predicted, occurred, *rest)
@@ -259,7 +260,7 @@ def _categories_p(predicted: FloatArray, occurred: IntArray) -> float:
     # A class in which less than about one deviation is expected says nothing that is near normal.
     use = variance > 1
     statistic = ((found - expected)[use] ** 2 / variance[use]).sum()
-    return float(chi2.sf(statistic, max(int(use.sum()), 1)))
+    return float(chdtrc(max(int(use.sum()), 1), statistic))
 
 
 # --- full covariance ---
@@ -275,10 +276,10 @@ def _check_items(
     fewer = model._copy(np.delete(model.values, out, axis=0))
     trace = sample(fewer, rng=generator, **options)
     new = model.values[out]
-    low, score = _predict_cells(fewer, new, _some_draws(trace))
+    low, score = _predict_cells(fewer, new, some_draws(np.asarray(trace.draws), _MOST))
     one = _predict_cells(fewer, new, np.zeros((1, N - n), dtype=np.int64), open_new=False)[1]
     rows, columns = np.repeat(out, d), np.tile(np.arange(d), n)
-    p = float(kstest(low.ravel(), "uniform").pvalue)
+    p = _uniform_p(low.ravel())
     none = np.zeros(0)
     rest = (score.ravel(), one.ravel(), p, trace)
     return PredictiveCheck(

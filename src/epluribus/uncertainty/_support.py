@@ -230,15 +230,26 @@ def _block(
     # An item alone in its cluster has no partners there: the division must not fail, but its result is not
     # used.
     affinity = np.clip(together / np.maximum(others, 1), 0.0, 1.0)
-    own = np.where(single, alone, affinity[mine, here])
+    return Support(*pick_places(affinity, here, alone, single), part, between)
+
+
+def pick_places(
+    affinity: FloatArray, labels: IntArray, alone: FloatArray, single: NDArray[np.bool_]
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Support of each item, its runner-up, and its affinity to that; `affinity` is overwritten.
+
+    `alone` is the probability of being alone, and `single` says which items are alone in their cluster.
+    """
+    mine = np.arange(len(labels))
+    own = np.where(single, alone, affinity[mine, labels])
     # Below every probability: the runner-up is another place than the item's own cluster.
-    affinity[mine, here] = -1.0
+    affinity[mine, labels] = -1.0
     best = affinity.argmax(axis=1)
     second = affinity[mine, best]
     # A new cluster is a candidate as well, unless the item is alone already.
     leaves = ~single & (alone > second)
-    runner_up = np.where(leaves | (single & (k == 1)), ALONE, best)
-    return Support(own, runner_up, np.where(leaves, alone, np.maximum(second, 0.0)), part, between)
+    runner_up = np.where(leaves | (single & (affinity.shape[1] == 1)), ALONE, best)
+    return own, runner_up, np.where(leaves, alone, np.maximum(second, 0.0))
 
 
 def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:

@@ -112,9 +112,10 @@ def vi_bound(
     report : callable
         Called with the bound after each evaluation.
     """
-    if room_for(draws.n_items) is None or not 0.0 < cost < 2.0:
+    room = room_for(draws.n_items)
+    if room is None or not 0.0 < cost < 2.0:
         return Found(-np.inf, "settled", 0.0)
-    return _Ascent(draws, labels, loss, cost, numbers, stopper, n_jobs, loss_of).run(report)
+    return _Ascent(draws, labels, loss, cost, numbers, stopper, n_jobs, loss_of, room).run(report)
 
 
 def room_for(n_items: int) -> tuple[int, int] | None:
@@ -141,6 +142,7 @@ class _Ascent:
         stopper: Stopper,
         n_jobs: int,
         loss_of: Callable[[IntArray], float],
+        room: tuple[int, int],
     ) -> None:
         self.n_items, self.reference = draws.n_items, labels
         self.stopper, self.n_jobs, self.loss_of = stopper, n_jobs, loss_of
@@ -150,8 +152,6 @@ class _Ascent:
         self.labels = np.ascontiguousarray(draws.distinct[keep])
         self.upper, self.factor = loss * self.n_items, 2.0 - cost
         self.constant = cost * self._draws_part()
-        room = room_for(self.n_items)
-        assert room is not None
         self.n_bins, self.n_groups = room
         self.work = self.n_bins * self.n_groups  # per sweep, over the number of items squared
         low, high = make_bins(self.n_items, self.n_bins)
