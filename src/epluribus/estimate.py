@@ -203,8 +203,16 @@ class Estimate:
         """
         from epluribus.uncertainty import health
 
-        given = draws if draws is not None else getattr(self, "_known", lambda: None)()
-        return health(self, given)
+        own = self._draws() if draws is None else None
+        if own is None:
+            return health(self, draws)
+        if "_health" not in self.__dict__:  # by its own draws: once
+            object.__setattr__(self, "_health", health(self, own))
+        return self.__dict__["_health"]
+
+    def _draws(self) -> Draws | None:
+        """The draws that it was made from, if they are still there."""
+        return getattr(self, "_known", lambda: None)()
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickled without the draws.
@@ -347,7 +355,7 @@ class Estimate:
             f"  sizes          {few_of(sorted(self.sizes.tolist(), reverse=True))}",
             f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {source})",
         ]
-        draws = getattr(self, "_known", lambda: None)()
+        draws = self._draws()
         if draws is not None and draws.kind == "ensemble":
             n = count(self.n_draws, "clustering")
             lines[2] = f"  mean loss      {self.expected_loss:.6g} ({self.loss.name}, {n})"
@@ -360,14 +368,8 @@ class Estimate:
             # On disk, or on other machines: printing must not begin work there.
             lines.append("  chains, items and modes are not checked: best.health(draws) does")
         elif draws is not None:
-            lines += [f"  {line}" for line in self._checked().lines]
+            lines += [f"  {line}" for line in self.health().lines]
         return "\n".join(lines)
-
-    def _checked(self) -> Health:
-        """The health of the estimate by its own draws, computed once, in little time."""
-        if "_health" not in self.__dict__:
-            object.__setattr__(self, "_health", self.health())
-        return self.__dict__["_health"]
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the same lines."""
