@@ -51,9 +51,21 @@ def calibration(check: PredictiveCheck | LinkCheck, *, ax: Any = None) -> Any:
     color = cluster_colors(1)[0]
     x, share, half = check.curve()
     if isinstance(check, LinkCheck):
-        return _draw_links(ax, x, share, half, color)
+        _draw_links(ax, x, share, half, color)
+    else:
+        _draw_cells(ax, x, share, half, color, categories=check.kind == "categories")
+    ax.set_aspect("equal")
+    ax.legend(frameon=False, loc="upper left")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _draw_cells(
+    ax: Any, x: FloatArray, share: FloatArray, half: FloatArray, color: Any, *, categories: bool
+) -> None:
+    """Probabilities of cells, from 0 to 1."""
     ax.plot([0, 1], [0, 1], color="0.35", linewidth=0.8)
-    if check.kind == "categories":
+    if categories:
         # The band is around the diagonal: what a right model would do.
         ax.vlines(x, x - half, x + half, color="0.75", linewidth=5, label="95 % by chance")
         ax.plot(x, share, "o-", color=color, linewidth=1, markersize=5, label="observed")
@@ -63,13 +75,9 @@ def calibration(check: PredictiveCheck | LinkCheck, *, ax: Any = None) -> Any:
         ax.plot(x, share, color=color, linewidth=1.6, label="observed")
         xlabel = "probability predicted below a value"
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=xlabel, ylabel="share observed")
-    ax.set_aspect("equal")
-    ax.legend(frameon=False, loc="upper left")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
 
 
-def _draw_links(ax: Any, x: FloatArray, share: FloatArray, half: FloatArray, color: Any) -> Any:
+def _draw_links(ax: Any, x: FloatArray, share: FloatArray, half: FloatArray, color: Any) -> None:
     """Classes of probabilities of links, which are small and far apart: both axes are logarithmic."""
     from matplotlib.ticker import LogLocator, NullLocator
 
@@ -91,7 +99,3 @@ def _draw_links(ax: Any, x: FloatArray, share: FloatArray, half: FloatArray, col
         axis.set_major_formatter("{x:g}")
         axis.set_minor_locator(NullLocator())
     ax.set(xlabel="probability predicted for a held-out link", ylabel="share observed")
-    ax.set_aspect("equal")
-    ax.legend(frameon=False, loc="upper left")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
