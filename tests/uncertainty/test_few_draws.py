@@ -8,6 +8,7 @@ import epluribus as epl
 import strategies
 from epluribus._kernels.few_draws import Sets, least_cost
 from epluribus._parallel import Stopper
+from epluribus.engine.expected import draw_losses
 from epluribus.uncertainty._few_draws import FewDraws, few_draws_bound
 from epluribus.uncertainty._matching import match_draws
 
@@ -73,7 +74,7 @@ def test_groups_only_raise_the_bound_and_may_reach_the_optimum():
     draws = epl.Draws(boundary(np.random.default_rng(0), 60, 40, 4))
     loss, best = epl.losses.get("vi"), epl.minimize(draws, rng=1)
     (block,) = match_draws(draws, loss, Stopper(), 1)
-    to_best = np.array([epl.losses.get("vi")(best.labels, row) for row in draws.distinct])
+    to_best = draw_losses(best.labels, draws, loss)
     work = FewDraws(draws, block, to_best[block.columns], loss, lambda: False)
     values = [work.value]
     for limit in (3, 6, 9, 12):
