@@ -32,6 +32,10 @@ LARGEST = 150_000  # bytes
 THUMBNAIL = (360, 240)  # pixels; shown at half that size on most screens
 
 HEAD = """\
+---
+hide: [toc]
+---
+
 # Gallery
 
 Every function of `epl.plots`, with the line that makes the picture. A click on a picture leads to the page
