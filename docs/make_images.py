@@ -4,8 +4,8 @@
     python docs/make_images.py plots       # one page
     python docs/make_images.py --gallery   # docs/gallery.md and its thumbnails, from the pictures there are
 
-The figure that a block of code leaves is saved as the picture that follows the block. The gallery has a card for
-every picture of docs/plots.md: a new plot that is shown there is in the gallery after the next run.
+The figure that a block of code leaves is saved as the picture that follows the block. The gallery has a card
+for every picture of docs/plots.md: a new plot that is shown there is in the gallery after the next run.
 """
 
 from __future__ import annotations

@@ -89,14 +89,18 @@ def test_forms_for_issues_are_whole(path):
 def test_the_address_is_the_same_everywhere():
     """In `[project.urls]` it is decided; all other files follow."""
     owner = re.fullmatch(r"https://github\.com/([\w-]+)/epluribus", PROJECT["urls"]["Repository"])
-    files = [ROOT / name for name in ("pyproject.toml", "mkdocs.yml", "CITATION.cff", "SECURITY.md")]
+    files = [
+        ROOT / name for name in ("pyproject.toml", "mkdocs.yml", "CITATION.cff", "SECURITY.md")
+    ]
     files += [ROOT / "conda/recipe.yaml", ROOT / "README.md", *FORMS, *WORKFLOWS]
     for path in files:
         text = path.read_text("utf-8")
         owners = re.findall(r"(?:github\.com|githubusercontent\.com)/([\w-]+)/epluribus\b", text)
         owners += re.findall(r"https://([\w-]+)\.github\.io", text)
         assert set(owners) <= {owner[1]}, path
-    assert {"Homepage", "Documentation", "Repository", "Issues", "Changelog"} <= set(PROJECT["urls"])
+    assert {"Homepage", "Documentation", "Repository", "Issues", "Changelog"} <= set(
+        PROJECT["urls"]
+    )
 
 
 def test_the_version_is_the_same_everywhere():
