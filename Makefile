@@ -8,8 +8,10 @@ STAMP := $(VENV)/.installed-dev
 GUIDES := .venv-guides
 GUIDES_STAMP := $(GUIDES)/.installed
 CASES := .cases-data
+DIST := .venv-dist
+WHEEL := .venv-wheel
 
-.PHONY: setup demo studies cases docs test test-guides test-slow lint mutants bench calibrate clean
+.PHONY: setup demo studies cases docs test test-guides test-slow lint mutants bench calibrate dist clean
 
 setup: $(STAMP)
 
@@ -86,6 +88,18 @@ bench: $(STAMP)
 calibrate: $(STAMP)
 	$(RUN) benchmarks/calibrate.py
 
+# What goes to PyPI, in dist/: checked, then the wheel is installed where nothing else is, and does a small job outside
+# the checkout. The wheel is built from the sdist, so that one is whole, too.
+dist:
+	rm -rf dist $(DIST) $(WHEEL)
+	$(PYTHON) -m venv $(DIST)
+	$(DIST)/bin/python -m pip install --quiet --disable-pip-version-check "build>=1.2" "twine>=6"
+	$(DIST)/bin/python -m build --outdir dist .
+	$(DIST)/bin/python -m twine check --strict dist/*
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd "$$(mktemp -d)" && "$(CURDIR)/$(WHEEL)/bin/python" -I "$(CURDIR)/tests/installed.py"
+
 clean:
-	rm -rf $(VENV) $(GUIDES) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(GUIDES) $(DIST) $(WHEEL) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
