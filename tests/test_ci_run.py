@@ -1,4 +1,4 @@
-"""The check of a fresh machine: it passes on what `make test` says, and is loud where no browser was there."""
+"""The check of a fresh machine passes on what `make test` says, and is loud where no browser was there."""
 
 import os
 import shutil
