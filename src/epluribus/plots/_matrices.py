@@ -24,12 +24,10 @@ from epluribus.plots._shared import (
     read_partition,
 )
 from epluribus.uncertainty import psm as psm_of
-from epluribus.uncertainty._matrix import leaf_order
+from epluribus.uncertainty._order import order_by_similarity
 
 _SHOWN = 2000
 """The largest number of items drawn: a picture has fewer dots than this across."""
-_OPTIMAL = 300
-"""The largest number of leaves of a tree that are put in the best order, which takes cubic time."""
 
 
 def similarity(
@@ -85,7 +83,7 @@ def similarity(
     n = sample.n_items
     keep = _some_of_each(labels) if n > _SHOWN else np.arange(n)
     labels, matrix = labels[keep], _similarities(sample, keep)
-    clusters, order = _order(matrix, labels)
+    clusters, order = order_by_similarity(matrix, labels)
     ax = get_axes(ax, (6.2, 5.2), "compressed")
     size = labels.size
     # Few cells are drawn with sharp edges; where cells are smaller than dots, they are averaged.
@@ -129,21 +127,6 @@ def _fill_diagonal(matrix: FloatArray, labels: IntArray) -> FloatArray:
     means = np.where(has, both, 0.0).sum(axis=0) / np.maximum(has.sum(axis=0), 1)
     np.fill_diagonal(matrix, np.where(has.any(axis=0), means, 1.0))
     return matrix
-
-
-def _order(matrix: FloatArray, labels: IntArray) -> tuple[IntArray, IntArray]:
-    """Clusters, and items, in an order in which similar ones are neighbors."""
-    # Row g averages over the items of cluster g: mean similarities between clusters.
-    average = (labels == np.arange(labels.max() + 1)[:, None]).astype(np.float64)
-    average /= average.sum(axis=1, keepdims=True)
-    clusters = leaf_order(average @ matrix @ average.T, optimal=len(average) <= _OPTIMAL)
-    # Items are sorted within their own clusters, so that clusters stay together.
-    parts = []
-    for g in clusters:
-        items = np.flatnonzero(labels == g)
-        own = matrix[np.ix_(items, items)]
-        parts.append(items[leaf_order(own, optimal=len(items) <= _OPTIMAL)])
-    return clusters, np.concatenate(parts)
 
 
 def blocks(

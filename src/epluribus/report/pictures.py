@@ -17,7 +17,7 @@ from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.uncertainty import NClusters, psm
-from epluribus.uncertainty._matrix import leaf_order
+from epluribus.uncertainty._order import leaf_order
 
 CELLS = 400
 """Largest number of rows of the heatmap: 160 kB of cells, and about a pixel per row on a screen."""
