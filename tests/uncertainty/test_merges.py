@@ -57,7 +57,9 @@ def test_one_cluster_has_no_merges_and_the_path_knows_its_ends():
     path = merges([0, 0, 0], [[0, 0, 1]])
     assert (len(path), path.n_clusters, path.at(1).tolist()) == (0, 1, [0, 0, 0])
     assert path.order.tolist() == [0]
-    with pytest.raises(ValueError, match="'k' must be at most 1, the clusters of the estimate; got 2"):
+    with pytest.raises(
+        ValueError, match="'k' must be at most 1, the clusters of the estimate; got 2"
+    ):
         path.at(2)
     assert path.to_pandas().shape == (0, 5)
 

@@ -18,7 +18,7 @@ import numpy as np
 from epluribus._kernels.similarity import keep_above
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
-from epluribus._typing import DrawsLike, FloatArray, IntArray
+from epluribus._typing import DrawsLike, FloatArray
 from epluribus._validate import check_fraction, check_memory
 from epluribus.diagnostics import Similarity
 from epluribus.draws import Draws, as_draws

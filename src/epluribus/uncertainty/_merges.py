@@ -63,7 +63,9 @@ class Merges:
         """
         k = check_count(k, "k")
         if k > self.n_clusters:
-            raise ValueError(f"'k' must be at most {self.n_clusters}, the clusters of the estimate; got {k}.")
+            raise ValueError(
+                f"'k' must be at most {self.n_clusters}, the clusters of the estimate; got {k}."
+            )
         parent = np.arange(2 * self.n_clusters - 1)
         # From the last merge back, so that every cluster learns where its own parent ended.
         for step in range(self.n_clusters - k)[::-1]:
