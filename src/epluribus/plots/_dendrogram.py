@@ -75,8 +75,8 @@ def dendrogram(
         across[k + step], up[k + step] = (across[a] + across[b]) / 2, height
         ax.plot([across[a], across[a], across[b], across[b]], [up[a], height, height, up[b]],
                 color="#2f3b4c", linewidth=1.3, solid_joinstyle="miter")  # fmt: skip
-        if k - 1 <= _NUMBERED:
-            ax.annotate(str(k - step - 1), (across[k + step], height), (0, 2.5), ha="center",
+        if k - 1 <= _NUMBERED:  # beside the line that leads up to the next join
+            ax.annotate(str(k - step - 1), (across[k + step], height), (3, 2.5), ha="left",
                         textcoords="offset points", fontsize=8, color="#5a6475")  # fmt: skip
     ax.scatter(across[:k], up[:k], s=18, color=[colors[g] for g in own], zorder=3, clip_on=False)
     room = 0.06 * max(float(np.ptp(heights)), 1e-12)
