@@ -31,15 +31,17 @@ _NAME_LENGTH = 80
 """Characters of an item's name that are shown."""
 _BARS, _BAR_NAMES = 40, 20
 """Largest number of bars on the page, and of names that have room below them."""
-_BAR_WIDTH, _BARS_WIDTH, _VALUE_WIDTH = 56.0, 640.0, 32
+_BAR_WIDTH, _BARS_WIDTH, _VALUE_WIDTH = 120.0, 680.0, 32
 """Width of the widest bar, of all bars together, and of the narrowest bar with room for its value above."""
+_NARROW = 8
+"""Most names below the bars, and values above them, on the narrow screen of a phone."""
 _POINTS = 300
 """Largest number of points on a line: about one per two pixels."""
 
 
-def short(name: str) -> str:
-    """The name of an item, cut if it is longer than `_NAME_LENGTH`."""
-    return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
+def short(name: str, length: int = _NAME_LENGTH) -> str:
+    """The name of an item, cut if it is longer."""
+    return name if len(name) <= length else f"{name[: length - 1]}…"
 
 
 def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str, Any]:
@@ -119,8 +121,8 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
 
     `estimate` is the number of clusters of the estimate, whose bar is ``highlighted``. Returns a dictionary:
     ``bars``, each with its ``name``, whether it is ``named`` below, its ``mass`` and its coordinates;
-    ``wide``, the width of a bar; ``with_values``, whether there is room for numbers above; ``width`` of the
-    picture; ``floor``, where the bars stand.
+    ``wide``, the width of a bar; ``with_values``, whether there is room for numbers above, and ``few``,
+    whether also on a phone; ``floor``, where the bars stand. The picture is 700 wide.
     """
     if k.probability(k.mode) == 1:
         return None
@@ -143,6 +145,7 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
             {
                 "name": span(int(numbers[0]), int(numbers[-1]), "-"),
                 "named": number % -(-len(masses) // _BAR_NAMES) == 0,
+                "main": number % -(-len(masses) // _NARROW) == 0,
                 "mass": mass,
                 "highlighted": estimate in numbers,
                 "x": 10 + slot * (number + 0.1),
@@ -155,7 +158,7 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
         "bars": bars,
         "wide": 0.8 * slot,
         "with_values": slot >= _VALUE_WIDTH,
-        "width": max(160.0, slot * len(masses)) + 20,
+        "few": len(masses) <= _NARROW,
         "floor": floor,
     }
 
