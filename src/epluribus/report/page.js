@@ -303,10 +303,15 @@
       const top = ends[c] / map.shown * size;
       context.fillRect(margin - strip, top, strip - 3, ends[c + 1] / map.shown * size - top);
     }
+    // A rim, for colors that are as dark, or as light, as the page.
+    if (strip) {
+      context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--edge");
+      context.strokeRect(margin - strip, 0.5, strip - 3, size - 1);
+    }
     context.translate(margin, 0);
     context.imageSmoothingEnabled = false;
     context.drawImage(small, 0, 0, size, size);
-    const many = map.cuts.length > 25;  // finer lines, which do not hide the cells
+    const many = map.cuts.length > 12;  // finer lines, which do not hide the cells
     const strength = many ? .4 : .75;
     context.strokeStyle = dark.matches ? `rgb(255 157 92 / ${strength})` : `rgb(213 94 0 / ${strength})`;
     context.lineWidth = many ? .8 : 1.5;
