@@ -315,7 +315,7 @@
     const strength = many ? .4 : .75;
     context.strokeStyle = dark.matches ? `rgb(255 157 92 / ${strength})` : `rgb(213 94 0 / ${strength})`;
     context.lineWidth = many ? .8 : 1.5;
-    if (map.lines) for (const cut of map.cuts) {
+    for (const cut of map.cuts) {
       const at = Math.round((cut / map.shown) * size) + 0.5;
       context.beginPath();
       context.moveTo(at, 0); context.lineTo(at, size);

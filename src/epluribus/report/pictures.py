@@ -25,8 +25,8 @@ _ITEMS = 2000
 """Largest number of items behind the heatmap: their similarity matrix takes 32 MB."""
 _LEVELS = 255
 """A probability is one byte on the page, exact to 0.002: finer than the eye can see."""
-_LINES = 100
-"""From this many borders between clusters on, no lines are drawn: they would hide the cells."""
+_MANY, _LARGEST = 100, 60
+"""With more clusters than this, only the largest are in the heatmap: the others would be too small to see."""
 _NAME_LENGTH = 80
 """Characters of an item's name that are shown."""
 _BARS, _BAR_NAMES = 40, 20
@@ -49,12 +49,17 @@ def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str
 
     Returns a dictionary: ``n`` rows; ``cells``, n times n bytes from 0 to 255, in base64; ``edges``, where
     each row begins and ends among the items shown; ``names`` of the rows; ``clusters``, the cluster of each
-    item shown; ``cuts``, the borders between clusters; ``lines``, whether to draw them; ``shown`` and
-    ``all``, the numbers of items. Memory O(m^2) for the m items shown, at most 2000.
+    item shown; ``cuts``, the borders between clusters; ``largest``, how many clusters are shown if not all;
+    ``shown`` and ``all``, the numbers of items shown, and of items in these clusters. Memory O(m^2) for the m
+    items shown, at most 2000.
     """
     # Clusters from the largest to the smallest; the rank of a cluster is its place in that order.
     rank = np.argsort(np.argsort(-best.sizes, kind="stable"))
     order = np.argsort(rank[best.labels], kind="stable")
+    largest = _LARGEST if best.n_clusters > _MANY else None
+    if largest is not None:
+        order = order[rank[best.labels[order]] < largest]
+    n_items = len(order)
     # Some of many items stand for all, evenly spread over the order, so that clusters keep their shares.
     if len(order) > _ITEMS:
         order = order[_even_edges(len(order) - 1, _ITEMS - 1)]
@@ -80,9 +85,9 @@ def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str
         "names": _row_names(order, edges, draws.item_names),
         "clusters": labels.tolist(),
         "cuts": cuts.tolist(),
-        "lines": len(cuts) < _LINES,
+        "largest": largest,
         "shown": len(order),
-        "all": draws.n_items,
+        "all": n_items,
     }
 
 
