@@ -1,6 +1,7 @@
 """Ctrl-C while a page is made: it is written with what is known so far, and says what is missing."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -31,8 +32,8 @@ def small():
 
 def _left_out(page):
     """What the page says is left out."""
-    begin = page.words.index("Left out: ") + len("Left out: ")
-    return page.words[begin : page.words.index(".", begin)].replace(" and ", ", ").split(", ")
+    (said,) = re.findall(r"Left out: (?!see the notes)([^.]*)\.", page.words)
+    return said.replace(" and ", ", ").split(", ")
 
 
 def _raise_interrupt(*_, **__):
