@@ -13,7 +13,7 @@ import numpy as np
 
 from epluribus._text import count, sentence_list
 from epluribus._typing import IntArray
-from epluribus.changes import what_differs
+from epluribus.changes import EQUAL, what_differs
 from epluribus.partition import relabel
 from epluribus.report.facts import Facts
 from epluribus.report.pictures import short
@@ -70,7 +70,7 @@ def find_moves(labels: IntArray, other: IntArray, names: Sequence[str], title: s
     # The words number the clusters by their first items, which may differ where items are left out.
     same = len(seen) == len(labels)
     text = what_differs(first, second, names=known, other="it") if same else ""
-    text = "" if text == "the two are equal" else text.replace("the first", "the estimate")
+    text = "" if text == EQUAL else text.replace("with the first", "with the estimate")
     text = f"{text[:1].upper()}{text[1:]}." if text else ""
     if (int(labels.max()) + 1) * (int(second.max()) + 1) > _CELLS:
         return Moves(title, text, None, (), 0)

@@ -299,7 +299,8 @@ def _loss_words(facts: Facts) -> list[str]:
     lines = [f"{text[0].upper()}{text[1:]}." for text in differ.values()][:_LOSS_WORDS]
     if equal:
         lines.append(f"That for {sentence_list(equal)} is the one reported.")
-    return [line.replace("the first", "the one reported") for line in lines]
+    # On the page the first of the two is the estimate that it reports.
+    return [line.replace("in common with the first", "in common with the one reported") for line in lines]
 
 
 def _sizes(labels: IntArray) -> str:

@@ -147,7 +147,8 @@ def answer(facts: Facts) -> str:
     tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
     chance = "for a share of" if is_ensemble(facts) else "with probability"
     in_all = f"{interval(facts)} {chance} {share(facts.n_clusters.mass)}"
-    stop = "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE. " if disagree(facts) else ""
+    why = "THE CHAINS DISAGREE" if facts.draws.n_chains > 1 else "THE CHAIN HAS NOT SETTLED"
+    stop = f"DO NOT REPORT THIS ANSWER: {why}. " if disagree(facts) else ""
     text = (
         f"{stop}The best single partition of the {items} has {has}{largest}{several}. Of all partitions "
         f"{tried} it has the smallest {terms(facts).mean}, "
