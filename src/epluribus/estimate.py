@@ -328,8 +328,8 @@ class Estimate:
         path : str or Path
             The file, ending in .html.
         **options
-            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`, `time_limit`, `brief`: see
-            `epluribus.report.write_report`.
+            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`, `time_limit`, `brief`,
+            `data`: see `epluribus.report.write_report`.
 
         Returns
         -------

@@ -147,11 +147,16 @@ def test_a_thousand_items_stay_small():
 
 
 @pytest.mark.parametrize("n_clusters", [3, 120])
-def test_lines_between_very_many_clusters_would_hide_the_cells(n_clusters):
-    z = np.arange(120) % n_clusters
+def test_of_very_many_clusters_the_picture_shows_the_largest(n_clusters):
+    z = np.append(np.arange(120) % n_clusters, np.arange(60, 120) % n_clusters)
     page = Page(build_report(epl.minimize([z, z, z[::-1]], rng=1), [z, z, z[::-1]], rng=1))
-    assert page.data["heatmap"]["lines"] == (n_clusters == 3)
-    assert ("lines separate the clusters" in page.words) == (n_clusters == 3)
+    picture = page.data["heatmap"]
+    assert picture["all"] == (180 if n_clusters == 3 else 120)
+    assert picture["largest"] == (None if n_clusters == 3 else 60)
+    said = "The 60 largest of the 120 clusters are shown" in page.words
+    assert said == (n_clusters == 120)
+    shown = np.unique(picture["clusters"])
+    assert shown.tolist() == ([0, 1, 2] if n_clusters == 3 else list(range(60, 120)))
 
 
 def test_many_items_are_cut_with_a_note():

@@ -1,8 +1,8 @@
 """One self-contained HTML page on an estimate and the draws behind it.
 
 `facts` computes what the page states; `words` puts it into sentences, `pictures` into coordinates and
-`values` into tables. `page.html` is the template; its style and script lie beside it and become part of the
-page, so that it is one file that opens offline.
+`values` into tables; `moves` says which items move. `page.html` is the template; its style and script lie
+beside it and become part of the page, so that it is one file that opens offline.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from numpy.typing import ArrayLike
 
 from epluribus._files import check_target, write_whole
 from epluribus._parallel import finish
@@ -20,6 +22,7 @@ from epluribus._validate import make_rng, need
 from epluribus.draws import as_draws
 from epluribus.engine import expected_loss
 from epluribus.estimate import Estimate, read_best
+from epluribus.plots._shared import read_data
 from epluribus.report.facts import gather
 from epluribus.report.values import page_values, resource
 from epluribus.report.words import number, share
@@ -43,6 +46,7 @@ def write_report(
     progress: ProgressLike = False,
     time_limit: float | None = None,
     brief: bool = False,
+    data: ArrayLike | None = None,
 ) -> Path:
     """Write one self-contained HTML page on an estimate; it opens offline in any browser.
 
@@ -74,6 +78,9 @@ def write_report(
         missing.
     brief : bool, default False
         Leave out everything that takes time to compute.
+    data : array_like of shape (n_items,) or (n_items, n_columns), optional
+        The data behind the draws, shown first: a histogram of one column, points of two, the first two
+        principal components of more.
 
     Returns
     -------
@@ -113,6 +120,7 @@ def write_report(
         progress=progress,
         time_limit=time_limit,
         brief=brief,
+        data=data,
     )
     # The work is done: Ctrl-C must not lose it now.
     finish(lambda: write_whole(target, lambda beside: beside.write_text(text, encoding="utf-8")))
@@ -133,6 +141,7 @@ def build_report(
     progress: ProgressLike = False,
     time_limit: float | None = None,
     brief: bool = False,
+    data: ArrayLike | None = None,
 ) -> str:
     """The page as text; the arguments are those of `write_report`.
 
@@ -152,10 +161,13 @@ def build_report(
     # Before the work, which takes seconds or minutes: jinja2 may be missing.
     template = _template()
     posterior = as_draws(draws)
+    table_of_data = None if data is None else read_data(data, posterior.n_items, "data")
     # The page is about the decided items; a section of its own is about the others.
     asked, table = best.settings, None
     if len(best.undecided):
         table = left_out(best, posterior)
+        if table_of_data is not None:
+            table_of_data = table_of_data[best.labels >= 0]
         best, posterior = best.decided(posterior)
     # Refuses draws of another number of items.
     labels, posterior, loss = read_best(best, posterior, None)
@@ -177,7 +189,7 @@ def build_report(
         time_limit=time_limit,
         brief=brief,
     )
-    facts = replace(facts, left_out=table)
+    facts = replace(facts, left_out=table, data=table_of_data)
     return finish(lambda: str(template.render(title=title, call=call, **page_values(facts))))
 
 

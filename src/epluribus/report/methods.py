@@ -7,7 +7,15 @@ import math
 from epluribus._text import count, percent
 from epluribus._version import __version__
 from epluribus.report.facts import Facts
-from epluribus.report.words import degenerate, disagree, interval, is_ensemble, number, share
+from epluribus.report.words import (
+    degenerate,
+    disagree,
+    interval,
+    is_ensemble,
+    number,
+    share,
+    terms,
+)
 
 _MAX_GAP = 0.5
 """A larger relative gap of the certificate says little: it is on the page, not in the methods paragraph."""
@@ -63,7 +71,8 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
         )
         references.append(_BALOCCHI)
     elif facts.modes is not None and facts.modes.diffuse:
-        text += " The draws are diffuse: no single partition is a fair summary of them."
+        what = terms(facts).draw
+        text += f" The {what}s are diffuse: no single partition is a fair summary of them."
     if disagree(facts):
         text = (
             f"[Not for publication: the chains disagree, so that these numbers mean little.] {text}"
@@ -82,8 +91,10 @@ def _left_out(facts: Facts) -> str:
         )
     if draws.has_missing:
         share = percent(1.0 - float(draws.n_seen.mean()) / draws.n_items)
-        what = "clustering" if is_ensemble(facts) else "draw"
-        text += f" {share} of the labels are missing: each {what} was compared on the items it had seen."
+        text += (
+            f" {share} of the labels are missing: each {terms(facts).draw} was compared on the items it "
+            "had seen."
+        )
     return text
 
 
@@ -167,21 +178,21 @@ def _certificate(facts: Facts) -> str:
     found = facts.certificate
     if found is None or found.relative_gap > _MAX_GAP:
         return ""
-    what = "clusterings" if is_ensemble(facts) else "draws"
+    what = f"{terms(facts).draw}s"
     if found.proved:
         return f" The estimate was proved optimal for these {what}."
     # The verdict reads "within 3 %", of which the sentence needs the number.
     above = found.verdict.removeprefix("within ")
     cut = " (a bound that was cut by the clock)" if found.cut else ""
     least = f"the smallest possible for these {what}{cut}"
-    return f" The expected loss of the estimate is at most {above} above {least}."
+    return f" The {terms(facts).loss} of the estimate is at most {above} above {least}."
 
 
 def _equal_draws(facts: Facts, items: str, has: str) -> str:
     """The paragraph where the draws do not vary; `items` and `has` are the numbers of items and clusters."""
-    n = facts.draws.n_draws
-    what = "the only draw" if n == 1 else f"the partition that all {count(n, 'draw')} share"
+    n, draw = facts.draws.n_draws, terms(facts).draw
+    what = f"the only {draw}" if n == 1 else f"the partition that all {count(n, draw)} share"
     return (
         f"The estimate of the partition of the {items}, made with epluribus {__version__}, is "
-        f"{what}, with {has}. The draws do not vary, so nothing can be said about its uncertainty."
+        f"{what}, with {has}. The {draw}s do not vary, so nothing can be said about its uncertainty."
     )

@@ -170,26 +170,33 @@ class Modes:
             return ""
         names = []
         for m in np.flatnonzero(tiny):
-            what = "a single draw" if counts[m] == 1 else f"{percent(self.weights[m])} of the draws"
+            share = f"{percent(self.weights[m])} of the {self._draw}s"
+            what = f"a single {self._draw}" if counts[m] == 1 else share
             names.append(f"the {_ordinal(int(m))} group is {what}")
         # At least one is left: the weights sum to 1.
         left = int((~tiny).sum())
         has = "one mode" if left == 1 else f"no more than {left} modes"
         return f" But {sentence_list(names)}: the sample has {has}."
 
+    @property
+    def _draw(self) -> str:
+        """What one of the partitions is called."""
+        return "clustering" if self.ensemble else "draw"
+
     def _why_one(self) -> str:
         """Why one partition is reported."""
         if self.n_distinct == 1:
-            return "All draws are equal: one partition says it all."
+            return f"All {self._draw}s are equal: one partition says it all."
         if not self.silhouettes:
             asked = "No more than one partition was" if self.chosen else "One partition was"
             return f"{asked} asked for; whether it is a fair summary was not tested."
         if self.diffuse:
             return (
-                "No partition is a fair summary: a draw is as far from the estimate as one with shuffled "
-                f"items ({percent(min(1.0, self.chance))})."
+                f"No partition is a fair summary: a {self._draw} is as far from the estimate as one with "
+                f"shuffled items ({percent(min(1.0, self.chance))})."
             )
-        return "One partition is a fair summary: the draws show no second group with a gap between."
+        none = f"the {self._draw}s show no second group with a gap between"
+        return f"One partition is a fair summary: {none}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
