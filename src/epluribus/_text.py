@@ -49,7 +49,7 @@ def plain_table(columns: Mapping[str, Sequence[Any]], *, words: int = 1) -> list
     binder        12
     """
     # All cells as text, by column; a column is as wide as its longest cell, the heading included.
-    cells = [[name, *(_cell(value) for value in column)] for name, column in columns.items()]
+    cells = [[name, *(plain_cell(value) for value in column)] for name, column in columns.items()]
     widths = [max(map(len, column)) for column in cells]
     return [
         "  ".join(
@@ -60,7 +60,7 @@ def plain_table(columns: Mapping[str, Sequence[Any]], *, words: int = 1) -> list
     ]
 
 
-def _cell(value: Any) -> str:
+def plain_cell(value: Any) -> str:
     """A value as text: floats with four digits, '-' for a missing one."""
     # Only NaN differs from itself.
     if isinstance(value, float):

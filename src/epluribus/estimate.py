@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epluribus import losses
+from epluribus._cards import Alert, Card, Facts, Part, Shown
 from epluribus._text import count, few_of
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
@@ -73,7 +73,7 @@ class Run:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Estimate:
+class Estimate(Shown):
     """A partition with small expected posterior loss, as found by a search.
 
     Attributes
@@ -346,34 +346,30 @@ class Estimate:
             f"loss={self.loss.name!r})"
         )
 
-    def __str__(self) -> str:
-        size = count(len(self.labels), "item")
-        source = count(self.n_draws, "draw") if self.n_draws else "similarity matrix"
-        # The largest clusters first: with many clusters the others are only counted.
-        lines = [
-            f"{count(self.n_clusters, 'cluster')} of {size}",
-            f"  sizes          {few_of(sorted(self.sizes.tolist(), reverse=True))}",
-            f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {source})",
-        ]
+    def _card(self) -> Card:
         draws = self._draws()
+        expected, source = "expected loss", count(self.n_draws, "draw")
         if draws is not None and draws.kind == "ensemble":
-            n = count(self.n_draws, "clustering")
-            lines[2] = f"  mean loss      {self.expected_loss:.6g} ({self.loss.name}, {n})"
-        lines += self.settings.lines(len(self.undecided))
+            expected, source = "mean loss", count(self.n_draws, "clustering")
+        facts = {
+            # The largest clusters first: with many clusters the others are only counted.
+            "sizes": few_of(sorted(self.sizes.tolist(), reverse=True)),
+            expected: f"{self.expected_loss:.6g} ({self.loss.name}, "
+            f"{source if self.n_draws else 'similarity matrix'})",
+            **self.settings.facts(len(self.undecided)),
+        }
         if self.runs:  # partitions of few items are found without any
-            lines.append(f"  search         {count(len(self.runs), 'run')} in {self.seconds:.2g} s")
+            facts["search"] = f"{count(len(self.runs), 'run')} in {self.seconds:.2g} s"
+        trust: Part = ""
         if not self.converged:
-            lines.append("  stopped early: the best so far, a longer search may find better")
+            trust = Alert("stopped early: the best so far, a longer search may find better")
         elif draws is not None and not draws.store.in_one_piece:
             # On disk, or on other machines: printing must not begin work there.
-            lines.append("  chains, items and modes are not checked: best.health(draws) does")
+            trust = "chains, items and modes are not checked: best.health(draws) does"
         elif draws is not None:
-            lines += [f"  {line}" for line in self.health().lines]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the same lines."""
-        return f"<pre>{html.escape(str(self))}</pre>"
+            trust = self.health().facts
+        title = f"{count(self.n_clusters, 'cluster')} of {count(len(self.labels), 'item')}"
+        return Card(title, Facts(facts, width=13), trust)
 
 
 def read_best(

@@ -14,6 +14,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from epluribus._cards import Card, Shown
 from epluribus._progress import ProgressLike
 from epluribus._text import count, percent, sentence_list
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
@@ -32,7 +33,7 @@ KINDS = ("posterior", "ensemble")
 """What draws can be."""
 
 
-class Draws(WaysIn):
+class Draws(WaysIn, Shown):
     """Posterior draws of a partition of `n_items` items.
 
     Parameters
@@ -353,7 +354,7 @@ class Draws(WaysIn):
             f"n_distinct={self.n_distinct}, n_chains={self.n_chains})"
         )
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         return describe(self)
 
 

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._text import count, plain_table, span
+from epluribus._cards import Card, Shown, Table
+from epluribus._text import count, span
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_fraction
 from epluribus.changes import EQUAL, what_differs
@@ -45,7 +46,7 @@ _BOUNDS = ("horizontal", "upper", "lower")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CredibleBall:
+class CredibleBall(Shown):
     """A credible ball around an estimate, and the partitions at its edge.
 
     Bounds are arrays of shape (n_ties, n_items), one partition per row in canonical form: all those
@@ -96,7 +97,7 @@ class CredibleBall:
             f"loss={self.loss.name!r})"
         )
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         # A bound may be several partitions, tied in distance, with different numbers of clusters.
         bounds = [getattr(self, name) for name in _BOUNDS]
         n_clusters = [bound.max(axis=1) + 1 for bound in bounds]
@@ -106,14 +107,14 @@ class CredibleBall:
             "distance": [float(value) for value in self.distances],
             "partitions": [len(bound) for bound in bounds],
         }
-        lines = [
+        return Card(
             f"{100 * self.level:g} % credible ball around "
             f"{count(int(self.labels.max()) + 1, 'cluster')} of {count(len(self.labels), 'item')}",
-            f"  radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
+            f"radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
             f"mass {self.mass:.4g}, {count(self.n_inside, 'distinct partition')} inside",
-        ]
-        lines += [f"  {line}" for line in plain_table(columns)]
-        return "\n".join([*lines, *(f"  {line}" for line in self.changes)])
+            Table(columns),
+            *self.changes,
+        )
 
     @property
     def changes(self) -> list[str]:
@@ -126,7 +127,7 @@ class CredibleBall:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class NClusters:
+class NClusters(Shown):
     """Posterior of the number of clusters; see `n_clusters_posterior`."""
 
     values: IntArray
@@ -153,7 +154,7 @@ class NClusters:
     def __repr__(self) -> str:
         return f"NClusters(mode={self.mode}, interval={self.interval}, level={self.level:g})"
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         lines = [
             f"number of clusters: {span(*self.interval)} with probability {self.mass:.3g}, "
             f"most probable {self.mode}, mean {self.mean:.4g}"
@@ -167,7 +168,7 @@ class NClusters:
             "clusters": [str(self.values[k]) for k in shown],
             "probability": [f"{self.probabilities[k]:.4f}" for k in shown],
         }
-        return "\n".join([*lines, *plain_table(columns)])
+        return Card(*lines, Table(columns), indent="")
 
 
 def credible_ball(
