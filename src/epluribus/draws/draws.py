@@ -75,8 +75,9 @@ class Draws(WaysIn, Shown):
     memory_limit : int or str, optional
         Bytes of memory for the labels, as a number or as text such as "2GB". Labels that need more are kept
         in a temporary file, which is deleted when the draws are no longer used. No limit by default.
-    progress : bool or callable, default False
-        Show a bar if reading takes more than two seconds, or call ``progress(done, total, info)``.
+    progress : bool or callable, optional
+        By default and with True a bar appears, on a terminal or in a notebook, when reading has taken two
+        seconds; with False it never does. A function is called as ``(done, total, info)``.
 
     Attributes
     ----------
@@ -148,7 +149,7 @@ class Draws(WaysIn, Shown):
         noise: str | None = None,
         memory_limit: int | str | None = None,
         client: Any = None,
-        progress: ProgressLike = False,
+        progress: ProgressLike = None,
     ) -> None:
         burn = check_count(burn, "burn", low=0)
         thin = check_count(thin, "thin", low=1)

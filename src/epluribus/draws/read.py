@@ -25,7 +25,7 @@ def read_draws(
     missing: Any = None,
     noise: str | None = None,
     memory_limit: int | str | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
 ) -> Draws:
     r"""Read posterior draws of cluster labels from a file, or from one file per chain.
 
@@ -104,7 +104,7 @@ def read_draws(
     return draws
 
 
-def as_draws(draws: DrawsLike, client: Any = None) -> Draws:
+def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = False) -> Draws:
     """`draws` itself, or a `Draws` made from it, on the workers of a cluster if a client is given."""
     if isinstance(draws, Draws):
         return draws
@@ -112,4 +112,4 @@ def as_draws(draws: DrawsLike, client: Any = None) -> Draws:
         raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
     if is_similarity(draws):
         raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
-    return Draws(draws, client=client)
+    return Draws(draws, client=client, progress=progress)

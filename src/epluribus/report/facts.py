@@ -101,7 +101,7 @@ def gather(
     level: float,
     rng: np.random.Generator,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
     time_limit: float | None = None,
     brief: bool = False,
 ) -> Facts:

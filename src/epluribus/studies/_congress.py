@@ -88,7 +88,7 @@ def congress(
     parties = Groups(house.party, PARTIES_OF_CONGRESS)
     labels = label_columns(analysis, partial(parties.number, printed=CONGRESS.table))
     # The issues are clustered by the same sampler; their draws are searched on their own.
-    issues = minimize(analysis.trace.column_draws, "vi", rng=rng, n_jobs=n_jobs)
+    issues = minimize(analysis.trace.column_draws, "vi", rng=rng, n_jobs=n_jobs, progress=progress)
     raise_if_interrupted(issues)
     # Clusters of issues are numbered from 1, as those of members are.
     columns = {"vi": issues.labels + 1, "map": np.asarray(analysis.trace.column_map_labels) + 1}

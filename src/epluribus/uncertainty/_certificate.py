@@ -122,7 +122,7 @@ def certificate(
     loss: LossLike | None = None,
     time_limit: float | None = 10.0,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
 ) -> Certificate:
     """A lower bound on the smallest expected loss: the estimate is proved optimal, or nearly so.
 
@@ -143,9 +143,10 @@ def certificate(
         holds, and a longer run may improve it.
     n_jobs : int, optional
         Threads; all cores by default.
-    progress : bool or callable, default False
-        True for a progress bar with the current gap on a terminal, or a function called as
-        ``(done, total, info)`` with the percent of the time that is gone.
+    progress : bool or callable, optional
+        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
+        shows it at once, False never. A function is called as ``(done, total, info)``, with the percent of
+        the time that is gone.
 
     Returns
     -------

@@ -244,7 +244,7 @@ def modes(
     max_modes: int = 8,
     rng: RngLike = None,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
     time_limit: float | None = None,
 ) -> Modes:
     """A few partitions with weights that stand for the posterior, and whether one is enough.
@@ -266,9 +266,10 @@ def modes(
         Source of randomness: the same gives the same answer.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
-    progress : bool or callable, default False
-        True for a progress bar on a terminal, or a function called as ``(done, total, info)``: the single
-        partition, each number of modes tried, and the modes are one step each.
+    progress : bool or callable, optional
+        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
+        shows it at once, False never. A function is called as ``(done, total, info)``: the single partition,
+        each number of modes tried, and the modes are one step each.
     time_limit : float, optional
         Seconds after which the best so far is returned, marked ``converged=False``; it then depends on the
         machine.

@@ -109,7 +109,7 @@ def stability(
     n_seeds: int = 2,
     rng: RngLike = None,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
     time_limit: float | None = None,
 ) -> Stability:
     """How the estimate changes with the loss, its cost, halves of the sample, and the seed.
@@ -136,9 +136,10 @@ def stability(
         Source of randomness: the same gives the same answer.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
-    progress : bool or callable, default False
-        True for a progress bar on a terminal, or a function called as ``(done, total, info)``, with the
-        rows of the table.
+    progress : bool or callable, optional
+        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
+        shows it at once, False never. A function is called as ``(done, total, info)``, with the rows of the
+        table.
     time_limit : float, optional
         Seconds for all searches together; each may take an equal share of what is left. What a search has
         found by then is its row, marked in `Stability.converged`.
