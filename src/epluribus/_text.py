@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from epluribus._validate import need
 
 
@@ -68,6 +70,27 @@ def plain_cell(value: Any) -> str:
     return str(value)
 
 
-def to_frame(columns: Mapping[str, Any]) -> Any:
-    """A pandas DataFrame with these columns; an error that names the extra if pandas is missing."""
-    return need("pandas", "files", "A data frame").DataFrame(dict(columns))
+def as_index(names: Any) -> Any:
+    """Names of items as the index of a table: integers if all of them are, as pandas reads them.
+
+    >>> as_index(["3", "12"]), as_index(["03", "12"])
+    ([3, 12], ['03', '12'])
+    """
+    if getattr(names, "dtype", None) == np.int64:
+        return names
+    texts = [str(name) for name in names]
+    numbers = [int(text) if text.lstrip("-").isdecimal() else None for text in texts]
+    # "03" is a name: the number would not lead back to it.
+    same = all(str(number) == text for number, text in zip(numbers, texts, strict=True))
+    return numbers if same else texts
+
+
+def to_frame(columns: Mapping[str, Any], index: str | None = None) -> Any:
+    """A pandas DataFrame with these columns; an error that names the extra if pandas is missing.
+
+    The column `index` becomes the index, so that frames can be joined by it.
+    """
+    pandas = need("pandas", "files", "A data frame")
+    table = dict(columns)
+    rows = None if index is None else pandas.Index(as_index(table.pop(index)), name=index)
+    return pandas.DataFrame(table, index=rows)

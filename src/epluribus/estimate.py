@@ -103,6 +103,8 @@ class Estimate(Shown):
         Whether Ctrl-C ended the search.
     settings : Settings
         What the search was asked for: bounds on the number of clusters, kind of search.
+    dimension : str or None
+        Name of the dimension of the items, if the draws come from labeled arrays.
     """
 
     labels: IntArray
@@ -115,6 +117,7 @@ class Estimate(Shown):
     items: tuple[str, ...] | None = None
     interrupted: bool = False
     settings: Settings = field(default_factory=Settings)
+    dimension: str | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -141,35 +144,10 @@ class Estimate(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; labels and traces of the single runs are left out."""
-        return {
-            "loss": self.loss.name,
-            "expected_loss": self.expected_loss,
-            "n_clusters": self.n_clusters,
-            "sizes": self.sizes.tolist(),
-            "labels": self.labels.tolist(),
-            "items": None if self.items is None else list(self.items),
-            "n_items": len(self.labels),
-            "n_draws": self.n_draws,
-            "converged": self.converged,
-            # What was asked for, so that a bound is not mistaken for a result.
-            "k_min": self.settings.k_min,
-            "k_max": self.settings.k_max,
-            "search": self.settings.search,
-            **self.settings.extra(),
-            "seconds": round(self.seconds, 6),
-            # One entry per start: how often the best loss was reached shows how hard the search was.
-            "runs": [
-                {
-                    "start": run.start,
-                    "expected_loss": run.expected_loss,
-                    "n_clusters": run.n_clusters,
-                    "n_draws": run.n_draws,
-                    "n_sweeps": run.n_sweeps,
-                    "converged": run.converged,
-                }
-                for run in self.runs
-            ],
-        }
+        # Imported when called, here and below: the writers and the report are built on this module.
+        from epluribus.writers.saved import to_dict
+
+        return to_dict(self)
 
     # --- the draws behind it ---
 
@@ -220,7 +198,6 @@ class Estimate(Shown):
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text of the whole estimate, also written to `path` if given; `load` reads it."""
-        # Imported when called, here and below: the writers and the report are built on this module.
         from epluribus.writers.saved import to_json
 
         return to_json(self, path)
@@ -232,7 +209,7 @@ class Estimate(Shown):
         save(self, path)
 
     def to_pandas(self, certainty: ArrayLike | Draws | None = None) -> Any:
-        """A pandas frame with columns item, cluster and, if given, certainty.
+        """A pandas frame indexed by item, with the cluster and, if given, the certainty: for `df.join`.
 
         Parameters
         ----------
@@ -243,12 +220,14 @@ class Estimate(Shown):
         Examples
         --------
         >>> import epluribus as epl
+        >>> import pandas as pd
         >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
-        >>> epl.minimize(draws).to_pandas(certainty=draws)
-          item  cluster  certainty
-        0  ann        0   0.666667
-        1  bob        0   0.666667
-        2   cy        1   0.666667
+        >>> people = pd.DataFrame({"age": [25, 31, 40]}, index=["cy", "bob", "ann"])
+        >>> people.join(epl.minimize(draws).to_pandas(certainty=draws))
+             age  cluster  certainty
+        cy    25        1   0.666667
+        bob   31        0   0.666667
+        ann   40        0   0.666667
         """
         from epluribus.writers.results import to_pandas
 
@@ -257,7 +236,8 @@ class Estimate(Shown):
     def to_xarray(self, certainty: ArrayLike | Draws | None = None) -> Any:
         """An xarray Dataset: labels and certainty by item, size by cluster, the rest attributes.
 
-        `certainty` is as for `to_pandas`.
+        `certainty` is as for `to_pandas`. The dimension of the items has the name that it has in the arrays
+        the draws come from, else "item".
 
         Examples
         --------

@@ -103,8 +103,8 @@ class Draws(WaysIn, Shown):
         Names of the items.
     kind : str
         "posterior" or "ensemble".
-    variable : str or None
-        What the labels are called where they come from.
+    variable, dimension : str or None
+        What the labels, and the dimension of the items, are called where they come from.
 
     Notes
     -----
@@ -158,21 +158,24 @@ class Draws(WaysIn, Shown):
             kind = z.kind if isinstance(z, Draws) else KINDS[is_ensemble(z)]
         self.kind: str = check_choice(kind, KINDS, "kind")
         table: Rows
+        self.variable: str | None
+        self.dimension: str | None
         names: Sequence[Any] | None
         # Another `Draws` may be given to take a part of it, or to give it other names or weights.
         if isinstance(z, Draws):
             table = Stored(z.store, z.index, missing=z.has_missing)
-            chain, names, variable = z.chains, z.items, z.variable
+            chain, names = z.chains, z.items
+            self.variable, self.dimension = z.variable, z.dimension
             weights = z._given if weights is None else weights
         else:
-            table, chain, names, variable = to_table(z, var=var, missing=missing, noise=noise)
+            read = to_table(z, var=var, missing=missing, noise=noise)
+            table, chain, names, self.variable, self.dimension = read
         if chains is not None:
             chain = check_chains(chains, table.shape[0])
         # Burn-in and thinning come first, so that only the draws that are kept are collapsed.
         keep = kept_rows(chain, burn, thin)
         self.n_draws: int = len(keep)
         self.n_items: int = table.shape[1]
-        self.variable: str | None = variable
         self.items: tuple[str, ...] | None = check_items(items, names, self.n_items)
         self.chains: IntArray = chain[keep]
         by_items = isinstance(weights, str) and weights == "items"
@@ -337,7 +340,8 @@ class Draws(WaysIn, Shown):
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
-        new.variable, new.kind, new.has_missing = self.variable, self.kind, self.has_missing
+        new.variable, new.dimension, new.kind = self.variable, self.dimension, self.kind
+        new.has_missing = self.has_missing
         new.distinct_n_seen = self.distinct_n_seen[used[order]]
         new.chains = np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64)
         new._given = self._given[rows]

@@ -357,6 +357,7 @@ def _solve(
         converged=converged,
         seconds=time.perf_counter() - began,
         items=draws.items,
+        dimension=draws.dimension,
         interrupted=stopper.interrupted,
         settings=settings,
     )

@@ -72,8 +72,8 @@ class ItemTable(Shown):
         }
 
     def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_frame(self.columns())
+        """The same as a pandas DataFrame, indexed by item."""
+        return to_frame(self.columns(), index="item")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -126,8 +126,8 @@ class ClusterTable(Shown):
         }
 
     def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_frame(self.columns())
+        """The same as a pandas DataFrame, indexed by cluster."""
+        return to_frame(self.columns(), index="cluster")
 
     def __len__(self) -> int:
         return len(self.sizes)
