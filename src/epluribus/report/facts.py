@@ -137,7 +137,7 @@ def gather(
             "Labels are missing: each draw counts for the items that it has seen, "
             f"{span(int(draws.n_seen.min()), int(draws.n_seen.max()))} of {count(draws.n_items, 'item')}."
         )
-    n_clusters = finish(lambda: uncertainty.n_clusters_posterior(draws, best, level=level))
+    n_clusters = finish(lambda: uncertainty.n_clusters_posterior(best, draws, level=level))
     bar = make_progress(progress, len(steps), "report", stopper)
     try:
         for number, (name, step) in enumerate(() if brief else steps.items(), 1):
