@@ -9,7 +9,7 @@ GUIDES := .venv-guides
 GUIDES_STAMP := $(GUIDES)/.installed
 CASES := .cases-data
 
-.PHONY: setup demo studies cases docs test test-guides test-slow lint mutants bench calibrate clean
+.PHONY: setup demo studies cases docs notebooks test test-guides test-slow lint mutants bench calibrate clean
 
 setup: $(STAMP)
 
@@ -50,6 +50,10 @@ cases: $(STAMP) $(CASES)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "The documentation is in site/index.html"
+
+# The notebooks of the documentation, run again: what they show is kept in them.
+notebooks: $(STAMP)
+	$(RUN) docs/make_notebook.py
 
 test: lint
 	$(RUN) -m pytest -m "not slow" --numprocesses auto --dist worksteal
