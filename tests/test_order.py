@@ -80,8 +80,9 @@ def content(result):
 
 
 @pytest.mark.parametrize("name", BOTH)
-@pytest.mark.parametrize("best", [BEST, BEST.labels, BEST.labels.tolist(), BEST.labels[None]])
-@pytest.mark.parametrize("draws", [DRAWS, Z, Z.tolist()])
+@pytest.mark.parametrize(
+    ("best", "draws"), [(BEST, DRAWS), (BEST.labels.tolist(), Z.tolist()), (BEST.labels[None], Z)]
+)
 def test_the_old_order_works_with_a_warning_that_names_the_new_one(name, best, draws):
     function = BOTH[name]
     with warnings.catch_warnings():
