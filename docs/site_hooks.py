@@ -64,7 +64,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:  # noqa: ARG001
-    """Links between pages of the root and pages of docs lead to where these are on the site."""
+    """Links to pages of the root, to pages of docs and to notebooks lead to where these are on the site."""
     if page.file.src_uri in AT_ROOT:
         markdown = markdown.replace("](docs/", "](")
     for name, source in AT_ROOT.items():
@@ -72,7 +72,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
         markdown = re.sub(
             rf"\]\((?:\.\./)*{re.escape(source)}(#[^)]*)?\)", rf"]({up}{name}\1)", markdown
         )
-    return markdown
+    # A notebook's own page has a link to the file, beside it.
+    return re.sub(r"\]\(((?:\.\./)*notebooks/[\w-]+)\.ipynb\)", r"](\1.md)", markdown)
 
 
 def on_page_content(content: str, **_: Any) -> str:
