@@ -93,7 +93,7 @@ class _Bar(Progress):
 
 def _kind_of_bar() -> tuple[Any, bool]:
     """The class of tqdm to use, and whether this is a notebook."""
-    # Only a notebook's shell has a kernel. IPython is loaded already if there is any shell of its.
+    # Only a notebook's shell has a kernel; where there is one, IPython has been imported.
     ipython = sys.modules.get("IPython")
     if getattr(ipython and ipython.get_ipython(), "kernel", None) is None:
         from tqdm import tqdm

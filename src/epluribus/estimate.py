@@ -260,6 +260,8 @@ class Estimate(Shown):
     ) -> Any:
         """Put the estimate, as `to_xarray` gives it, into an ArviZ object as a group.
 
+        The dimension of the items has the name that it has in the posterior.
+
         Parameters
         ----------
         data : InferenceData or DataTree

@@ -97,7 +97,7 @@ def to_pandas(estimate: Estimate, certainty: Any = None) -> Any:
 def to_xarray(estimate: Estimate, certainty: Any = None, dimension: str | None = None) -> Any:
     """An xarray Dataset: labels and certainty by item, sizes by cluster, the rest as attributes.
 
-    The dimension of the items is called `dimension`, or as where the draws come from, or "item".
+    The dimension of the items is called `dimension`, else as in the arrays the draws come from, else "item".
     """
     xarray = need("xarray", "arviz", "A labeled array")
     table = columns(estimate, certainty)
@@ -129,8 +129,9 @@ def add_group(
 ) -> Any:
     """Put the estimate into a new group of `data`, an InferenceData or a DataTree, and return `data`.
 
-    The group holds what `to_xarray` returns; its items have the dimension that labels of as many items have
-    in the posterior of `data`. A group of the same name is an error unless `overwrite`.
+    The group holds what `to_xarray` returns. Where the name of the dimension of the items is not known, it is
+    that of labels of as many items in the posterior of `data`. A group of the same name is an error unless
+    `overwrite`.
     """
     # ArviZ 1.x has trees of xarray; InferenceData, of ArviZ 0.x, has `add_groups`.
     is_tree = hasattr(data, "children")
@@ -147,7 +148,8 @@ def add_group(
                 "overwrite=True."
             )
         del data[group]
-    dataset = to_xarray(estimate, certainty, _dimension_in(data, len(estimate.labels)))
+    dimension = estimate.dimension or _dimension_in(data, len(estimate.labels))
+    dataset = to_xarray(estimate, certainty, dimension)
     if is_tree:
         data[group] = need("xarray", "arviz", "A tree").DataTree(dataset)
         return data
