@@ -11,7 +11,7 @@ CASES := .cases-data
 DIST := .venv-dist
 WHEEL := .venv-wheel
 
-.PHONY: setup demo studies cases docs test test-guides test-slow lint mutants bench calibrate dist clean
+.PHONY: setup demo studies cases docs notebooks test test-guides test-slow lint mutants bench calibrate dist clean
 
 setup: $(STAMP)
 
@@ -52,6 +52,10 @@ cases: $(STAMP) $(CASES)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "The documentation is in site/index.html"
+
+# The notebooks of the documentation, run again: what they show is kept in them.
+notebooks: $(STAMP)
+	$(RUN) docs/make_notebook.py
 
 test: lint
 	$(RUN) -m pytest -m "not slow" --numprocesses auto --dist worksteal

@@ -41,7 +41,7 @@ def run(folder: Path) -> dict[str, Any]:
         )
         draws = trace.draws
         best = epl.minimize(draws, rng=1)
-        ball, k = epl.credible_ball(best, draws), epl.uncertainty.n_clusters_posterior(draws, best)
+        ball, k = epl.credible_ball(best, draws), epl.uncertainty.n_clusters_posterior(best, draws)
         shares.append(_by_type(epl.psm(draws), types))
         _draw(ax, weights > 0, best.labels, types, f"{side}: {n} cells, {best.n_clusters} blocks")
         low, high = k.interval

@@ -39,7 +39,7 @@ def run(folder: Path) -> dict[str, Any]:
         )
         draws = trace.draws
         vi, binder = epl.minimize(draws, rng=1), epl.minimize(draws, "binder", rng=1)
-        k = epl.uncertainty.n_clusters_posterior(draws, vi)
+        k = epl.uncertainty.n_clusters_posterior(vi, draws)
         ball, modes = epl.credible_ball(vi, draws), epl.modes(draws, rng=1)
         low, high = k.interval
         rows.append(

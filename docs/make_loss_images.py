@@ -60,7 +60,7 @@ def draw_galaxies(ax: Any, velocity: Any, best: Any) -> None:
 
 def draw_rows(ax: Any, estimates: Any, order: Any, reference: Any) -> None:
     """A row for each loss, a column for each item, colored by cluster; clusters of one item are dark."""
-    matched = epl.uncertainty.align([best.labels for best in estimates], reference).labels
+    matched = epl.uncertainty.align(reference, [best.labels for best in estimates]).labels
     # Aligned labels number the clusters of the reference as they first appear; here they have its own
     # numbers, and clusters that match none of them the next ones.
     own = list(dict.fromkeys(reference.tolist()))

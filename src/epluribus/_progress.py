@@ -1,8 +1,17 @@
-"""Progress of a long run: a bar on a terminal, a function given by the user, or nothing."""
+"""Progress of a long run: a bar on a terminal or in a notebook, a function given by the user, or nothing.
+
+By default a bar appears once the work has taken two seconds, and only where somebody can see it. A call
+inside another one, such as a search for modes inside a report, has no bar of its own: its caller has one, or
+was asked for none.
+"""
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -10,13 +19,15 @@ from numba.core import event
 
 from epluribus._parallel import Stopper
 
-ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any]"
-"""What the argument `progress` may be: True, False, or a function (done, total, info)."""
+ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any] | None"
+"""What the argument `progress` may be: None, True, False, or a function (done, total, info)."""
 
 
 _event: Any = event
 COMPILING = "compiling, once"
 """Shown beside a bar while functions are compiled."""
+DELAY = 2.0
+"""Seconds of work after which a bar appears that nobody asked for."""
 
 
 class Progress:
@@ -30,21 +41,36 @@ class Progress:
 
     def close(self) -> None:
         """End the display when the run has ended."""
+        _OPEN.discard(self)
+
+
+_OPEN: weakref.WeakSet[Progress] = weakref.WeakSet()
+"""The progress of each call at work, shown or not. Weak: one that is never closed must not silence others."""
 
 
 class _Bar(Progress):
-    """A tqdm bar on stderr, silent when that is not a terminal."""
+    """A tqdm bar: in a notebook, or on stderr if that is a terminal; otherwise it is silent."""
 
     def __init__(self, total: int, what: str, delay: float) -> None:
-        from tqdm import tqdm
-
-        # disable=None: no bar unless stderr is a terminal.
-        self._bar = tqdm(
-            total=total, desc=what, unit_scale=True, disable=None, leave=False, delay=delay
+        kind, in_notebook = _kind_of_bar()
+        # disable=None: no bar unless stderr is a terminal, which it is not in a notebook.
+        self._bar = kind(
+            total=total,
+            desc=what,
+            unit_scale=True,
+            disable=False if in_notebook else None,
+            leave=False,
+            delay=delay,
         )
-        if not self._bar.disable:
-            self._compiling = _Compiling(self._bar)
-            _event.register("numba:compile", self._compiling)
+        if self._bar.disable:
+            return
+        self._compiling = _Compiling(self._bar, time.monotonic() + delay)
+        _event.register("numba:compile", self._compiling)
+        # tqdm looks at the clock when a step is done: the first one may take minutes.
+        self._timer = threading.Timer(delay, self._bar.refresh)
+        self._timer.daemon = True
+        if delay > 0:
+            self._timer.start()
 
     def grow(self, total: int) -> None:
         """Change the number of steps."""
@@ -58,21 +84,39 @@ class _Bar(Progress):
 
     def close(self) -> None:
         """Remove the bar."""
+        super().close()
         if not self._bar.disable:
+            self._timer.cancel()
             _event.unregister("numba:compile", self._compiling)
         self._bar.close()
+
+
+def _kind_of_bar() -> tuple[Any, bool]:
+    """The class of tqdm to use, and whether this is a notebook."""
+    # Only a notebook's shell has a kernel; where there is one, IPython has been imported.
+    ipython = sys.modules.get("IPython")
+    if getattr(ipython and ipython.get_ipython(), "kernel", None) is None:
+        from tqdm import tqdm
+
+        return tqdm, False
+    # Without ipywidgets tqdm warns, and gives the bar of a terminal, which a notebook can show too.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm as notebook_tqdm
+    return notebook_tqdm, True
 
 
 class _Compiling(event.Listener):
     """Says beside a bar that functions are compiled, which takes seconds the first time."""
 
-    def __init__(self, bar: Any) -> None:
-        self._bar = bar
+    def __init__(self, bar: Any, due: float) -> None:
+        self._bar, self._due = bar, due
 
     def on_start(self, _event: event.Event) -> None:
         """A function is being compiled; Numba does not say this of one that it finds on disk."""
         if self._bar.postfix != COMPILING:
-            self._bar.set_postfix_str(COMPILING)
+            # Not shown before the bar is due: it will then have these words.
+            self._bar.set_postfix_str(COMPILING, refresh=time.monotonic() >= self._due)
 
     def on_end(self, _event: event.Event) -> None:
         """It stays until the next step is shown: there is more to compile."""
@@ -111,11 +155,19 @@ class _Call(Progress):
 def make_progress(
     progress: ProgressLike, total: int, what: str, stopper: Stopper, *, delay: float = 0.0
 ) -> Progress:
-    """The object behind the argument `progress`; a bar appears after `delay` seconds."""
+    """The object behind the argument `progress`, to be closed in any case.
+
+    A bar that was asked for appears after `delay` seconds; by default it appears after two seconds, unless a
+    call that is at work has a progress of its own.
+    """
+    made = Progress()
     if callable(progress):
-        return _Call(progress, total, stopper)
-    if not isinstance(progress, bool):
+        made = _Call(progress, total, stopper)
+    elif progress is True or (progress is None and not _OPEN):
+        made = _Bar(total, what, delay if progress else DELAY)
+    elif progress is not None and progress is not False:
         raise TypeError(
             f"'progress' must be True, False or a function (done, total, info); got {progress!r}."
         )
-    return _Bar(total, what, delay) if progress else Progress()
+    _OPEN.add(made)
+    return made

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from epluribus._validate import need
 
 
@@ -49,7 +51,7 @@ def plain_table(columns: Mapping[str, Sequence[Any]], *, words: int = 1) -> list
     binder        12
     """
     # All cells as text, by column; a column is as wide as its longest cell, the heading included.
-    cells = [[name, *(_cell(value) for value in column)] for name, column in columns.items()]
+    cells = [[name, *(plain_cell(value) for value in column)] for name, column in columns.items()]
     widths = [max(map(len, column)) for column in cells]
     return [
         "  ".join(
@@ -60,7 +62,7 @@ def plain_table(columns: Mapping[str, Sequence[Any]], *, words: int = 1) -> list
     ]
 
 
-def _cell(value: Any) -> str:
+def plain_cell(value: Any) -> str:
     """A value as text: floats with four digits, '-' for a missing one."""
     # Only NaN differs from itself.
     if isinstance(value, float):
@@ -68,6 +70,27 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def to_frame(columns: Mapping[str, Any]) -> Any:
-    """A pandas DataFrame with these columns; an error that names the extra if pandas is missing."""
-    return need("pandas", "files", "A data frame").DataFrame(dict(columns))
+def as_index(names: Any) -> Any:
+    """Names of items as the index of a table: integers if all of them are, as pandas reads them.
+
+    >>> as_index(["3", "12"]), as_index(["03", "12"])
+    ([3, 12], ['03', '12'])
+    """
+    if getattr(names, "dtype", None) == np.int64:
+        return names
+    texts = [str(name) for name in names]
+    numbers = [int(text) if text.lstrip("-").isdecimal() else None for text in texts]
+    # "03" is a name: the number would not lead back to it.
+    same = all(str(number) == text for number, text in zip(numbers, texts, strict=True))
+    return numbers if same else texts
+
+
+def to_frame(columns: Mapping[str, Any], index: str | None = None) -> Any:
+    """A pandas DataFrame with these columns; an error that names the extra if pandas is missing.
+
+    The column `index` becomes the index, so that frames can be joined by it.
+    """
+    pandas = need("pandas", "files", "A data frame")
+    table = dict(columns)
+    rows = None if index is None else pandas.Index(as_index(table.pop(index)), name=index)
+    return pandas.DataFrame(table, index=rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epluribus import losses
+from epluribus._cards import Alert, Card, Facts, Part, Shown
 from epluribus._text import count, few_of
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
@@ -73,7 +73,7 @@ class Run:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Estimate:
+class Estimate(Shown):
     """A partition with small expected posterior loss, as found by a search.
 
     Attributes
@@ -103,6 +103,8 @@ class Estimate:
         Whether Ctrl-C ended the search.
     settings : Settings
         What the search was asked for: bounds on the number of clusters, kind of search.
+    dimension : str or None
+        Name of the dimension of the items, if the draws come from labeled arrays.
     """
 
     labels: IntArray
@@ -115,6 +117,7 @@ class Estimate:
     items: tuple[str, ...] | None = None
     interrupted: bool = False
     settings: Settings = field(default_factory=Settings)
+    dimension: str | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -141,35 +144,10 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; labels and traces of the single runs are left out."""
-        return {
-            "loss": self.loss.name,
-            "expected_loss": self.expected_loss,
-            "n_clusters": self.n_clusters,
-            "sizes": self.sizes.tolist(),
-            "labels": self.labels.tolist(),
-            "items": None if self.items is None else list(self.items),
-            "n_items": len(self.labels),
-            "n_draws": self.n_draws,
-            "converged": self.converged,
-            # What was asked for, so that a bound is not mistaken for a result.
-            "k_min": self.settings.k_min,
-            "k_max": self.settings.k_max,
-            "search": self.settings.search,
-            **self.settings.extra(),
-            "seconds": round(self.seconds, 6),
-            # One entry per start: how often the best loss was reached shows how hard the search was.
-            "runs": [
-                {
-                    "start": run.start,
-                    "expected_loss": run.expected_loss,
-                    "n_clusters": run.n_clusters,
-                    "n_draws": run.n_draws,
-                    "n_sweeps": run.n_sweeps,
-                    "converged": run.converged,
-                }
-                for run in self.runs
-            ],
-        }
+        # Imported when called, here and below: the writers and the report are built on this module.
+        from epluribus.writers.saved import to_dict
+
+        return to_dict(self)
 
     # --- the draws behind it ---
 
@@ -220,7 +198,6 @@ class Estimate:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text of the whole estimate, also written to `path` if given; `load` reads it."""
-        # Imported when called, here and below: the writers and the report are built on this module.
         from epluribus.writers.saved import to_json
 
         return to_json(self, path)
@@ -232,7 +209,7 @@ class Estimate:
         save(self, path)
 
     def to_pandas(self, certainty: ArrayLike | Draws | None = None) -> Any:
-        """A pandas frame with columns item, cluster and, if given, certainty.
+        """A pandas frame indexed by item, with the cluster and, if given, the certainty: for `df.join`.
 
         Parameters
         ----------
@@ -243,12 +220,14 @@ class Estimate:
         Examples
         --------
         >>> import epluribus as epl
+        >>> import pandas as pd
         >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
-        >>> epl.minimize(draws).to_pandas(certainty=draws)
-          item  cluster  certainty
-        0  ann        0   0.666667
-        1  bob        0   0.666667
-        2   cy        1   0.666667
+        >>> people = pd.DataFrame({"age": [25, 31, 40]}, index=["cy", "bob", "ann"])
+        >>> people.join(epl.minimize(draws).to_pandas(certainty=draws))
+             age  cluster  certainty
+        cy    25        1   0.666667
+        bob   31        0   0.666667
+        ann   40        0   0.666667
         """
         from epluribus.writers.results import to_pandas
 
@@ -257,7 +236,8 @@ class Estimate:
     def to_xarray(self, certainty: ArrayLike | Draws | None = None) -> Any:
         """An xarray Dataset: labels and certainty by item, size by cluster, the rest attributes.
 
-        `certainty` is as for `to_pandas`.
+        `certainty` is as for `to_pandas`. The dimension of the items has the name that it has in the arrays
+        the draws come from, else "item".
 
         Examples
         --------
@@ -279,6 +259,8 @@ class Estimate:
         overwrite: bool = False,
     ) -> Any:
         """Put the estimate, as `to_xarray` gives it, into an ArviZ object as a group.
+
+        The dimension of the items has the name that it has in the posterior.
 
         Parameters
         ----------
@@ -346,34 +328,30 @@ class Estimate:
             f"loss={self.loss.name!r})"
         )
 
-    def __str__(self) -> str:
-        size = count(len(self.labels), "item")
-        source = count(self.n_draws, "draw") if self.n_draws else "similarity matrix"
-        # The largest clusters first: with many clusters the others are only counted.
-        lines = [
-            f"{count(self.n_clusters, 'cluster')} of {size}",
-            f"  sizes          {few_of(sorted(self.sizes.tolist(), reverse=True))}",
-            f"  expected loss  {self.expected_loss:.6g} ({self.loss.name}, {source})",
-        ]
+    def _card(self) -> Card:
         draws = self._draws()
+        expected, source = "expected loss", count(self.n_draws, "draw")
         if draws is not None and draws.kind == "ensemble":
-            n = count(self.n_draws, "clustering")
-            lines[2] = f"  mean loss      {self.expected_loss:.6g} ({self.loss.name}, {n})"
-        lines += self.settings.lines(len(self.undecided))
+            expected, source = "mean loss", count(self.n_draws, "clustering")
+        facts = {
+            # The largest clusters first: with many clusters the others are only counted.
+            "sizes": few_of(sorted(self.sizes.tolist(), reverse=True)),
+            expected: f"{self.expected_loss:.6g} ({self.loss.name}, "
+            f"{source if self.n_draws else 'similarity matrix'})",
+            **self.settings.facts(len(self.undecided)),
+        }
         if self.runs:  # partitions of few items are found without any
-            lines.append(f"  search         {count(len(self.runs), 'run')} in {self.seconds:.2g} s")
+            facts["search"] = f"{count(len(self.runs), 'run')} in {self.seconds:.2g} s"
+        trust: Part = ""
         if not self.converged:
-            lines.append("  stopped early: the best so far, a longer search may find better")
+            trust = Alert("stopped early: the best so far, a longer search may find better")
         elif draws is not None and not draws.store.in_one_piece:
             # On disk, or on other machines: printing must not begin work there.
-            lines.append("  chains, items and modes are not checked: best.health(draws) does")
+            trust = "chains, items and modes are not checked: best.health(draws) does"
         elif draws is not None:
-            lines += [f"  {line}" for line in self.health().lines]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the same lines."""
-        return f"<pre>{html.escape(str(self))}</pre>"
+            trust = self.health().facts
+        title = f"{count(self.n_clusters, 'cluster')} of {count(len(self.labels), 'item')}"
+        return Card(title, Facts(facts, width=13), trust)
 
 
 def read_best(

@@ -18,16 +18,11 @@ from numpy.typing import NDArray
 
 from epluribus._integers import to_integers
 from epluribus._kernels.partitions import canonical_rows
+from epluribus._order import ORDER
 from epluribus._text import count
 from epluribus._typing import AnyArray, IntArray, LabelsLike
 
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
-
-ORDER = (
-    "The estimate comes before the draws where a function takes both, "
-    "except in plots that show the draws."
-)
-"""The way out named in messages, where draws were given in place of an estimate or the reverse."""
 
 # --- public operations ---
 

@@ -2,7 +2,9 @@
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 from matplotlib.collections import PathCollection
 from matplotlib.patches import StepPatch
 
@@ -38,7 +40,7 @@ def thirty():
 
 
 def test_similarity_is_the_matrix_in_order_of_the_clusters(draws):
-    ax = plots.similarity(draws, ["c"] * 6 + ["a"] * 4 + ["b"] * 2)
+    ax = plots.similarity(["c"] * 6 + ["a"] * 4 + ["b"] * 2, draws)
     shown = np.asarray(ax.images[0].get_array())
     matrix = epl.psm(draws)
     off = ~np.eye(12, dtype=bool)
@@ -63,7 +65,7 @@ def test_similarity_is_the_matrix_in_order_of_the_clusters(draws):
 
 def test_similarity_of_many_items_shows_some_of_every_cluster():
     labels = np.r_[np.zeros(2990, int), np.arange(1, 11)]
-    ax = plots.similarity([labels, labels], labels)
+    ax = plots.similarity(labels, [labels, labels])
     n = ax.images[0].get_array().shape[0]
     assert 2000 <= n <= 2011
     assert len(words(ax)) == 11
@@ -72,19 +74,19 @@ def test_similarity_of_many_items_shows_some_of_every_cluster():
 
 def test_names_of_small_clusters_stay_beside_the_matrix():
     labels = np.r_[np.arange(8), np.full(92, 8)]
-    ax = plots.similarity([labels, labels], labels)
+    ax = plots.similarity(labels, [labels, labels])
     places = np.array([text.xyann[1] for text in ax.texts])
     assert 1 < places.min() < places.max() < 99
 
 
 def test_a_cluster_of_one_item_is_as_similar_to_itself_as_can_be():
-    ax = plots.similarity([[0, 0, 1], [0, 1, 2]], [0, 0, 1])
+    ax = plots.similarity([0, 0, 1], [[0, 0, 1], [0, 1, 2]])
     assert np.sort(np.asarray(ax.images[0].get_array()).diagonal()).tolist() == [0.5, 0.5, 1]
 
 
 def test_similarity_checks_the_partition(draws):
     with pytest.raises(ValueError, match="'best' must have 12 items; got 2"):
-        plots.similarity(draws, [0, 1])
+        plots.similarity([0, 1], draws)
 
 
 # --- certainty ---
@@ -228,7 +230,7 @@ def test_pairs_refuses_other_numbers_of_columns():
 
 def test_places_in_the_plane_keep_the_losses_where_they_can():
     z = np.array([[0, 0, 1, 1, 2], [0, 0, 0, 1, 1], [0, 1, 1, 1, 1]])  # three points are a plane
-    ax = plots.partition_map(z, z[0])
+    ax = plots.partition_map(z[0], z)
     places = np.asarray(ax.collections[0].get_offsets())
     apart = np.linalg.norm(places[:, None] - places, axis=2)
     assert np.allclose(apart, [[epl.loss(a, b) for b in z] for a in z])
@@ -238,7 +240,7 @@ def test_places_in_the_plane_keep_the_losses_where_they_can():
 
 def test_partition_map_marks_the_estimate_and_the_modes(draws, best):
     found = epl.modes(draws, n_modes=2, rng=0)
-    ax = plots.partition_map(draws, best, found)
+    ax = plots.partition_map(best, draws, found)
     points = [c for c in ax.collections if isinstance(c, PathCollection)]
     sizes = [len(c.get_offsets()) for c in points]
     assert sum(sizes[:2]) == draws.n_distinct
@@ -252,7 +254,7 @@ def test_partition_map_marks_the_estimate_and_the_modes(draws, best):
 
 
 def test_partition_map_without_modes_shows_numbers_of_clusters(draws, best):
-    ax = plots.partition_map(draws, best)
+    ax = plots.partition_map(best, draws)
     expected = draws.distinct.max(axis=1) + 1
     assert sorted(ax.collections[0].get_array()) == sorted(expected)
 
@@ -274,7 +276,7 @@ def test_dots_have_the_area_of_their_share():
 
 def test_partition_map_of_many_draws_shows_four_hundred():
     z = np.random.default_rng(0).integers(4, size=(1000, 15))
-    ax = plots.partition_map(z, z[0], [z[1], z[2]])
+    ax = plots.partition_map(z[0], z, [z[1], z[2]])
     assert sum(len(c.get_offsets()) for c in ax.collections[:2]) == 400
 
 
@@ -288,7 +290,7 @@ def test_draws_far_from_all_others_stand_at_the_border():
     def legend(ax):
         return [text.get_text() for text in ax.get_legend().get_texts()]
 
-    ax = plots.partition_map(z, z[0])
+    ax = plots.partition_map(z[0], z)
     assert legend(ax) == ["farther out", "estimate"]
     points, ring = (np.asarray(c.get_offsets()) for c in ax.collections[:2])
     assert len(ring) == 1
@@ -296,11 +298,11 @@ def test_draws_far_from_all_others_stand_at_the_border():
     others = np.delete(points, at, 0)
     assert (ring > others.max(axis=0)).any() or (ring < others.min(axis=0)).any()
     assert np.abs(ring).max() < 2  # not 4
-    assert legend(plots.partition_map(z, z[7])) == ["estimate"]  # which is always shown
+    assert legend(plots.partition_map(z[7], z)) == ["estimate"]  # which is always shown
 
 
 def test_partition_map_of_one_partition_alone():
-    ax = plots.partition_map([[0, 0, 1]] * 3, [0, 0, 1])
+    ax = plots.partition_map([0, 0, 1], [[0, 0, 1]] * 3)
     assert np.allclose(ax.collections[0].get_offsets(), 0)
 
 
@@ -425,8 +427,30 @@ def test_two_partitions_are_of_the_same_items(picture):
 # --- all ---
 
 
+def test_axes_have_the_names_of_columns():
+    frame = pd.DataFrame({"height": [1.0, 2, 3, 4], 7: [4.0, 3, 2, 1]})
+    labels = [0, 0, 1, 1]
+    ax = plots.scatter(frame, labels)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("height", "7")
+    for values in (frame["height"], frame[["height"]]):
+        ax = plots.histogram(values, labels)
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("height", "items")
+    ball = epl.credible_ball(labels, [labels, [0, 0, 0, 1]])
+    assert [ax.get_xlabel() for ax in plots.ball_bounds(ball, frame["height"])] == ["height"] * 4
+    axes = plots.ball_bounds(ball, frame)
+    assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in axes] == [("height", "7")] + [
+        ("height", "")
+    ] * 3
+    for ax in (
+        plots.scatter(frame.to_numpy(), labels),
+        plots.ball_bounds(ball, frame.to_numpy())[0],
+    ):
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("", "")
+    assert plots.pairs(xr.DataArray(frame.to_numpy(), name="X"), labels)[1, 0].get_xlabel() == "x0"
+
+
 @pytest.mark.parametrize("plot", ["certainty", "loss_trace"])
-def test_the_estimate_comes_first_where_it_does(draws, best, plot):
+def test_the_estimate_comes_first(draws, best, plot):
     words = f"plots.{plot} takes the estimate first, then the draws: {plot}\\(best, draws\\)"
     for pair in ((draws, best), (draws, draws), (draws, best.labels)):
         with pytest.raises(TypeError, match=words):
@@ -434,9 +458,9 @@ def test_the_estimate_comes_first_where_it_does(draws, best, plot):
 
 
 @pytest.mark.parametrize("plot", ["similarity", "n_clusters", "partition_map"])
-def test_the_draws_come_first_where_they_do(draws, best, plot):
-    words = f"plots.{plot} takes the draws first, then the estimate: {plot}\\(draws, best\\)"
-    for pair in ((best, draws), (best, best), (best.labels, draws)):
+def test_an_estimate_and_draws_are_needed(draws, best, plot):
+    words = f"plots.{plot} takes the estimate first, then the draws: {plot}\\(best, draws\\)"
+    for pair in ((draws, draws), (best, best)):
         with pytest.raises(TypeError, match=words):
             getattr(plots, plot)(*pair)
 
@@ -445,7 +469,7 @@ def test_clusters_given_as_sets_of_items_are_numbered():
     sets = [{0, 3}, {1, 2}]
     assert words(plots.alluvial(sets, [0, 1, 1, 0]))[:2] == ["0 (2)", "1 (2)"]
     by_item = {0: "x", 1: "y", 2: "y", 3: "x"}
-    assert words(plots.similarity([[0, 1, 1, 0]], by_item)) == ["0", "1"]
+    assert words(plots.similarity(by_item, [[0, 1, 1, 0]])) == ["0", "1"]
 
 
 def test_pictures_are_drawn_where_told(draws, best):
@@ -453,11 +477,11 @@ def test_pictures_are_drawn_where_told(draws, best):
 
     x = np.zeros((12, 2))
     for draw in (
-        lambda ax: plots.similarity(draws, best, ax=ax),
+        lambda ax: plots.similarity(best, draws, ax=ax),
         lambda ax: plots.certainty(best, draws, ax=ax),
         lambda ax: plots.loss_trace(best, draws, ax=ax),
         lambda ax: plots.scatter(x, best, ax=ax),
-        lambda ax: plots.partition_map(draws, best, ax=ax),
+        lambda ax: plots.partition_map(best, draws, ax=ax),
         lambda ax: plots.alluvial(best, TRUTH, ax=ax),
         lambda ax: plots.contingency(best, TRUTH, ax=ax),
     ):
@@ -471,7 +495,7 @@ def test_one_cluster_and_one_item():
     for labels in ([0], [0, 0, 0]):
         draws = epl.Draws([labels, labels])
         n = len(labels)
-        assert words(plots.similarity(draws, labels)) == ["0"]
+        assert words(plots.similarity(labels, draws)) == ["0"]
         assert words(plots.certainty(labels, draws)) == ["0"]
         assert len(plots.loss_trace(labels, draws).lines[0].get_ydata()) == 2
         assert words(plots.scatter(np.ones((n, 2)), labels)) == ["0"]
@@ -486,7 +510,7 @@ def test_a_panel_of_a_subfigure_will_do(draws, best):
 
     figure = plt.figure(layout="constrained")
     panels = figure.subfigures(1, 2)
-    plots.similarity(draws, best, ax=panels[0].subplots())
+    plots.similarity(best, draws, ax=panels[0].subplots())
     plots.certainty(best, draws, ax=panels[1].subplots())
     figure.canvas.draw()
 

@@ -16,7 +16,7 @@ def kept(labels, best):
 @given(z=strategies.draws(max_items=6, max_draws=6))
 def test_as_many_labels_as_possible_are_kept(z):
     best = epl.partition.canonical(np.arange(z.shape[1]) % 3)
-    found = align(z, best)
+    found = align(best, z)
     for row, new in zip(z.tolist(), found.labels.tolist(), strict=True):
         np.testing.assert_array_equal(epl.partition.canonical(new), epl.partition.canonical(row))
         names = sorted(set(row))
@@ -45,14 +45,14 @@ def test_parameters_follow_their_clusters_through_switched_labels():
         values[switch, 1] = 1.0
         parameters.append(values)
     z, parameters = np.array(z), np.array(parameters)
-    found = align(z, truth, parameters=parameters).parameters
+    found = align(truth, z, parameters=parameters).parameters
     np.testing.assert_allclose(found.mean[:, 0], means, atol=0.03)
     np.testing.assert_allclose(found.sd[:, 0], 0.1, atol=0.02)
     spread = found.quantiles[:, :, 0] - means
     np.testing.assert_allclose(spread, np.outer([-0.196, 0, 0.196], [1, 1, 1]), atol=0.04)
     np.testing.assert_allclose(found.mean[:, 1], 1.0)
     np.testing.assert_array_equal(found.present, 1.0)
-    again = align(epl.Draws(z), truth, parameters=parameters, raw_labels=z).parameters
+    again = align(truth, epl.Draws(z), parameters=parameters, raw_labels=z).parameters
     np.testing.assert_array_equal(again.mean, found.mean)
     assert "mean [1]" in str(found)
     assert repr(found) == "ParameterSummary(n_clusters=3, shape=(2,))"
@@ -61,8 +61,8 @@ def test_parameters_follow_their_clusters_through_switched_labels():
 def test_a_sample_without_raw_labels_is_refused():
     draws = epl.Draws([[5, 5, 9], [9, 9, 5]])
     with pytest.raises(ValueError, match=r"'raw_labels' must be given .* Give the sampler's array"):
-        align(draws, [0, 0, 1], parameters=[[1.0, 2.0], [3.0, 4.0]])
-    found = align(draws, [0, 0, 1])
+        align([0, 0, 1], draws, parameters=[[1.0, 2.0], [3.0, 4.0]])
+    found = align([0, 0, 1], draws)
     assert "keeps its label with probability 1 on average" in str(found)
     assert repr(found) == "Alignment(n_draws=2, n_clusters=2, mean_agreement=1)"
 
@@ -90,7 +90,7 @@ def test_switched_labels_in_chains_and_in_labelled_arrays():
         (flat, means.reshape(120, 2)),
         (tree, tree["posterior"]["mu"]),
     ):
-        found = align(draws, np.repeat([0, 1], 5), parameters=parameters).parameters
+        found = align(np.repeat([0, 1], 5), draws, parameters=parameters).parameters
         np.testing.assert_allclose(found.mean, [-5.0, 5.0])
         np.testing.assert_allclose(found.sd, [0.0, 0.0], atol=1e-12)
 
@@ -98,18 +98,18 @@ def test_switched_labels_in_chains_and_in_labelled_arrays():
 def test_a_cluster_without_partner_and_weights():
     z = [[0, 0, 1], [0, 0, 0]]
     draws = epl.Draws(z, weights=[3, 1])
-    found = align(draws, [0, 0, 1], parameters=[[1, 2], [5, 99]], raw_labels=z)
+    found = align([0, 0, 1], draws, parameters=[[1, 2], [5, 99]], raw_labels=z)
     np.testing.assert_allclose(found.parameters.mean, [2.0, 2.0])
     np.testing.assert_allclose(found.parameters.present, [1.0, 0.75])
     np.testing.assert_array_equal(found.parameters.quantiles[1], [1.0, 2.0])
     hidden = align(
-        epl.Draws(z, weights=[0, 1]), [0, 0, 1], parameters=[[1, 2], [5, 99]], raw_labels=z
+        [0, 0, 1], epl.Draws(z, weights=[0, 1]), parameters=[[1, 2], [5, 99]], raw_labels=z
     )
     np.testing.assert_array_equal(
         hidden.parameters.mean, [5.0, np.nan]
     )  # its only partner has weight 0
     assert hidden.parameters.present[1] == 0
-    never = align([[0, 0, 0]], [0, 0, 1], parameters=[[1.0]])
+    never = align([0, 0, 1], [[0, 0, 0]], parameters=[[1.0]])
     assert np.isnan(never.parameters.mean[1])
     assert never.parameters.present[1] == 0
     assert "-" in str(never.parameters)
@@ -118,7 +118,7 @@ def test_a_cluster_without_partner_and_weights():
 def test_a_median_that_rounding_misses_is_reached():
     """Six of 12 shares of 1/12 sum to a little less than one half."""
     values = [[float(t)] for t in range(12)]
-    found = align([[0, 0]] * 12, [0, 0], parameters=values).parameters
+    found = align([0, 0], [[0, 0]] * 12, parameters=values).parameters
     np.testing.assert_array_equal(found.quantiles, [[0.0], [5.0], [11.0]])
 
 
@@ -140,4 +140,4 @@ def test_a_median_that_rounding_misses_is_reached():
 )  # fmt: skip
 def test_bad_parameters_are_refused_in_words(options, message):
     with pytest.raises(ValueError, match=message):
-        align([[0, 0, 1], [0, 1, 1]], [0, 0, 1], **options)
+        align([0, 0, 1], [[0, 0, 1], [0, 1, 1]], **options)

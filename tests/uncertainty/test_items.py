@@ -112,8 +112,8 @@ def test_tables_print_the_uncertain_first():
     assert str(table).splitlines()[1].startswith("c ")
     assert repr(table) == "ItemTable(n_items=6, lowest_support=0.6667, loss='vi')"
     assert "ClusterTable(n_clusters=2" in repr(clusters(best, draws))
-    assert table.to_pandas()["item"][0] == "c"
-    assert clusters(best, draws).to_pandas().shape == (2, 7)
+    assert table.to_pandas().index[0] == "c"
+    assert clusters(best, draws).to_pandas().shape == (2, 6)
     many = strategies.random_draws(np.random.default_rng(0), 40, 10, 20)
     assert "and 25 more items with more support" in str(items(many[0], many))
     assert "more clusters" in str(clusters(np.arange(40), many))

@@ -32,14 +32,32 @@ def test_certainty_from_draws(tmp_path):
 
 def test_frame():
     frame = BEST.to_pandas(CERTAINTY)
-    assert list(frame.columns) == ["item", "cluster", "certainty"]
-    assert frame["item"].tolist() == list("abcdefghi")
+    assert list(frame.columns) == ["cluster", "certainty"]
+    assert (frame.index.name, frame.index.tolist()) == ("item", list("abcdefghi"))
     assert frame["cluster"].tolist() == BEST.labels.tolist()
-    assert PLAIN.to_pandas()["item"].tolist() == list(range(9))
+    assert PLAIN.to_pandas().index.tolist() == list(range(9))
     with pytest.raises(
         ValueError, match=r"'certainty' must be the Draws .* or one number per item, shape \(9,\)"
     ):
         BEST.to_pandas([0.5])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [None, list("abcdefghi"), [12, 3, 5, 7, 8, 9, 10, 11, 20], [f"0{i}" for i in range(9)]],
+)
+def test_frames_join_with_the_data_of_the_items(names):
+    """Numbers stay numbers, although items have names as text: else pandas would join nothing."""
+    data = pd.DataFrame({"x": np.arange(9) / 2}, index=names)[::-1]
+    draws = epl.Draws(np.asarray(DRAWS), items=None if names is None else data.index[::-1])
+    best = epl.minimize(draws, rng=0)
+    support = epl.uncertainty.items(best, draws).to_pandas()["support"]
+    joined = data.join(best.to_pandas(draws)).join(support)
+    assert joined["cluster"].tolist() == best.labels[::-1].tolist()
+    np.testing.assert_allclose(joined["support"], joined["certainty"], atol=1e-8)
+    clusters = epl.uncertainty.clusters(best, draws).to_pandas()
+    sizes = best.to_pandas().join(clusters, on="cluster")["size"]
+    assert sizes.tolist() == best.sizes[best.labels].tolist()
 
 
 def test_dataset():
@@ -138,6 +156,43 @@ def test_added_to_an_arviz_object_and_its_file(make, tmp_path):
         np.testing.assert_array_equal(group["labels"], best.labels)
         assert group.attrs["loss"] == "vi"
     assert epl.read_draws(tmp_path / "all.nc").n_draws == 10
+
+
+@pytest.mark.parametrize("names", [None, [101, 205, 7, 3], ["ann", "bob", "cy", "di"]])
+def test_the_dimension_of_the_user_is_kept(names, tmp_path):
+    coords = {} if names is None else {"gene": names}
+    labels = xr.Dataset({"z": (("chain", "draw", "gene"), Z3)}, coords=coords)
+    data = xr.DataTree.from_dict({"posterior": labels})
+    draws = epl.Draws(data)
+    best = epl.minimize(draws, rng=1)
+    assert draws[2:].burn(1).dimension == epl.Draws(draws).dimension == best.dimension == "gene"
+    best.save(tmp_path / "best.npz")
+    for one in (best, epl.load(tmp_path / "best.npz")):
+        assert one.to_xarray()["labels"].dims == ("gene",)
+        group = one.add_to(data, overwrite=True)["epluribus"]
+        assert group["gene"].values.tolist() == (list(range(4)) if names is None else names)
+    # By the coordinate, values of the two groups come together.
+    last = data["posterior"]["z"][-1, -1]
+    together = xr.merge(
+        [last.drop_vars(["chain", "draw"], errors="ignore"), group["labels"]], join="exact"
+    )
+    assert together.sizes == {"gene": 4}
+
+
+def test_the_dimension_is_found_in_the_object_the_result_is_added_to():
+    best = epl.minimize(Z3, rng=1)  # an array: the names of its dimensions are not known
+    assert best.dimension is None
+    for dims, expected in (
+        (("chain", "draw", "gene"), "gene"),
+        (("chain", "draw", "cluster"), "item"),  # the other dimension has this name
+    ):
+        data = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": (dims, Z3)})})
+        assert best.add_to(data)["epluribus"]["labels"].dims == (expected,)
+    # Of another number of items, or not to be found: nothing is known.
+    for variables in ({"z": Z3[..., :3]}, {"z": Z3, "y": Z3}, {}):
+        values = {name: (("chain", "draw", "gene"), z) for name, z in variables.items()}
+        data = xr.DataTree.from_dict({"posterior": xr.Dataset(values)})
+        assert best.add_to(data)["epluribus"]["labels"].dims == ("item",)
 
 
 def test_a_dataset_has_no_groups():

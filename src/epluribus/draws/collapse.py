@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from epluribus._kernels.reading import canonical_block, fingerprints, move_rows, write_columns
 from epluribus._parallel import Stopper, resolve_jobs, run_all
-from epluribus._progress import ProgressLike, make_progress
+from epluribus._progress import DELAY, ProgressLike, make_progress
 from epluribus._typing import AnyArray, IntArray
 from epluribus.draws.store import Labels, LocalStore, Slice, Spill, Store, slice_width
 from epluribus.readers.blocks import Rows
@@ -28,8 +28,6 @@ _LINE = 64
 """Draws handled at a time where they are long: what they write for an item is one cache line."""
 _BYTES = 1 << 26
 """Memory for a block, 64 MB: with more than a million items, fewer draws are handled at a time."""
-_DELAY = 2.0
-"""Seconds after which a bar is shown: most samples are read sooner."""
 _TYPES: tuple[type[np.unsignedinteger[Any]], ...] = (np.uint8, np.uint16, np.uint32)
 
 
@@ -49,7 +47,7 @@ class Collapsed(NamedTuple):
 
 
 def collapse(
-    table: Rows, keep: IntArray, limit: int | None = None, progress: ProgressLike = False
+    table: Rows, keep: IntArray, limit: int | None = None, progress: ProgressLike = None
 ) -> Collapsed:
     """The distinct partitions among the rows `keep` of a table of labels.
 
@@ -104,7 +102,7 @@ def _collapse(
         block.used = 0
 
     stopper = Stopper()
-    bar = make_progress(progress, n_draws, "reading", stopper, delay=_DELAY)
+    bar = make_progress(progress, n_draws, "reading", stopper, delay=DELAY)
     try:
         for rows in table.read(keep, size, room):
             if block.used + len(rows) > size:

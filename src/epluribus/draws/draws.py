@@ -14,6 +14,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from epluribus._cards import Card, Shown
 from epluribus._progress import ProgressLike
 from epluribus._text import count, percent, sentence_list
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
@@ -32,7 +33,7 @@ KINDS = ("posterior", "ensemble")
 """What draws can be."""
 
 
-class Draws(WaysIn):
+class Draws(WaysIn, Shown):
     """Posterior draws of a partition of `n_items` items.
 
     Parameters
@@ -74,8 +75,9 @@ class Draws(WaysIn):
     memory_limit : int or str, optional
         Bytes of memory for the labels, as a number or as text such as "2GB". Labels that need more are kept
         in a temporary file, which is deleted when the draws are no longer used. No limit by default.
-    progress : bool or callable, default False
-        Show a bar if reading takes more than two seconds, or call ``progress(done, total, info)``.
+    progress : bool or callable, optional
+        By default and with True a bar appears, on a terminal or in a notebook, when reading has taken two
+        seconds; with False it never does. A function is called as ``(done, total, info)``.
 
     Attributes
     ----------
@@ -101,8 +103,8 @@ class Draws(WaysIn):
         Names of the items.
     kind : str
         "posterior" or "ensemble".
-    variable : str or None
-        What the labels are called where they come from.
+    variable, dimension : str or None
+        What the labels, and the dimension of the items, are called where they come from.
 
     Notes
     -----
@@ -147,7 +149,7 @@ class Draws(WaysIn):
         noise: str | None = None,
         memory_limit: int | str | None = None,
         client: Any = None,
-        progress: ProgressLike = False,
+        progress: ProgressLike = None,
     ) -> None:
         burn = check_count(burn, "burn", low=0)
         thin = check_count(thin, "thin", low=1)
@@ -156,21 +158,24 @@ class Draws(WaysIn):
             kind = z.kind if isinstance(z, Draws) else KINDS[is_ensemble(z)]
         self.kind: str = check_choice(kind, KINDS, "kind")
         table: Rows
+        self.variable: str | None
+        self.dimension: str | None
         names: Sequence[Any] | None
         # Another `Draws` may be given to take a part of it, or to give it other names or weights.
         if isinstance(z, Draws):
             table = Stored(z.store, z.index, missing=z.has_missing)
-            chain, names, variable = z.chains, z.items, z.variable
+            chain, names = z.chains, z.items
+            self.variable, self.dimension = z.variable, z.dimension
             weights = z._given if weights is None else weights
         else:
-            table, chain, names, variable = to_table(z, var=var, missing=missing, noise=noise)
+            read = to_table(z, var=var, missing=missing, noise=noise)
+            table, chain, names, self.variable, self.dimension = read
         if chains is not None:
             chain = check_chains(chains, table.shape[0])
         # Burn-in and thinning come first, so that only the draws that are kept are collapsed.
         keep = kept_rows(chain, burn, thin)
         self.n_draws: int = len(keep)
         self.n_items: int = table.shape[1]
-        self.variable: str | None = variable
         self.items: tuple[str, ...] | None = check_items(items, names, self.n_items)
         self.chains: IntArray = chain[keep]
         by_items = isinstance(weights, str) and weights == "items"
@@ -335,7 +340,8 @@ class Draws(WaysIn):
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
-        new.variable, new.kind, new.has_missing = self.variable, self.kind, self.has_missing
+        new.variable, new.dimension, new.kind = self.variable, self.dimension, self.kind
+        new.has_missing = self.has_missing
         new.distinct_n_seen = self.distinct_n_seen[used[order]]
         new.chains = np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64)
         new._given = self._given[rows]
@@ -353,7 +359,7 @@ class Draws(WaysIn):
             f"n_distinct={self.n_distinct}, n_chains={self.n_chains})"
         )
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         return describe(self)
 
 

@@ -25,10 +25,12 @@ def only_these(draws: Draws, items: IntArray) -> Draws:
     keep, names = np.arange(draws.n_draws), draws.item_names
     if draws.has_missing:
         keep, rows = np.flatnonzero((rows > 0).any(axis=1)), np.ma.masked_equal(rows, 0)
-    return Draws(
+    part = Draws(
         rows[keep],
         weights=draws.draw_weights[keep],
         items=[names[i] for i in items],
         chains=draws.chains[keep],
         kind=draws.kind,
     )
+    part.variable, part.dimension = draws.variable, draws.dimension
+    return part

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from epluribus._order import ORDER
 from epluribus._progress import ProgressLike
 from epluribus._typing import AnyArray, DrawsLike
 from epluribus.draws.draws import Draws
 from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
-from epluribus.partition import ORDER, is_estimate
+from epluribus.partition import is_estimate
 
 
 def read_draws(
@@ -25,7 +26,7 @@ def read_draws(
     missing: Any = None,
     noise: str | None = None,
     memory_limit: int | str | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
 ) -> Draws:
     r"""Read posterior draws of cluster labels from a file, or from one file per chain.
 
@@ -104,7 +105,7 @@ def read_draws(
     return draws
 
 
-def as_draws(draws: DrawsLike, client: Any = None) -> Draws:
+def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = False) -> Draws:
     """`draws` itself, or a `Draws` made from it, on the workers of a cluster if a client is given."""
     if isinstance(draws, Draws):
         return draws
@@ -112,4 +113,4 @@ def as_draws(draws: DrawsLike, client: Any = None) -> Draws:
         raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
     if is_similarity(draws):
         raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
-    return Draws(draws, client=client)
+    return Draws(draws, client=client, progress=progress)

@@ -1,4 +1,4 @@
-"""Draws in a few lines of text."""
+"""Draws in a few facts."""
 
 from __future__ import annotations
 
@@ -6,33 +6,38 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from epluribus._cards import Card, Facts
 from epluribus._text import count, percent, span
 
 if TYPE_CHECKING:
     from epluribus.draws.draws import Draws
 
 
-def describe(draws: Draws) -> str:
+def describe(draws: Draws) -> Card:
     """The numbers of draws, items, distinct partitions, clusters and chains."""
     low, high = int(draws.distinct_n_clusters.min()), int(draws.distinct_n_clusters.max())
     # Total weight of the partitions with each number of clusters.
     mass = np.bincount(draws.distinct_n_clusters, weights=draws.weights)
     often = "" if low == high else f", most often {int(mass.argmax())}"
-    one = "draw" if draws.kind == "posterior" else "clustering"
-    lines = [
-        f"{count(draws.n_draws, one)} of {count(draws.n_items, 'item')}",
-        f"  distinct partitions  {draws.n_distinct:,}",
-        f"  clusters in {'a draw  ' if one == 'draw' else 'each    '} {span(low, high)}{often}",
-    ]
+    items = count(draws.n_items, "item")
     if draws.kind == "posterior":
-        lines[0] = f"{count(draws.n_draws, one)} of a partition of {count(draws.n_items, 'item')}"
-        lines.append(f"  chains               {draws.n_chains}")
+        one, each = "draw", "a draw"
+        title = f"{count(draws.n_draws, one)} of a partition of {items}"
+    else:
+        one, each = "clustering", "each"
+        title = f"{count(draws.n_draws, one)} of {items}"
+    facts = {
+        "distinct partitions": f"{draws.n_distinct:,}",
+        f"clusters in {each}": f"{span(low, high)}{often}",
+    }
+    if draws.kind == "posterior":
+        facts["chains"] = f"{draws.n_chains}"
     if draws.has_missing:
         share = 1.0 - float(draws.n_seen.mean()) / draws.n_items
         seen = span(int(draws.n_seen.min()), int(draws.n_seen.max()))
-        lines.append(f"  missing labels       {percent(share)}; a {one} has seen {seen} items")
+        facts["missing labels"] = f"{percent(share)}; a {one} has seen {seen} items"
     if draws.variable is not None:
-        lines.append(f"  variable             {draws.variable}")
+        facts["variable"] = draws.variable
     if not np.all(draws.draw_weights == 1.0):
-        lines.append(f"  sum of weights       {draws.total_weight:.6g}")
-    return "\n".join(lines)
+        facts["sum of weights"] = f"{draws.total_weight:.6g}"
+    return Card(title, Facts(facts))

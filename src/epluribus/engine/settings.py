@@ -45,15 +45,14 @@ class Settings:
             said.append(f"in which an item may stay undecided at a cost of {self.undecided:g}")
         return ", ".join(said)
 
-    def lines(self, n_undecided: int) -> list[str]:
-        """Lines on constraints and undecided items, for print; none if there was nothing to say."""
-        said = []
+    def facts(self, n_undecided: int) -> dict[str, str]:
+        """Constraints and undecided items in words, by name; empty if there is nothing to say."""
+        said = {}
         if self.constraints is not None:
-            said.append(f"  subject to     {self.constraints.words}")
+            said["subject to"] = self.constraints.words
         if self.undecided is not None:
-            said.append(
-                f"  undecided      {count(n_undecided, 'item')}, at a cost of {self.undecided:g} each"
-            )
+            items = count(n_undecided, "item")
+            said["undecided"] = f"{items}, at a cost of {self.undecided:g} each"
         return said
 
     def extra(self) -> dict[str, Any]:

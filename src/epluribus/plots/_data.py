@@ -12,7 +12,15 @@ from epluribus._text import count
 from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate
 from epluribus.plots._names import halo, legend_beside, place_over_items
-from epluribus.plots._shared import check_axes, cluster_colors, get_axes, read_data, read_partition
+from epluribus.plots._shared import (
+    check_axes,
+    cluster_colors,
+    column_names,
+    get_axes,
+    label_axes,
+    read_data,
+    read_partition,
+)
 
 _MARKERS = "os^Dvp>X<Ph"
 """Shapes of points: with eleven of them and seven safe colors, neighbors in the list differ in both."""
@@ -37,7 +45,7 @@ def histogram(
     Parameters
     ----------
     values : array_like of shape (n_items,)
-        One number per item.
+        One number per item. The name of a series or of a column is written along the axis.
     best : Estimate or array_like of shape (n_items,)
         The partition.
     bins : int, str or array_like, optional
@@ -89,6 +97,7 @@ def histogram(
                 transform=ax.get_xaxis_transform(), markersize=7)  # fmt: skip
     # The numbers of the axis move down, below the ticks of the items.
     ax.tick_params(axis="x", pad=9)
+    label_axes(ax, column_names(values, 1))
     ax.set_ylabel("items")
     ax.spines[["top", "right"]].set_visible(False)
     if many:
@@ -129,7 +138,7 @@ def scatter(X: ArrayLike, best: Estimate | LabelsLike, *, ax: Any = None) -> Any
     Parameters
     ----------
     X : array_like of shape (n_items, 2)
-        Two numbers for each item.
+        Two numbers for each item. Names of columns are written along the axes.
     best : Estimate or array_like of shape (n_items,)
         The partition.
     ax : matplotlib Axes, optional
@@ -162,6 +171,7 @@ def scatter(X: ArrayLike, best: Estimate | LabelsLike, *, ax: Any = None) -> Any
     labels, names = read_partition(best, len(data))
     ax = get_axes(ax, (5.5, 4.6))
     draw_points(ax, data, labels, dict(enumerate(names)), cluster_colors(len(names)))
+    label_axes(ax, column_names(X, 2))
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -238,8 +248,7 @@ def pairs(
         way_out = "Use epluribus.plots.histogram." if d == 1 else "Choose some of the columns."
         raise ValueError(f"'X' must have 2 to {_COLUMNS} columns; got {d}. {way_out}")
     if names is None:
-        # A pandas or polars frame knows the names of its columns.
-        names = [str(name) for name in getattr(X, "columns", [f"x{j}" for j in range(d)])]
+        names = column_names(X, d) or [f"x{j}" for j in range(d)]
     if len(names) != d:
         raise ValueError(f"'names' must have one name for each of {d} columns; got {len(names)}.")
     axes = check_axes(axes, (d, d), (1.2 + 1.75 * d, 0.6 + 1.65 * d))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from epluribus._order import best_first
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
@@ -30,9 +31,10 @@ _SHOWN = 2000
 """The largest number of items drawn: a picture has fewer dots than this across."""
 
 
+@best_first
 def similarity(
-    draws: DrawsLike | None = None,
     best: Estimate | LabelsLike | None = None,
+    draws: DrawsLike | None = None,
     *,
     psm: Any = None,
     font_size: float = 8,
@@ -44,10 +46,10 @@ def similarity(
 
     Parameters
     ----------
-    draws : Draws or array_like of shape (n_draws, n_items)
-        The posterior sample.
     best : Estimate or array_like of shape (n_items,)
         The partition.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
     psm : array_like or SciPy sparse matrix of shape (n_items, n_items), optional
         The matrix itself, in place of draws.
     font_size : float, default 8
@@ -71,13 +73,13 @@ def similarity(
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
     >>> draws = [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2]]
-    >>> ax = epl.plots.similarity(draws, [0, 0, 1, 1])
+    >>> ax = epl.plots.similarity([0, 0, 1, 1], draws)
     >>> ax.images[0].get_array().data[0].tolist()
     [1.0, 1.0, 0.25, 0.0]
     """
     if best is None or (draws is None) == (psm is None):
-        raise TypeError("Give similarity(draws, best), or similarity(psm=matrix, best=best).")
-    check_order("similarity(draws, best)", best, draws)
+        raise TypeError("Give similarity(best, draws), or similarity(best=best, psm=matrix).")
+    check_order("similarity(best, draws)", best, draws)
     sample = as_draws(draws) if draws is not None else SimilarityMatrix.of(psm)
     labels, names = read_partition(best, sample.n_items)
     n = sample.n_items

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from epluribus._order import best_first
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
@@ -28,9 +29,10 @@ _SHARE = 0.05
 """From this share of the draws on, it is written beside a dot."""
 
 
+@best_first
 def partition_map(
-    draws: DrawsLike,
     best: Estimate | LabelsLike,
+    draws: DrawsLike,
     modes: Modes | ArrayLike | None = None,
     *,
     loss: LossLike | None = None,
@@ -45,10 +47,10 @@ def partition_map(
 
     Parameters
     ----------
-    draws : Draws or array_like of shape (n_draws, n_items)
-        The posterior sample; of more than 400 draws, 400 are shown, evenly spaced.
     best : Estimate or array_like of shape (n_items,)
         The partition, shown as a star.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample; of more than 400 draws, 400 are shown, evenly spaced.
     modes : Modes or array_like of shape (n_modes, n_items), optional
         The modes that `epluribus.modes` found, shown as numbered discs.
     loss : str or Loss, optional
@@ -66,11 +68,11 @@ def partition_map(
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
     >>> draws = epl.Draws([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2]])
-    >>> ax = epl.plots.partition_map(draws, [0, 0, 1, 1])
+    >>> ax = epl.plots.partition_map([0, 0, 1, 1], draws)
     >>> ax.collections[0].get_offsets().shape
     (3, 2)
     """
-    check_order("partition_map(draws, best)", best, draws)
+    check_order("partition_map(best, draws)", best, draws)
     labels, sample, chosen = read_best(best, draws, loss)
     sample.check_complete("A map of draws")
     found = [] if modes is None else list(modes.labels if isinstance(modes, Modes) else modes)  # type: ignore[arg-type]

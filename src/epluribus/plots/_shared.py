@@ -6,7 +6,7 @@ Every function that draws a partition takes its colors from `cluster_colors` and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -152,16 +152,12 @@ def read_partition(
 def check_order(call: str, best: Any, draws: Any) -> None:
     """Refuse an estimate and draws given in the wrong order.
 
-    `call` is the right call, such as "n_clusters(draws, best)"; the message shows it and says which argument
-    comes first.
+    `call` is the right call, such as "certainty(best, draws)", which the message shows.
     """
     # Plain arrays may be either, and their shapes are checked later.
     if isinstance(draws, Estimate) or isinstance(best, Draws):
-        plot, _, arguments = call.partition("(")
-        first, second = "estimate", "draws"
-        if arguments.startswith("draws"):
-            first, second = second, first
-        raise TypeError(f"plots.{plot} takes the {first} first, then the {second}: {call}.")
+        plot = call.partition("(")[0]
+        raise TypeError(f"plots.{plot} takes the estimate first, then the draws: {call}.")
 
 
 def cluster_edges(sizes: IntArray) -> IntArray:
@@ -193,3 +189,19 @@ def read_data(values: ArrayLike, n_items: int | None = None, argument: str = "X"
             "missing or infinite. Leave these items out, also of the partition."
         )
     return data
+
+
+def column_names(values: Any, n: int) -> list[str]:
+    """Names of the n columns of a data frame, or that of a series; empty if there are none."""
+    given = getattr(values, "columns", None)
+    if given is None:
+        name = getattr(values, "name", None)
+        given = [] if name is None else [name]
+    # A labeled array may have one name for all of its columns.
+    return [str(name) for name in given] if len(given) == n else []
+
+
+def label_axes(ax: Any, names: Sequence[str]) -> None:
+    """Write the names of one or two columns along the axes; without names, nothing."""
+    for name, write in zip(names, (ax.set_xlabel, ax.set_ylabel), strict=False):
+        write(name)

@@ -17,9 +17,11 @@ from epluribus.plots._shared import (
     check_order,
     cluster_colors,
     cluster_edges,
+    column_names,
     draw_cuts,
     even_steps,
     get_axes,
+    label_axes,
     read_data,
     read_partition,
     size_in_points,
@@ -116,7 +118,7 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
         From `epluribus.credible_ball`. If several bounds are equally far away, the first is shown.
     X : array_like of shape (n_items,) or (n_items, n_columns), optional
         The data: one column is shown as a histogram with a legend, two as points, more by their first two
-        principal components.
+        principal components. Names of columns are written along the axes.
     axes : array of 4 matplotlib Axes, optional
         Where to draw.
 
@@ -147,7 +149,7 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     data = None if X is None else read_data(X, ball.labels.size)
     columns = 0 if data is None else data.shape[1]
     # Clusters get the number of the cluster of the estimate that they match, and so its color.
-    matched = align([labels for labels, _ in bounds.values()], ball.labels).labels.astype(np.int64)
+    matched = align(ball.labels, [labels for labels, _ in bounds.values()]).labels.astype(np.int64)
     colors = cluster_colors(int(matched.max()) + 1)
     # Squares of pairs are packed tightly ("compressed"); data fill the panels.
     axes = check_axes(axes, (4,), (11.0, 3.3), "constrained" if columns else "compressed")
@@ -177,6 +179,11 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
         axes[0].set_ylabel("items")
         patches = [Patch(color=color) for color in colors]
         legend_beside(axes[-1], patches, [str(g) for g in range(len(colors))])
+    if columns in (1, 2):
+        names = column_names(X, columns)
+        for ax in axes:
+            label_axes(ax, names[:1])
+        label_axes(axes[0], names)
     elif columns > 2:
         axes[0].set(xlabel="1st principal component", ylabel="2nd principal component")
     return axes

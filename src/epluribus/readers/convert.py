@@ -45,6 +45,8 @@ class Table(NamedTuple):
     """Names of the items, if any came."""
     variable: str | None
     """What the labels are called where they come from."""
+    dimension: str | None
+    """What the dimension of the items is called there."""
 
 
 def to_table(
@@ -122,8 +124,8 @@ def to_table(
     # Words are the same in all draws, and are numbered once.
     if not lazy and array.dtype.kind not in "iufb":
         numbers = check(array.reshape(-1, n_items), np.arange(len(chain)))
-        return Table(Blocks(numbers, lambda rows, _: rows), chain, names, source.variable)
-    return Table(Blocks(array, check), chain, names, source.variable)
+        return Table(Blocks(numbers, lambda rows, _: rows), chain, names, *source[3:])
+    return Table(Blocks(array, check), chain, names, *source[3:])
 
 
 def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:

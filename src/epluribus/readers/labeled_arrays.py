@@ -100,7 +100,10 @@ def from_labeled(
     chains = np.asarray(data.coords[chain]) if stacked else None
     # Numbers may be on disk or in a dask array: they are passed on unread, and read in blocks later.
     labels = data if data.dtype.kind in "iufb" else np.asarray(data)
-    return Source(labels, coordinate_names(data, item), chains, name)
+    # xarray calls a dimension that was given no name dim_0, dim_1, ...
+    named = item is not None and not str(item).startswith("dim_")
+    dimension = str(item) if named else None
+    return Source(labels, coordinate_names(data, item), chains, name, dimension)
 
 
 def coordinate_names(data: Any, item: Any) -> list[str] | None:

@@ -29,6 +29,8 @@ class Source(NamedTuple):
     """Chain of each draw, under any name; only for labels of two dimensions."""
     variable: str | None = None
     """What the labels are called where they come from."""
+    dimension: str | None = None
+    """What the dimension of the items is called there, if it has a name."""
 
 
 def to_texts(values: Sequence[Any] | AnyArray) -> list[str]:

@@ -43,7 +43,7 @@ def write_report(
     level: float = 0.95,
     rng: RngLike = None,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
     time_limit: float | None = None,
     brief: bool = False,
     data: ArrayLike | None = None,
@@ -71,8 +71,9 @@ def write_report(
         Source of randomness for modes and other losses: the same seed gives the same page.
     n_jobs : int, optional
         Threads; all cores by default.
-    progress : bool or callable, default False
-        A bar on stderr, or a function ``(done, total, info)``.
+    progress : bool or callable, optional
+        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
+        shows it at once, False never. A function is called as ``(done, total, info)``.
     time_limit : float, optional
         Seconds after which no other part of the page is begun, and searches end: the page says what is
         missing.
@@ -138,7 +139,7 @@ def build_report(
     level: float = 0.95,
     rng: RngLike = None,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
     time_limit: float | None = None,
     brief: bool = False,
     data: ArrayLike | None = None,

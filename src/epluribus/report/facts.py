@@ -108,7 +108,7 @@ def gather(
     level: float,
     rng: np.random.Generator,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
     time_limit: float | None = None,
     brief: bool = False,
 ) -> Facts:
@@ -146,7 +146,7 @@ def gather(
             f"Labels are missing: each {noun} counts for the items that it has seen, "
             f"{span(int(draws.n_seen.min()), int(draws.n_seen.max()))} of {count(draws.n_items, 'item')}."
         )
-    n_clusters = finish(lambda: uncertainty.n_clusters_posterior(draws, best, level=level))
+    n_clusters = finish(lambda: uncertainty.n_clusters_posterior(best, draws, level=level))
     bar = make_progress(progress, len(steps), "report", stopper)
     try:
         for number, (name, step) in enumerate(() if brief else steps.items(), 1):

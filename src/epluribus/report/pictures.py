@@ -63,9 +63,8 @@ def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str
     # Some of many items stand for all, evenly spread over the order, so that clusters keep their shares.
     if len(order) > _ITEMS:
         order = order[_even_edges(len(order) - 1, _ITEMS - 1)]
-    matrix = psm(
-        Draws(draws.distinct[:, order], weights=draws.weights, noise="missing"), n_jobs=n_jobs
-    )
+    part = Draws(draws.distinct[:, order], weights=draws.weights, noise="missing", progress=False)
+    matrix = psm(part, n_jobs=n_jobs, progress=False)
     # Within each cluster, put similar items next to each other, so that subgroups can be seen.
     leaves = _order_by_similarity(matrix, best.labels[order])
     order, matrix = order[leaves], matrix[np.ix_(leaves, leaves)]

@@ -42,7 +42,7 @@ def sample(
     start: str | LabelsLike | tuple[LabelsLike, LabelsLike] | Trace = "dispersed",
     rng: RngLike = None,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: float = 60.0,
     resume: str | Path | None = None,
@@ -83,8 +83,10 @@ def sample(
         The same `rng` gives the same draws, whatever `n_jobs`.
     n_jobs : int, optional
         Threads; by default as many as there are cores, at most one per chain.
-    progress : bool or callable, default False
-        True for a bar (on a terminal), or a function ``(done, total, info)``.
+    progress : bool or callable, optional
+        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
+        shows it at once, False never. A function is called as ``(done, total, info)``, with the steps of all
+        chains.
     checkpoint : path, optional
         File in which the run is saved every `checkpoint_every` seconds and at its end.
     checkpoint_every : float, default 60

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from epluribus._cards import Alert, Card, Facts, Part, Shown, Table
 from epluribus._files import write_arrays
+from epluribus._text import count
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import need
 from epluribus.diagnostics import Agreement, Series, chain_agreement
@@ -24,7 +26,7 @@ of 0.05."""
 
 
 @dataclass(frozen=True)
-class Diagnostics:
+class Diagnostics(Shown):
     """How far the chains of a run can be trusted."""
 
     agreement: Agreement
@@ -60,22 +62,30 @@ class Diagnostics:
         """Whether no problem was found."""
         return not self.problems
 
-    def __str__(self) -> str:
-        lines = [f"  {'':38}{'R-hat':>8}{'ESS bulk':>10}{'ESS tail':>10}"]
-        lines += [
-            f"  {one.name:38}{one.rhat:8.3f}{one.ess_bulk:10,.0f}{one.ess_tail:10,.0f}"
+    @property
+    def parts(self) -> list[Part]:
+        """What a card says about the chains: the series that were judged, the verdict, the problems."""
+        shown = [
+            one
             for one in self.agreement.series
             if one.differs or not math.isnan(one.ess_bulk) or math.isnan(one.rhat)
         ]
+        table = {
+            "series": [one.name for one in shown],
+            "R-hat": [f"{one.rhat:.3f}" for one in shown],
+            "ESS bulk": [f"{one.ess_bulk:,.0f}" for one in shown],
+            "ESS tail": [f"{one.ess_tail:,.0f}" for one in shown],
+        }
         # A disagreement is already among the problems.
-        if self.agreement.agree is not False:
-            lines.append(f"  {self.agreement.sentence}")
-        lines += [f"  ! {problem}" for problem in self.problems]
-        return "\n".join(lines)
+        verdict = "" if self.agreement.agree is False else self.agreement.sentence
+        return [Table(table), verdict, *(Alert(f"! {problem}") for problem in self.problems)]
+
+    def _card(self) -> Card:
+        return Card("", *self.parts, heading="Chains")
 
 
 @dataclass(frozen=True, repr=False)
-class Trace:
+class Trace(Shown):
     """The result of `sample`.
 
     Every array of shape (n_chains, n_draws) is in the order of the draws. `draws` can be given to every
@@ -236,27 +246,27 @@ class Trace:
             f"{', interrupted' if self.interrupted else ''})"
         )
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         settings = self.settings
-        lines = [
+        title = (
             f"{self.n_chains} chains of {self.n_draws:,} draws, {settings['thin']:,} steps apart "
             f"after a burn-in of {settings['burn_in']:,} ({settings['seconds']:.1f} s)"
-            + (", interrupted" if self.interrupted else ""),
-            f"  {settings['model']}",
-            *(f"  {line}" for line in settings["prior"]),
-            # Not the usual starts, which have one word.
-            *([f"  started     {settings['start']}"] if " " in settings.get("start", "") else []),
-            f"  clusters    {_distribution(self.n_clusters)}",
-        ]
-        if self.column_n_clusters is not None:
-            lines.append(f"  of columns  {_distribution(self.column_n_clusters)}")
-        rates = ", ".join(f"{name} {100 * rate:.2g} %" for name, rate in self.acceptance.items())
-        lines.append(f"  accepted    {rates}")
-        best = np.bincount(self.map_labels)
-        lines.append(
-            f"  best seen   log posterior {self.map_log_posterior:.3f}, {best.size} clusters"
+            + (", interrupted" if self.interrupted else "")
         )
-        return "\n".join([*lines, str(self.diagnostics(warn=False))])
+        columns = self.column_n_clusters
+        facts = {
+            # Not the usual starts, which have one word.
+            "started": settings["start"] if " " in settings.get("start", "") else "",
+            "clusters": _distribution(self.n_clusters),
+            "of columns": "" if columns is None else _distribution(columns),
+            "accepted": ", ".join(
+                f"{name} {100 * rate:.2g} %" for name, rate in self.acceptance.items()
+            ),
+            "best seen": f"log posterior {self.map_log_posterior:.3f}, "
+            f"{count(int(self.map_labels.max()) + 1, 'cluster')}",
+        }
+        chains = self.diagnostics(warn=False).parts
+        return Card(title, settings["model"], *settings["prior"], Facts(facts), *chains)
 
 
 def _number(value: float) -> float | None:

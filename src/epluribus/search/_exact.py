@@ -135,6 +135,7 @@ def exact(
         converged=True,
         seconds=time.perf_counter() - began,
         items=sample.items,
+        dimension=sample.dimension,
         settings=settings,
     )
 

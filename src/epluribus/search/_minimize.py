@@ -123,7 +123,7 @@ def minimize(
     undecided: float | None = None,
     n_jobs: int | None = None,
     rng: RngLike = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
     time_limit: float | None = None,
     client: Any = None,
     engine: str = "cpu",
@@ -181,8 +181,9 @@ def minimize(
         Threads; all cores by default. The result does not depend on it.
     rng : int, Generator or SeedSequence, optional
         Source of randomness: the same seed gives the same answer.
-    progress : bool or callable, default False
-        True for a progress bar on a terminal, or a function called as ``(done, total, info)``.
+    progress : bool or callable, optional
+        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
+        shows it at once, False never. A function is called as ``(done, total, info)``.
     time_limit : float, optional
         Seconds after which the best partition so far is returned, marked ``converged=False``. With a time
         limit the search is more patient, and uses the time. Ctrl-C ends it at any time.
@@ -246,7 +247,7 @@ def minimize(
     check_choice(engine, ENGINES, "engine")
     if engine == "gpu":
         CupyDevice()  # an error now, not after the draws have been read
-    sample = as_draws_or_matrix(draws, psm, client, engine, map_labels)
+    sample = as_draws_or_matrix(draws, psm, client, engine, map_labels, progress)
     if isinstance(sample, Draws) and isinstance(sample.store, DaskStore):
         if engine == "gpu":
             raise ValueError('\'engine\' must be "cpu" with draws on a Dask cluster; got "gpu".')
@@ -356,6 +357,7 @@ def _solve(
         converged=converged,
         seconds=time.perf_counter() - began,
         items=draws.items,
+        dimension=draws.dimension,
         interrupted=stopper.interrupted,
         settings=settings,
     )

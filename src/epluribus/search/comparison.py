@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epluribus._text import plain_table
+from epluribus._cards import Card, Shown, Table
 from epluribus._typing import FloatArray
 from epluribus.changes import EQUAL, what_differs
 from epluribus.draws import Draws
@@ -17,7 +17,7 @@ from epluribus.losses.values import loss
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Comparison:
+class Comparison(Shown):
     """One estimate per loss, and how they relate."""
 
     estimates: tuple[Estimate, ...]
@@ -56,7 +56,7 @@ class Comparison:
     def __repr__(self) -> str:
         return f"Comparison({', '.join(self.names)})"
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         names = list(self.names)
         # Column j of the matrix is a column of the table: all estimates under loss j.
         expected = {
@@ -69,13 +69,16 @@ class Comparison:
             for name, column in zip(names, self.distances.T, strict=True)
         }
         # Small distances in the second table mean that the choice of the loss matters little.
-        return "\n".join(
-            [
-                *plain_table({"estimate for": names, "clusters": clusters, **expected}),
+        return Card(
+            "",
+            Table(
+                {"estimate for": names, "clusters": clusters, **expected},
                 "E: expected loss under each loss",
-                *plain_table({"bits of VI between": names, **distances}),
-                *(f"{text[0].upper()}{text[1:]}." for text in self.changes if text != EQUAL),
-            ]
+            ),
+            Table({"bits of VI between": names, **distances}),
+            *(f"{text[0].upper()}{text[1:]}." for text in self.changes if text != EQUAL),
+            heading=f"Estimates for {len(self)} losses",
+            indent="",
         )
 
 

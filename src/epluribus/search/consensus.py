@@ -157,6 +157,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             min_size=self.min_size,
             undecided=self.undecided,
             n_starts=self.n_starts,
+            progress=False,  # silent, as in scikit-learn
             n_jobs=self.n_jobs,
             rng=self.rng,
         )

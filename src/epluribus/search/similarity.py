@@ -46,13 +46,13 @@ _CUTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 100, 150, 250,
 
 
 def as_draws_or_matrix(
-    draws: Any, psm: Any, client: Any, engine: str, map_labels: Any
+    draws: Any, psm: Any, client: Any, engine: str, map_labels: Any, progress: Any
 ) -> Draws | SimilarityMatrix:
     """What `minimize` was given: draws, or a similarity matrix in their place."""
     if psm is None:
         if draws is None:
             raise TypeError("'draws' must be given, or a similarity matrix as 'psm'.")
-        return as_draws(draws, client)
+        return as_draws(draws, client, progress)
     others = {
         "draws": draws,
         "client": client,

@@ -136,7 +136,14 @@ def _reference(net: FrenchBlogs, rng: RngLike, n_jobs: int | None) -> IntArray:
     # Only the best state found is used, so a few draws are enough.
     moves = [Gibbs(), SplitMerge(scans=0)]
     trace = sample(
-        model, n_draws=500, n_chains=4, moves=moves, start="extremes", rng=rng, n_jobs=n_jobs
+        model,
+        n_draws=500,
+        n_chains=4,
+        moves=moves,
+        start="extremes",
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=False,
     )
     raise_if_interrupted(trace)
     return trace.map_labels
@@ -206,7 +213,7 @@ def _pictures(
         plots.blocks(net.adjacency, own, ax=ax)
         ax.set_title(title)
     third, ax = new_figure((5.6, 4.0))
-    plots.n_clusters(analysis.draws, analysis.best, ax=ax)
+    plots.n_clusters(analysis.best, analysis.draws, ax=ax)
     return (
         Picture("network", first, "The network: blogs by party, and by VI-optimal cluster"),
         Picture(
@@ -237,7 +244,10 @@ def _stretches(analysis: Analysis) -> str:
         for begin in range(0, 4 * length, length)
     ]
     found = Counter(
-        (int(np.bincount(part.n_clusters).argmax()), minimize(part, "vi", rng=1).n_clusters)
+        (
+            int(np.bincount(part.n_clusters).argmax()),
+            minimize(part, "vi", rng=1, progress=False).n_clusters,
+        )
         for part in parts
     )
     told = ", ".join(f"({peak}, {k}) {n} times" for (peak, k), n in found.most_common())

@@ -88,7 +88,7 @@ def congress(
     parties = Groups(house.party, PARTIES_OF_CONGRESS)
     labels = label_columns(analysis, partial(parties.number, printed=CONGRESS.table))
     # The issues are clustered by the same sampler; their draws are searched on their own.
-    issues = minimize(analysis.trace.column_draws, "vi", rng=rng, n_jobs=n_jobs)
+    issues = minimize(analysis.trace.column_draws, "vi", rng=rng, n_jobs=n_jobs, progress=progress)
     raise_if_interrupted(issues)
     # Clusters of issues are numbered from 1, as those of members are.
     columns = {"vi": issues.labels + 1, "map": np.asarray(analysis.trace.column_map_labels) + 1}
@@ -148,7 +148,7 @@ def _pictures(
 ) -> tuple[Picture, ...]:
     """The paper's figures: the number of clusters, and the votes in order of the clusters."""
     first, ax = new_figure((5.6, 4.0))
-    plots.n_clusters(analysis.draws, analysis.best, ax=ax)
+    plots.n_clusters(analysis.best, analysis.draws, ax=ax)
     ax.set_xlabel("number of clusters of members")
     second, axes = new_figure((9.0, 7.5), 1, 2)
     # The file has identifiers, such as "el-salvador-aid": words are easier to read.

@@ -209,7 +209,7 @@ def _by_chain(
 
 def _vi_optimum(draws: Draws, **options: Any) -> Estimate:
     """The VI-optimum that `minimize` finds; if Ctrl-C stopped it, the whole study ends."""
-    estimate: Estimate = minimize(draws, "vi", **options)
+    estimate: Estimate = minimize(draws, "vi", progress=False, **options)
     raise_if_interrupted(estimate)
     return estimate
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from epluribus._order import best_first
 from epluribus._text import plain_table
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws
@@ -113,8 +114,9 @@ class Alignment:
         return text if self.parameters is None else f"{text}\n{self.parameters}"
 
 
+@best_first
 def align(
-    draws: DrawsLike, best: Estimate | LabelsLike, *, parameters: Any = None, raw_labels: Any = None
+    best: Estimate | LabelsLike, draws: DrawsLike, *, parameters: Any = None, raw_labels: Any = None
 ) -> Alignment:
     """Relabel every draw to match the estimate, and summarize what belongs to its clusters.
 
@@ -123,10 +125,10 @@ def align(
 
     Parameters
     ----------
-    draws : Draws or array_like of shape (n_draws, n_items)
-        The posterior sample.
     best : Estimate or array_like of shape (n_items,)
         The estimate.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
     parameters : array_like of shape (n_draws, n_labels, ...), optional
         A parameter of the clusters: entry (t, k) belongs to the cluster that draw t labels k. With
         chains, (n_chains, n_draws, n_labels, ...).
@@ -152,7 +154,7 @@ def align(
     >>> import epluribus as epl
     >>> z = [[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 1]]
     >>> means = [[-1.0, 5.0], [5.2, -1.2], [0.1, 5.1]]
-    >>> found = epl.uncertainty.align(z, [0, 0, 1, 1], parameters=means)
+    >>> found = epl.uncertainty.align([0, 0, 1, 1], z, parameters=means)
     >>> found.labels.astype(int)
     array([[0, 0, 1, 1],
            [0, 0, 1, 1],

@@ -25,7 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._text import count, plain_table, span
+from epluribus._cards import Card, Shown, Table
+from epluribus._order import best_first
+from epluribus._text import count, span
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_fraction
 from epluribus.changes import EQUAL, what_differs
@@ -33,6 +35,7 @@ from epluribus.draws import as_draws
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
+from epluribus.partition import as_labels
 
 _TIE = 1e-9
 """Distances that differ by less than this share of the largest are ties: rounding must not break them."""
@@ -45,7 +48,7 @@ _BOUNDS = ("horizontal", "upper", "lower")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CredibleBall:
+class CredibleBall(Shown):
     """A credible ball around an estimate, and the partitions at its edge.
 
     Bounds are arrays of shape (n_ties, n_items), one partition per row in canonical form: all those
@@ -96,7 +99,7 @@ class CredibleBall:
             f"loss={self.loss.name!r})"
         )
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         # A bound may be several partitions, tied in distance, with different numbers of clusters.
         bounds = [getattr(self, name) for name in _BOUNDS]
         n_clusters = [bound.max(axis=1) + 1 for bound in bounds]
@@ -106,14 +109,14 @@ class CredibleBall:
             "distance": [float(value) for value in self.distances],
             "partitions": [len(bound) for bound in bounds],
         }
-        lines = [
+        return Card(
             f"{100 * self.level:g} % credible ball around "
             f"{count(int(self.labels.max()) + 1, 'cluster')} of {count(len(self.labels), 'item')}",
-            f"  radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
+            f"radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
             f"mass {self.mass:.4g}, {count(self.n_inside, 'distinct partition')} inside",
-        ]
-        lines += [f"  {line}" for line in plain_table(columns)]
-        return "\n".join([*lines, *(f"  {line}" for line in self.changes)])
+            Table(columns),
+            *self.changes,
+        )
 
     @property
     def changes(self) -> list[str]:
@@ -126,7 +129,7 @@ class CredibleBall:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class NClusters:
+class NClusters(Shown):
     """Posterior of the number of clusters; see `n_clusters_posterior`."""
 
     values: IntArray
@@ -153,7 +156,7 @@ class NClusters:
     def __repr__(self) -> str:
         return f"NClusters(mode={self.mode}, interval={self.interval}, level={self.level:g})"
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         lines = [
             f"number of clusters: {span(*self.interval)} with probability {self.mass:.3g}, "
             f"most probable {self.mode}, mean {self.mean:.4g}"
@@ -167,7 +170,7 @@ class NClusters:
             "clusters": [str(self.values[k]) for k in shown],
             "probability": [f"{self.probabilities[k]:.4f}" for k in shown],
         }
-        return "\n".join([*lines, *plain_table(columns)])
+        return Card(*lines, Table(columns), indent="")
 
 
 def credible_ball(
@@ -253,8 +256,12 @@ def credible_ball(
     )
 
 
+@best_first
 def n_clusters_posterior(
-    draws: DrawsLike, best: Estimate | LabelsLike | None = None, *, level: float = 0.95
+    best: Estimate | LabelsLike | DrawsLike | None = None,
+    draws: DrawsLike | None = None,
+    *,
+    level: float = 0.95,
 ) -> NClusters:
     """Posterior of the number of clusters, with its shortest interval.
 
@@ -262,10 +269,10 @@ def n_clusters_posterior(
 
     Parameters
     ----------
+    best : Estimate or array_like of shape (n_items,), optional
+        The estimate to set beside it: ``n_clusters_posterior(draws)`` does without.
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
-    best : Estimate or array_like of shape (n_items,), optional
-        The estimate to set beside it.
     level : float, default 0.95
         Smallest probability of the interval.
 
@@ -277,15 +284,17 @@ def n_clusters_posterior(
     --------
     >>> import epluribus as epl
     >>> draws = [[0, 0, 1], [0, 1, 1], [0, 0, 0], [0, 1, 2]]
-    >>> found = epl.uncertainty.n_clusters_posterior(draws, [0, 0, 1], level=0.7)
+    >>> found = epl.uncertainty.n_clusters_posterior([0, 0, 1], draws, level=0.7)
     >>> found.values, found.probabilities
     (array([1, 2, 3]), array([0.25, 0.5 , 0.25]))
     >>> found.interval, found.mass
     ((1, 2), 0.75)
     """
+    if draws is None:
+        raise TypeError("'draws' must be given: n_clusters_posterior(best, draws).")
     sample = as_draws(draws)
     share = check_fraction(level, "level")
-    labels = None if best is None else read_best(best, sample, None)[0]
+    labels = None if best is None else as_labels(best, sample.n_items, "best")
     # P(K = k) for k = 0, 1, ..., as far as the draws go; numbers below `low` have probability 0.
     mass = np.bincount(sample.n_clusters, weights=sample.draw_weights) / sample.total_weight
     low = int(np.flatnonzero(mass)[0])

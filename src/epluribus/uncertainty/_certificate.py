@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epluribus._cards import Card, Shown
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
@@ -38,7 +39,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Certificate:
+class Certificate(Shown):
     """A lower bound on the smallest expected loss, and the gap between it and a partition."""
 
     expected_loss: float
@@ -87,16 +88,19 @@ class Certificate:
             f"lower_bound={self.lower_bound:.6g}, loss={self.loss.name!r})"
         )
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         if self.proved:
             text = "no partition has a smaller expected loss"
         elif math.isinf(self.relative_gap):
             text = "nothing is known about the smallest expected loss"
         else:
             text = f"no partition has an expected loss below {self.lower_bound:.6g}"
-        return (
-            f"{self.verdict}: expected loss {self.expected_loss:.6g} ({self.loss.name}), {text}\n"
-            f"  by {self.method}, in {self.seconds:.2g} s{self._ending}"
+        return Card(
+            "",
+            f"{self.verdict}: expected loss {self.expected_loss:.6g} ({self.loss.name}), {text}",
+            f"  by {self.method}, in {self.seconds:.2g} s{self._ending}",
+            heading=f"Certificate: {self.verdict}",
+            indent="",
         )
 
     @property
@@ -120,7 +124,7 @@ def certificate(
     loss: LossLike | None = None,
     time_limit: float | None = 10.0,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
 ) -> Certificate:
     """A lower bound on the smallest expected loss: the estimate is proved optimal, or nearly so.
 
@@ -141,9 +145,10 @@ def certificate(
         holds, and a longer run may improve it.
     n_jobs : int, optional
         Threads; all cores by default.
-    progress : bool or callable, default False
-        True for a progress bar with the current gap on a terminal, or a function called as
-        ``(done, total, info)`` with the percent of the time that is gone.
+    progress : bool or callable, optional
+        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
+        shows it at once, False never. A function is called as ``(done, total, info)``, with the percent of
+        the time that is gone.
 
     Returns
     -------

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from epluribus._cards import Card, Facts, Shown
 from epluribus._parallel import resolve_jobs
 from epluribus._text import percent, sentence_list
 from epluribus._typing import DrawsLike
@@ -40,7 +41,7 @@ _CERTAIN = 0.5
 
 
 @dataclass(frozen=True)
-class Health:
+class Health(Shown):
     """What speaks for and against an answer."""
 
     chains: str
@@ -54,13 +55,23 @@ class Health:
     or cannot be known, and nothing speaks against it."""
 
     @property
-    def lines(self) -> list[str]:
-        """At most three lines, without full stops."""
+    def facts(self) -> Facts:
+        """At most three texts by name, without full stops."""
         named = {"chains": self.chains, "items": self.items, "modes": self.modes}
-        return [f"{name:<7} {text}" for name, text in named.items() if text]
+        return Facts(named, alert=self.fine is False)
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
+    @property
+    def lines(self) -> list[str]:
+        """The same as lines of text."""
+        return self.facts.lines()
+
+    def _card(self) -> Card:
+        verdict = {
+            True: "nothing speaks against it",
+            False: "read this first",
+            None: "not all is known",
+        }
+        return Card("", self.facts, heading=f"Health: {verdict[self.fine]}", indent="")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

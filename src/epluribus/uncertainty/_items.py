@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from epluribus._cards import Card, Shown, Table
 from epluribus._parallel import resolve_jobs
-from epluribus._text import plain_table, to_frame
+from epluribus._text import to_frame
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate, read_best
@@ -34,7 +35,7 @@ _SHOWN = 15
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ItemTable:
+class ItemTable(Shown):
     """How sure the place of each item is. Arrays are in the order of the items."""
 
     names: tuple[str, ...]
@@ -86,8 +87,8 @@ class ItemTable:
         }
 
     def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_frame(self.columns())
+        """The same as a pandas DataFrame, indexed by item."""
+        return to_frame(self.columns(), index="item")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -98,12 +99,13 @@ class ItemTable:
             f"loss={self.loss.name!r})"
         )
 
-    def __str__(self) -> str:
-        return first_rows(self.columns(), "runner_up", "alone", "more items with more support")
+    def _card(self) -> Card:
+        table = first_rows(self.columns(), "runner_up", "alone", "more items with more support")
+        return Card("", table, heading="Items, the uncertain ones first", indent="")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClusterTable:
+class ClusterTable(Shown):
     """How solid each cluster is. Arrays are in the order of the labels."""
 
     sizes: IntArray
@@ -139,8 +141,8 @@ class ClusterTable:
         }
 
     def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_frame(self.columns())
+        """The same as a pandas DataFrame, indexed by cluster."""
+        return to_frame(self.columns(), index="cluster")
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -149,17 +151,18 @@ class ClusterTable:
         lowest = float(self.stability.min())
         return f"ClusterTable(n_clusters={len(self)}, lowest_stability={lowest:.4g})"
 
-    def __str__(self) -> str:
-        return first_rows(self.columns(), "nearest", "-", "more clusters")
+    def _card(self) -> Card:
+        table = first_rows(self.columns(), "nearest", "-", "more clusters")
+        return Card("", table, heading="Clusters, the unstable ones first", indent="")
 
 
-def first_rows(columns: dict[str, Any], place: str, no_place: str, more: str) -> str:
+def first_rows(columns: dict[str, Any], place: str, no_place: str, more: str) -> Table:
     """The first rows of a table; in the column `place`, -1 is printed as `no_place`."""
     # As text: this column holds labels of clusters, and a word where there is no cluster.
     columns[place] = [no_place if k == ALONE else str(k) for k in columns[place]]
     rest = len(columns[place]) - _SHOWN
-    lines = plain_table({name.replace("_", " "): c[:_SHOWN] for name, c in columns.items()})
-    return "\n".join([*lines, f"and {rest:,} {more}"] if rest > 0 else lines)
+    shown = {name.replace("_", " "): column[:_SHOWN] for name, column in columns.items()}
+    return Table(shown, f"and {rest:,} {more}" if rest > 0 else "")
 
 
 def items(

@@ -53,8 +53,8 @@ class LeftOut:
         }
 
     def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_frame(self.columns())
+        """The same as a pandas DataFrame, indexed by item."""
+        return to_frame(self.columns(), index="item")
 
     def __len__(self) -> int:
         return len(self.names)

@@ -61,7 +61,7 @@ def psm(
     threshold: float | None = None,
     per_chain: bool = False,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
 ) -> Any:
     """Posterior similarity matrix: the probability, for every two items, that they share a cluster.
 
@@ -80,9 +80,10 @@ def psm(
         Whether to return one matrix for each chain.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
-    progress : bool or callable, default False
-        True for a progress bar on a terminal, or a function called as ``(done, total, info)``, with rows
-        of the matrix.
+    progress : bool or callable, optional
+        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
+        shows it at once, False never. A function is called as ``(done, total, info)``, with rows of the
+        matrix.
 
     Returns
     -------

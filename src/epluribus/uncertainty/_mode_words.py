@@ -19,6 +19,12 @@ _BURN_IN = 0.25
 """Largest share of a chain that is taken for burn-in; a longer stretch is a mode that was never left."""
 _STRAY = 0.1
 """Share of the draws of a group that may lie elsewhere, by noise, while the group is still one stretch."""
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+def ordinal(m: int) -> str:
+    """'first', 'second', ..."""
+    return _ORDINALS[m] if m < len(_ORDINALS) else f"{m + 1}th"
 
 
 def count_entries(nearest: IntArray, chains: IntArray, m: int) -> tuple[IntArray, FloatArray]:

@@ -28,9 +28,10 @@ import numpy as np
 from numpy.random import Generator
 
 from epluribus import losses
+from epluribus._cards import Alert, Card, Shown, Table
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
-from epluribus._text import count, percent, plain_table, sentence_list
+from epluribus._text import count, percent, sentence_list
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.changes import what_differs
@@ -39,7 +40,7 @@ from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.uncertainty._mode_rule import WEIGHT
 from epluribus.uncertainty._mode_search import Assignment, ModeSearch
-from epluribus.uncertainty._mode_words import burn_in_draws, count_entries, find_questions
+from epluribus.uncertainty._mode_words import burn_in_draws, count_entries, find_questions, ordinal
 from epluribus.uncertainty._part import n_looked_at
 
 _TINY = 0.01
@@ -47,11 +48,10 @@ _TINY = 0.01
 _ENTRIES = 3.0
 """Effective number of entries into a mode below which its weight is not to be trusted."""
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight"}
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Modes:
+class Modes(Shown):
     """Partitions with weights that stand for the posterior, the heaviest first."""
 
     labels: IntArray
@@ -113,7 +113,7 @@ class Modes:
     def changes(self) -> list[str]:
         """For each mode but the first, how it differs from the first."""
         return [
-            what_differs(self.labels[0], mode, names=self.items, other=f"the {_ordinal(m)}")
+            what_differs(self.labels[0], mode, names=self.items, other=f"the {ordinal(m)}")
             for m, mode in enumerate(self.labels[1:], 1)
         ]
 
@@ -157,7 +157,7 @@ class Modes:
         which = int(self.entries.argmin())
         times = {1: "only once", 2: "only twice"}.get(int(self.entries[which]), "too rarely")
         return (
-            f" But the chains entered the {_ordinal(which)} {times}: it may be burn-in or poor mixing, "
+            f" But the chains entered the {ordinal(which)} {times}: it may be burn-in or poor mixing, "
             "and the weights are not to be trusted."
         )
 
@@ -172,7 +172,7 @@ class Modes:
         for m in np.flatnonzero(tiny):
             share = f"{percent(self.weights[m])} of the {self._draw}s"
             what = f"a single {self._draw}" if counts[m] == 1 else share
-            names.append(f"the {_ordinal(int(m))} group is {what}")
+            names.append(f"the {ordinal(int(m))} group is {what}")
         # At least one is left: the weights sum to 1.
         left = int((~tiny).sum())
         has = "one mode" if left == 1 else f"no more than {left} modes"
@@ -230,7 +230,7 @@ class Modes:
         weights = ", ".join(f"{weight:.3g}" for weight in self.weights)
         return f"Modes(n_modes={self.n_modes}, weights=[{weights}], loss={self.loss.name!r})"
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         columns: dict[str, list[Any]] = {
             "mode": [str(m) for m in range(self.n_modes)],
             "weight": [f"{weight:.3f}" for weight in self.weights],
@@ -238,7 +238,9 @@ class Modes:
             "entries": self.entries.tolist(),
             "loss within": [float(value) for value in self.expected_losses],
         }
-        return "\n".join([self.sentence, *plain_table(columns)])
+        heading = count(self.n_modes, "mode")
+        verdict = Alert(self.sentence) if self.fair is False else self.sentence
+        return Card("", verdict, Table(columns), heading=heading, indent="")
 
 
 def modes(
@@ -249,7 +251,7 @@ def modes(
     max_modes: int = 8,
     rng: RngLike = None,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
     time_limit: float | None = None,
 ) -> Modes:
     """A few partitions with weights that stand for the posterior, and whether one is enough.
@@ -271,9 +273,10 @@ def modes(
         Source of randomness: the same gives the same answer.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
-    progress : bool or callable, default False
-        True for a progress bar on a terminal, or a function called as ``(done, total, info)``: the single
-        partition, each number of modes tried, and the modes are one step each.
+    progress : bool or callable, optional
+        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
+        shows it at once, False never. A function is called as ``(done, total, info)``: the single partition,
+        each number of modes tried, and the modes are one step each.
     time_limit : float, optional
         Seconds after which the best so far is returned, marked ``converged=False``; it then depends on the
         machine.
@@ -400,8 +403,3 @@ def _single_loss(search: ModeSearch, labels: IntArray, found: Assignment) -> flo
     if len(labels) == 1:
         return found.expected_loss
     return Assignment(search.whole, search.loss, search.placed_single()[None]).expected_loss
-
-
-def _ordinal(m: int) -> str:
-    """'first', 'second', ..."""
-    return _ORDINALS[m] if m < len(_ORDINALS) else f"{m + 1}th"

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from epluribus._cards import Card, Shown
 from epluribus._text import to_frame
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate, read_best
@@ -32,7 +33,7 @@ _KEPT = 1 << 24
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Prediction:
+class Prediction(Shown):
     """To which cluster of the estimate each new item belongs. Rows are new items."""
 
     probabilities: FloatArray
@@ -70,9 +71,10 @@ class Prediction:
     def __repr__(self) -> str:
         return f"Prediction(n_new={len(self)}, n_clusters={self.probabilities.shape[1] - 1})"
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         columns = {"new item": list(range(len(self))), **self.columns()}
-        return first_rows(columns, "cluster", "new", "more")
+        table = first_rows(columns, "cluster", "new", "more")
+        return Card("", table, heading="New items and their clusters", indent="")
 
 
 def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsLike) -> Prediction:

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus import losses
+from epluribus._cards import Card, Shown, Table
 from epluribus._parallel import Stopper
 from epluribus._progress import ProgressLike, make_progress
-from epluribus._text import plain_table, sentence_list, to_frame
+from epluribus._text import sentence_list, to_frame
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import Draws, as_draws
@@ -37,7 +38,7 @@ from epluribus.uncertainty._part import choose_items, place_others, weights_of
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Stability:
+class Stability(Shown):
     """Estimates under changed settings; the first row is the reference."""
 
     settings: tuple[str, ...]
@@ -80,21 +81,22 @@ class Stability:
             f"loss={self.loss.name!r})"
         )
 
-    def __str__(self) -> str:
+    def _card(self) -> Card:
         columns = self.columns()
         columns["expected_loss"] = [f"{value:.6g}" for value in self.expected_losses]
         # The same number of digits in each row, so that equal rows look equal.
         columns["distance"] = [f"{value:.4f}" for value in self.distances]
         columns["agreement"] = [f"{value:.4f}" for value in self.agreement]
-        table = plain_table({name.replace("_", " "): column for name, column in columns.items()})
+        table = {name.replace("_", " "): column for name, column in columns.items()}
         note = (
             f"expected loss: {self.loss.name} on all draws; distance: vi to the first row, in bits"
         )
-        lines = [*table, note]
+        lines = []
         if not self.converged.all():
             short = [self.settings[row] for row in np.flatnonzero(~self.converged)]
             lines.append(f"cut short by the time limit: {sentence_list(short)}")
-        return "\n".join(lines)
+        heading = "The answer under other settings"
+        return Card("", Table(table, note), *lines, heading=heading, indent="")
 
 
 def stability(
@@ -107,7 +109,7 @@ def stability(
     n_seeds: int = 2,
     rng: RngLike = None,
     n_jobs: int | None = None,
-    progress: ProgressLike = False,
+    progress: ProgressLike = None,
     time_limit: float | None = None,
 ) -> Stability:
     """How the estimate changes with the loss, its cost, halves of the sample, and the seed.
@@ -134,9 +136,10 @@ def stability(
         Source of randomness: the same gives the same answer.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
-    progress : bool or callable, default False
-        True for a progress bar on a terminal, or a function called as ``(done, total, info)``, with the
-        rows of the table.
+    progress : bool or callable, optional
+        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
+        shows it at once, False never. A function is called as ``(done, total, info)``, with the rows of the
+        table.
     time_limit : float, optional
         Seconds for all searches together; each may take an equal share of what is left. What a search has
         found by then is its row, marked in `Stability.converged`.

@@ -16,12 +16,13 @@ import numpy as np
 
 from epluribus import _files
 from epluribus._files import STREAM, check_target, write_csv, write_whole
-from epluribus._text import to_frame
+from epluribus._text import as_index, to_frame
 from epluribus._typing import FloatArray
 from epluribus._validate import need
 from epluribus._version import __version__
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
+from epluribus.readers.labeled_arrays import from_labeled
 from epluribus.writers.saved import to_json
 
 WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")
@@ -32,6 +33,8 @@ _DENSE = (".npy", ".npz", ".csv")
 """Endings of the files that a dense matrix can be written to."""
 _SPARSE = (".npz", ".csv")
 """The same for a sparse matrix, which npy cannot hold."""
+_TAKEN = ("cluster", "labels", "certainty", "size")
+"""Names in a labeled array that the dimension of the items cannot have."""
 
 
 def columns(estimate: Estimate, certainty: Any = None) -> dict[str, Any]:
@@ -87,23 +90,29 @@ def _read_certainty(certainty: Any, estimate: Estimate) -> FloatArray:
 
 
 def to_pandas(estimate: Estimate, certainty: Any = None) -> Any:
-    """A pandas DataFrame with one item per row and the columns of `columns`."""
-    return to_frame(columns(estimate, certainty))
+    """A pandas DataFrame with the columns of `columns`, indexed by item."""
+    return to_frame(columns(estimate, certainty), index="item")
 
 
-def to_xarray(estimate: Estimate, certainty: Any = None) -> Any:
-    """An xarray Dataset: labels and certainty by item, sizes by cluster, the rest as attributes."""
+def to_xarray(estimate: Estimate, certainty: Any = None, dimension: str | None = None) -> Any:
+    """An xarray Dataset: labels and certainty by item, sizes by cluster, the rest as attributes.
+
+    The dimension of the items is called `dimension`, else as in the arrays the draws come from, else "item".
+    """
     xarray = need("xarray", "arviz", "A labeled array")
     table = columns(estimate, certainty)
+    dim = dimension or estimate.dimension or "item"
+    if dim in _TAKEN:
+        dim = "item"
     # The items are the coordinate. "cluster" is the name of the other dimension: the labels need another.
-    items = table.pop("item")
+    items = as_index(table.pop("item"))
     by_item = {"labels": table.pop("cluster"), **table}
     return xarray.Dataset(
         {
-            **{name: ("item", values) for name, values in by_item.items()},
+            **{name: (dim, values) for name, values in by_item.items()},
             "size": ("cluster", estimate.sizes),
         },
-        coords={"item": items, "cluster": np.arange(estimate.n_clusters)},
+        coords={dim: items, "cluster": np.arange(estimate.n_clusters)},
         attrs={
             "loss": estimate.loss.name,
             "expected_loss": estimate.expected_loss,
@@ -120,7 +129,9 @@ def add_group(
 ) -> Any:
     """Put the estimate into a new group of `data`, an InferenceData or a DataTree, and return `data`.
 
-    The group holds what `to_xarray` returns. A group of the same name is an error unless `overwrite`.
+    The group holds what `to_xarray` returns. Where the name of the dimension of the items is not known, it is
+    that of labels of as many items in the posterior of `data`. A group of the same name is an error unless
+    `overwrite`.
     """
     # ArviZ 1.x has trees of xarray; InferenceData, of ArviZ 0.x, has `add_groups`.
     is_tree = hasattr(data, "children")
@@ -137,7 +148,8 @@ def add_group(
                 "overwrite=True."
             )
         del data[group]
-    dataset = to_xarray(estimate, certainty)
+    dimension = estimate.dimension or _dimension_in(data, len(estimate.labels))
+    dataset = to_xarray(estimate, certainty, dimension)
     if is_tree:
         data[group] = need("xarray", "arviz", "A tree").DataTree(dataset)
         return data
@@ -146,6 +158,15 @@ def add_group(
         warnings.filterwarnings("ignore", message=".*not defined in the InferenceData scheme")
         data.add_groups({group: dataset})
     return data
+
+
+def _dimension_in(data: Any, n_items: int) -> str | None:
+    """What the dimension of the items is called in an ArviZ object; None if that cannot be known."""
+    try:
+        found = from_labeled(data)
+    except ValueError:  # no posterior, or several variables that could be labels
+        return None
+    return found.dimension if found.labels.shape[-1] == n_items else None
 
 
 def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> None:

@@ -124,14 +124,48 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
 # --- the record ---
 
 
+def to_dict(estimate: Estimate) -> dict[str, Any]:
+    """Plain Python values, ready for JSON; labels and traces of the single runs are left out."""
+    return {
+        "loss": estimate.loss.name,
+        "expected_loss": estimate.expected_loss,
+        "n_clusters": estimate.n_clusters,
+        "sizes": estimate.sizes.tolist(),
+        "labels": estimate.labels.tolist(),
+        "items": None if estimate.items is None else list(estimate.items),
+        "n_items": len(estimate.labels),
+        "n_draws": estimate.n_draws,
+        "converged": estimate.converged,
+        # What was asked for, so that a bound is not mistaken for a result.
+        "k_min": estimate.settings.k_min,
+        "k_max": estimate.settings.k_max,
+        "search": estimate.settings.search,
+        **estimate.settings.extra(),
+        "seconds": round(estimate.seconds, 6),
+        # One entry per start: how often the best loss was reached shows how hard the search was.
+        "runs": [
+            {
+                "start": run.start,
+                "expected_loss": run.expected_loss,
+                "n_clusters": run.n_clusters,
+                "n_draws": run.n_draws,
+                "n_sweeps": run.n_sweeps,
+                "converged": run.converged,
+            }
+            for run in estimate.runs
+        ],
+    }
+
+
 def _to_record(estimate: Estimate) -> dict[str, Any]:
     """The whole estimate in plain values: what a json file holds."""
-    record: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, **estimate.to_dict()}
+    record: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, **to_dict(estimate)}
     record["seconds"] = estimate.seconds  # not rounded
     # A user's own loss may have any name, even that of a built-in one; only built-in losses have as their
     # family the name without parameters.
     record["loss_built_in"] = estimate.loss.name.partition("(")[0] == estimate.loss.family
     record["interrupted"] = estimate.interrupted
+    record["dimension"] = estimate.dimension
     # `to_dict` is brief about the runs: what is needed to make them again is added.
     for entry, run in zip(record["runs"], estimate.runs, strict=True):
         entry["seconds"] = run.seconds
@@ -166,6 +200,7 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
         asked["constraints"] = Constraints.from_dict(record["constraints"])
     record["settings"] = Settings(**asked, undecided=record.get("undecided"))
     record["runs"] = tuple(_make(Run, entry) for entry in record["runs"])
+    record.setdefault("dimension", None)  # files of version 0.1 do not have it
     record["items"] = None if record["items"] is None else tuple(record["items"])
     return _make(Estimate, {**record, "loss": loss})
 

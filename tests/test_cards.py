@@ -1,0 +1,115 @@
+"""What objects say about themselves: the same in plain text and in a notebook."""
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus._cards import Alert, Card, Facts, Table
+from epluribus.models import GaussianMixture
+
+NAMES = ["<b>ann</b>", "bob & co", '"cy"', "d", "e", "f"]
+DRAWS = epl.Draws(
+    [[[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 2], [0, 0, 0, 1, 1, 1]]] * 2,
+    items=NAMES,
+)
+BEST = epl.minimize(DRAWS, rng=1)
+
+
+class Page(HTMLParser):
+    """Checks that elements are closed in order, and keeps the text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.text, self.kinds = [], [], set()
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.kinds.add(tag)
+        assert {name for name, _ in attrs} == {"style"} or tag == "div"
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def things():
+    trace = epl.sample(GaussianMixture([0.1, -0.2, 5.0, 5.3]), n_draws=20, rng=1)
+    return {
+        "Draws": DRAWS,
+        "Estimate": BEST,
+        "CredibleBall": epl.credible_ball(BEST, DRAWS),
+        "ItemTable": epl.uncertainty.items(BEST, DRAWS),
+        "ClusterTable": epl.uncertainty.clusters(BEST, DRAWS),
+        "Modes": epl.modes(DRAWS, rng=1),
+        "Certificate": epl.certificate(BEST, DRAWS),
+        "Trace": trace,
+        "Diagnostics": trace.diagnostics(warn=False),
+        "Health": BEST.health(),
+        "NClusters": epl.uncertainty.n_clusters_posterior(DRAWS),
+        "Stability": epl.stability(DRAWS, rng=1),
+        "Comparison": epl.minimize(DRAWS, ["vi", "binder"], rng=1),
+    }
+
+
+THINGS = things()
+
+
+def words(text):
+    return re.findall(r"\S+", text)
+
+
+@pytest.mark.parametrize("kind", THINGS)
+def test_a_notebook_shows_the_words_of_the_text_and_no_others_but_a_heading(kind):
+    thing = THINGS[kind]
+    assert type(thing).__name__ == kind
+    page = Page(thing._repr_html_())
+    assert page.kinds <= {"div", "table", "tr", "th", "td"}
+    shown = " ".join(page.text)
+    said = words(str(thing))
+    # The heading, if it is not the first line of the text, comes before all else.
+    assert words(shown)[-len(said) :] == said
+    assert len(words(shown)) <= len(said) + 8
+
+
+def test_names_of_items_are_escaped():
+    page = THINGS["ItemTable"]._repr_html_()
+    for name in NAMES[:3]:
+        assert name not in page
+        assert name in unescape(page)
+
+
+def test_what_speaks_against_an_answer_is_marked_and_all_else_is_not():
+    apart = np.stack([np.tile(np.arange(15) // 5, (100, 1)), np.tile(np.arange(15) % 3, (100, 1))])
+    apart[:, ::7, 3] = 9
+    mark = "border-left"
+    assert mark in epl.minimize(apart, rng=1)._repr_html_()
+    assert mark in epl.modes(apart, rng=1)._repr_html_()
+    assert mark not in BEST._repr_html_()
+    assert mark not in THINGS["Draws"]._repr_html_()
+
+
+def test_a_card_leaves_out_what_is_empty_and_pads_names():
+    card = Card(
+        "title",
+        Facts({"a": "1", "long": "", "b": "2"}, width=3),
+        "",
+        Alert("mind this"),
+        Table({"x": ["<"], "y": [0.5]}, "and 3 more"),
+        heading="head",
+    )
+    assert str(card).splitlines() == [
+        "title", "  a     1", "  b     2", "  mind this", "  x    y", "  <  0.5", "  and 3 more"
+    ]  # fmt: skip
+    page = card.html()
+    assert "title" not in page
+    assert "head" in page
+    assert "&lt;" in page
+    assert "long" not in page
