@@ -7,6 +7,7 @@ import difflib
 import math
 import operator
 import re
+import reprlib
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +18,8 @@ import numpy as np
 _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")  # version 2: the limits of a container, seen from inside
 
+_LARGEST = 1 << 62
+"""No count is larger: sums and products with it would no longer fit into 64 bits."""
 _ALWAYS = 1 << 28
 """Bytes that are used without a check: this little is always there."""
 
@@ -58,14 +61,20 @@ def check_count(value: Any, argument: str, *, low: int = 1, way_out: str = "") -
         raise TypeError(f"'{argument}' must be an integer; got {value!r}.{way_out}") from None
     if number < low:
         raise ValueError(f"'{argument}' must be at least {low}; got {number}.{way_out}")
+    if number > _LARGEST:
+        raise ValueError(
+            f"'{argument}' must be at most 2**62; got {reprlib.repr(number)}.{way_out}"
+        )
     return number
 
 
 def check_positive(value: Any, argument: str) -> float:
-    """A finite number above zero, as a float."""
+    """A finite number above zero, as a float. True is not a number here, nor is text."""
     try:
+        if isinstance(value, bool | np.bool_ | str | bytes):
+            raise TypeError
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"'{argument}' must be a number; got {value!r}.") from None
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"'{argument}' must be a finite number above 0; got {value!r}.")
@@ -101,7 +110,9 @@ def check_fraction(value: Any, argument: str, *, zero: bool = False, one: bool =
     """A number between 0 and 1; `zero` and `one` say whether the ends are allowed."""
     # The interval in the notation of the message: a bracket for an end that is allowed.
     low, high = "[" if zero else "(", "]" if one else ")"
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
+        value, bool
+    )
     if is_number and (0 < value < 1 or (zero and value == 0) or (one and value == 1)):
         return float(value)
     raise ValueError(f"'{argument}' must be a number in {low}0, 1{high}; got {value!r}.")
@@ -109,13 +120,22 @@ def check_fraction(value: Any, argument: str, *, zero: bool = False, one: bool =
 
 def make_rng(rng: Any) -> np.random.Generator:
     """The NumPy generator for the argument `rng`: a Generator itself, or a new one from a seed."""
-    # NumPy's own messages do not name the argument.
+    # A RandomState, as scikit-learn takes it, cannot be split over threads: numbers drawn from it are a seed.
+    if isinstance(rng, np.random.RandomState):
+        return np.random.default_rng(rng.randint(1 << 32, size=4, dtype=np.uint32))
     try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
+        if isinstance(rng, bool | np.bool_):
+            raise TypeError
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:  # NumPy's own messages do not name the argument
         raise type(error)(
-            f"'rng' must be None, a non-negative integer, a SeedSequence or a Generator; got {rng!r}."
+            "'rng' must be None, a non-negative integer, a SeedSequence or a Generator; got "
+            f"{reprlib.repr(rng)}."
         ) from None
+    # The same for a generator whose seed is not known, such as one made from a RandomState.
+    if not hasattr(generator.bit_generator.seed_seq, "spawn"):
+        return np.random.default_rng(generator.integers(1 << 32, size=4, dtype=np.uint32))
+    return generator
 
 
 def need(module: str, extra: str, purpose: str) -> Any:
@@ -123,15 +143,19 @@ def need(module: str, extra: str, purpose: str) -> Any:
 
     `purpose` begins the message, as in "A data frame needs the package 'pandas'".
     """
+    # "sklearn.utils" belongs to the package "sklearn".
+    package = module.partition(".")[0]
     try:
         return import_module(module)
-    except ImportError:
-        # "sklearn.utils" belongs to the package "sklearn".
-        package = module.partition(".")[0]
-        raise ImportError(
-            f"{purpose} needs the package '{package}', which is not installed. Install it with: "
-            f'pip install "epluribus[{extra}]"'
-        ) from None
+    except ImportError as error:
+        command = f'pip install "epluribus[{extra}]"'
+        if getattr(error, "name", None) == package:
+            what = f"which is not installed. Install it with: {command}"
+        else:  # it is there, but is damaged, or lacks a package of its own
+            what = (
+                f"which is installed but could not be imported ({error}). Try: {command} --upgrade"
+            )
+        raise ImportError(f"{purpose} needs the package '{package}', {what}") from None
 
 
 def available_memory() -> float:

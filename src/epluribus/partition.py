@@ -20,6 +20,7 @@ from epluribus._integers import to_integers
 from epluribus._kernels.partitions import canonical_rows
 from epluribus._text import count
 from epluribus._typing import AnyArray, IntArray, LabelsLike
+from epluribus._validate import check_count
 
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
 
@@ -131,7 +132,7 @@ def partitions(n_items: int) -> Iterator[IntArray]:
     >>> [labels.tolist() for labels in partitions(3)]
     [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]]
     """
-    labels = np.zeros(n_items, dtype=np.int64)
+    labels = np.zeros(check_count(n_items, "n_items", low=0), dtype=np.int64)
     while True:
         yield labels.copy()
         # Like an odometer: the last label that can grow does, and all after it start again at 0. A label
@@ -158,7 +159,7 @@ def n_partitions(n_items: int) -> int:
     # The Bell triangle, 1 / 1 2 / 2 3 5 / ...: a row begins with the last entry of the row above, and each
     # further entry is the sum of the one before it and the one above that.
     row = [1]
-    for _ in range(n_items):
+    for _ in range(check_count(n_items, "n_items", low=0)):
         new = [row[-1]]
         for value in row:
             new.append(new[-1] + value)

@@ -93,6 +93,13 @@ def read_draws(
         memory_limit=memory_limit,
         progress=progress,
     )
+    # A delimiter that was not recognized, or one partition with a label in each line.
+    if draws.n_items == 1:
+        warnings.warn(
+            f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by "
+            "commas, semicolons, tabs, blanks or '|'?",
+            stacklevel=2,
+        )
     # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With
     # two items or one draw that can be chance.
     if draws.n_items > 2 and draws.n_draws > 1 and bool((draws.n_clusters == draws.n_items).all()):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,10 @@ def check_items(
     """The names that the user gives, `items`, or those that came with the labels, `own`."""
     theirs = None if own is None else tuple(str(name) for name in own)
     if items is None:
+        _check_different(theirs, " Give others: items=[...].")
         return theirs
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        raise TypeError(f"'items' must be a list of {n_items} names; got {items!r}.")
     names = tuple(str(name) for name in items)
     if len(names) != n_items:
         raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")
@@ -132,4 +136,14 @@ def check_items(
             f"'items' must be in the order of the labels, which have these names already: item {t} is "
             f"'{theirs[t]}'; got '{names[t]}'."
         )
+    _check_different(names)
     return names
+
+
+def _check_different(names: tuple[str, ...] | None, way_out: str = "") -> None:
+    """Refuse two items of one name: what is said of one could not be told from what is said of the other."""
+    if names is not None and len(set(names)) < len(names):
+        twice = next(name for name, n in Counter(names).items() if n > 1)
+        raise ValueError(
+            f"'items' must have a different name for every item; '{twice}' is there twice.{way_out}"
+        )

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
-from epluribus._validate import check_count, make_rng
+from epluribus._validate import check_count, check_memory, make_rng
 from epluribus.draws.draws import Draws
 from epluribus.draws.rows import check_weights, safe_weights
 from epluribus.readers.labeled_arrays import coordinate_names
@@ -81,6 +81,11 @@ def soft_draws(
     n_draws, n_items, n_clusters = source.shape
     shared = check_weights(weights, n_draws)
     generator = make_rng(rng)
+    check_memory(
+        float(n_draws) * count * n_items * np.min_scalar_type(n_clusters).itemsize,
+        "Drawing the labels",
+        "Choose a smaller 'n_draws_each'.",
+    )
     # The second dimension is the repeats: flattened, those of one soft draw are consecutive.
     labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
     for begin, block in _blocks(source, log):

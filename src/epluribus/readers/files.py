@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._files import STREAM
+from epluribus._files import STREAM, reading
+from epluribus._typing import AnyArray
 from epluribus._validate import need
 from epluribus.readers.columns import pick_columns
 from epluribus.readers.labeled_arrays import read_arviz_file
@@ -104,7 +105,9 @@ def load_numpy(path: Path, *, mapped: bool = False) -> Any:
         if mapped and path.stat().st_size > _MAPPED:
             return np.load(path, allow_pickle=False, mmap_mode="r")
         return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError):
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a damaged header raises whatever Python's tokenizer or zip does
         raise ValueError(
             f"The file '{path}' could not be read as NumPy data: it is in another format, is truncated, or "
             "holds Python objects, which are not read. Write an array of numbers with np.save or np.savez."
@@ -113,13 +116,19 @@ def load_numpy(path: Path, *, mapped: bool = False) -> Any:
 
 def _read_npz(path: Path, var: str | None) -> Source:
     # An archive reads an array each time it is asked for and keeps none: one at a time takes memory.
-    with load_numpy(path) as archive:
-        tables = [name for name in archive.files if archive[name].ndim >= 2]
-        name = pick_labels(
-            archive.files, archive.__getitem__, var, f"the file '{path}'", possible=tables
-        )
-        items = archive["items"].tolist() if "items" in archive.files else None
-        return Source(archive[name], items, variable=None if name == "labels" else name)
+    archive = load_numpy(path)
+    if not hasattr(archive, "files"):  # an npy file with the name of an archive
+        return Source(archive)
+
+    def array(name: str) -> AnyArray:
+        with reading(path, "npz"):
+            return np.asanyarray(archive[name])
+
+    with archive:
+        tables = [name for name in archive.files if array(name).ndim >= 2]
+        name = pick_labels(archive.files, array, var, f"the file '{path}'", possible=tables)
+        items = array("items").ravel().tolist() if "items" in archive.files else None
+        return Source(array(name), items, variable=None if name == "labels" else name)
 
 
 # --- R ---
@@ -128,16 +137,13 @@ def _read_npz(path: Path, var: str | None) -> Source:
 def _read_r(path: Path, var: str | None) -> Source:
     """Labels in what R's `saveRDS` (.rds) or `save` (.rda, .RData) wrote."""
     rdata = need("rdata", "files", "Reading R's files")
-    try:
-        with warnings.catch_warnings():
-            # For a class that rdata does not know (posterior, coda) it warns, and returns the matrix or list
-            # that the class is built on: just what is needed.
-            warnings.filterwarnings("ignore", message="Missing constructor for R class")
-            parsed = rdata.parser.parse_file(str(path), extension=path.suffix.lower())
-            _strings_to_integers(parsed.object, rdata.parser.RObjectType)
-            value = rdata.conversion.convert(parsed)
-    except Exception as error:  # the parser has no exceptions of its own
-        raise ValueError(f"The file '{path}' could not be read as R data: {error}") from error
+    with reading(path, "R data"), warnings.catch_warnings():
+        # For a class that rdata does not know (posterior, coda) it warns, and returns the matrix or list
+        # that the class is built on: just what is needed.
+        warnings.filterwarnings("ignore", message="Missing constructor for R class")
+        parsed = rdata.parser.parse_file(str(path), extension=path.suffix.lower())
+        _strings_to_integers(parsed.object, rdata.parser.RObjectType)
+        value = rdata.conversion.convert(parsed)
     return _from_r(value, var, f"the file '{path}'")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from epluribus._files import reading
 from epluribus._validate import need, quoted
 from epluribus.readers.source import Source, item_names, pick_labels
 
@@ -33,13 +34,11 @@ def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> S
         need(package, "arviz", f"Reading {kind}")
     # That a group or the whole format is missing is a different exception in each engine, so that the second
     # attempt decides: a file without groups opens, and a file of another format fails again.
-    try:
+    with reading(path, kind):
         try:
             data = xarray.open_dataset(path, group=GROUP, engine=engine)
-        except (OSError, KeyError, TypeError, ValueError):
+        except Exception:  # noqa: BLE001 - each engine has its own
             data = xarray.open_dataset(path, engine=engine)
-    except Exception as error:
-        raise ValueError(f"The file '{path}' could not be read as {kind}: {error}") from error
     # The file stays open, to be read in blocks later; it is closed when nothing refers to it any more.
     return from_labeled(data, var, where=f"the file '{path}'")
 

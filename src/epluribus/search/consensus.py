@@ -144,6 +144,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         ConsensusClustering
             The estimator itself.
         """
+        if isinstance(self.loss, list | tuple):
+            raise TypeError(
+                f"'loss' must be one loss, by name or a Loss; got {self.loss!r}. epluribus.minimize takes "
+                "several."
+            )
         best = minimize(
             Draws(self._rows(X), weights=self.weights, noise=self.noise, kind="ensemble"),
             self.loss,
