@@ -26,13 +26,15 @@ _RUN_BY_SPREADSHEETS = re.compile(r"'*[=+\-@\t\r\n]")
 def reading(path: Path | str, kind: str) -> Iterator[None]:
     """Within this context any error is about the file: a damaged one may raise whatever there is.
 
-    `kind` is the format, as in "could not be read as npz".
+    `kind` is the format, as in "could not be read as npz". Errors that name the file are left alone.
     """
     try:
         yield
     except (ImportError, MemoryError):  # the file is not to blame
         raise
     except Exception as error:
+        if isinstance(error, ValueError) and f"'{path}'" in str(error):
+            raise
         _let_go(error)
         # Some libraries explain themselves in ten lines: the first says what is wrong.
         first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
@@ -53,6 +55,17 @@ def _let_go(error: BaseException) -> None:
             one = one.__context__
     finally:
         sys.unraisablehook = hook
+
+
+@contextmanager
+def open_arrays(path: Path, kind: str) -> Iterator[Any]:
+    """The open archive of an npz file, never with Python objects; any error names the file."""
+    # Opened here, because `np.load` leaves a damaged archive open.
+    with reading(path, kind), path.open("rb") as stream:
+        archive = np.load(stream, allow_pickle=False)
+        if not hasattr(archive, "files"):
+            raise ValueError("it holds a single array")
+        yield archive
 
 
 def check_target(path: Path, endings: Sequence[str], what: str = "The output") -> str:

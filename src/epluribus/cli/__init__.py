@@ -73,7 +73,7 @@ def _open_streams() -> None:
     """Make standard output and error usable: closed ones lead nowhere, and no character stops them."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - to the end
         # In a locale without them, letters of other alphabets are printed as escapes.
         elif hasattr(getattr(sys, name), "reconfigure"):
             getattr(sys, name).reconfigure(errors="backslashreplace")

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._files import STREAM, reading
-from epluribus._typing import AnyArray
+from epluribus._files import STREAM, open_arrays, reading
 from epluribus._validate import need
 from epluribus.readers.columns import pick_columns
 from epluribus.readers.labeled_arrays import read_arviz_file
@@ -96,7 +95,7 @@ def _ending(path: Path) -> str:
 
 
 def load_numpy(path: Path, *, mapped: bool = False) -> Any:
-    """The array of an npy file, or the open archive of an npz file; never Python objects.
+    """The array of an npy file, never Python objects.
 
     An array that is `mapped` stays in the file, and is read where it is used.
     """
@@ -115,20 +114,14 @@ def load_numpy(path: Path, *, mapped: bool = False) -> Any:
 
 
 def _read_npz(path: Path, var: str | None) -> Source:
-    # An archive reads an array each time it is asked for and keeps none: one at a time takes memory.
-    archive = load_numpy(path)
-    if not hasattr(archive, "files"):  # an npy file with the name of an archive
-        return Source(archive)
-
-    def array(name: str) -> AnyArray:
-        with reading(path, "npz"):
-            return np.asanyarray(archive[name])
-
-    with archive:
-        tables = [name for name in archive.files if array(name).ndim >= 2]
-        name = pick_labels(archive.files, array, var, f"the file '{path}'", possible=tables)
-        items = array("items").ravel().tolist() if "items" in archive.files else None
-        return Source(array(name), items, variable=None if name == "labels" else name)
+    # An archive reads an array each time it is asked for and keeps none: one at a time takes less memory.
+    with open_arrays(path, "NumPy data") as archive:
+        tables = [name for name in archive.files if archive[name].ndim >= 2]
+        name = pick_labels(
+            archive.files, archive.__getitem__, var, f"the file '{path}'", possible=tables
+        )
+        items = archive["items"].ravel().tolist() if "items" in archive.files else None
+        return Source(archive[name], items, variable=None if name == "labels" else name)
 
 
 # --- R ---
@@ -271,8 +264,9 @@ def read_labels(path: Path) -> Labels:
 
     Of a table with other columns the last one is taken. Text and every format of `read_source` can be read.
     """
+    texts: Callable[[int], list[str]] | None = None
     if is_text(path):
-        header, table, _, _ = read_table(path)
+        header, table, _, _, texts = read_table(path)
     else:
         with warnings.catch_warnings():
             # Here each row is an item, so a column 0, 1, 2, ... numbers the items, not the draws.
@@ -281,7 +275,10 @@ def read_labels(path: Path) -> Labels:
         header, table = source.items, np.asarray(source.labels)
     columns = [] if header is None else list(header)
     if "cluster" in columns:
-        items = to_texts(table[:, columns.index("item")]) if "item" in columns else None
+        items = None
+        if "item" in columns:
+            at = columns.index("item")
+            items = to_texts(table[:, at]) if texts is None else texts(at)
         return Labels(table[:, columns.index("cluster")].tolist(), items)
     # Without a column "cluster": a single row is the partition, otherwise the last column.
     if table.ndim == 2:

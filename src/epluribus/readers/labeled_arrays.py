@@ -6,6 +6,7 @@ found by their names, ``chain`` and ``draw``, in any order; the one that remains
 
 from __future__ import annotations
 
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,9 @@ def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> S
         need(package, "arviz", f"Reading {kind}")
     # That a group or the whole format is missing is a different exception in each engine, so that the second
     # attempt decides: a file without groups opens, and a file of another format fails again.
-    with reading(path, kind):
+    with reading(path, kind), warnings.catch_warnings():
+        # That the names in a store are not collected in one file only makes opening it slower.
+        warnings.filterwarnings("ignore", message="Failed to open Zarr store with consolidated")
         try:
             data = xarray.open_dataset(path, group=GROUP, engine=engine)
         except Exception:  # noqa: BLE001 - each engine has its own

@@ -58,6 +58,8 @@ class TextTable(NamedTuple):
     """The line of the file that each row comes from, counted from 1."""
     skip: int
     """Number of cells of a line that are left out at the beginning: 1 where rows have names."""
+    texts: Callable[[int], list[str]]
+    """The cells of a column as they are written: an item may be called 007 or NA."""
 
     def check_cells(self, path: Path, is_bad: Callable[[str], bool], what: str) -> None:
         """Raise an error that names the first bad cell of a table of words, if there is one."""
@@ -150,7 +152,12 @@ def read_table(path: Path) -> TextTable:
     # Above the row names the header may have an empty cell, or no cell: its last cells name the columns.
     if header is not None:
         header = [rearm(cell) for cell in header[len(header) - cells.shape[1] :]]
-    return TextTable(header, cells, numbers, skip)
+    below = {number: found[number] for number in numbers}
+
+    def texts(column: int) -> list[str]:
+        return [rearm(row[skip + column]) for row in _split(path, below, delimiter)]
+
+    return TextTable(header, cells, numbers, skip, texts)
 
 
 # --- lines ---
@@ -309,6 +316,10 @@ def _warn_of_numbered_columns(table: AnyArray, where: str) -> None:
 
 def _parse_numbers(lines: list[str], delimiter: str | None, skip: int) -> AnyArray | None:
     """Rows of numbers, parsed by NumPy; None if a cell is empty or is not a number."""
+    # `loadtxt` hands every character to a function of C that knows ASCII only: others crash the process
+    # now and then (NumPy 2.4).
+    if not all(map(str.isascii, lines)):
+        return None
     for dtype in (np.int64, np.float64):
         try:
             with warnings.catch_warnings():

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from epluribus._files import reading, write_arrays
+from epluribus._files import open_arrays, reading, write_arrays
 from epluribus._kernels.advance import advance_for
 from epluribus._kernels.chain import KINDS, Partition, Record
 from epluribus._kernels.moves import ALLOCATION, INFORMED, LAUNCH, SPLIT_MERGE
@@ -282,7 +282,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], list[Snapshot]]:
         raise FileNotFoundError(
             f"'resume' must be a file made by 'checkpoint'; there is no {path}."
         )
-    with reading(path, "a checkpoint"), np.load(path, allow_pickle=False) as file:
+    with open_arrays(path, "a checkpoint") as file:
         # Read at once: an npz file is lazy, and a damaged one shows only when it is read.
         arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes(), object_hook=_from_plain)

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from epluribus import losses
-from epluribus._files import check_ending, reading, write_arrays, write_whole
+from epluribus._files import check_ending, open_arrays, reading, write_arrays, write_whole
 from epluribus.engine import Settings
 from epluribus.engine.constraints import Constraints
 from epluribus.estimate import Estimate, Run, Step
@@ -145,7 +145,7 @@ def _to_record(estimate: Estimate) -> dict[str, Any]:
 
 def _read_npz(path: Path) -> dict[str, Any]:
     """The record in an npz file, with the labels put back where json has them."""
-    with np.load(path, allow_pickle=False) as archive:
+    with open_arrays(path, ".npz") as archive:
         record: dict[str, Any] = json.loads(str(archive["record"]))
         record["labels"] = archive["labels"]
         for entry, labels in zip(record["runs"], archive["run_labels"], strict=True):
