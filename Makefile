@@ -84,7 +84,7 @@ test-lowest: $(LOWEST_STAMP)
 
 # Damaged files and odd arguments: only a right answer or a clear error may come out. An hour.
 fuzz: $(STAMP)
-	$(RUN) tests/fuzz/run.py --cases $(CASES) --seed $(SEED)
+	$(RUN) tests/fuzz/run_fuzz.py --cases $(CASES) --seed $(SEED)
 
 test-slow: $(STAMP) test-guides
 	$(RUN) -m pytest -m "slow" --numprocesses auto --dist worksteal

@@ -30,8 +30,12 @@ def reading(path: Path | str, kind: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ImportError, MemoryError):  # the file is not to blame
+    except ImportError:  # the file is not to blame
         raise
+    except MemoryError:
+        raise MemoryError(
+            f"The file '{path}' needs more memory than there is, or is damaged and says so wrongly."
+        ) from None
     except Exception as error:
         if isinstance(error, ValueError) and f"'{path}'" in str(error):
             raise
@@ -43,6 +47,17 @@ def reading(path: Path | str, kind: str) -> Iterator[None]:
         raise ValueError(
             f"The file '{path}' could not be read as {kind}: {first.rstrip('.')}."
         ) from error
+
+
+@contextmanager
+def about(path: Path | str) -> Iterator[None]:
+    """Within this context an error about data says which file they come from."""
+    try:
+        yield
+    except ValueError as error:
+        if Path(path).name in str(error):
+            raise
+        raise ValueError(f"{error} The data come from '{path}'.") from None
 
 
 def _let_go(error: BaseException) -> None:

@@ -191,7 +191,12 @@ def _read_table(table: Any, n_nodes: int | None, counts: bool) -> RawNetwork:
         columns = list(zip(*table, strict=True))
         if n_nodes is None and len(columns) == 2 + (counts and len(columns) == 3):
             return _from_names(*map(list, columns))
-    shape = table.shape if sparse.issparse(table) else np.shape(table)
+    if not sparse.issparse(table):
+        try:
+            table = np.asarray(table)
+        except ValueError:  # NumPy's message does not name the argument
+            raise ValueError("'adjacency' must have rows of one length.") from None
+    shape = table.shape
     # Two columns are edges, except that a 2 x 2 table could be either: then it is a matrix.
     listed = (
         len(shape) == 2 and (shape[1] == 2 or (counts and shape[1] == 3)) and shape[0] != shape[1]

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import csv
 import io
-import lzma
 import re
 import sys
 import warnings
-import zlib
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import islice
@@ -27,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from epluribus._files import STREAM, rearm
+from epluribus._files import STREAM, reading, rearm
 from epluribus._typing import AnyArray, FloatArray
 from epluribus.readers.columns import pick_columns
 from epluribus.readers.source import Source, pick_labels
@@ -171,7 +169,7 @@ def _read_lines(path: Path) -> dict[int, str]:
     lines: dict[int, str] = {}
     begin, text = 1, ""
     # Only what ends a line in csv does so here; `splitlines` would also break names at rarer characters.
-    for number, part in enumerate(io.StringIO(_read_content(path), newline=""), 1):
+    for number, part in enumerate(io.StringIO(read_content(path), newline=""), 1):
         text, begin = text + part, begin if text else number
         if text.startswith("#"):
             # Of all lines before it, only the first, which is the header, is kept.
@@ -187,7 +185,7 @@ def _read_lines(path: Path) -> dict[int, str]:
     return lines
 
 
-def _read_content(path: Path) -> str:
+def read_content(path: Path) -> str:
     """The text of a file, perhaps compressed (gzip, bzip2, xz), or of standard input."""
     if str(path) == STREAM:
         if sys.stdin is None:
@@ -197,14 +195,12 @@ def _read_content(path: Path) -> str:
         data = sys.stdin.read().encode() if stream is None else stream.read()
     else:
         data = path.read_bytes()
-    try:
+    with reading(path, "text"):
         for module, begin in _COMPRESSED.items():
             if data.startswith(begin):
                 data = import_module(module).decompress(data)
         # Excel puts a byte order mark at the beginning, which would become part of the first name.
         return data.decode("utf-8-sig")
-    except (UnicodeDecodeError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"The file '{path}' could not be read as text: {error}.") from None
 
 
 def _find_delimiter(shown: list[str], lines: list[str]) -> str | None:

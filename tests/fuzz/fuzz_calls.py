@@ -1,0 +1,229 @@
+"""Odd arguments of the public functions and of the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+import epluribus as epl
+from epluribus import models, partition, uncertainty
+from epluribus.cli import main
+from epluribus.cli._base import _COMMANDS
+from rule import judge
+
+HUGE = 10**30
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 8),
+    st.floats(width=32),
+    st.text(max_size=3),
+    st.sampled_from([HUGE, -HUGE, np.int64(2), np.float64(0.5), "vi", "alone", b"x", {}, (), 1j]),
+    st.lists(st.one_of(st.integers(-1, 3), st.floats(), st.text(max_size=2)), max_size=6),
+)
+"""Values that an argument may be given by mistake."""
+CELLS = st.sampled_from(
+    [
+        st.integers(0, 2),
+        st.integers(-1, 5),
+        st.sampled_from([0.0, 1.0, 2.0, np.nan]),
+        st.sampled_from(["a", "b", "x", "1"]),
+        st.floats(),
+        st.one_of(st.integers(0, 2), st.none()),
+        st.one_of(st.integers(0, 2), st.text(max_size=2), st.floats(), st.booleans()),
+        st.sampled_from([0, 1, HUGE]),
+    ]
+)
+"""Kinds of labels, from right to wrong."""
+
+
+FORMS = ("list", "array", "array", "objects", "masked", "chains", "ragged", "frame")
+"""How a table may come."""
+
+
+@st.composite
+def tables(draw, most=5):
+    """Labels by draw and item, as lists or arrays; sometimes with chains, or with rows that differ."""
+    cells, shape = draw(CELLS), (draw(st.integers(1, 4)), draw(st.integers(1, most)))
+    rows = [draw(st.lists(cells, min_size=shape[1], max_size=shape[1])) for _ in range(shape[0])]
+    form = draw(st.sampled_from(FORMS))
+    if form == "ragged":
+        rows[-1] = [*rows[-1], 0]
+    if form in ("list", "ragged"):
+        return rows
+    if form == "objects":
+        return np.array(rows, dtype=object)
+    array = np.array(rows)
+    if form == "masked":
+        return np.ma.masked_array(array, draw(st.booleans()))
+    if form == "frame":
+        names = draw(st.sampled_from(["abcde", "KabcK", "aabcd"]))
+        return pd.DataFrame(rows, columns=list(names[: shape[1]]))
+    return array[None] if form == "chains" else array
+
+
+def one(draw, z):
+    """One partition: a row of the table, or anything."""
+    return draw(
+        st.one_of(st.just(np.asarray(z, dtype=object).ravel()[:4]), st.just(z), ODD, tables())
+    )
+
+
+FUNCTIONS = {
+    epl.Draws: "weights burn thin items chains kind var missing noise memory_limit",
+    epl.minimize: "loss k k_min k_max search n_starts n_jobs rng time_limit must_link cannot_link sources min_size undecided",  # noqa: E501
+    epl.exact: "loss k k_max",
+    epl.greedy: "loss start k_max rng",
+    epl.psm: "sparse threshold n_jobs",
+    epl.modes: "loss n_modes rng time_limit",
+    epl.soft_draws: "log n_draws_each weights items rng",
+    epl.soft_psm: "log weights",
+    epl.sample: "n_draws burn_in thin n_chains start moves rng n_jobs",
+}
+"""Functions of draws, with the arguments that may be odd."""
+OF_A_PARTITION = {
+    epl.loss: "loss",
+    epl.expected_loss: "loss",
+    epl.credible_ball: "level loss",
+    uncertainty.items: "loss",
+    uncertainty.clusters: "",
+    epl.align: "",
+    epl.what_differs: "",
+    partition.meet: "",
+    partition.join: "",
+    partition.contingency: "",
+}
+"""Functions of a partition and of draws, or of two partitions."""
+MODELS = {
+    models.GaussianMixture: "prior alpha k_max tau gamma",
+    models.StochasticBlockModel: "prior k_max directed n_nodes beta",
+    models.LatentBlockModel: "prior k_max beta",
+    models.PoissonBlockModel: "prior k_max shape rate",
+}
+GAUSSIAN = models.GaussianMixture([0.0, 0.1, 4.0])
+
+
+CALLS = (st.data(),)
+
+
+def any_call(data):
+    """A public function with a table and one or two odd arguments; its answer is checked where it can be."""
+    function = data.draw(st.sampled_from([*FUNCTIONS, *OF_A_PARTITION, *MODELS, *FUNCTIONS]))
+    z = data.draw(tables())
+    first = (GAUSSIAN,) if function is epl.sample else (z,)
+    if function in OF_A_PARTITION:
+        first = (one(data.draw, z), z)
+    names = ({**FUNCTIONS, **OF_A_PARTITION, **MODELS})[function].split()
+    chosen = data.draw(st.lists(st.sampled_from(names), max_size=2, unique=True)) if names else []
+    options = {name: data.draw(ODD) for name in chosen}
+    if function is epl.sample:
+        options = {"n_draws": 5, "thin": 1, "burn_in": 2, "rng": 1, **options}
+    elif function is epl.greedy:
+        options = {"start": [0] * 3, **options}
+    elif function in (epl.minimize, epl.modes):
+        options = {"rng": 1, "n_jobs": 1, **options}
+    check(function, z, judge(lambda: function(*first, **options)))
+
+
+def check(function, z, value):
+    """That an answer is right, where that can be seen at a glance."""
+    if function is epl.minimize and hasattr(value, "labels") and not len(value.undecided):
+        assert np.array_equal(value.labels, partition.canonical(value.labels))
+        with contextlib.suppress(ValueError):  # a noise that was asked for is not known here
+            draws = judge(lambda: epl.Draws(z))
+            if draws is not None and len(draws.items or ()) == len(set(draws.items or ())):
+                assert value.n_draws == draws.n_draws
+    if function in (epl.psm, epl.soft_psm) and isinstance(value, np.ndarray):
+        assert np.all((value >= 0) & (value <= 1))
+        assert np.all(value.diagonal() == 1)
+    if function is epl.loss and value is not None:
+        assert value >= -1e-12
+
+
+@cache
+def folder() -> Path:
+    """Files for the command line, right and wrong."""
+    place = Path(tempfile.mkdtemp(prefix="fuzz"))
+    (place / "draws.csv").write_text("a,b,c\n0,0,1\n0,1,1\n0,0,0\n")
+    (place / "labels.csv").write_text("item,cluster\na,0\nb,0\nc,1\n")
+    (place / "numbers.csv").write_text("y\n0.1\n0.2\n5.0\n")
+    (place / "empty.csv").write_text("")
+    (place / "bad.npz").write_bytes(b"PK\3\4 not a zip file")
+    (place / "folder.csv").mkdir()
+    return place
+
+
+FILES = {
+    **{name: f"{name}.csv" for name in ("draws", "labels", "numbers", "empty", "folder", "new")},
+    "bad": "bad.npz",
+    "npz": "new.npz",
+}
+"""What stands for them in a command."""
+OPTIONS = sorted(
+    {
+        name
+        for command in _COMMANDS.values()
+        for argument in command.arguments
+        for name in argument.name.split()
+        if name.startswith("-")
+    }
+)
+VALUES = [
+    "-",
+    "--",
+    "0",
+    "1",
+    "2",
+    "-1",
+    "0.5",
+    "nan",
+    "inf",
+    "1e400",
+    "x",
+    "vi",
+    "vi(cost=0.5)",
+    "vi(cost=",
+]
+VALUES += ["alone", "é", "", "nowhere.csv", "9" * 20, *(f"{{{name}}}" for name in FILES)]
+WORDS = st.one_of(st.sampled_from(OPTIONS), st.sampled_from(VALUES))
+LINES = (
+    ("summarize", "{draws}"),
+    ("compare", "{labels}", "{labels}"),
+    ("psm", "{draws}", "--out", "{new}"),
+    ("ball", "{draws}"),
+    ("modes", "{draws}"),
+    ("sample", "gaussian", "{numbers}", "--out", "{npz}", "--n-draws", "5", "--burn-in", "2", "--thin", "1"),
+    ("losses",),
+    ("datasets",),
+)  # fmt: skip
+
+
+COMMANDS = (st.sampled_from(LINES), st.lists(WORDS, max_size=4), st.integers(0, 3))
+
+
+def any_command(command, words, cut):
+    """A command with options and words that may not belong to it, in this process."""
+    files = {name: str(folder() / file) for name, file in FILES.items()}
+    arguments = [word.format(**files) for word in [*command[: len(command) - cut or None], *words]]
+    # Nothing may be written where the tests happen to run.
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        contextlib.chdir(folder()),
+    ):
+        try:
+            code = judge(lambda: main(arguments))
+        except SystemExit as left:  # argparse: usage, or help
+            code = left.code
+    assert code in (0, 2), (code, err.getvalue())
+    assert "Traceback" not in err.getvalue(), err.getvalue()
+    if code == 2 and err.getvalue().startswith("epluribus:"):
+        assert err.getvalue().count("\n") == 1, err.getvalue()

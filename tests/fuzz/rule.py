@@ -1,0 +1,39 @@
+"""The rule of the fuzzer: whatever is given, only a right answer or a clear error comes out.
+
+A clear error is a ValueError, TypeError, OSError, ImportError or MemoryError that was raised by a line of the
+package, in one line of text; where a file is read, it names the file. Warnings are for users: UserWarning only.
+"""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from pathlib import Path
+
+import epluribus
+
+PACKAGE = str(Path(epluribus.__file__).parent)
+CLEAR = (ValueError, TypeError, OSError, ImportError, MemoryError)
+
+
+def judge(call, *, names=()):
+    """What a call returns, or None after a clear error; an AssertionError if the rule is broken.
+
+    `names` are those of the files that are read: the error must have one of them.
+    """
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            value = call()
+        except CLEAR as error:
+            value = None
+            where = traceback.extract_tb(error.__traceback__)[-1].filename
+            assert where.startswith(PACKAGE), f"not our own: {error!r}"
+            assert str(error), f"no message: {error!r}"
+            assert "\n" not in str(error), f"several lines: {error!r}"
+            assert not names or any(name in str(error) for name in names), f"no file: {error!r}"
+    for one in heard:
+        # Files that others left open are closed by Python, which says so to developers only.
+        if one.category is not ResourceWarning:
+            assert one.category is UserWarning, f"{one.category.__name__}: {one.message}"
+    return value
