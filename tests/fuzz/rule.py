@@ -1,7 +1,7 @@
 """The rule of the fuzzer: whatever is given, only a right answer or a clear error comes out.
 
-A clear error is a ValueError, TypeError, OSError, ImportError or MemoryError that was raised by a line of the
-package, in one line of text; where a file is read, it names the file. Warnings are for users: UserWarning only.
+A clear error is a ValueError, TypeError, OSError, ImportError or MemoryError that a line of the package
+raised, in one line of text; where a file is read, it names the file. Warnings are for users: UserWarning only.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ def judge(call, *, names=()):
 
     `names` are those of the files that are read: the error must have one of them.
     """
+    value, raised = None, None
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
             value = call()
         except CLEAR as error:
-            value = None
-            where = traceback.extract_tb(error.__traceback__)[-1].filename
-            assert where.startswith(PACKAGE), f"not our own: {error!r}"
-            assert str(error), f"no message: {error!r}"
-            assert "\n" not in str(error), f"several lines: {error!r}"
-            assert not names or any(name in str(error) for name in names), f"no file: {error!r}"
+            raised = error
+    if raised is not None:
+        where, text = traceback.extract_tb(raised.__traceback__)[-1].filename, str(raised)
+        assert where.startswith(PACKAGE), f"not our own, but of {where}: {raised!r}"
+        assert text, f"no message: {raised!r}"
+        assert "\n" not in text, f"several lines: {raised!r}"
+        assert not names or any(name in text for name in names), f"no file: {raised!r}"
     for one in heard:
         # Files that others left open are closed by Python, which says so to developers only.
         if one.category is not ResourceWarning:

@@ -1,8 +1,8 @@
 """Run the fuzzer: ``python tests/fuzz/run_fuzz.py --cases 50000 --seed 0``, as `make fuzz` does.
 
-The cases are dealt out to the four targets in rounds. A failure is shown with the smallest case that hypothesis
-finds; the next round goes on. The same seed gives the same cases. A case that takes minutes, or that crashes the
-process, leaves a traceback of where it was.
+The cases are dealt out to the four targets in rounds. A failure is shown with the smallest case that
+hypothesis finds; the next round goes on. The same seed gives the same cases. A round that hangs, or crashes
+the process, leaves a traceback of where it was.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import faulthandler
 import sys
 import time
 import traceback
+from functools import partial
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import fuzz_calls
 import fuzz_files
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 TARGETS = (
     (4, fuzz_files.damaged_files, fuzz_files.DAMAGED),
@@ -61,8 +63,7 @@ def describe(error: BaseException) -> str:
     """The error, the line that raised it, and the smallest case that does; of several, all."""
     if isinstance(error, BaseExceptionGroup):
         return "\n".join(map(describe, error.exceptions))
-    chain = error.__context__ or error
-    at = traceback.extract_tb(chain.__traceback__)[-1]
+    at = traceback.extract_tb((error.__context__ or error).__traceback__)[-1]
     case = " | ".join(getattr(error, "__notes__", ()))
     return f"{type(error).__name__}: {error}\n  at {at.filename}:{at.lineno}\n  {case}"
 
@@ -74,8 +75,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     faulthandler.enable()
-    print(f"seed {args.seed}")
-    failures = fuzz(args.cases, args.seed)
+    print(f"seed {args.seed}", flush=True)
+    failures = fuzz(args.cases, args.seed, show=partial(print, flush=True))
     return 1 if failures else 0
 
 

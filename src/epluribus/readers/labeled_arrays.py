@@ -36,8 +36,8 @@ def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> S
     # That a group or the whole format is missing is a different exception in each engine, so that the second
     # attempt decides: a file without groups opens, and a file of another format fails again.
     with reading(path, kind), warnings.catch_warnings():
-        # That the names in a store are not collected in one file only makes opening it slower.
-        warnings.filterwarnings("ignore", message="Failed to open Zarr store with consolidated")
+        # xarray tells its developers that it tried several engines, or that opening a store took longer.
+        warnings.simplefilter("ignore", RuntimeWarning)
         try:
             data = xarray.open_dataset(path, group=GROUP, engine=engine)
         except Exception:  # noqa: BLE001 - each engine has its own

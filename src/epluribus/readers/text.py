@@ -342,7 +342,7 @@ def _parse_words(path: Path, numbers: list[int], rows: list[list[str]], skip: in
                 f"The file '{path}' must have rows of one length; line {numbers[0]} has "
                 f"{len(rows[0])} cells and line {number} has {len(row)}."
             )
-    cells = np.array([[rearm(cell) for cell in row[skip:]] for row in rows])
+    cells = np.array([[rearm(cell) for cell in row[skip:]] for row in rows], dtype=np.str_)
     mask = np.isin(np.char.lower(np.char.strip(cells)), list(_MISSING))
     some = bool(mask.any())
     # Numbers with quoted row names beside them could not be parsed the quick way: they come here too.
