@@ -82,7 +82,7 @@ test-lowest: $(LOWEST_STAMP)
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/kernels $(LOWEST)/bin/python -m pytest -m "not slow" \
 	  -W ignore::DeprecationWarning --ignore tests/test_site.py --numprocesses auto --dist worksteal
 
-# Damaged files and odd arguments: only a right answer or a clear error may come out. An hour.
+# Damaged files and odd arguments: only a right answer or a clear error may come out. Minutes.
 fuzz: $(STAMP)
 	$(RUN) tests/fuzz/run_fuzz.py --cases $(CASES) --seed $(SEED)
 

@@ -1,7 +1,7 @@
 """The rule of the fuzzer: whatever is given, only a right answer or a clear error comes out.
 
 A clear error is a ValueError, TypeError, OSError, ImportError or MemoryError that a line of the package
-raised, in one line of text; where a file is read, it names the file. Warnings are for users: UserWarning only.
+raised, in one line of text; where a file is read, it names the file. Warnings are UserWarnings only.
 """
 
 from __future__ import annotations

@@ -58,7 +58,13 @@ def read_draws(
     ``z[1], z[2], ...`` are the entries of the variable ``z``. In a table without any of these every
     column is an item. If several rows belong to the same draw, the table is long: one column names
     the item and one holds its label, as tidybayes writes it. Lines that begin with ``#`` are comments,
-    and Stan's warmup is left out if it was saved.
+    and Stan's warmup is left out if it was saved. Cells of text are separated by commas, semicolons, tabs,
+    ``|`` or blanks; one in quotes may have line breaks.
+
+    What may be a mistake is said: a column with the number of clusters, or one that numbers the draws, is
+    left out with a warning; words among numbers, a single item, and chunks that a zarr store lacks are warned
+    of; a table with the columns ``item`` and ``cluster`` is one partition, not draws, and is refused. A file
+    that is damaged is an error that names it.
 
     netCDF and zarr need ``pip install "epluribus[arviz]"``, parquet and R's files
     ``"epluribus[files]"``.

@@ -1,0 +1,62 @@
+"""What the fuzzer has found, each case once; the smallest that shows it."""
+
+import gzip
+import warnings
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus.cli import main
+from epluribus.models import StochasticBlockModel
+from epluribus.readers.pairs import read_column, read_groups
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "xz"])
+def test_a_compressed_file_that_ends_too_early(ending, tmp_path):
+    path = tmp_path / f"z.csv.{ending}"
+    np.savetxt(path, np.zeros((9, 4)), fmt="%d", delimiter=",")
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(ValueError, match=rf"z.csv.{ending}' could not be read as text"):
+        epl.read_draws(path)
+
+
+def test_pairs_and_columns_that_are_not_text(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_bytes(b"\x80item,cluster\nann,bob\n")
+    for read in (lambda: read_groups(path, {"ann"}), lambda: read_column(path, "cluster")):
+        with pytest.raises(ValueError, match=r"pairs.csv' could not be read as text"):
+            read()
+
+
+def test_a_row_name_without_cells(tmp_path):
+    path = tmp_path / "z.csv"
+    path.write_text(",\n;")
+    with pytest.raises(ValueError, match=r"z.csv"):
+        epl.read_draws(path)
+
+
+def test_edges_of_different_lengths():
+    with pytest.raises(ValueError, match="'adjacency' must have rows of one length"):
+        StochasticBlockModel([[0], [0, 0]])
+
+
+def test_a_network_that_is_refused_is_named_on_the_command_line(tmp_path, capsys):
+    path = tmp_path / "edges.csv"
+    path.write_text("")
+    assert main(["sample", "sbm", str(path), "--out", str(tmp_path / "o.npz")]) == 2
+    assert "edges.csv'" in capsys.readouterr().err
+
+
+def test_netcdf_that_begins_like_gzip(tmp_path):
+    xr = pytest.importorskip("xarray")
+    path = tmp_path / "z.nc"
+    xr.Dataset({"z": (("draw", "item"), np.zeros((3, 4), np.int32))}).to_netcdf(
+        path, engine="scipy"
+    )
+    for begin in (b"\x1f\x8b", gzip.compress(b"x")):
+        path.write_bytes(begin + path.read_bytes()[len(begin) :])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(ValueError, match=r"z.nc' could not be read as netCDF"):
+                epl.read_draws(path)
