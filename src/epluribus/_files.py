@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,10 +65,12 @@ def _let_go(error: BaseException) -> None:
     """Free what an error still holds, now: a half-opened file may complain as it is closed."""
     hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:
-        one: BaseException | None = error
-        while one is not None:
-            traceback.clear_frames(one.__traceback__)
-            one = one.__context__
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            one: BaseException | None = error
+            while one is not None:
+                traceback.clear_frames(one.__traceback__)
+                one = one.__context__
     finally:
         sys.unraisablehook = hook
 

@@ -9,6 +9,7 @@ import pytest
 import epluribus as epl
 from epluribus.cli import main
 from epluribus.models import StochasticBlockModel
+from epluribus.readers.files import read_labels
 from epluribus.readers.pairs import read_column, read_groups
 
 
@@ -29,11 +30,12 @@ def test_pairs_and_columns_that_are_not_text(tmp_path):
             read()
 
 
-def test_a_row_name_without_cells(tmp_path):
+@pytest.mark.parametrize("read", [epl.read_draws, read_labels])
+def test_a_row_name_without_cells(read, tmp_path):
     path = tmp_path / "z.csv"
     path.write_text(",\n;")
-    with pytest.raises(ValueError, match=r"z.csv"):
-        epl.read_draws(path)
+    with pytest.raises(ValueError, match=r"z.csv' has names of rows but no other cells"):
+        read(path)
 
 
 def test_edges_of_different_lengths():
@@ -48,14 +50,15 @@ def test_a_network_that_is_refused_is_named_on_the_command_line(tmp_path, capsys
     assert "edges.csv'" in capsys.readouterr().err
 
 
-def test_netcdf_that_begins_like_gzip(tmp_path):
+def test_netcdf_that_begins_like_gzip_or_ends_too_early(tmp_path):
     xr = pytest.importorskip("xarray")
     path = tmp_path / "z.nc"
     xr.Dataset({"z": (("draw", "item"), np.zeros((3, 4), np.int32))}).to_netcdf(
         path, engine="scipy"
     )
-    for begin in (b"\x1f\x8b", gzip.compress(b"x")):
-        path.write_bytes(begin + path.read_bytes()[len(begin) :])
+    content = path.read_bytes()
+    for damaged in (b"\x1f\x8b" + content[2:], gzip.compress(b"x") + content, content[:-10]):
+        path.write_bytes(damaged)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(ValueError, match=r"z.nc' could not be read as netCDF"):

@@ -147,6 +147,8 @@ def read_table(path: Path) -> TextTable:
     if cells is None:
         rows = rows if len(rows) == len(found) else _split(path, found, delimiter)
         cells = _parse_words(path, numbers, rows[len(found) - len(lines) :], skip)
+    if cells.shape[1] == 0:
+        raise ValueError(f"The file '{path}' has names of rows but no other cells.")
     # Above the row names the header may have an empty cell, or no cell: its last cells name the columns.
     if header is not None:
         header = [rearm(cell) for cell in header[len(header) - cells.shape[1] :]]
