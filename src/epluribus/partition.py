@@ -299,6 +299,14 @@ def is_estimate(thing: Any) -> bool:
     return hasattr(thing, "expected_loss") and hasattr(thing, "labels")
 
 
+def check_estimate(best: Any) -> None:
+    """Refuse labels where the answer of a search is asked for, with all it knows about itself."""
+    if not is_estimate(best):
+        raise TypeError(
+            f"'best' must be an Estimate, as minimize returns it; got {type(best).__name__}. {ORDER}"
+        )
+
+
 def _pair(a: LabelsLike, b: LabelsLike) -> tuple[IntArray, IntArray]:
     """Two partitions of the same items."""
     first = as_labels(a, argument="a")

@@ -43,6 +43,20 @@ def test_edges_of_different_lengths():
         StochasticBlockModel([[0], [0, 0]])
 
 
+def test_samples_of_different_lengths():
+    pytest.importorskip("sklearn")
+    with pytest.raises(ValueError, match="'X' must have a row for each sample, all of one length"):
+        epl.ConsensusClustering().fit([[0], [0, 0]])
+
+
+def test_labels_in_place_of_an_estimate():
+    for function in (epl.uncertainty.health, epl.uncertainty.left_out):
+        with pytest.raises(
+            TypeError, match="'best' must be an Estimate, as minimize returns it; got"
+        ):
+            function(np.array([0, 1]), [[0, 1]])
+
+
 def test_a_network_that_is_refused_is_named_on_the_command_line(tmp_path, capsys):
     path = tmp_path / "edges.csv"
     path.write_text("")

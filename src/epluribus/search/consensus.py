@@ -177,6 +177,13 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if is_ensemble(X):
             self.n_features_in_ = len(X)
             return stack_labels(X)
+        if isinstance(X, list | tuple):
+            try:
+                np.asarray(X)
+            except ValueError:  # NumPy's message does not name the argument
+                raise ValueError(
+                    "'X' must have a row for each sample, all of one length; they differ."
+                ) from None
         # scikit-learn's own check: it sets `n_features_in_` and raises the errors that its tools expect.
         validate = need("sklearn.utils.validation", "sklearn", "ConsensusClustering").validate_data
         table = validate(self, X, dtype=None, ensure_all_finite="allow-nan")
