@@ -17,6 +17,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from epluribus._validate import shown
+
 STREAM = "-"
 """The name that means standard input or standard output."""
 _RUN_BY_SPREADSHEETS = re.compile(r"'*[=+\-@\t\r\n]")
@@ -84,6 +86,14 @@ def open_arrays(path: Path, kind: str) -> Iterator[Any]:
         if not hasattr(archive, "files"):
             raise ValueError("it holds a single array")
         yield archive
+
+
+def as_path(value: Any, argument: str) -> Path:
+    """A path given as text or as a Path; anything else is refused."""
+    try:
+        return Path(value)
+    except TypeError:
+        raise TypeError(f"'{argument}' must be a path; got {shown(value)}.") from None
 
 
 def check_target(path: Path, endings: Sequence[str], what: str = "The output") -> str:

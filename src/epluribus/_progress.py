@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from numba.core import event
 
 from epluribus._parallel import Stopper
+from epluribus._validate import shown
 
 ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any]"
 """What the argument `progress` may be: True, False, or a function (done, total, info)."""
@@ -116,6 +117,6 @@ def make_progress(
         return _Call(progress, total, stopper)
     if not isinstance(progress, bool):
         raise TypeError(
-            f"'progress' must be True, False or a function (done, total, info); got {progress!r}."
+            f"'progress' must be True, False or a function (done, total, info); got {shown(progress)}."
         )
     return _Bar(total, what, delay) if progress else Progress()

@@ -7,7 +7,6 @@ import difflib
 import math
 import operator
 import re
-import reprlib
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -29,12 +28,33 @@ def quoted(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
+def shown(value: Any) -> str:
+    """A value for a message: in one line, and not too long.
+
+    >>> from epluribus._validate import shown
+    >>> shown("x"), shown(np.zeros((2, 1)))
+    ("'x'", 'array([[0.], [0.]])')
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def as_array(value: Any, argument: str, dtype: Any = None) -> Any:
+    """An array of what the user gave; NumPy's own errors do not name the argument."""
+    try:
+        return np.asarray(value, dtype=dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(
+            f"'{argument}' must be an array, with rows of one length; got {shown(value)}."
+        ) from None
+
+
 def check_choice(value: str, allowed: Iterable[str], argument: str) -> str:
     """One of a few names, unchanged; the error suggests the most similar one."""
     names = list(allowed)
     if isinstance(value, str) and value in names:
         return value
-    message = f"'{argument}' must be one of {quoted(names)}; got {value!r}."
+    message = f"'{argument}' must be one of {quoted(names)}; got {shown(value)}."
     # A low cutoff, since names are short: one wrong letter out of three is still recognized.
     near = difflib.get_close_matches(str(value).lower(), names, n=1, cutoff=0.4)
     raise ValueError(message + (f" Did you mean '{near[0]}'?" if near else ""))
@@ -58,13 +78,11 @@ def check_count(value: Any, argument: str, *, low: int = 1, way_out: str = "") -
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"'{argument}' must be an integer; got {value!r}.{way_out}") from None
+        raise TypeError(f"'{argument}' must be an integer; got {shown(value)}.{way_out}") from None
     if number < low:
         raise ValueError(f"'{argument}' must be at least {low}; got {number}.{way_out}")
     if number > _LARGEST:
-        raise ValueError(
-            f"'{argument}' must be at most 2**62; got {reprlib.repr(number)}.{way_out}"
-        )
+        raise ValueError(f"'{argument}' must be at most 2**62; got {shown(number)}.{way_out}")
     return number
 
 
@@ -75,9 +93,9 @@ def check_positive(value: Any, argument: str) -> float:
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"'{argument}' must be a number; got {value!r}.") from None
+        raise TypeError(f"'{argument}' must be a number; got {shown(value)}.") from None
     if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"'{argument}' must be a finite number above 0; got {value!r}.")
+        raise ValueError(f"'{argument}' must be a finite number above 0; got {shown(value)}.")
     return number
 
 
@@ -101,7 +119,7 @@ def check_bytes(value: Any, argument: str) -> int:
     if size < 1:
         raise ValueError(
             f"'{argument}' must be a number of bytes above 0, such as 2000000000, '2GB' or '500MB'; "
-            f"got {value!r}."
+            f"got {shown(value)}."
         )
     return size
 
@@ -115,7 +133,7 @@ def check_fraction(value: Any, argument: str, *, zero: bool = False, one: bool =
     )
     if is_number and (0 < value < 1 or (zero and value == 0) or (one and value == 1)):
         return float(value)
-    raise ValueError(f"'{argument}' must be a number in {low}0, 1{high}; got {value!r}.")
+    raise ValueError(f"'{argument}' must be a number in {low}0, 1{high}; got {shown(value)}.")
 
 
 def make_rng(rng: Any) -> np.random.Generator:
@@ -130,7 +148,7 @@ def make_rng(rng: Any) -> np.random.Generator:
     except (TypeError, ValueError) as error:  # NumPy's own messages do not name the argument
         raise type(error)(
             "'rng' must be None, a non-negative integer, a SeedSequence or a Generator; got "
-            f"{reprlib.repr(rng)}."
+            f"{shown(rng)}."
         ) from None
     # The same for a generator whose seed is not known, such as one made from a RandomState.
     if not hasattr(generator.bit_generator.seed_seq, "spawn"):

@@ -20,7 +20,7 @@ from epluribus._integers import to_integers
 from epluribus._kernels.partitions import canonical_rows
 from epluribus._text import count
 from epluribus._typing import AnyArray, IntArray, LabelsLike
-from epluribus._validate import check_count
+from epluribus._validate import check_count, shown
 
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
 
@@ -235,7 +235,7 @@ def as_labels(
     if hasattr(labels, "item_major"):  # a Draws
         if len(labels) > 1:
             raise TypeError(
-                f"'{argument}' must be one partition; got {labels!r}. {_one_of(labels)} {ORDER}"
+                f"'{argument}' must be one partition; got {shown(labels)}. {_one_of(labels)} {ORDER}"
             )
         labels = np.ma.masked_equal(labels[0], -1) if labels.has_missing else labels[0]
     if is_estimate(labels):
@@ -247,7 +247,7 @@ def as_labels(
                 "best, draws = best.decided(draws)."
             )
     if isinstance(labels, str):
-        raise TypeError(f"'{argument}' must hold one label for each item; got {labels!r}.")
+        raise TypeError(f"'{argument}' must hold one label for each item; got {shown(labels)}.")
     if is_groups(labels):
         labels = groups_to_labels([labels], argument)[0][0]
     values = _to_row(labels, argument)

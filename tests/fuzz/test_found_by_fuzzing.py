@@ -8,7 +8,7 @@ import pytest
 
 import epluribus as epl
 from epluribus.cli import main
-from epluribus.models import StochasticBlockModel
+from epluribus.models import GaussianMixture, PoissonMixture, StochasticBlockModel
 from epluribus.readers.files import read_labels
 from epluribus.readers.pairs import read_column, read_groups
 
@@ -39,7 +39,7 @@ def test_a_row_name_without_cells(read, tmp_path):
 
 
 def test_edges_of_different_lengths():
-    with pytest.raises(ValueError, match="'adjacency' must have rows of one length"):
+    with pytest.raises(TypeError, match="'adjacency' must be an array, with rows of one length"):
         StochasticBlockModel([[0], [0, 0]])
 
 
@@ -47,6 +47,26 @@ def test_samples_of_different_lengths():
     pytest.importorskip("sklearn")
     with pytest.raises(ValueError, match="'X' must have a row for each sample, all of one length"):
         epl.ConsensusClustering().fit([[0], [0, 0]])
+
+
+def test_messages_have_one_line():
+    with pytest.raises(
+        ValueError, match=r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
+    ):
+        epl.losses.vi(np.array([[1.0, 2.0], [3.0, 4.0]]))
+
+
+def test_complex_numbers_and_what_is_not_an_array():
+    xr = pytest.importorskip("xarray")
+    with pytest.raises(TypeError, match="'y' must be numbers"):
+        PoissonMixture(np.array([[2 + 0j]]))
+    with pytest.raises(TypeError, match="'probabilities' must be an array"):
+        epl.soft_psm(xr.Dataset({"p": (("draw", "item"), np.ones((2, 2)))}))
+
+
+def test_a_checkpoint_that_is_not_a_path():
+    with pytest.raises(TypeError, match="'checkpoint' must be a path; got 7"):
+        epl.sample(GaussianMixture([0.0, 1.0]), n_draws=2, rng=1, checkpoint=7)
 
 
 def test_labels_in_place_of_an_estimate():

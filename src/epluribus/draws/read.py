@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from epluribus._progress import ProgressLike
 from epluribus._typing import AnyArray, DrawsLike
+from epluribus._validate import shown
 from epluribus.draws.draws import Draws
 from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
 from epluribus.partition import ORDER, is_estimate
@@ -83,7 +84,7 @@ def read_draws(
     one = isinstance(path, str | Path) or not isinstance(path, Iterable)
     paths: list[Any] = [path] if one else list(cast(Iterable[Any], path))
     if not paths or not all(isinstance(entry, str | Path) for entry in paths):
-        raise TypeError(f"'path' must be a path, or a list of paths; got {path!r}.")
+        raise TypeError(f"'path' must be a path, or a list of paths; got {shown(path)}.")
     # As paths, because `Draws` could take a list of strings for labels.
     files = [Path(entry) for entry in paths]
     source = files if len(files) > 1 else files[0]
@@ -122,7 +123,7 @@ def as_draws(draws: DrawsLike, client: Any = None) -> Draws:
     if isinstance(draws, Draws):
         return draws
     if is_estimate(draws):
-        raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
+        raise TypeError(f"'draws' must be a posterior sample; got {shown(draws)}. {ORDER}")
     if is_similarity(draws):
         raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
     return Draws(draws, client=client)

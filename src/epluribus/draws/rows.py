@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from epluribus._typing import FloatArray, IntArray
+from epluribus._validate import shown
 
 _SAFE = (1e-100, 1e100)
 """Where the largest weight must lie: sums, squares and products of weights are then ordinary numbers."""
@@ -128,7 +129,7 @@ def check_items(
         _check_different(theirs, where, " Give others: items=[...].")
         return theirs
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise TypeError(f"'items' must be a list of {n_items} names; got {items!r}.")
+        raise TypeError(f"'items' must be a list of {n_items} names; got {shown(items)}.")
     names = tuple(str(name) for name in items)
     if len(names) != n_items:
         raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from epluribus._files import reading
 from epluribus._typing import AnyArray
-from epluribus._validate import check_count, check_memory, need
+from epluribus._validate import as_array, check_count, check_memory, need
 from epluribus.models.binary import binary_matrix
 
 _HEADINGS = {
@@ -192,10 +192,7 @@ def _read_table(table: Any, n_nodes: int | None, counts: bool) -> RawNetwork:
         if n_nodes is None and len(columns) == 2 + (counts and len(columns) == 3):
             return _from_names(*map(list, columns))
     if not sparse.issparse(table):
-        try:
-            table = np.asarray(table)
-        except ValueError:  # NumPy's message does not name the argument
-            raise ValueError("'adjacency' must have rows of one length.") from None
+        table = as_array(table, "adjacency")
     shape = table.shape
     # Two columns are edges, except that a 2 x 2 table could be either: then it is a matrix.
     listed = (

@@ -27,6 +27,7 @@ import numpy as np
 
 from epluribus._files import STREAM, reading, rearm
 from epluribus._typing import AnyArray, FloatArray
+from epluribus._validate import shown
 from epluribus.readers.columns import pick_columns
 from epluribus.readers.source import Source, pick_labels
 
@@ -70,7 +71,7 @@ class TextTable(NamedTuple):
             t, i = np.argwhere(np.isin(self.cells, bad))[0]
             raise ValueError(
                 f"The file '{path}' must hold {what}; line {self.lines[t]}, cell "
-                f"{self.skip + i + 1} has '{self.cells[t, i]}'."
+                f"{self.skip + i + 1} has {shown(str(self.cells[t, i]))}."
             )
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from epluribus._files import check_target, write_whole
+from epluribus._files import as_path, check_target, write_whole
 from epluribus._parallel import finish
 from epluribus._progress import ProgressLike
 from epluribus._text import count
@@ -99,7 +99,7 @@ def write_report(
     ...     "2 clusters" in path.read_text(encoding="utf-8")
     True
     """
-    target = Path(path)
+    target = as_path(path, "path")
     # A name that cannot be written is refused before the work.
     check_target(target, (".html",))
     text = build_report(

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._files import check_folder, reading
+from epluribus._files import as_path, check_folder, reading
 from epluribus._kernels.chain import KINDS
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import IntArray, LabelsLike, RngLike
-from epluribus._validate import check_count, check_memory, check_positive, make_rng
+from epluribus._validate import check_count, check_memory, check_positive, make_rng, shown
 from epluribus.draws import Draws
 from epluribus.models.base import Model
 from epluribus.partition import relabel
@@ -117,7 +117,7 @@ def sample(
     array([0, 0, 0, 1, 1])
     """
     if not isinstance(model, Model):
-        raise TypeError(f"'model' must be a model, such as GaussianMixture(y); got {model!r}.")
+        raise TypeError(f"'model' must be a model, such as GaussianMixture(y); got {shown(model)}.")
     every = check_positive(checkpoint_every, "checkpoint_every")
     asked = {"n_draws": n_draws, "burn_in": burn_in, "thin": thin, "n_chains": n_chains}
     schedule = make_schedule(moves, model)
@@ -131,12 +131,12 @@ def sample(
         for name, given in (("rng", rng is not None), ("start", not is_default)):
             if given:
                 raise ValueError(f"'{name}' must be left out with 'resume': the checkpoint has it.")
-        settings, chains, began = _continue(Path(resume), model, asked, schedule)
+        settings, chains, began = _continue(as_path(resume, "resume"), model, asked, schedule)
     # Everything is checked before the first step: nobody should wait for hours to see an error.
     threads = min(resolve_jobs(n_jobs), len(chains))
     stopper = Stopper()
     bar = make_progress(progress, sum(chain.total for chain in chains), "sample", stopper)
-    target = None if checkpoint is None else Path(checkpoint)
+    target = None if checkpoint is None else as_path(checkpoint, "checkpoint")
     if target is not None:
         check_folder(target)
     begin = time.perf_counter()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epluribus._typing import AnyArray, IntArray, LossLike, RngLike
-from epluribus._validate import check_choice, need
+from epluribus._validate import check_choice, need, shown
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.readers.objects import NOISE, is_ensemble, stack_labels
@@ -146,8 +146,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         """
         if isinstance(self.loss, list | tuple):
             raise TypeError(
-                f"'loss' must be one loss, by name or a Loss; got {self.loss!r}. epluribus.minimize takes "
-                "several."
+                f"'loss' must be one loss, by name or a Loss; got {shown(self.loss)}. "
+                "epluribus.minimize takes several."
             )
         best = minimize(
             Draws(self._rows(X), weights=self.weights, noise=self.noise, kind="ensemble"),

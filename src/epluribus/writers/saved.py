@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from epluribus import losses
-from epluribus._files import check_ending, open_arrays, reading, write_arrays, write_whole
+from epluribus._files import as_path, check_ending, open_arrays, reading, write_arrays, write_whole
 from epluribus.engine import Settings
 from epluribus.engine.constraints import Constraints
 from epluribus.estimate import Estimate, Run, Step
@@ -53,7 +53,7 @@ def to_json(estimate: Estimate, path: str | Path | None = None) -> str:
 
 def save(estimate: Estimate, path: str | Path) -> None:
     """Write an estimate to a file that ends in .npz or .json; npz is smaller and quicker to read."""
-    target = Path(path)
+    target = as_path(path, "path")
     if check_ending(target, _ENDINGS, "The file") == ".json":
         to_json(estimate, target)
         return
@@ -98,7 +98,7 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
     ...     epl.load(Path(folder, "best.npz"))
     Estimate(n_clusters=2, expected_loss=0.444444, loss='vi')
     """
-    source = Path(path)
+    source = as_path(path, "path")
     if not source.exists():
         raise FileNotFoundError(f"There is no file '{source}'.")
     kind = check_ending(source, _ENDINGS, "The file")
