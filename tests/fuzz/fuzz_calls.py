@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 import epluribus as epl
 from epluribus import losses, models, partition, uncertainty
@@ -26,7 +28,12 @@ ODD = st.one_of(
     st.integers(-2, 8),
     st.floats(width=32),
     st.text(max_size=3),
-    st.sampled_from([HUGE, -HUGE, np.int64(2), np.float64(0.5), "vi", "alone", b"x", {}, (), 1j]),
+    st.sampled_from(
+        [HUGE, -HUGE, np.int64(2), np.float64(0.5), "vi", "alone", b"x", {}, (), 1j, 1e300]
+    ),
+    st.sampled_from(
+        [np.eye(2), np.array([]), np.random.RandomState(1), object(), ("vi", "binder")]
+    ),
     st.lists(st.one_of(st.integers(-1, 3), st.floats(), st.text(max_size=2)), max_size=6),
 )
 """Values that an argument may be given by mistake."""
@@ -45,7 +52,18 @@ CELLS = st.sampled_from(
 """Kinds of labels, from right to wrong."""
 
 
-FORMS = ("list", "array", "array", "objects", "masked", "chains", "ragged", "frame")
+FORMS = (
+    "list",
+    "array",
+    "objects",
+    "masked",
+    "chains",
+    "ragged",
+    "frame",
+    "mapping",
+    "dataset",
+    "sparse",
+)
 """How a table may come."""
 
 
@@ -67,14 +85,19 @@ def tables(draw, most=5):
     if form == "frame":
         names = draw(st.sampled_from(["abcde", "KabcK", "aabcd"]))
         return pd.DataFrame(rows, columns=list(names[: shape[1]]))
+    if form == "mapping":
+        return {"z": array, "mu": array}
+    if form == "dataset":
+        return xr.Dataset({"z": (("draw", "item"), array)})
+    if form == "sparse" and array.dtype.kind in "iuf":
+        return csr_array(array)
     return array[None] if form == "chains" else array
 
 
 def one(draw, z):
     """One partition: a row of the table, or anything."""
-    return draw(
-        st.one_of(st.just(np.asarray(z, dtype=object).ravel()[:4]), st.just(z), ODD, tables())
-    )
+    row = st.just(z[0]) if isinstance(z, list | np.ndarray) else st.just([0, 1])
+    return draw(st.one_of(row, st.just(z), ODD, tables()))
 
 
 NAMES = {
