@@ -45,8 +45,11 @@ def test_edges_of_different_lengths():
 
 def test_samples_of_different_lengths():
     pytest.importorskip("sklearn")
-    with pytest.raises(ValueError, match="'X' must have a row for each sample, all of one length"):
+    with pytest.raises(TypeError, match="'X' must be an array, with rows of one length"):
         epl.ConsensusClustering().fit([[0], [0, 0]])
+    frame = pytest.importorskip("pandas").DataFrame([[0, 1], [0, 1]], columns=["a", "a"])
+    with pytest.raises(ValueError, match="'X' must have a different name for every column"):
+        epl.ConsensusClustering().fit(frame)
 
 
 def test_messages_have_one_line():
