@@ -53,12 +53,13 @@ def reading(path: Path | str, kind: str) -> Iterator[None]:
 
 
 @contextmanager
-def about(path: Path | str) -> Iterator[None]:
-    """Within this context an error about data says which file they come from."""
+def about(path: Path | str, *arguments: str) -> Iterator[None]:
+    """Within this context an error about one of these arguments says which file the data come from."""
     try:
         yield
     except ValueError as error:
-        if Path(path).name in str(error):
+        mine = str(error).startswith(tuple(f"'{argument}'" for argument in arguments))
+        if not mine or Path(path).name in str(error):
             raise
         raise ValueError(f"{error} The data come from '{path}'.") from None
 

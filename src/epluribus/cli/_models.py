@@ -149,7 +149,7 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
     3
     """
     make = MODELS[check_choice(name, MODELS, "name")]
-    with about(path):
+    with about(path, "y", "adjacency", "matrix"):
         if name in _NETWORKS:
             return make(_read_network(path, "n_nodes" in options), **options)
         return make(read_numbers(path), **options)

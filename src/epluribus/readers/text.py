@@ -127,8 +127,8 @@ def read_table(path: Path) -> TextTable:
         raise ValueError(f"The file '{path}' is empty.")
     numbers, lines = list(found), list(found.values())
     # A header of one word, above rows with names, has no delimiter: the next line shows it.
-    shown = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
-    delimiter = _find_delimiter(shown, lines)
+    few = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
+    delimiter = _find_delimiter(few, lines)
     # If the second row has numbers, two rows are enough to see what the table is like, and the rest is left
     # to the quick parser.
     rows = _split(path, found, delimiter, 2)
@@ -206,9 +206,9 @@ def read_content(path: Path) -> str:
         return data.decode("utf-8-sig")
 
 
-def _find_delimiter(shown: list[str], lines: list[str]) -> str | None:
-    """What separates the cells: the first of the delimiters that occurs in the lines shown."""
-    found = next((mark for line in shown for mark in _DELIMITERS if mark in line), None)
+def _find_delimiter(few: list[str], lines: list[str]) -> str | None:
+    """What separates the cells: the first of the delimiters that occurs in a few lines."""
+    found = next((mark for line in few for mark in _DELIMITERS if mark in line), None)
     # A label may have an upright bar in it; as a delimiter it occurs equally often in every line.
     if found == "|" and len({line.count("|") for line in lines}) > 1:
         return None
