@@ -7,11 +7,16 @@ USER_STAMP := $(VENV)/.installed
 STAMP := $(VENV)/.installed-dev
 GUIDES := .venv-guides
 GUIDES_STAMP := $(GUIDES)/.installed
-CASES := .cases-data
+LOWEST := .venv-lowest
+LOWEST_STAMP := $(LOWEST)/.installed
+CASES_DATA := .cases-data
 DIST := .venv-dist
 WHEEL := .venv-wheel
+# Of `make fuzz`: how many cases, and where they begin.
+CASES ?= 50000
+SEED ?= 0
 
-.PHONY: setup demo studies cases docs notebooks test test-guides test-slow lint mutants bench calibrate dist clean
+.PHONY: setup demo studies cases docs notebooks test test-guides test-lowest test-slow fuzz lint mutants bench calibrate dist clean
 
 setup: $(STAMP)
 
@@ -41,12 +46,12 @@ studies: $(STAMP)
 	done
 
 # The pages of docs/cases. The data ship with packages of which nothing else is needed.
-$(CASES):
-	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --target $(CASES) \
+$(CASES_DATA):
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --target $(CASES_DATA) \
 	  scanpy==1.11.5 graspologic==3.4.4 mismo==0.4.1
 
-cases: $(STAMP) $(CASES)
-	PYTHONPATH=$(CASES) $(RUN) -m cases
+cases: $(STAMP) $(CASES_DATA)
+	PYTHONPATH=$(CASES_DATA) $(RUN) -m cases
 
 # The documentation, in site/; it opens from disk, and with `python -m http.server -d site` it can be searched.
 docs: $(STAMP)
@@ -69,6 +74,23 @@ $(GUIDES_STAMP): pyproject.toml
 
 test-guides: $(GUIDES_STAMP)
 	$(GUIDES)/bin/python -m pytest tests/test_docs.py -k "pymc or numpyro" --numprocesses auto
+
+# The tests with the oldest packages that pyproject.toml allows. Newer neighbors of old packages may warn of
+# what will change one day. The kernels are compiled for another Numba, and kept apart.
+$(LOWEST_STAMP): pyproject.toml
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+	  --editable ".[all]" --group test
+	@touch $(LOWEST_STAMP)
+
+test-lowest: $(LOWEST_STAMP)
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/kernels $(LOWEST)/bin/python -m pytest -m "not slow" \
+	  -W ignore::DeprecationWarning --ignore tests/test_site.py --numprocesses auto --dist worksteal
+
+# Damaged files and odd arguments: only a right answer or a clear error may come out. Minutes.
+fuzz: $(STAMP)
+	$(RUN) tests/fuzz/run_fuzz.py --cases $(CASES) --seed $(SEED)
 
 test-slow: $(STAMP) test-guides
 	$(RUN) -m pytest -m "slow" --numprocesses auto --dist worksteal
@@ -105,5 +127,5 @@ dist:
 	cd "$$(mktemp -d)" && "$(CURDIR)/$(WHEEL)/bin/python" -I "$(CURDIR)/tests/installed.py"
 
 clean:
-	rm -rf $(VENV) $(GUIDES) $(DIST) $(WHEEL) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(GUIDES) $(LOWEST) $(DIST) $(WHEEL) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,6 +1,7 @@
 """The page without a browser: it parses, asks for nothing, states the facts."""
 
 import base64
+import hashlib
 import json
 import re
 import sys
@@ -83,6 +84,21 @@ def test_names_of_items_are_escaped(small):
     assert set(NAMES) <= set(
         Page(build_report(best, draws, brief=True)).text
     )  # in the table itself
+
+
+def test_the_policy_allows_its_own_script_and_nothing_from_outside(small):
+    """Whatever a name holds: another script has another hash, and nothing can be fetched."""
+    [policy] = [
+        attributes["content"]
+        for tag, attributes in Page(small[2]).tags
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.split(maxsplit=1) for rule in policy.split("; "))
+    [script] = re.findall(r"<script>(.*?)</script>", small[2], re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert rules["default-src"] == "'none'"
+    assert rules["script-src"] == f"'sha256-{digest}'"
+    assert not re.search(r"https?:|\*", policy)
 
 
 def test_the_data_cannot_end_their_element(small):

@@ -374,7 +374,7 @@ def test_bad_checkpoints(tmp_path):
     with pytest.raises(ValueError, match="'moves' must be those of the checkpoint"):
         sample(model, moves="appendix", resume=path)
     (tmp_path / "text.npz").write_text("hello")
-    with pytest.raises(ValueError, match="is not one"):
+    with pytest.raises(ValueError, match="could not be read as a checkpoint"):
         sample(model, resume=tmp_path / "text.npz")
     with np.load(path) as file:
         arrays = dict(file)

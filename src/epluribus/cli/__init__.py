@@ -11,6 +11,7 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
 
 from epluribus._parallel import INTERRUPTED
 from epluribus.cli import _draws, _models, _warmup  # noqa: F401 - the commands, in the order of the list
@@ -41,26 +42,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["summarize", "nowhere.csv"])
     2
     """
-    args = make_parser().parse_args(arguments)
-    # The report shows the command that made it.
-    args.call = shlex.join(["epluribus", *(sys.argv[1:] if arguments is None else arguments)])
+    _open_streams()
+    args = Namespace()
     try:
+        args = make_parser().parse_args(arguments)
+        # The report shows the command that made it.
+        args.call = shlex.join(["epluribus", *(sys.argv[1:] if arguments is None else arguments)])
         code = args.run(args) or 0
         # A closed pipe must show itself here, not at exit, where nothing can catch it.
         sys.stdout.flush()
         return int(code)
     except BrokenPipeError:
-        # The program that reads the output, such as head, has read enough: not an error. Python flushes
-        # stdout once more at exit, which must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The program that reads the output, such as head, has read enough: not an error.
+        _abandon_output()
         return 0
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         # What the library raises for bad input, files and memory; anything else is a bug and is not hidden.
         print(f"epluribus: {_shell_message(error, args)}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:  # the disk is full
+            _abandon_output()
         return _BAD_INPUT
     except KeyboardInterrupt:
         print("epluribus: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _open_streams() -> None:
+    """Make standard output and error usable: closed ones lead nowhere, and no character stops them."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - to the end
+        # In a locale without them, letters of other alphabets are printed as escapes.
+        elif hasattr(getattr(sys, name), "reconfigure"):
+            getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+def _abandon_output() -> None:
+    """Lead standard output nowhere: Python flushes it once more at exit, which must not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _shell_message(error: Exception, args: Namespace) -> str:

@@ -156,6 +156,13 @@ def interrupted(what: str) -> int:
     return INTERRUPTED
 
 
+def data_stream() -> Any:
+    """Standard output for data: in UTF-8, as files are, whatever the locale says."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8")
+    return sys.stdout
+
+
 def is_stream(path: Path | None) -> bool:
     """Whether the name of a file, ``-``, means standard output."""
     return path is not None and str(path) == STREAM

@@ -23,6 +23,7 @@ from epluribus.cli._base import (
     Argument,
     answer,
     command,
+    data_stream,
     given,
     interrupted,
     is_stream,
@@ -110,7 +111,7 @@ def summarize(args: Namespace) -> int:
     certainty = None if best.interrupted else draws
     if is_stream(args.out):
         # The labels are for the next program in the pipe, the summary for the user.
-        write_columns(sys.stdout, columns(best, certainty))
+        write_columns(data_stream(), columns(best, certainty))
         print(best, file=sys.stderr)
     else:
         written = ""
@@ -173,7 +174,7 @@ def psm(args: Namespace) -> None:
     matrix = epl.psm(draws, progress=not args.json, **options)
     # In a pipe the matrix is all that is printed.
     if is_stream(args.out):
-        write_matrix_csv(sys.stdout, matrix, draws.items)
+        write_matrix_csv(data_stream(), matrix, draws.items)
         return
     write_matrix(args.out, matrix, draws.items)
     n, entries = draws.n_items, int(matrix.nnz if args.sparse else matrix.size)

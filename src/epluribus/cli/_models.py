@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import epluribus as epl
-from epluribus._files import check_target
+from epluribus._files import about, check_target
 from epluribus._typing import AnyArray
 from epluribus._validate import check_choice
 from epluribus.cli._base import (
@@ -149,9 +149,10 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
     3
     """
     make = MODELS[check_choice(name, MODELS, "name")]
-    if name in _NETWORKS:
-        return make(_read_network(path, "n_nodes" in options), **options)
-    return make(read_numbers(path), **options)
+    with about(path, "y", "adjacency", "matrix"):
+        if name in _NETWORKS:
+            return make(_read_network(path, "n_nodes" in options), **options)
+        return make(read_numbers(path), **options)
 
 
 def _read_network(path: str | Path, numbered: bool) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
-from epluribus._validate import check_count, make_rng
+from epluribus._validate import as_array, check_count, check_memory, make_rng
 from epluribus.draws.draws import Draws
 from epluribus.draws.rows import check_weights, safe_weights
 from epluribus.readers.labeled_arrays import coordinate_names
@@ -81,6 +81,11 @@ def soft_draws(
     n_draws, n_items, n_clusters = source.shape
     shared = check_weights(weights, n_draws)
     generator = make_rng(rng)
+    check_memory(
+        float(n_draws) * count * n_items * np.min_scalar_type(n_clusters).itemsize,
+        "Drawing the labels",
+        "Choose a smaller 'n_draws_each'.",
+    )
     # The second dimension is the repeats: flattened, those of one soft draw are consecutive.
     labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
     for begin, block in _blocks(source, log):
@@ -152,10 +157,10 @@ def soft_psm(
 def _as_probabilities(values: Any) -> tuple[AnyArray, IntArray]:
     """An array of shape (n_draws, n_items, n_clusters), unchecked, and the chain of each draw."""
     # In an xarray DataArray chain and draw may be anywhere: they are moved to the front.
-    if hasattr(values, "coords"):
+    if hasattr(values, "coords") and hasattr(values, "transpose"):
         leading = [dim for dim in ("chain", "draw") if dim in values.dims]
         values = values.transpose(*leading, ...)
-    array = np.asarray(values)
+    array = as_array(values, "probabilities")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"'probabilities' must hold numbers; got values of type {array.dtype}.")
     if array.ndim not in (3, 4) or 0 in array.shape:

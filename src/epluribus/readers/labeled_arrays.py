@@ -6,12 +6,14 @@ found by their names, ``chain`` and ``draw``, in any order; the one that remains
 
 from __future__ import annotations
 
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from epluribus._files import reading
 from epluribus._validate import need, quoted
 from epluribus.readers.source import Source, item_names, pick_labels
 
@@ -33,13 +35,13 @@ def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> S
         need(package, "arviz", f"Reading {kind}")
     # That a group or the whole format is missing is a different exception in each engine, so that the second
     # attempt decides: a file without groups opens, and a file of another format fails again.
-    try:
+    with reading(path, kind), warnings.catch_warnings():
+        # xarray tells its developers that it tried several engines, or that opening a store took longer.
+        warnings.simplefilter("ignore", RuntimeWarning)
         try:
             data = xarray.open_dataset(path, group=GROUP, engine=engine)
-        except (OSError, KeyError, TypeError, ValueError):
+        except Exception:  # noqa: BLE001 - each engine has its own
             data = xarray.open_dataset(path, engine=engine)
-    except Exception as error:
-        raise ValueError(f"The file '{path}' could not be read as {kind}: {error}") from error
     # The file stays open, to be read in blocks later; it is closed when nothing refers to it any more.
     return from_labeled(data, var, where=f"the file '{path}'")
 

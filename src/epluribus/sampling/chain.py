@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import time
-import zipfile
-import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from epluribus._files import write_arrays
+from epluribus._files import open_arrays, reading, write_arrays
 from epluribus._kernels.advance import advance_for
 from epluribus._kernels.chain import KINDS, Partition, Record
 from epluribus._kernels.moves import ALLOCATION, INFORMED, LAUNCH, SPLIT_MERGE
@@ -284,29 +282,26 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], list[Snapshot]]:
         raise FileNotFoundError(
             f"'resume' must be a file made by 'checkpoint'; there is no {path}."
         )
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            # Read at once: an npz file is lazy, and a damaged one shows only when it is read.
-            arrays = {name: file[name] for name in file.files}
+    with open_arrays(path, "a checkpoint") as file:
+        # Read at once: an npz file is lazy, and a damaged one shows only when it is read.
+        arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes(), object_hook=_from_plain)
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        found = header["format"]
+    if found != FORMAT:
         raise ValueError(
-            f"'resume' must be a file made by 'checkpoint'; {path} is not one ({error})."
-        ) from None
-    if header.get("format") != FORMAT:
-        raise ValueError(
-            f"'resume' must be a checkpoint of format {FORMAT}; {path} has "
-            f"{header.get('format')}. Run again from the beginning."
+            f"'resume' must be a checkpoint of format {FORMAT}; {path} has {found}. Run again from the "
+            "beginning."
         )
     # Names are "chain0/clock", "kept0/labels0" and so on.
     groups: dict[str, dict[str, Any]] = defaultdict(dict)
     for name, array in arrays.items():
         group, _, key = name.partition("/")
         groups[group][key] = array
-    return header, [
-        {"arrays": groups[f"chain{c}"], "kept": groups[f"kept{c}"], **numbers}
-        for c, numbers in enumerate(header.pop("chains"))
-    ]
+    with reading(path, "a checkpoint"):
+        return header, [
+            {"arrays": groups[f"chain{c}"], "kept": groups[f"kept{c}"], **numbers}
+            for c, numbers in enumerate(header.pop("chains"))
+        ]
 
 
 def _to_plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 
 from epluribus._kernels.moves import ALLOCATION, GIBBS, INFORMED, LAUNCH, SPLIT_MERGE
 from epluribus._typing import IntArray
-from epluribus._validate import check_choice, check_count
+from epluribus._validate import check_choice, check_count, shown
 from epluribus.models.base import Model
 
 LARGE = 1000
@@ -298,7 +298,7 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
         if not chosen or not all(isinstance(move, Move) for move in chosen):
             raise TypeError(
                 "'moves' must be 'default', 'appendix' or a sequence of Gibbs(), SplitMerge() and "
-                f"Allocation(); got {moves!r}."
+                f"Allocation(); got {shown(moves)}."
             )
     # With two sides: all moves of the rows, then all moves of the columns.
     rows = [

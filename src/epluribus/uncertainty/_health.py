@@ -21,6 +21,7 @@ from epluribus.diagnostics import Agreement, chain_agreement
 from epluribus.draws import Draws, as_draws
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate
+from epluribus.partition import check_estimate
 from epluribus.uncertainty._error import warn_of_weights
 from epluribus.uncertainty._items import ItemTable, items
 from epluribus.uncertainty._medoids import quick_look
@@ -124,6 +125,7 @@ def health(
     if draws is None:
         return Health("not checked", "not checked", "not checked", None)
     sample = as_draws(draws)
+    check_estimate(best)
     if len(best.undecided):  # what can be trusted is asked of the others
         best, sample = best.decided(sample)
     if int((sample.weights > 0).sum()) == 1:

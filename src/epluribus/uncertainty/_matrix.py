@@ -19,7 +19,7 @@ from epluribus._kernels.similarity import keep_above
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import DrawsLike, FloatArray
-from epluribus._validate import check_fraction, check_memory
+from epluribus._validate import check_fraction, check_memory, shown
 from epluribus.diagnostics import Similarity
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.together import map_blocks
@@ -112,7 +112,7 @@ def psm(
     sample = as_draws(draws)
     if threshold is not None and not sparse:
         raise ValueError(
-            f"'threshold' is for sparse=True only; got {threshold!r} with sparse=False. "
+            f"'threshold' is for sparse=True only; got {shown(threshold)} with sparse=False. "
             "Leave it out, or ask for a sparse matrix."
         )
     bound = check_fraction(

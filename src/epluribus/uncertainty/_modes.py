@@ -33,7 +33,7 @@ from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._text import count, percent, sentence_list
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
-from epluribus._validate import check_count, make_rng
+from epluribus._validate import check_count, make_rng, shown
 from epluribus.changes import what_differs
 from epluribus.draws import Draws, as_draws
 from epluribus.losses.base import Loss
@@ -315,7 +315,7 @@ def modes(
     highest = check_count(max_modes, "max_modes")
     automatic = isinstance(n_modes, str)
     if automatic and n_modes != "auto":
-        raise ValueError(f"'n_modes' must be an integer or 'auto'; got {n_modes!r}.")
+        raise ValueError(f"'n_modes' must be an integer or 'auto'; got {shown(n_modes)}.")
     fixed = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or give 'auto'.")
     # For the part of the draws, for the single partition, and for each number of modes.
     rngs = make_rng(rng).spawn(2 + max(highest, fixed))
