@@ -38,13 +38,15 @@ studies: $(STAMP)
 	  && cp epluribus-$$study/*.png docs/studies/ || exit 1; \
 	done
 
-# The pages of docs/cases. The data ship with packages of which nothing else is needed.
-$(CASES):
+# The pages of docs/cases, or one of them: make cases NAME=galaxies. The data ship with packages of which nothing
+# else is needed.
+$(CASES)/.installed: $(STAMP)
 	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --target $(CASES) \
-	  scanpy==1.11.5 graspologic==3.4.4 mismo==0.4.1
+	  --upgrade scanpy==1.11.5 graspologic==3.4.4 mismo==0.4.1
+	@touch $@
 
-cases: $(STAMP) $(CASES)
-	PYTHONPATH=$(CASES) $(RUN) -m cases
+cases: $(STAMP) $(CASES)/.installed
+	PYTHONPATH=$(CASES) $(RUN) -m cases $(NAME)
 
 # The documentation, in site/; it opens from disk, and with `python -m http.server -d site` it can be searched.
 docs: $(STAMP)
@@ -87,5 +89,5 @@ calibrate: $(STAMP)
 	$(RUN) benchmarks/calibrate.py
 
 clean:
-	rm -rf $(VENV) $(GUIDES) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(GUIDES) $(CASES) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

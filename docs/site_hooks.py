@@ -19,6 +19,7 @@ AT_ROOT = {
     "scope.md": "SCOPE.md",
 }
 FORMULA = re.compile(r"\\\((?P<inline>.+?)\\\)|\\\[(?P<display>.+?)\\\]", re.DOTALL)
+REPORT = re.compile(r"\[(?P<text>[^]]+)\]\((?P<path>reports/\w+\.html)\)")
 ARITHMATEX = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">(?P<formula>.+?)</(?P=tag)>', re.DOTALL
 )
@@ -35,12 +36,19 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
     """Links between pages of the root and pages of docs lead to where these are on the site."""
     if page.file.src_uri in AT_ROOT:
         markdown = markdown.replace("](docs/", "](")
+    if page.file.src_uri.startswith("cases/"):
+        markdown = REPORT.sub(_report_if_made, markdown)
     for name, source in AT_ROOT.items():
         up = "../" * page.file.src_uri.count("/")
         markdown = re.sub(
             rf"\]\((?:\.\./)*{re.escape(source)}(#[^)]*)?\)", rf"]({up}{name}\1)", markdown
         )
     return markdown
+
+
+def _report_if_made(found: re.Match[str]) -> str:
+    """The link to the report of a case; only its text where `make cases` has not made it on this machine."""
+    return found[0] if (ROOT / "docs" / "cases" / found["path"]).exists() else found["text"]
 
 
 def on_page_content(content: str, **_: Any) -> str:
