@@ -20,11 +20,13 @@ GROUP = "posterior"
 
 
 def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> Source:
-    """Labels in a netCDF file, or in zarr if `engine` says so.
+    """Labels in a netCDF file, or in zarr if `engine` says so. Numbers are not read yet, only opened."""
+    # The file stays open, to be read in blocks later; it is closed when nothing refers to it any more.
+    return from_labeled(open_labeled(path, engine), var, where=f"the file '{path}'")
 
-    They are looked for in the group ``posterior``, as ArviZ writes it, or in the whole file if it has no such
-    group. Numbers are not read yet, only opened.
-    """
+
+def open_labeled(path: Path, engine: str | None = None) -> Any:
+    """The Dataset in a file: the group ``posterior``, as ArviZ writes it, or all of it if there is none."""
     kind = engine or "netCDF"
     xarray = need("xarray", "arviz", f"Reading {kind}")
     # xarray reads netCDF with netCDF4, if that is installed, or with the packages of the extra "arviz".
@@ -35,13 +37,11 @@ def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> S
     # attempt decides: a file without groups opens, and a file of another format fails again.
     try:
         try:
-            data = xarray.open_dataset(path, group=GROUP, engine=engine)
+            return xarray.open_dataset(path, group=GROUP, engine=engine)
         except (OSError, KeyError, TypeError, ValueError):
-            data = xarray.open_dataset(path, engine=engine)
+            return xarray.open_dataset(path, engine=engine)
     except Exception as error:
         raise ValueError(f"The file '{path}' could not be read as {kind}: {error}") from error
-    # The file stays open, to be read in blocks later; it is closed when nothing refers to it any more.
-    return from_labeled(data, var, where=f"the file '{path}'")
 
 
 def is_labeled(data: Any) -> bool:
