@@ -109,7 +109,7 @@ def _read_columns(path: Path, var: str | None) -> Soft:
     """Columns named by variable, item and cluster."""
     table = read_table(path)
     names = [str(name).strip() for name in table.header or ()]
-    table.check_cells(path, lambda _: True, "numbers")
+    table.check_numbers(path)
     # (item, cluster) of each column, by variable.
     entries: dict[str, dict[tuple[int, int], int]] = {}
     for column, name in enumerate(names):
