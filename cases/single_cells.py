@@ -150,7 +150,7 @@ def _figure(
     places: np.ndarray, labels: np.ndarray, support: np.ndarray, still_open: np.ndarray, path: Path
 ) -> None:
     figure, axes = plt.subplots(
-        1, 3, figsize=(12, 4), layout="constrained", width_ratios=(1, 1.15, 1)
+        1, 3, figsize=(9.5, 3.3), layout="constrained", width_ratios=(1, 1.15, 1)
     )
     # Clusters have the numbers of the table: 1 is the largest.
     for number, g in enumerate(np.argsort(-np.bincount(labels), kind="stable"), 1):
