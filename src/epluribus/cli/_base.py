@@ -92,9 +92,8 @@ class _Help(argparse.HelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28)
-        self._action_max_length = (
-            14  # room for the longest name of a command, which argparse forgets
-        )
+        # Room for the longest name of a command, which argparse forgets.
+        self._action_max_length = 14
 
 
 def make_parser(files: Any = None) -> argparse.ArgumentParser:

@@ -149,7 +149,7 @@ def _model_options(args: Namespace) -> dict[str, Any]:
                 )
             if name != "standardize":
                 options[name] = value
-    # None would be a value for some priors.
+    # Left out, the model chooses it.
     return options | ({} if args.alpha is None else {"alpha": args.alpha})
 
 
@@ -164,7 +164,7 @@ def _describe_network(model: Any, args: Namespace) -> None:
         f"{first}{hint}",
         file=sys.stderr,
     )
-    if names and all(name.isdecimal() for name in names):
+    if names and "0" not in names and all(name.isdecimal() for name in names):
         print(
             f"epluribus: the numbers of nodes in {args.file} do not begin with 0: they are names "
             "(--n-nodes if they are numbers from 0)",
