@@ -45,13 +45,15 @@ studies: $(STAMP)
 	  && cp epluribus-$$study/*.png docs/studies/ || exit 1; \
 	done
 
-# The pages of docs/cases. The data ship with packages of which nothing else is needed.
-$(CASES_DATA):
+# The pages of docs/cases, or one of them: make cases NAME=galaxies. The data ship with packages of which nothing
+# else is needed.
+$(CASES_DATA)/.installed: $(STAMP)
 	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --target $(CASES_DATA) \
-	  scanpy==1.11.5 graspologic==3.4.4 mismo==0.4.1
+	  --upgrade scanpy==1.11.5 graspologic==3.4.4 mismo==0.4.1
+	@touch $@
 
-cases: $(STAMP) $(CASES_DATA)
-	PYTHONPATH=$(CASES_DATA) $(RUN) -m cases
+cases: $(STAMP) $(CASES_DATA)/.installed
+	PYTHONPATH=$(CASES_DATA) $(RUN) -m cases $(NAME)
 
 # The documentation, in site/; it opens from disk, and with `python -m http.server -d site` it can be searched.
 docs: $(STAMP)
@@ -127,5 +129,6 @@ dist:
 	cd "$$(mktemp -d)" && "$(CURDIR)/$(WHEEL)/bin/python" -I "$(CURDIR)/tests/installed.py"
 
 clean:
-	rm -rf $(VENV) $(GUIDES) $(LOWEST) $(DIST) $(WHEEL) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(GUIDES) $(LOWEST) $(DIST) $(WHEEL) $(CASES_DATA) build dist site
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,7 +1,7 @@
 """The command line ``epluribus``: arguments and printing; the work is done by the library.
 
-`_draws`, `_models` and `_warmup` hold the commands, `_base` what they are made of; `main` turns errors into
-one line on standard error and an exit code.
+`_draws`, `_page`, `_soft`, `_models` and `_warmup` hold the commands, `_base` and `_input` what they are made
+of; `main` turns errors into one line on standard error and an exit code.
 """
 
 from __future__ import annotations
@@ -14,13 +14,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from epluribus._parallel import INTERRUPTED
-from epluribus.cli import _draws, _models, _warmup  # noqa: F401 - the commands, in the order of the list
 from epluribus.cli._base import make_parser
+
+# The commands, in the order in which they are listed.
+from epluribus.cli import _draws, _page, _soft, _models, _warmup  # isort: skip  # noqa: F401
 
 __all__ = ["main"]
 
 _BAD_INPUT = 2
 """Exit code for bad input: that of argparse, so that all errors of the user have the same."""
+
+
+_AS_TYPED = {
+    " None means": " Leaving it out means",
+    "'adjacency' must": "The network must",
+    "directed=True": "--directed",
+    "loops=True": "--loops",
+    "log=True": "--log",
+    "PoissonBlockModel takes counts": "The model 'dcsbm' takes counts",
+    "PoissonBlockModel, which has counts": "the model 'dcsbm', which has counts",
+    " with 'var'": " with '--var'",
+}
+"""Words of the library's messages, and what a user of the command line would call them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,4 +106,6 @@ def _shell_message(error: Exception, args: Namespace) -> str:
     # have the same name.
     for name in vars(args):
         message = message.replace(f"'{name}' must", f"'--{name.replace('_', '-')}' must")
-    return message.replace(" None means", " Leaving it out means")
+    for python, shell in _AS_TYPED.items():
+        message = message.replace(python, shell)
+    return message

@@ -22,11 +22,13 @@ GROUP = "posterior"
 
 
 def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> Source:
-    """Labels in a netCDF file, or in zarr if `engine` says so.
+    """Labels in a netCDF file, or in zarr if `engine` says so. Numbers are not read yet, only opened."""
+    # The file stays open, to be read in blocks later; it is closed when nothing refers to it any more.
+    return from_labeled(open_labeled(path, engine), var, where=f"the file '{path}'")
 
-    They are looked for in the group ``posterior``, as ArviZ writes it, or in the whole file if it has no such
-    group. Numbers are not read yet, only opened.
-    """
+
+def open_labeled(path: Path, engine: str | None = None) -> Any:
+    """The Dataset in a file: the group ``posterior``, as ArviZ writes it, or all of it if there is none."""
     kind = engine or "netCDF"
     xarray = need("xarray", "arviz", f"Reading {kind}")
     # xarray reads netCDF with netCDF4, if that is installed, or with the packages of the extra "arviz".
@@ -39,11 +41,9 @@ def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> S
         # xarray tells its developers that it tried several engines, or that opening a store took longer.
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
-            data = xarray.open_dataset(path, group=GROUP, engine=engine)
+            return xarray.open_dataset(path, group=GROUP, engine=engine)
         except Exception:  # noqa: BLE001 - each engine has its own
-            data = xarray.open_dataset(path, engine=engine)
-    # The file stays open, to be read in blocks later; it is closed when nothing refers to it any more.
-    return from_labeled(data, var, where=f"the file '{path}'")
+            return xarray.open_dataset(path, engine=engine)
 
 
 def is_labeled(data: Any) -> bool:

@@ -74,6 +74,10 @@ class TextTable(NamedTuple):
                 f"{self.skip + i + 1} has {shown(str(self.cells[t, i]))}."
             )
 
+    def check_numbers(self, path: Path) -> None:
+        """Raise an error that names the first cell that is not a number: it makes the whole table words."""
+        self.check_cells(path, lambda cell: not _is_number(cell), "numbers")
+
 
 def read_text(path: Path, var: str | None = None) -> Source:
     """Labels in a text file, with the names and chains it has.
@@ -105,8 +109,7 @@ def read_text(path: Path, var: str | None = None) -> Source:
 def read_numbers(path: Path) -> FloatArray:
     """A table of numbers in a text file, of shape (n_rows, n_columns), without names of rows and columns."""
     table = read_table(path)
-    # One cell that is not a number makes the whole table words; the error names that cell.
-    table.check_cells(path, lambda cell: not _is_number(cell), "numbers")
+    table.check_numbers(path)
     cells = np.ma.filled(table.cells.astype(np.float64), np.nan)
     if np.isnan(cells).any():
         t, i = np.argwhere(np.isnan(cells))[0]

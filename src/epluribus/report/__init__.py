@@ -25,12 +25,13 @@ from epluribus.draws import as_draws
 from epluribus.engine import expected_loss
 from epluribus.estimate import Estimate, read_best
 from epluribus.plots._shared import read_data
-from epluribus.report.facts import gather
+from epluribus.report.facts import Facts, gather
+from epluribus.report.methods import UNUSED, MethodsText, methods
 from epluribus.report.values import page_values, resource
 from epluribus.report.words import number, share
 from epluribus.uncertainty import left_out
 
-__all__ = ["build_report", "write_report"]
+__all__ = ["MethodsText", "build_report", "write_methods", "write_report"]
 
 
 def write_report(
@@ -163,10 +164,84 @@ def build_report(
     """
     # Before the work, which takes seconds or minutes: jinja2 may be missing.
     template = _template()
+    facts = _gather(
+        best,
+        draws,
+        k=k,
+        k_max=k_max,
+        level=level,
+        rng=make_rng(rng),
+        n_jobs=n_jobs,
+        progress=progress,
+        time_limit=time_limit,
+        brief=brief,
+        data=data,
+    )
+    return finish(lambda: str(template.render(title=title, call=call, **page_values(facts))))
+
+
+def write_methods(
+    best: Estimate,
+    draws: DrawsLike | None,
+    *,
+    level: float = 0.95,
+    rng: RngLike = None,
+    n_jobs: int | None = None,
+    progress: ProgressLike = False,
+    time_limit: float | None = None,
+) -> MethodsText:
+    """The paragraph of the report for the methods section of a paper, and its references.
+
+    Parameters
+    ----------
+    best, draws, level, rng, n_jobs, progress, time_limit
+        As for `write_report`; the same seed gives the paragraph of the page.
+
+    Returns
+    -------
+    MethodsText
+        Print it, or take its `text`, `references` and `bibtex`.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = [[0, 0, 1], [0, 0, 1], [0, 1, 1]]
+    >>> found = epl.minimize(draws, rng=1).methods(draws, rng=1)
+    >>> found.text[:61]
+    'The posterior distribution of the partition of the 3 items, r'
+    >>> len(found.references)
+    5
+    """
+    if draws is None:
+        raise ValueError("'draws' must be given: the estimate does not have its draws any more.")
+    facts = _gather(
+        best,
+        draws,
+        level=level,
+        rng=make_rng(rng),
+        n_jobs=n_jobs,
+        progress=progress,
+        time_limit=time_limit,
+        skip=UNUSED,
+    )
+    text, references = methods(facts)
+    return MethodsText(text, tuple(references))
+
+
+def _gather(
+    best: Estimate,
+    draws: DrawsLike,
+    *,
+    k: int | None = None,
+    k_max: int | None = None,
+    data: ArrayLike | None = None,
+    **options: Any,
+) -> Facts:
+    """The facts about an estimate; of one with undecided items, those about the decided ones."""
     posterior = as_draws(draws)
     table_of_data = None if data is None else read_data(data, posterior.n_items, "data")
     # The page is about the decided items; a section of its own is about the others.
-    asked, table = best.settings, None
+    settings, table = best.settings, None
     if len(best.undecided):
         table = left_out(best, posterior)
         if table_of_data is not None:
@@ -178,22 +253,10 @@ def build_report(
         value = expected_loss(labels, posterior, loss)
         best = replace(best, loss=loss, expected_loss=value, n_draws=posterior.n_draws)
     # An estimate saved by version 0.1.0 has no bounds: then the user says what they were.
-    settings = asked
     if (k, k_max) != (None, None):
         settings = replace(settings, k_min=k or 1, k_max=k_max if k is None else k)
-    facts = gather(
-        best,
-        posterior,
-        bound=settings.bound,
-        level=level,
-        rng=make_rng(rng),
-        n_jobs=n_jobs,
-        progress=progress,
-        time_limit=time_limit,
-        brief=brief,
-    )
-    facts = replace(facts, left_out=table, data=table_of_data)
-    return finish(lambda: str(template.render(title=title, call=call, **page_values(facts))))
+    facts = gather(best, posterior, bound=settings.bound, **options)
+    return replace(facts, left_out=table, data=table_of_data)
 
 
 def _template() -> Any:

@@ -8,7 +8,7 @@ is missing, and why.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,6 +111,7 @@ def gather(
     progress: ProgressLike = None,
     time_limit: float | None = None,
     brief: bool = False,
+    skip: Collection[str] = (),
 ) -> Facts:
     """Compute what the page states; what would take minutes is left out, and a note says so.
 
@@ -126,15 +127,18 @@ def gather(
         As for `write_report`. The bar shows one step per field of `Facts`.
     brief : bool
         Leave out all steps. The first Ctrl-C leaves out the step it meets and those after it.
+    skip : collection of str
+        Steps that are not needed, by the field of `Facts`; no note says that they are missing.
     """
     # A user's progress function runs in `show`; if Ctrl-C meets it there, the stopper keeps it for `check`.
     stopper = Stopper(time_limit)
     notes: list[str] = []
     found: dict[str, Any] = {}
     steps = _steps(best, draws, level, rng, n_jobs, stopper, found)
+    steps = {name: step for name, step in steps.items() if name not in skip}
     # A step that would take minutes is left out before the bar is drawn, which counts the remaining ones.
     noun = "clustering" if draws.kind == "ensemble" else "draw"
-    for name in _too_heavy(draws):
+    for name in filter(steps.__contains__, _too_heavy(draws)):
         del steps[name]
         notes.append(
             f"{_LEFT_OUT[name]} because they would take too long: "

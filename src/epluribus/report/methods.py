@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from epluribus._text import count, percent
 from epluribus._version import __version__
@@ -42,6 +43,43 @@ _VEHTARI = (
     "Rank-normalization, folding, and localization: an improved R-hat. Bayesian Analysis 16, "
     "667-718. https://doi.org/10.1214/20-BA1221"
 )
+_YEAR = 2026
+"""Year of the version, as in CITATION.cff."""
+_TITLE = "epluribus: one optimal partition out of many posterior draws"
+_EPLURIBUS = f"The epluribus developers ({_YEAR}). {_TITLE}. Version {__version__}, Python package."
+UNUSED = ("items", "clusters", "values", "heatmap", "comparison")
+"""Facts of the page that the paragraph does not need."""
+
+
+@dataclass(frozen=True)
+class MethodsText:
+    """A paragraph for the methods section of a paper, with its references; print it."""
+
+    text: str
+    """The paragraph."""
+    references: tuple[str, ...]
+    """The references it cites, in the order of their authors; epluribus itself is one of them."""
+
+    @property
+    def bibtex(self) -> str:
+        """The entry of epluribus itself for a bibliography."""
+        return "\n".join(
+            [
+                f"@software{{epluribus{_YEAR},",
+                "  author  = {{The epluribus developers}},",
+                f"  title   = {{{_TITLE}}},",
+                f"  year    = {{{_YEAR}}},",
+                f"  version = {{{__version__}}}",
+                "}",
+            ]
+        )
+
+    def to_dict(self) -> dict[str, str | list[str]]:
+        """Plain Python values, ready for JSON."""
+        return {"text": self.text, "references": list(self.references), "bibtex": self.bibtex}
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.text, "\n".join(self.references)])
 
 
 def methods(facts: Facts) -> tuple[str, list[str]]:
@@ -55,11 +93,11 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
     items, has = count(draws.n_items, "item"), count(best.n_clusters, "cluster")
     # Error, ball and modes of draws that do not vary would be numbers without meaning.
     if degenerate(facts):
-        return _equal_draws(facts, items, has), [_RASTELLI]
-    references = [_RASTELLI, *filter(None, [best.loss.reference])]
+        return _equal_draws(facts, items, has), [_EPLURIBUS]
+    references = [_EPLURIBUS, _RASTELLI, *filter(None, [best.loss.reference])]
     if is_ensemble(facts):
         text = _consensus(facts, items, has)
-        references = [_STREHL, *references[1:]]
+        references = [_STREHL, *(one for one in references if one != _RASTELLI)]
     else:
         text = f"{_posterior(facts, items, has)}{_error(facts, references)}. {_spread(facts, references)}"
     text += _left_out(facts) + _certificate(facts)
