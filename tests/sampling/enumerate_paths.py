@@ -69,8 +69,11 @@ class Paths:
 
 
 @contextmanager
-def scripted(paths):
-    """The functions of `chance` replaced where the moves look them up; `shuffle` asks `chance.pick`."""
+def scripted(paths, one_order):
+    """The functions of `chance` replaced where the moves look them up; `shuffle` asks `chance.pick`.
+
+    With `one_order`, nothing is shuffled: a move from a launch is in detailed balance for each order.
+    """
     names = ("pick", "toss", "accept")
     replaced = {name: getattr(paths, name) for name in names}
     with (
@@ -82,19 +85,25 @@ def scripted(paths):
             pick_share=paths.pick_share,
             **replaced,
         ),
-        mock.patch.multiple(split_merge, **replaced),
+        mock.patch.multiple(split_merge, pick_weighted=paths.pick_weighted, **replaced),
+        mock.patch.object(
+            split_merge, "shuffle", (lambda *_: None) if one_order else chance.shuffle
+        ),
     ):
         yield
+
+
+FROM_LAUNCH = ("launch", "regroup")
 
 
 def one_move(name, item, model, partition):
     tally = np.zeros((len(KINDS), 2), dtype=np.int64)
     if name in ("gibbs", "informed"):
         return getattr(moves, name)(model, partition, item, None, tally)
-    if name.startswith("launch"):  # "launch 2": two scans
+    if name.startswith(FROM_LAUNCH):  # "launch 2": two scans
         tuning = np.zeros(split_merge.TUNING)
-        tuning[:2] = int(name[7:]), 0.3
-        return split_merge.launch(model, partition, None, tally, tuning)
+        tuning[:2] = int(name.split()[1]), 0.3
+        return getattr(split_merge, name.split()[0])(model, partition, None, tally, tuning)
     move = {"split-merge": split_merge.split_merge, "allocation": moves.allocation}[name]
     return move(model, partition, None, tally)
 
@@ -111,7 +120,9 @@ def transition_matrix(model, posterior, move, side, item=0):
             P[number[state], number[state]] = 1.0
             continue
         paths = Paths()
-        with scripted(paths):
+        with scripted(
+            paths, one_order=move.startswith(FROM_LAUNCH) and not move.endswith("shuffled")
+        ):
             more = True
             while more:
                 parts = tuple(

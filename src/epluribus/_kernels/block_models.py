@@ -263,18 +263,25 @@ def _join_directed(m: Any, p: Any, g: int, h: int) -> float:
     return total
 
 
+NEW_SHARE = 0.05
+"""Weight of a new cluster in a guess, relative to all others: enough for single items to come and go."""
+
+
 @part
 def guess_cluster(p: Any, table: Any, t: int, transposed: bool) -> None:
     """Fill the weights of a guess by the counts `table[g, t]`, or `table[t, g]`; all equal if t is -1."""
-    # One more than counted, so that every cluster can be chosen; a new one has no counts.
+    # One more than counted, so that every cluster can be chosen.
     k = p.n_clusters[0]
+    total = 0.0
     for s in range(k):
         p.log_weights[s] = 1.0
         if t >= 0:
             g = p.order[s]
             p.log_weights[s] += table[t, g] if transposed else table[g, t]
+        total += p.log_weights[s]
+    # A new one has no counts: a fixed share, without which single items would hardly ever leave or return.
     if k < p.order.size:
-        p.log_weights[k] = 1.0
+        p.log_weights[k] = 1.0 + NEW_SHARE * total
 
 
 @part
