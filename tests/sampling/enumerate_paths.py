@@ -108,6 +108,13 @@ def one_move(name, item, model, partition):
     return move(model, partition, None, tally)
 
 
+def arrays(state):
+    """All arrays in nested tuples."""
+    if isinstance(state, np.ndarray):
+        return [state]
+    return [a for part in state for a in arrays(part)] if isinstance(state, tuple) else []
+
+
 def transition_matrix(model, posterior, move, side, item=0):
     """P over the states of `posterior`; checks the running log target on the way."""
     states = list(posterior)
@@ -123,14 +130,18 @@ def transition_matrix(model, posterior, move, side, item=0):
         with scripted(
             paths, one_order=move.startswith(FROM_LAUNCH) and not move.endswith("shuffled")
         ):
+            parts = tuple(
+                make_partition(np.array(z), table) for z, table in zip(state, tables, strict=True)
+            )
+            compiled = model.states(parts)
+            before = log_target(compiled, parts)
+            # Every path begins with the same arrays: putting them back is quicker than making them again.
+            changed = [a for a in arrays((parts, compiled)) if a.flags.writeable]
+            saved = [a.copy() for a in changed]
             more = True
             while more:
-                parts = tuple(
-                    make_partition(np.array(z), table)
-                    for z, table in zip(state, tables, strict=True)
-                )
-                compiled = model.states(parts)
-                before = log_target(compiled, parts)
+                for array, own in zip(changed, saved, strict=True):
+                    array[...] = own
                 paths.begin()
                 change = one_move(move, item, compiled[side], parts[side])
                 after = tuple(canonical(p.labels.tolist()) for p in parts)

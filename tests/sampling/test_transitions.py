@@ -50,18 +50,14 @@ def test_launches_are_reversible_for_every_model(kind):
         assert kind == "lbm" or P[P < 1].size > 0
 
 
-@pytest.mark.parametrize(
-    "move", ["launch 0 shuffled", "launch 1", "regroup 0 shuffled", "regroup 1"]
-)
+@pytest.mark.parametrize("move", ["launch 0 shuffled", "launch 1", "regroup 0 shuffled"])
 def test_launches_are_reversible_with_scans_and_orders(move):
     model, posterior = make_case("sbm", "uniform", 3)
     check(model, posterior, move, 0, 1e-14)
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "sbm", "directed sbm"])
-def test_launches_of_four_items_are_reversible(kind):
-    model, posterior = make_case(kind, "uniform 3", 4)
-    check(model, posterior, "regroup 0", 0, 1e-14)
+def test_launches_of_four_items_are_reversible():
+    model, posterior = make_case("sbm", "uniform 3", 4)
     P = check(model, posterior, "launch 0", 0, 1e-14)
     allowed = np.array(list(posterior.values())) > 0
     reached = np.linalg.matrix_power((P > 0).astype(float), 8) > 0

@@ -50,6 +50,8 @@ class Partition(NamedTuple):
     """(n_items,) WORK: the items that a move handles."""
     target: IntArray
     """(n_items,) WORK: the cluster to which each item is to return."""
+    scores: FloatArray
+    """(n_items,) WORK: the side of a division on which each item begins, by its sign."""
     log_weights: FloatArray
     """(slots + 1,) WORK: log probabilities of the choices of one item, up to a constant."""
     cumulative: FloatArray

@@ -11,7 +11,7 @@ from typing import Any
 
 from epluribus._kernels.chain import KINDS, gather, grow, log_weight_in, move_in, move_out
 from epluribus._kernels.chance import accept, pick, pick_weighted, shuffle, toss
-from epluribus._kernels.dispatch import join, part, prepare, routine
+from epluribus._kernels.dispatch import join, part, prepare, routine, smooth
 from epluribus._typing import FloatArray
 
 _SPLIT, _MERGE, _REGROUP = (KINDS.index(name) for name in ("split", "merge", "regroup"))
@@ -21,12 +21,17 @@ SCANS, SHARE, WORK, TRIALS = range(4)
 """Scans of a launch; share of splits among proposals, 0 at rest; items scanned in this cycle; and where the
 results of trials begin, accepted splits and items scanned for each of `CHOICES`. `sampling/tuning.py` changes
 them."""
-CHOICES = (5, 10, 20, 40)
+CHOICES = (5, 10, 20)
 """Numbers of scans tried during burn-in."""
 TUNING = TRIALS + 2 * len(CHOICES)
 """Number of columns."""
 _MEMORY = 0.99
 """Weight that the results of trials keep with each new one: at the end the last few hundred count."""
+
+
+_SMOOTHED = 0.5
+"""Share of launches in which the model may smooth the coins. What it takes as a guide, such as edges between
+the items, need not be what sets them apart."""
 
 
 # --- sequential allocation ---
@@ -263,14 +268,20 @@ def _collect(p: Any, g: int, h: int) -> int:
 
 @routine
 def _relaunch(m: Any, p: Any, rng: Any, n: int, g: int, h: int, scans: int, forced: bool) -> float:
-    """Divide the first n members between g and h by coins, scan, and return log q of one more scan.
+    """Divide the first n members between g and h, scan, and return log q of one more scan.
+
+    They are divided by coins, which the model may smooth: in a network along its edges.
 
     If `forced`, the last scan puts every item back where `target` says. One of the two clusters may be empty
     on the way: it is then the next new one, as `take` leaves it.
     """
     for s in range(n):
+        p.scores[p.members[s]] = 1.0 if toss(rng, 0.5) else -1.0
+    if toss(rng, _SMOOTHED):
+        smooth(m, p, n, g, h)
+    for s in range(n):
         i = p.members[s]
-        to = h if toss(rng, 0.5) else g
+        to = h if p.scores[i] > 0.0 else g
         if p.labels[i] != to:
             move_out(m, p, i)
             move_in(m, p, i, to)

@@ -78,6 +78,7 @@ def make_partition(labels: IntArray, tables: PriorTables) -> Partition:
         # Work space of the moves, so that they never allocate memory.
         members=np.zeros(n_items, dtype=np.int64),
         target=np.zeros(n_items, dtype=np.int64),
+        scores=np.zeros(n_items),
         log_weights=np.zeros(slots + 1),
         cumulative=np.zeros(slots + 1),
     )

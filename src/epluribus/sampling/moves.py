@@ -138,10 +138,11 @@ class SplitMerge(Move):
     With `scans`, a split starts from a *launch* (as in Jain & Neal, but no two items are held apart). One of
     the K clusters is picked at random, and a split is proposed with probability s, else a merge with
     another random cluster. The members of the one or two clusters are divided between two sides by fair
-    coins, and this division is improved by `scans` restricted Gibbs scans, in which every item chooses
-    between the two sides, given all others, without the prior for their sizes. One more scan, with this
-    prior, makes the split; q is the product of the probabilities of its choices. A split is accepted with
-    probability
+    coins, which in half of the launches of a network are smoothed along its edges (each node takes the
+    mean of its neighbors, 20 times). This division is improved by `scans` restricted Gibbs scans, in
+    which every item chooses between the two sides, given all others, without the prior for their sizes.
+    One more scan, with this prior, makes the split; q is the product of the probabilities of its choices.
+    A split is accepted with probability
 
         min(1, pi(after) / pi(before) / q / (K + 1) x (1 - s) / s)
 
@@ -164,7 +165,7 @@ class SplitMerge(Move):
         Number of proposals in each cycle; by default 5 without scans, otherwise one for every 25 items,
         but at least 10.
     scans : int, optional
-        Scans of a launch; 0 for sequential allocation. By default 5, 10, 20 and 40 are tried during
+        Scans of a launch; 0 for sequential allocation. By default 5, 10 and 20 are tried during
         burn-in, and the one with the most accepted splits for its work is kept.
 
     References
@@ -228,7 +229,7 @@ class Regroup(Move):
     ----------
     proposals : int, default 5
         Number of proposals in each cycle.
-    scans : int, default 20
+    scans : int, default 10
         Scans of a launch.
 
     Examples
@@ -239,7 +240,7 @@ class Regroup(Move):
     """
 
     proposals: int = 5
-    scans: int = 20
+    scans: int = 10
 
     def __post_init__(self) -> None:
         check_count(self.proposals, "proposals")

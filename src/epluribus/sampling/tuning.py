@@ -11,9 +11,8 @@ import numpy as np
 from epluribus._kernels.split_merge import CHOICES, SCANS, SHARE, TRIALS, TUNING, WORK
 from epluribus._typing import FloatArray, IntArray
 
-_USUAL = 20
-"""Scans as long as too few splits were accepted to say more: on networks of thousands of nodes with 20 blocks
-5 scans are too few, and 20 suffice."""
+_USUAL = 10
+"""Scans as long as too few splits were accepted to say more."""
 _TOLD = 10
 """Accepted splits that are enough to say more."""
 _EFFORT = 3.0
