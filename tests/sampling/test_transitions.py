@@ -46,8 +46,9 @@ def test_launches_are_reversible_for_every_model(kind):
     model, posterior = make_case(kind, "uniform", 3)
     for side in range(len(model.sides)):
         check(model, posterior, "launch 0", side, 1e-14)
-        P = check(model, posterior, "regroup 0", side, 1e-14)
-        assert kind == "lbm" or P[P < 1].size > 0
+        if kind != "lbm":  # takes long: on more items below
+            P = check(model, posterior, "regroup 0", side, 1e-14)
+            assert (P - np.diag(np.diag(P))).max() > 0.01
 
 
 @pytest.mark.parametrize("move", ["launch 0 shuffled", "launch 1", "regroup 0 shuffled"])
@@ -65,7 +66,7 @@ def test_launches_of_four_items_are_reversible():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("lbm", "custom")])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "custom"])
 def test_moves_from_a_launch_are_reversible_on_more_items(kind):
     model, posterior = make_case(kind, "pitman-yor", 4)
     check(model, posterior, "regroup 0", 0, 1e-14)
