@@ -21,7 +21,7 @@ SCHEDULES = {
     "gibbs": ([Gibbs()], 4),
     "split-merge": ([SplitMerge(5, scans=0)], 4),
     "default": ("default", 3),
-    "launch": ([SplitMerge(5, scans=3)], 4),
+    "launch": ([SplitMerge(5, scans=3)], 24),  # few merges are proposed
     "informed": ([Informed()], 6),
     "regroup": ([Gibbs(), Regroup(5, scans=2)], 5),
     "appendix": ("appendix", 6),

@@ -313,7 +313,7 @@ def test_launches_of_large_networks_rest_at_first(monkeypatch):
     rows = [KINDS.index(kind) for kind in ("split", "merge", "regroup")]
     chain.run_until(5 * cycle, stop)  # a quarter of the burn-in
     assert chain.records[0].tally[rows].sum() == 0
-    assert chain.records[0].tally[KINDS.index("informed"), 0] == 5 * model.n_items
+    assert chain.records[0].tally[KINDS.index("informed"), 0] == 15 * model.n_items
     chain.run_until(20 * cycle, stop)
     assert (chain.records[0].tally[rows, 0] > 0).all()
 

@@ -324,8 +324,8 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     ----------
     moves : {"default", "appendix"} or sequence of Move
         "default" is one Gibbs sweep and split-merge: launches for block models, otherwise 5 proposals
-        by sequential allocation. Block models of more than 1,000 items have an informed sweep instead
-        of the Gibbs sweep, and regroup. With two sides, these for each side. "appendix" is the paper's
+        by sequential allocation. Block models of more than 1,000 items have three informed sweeps
+        instead of the Gibbs sweep, and regroup. With two sides, these for each side. "appendix" is the paper's
         sampler alone, with as many allocation proposals as there are items.
     model : Model
 
@@ -350,7 +350,7 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
         split_merge = SplitMerge() if model.weak_items else SplitMerge(scans=0)
         default: tuple[Move, ...] = (Gibbs(), split_merge)
         if is_large(model):
-            default = (Informed(), split_merge, Regroup())
+            default = (Informed(3), split_merge, Regroup())
         chosen = default if moves == "default" else (Allocation(),)
     else:
         chosen = tuple(moves)
