@@ -325,8 +325,8 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     moves : {"default", "appendix"} or sequence of Move
         "default" is one Gibbs sweep and split-merge: launches for block models, otherwise 5 proposals
         by sequential allocation. Block models of more than 1,000 items have three informed sweeps
-        instead of the Gibbs sweep, and regroup. With two sides, these for each side. "appendix" is the paper's
-        sampler alone, with as many allocation proposals as there are items.
+        instead of the Gibbs sweep, and regroup. With two sides, these for each side. "appendix" is the
+        paper's sampler alone, with as many allocation proposals as there are items.
     model : Model
 
     Returns

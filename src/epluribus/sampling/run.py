@@ -70,9 +70,9 @@ def sample(
     moves : {'default', 'appendix'} or sequence of Move, default 'default'
         The cycle of moves. 'default' is one Gibbs sweep and split-merge: for mixtures 5 proposals, for
         block models launches, whose number of scans is chosen during burn-in; block models of more than
-        1,000 items have three sweeps of informed proposals instead of the Gibbs sweep, and regroup. 'appendix'
-        is the paper's allocation sampler alone. Or a sequence of `Gibbs`, `Informed`, `SplitMerge`,
-        `Regroup` and `Allocation`.
+        1,000 items have three sweeps of informed proposals instead of the Gibbs sweep, and regroup.
+        'appendix' is the paper's allocation sampler alone. Or a sequence of `Gibbs`, `Informed`,
+        `SplitMerge`, `Regroup` and `Allocation`.
     start : {'dispersed', 'one', 'many', 'random', 'extremes'}, labels or Trace, default 'dispersed'
         Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' starts
         the first chain from one cluster, the second from many, the others at random; for block models
