@@ -61,7 +61,8 @@ def sample(
         Draws kept of each chain.
     burn_in : int, optional
         Steps that are discarded at the beginning. By default a tenth of those that follow, but at least
-        100 cycles of moves, 400 for block models of more than 1,000 items.
+        100 cycles of moves, 400 for block models of more than 1,000 items. In the first quarter of the
+        burn-in of these only single items move.
     thin : int, optional
         Steps from one draw to the next. By default one cycle of moves: a sweep and the proposals
         that go with it.
@@ -70,9 +71,9 @@ def sample(
     moves : {'default', 'appendix'} or sequence of Move, default 'default'
         The cycle of moves. 'default' is one Gibbs sweep and split-merge: for mixtures 5 proposals, for
         block models launches, whose number of scans is chosen during burn-in; block models of more than
-        1,000 items have a sweep of informed proposals instead of the Gibbs sweep. 'appendix' is the
-        paper's allocation sampler alone. Or a sequence of `Gibbs`, `Informed`, `SplitMerge` and
-        `Allocation`.
+        1,000 items have three sweeps of informed proposals instead of the Gibbs sweep, and regroup.
+        'appendix' is the paper's allocation sampler alone. Or a sequence of `Gibbs`, `Informed`,
+        `SplitMerge`, `Regroup` and `Allocation`.
     start : {'dispersed', 'one', 'many', 'random', 'extremes'}, labels or Trace, default 'dispersed'
         Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' starts
         the first chain from one cluster, the second from many, the others at random; for block models
