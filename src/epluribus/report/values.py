@@ -300,7 +300,10 @@ def _loss_words(facts: Facts) -> list[str]:
     if equal:
         lines.append(f"That for {sentence_list(equal)} is the one reported.")
     # On the page the first of the two is the estimate that it reports.
-    return [line.replace("in common with the first", "in common with the one reported") for line in lines]
+    return [
+        line.replace("in common with the first", "in common with the one reported")
+        for line in lines
+    ]
 
 
 def _sizes(labels: IntArray) -> str:
