@@ -7,11 +7,19 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.report import build_report
+from epluribus.report import build_report, facts
 from epluribus.report.data_picture import data_picture
 from epluribus.report.moves import find_moves
 from epluribus.report.pictures import bars_of_k
 from parsed_page import Page, noisy
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_losses():
+    """The slow losses have no part in what is tested here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(facts, "ALL_LOSSES", 0)
+        yield
 
 
 def fewest_moves(labels, other):
