@@ -27,6 +27,16 @@ def ordinal(m: int) -> str:
     return _ORDINALS[m] if m < len(_ORDINALS) else f"{m + 1}th"
 
 
+def few_entries(entries: FloatArray) -> str:
+    """A sentence on modes that were entered too rarely."""
+    which = int(entries.argmin())
+    times = {1: "only once", 2: "only twice"}.get(int(entries[which]), "too rarely")
+    return (
+        f" But the chains entered the {ordinal(which)} {times}: it may be burn-in or poor mixing, "
+        "and the weights are not to be trusted."
+    )
+
+
 def count_entries(nearest: IntArray, chains: IntArray, m: int) -> tuple[IntArray, FloatArray]:
     """How often each of m modes was entered, and effectively: (sum r)^2 / sum r^2 over its stretches r.
 

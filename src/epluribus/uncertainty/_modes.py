@@ -40,7 +40,13 @@ from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.uncertainty._mode_rule import WEIGHT
 from epluribus.uncertainty._mode_search import Assignment, ModeSearch
-from epluribus.uncertainty._mode_words import burn_in_draws, count_entries, find_questions, ordinal
+from epluribus.uncertainty._mode_words import (
+    burn_in_draws,
+    count_entries,
+    few_entries,
+    find_questions,
+    ordinal,
+)
 from epluribus.uncertainty._part import n_looked_at
 
 _TINY = 0.01
@@ -148,18 +154,7 @@ class Modes(Shown):
             text += f": they are {len(questions)} independent questions. {'. '.join(questions)}."
         else:
             text += f": {'; '.join(self.changes)}."
-        return f"{text}{self._too_small()}{self._few_entries()}"
-
-    def _few_entries(self) -> str:
-        """A sentence on modes that were entered too rarely; or nothing."""
-        if self.trusted:
-            return ""
-        which = int(self.entries.argmin())
-        times = {1: "only once", 2: "only twice"}.get(int(self.entries[which]), "too rarely")
-        return (
-            f" But the chains entered the {ordinal(which)} {times}: it may be burn-in or poor mixing, "
-            "and the weights are not to be trusted."
-        )
+        return f"{text}{self._too_small()}{'' if self.trusted else few_entries(self.entries)}"
 
     def _too_small(self) -> str:
         """A sentence on the groups that are too small to be modes, if a number was asked for; or nothing."""
