@@ -27,7 +27,7 @@ def ordinal(m: int) -> str:
     return _ORDINALS[m] if m < len(_ORDINALS) else f"{m + 1}th"
 
 
-def few_entries(entries: FloatArray) -> str:
+def few_entries(entries: IntArray) -> str:
     """A sentence on modes that were entered too rarely."""
     which = int(entries.argmin())
     times = {1: "only once", 2: "only twice"}.get(int(entries[which]), "too rarely")
