@@ -46,7 +46,7 @@ def test_neighbors_sizes_and_undecided_items(capsys, files):
     [
         (["--must-link", "same.csv", "--cannot-link", "same.csv"], "puts 'a' and 'g' together"),
         (["--source", "file"], "'--source' must be given together with '--items'"),
-        (["--items", "items.csv", "--source", "town"], "its columns are item, file"),
+        (["--items", "items.csv", "--source", "town"], "its columns are ['item', 'file']"),
         (["--must-link", "nowhere.csv"], "There is no file"),
     ],
 )

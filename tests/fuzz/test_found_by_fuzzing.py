@@ -28,6 +28,11 @@ def test_pairs_and_columns_that_are_not_text(tmp_path):
     for read in (lambda: read_groups(path, {"ann"}), lambda: read_column(path, "cluster")):
         with pytest.raises(ValueError, match=r"pairs.csv' could not be read as text"):
             read()
+    with pytest.raises(ValueError, match=r"pairs.csv' could not be read as text"):
+        StochasticBlockModel(path)
+    path.write_text('a,"\n"')
+    with pytest.raises(ValueError, match=r"must have a column 'cluster'; its columns are \['a', "):
+        read_column(path, "cluster")
 
 
 @pytest.mark.parametrize("read", [epl.read_draws, read_labels])

@@ -355,7 +355,7 @@ def test_launches_are_tuned_during_burn_in_and_then_frozen():
         ({"start": np.zeros((5, 20))}, r"each of the 2 chains; got shape \(5, 20\)"),
         ({"rng": -1}, "'rng' must be None, a non-negative integer"),
         ({"progress": 1}, "'progress' must be True, False or a function"),
-        ({"checkpoint": "/no/such/folder/a.npz"}, "'checkpoint' must be in a folder that exists"),
+        ({"checkpoint": "/no/such/folder/a.npz"}, "There is no folder '/no/such/folder'"),
         ({"checkpoint_every": 0}, "'checkpoint_every' must be a finite number above 0"),
         (
             {"resume": "/no/such/file"},

@@ -322,7 +322,9 @@ def _read_file(path: Path, n_nodes: int | None, counts: bool) -> RawNetwork:
     first: list[str] = []
     second: list[str] = []
     weights: list[float] = []
-    for number, line in enumerate(path.read_text("utf-8-sig").splitlines(), 1):
+    with reading(path, "text"):
+        lines = path.read_text("utf-8-sig").splitlines()
+    for number, line in enumerate(lines, 1):
         text = line.split("#")[0].strip()
         if not text or text.startswith("%"):
             continue

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from epluribus._files import reading, rearm
+from epluribus._validate import shown
 from epluribus.readers.text import read_content
 
 _DELIMITERS = ",;\t"
@@ -38,7 +39,7 @@ def read_column(path: Path, column: str) -> dict[str, Any]:
     header, *rows = _rows(path) or [[]]
     if column not in header:
         raise ValueError(
-            f"The file '{path}' must have a column '{column}'; its columns are {', '.join(header)}."
+            f"The file '{path}' must have a column '{column}'; its columns are {shown(header)}."
         )
     at, name = header.index(column), header.index("item") if "item" in header else None
     if any(len(row) != len(header) for row in rows):
