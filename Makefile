@@ -7,9 +7,16 @@ USER_STAMP := $(VENV)/.installed
 STAMP := $(VENV)/.installed-dev
 GUIDES := .venv-guides
 GUIDES_STAMP := $(GUIDES)/.installed
-CASES := .cases-data
+LOWEST := .venv-lowest
+LOWEST_STAMP := $(LOWEST)/.installed
+CASES_DATA := .cases-data
+DIST := .venv-dist
+WHEEL := .venv-wheel
+# Of `make fuzz`: how many cases, and where they begin.
+CASES ?= 50000
+SEED ?= 0
 
-.PHONY: setup demo studies cases docs notebooks test test-guides test-slow lint mutants bench calibrate clean
+.PHONY: setup demo studies cases docs notebooks test test-guides test-lowest test-slow fuzz lint mutants bench calibrate dist clean
 
 setup: $(STAMP)
 
@@ -38,13 +45,15 @@ studies: $(STAMP)
 	  && cp epluribus-$$study/*.png docs/studies/ || exit 1; \
 	done
 
-# The pages of docs/cases. The data ship with packages of which nothing else is needed.
-$(CASES):
-	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --target $(CASES) \
-	  scanpy==1.11.5 graspologic==3.4.4 mismo==0.4.1
+# The pages of docs/cases, or one of them: make cases NAME=galaxies. The data ship with packages of which nothing
+# else is needed.
+$(CASES_DATA)/.installed: $(STAMP)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --target $(CASES_DATA) \
+	  --upgrade scanpy==1.11.5 graspologic==3.4.4 mismo==0.4.1
+	@touch $@
 
-cases: $(STAMP) $(CASES)
-	PYTHONPATH=$(CASES) $(RUN) -m cases
+cases: $(STAMP) $(CASES_DATA)/.installed
+	PYTHONPATH=$(CASES_DATA) $(RUN) -m cases $(NAME)
 
 # The documentation, in site/; it opens from disk, and with `python -m http.server -d site` it can be searched.
 docs: $(STAMP)
@@ -68,6 +77,23 @@ $(GUIDES_STAMP): pyproject.toml
 test-guides: $(GUIDES_STAMP)
 	$(GUIDES)/bin/python -m pytest tests/test_docs.py -k "pymc or numpyro" --numprocesses auto
 
+# The tests with the oldest packages that pyproject.toml allows. Newer neighbors of old packages may warn of
+# what will change one day. The kernels are compiled for another Numba, and kept apart.
+$(LOWEST_STAMP): pyproject.toml
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+	  --editable ".[all]" --group test
+	@touch $(LOWEST_STAMP)
+
+test-lowest: $(LOWEST_STAMP)
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/kernels $(LOWEST)/bin/python -m pytest -m "not slow" \
+	  -W ignore::DeprecationWarning --ignore tests/test_site.py --numprocesses auto --dist worksteal
+
+# Damaged files and odd arguments: only a right answer or a clear error may come out. Minutes.
+fuzz: $(STAMP)
+	$(RUN) tests/fuzz/run_fuzz.py --cases $(CASES) --seed $(SEED)
+
 test-slow: $(STAMP) test-guides
 	$(RUN) -m pytest -m "slow" --numprocesses auto --dist worksteal
 
@@ -90,6 +116,19 @@ bench: $(STAMP)
 calibrate: $(STAMP)
 	$(RUN) benchmarks/calibrate.py
 
+# What goes to PyPI, in dist/: checked, then the wheel is installed where nothing else is, and does a small job outside
+# the checkout. The wheel is built from the sdist, so that one is whole, too.
+dist:
+	rm -rf dist $(DIST) $(WHEEL)
+	$(PYTHON) -m venv $(DIST)
+	$(DIST)/bin/python -m pip install --quiet --disable-pip-version-check "build>=1.2" "twine>=6"
+	$(DIST)/bin/python -m build --outdir dist .
+	$(DIST)/bin/python -m twine check --strict dist/*
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd "$$(mktemp -d)" && "$(CURDIR)/$(WHEEL)/bin/python" -I "$(CURDIR)/tests/installed.py"
+
 clean:
-	rm -rf $(VENV) $(GUIDES) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(GUIDES) $(LOWEST) $(DIST) $(WHEEL) $(CASES_DATA) build dist site
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

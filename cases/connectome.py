@@ -12,9 +12,10 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.cluster import SpectralClustering
 
 import epluribus as epl
-from cases.shared import shipped
+from cases.shared import scores, shipped, write_report
 from epluribus.models import StochasticBlockModel
 from epluribus.sampling import sample
 
@@ -43,6 +44,16 @@ def run(folder: Path) -> dict[str, Any]:
         best = epl.minimize(draws, rng=1)
         ball, k = epl.credible_ball(best, draws), epl.uncertainty.n_clusters_posterior(best, draws)
         shares.append(_by_type(epl.psm(draws), types))
+        single = np.array([scores(labels, types) for labels in np.asarray(draws)[::10]])
+        ari, vi = scores(best.labels, types)
+        spectral = scores(_spectral(weights > 0, best.n_clusters), types)
+        write_report(
+            f"connectome_{side}",
+            best,
+            draws,
+            folder,
+            title=f"Mushroom body, {side} side, {n} cells",
+        )
         _draw(ax, weights > 0, best.labels, types, f"{side}: {n} cells, {best.n_clusters} blocks")
         low, high = k.interval
         values |= {
@@ -52,7 +63,13 @@ def run(folder: Path) -> dict[str, Any]:
             f"{side}_interval": f"{low} to {high}",
             f"{side}_radius": ball.radius,
             f"{side}_pure": 100 * _purity(best.labels, types),
-            f"{side}_vi": epl.loss(best.labels, types),
+            f"{side}_ari": ari,
+            f"{side}_vi": vi,
+            f"{side}_ari_single": float(np.median(single[:, 0])),
+            f"{side}_vi_single": float(np.median(single[:, 1])),
+            f"{side}_ari_spectral": spectral[0],
+            f"{side}_vi_spectral": spectral[1],
+            f"{side}_modes": epl.modes(draws, rng=1).n_modes,
             f"{side}_agree": {True: "yes", False: "**no**", None: "cannot be known"}[
                 epl.uncertainty.error(best, draws).agreement.agree
             ],
@@ -86,6 +103,12 @@ def _load(side: str) -> tuple[np.ndarray, np.ndarray]:
     types = np.loadtxt(shipped("graspologic", *folder, f"{side}_cell_labels.csv"), dtype=str)
     np.fill_diagonal(weights, 0)
     return weights, types
+
+
+def _spectral(links: np.ndarray, k: int) -> np.ndarray:
+    """What one would otherwise do: spectral clustering, which needs k and takes links without direction."""
+    method = SpectralClustering(k, affinity="precomputed", random_state=1)
+    return method.fit_predict((links | links.T).astype(float) + 1e-6)  # connected, as it demands
 
 
 def _by_type(matrix: np.ndarray, types: np.ndarray) -> np.ndarray:
@@ -132,5 +155,11 @@ def _draw(ax: Any, links: np.ndarray, labels: np.ndarray, types: np.ndarray, tit
     for cut in np.flatnonzero(np.diff(labels[order])) + 0.5:
         ax.axhline(cut, color="C1", linewidth=0.4)
         ax.axvline(cut, color="C1", linewidth=0.4)
-    ax.set(xticks=[], yticks=[])
+    # The types stand at the middle of their blocks, which are sorted by them.
+    middles = [np.flatnonzero(main[labels[order]] == a).mean() for a in range(len(kinds))]
+    names = [TYPES[a].split()[0] for a in kinds]
+    ax.set_xticks(middles, names, fontsize=8)
+    ax.set_yticks(middles, names, fontsize=8, rotation=90, va="center")
+    ax.tick_params(length=0)
+    ax.set(xlabel="to", ylabel="from")
     ax.set_title(title, loc="left", fontsize=10)

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import epluribus as epl
+from cases.shared import write_report
 from epluribus.models import GaussianMixture
 from epluribus.sampling import sample
 
@@ -48,6 +49,8 @@ def run(folder: Path) -> dict[str, Any]:
         )
         _panel(row, y, vi.labels, k, name)
         key = name.split()[0].lower()
+        if key == "default":
+            write_report("galaxies", vi, draws, folder, title="82 galaxies, default prior")
         values[f"{key}_k"], values[f"{key}_sizes"] = vi.n_clusters, _sizes(vi.labels)
         values[f"{key}_mode"], values[f"{key}_radius"] = k.mode, ball.radius
     figure.savefig(folder / "images" / "galaxies.png", dpi=120)
@@ -68,6 +71,9 @@ def _panel(axes: Any, y: np.ndarray, labels: np.ndarray, k: Any, name: str) -> N
     axes[1].bar(k.values, k.probabilities, color="0.5")
     axes[1].set_title("clusters in a draw", loc="left", fontsize=10)
     axes[1].set_xlim(0, 15)
+    axes[1].set_xticks([0, 5, 10, 15])
+    axes[0].set_xlabel("velocity, km/s", fontsize=8)
     for ax in axes:
+        ax.tick_params(labelsize=8)
         ax.set_yticks([])
         ax.spines[["top", "right", "left"]].set_visible(False)

@@ -18,8 +18,11 @@ AT_ROOT = {
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "scope.md": "SCOPE.md",
+    "conduct.md": "CODE_OF_CONDUCT.md",
+    "security.md": "SECURITY.md",
 }
 FORMULA = re.compile(r"\\\((?P<inline>.+?)\\\)|\\\[(?P<display>.+?)\\\]", re.DOTALL)
+REPORT = re.compile(r"\[(?P<text>[^]]+)\]\((?P<path>reports/\w+\.html)\)")
 ARITHMATEX = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">(?P<formula>.+?)</(?P=tag)>', re.DOTALL
 )
@@ -67,6 +70,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
     """Links to pages of the root, to pages of docs and to notebooks lead to where these are on the site."""
     if page.file.src_uri in AT_ROOT:
         markdown = markdown.replace("](docs/", "](")
+    if page.file.src_uri.startswith("cases/"):
+        markdown = REPORT.sub(_report_if_made, markdown)
     for name, source in AT_ROOT.items():
         up = "../" * page.file.src_uri.count("/")
         markdown = re.sub(
@@ -74,6 +79,11 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
         )
     # A notebook's own page has a link to the file, beside it.
     return re.sub(r"\]\(((?:\.\./)*notebooks/[\w-]+)\.ipynb\)", r"](\1.md)", markdown)
+
+
+def _report_if_made(found: re.Match[str]) -> str:
+    """The link to the report of a case; only its text where `make cases` has not made it on this machine."""
+    return found[0] if (ROOT / "docs" / "cases" / found["path"]).exists() else found["text"]
 
 
 def on_page_content(content: str, **_: Any) -> str:

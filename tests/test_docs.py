@@ -24,6 +24,7 @@ RUN = {"python", "sh"}
 # Other programs' code, what ours prints, and Python for a cluster or a GPU (`py`).
 SHOWN = {"stan", "r", "bash", "text", "toml", "py"}
 SAYS = {
+    "tutorial": ["7 clusters of 434 items", "the 4 chains agree", "12 clusters of 77 items"],
     "README": ["clusters of 82 items", "expected loss under", "credible ball"],
     "uncertainty": ["credible ball around 3 clusters of 60 items", "proved optimal"],
 }

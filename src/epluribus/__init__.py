@@ -10,20 +10,28 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from epluribus import losses, partition, search
 from epluribus._version import __version__
-from epluribus.draws import Draws, read_draws, soft_draws, soft_psm
-from epluribus.engine import expected_loss
-from epluribus.estimate import Estimate
-from epluribus.losses.base import Loss
-from epluribus.losses.values import loss
-from epluribus.search import exact, greedy, minimize, undecided_costs
 
 # Type checkers and editors see these imports; at run time `__getattr__` below makes them.
 if TYPE_CHECKING:
-    from epluribus import datasets, models, plots, studies, uncertainty
+    from epluribus import (
+        datasets,
+        losses,
+        models,
+        partition,
+        plots,
+        search,
+        studies,
+        uncertainty,
+    )
     from epluribus.changes import what_differs
+    from epluribus.draws import Draws, read_draws, soft_draws, soft_psm
+    from epluribus.engine import expected_loss
+    from epluribus.estimate import Estimate
+    from epluribus.losses.base import Loss
+    from epluribus.losses.values import loss
     from epluribus.sampling import sample
+    from epluribus.search import exact, greedy, minimize, undecided_costs
     from epluribus.search.consensus import ConsensusClustering as ConsensusClustering
     from epluribus.uncertainty import (
         align,
@@ -74,19 +82,29 @@ __all__ = [
     "what_differs",
 ]
 
-# Modules by name, loaded on first use, so that `import epluribus` stays quick. ConsensusClustering cannot
-# be defined without scikit-learn, so it is not in `__all__`: `from epluribus import *` must not need it.
+# Modules by name, loaded on first use: `import epluribus` takes no time, and the command hears Ctrl-C from
+# its beginning. ConsensusClustering cannot be defined without scikit-learn, so it is not in `__all__`:
+# `from epluribus import *` must not need it.
+_MODULES = (
+    "datasets", "losses", "models", "partition", "plots", "search", "studies", "uncertainty",
+)  # fmt: skip
 _UNCERTAINTY = (
     "align", "certificate", "chips", "cluster_parameters", "credible_ball", "modes", "probability",
     "psm", "stability",
 )  # fmt: skip
 _ON_DEMAND = {
     "ConsensusClustering": "epluribus.search.consensus",
+    "Estimate": "epluribus.estimate",
+    "Loss": "epluribus.losses.base",
+    "expected_loss": "epluribus.engine",
     "load": "epluribus.writers.saved",
-    "what_differs": "epluribus.changes",
+    "loss": "epluribus.losses.values",
     "sample": "epluribus.sampling",
-    **{name: f"epluribus.{name}" for name in ("datasets", "models", "plots", "studies")},
-    **dict.fromkeys(("uncertainty", *_UNCERTAINTY), "epluribus.uncertainty"),
+    "what_differs": "epluribus.changes",
+    **{name: f"epluribus.{name}" for name in _MODULES},
+    **dict.fromkeys(("Draws", "read_draws", "soft_draws", "soft_psm"), "epluribus.draws"),
+    **dict.fromkeys(("exact", "greedy", "minimize", "undecided_costs"), "epluribus.search"),
+    **dict.fromkeys(_UNCERTAINTY, "epluribus.uncertainty"),
 }
 
 

@@ -1,19 +1,100 @@
-"""Writing files, whole or not at all, after a check before the work; releasing the memory of mapped ones."""
+"""Files: errors that name them, writing them whole or not at all, releasing the memory of mapped ones."""
 
 from __future__ import annotations
 
 import csv
 import mmap
 import os
+import re
+import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
+from epluribus._validate import shown
+
 STREAM = "-"
 """The name that means standard input or standard output."""
+_RUN_BY_SPREADSHEETS = re.compile(r"'*[=+\-@\t\r\n]")
+"""How a cell begins that a spreadsheet would take for a formula, also where a quote is put before it."""
+
+
+@contextmanager
+def reading(path: Path | str, kind: str) -> Iterator[None]:
+    """Within this context any error is about the file: a damaged one may raise whatever there is.
+
+    `kind` is the format, as in "could not be read as npz". Errors that name the file are left alone.
+    """
+    try:
+        yield
+    except ImportError:  # the file is not to blame
+        raise
+    except MemoryError:
+        raise MemoryError(
+            f"The file '{path}' needs more memory than there is, or is damaged and says so wrongly."
+        ) from None
+    except Exception as error:
+        if isinstance(error, ValueError) and f"'{path}'" in str(error):
+            raise
+        _let_go(error)
+        # Some libraries explain themselves in ten lines: the first says what is wrong.
+        first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        if isinstance(error, KeyError):  # whose text is only the key
+            first = f"it has no {first}"
+        raise ValueError(
+            f"The file '{path}' could not be read as {kind}: {first.rstrip('.')}."
+        ) from error
+
+
+@contextmanager
+def about(path: Path | str, *arguments: str) -> Iterator[None]:
+    """Within this context an error about one of these arguments says which file the data come from."""
+    try:
+        yield
+    except ValueError as error:
+        mine = str(error).startswith(tuple(f"'{argument}'" for argument in arguments))
+        if not mine or Path(path).name in str(error):
+            raise
+        raise ValueError(f"{error} The data come from '{path}'.") from None
+
+
+def _let_go(error: BaseException) -> None:
+    """Free what an error still holds, now: a half-opened file may complain as it is closed."""
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            one: BaseException | None = error
+            while one is not None:
+                traceback.clear_frames(one.__traceback__)
+                one = one.__context__
+    finally:
+        sys.unraisablehook = hook
+
+
+@contextmanager
+def open_arrays(path: Path, kind: str) -> Iterator[Any]:
+    """The open archive of an npz file, never with Python objects; any error names the file."""
+    # Opened here, because `np.load` leaves a damaged archive open.
+    with reading(path, kind), path.open("rb") as stream:
+        archive = np.load(stream, allow_pickle=False)
+        if not hasattr(archive, "files"):
+            raise ValueError("it holds a single array")
+        yield archive
+
+
+def as_path(value: Any, argument: str) -> Path:
+    """A path given as text or as a Path; anything else is refused."""
+    try:
+        return Path(value)
+    except TypeError:
+        raise TypeError(f"'{argument}' must be a path; got {shown(value)}.") from None
 
 
 def check_target(path: Path, endings: Sequence[str], what: str = "The output") -> str:
@@ -22,7 +103,7 @@ def check_target(path: Path, endings: Sequence[str], what: str = "The output") -
     `endings` are those allowed, such as ".csv"; `what` names the file in the message.
     """
     kind = check_ending(path, endings, what)
-    _check_folder(path)
+    check_folder(path)
     return kind
 
 
@@ -35,8 +116,12 @@ def check_ending(path: Path, endings: Sequence[str], what: str) -> str:
     return kind
 
 
-def _check_folder(path: Path) -> None:
-    """Raise an error if the folder of a file does not exist or is not writable."""
+def check_folder(path: Path) -> None:
+    """Raise an error if a file cannot be put there: no folder, not writable, or itself a folder."""
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"'{path}' is a folder; the output must be a file. Choose another name."
+        )
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder '{path.parent}' to write '{path.name}' into.")
     if not os.access(path.parent, os.W_OK):
@@ -50,7 +135,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
     `write` is called with the path of the temporary file. If it fails, an older target stays untouched.
     """
-    _check_folder(path)
+    check_folder(path)
     # In the same folder, because renaming is atomic only within one file system; with the same ending,
     # because some writers choose the format by it.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
@@ -85,9 +170,19 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], *, compress: bool = Fals
 
 
 def write_csv(target: Path | TextIO, rows: Iterable[Iterable[Any]]) -> None:
-    """Write rows of cells as csv, to a file or to an open stream."""
+    """Write rows of cells as csv, to a file or to an open stream.
+
+    Texts that a spreadsheet would run are written with a quote before them; our readers remove it.
+    """
     if not isinstance(target, Path):
-        csv.writer(target, lineterminator="\n").writerows(rows)
+        plain = csv.writer(target, lineterminator="\n")
+        # Texts in quotes keep the blanks around them, and a "#" at the beginning is not a comment.
+        quoted = csv.writer(target, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        for row in rows:
+            cells = [disarm(cell) if isinstance(cell, str) else cell for cell in row]
+            texts = [cell for cell in cells if isinstance(cell, str)]
+            odd = any(text != text.strip() or text[:1] == "#" or "\r" in text for text in texts)
+            (quoted if odd else plain).writerow(cells)
         return
 
     def write(beside: Path) -> None:
@@ -95,6 +190,26 @@ def write_csv(target: Path | TextIO, rows: Iterable[Iterable[Any]]) -> None:
             write_csv(stream, rows)
 
     write_whole(target, write)
+
+
+def disarm(text: str) -> str:
+    """A text with a quote before it if a spreadsheet would take it for a formula; numbers stay.
+
+    >>> disarm("=1+1"), disarm("-2"), disarm("ann")
+    ("'=1+1", '-2', 'ann')
+    """
+    if not _RUN_BY_SPREADSHEETS.match(text):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
+def rearm(text: str) -> str:
+    """The text that `disarm` was given."""
+    return text[1:] if text[:1] == "'" and _RUN_BY_SPREADSHEETS.match(text) else text
 
 
 def write_columns(target: Path | TextIO, columns: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from numba.core import event
 
 from epluribus._parallel import Stopper
+from epluribus._validate import shown
 
 ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any] | None"
 """What the argument `progress` may be: None, True, False, or a function (done, total, info)."""
@@ -167,7 +168,7 @@ def make_progress(
         made = _Bar(total, what, delay if progress else DELAY)
     elif progress is not None and progress is not False:
         raise TypeError(
-            f"'progress' must be True, False or a function (done, total, info); got {progress!r}."
+            f"'progress' must be True, False or a function (done, total, info); got {shown(progress)}."
         )
     _OPEN.add(made)
     return made

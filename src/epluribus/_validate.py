@@ -17,6 +17,8 @@ import numpy as np
 _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")  # version 2: the limits of a container, seen from inside
 
+_LARGEST = 1 << 62
+"""No count is larger: sums and products with it would no longer fit into 64 bits."""
 _ALWAYS = 1 << 28
 """Bytes that are used without a check: this little is always there."""
 
@@ -26,12 +28,33 @@ def quoted(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
+def shown(value: Any) -> str:
+    """A value for a message: in one line, and not too long.
+
+    >>> from epluribus._validate import shown
+    >>> shown("x"), shown(np.zeros((2, 1)))
+    ("'x'", 'array([[0.], [0.]])')
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def as_array(value: Any, argument: str, dtype: Any = None) -> Any:
+    """An array of what the user gave; NumPy's own errors do not name the argument."""
+    try:
+        return np.asarray(value, dtype=dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(
+            f"'{argument}' must be an array, with rows of one length; got {shown(value)}."
+        ) from None
+
+
 def check_choice(value: str, allowed: Iterable[str], argument: str) -> str:
     """One of a few names, unchanged; the error suggests the most similar one."""
     names = list(allowed)
     if isinstance(value, str) and value in names:
         return value
-    message = f"'{argument}' must be one of {quoted(names)}; got {value!r}."
+    message = f"'{argument}' must be one of {quoted(names)}; got {shown(value)}."
     # A low cutoff, since names are short: one wrong letter out of three is still recognized.
     near = difflib.get_close_matches(str(value).lower(), names, n=1, cutoff=0.4)
     raise ValueError(message + (f" Did you mean '{near[0]}'?" if near else ""))
@@ -55,20 +78,24 @@ def check_count(value: Any, argument: str, *, low: int = 1, way_out: str = "") -
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"'{argument}' must be an integer; got {value!r}.{way_out}") from None
+        raise TypeError(f"'{argument}' must be an integer; got {shown(value)}.{way_out}") from None
     if number < low:
         raise ValueError(f"'{argument}' must be at least {low}; got {number}.{way_out}")
+    if number > _LARGEST:
+        raise ValueError(f"'{argument}' must be at most 2**62; got {shown(number)}.{way_out}")
     return number
 
 
 def check_positive(value: Any, argument: str) -> float:
-    """A finite number above zero, as a float."""
+    """A finite number above zero, as a float. True is not a number here, nor is text."""
     try:
+        if isinstance(value, bool | np.bool_ | str | bytes):
+            raise TypeError
         number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"'{argument}' must be a number; got {value!r}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"'{argument}' must be a number; got {shown(value)}.") from None
     if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"'{argument}' must be a finite number above 0; got {value!r}.")
+        raise ValueError(f"'{argument}' must be a finite number above 0; got {shown(value)}.")
     return number
 
 
@@ -92,7 +119,7 @@ def check_bytes(value: Any, argument: str) -> int:
     if size < 1:
         raise ValueError(
             f"'{argument}' must be a number of bytes above 0, such as 2000000000, '2GB' or '500MB'; "
-            f"got {value!r}."
+            f"got {shown(value)}."
         )
     return size
 
@@ -101,21 +128,32 @@ def check_fraction(value: Any, argument: str, *, zero: bool = False, one: bool =
     """A number between 0 and 1; `zero` and `one` say whether the ends are allowed."""
     # The interval in the notation of the message: a bracket for an end that is allowed.
     low, high = "[" if zero else "(", "]" if one else ")"
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
+        value, bool
+    )
     if is_number and (0 < value < 1 or (zero and value == 0) or (one and value == 1)):
         return float(value)
-    raise ValueError(f"'{argument}' must be a number in {low}0, 1{high}; got {value!r}.")
+    raise ValueError(f"'{argument}' must be a number in {low}0, 1{high}; got {shown(value)}.")
 
 
 def make_rng(rng: Any) -> np.random.Generator:
     """The NumPy generator for the argument `rng`: a Generator itself, or a new one from a seed."""
-    # NumPy's own messages do not name the argument.
+    # A RandomState, as scikit-learn takes it, cannot be split over threads: numbers drawn from it are a seed.
+    if isinstance(rng, np.random.RandomState):
+        return np.random.default_rng(rng.randint(1 << 32, size=4, dtype=np.uint32))
     try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
+        if isinstance(rng, bool | np.bool_):
+            raise TypeError
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:  # NumPy's own messages do not name the argument
         raise type(error)(
-            f"'rng' must be None, a non-negative integer, a SeedSequence or a Generator; got {rng!r}."
+            "'rng' must be None, a non-negative integer, a SeedSequence or a Generator; got "
+            f"{shown(rng)}."
         ) from None
+    # The same for a generator whose seed is not known, such as one made from a RandomState.
+    if not hasattr(generator.bit_generator.seed_seq, "spawn"):
+        return np.random.default_rng(generator.integers(1 << 32, size=4, dtype=np.uint32))
+    return generator
 
 
 def need(module: str, extra: str, purpose: str) -> Any:
@@ -123,15 +161,19 @@ def need(module: str, extra: str, purpose: str) -> Any:
 
     `purpose` begins the message, as in "A data frame needs the package 'pandas'".
     """
+    # "sklearn.utils" belongs to the package "sklearn".
+    package = module.partition(".")[0]
     try:
         return import_module(module)
-    except ImportError:
-        # "sklearn.utils" belongs to the package "sklearn".
-        package = module.partition(".")[0]
-        raise ImportError(
-            f"{purpose} needs the package '{package}', which is not installed. Install it with: "
-            f'pip install "epluribus[{extra}]"'
-        ) from None
+    except ImportError as error:
+        command = f'pip install "epluribus[{extra}]"'
+        if getattr(error, "name", None) == package:
+            what = f"which is not installed. Install it with: {command}"
+        else:  # it is there, but is damaged, or lacks a package of its own
+            what = (
+                f"which is installed but could not be imported ({error}). Try: {command} --upgrade"
+            )
+        raise ImportError(f"{purpose} needs the package '{package}', {what}") from None
 
 
 def available_memory() -> float:

@@ -22,6 +22,7 @@ from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
 
 if TYPE_CHECKING:
+    from epluribus.report import MethodsText
     from epluribus.sampling.trace import Trace
     from epluribus.uncertainty import Health
 
@@ -301,26 +302,24 @@ class Estimate(Shown):
         write_estimate(Path(path), self, certainty)
 
     def report(self, draws: DrawsLike, path: str | Path, **options: Any) -> Path:
-        """Write one self-contained HTML page on the estimate and the draws behind it.
+        """Write one self-contained HTML page on the estimate and the draws behind it, and return its path.
 
-        Parameters
-        ----------
-        draws : Draws or array_like of shape (n_draws, n_items)
-            The draws the estimate was made from.
-        path : str or Path
-            The file, ending in .html.
-        **options
-            `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`, `time_limit`, `brief`: see
-            `epluribus.report.write_report`.
-
-        Returns
-        -------
-        Path
-            The file written.
+        `options` are `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`, `time_limit`,
+        `brief` and `data`: see `epluribus.report.write_report`.
         """
         from epluribus.report import write_report
 
         return write_report(self, draws, path, **options)
+
+    def methods(self, draws: DrawsLike | None = None, **options: Any) -> MethodsText:
+        """A paragraph for the methods section of a paper, with its references: print it.
+
+        The draws are by default those that the estimate remembers. `options` are `level`, `rng`, `n_jobs`,
+        `progress` and `time_limit`: see `epluribus.report.write_methods`.
+        """
+        from epluribus.report import write_methods
+
+        return write_methods(self, self._draws() if draws is None else draws, **options)
 
     def __repr__(self) -> str:
         return (

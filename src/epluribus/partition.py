@@ -21,6 +21,7 @@ from epluribus._kernels.partitions import canonical_rows
 from epluribus._order import ORDER
 from epluribus._text import count
 from epluribus._typing import AnyArray, IntArray, LabelsLike
+from epluribus._validate import check_count, shown
 
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
 
@@ -126,7 +127,7 @@ def partitions(n_items: int) -> Iterator[IntArray]:
     >>> [labels.tolist() for labels in partitions(3)]
     [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]]
     """
-    labels = np.zeros(n_items, dtype=np.int64)
+    labels = np.zeros(check_count(n_items, "n_items", low=0), dtype=np.int64)
     while True:
         yield labels.copy()
         # Like an odometer: the last label that can grow does, and all after it start again at 0. A label
@@ -153,7 +154,7 @@ def n_partitions(n_items: int) -> int:
     # The Bell triangle, 1 / 1 2 / 2 3 5 / ...: a row begins with the last entry of the row above, and each
     # further entry is the sum of the one before it and the one above that.
     row = [1]
-    for _ in range(n_items):
+    for _ in range(check_count(n_items, "n_items", low=0)):
         new = [row[-1]]
         for value in row:
             new.append(new[-1] + value)
@@ -229,7 +230,7 @@ def as_labels(
     if hasattr(labels, "item_major"):  # a Draws
         if len(labels) > 1:
             raise TypeError(
-                f"'{argument}' must be one partition; got {labels!r}. {_one_of(labels)} {ORDER}"
+                f"'{argument}' must be one partition; got {shown(labels)}. {_one_of(labels)} {ORDER}"
             )
         labels = np.ma.masked_equal(labels[0], -1) if labels.has_missing else labels[0]
     if is_estimate(labels):
@@ -241,7 +242,7 @@ def as_labels(
                 "best, draws = best.decided(draws)."
             )
     if isinstance(labels, str):
-        raise TypeError(f"'{argument}' must hold one label for each item; got {labels!r}.")
+        raise TypeError(f"'{argument}' must hold one label for each item; got {shown(labels)}.")
     if is_groups(labels):
         labels = groups_to_labels([labels], argument)[0][0]
     values = _to_row(labels, argument)
@@ -291,6 +292,14 @@ def _one_of(several: Any) -> str:
 def is_estimate(thing: Any) -> bool:
     """Whether this is an Estimate or a Run: known by its attributes, since those classes come later."""
     return hasattr(thing, "expected_loss") and hasattr(thing, "labels")
+
+
+def check_estimate(best: Any) -> None:
+    """Refuse labels where the answer of a search is asked for, with all it knows about itself."""
+    if not is_estimate(best):
+        raise TypeError(
+            f"'best' must be an Estimate, as minimize returns it; got {type(best).__name__}. {ORDER}"
+        )
 
 
 def _pair(a: LabelsLike, b: LabelsLike) -> tuple[IntArray, IntArray]:

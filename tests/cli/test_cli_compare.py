@@ -28,7 +28,7 @@ def test_one_loss_or_all(files, capsys):
     assert value.split() == ["binder", "2"]
     assert words.startswith("in ")
     assert _compare(a, b, "--json") == 0
-    assert set(json.loads(capsys.readouterr().out)) == set(epl.losses.available())
+    assert set(json.loads(capsys.readouterr().out)) == {"json_version", *epl.losses.available()}
 
 
 def test_items_are_matched_by_name(draws_file, files, capsys):
@@ -38,7 +38,7 @@ def test_items_are_matched_by_name(draws_file, files, capsys):
     mixed.write_text("\n".join([head, *rows[::-1]]) + "\n")
     capsys.readouterr()
     assert _compare(out, mixed, "--loss", "vi", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"vi": 0.0}
+    assert json.loads(capsys.readouterr().out) == {"json_version": 1, "vi": 0.0}
     mixed.write_text("\n".join([head, *rows[:-1], "stranger,0,1.0"]) + "\n")
     assert _compare(out, mixed) == 2
     assert "must name the same items" in capsys.readouterr().err
@@ -60,7 +60,7 @@ def test_standard_input_is_read_once(text, files, capsys, monkeypatch):
     files[1].write_text("1\n1\n2\n")
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     assert _compare("-", files[1], "--loss", "vi", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"vi": 0.0}
+    assert json.loads(capsys.readouterr().out) == {"json_version": 1, "vi": 0.0}
 
 
 def test_missing_labels_are_refused(files, capsys):

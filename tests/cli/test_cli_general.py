@@ -13,8 +13,8 @@ import epluribus as epl
 from epluribus.cli import main
 
 COMMANDS = (
-    "summarize", "compare", "psm", "ball", "modes", "report", "sample", "reproduce", "demo", "losses",
-    "datasets", "completion", "warmup",
+    "summarize", "compare", "psm", "ball", "modes", "report", "methods", "soft", "sample", "reproduce",
+    "demo", "losses", "datasets", "completion", "warmup",
 )  # fmt: skip
 
 
@@ -130,6 +130,10 @@ def test_completion_in_bash(capsys):
         (("summarize", "--search", "g"), ["greedy"]),
         (("sample", "--prior", "po"), ["poisson"]),
         (("sample", "--moves", "a"), ["appendix"]),
+        (("sample", "--cov"), ["--covariance"]),
+        (("sample", "--covariance", "f"), ["full"]),
+        (("soft", "--cl"), ["--clusters-first"]),
+        (("methods", "--bi"), ["--bibtex"]),
         (("reproduce", "g"), ["galaxies"]),
     ]:
         assert _complete(script, "epluribus", *words) == offered

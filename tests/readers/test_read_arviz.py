@@ -52,7 +52,7 @@ def test_tree():
 
 
 def test_netcdf_and_zarr(tmp_path):
-    tree().to_netcdf(tmp_path / "draws.nc")
+    tree().to_netcdf(tmp_path / "draws.nc", engine="h5netcdf")
     same(epl.read_draws(tmp_path / "draws.nc"))
     pytest.importorskip("zarr", reason="zarr is not installed")
     tree().to_zarr(tmp_path / "draws.zarr", zarr_format=2)
@@ -74,7 +74,7 @@ def test_files_without_groups(tmp_path):
 
 def test_several_candidates_are_named(tmp_path):
     path = tmp_path / "draws.nc"
-    tree(c=Z3[:, :, ::-1]).to_netcdf(path)
+    tree(c=Z3[:, :, ::-1]).to_netcdf(path, engine="h5netcdf")
     with pytest.raises(
         ValueError, match=r"'var' must name .* z \(chain, draw, item\).* of which 'z', 'c' could be"
     ):

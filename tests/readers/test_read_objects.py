@@ -70,7 +70,7 @@ def test_named_items_are_sorted():
     assert epl.Draws([[{"b", 1}, {"a"}]]).items == ("1", "a", "b")
     with pytest.raises(ValueError, match=r"'items' must be in the order .* item 0 is 'a'; got 'd'"):
         epl.Draws([as_sets(row, names) for row in Z], items=names)
-    assert epl.Draws([as_sets(row, names) for row in Z], items="wxyz").items == tuple("wxyz")
+    assert epl.Draws([as_sets(row, names) for row in Z], items=list("wxyz")).items == tuple("wxyz")
 
 
 def test_networkx_communities():

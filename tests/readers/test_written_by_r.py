@@ -63,8 +63,11 @@ def test_a_missing_factor_is_a_missing_label():
 
 
 def test_a_column_that_counts_the_draws_is_left_out():
-    with pytest.warns(UserWarning, match=r"column 'step' of the file .* counts the draws: it is"):
+    with (
+        pytest.warns(UserWarning, match=r"column 'step' of the file .* counts the draws: it is"),
+        pytest.warns(UserWarning, match=r"column 'K' of the file .* has the number of clusters"),
+    ):
         draws = read("step_and_k.csv")
-    assert draws.items == ("K", "X1", "X2", "X3", "X4")
+    assert draws.items == ("X1", "X2", "X3", "X4")
     wanted = read("step_and_k.csv", var="X")
     np.testing.assert_array_equal(np.asarray(wanted), np.asarray(epl.Draws(np.tile(Z, (3, 1)))))

@@ -52,7 +52,8 @@ def page(tmp_path_factory):
     names = ["<b>bold</b>", *(f"item {i}" for i in range(1, 300))]
     draws = epl.Draws(z, items=names)
     path = tmp_path_factory.mktemp("report") / "report.html"
-    return epl.minimize(draws, rng=1).report(draws, path, rng=1)
+    data = center[:, None] + rng.normal(size=(300, 2))
+    return epl.minimize(draws, rng=1).report(draws, path, rng=1, data=data)
 
 
 @pytest.fixture
@@ -127,7 +128,14 @@ def test_hover_shows_items_and_probability(opened):
     ).perform()
     (text,) = _texts(opened, "#hover")
     assert " and " in text
-    assert text.endswith(": 1.00")  # the middle of the diagonal
+    assert float(text.split(": ")[-1]) > 0.5  # the middle of the diagonal, or a pixel beside it
+    opened.execute_script(
+        "const box = arguments[0].getBoundingClientRect(), half = 0.501 * box.height;"
+        "arguments[0].dispatchEvent(new PointerEvent('pointermove',"
+        " { clientX: box.right - box.height + half, clientY: box.top + half }));", canvas,
+    )  # fmt: skip
+    (text,) = _texts(opened, "#hover")
+    assert text.endswith(": 1.00")
     canvas.send_keys(Keys.ARROW_RIGHT)
     assert _texts(opened, "#hover") != [text]
     colors = opened.execute_script(
@@ -162,10 +170,11 @@ def test_pictures_and_labels_are_saved(opened):
     saved = WebDriverWait(opened, PATIENCE).until(
         lambda browser: browser.execute_script(
             "const texts = Object.values(window.saved);"
-            "return texts.length === 4 && texts.every((text) => text !== null) && window.saved"
+            "return texts.length === 5 && texts.every((text) => text !== null) && window.saved"
         )
     )
-    assert set(saved) == {"labels.csv", "similarity.png", "trace.svg", "clusters.svg"}
+    assert set(saved) == {"labels.csv", "similarity.png", "trace.svg", "clusters.svg", "data.svg"}
+    assert saved["data.svg"].count("<circle") == 300
     assert saved["trace.svg"].startswith("<svg ")
     assert "stroke: rgb(" in saved["trace.svg"]
     assert saved["similarity.png"][1:4] == "PNG"
@@ -183,6 +192,100 @@ def test_copy(opened):
     opened.find_element(By.CSS_SELECTOR, "button[data-copy]").click()
     WebDriverWait(opened, PATIENCE).until(lambda browser: _texts(browser, "#copied") != [""])
     assert _texts(opened, "#copied")[0] in ("Copied.", "Selected: press Ctrl+C.")
+
+
+def test_the_picture_comes_first_and_uses_the_width(opened):
+    sections = opened.execute_script(
+        "return [...document.querySelectorAll('main > section')].map((node) => node.id)"
+    )
+    assert sections[:4] == ["data-picture", "similarity", "diagnostics", "clusters"]
+    width = "return document.querySelector(arguments[0]).getBoundingClientRect().width"
+    page = opened.execute_script(width, "main")
+    assert opened.execute_script(width, "#heatmap") > 0.65 * page
+    assert opened.execute_script(width, "svg.bars") > 0.95 * page
+    _emulate(opened, 400)
+    try:
+        page = opened.execute_script(width, "main")
+        assert opened.execute_script(width, "#heatmap") > 0.95 * page
+    finally:
+        opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_members_are_folded_and_found(opened):
+    from selenium.webdriver.common.by import By
+
+    folds = _texts(opened, "#member-list summary")
+    sizes = [int(text.split(": ")[1].split()[0]) for text in folds]
+    assert sum(sizes) == 300
+    assert sizes == sorted(sizes, reverse=True)
+    assert _texts(opened, "#member-list p") == []  # 300 items are many: closed, and not yet written
+    opened.find_element(By.CSS_SELECTOR, "#member-list summary").click()
+    _wait(opened, "#member-list p", 1)
+    (names,) = _texts(opened, "#member-list p")
+    assert len(names.split(", ")) == sizes[0]
+    assert len(_texts(opened, "#member-list p strong")) == 1  # its exemplar
+    opened.find_element(By.ID, "unfold").click()
+    _wait(opened, "#member-list p", len(sizes))
+    assert _texts(opened, "#unfold") == ["Close all"]
+    find = opened.find_element(By.ID, "find")
+    find.send_keys("ITEM 29")
+    assert _texts(opened, "#where")[0].startswith("11 items in ")  # 29 and 290 to 299
+    find.clear()
+    find.send_keys("<b>bold")
+    assert [text.rstrip("?") for text in _texts(opened, "#member-list p")] == ["<b>bold</b>"]
+    (head,) = _texts(opened, "#member-list summary")
+    assert head.startswith("Cluster ")
+    assert ": 1 of " in head
+
+
+def _wait(browser, selector, n):
+    """Folds report that they were opened a little later."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(browser, PATIENCE).until(lambda driver: len(_texts(driver, selector)) == n)
+
+
+def test_wide_tables_say_on_a_phone_that_they_scroll(opened):
+    marked = (
+        "return [...document.querySelectorAll('.scroll')].filter((box) => box.clientWidth)"
+        ".map((box) => [box.scrollWidth > box.clientWidth + 1, box.classList.contains('more')])"
+    )
+    _emulate(opened, 400)
+    try:
+        opened.refresh()
+        boxes = opened.execute_script(marked)
+        assert any(wide for wide, _ in boxes)
+        assert all(wide == more for wide, more in boxes)
+        said = (
+            "return getComputedStyle(document.querySelector('#clusters .scroll caption'), '::after')"
+            ".content"
+        )
+        assert "scroll sideways" in opened.execute_script(said)
+        to_the_end = (
+            "const box = document.querySelector('#clusters .scroll'); box.scrollLeft = 1e4;"
+        )
+        opened.execute_script(to_the_end)
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(opened, PATIENCE).until(
+            lambda browser: browser.execute_script(said) in ("none", "normal")
+        )
+    finally:
+        opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_items_that_move_are_unfolded(opened):
+    from selenium.webdriver.common.by import By
+
+    fold = opened.find_element(By.CSS_SELECTOR, "#ball details.moves")
+    (head, *_) = _texts(opened, "#ball details.moves summary")
+    moved = int(head.split(": ")[1].split()[0])
+    fold.find_element(By.TAG_NAME, "summary").click()
+    rows = opened.execute_script(
+        "return [...arguments[0].querySelectorAll('tbody tr')].map((row) => row.cells[2].textContent)",
+        fold,
+    )
+    assert sum(map(int, rows)) == moved
 
 
 @pytest.mark.parametrize("width", [400, 1200])

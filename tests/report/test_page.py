@@ -1,6 +1,7 @@
 """The page without a browser: it parses, asks for nothing, states the facts."""
 
 import base64
+import hashlib
 import json
 import re
 import sys
@@ -85,6 +86,21 @@ def test_names_of_items_are_escaped(small):
     )  # in the table itself
 
 
+def test_the_policy_allows_its_own_script_and_nothing_from_outside(small):
+    """Whatever a name holds: another script has another hash, and nothing can be fetched."""
+    [policy] = [
+        attributes["content"]
+        for tag, attributes in Page(small[2]).tags
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.split(maxsplit=1) for rule in policy.split("; "))
+    [script] = re.findall(r"<script>(.*?)</script>", small[2], re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert rules["default-src"] == "'none'"
+    assert rules["script-src"] == f"'sha256-{digest}'"
+    assert not re.search(r"https?:|\*", policy)
+
+
 def test_the_data_cannot_end_their_element(small):
     """Browsers look for tags and comments in a script too: none may begin in the JSON."""
     _, _, data = small[2].partition('id="data">')
@@ -147,11 +163,16 @@ def test_a_thousand_items_stay_small():
 
 
 @pytest.mark.parametrize("n_clusters", [3, 120])
-def test_lines_between_very_many_clusters_would_hide_the_cells(n_clusters):
-    z = np.arange(120) % n_clusters
+def test_of_very_many_clusters_the_picture_shows_the_largest(n_clusters):
+    z = np.append(np.arange(120) % n_clusters, np.arange(60, 120) % n_clusters)
     page = Page(build_report(epl.minimize([z, z, z[::-1]], rng=1), [z, z, z[::-1]], rng=1))
-    assert page.data["heatmap"]["lines"] == (n_clusters == 3)
-    assert ("lines separate the clusters" in page.words) == (n_clusters == 3)
+    picture = page.data["heatmap"]
+    assert picture["all"] == (180 if n_clusters == 3 else 120)
+    assert picture["largest"] == (None if n_clusters == 3 else 60)
+    said = "The 60 largest of the 120 clusters are shown" in page.words
+    assert said == (n_clusters == 120)
+    shown = np.unique(picture["clusters"])
+    assert shown.tolist() == ([0, 1, 2] if n_clusters == 3 else list(range(60, 120)))
 
 
 def test_many_items_are_cut_with_a_note():

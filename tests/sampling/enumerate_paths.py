@@ -69,8 +69,11 @@ class Paths:
 
 
 @contextmanager
-def scripted(paths):
-    """The functions of `chance` replaced where the moves look them up; `shuffle` asks `chance.pick`."""
+def scripted(paths, one_order):
+    """The functions of `chance` replaced where the moves look them up; `shuffle` asks `chance.pick`.
+
+    With `one_order`, nothing is shuffled: a move from a launch is in detailed balance for each order.
+    """
     names = ("pick", "toss", "accept")
     replaced = {name: getattr(paths, name) for name in names}
     with (
@@ -82,21 +85,34 @@ def scripted(paths):
             pick_share=paths.pick_share,
             **replaced,
         ),
-        mock.patch.multiple(split_merge, **replaced),
+        mock.patch.multiple(split_merge, pick_weighted=paths.pick_weighted, **replaced),
+        mock.patch.object(
+            split_merge, "shuffle", (lambda *_: None) if one_order else chance.shuffle
+        ),
     ):
         yield
+
+
+FROM_LAUNCH = ("launch", "regroup")
 
 
 def one_move(name, item, model, partition):
     tally = np.zeros((len(KINDS), 2), dtype=np.int64)
     if name in ("gibbs", "informed"):
         return getattr(moves, name)(model, partition, item, None, tally)
-    if name.startswith("launch"):  # "launch 2": two scans
+    if name.startswith(FROM_LAUNCH):  # "launch 2": two scans
         tuning = np.zeros(split_merge.TUNING)
-        tuning[:2] = int(name[7:]), 0.3
-        return split_merge.launch(model, partition, None, tally, tuning)
+        tuning[:2] = int(name.split()[1]), 0.3
+        return getattr(split_merge, name.split()[0])(model, partition, None, tally, tuning)
     move = {"split-merge": split_merge.split_merge, "allocation": moves.allocation}[name]
     return move(model, partition, None, tally)
+
+
+def arrays(state):
+    """All arrays in nested tuples."""
+    if isinstance(state, np.ndarray):
+        return [state]
+    return [a for part in state for a in arrays(part)] if isinstance(state, tuple) else []
 
 
 def transition_matrix(model, posterior, move, side, item=0):
@@ -111,15 +127,21 @@ def transition_matrix(model, posterior, move, side, item=0):
             P[number[state], number[state]] = 1.0
             continue
         paths = Paths()
-        with scripted(paths):
+        with scripted(
+            paths, one_order=move.startswith(FROM_LAUNCH) and not move.endswith("shuffled")
+        ):
+            parts = tuple(
+                make_partition(np.array(z), table) for z, table in zip(state, tables, strict=True)
+            )
+            compiled = model.states(parts)
+            before = log_target(compiled, parts)
+            # Every path begins with the same arrays: putting them back is quicker than making them again.
+            changed = [a for a in arrays((parts, compiled)) if a.flags.writeable]
+            saved = [a.copy() for a in changed]
             more = True
             while more:
-                parts = tuple(
-                    make_partition(np.array(z), table)
-                    for z, table in zip(state, tables, strict=True)
-                )
-                compiled = model.states(parts)
-                before = log_target(compiled, parts)
+                for array, own in zip(changed, saved, strict=True):
+                    array[...] = own
                 paths.begin()
                 change = one_move(move, item, compiled[side], parts[side])
                 after = tuple(canonical(p.labels.tolist()) for p in parts)

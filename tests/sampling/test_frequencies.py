@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 from epluribus.models import GaussianMixture
-from epluribus.sampling import Allocation, Gibbs, Informed, SplitMerge, sample
+from epluribus.sampling import Allocation, Gibbs, Informed, Regroup, SplitMerge, sample
 from sampler_cases import frequencies, make_case, make_prior
 
 LEVEL = 1e-4
@@ -21,8 +21,9 @@ SCHEDULES = {
     "gibbs": ([Gibbs()], 4),
     "split-merge": ([SplitMerge(5, scans=0)], 4),
     "default": ("default", 3),
-    "launch": ([SplitMerge(5, scans=3)], 4),
+    "launch": ([SplitMerge(5, scans=3)], 24),  # few merges are proposed
     "informed": ([Informed()], 6),
+    "regroup": ([Gibbs(), Regroup(5, scans=2)], 5),
     "appendix": ("appendix", 6),
 }
 

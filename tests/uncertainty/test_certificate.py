@@ -8,8 +8,9 @@ import epluribus as epl
 import naive_uncertainty as naive
 import strategies
 from epluribus._parallel import Stopper
-from epluribus.uncertainty import _bounds, _certificate, certificate
-from epluribus.uncertainty._bounds import binder_bound, item_bound, triangle_bound
+from epluribus.uncertainty import _bounds, _certificate, _matching, certificate
+from epluribus.uncertainty._bounds import binder_bound, item_bound
+from epluribus.uncertainty._matching import triangle_bound
 
 LOSSES = epl.losses.available()
 METRICS = ("binder", "vi", "nvi", "id", "nid", "zero_one")
@@ -110,7 +111,7 @@ def test_more_draws_than_a_block(monkeypatch):
     for draws in (epl.Draws(z), epl.Draws(z, weights=np.arange(1, 61))):
         whole = triangle_bound(draws, loss, Stopper(), 2)
         with monkeypatch.context() as patch:
-            patch.setattr(_bounds, "_BLOCK", 16)
+            patch.setattr(_matching, "_BLOCK", 16)
             parts = triangle_bound(draws, loss, Stopper(), 2)
         assert 0.5 * best < parts <= whole + 0.02 * best
         assert whole <= best * 1.1

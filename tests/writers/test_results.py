@@ -76,7 +76,8 @@ def test_labels_with_certainty(ending, tmp_path):
     frame = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
     assert list(frame.columns) == ["item", "cluster", "certainty"]
     assert frame["item"].tolist() == list("abcdefghi")
-    np.testing.assert_array_equal(frame["certainty"], CERTAINTY)
+    # Old versions of pandas miss the last digit.
+    np.testing.assert_allclose(frame["certainty"], CERTAINTY, rtol=1e-15)
     assert [int(label) for label in read_labels(path).labels] == BEST.labels.tolist()
     with pytest.raises(
         ValueError, match=r"'certainty' must be None for the output .*only .csv and"
@@ -151,7 +152,7 @@ def test_added_to_an_arviz_object_and_its_file(make, tmp_path):
         best.add_to(data)
     best.add_to(data, overwrite=True)
     best.add_to(data, "again")
-    data.to_netcdf(str(tmp_path / "all.nc"))
+    data.to_netcdf(str(tmp_path / "all.nc"), engine="h5netcdf")
     with xr.open_dataset(tmp_path / "all.nc", group="again") as group:
         np.testing.assert_array_equal(group["labels"], best.labels)
         assert group.attrs["loss"] == "vi"

@@ -178,7 +178,7 @@ def test_version_1_with_a_rounded_cost(tmp_path):
         (
             "best.json",
             '{"format": "epluribus estimate", "version": 2}',
-            r"best.json' must hold an estimate, .*; it has no 'loss'",
+            r"best.json' could not be read as an estimate: it has no 'loss'",
         ),
     ],
 )

@@ -25,12 +25,13 @@ from epluribus._kernels.moves import (
     GIBBS,
     INFORMED,
     LAUNCH,
+    REGROUP,
     SPLIT_MERGE,
     allocation,
     gibbs,
     informed,
 )
-from epluribus._kernels.split_merge import launch, split_merge
+from epluribus._kernels.split_merge import launch, regroup, split_merge
 from epluribus._typing import FloatArray, IntArray
 
 REFRESH = 1 << 16
@@ -54,11 +55,13 @@ def advance(
     launching: Any,  # the same for LAUNCH
     allocating: Any,  # the same for ALLOCATION
     guessing: Any,  # the same for INFORMED
+    regrouping: Any,  # the same for REGROUP
 ) -> None:
     """Run the chain until the last step is reached, the records are full, or `stop` is set.
 
     A later call with the same arrays goes on where this one ended. During burn-in the loop also returns
-    after each row of launches: `clock[4]` is then the number of the row plus 1, for `tune` to look at.
+    after each row of moves with a launch: `clock[4]` is then the number of the row plus 1, for `tune` to
+    look at.
     """
     burn_in, thin, until = settings[0], settings[1], settings[2]
     while clock[0] < until and clock[3] < log_posterior.size and stop[0] + clock[4] == 0:
@@ -92,6 +95,9 @@ def advance(
             if guessing is not None:  # noqa: SIM102 - alone, so that Numba leaves the branch out
                 if move == INFORMED:
                     running[0] += informed(m, p, item, rng, tally)
+            if regrouping is not None:  # noqa: SIM102 - alone, so that Numba leaves the branch out
+                if move == REGROUP:
+                    running[0] += regroup(m, p, rng, tally, tuning[row])
             n_done += 1
             # A new best partition, by more than rounding errors: labels of all sides belong to it.
             if running[0] > running[1] + 1e-9:
@@ -104,7 +110,7 @@ def advance(
         if clock[2] == length:  # go on to the next row of the schedule
             clock[2] = 0
             clock[1] = (row + 1) % schedule.shape[0]
-            if move == LAUNCH and clock[0] < burn_in:
+            if (move == LAUNCH or move == REGROUP) and clock[0] < burn_in:  # noqa: SIM109
                 clock[4] = row + 1
         # A draw to keep, on all sides. If `stop` cut the steps short, n_done is smaller.
         if n_done == to_keep:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epluribus._kernels.dispatch import implement, part
+from epluribus._kernels.hints import guess_cluster, smooth_scores
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
@@ -83,6 +84,7 @@ def _implement(
     change: Callable[..., Any],
     join: Callable[..., Any],
     guess: Callable[..., Any],
+    **optional: Callable[..., Any],
 ) -> None:
     """Register a block model, given how its log likelihood changes.
 
@@ -114,6 +116,7 @@ def _implement(
         remove=remove,
         join=join,
         guess=guess,
+        **optional,
     )
 
 
@@ -264,20 +267,6 @@ def _join_directed(m: Any, p: Any, g: int, h: int) -> float:
 
 
 @part
-def guess_cluster(p: Any, table: Any, t: int, transposed: bool) -> None:
-    """Fill the weights of a guess by the counts `table[g, t]`, or `table[t, g]`; all equal if t is -1."""
-    # One more than counted, so that every cluster can be chosen; a new one has no counts.
-    k = p.n_clusters[0]
-    for s in range(k):
-        p.log_weights[s] = 1.0
-        if t >= 0:
-            g = p.order[s]
-            p.log_weights[s] += table[t, g] if transposed else table[g, t]
-    if k < p.order.size:
-        p.log_weights[k] = 1.0
-
-
-@part
 def _guess_undirected(m: Any, p: Any, i: int, u: float) -> None:
     # A random neighbor, in cluster t; then a cluster by the number of its edges to t.
     degree = m.start[i + 1] - m.start[i]
@@ -298,6 +287,16 @@ def _guess_directed(m: Any, p: Any, i: int, u: float) -> None:
     guess_cluster(p, m.edges, t, at >= out)
 
 
+@part
+def _smooth_undirected(m: Any, p: Any, n: int, g: int, h: int) -> None:
+    smooth_scores(m.start, m.neighbors, m.start, m.neighbors, False, p, n, g, h)
+
+
+@part
+def _smooth_directed(m: Any, p: Any, n: int, g: int, h: int) -> None:
+    smooth_scores(m.start, m.neighbors, m.start_in, m.neighbors_in, True, p, n, g, h)
+
+
 _implement(
     UndirectedBlockState,
     _reset,
@@ -305,9 +304,16 @@ _implement(
     _change_undirected,
     _join_undirected,
     _guess_undirected,
+    smooth=_smooth_undirected,
 )
 _implement(
-    DirectedBlockState, _reset, _prepare_directed, _change_directed, _join_directed, _guess_directed
+    DirectedBlockState,
+    _reset,
+    _prepare_directed,
+    _change_directed,
+    _join_directed,
+    _guess_directed,
+    smooth=_smooth_directed,
 )
 
 

@@ -21,7 +21,7 @@ from epluribus._kernels.dispatch import add, logpred, part, prepare, remove, res
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
-KINDS = ("gibbs", "split", "merge", "transfer", "absorption", "ejection", "informed")
+KINDS = ("gibbs", "split", "merge", "transfer", "absorption", "ejection", "informed", "regroup")
 """Kinds of proposals, one for each row of `Record.tally`. Checkpoints contain the rows: new ones must be
 added at the end."""
 
@@ -50,6 +50,8 @@ class Partition(NamedTuple):
     """(n_items,) WORK: the items that a move handles."""
     target: IntArray
     """(n_items,) WORK: the cluster to which each item is to return."""
+    scores: FloatArray
+    """(n_items,) WORK: the side of a division on which each item begins, by its sign."""
     log_weights: FloatArray
     """(slots + 1,) WORK: log probabilities of the choices of one item, up to a constant."""
     cumulative: FloatArray

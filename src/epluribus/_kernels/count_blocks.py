@@ -22,8 +22,9 @@ See `epluribus.models.count_blocks`.
 import math
 from typing import Any, NamedTuple
 
-from epluribus._kernels.block_models import BetaTables, guess_cluster, log_block, log_rising
+from epluribus._kernels.block_models import BetaTables, log_block, log_rising
 from epluribus._kernels.dispatch import Contract, implement, part
+from epluribus._kernels.hints import guess_cluster, smooth_scores
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
@@ -246,6 +247,11 @@ def _guess(m: Any, p: Any, i: int, u: float) -> None:
     guess_cluster(p, m.edges, t, at >= out)
 
 
+@part
+def _smooth(m: Any, p: Any, n: int, g: int, h: int) -> None:
+    smooth_scores(m.start, m.neighbors, m.start_in, m.neighbors_in, m.directed, p, n, g, h)
+
+
 implement(
     NetworkState,
     reset=_reset,
@@ -255,4 +261,5 @@ implement(
     remove=_remove,
     join=_join,
     guess=_guess,
+    smooth=_smooth,
 )

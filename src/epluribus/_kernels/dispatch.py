@@ -19,6 +19,8 @@ The contract of a model. S is the set of items assigned so far and p the partiti
     guess(m, p, i, u)      optional; i is prepared: fill `p.log_weights[s]` with a positive number that says
                            how good a cluster `p.order[s]` may be for i, for the K clusters in use and the
                            next new one; u is a random number in [0, 1) to choose by
+    smooth(m, p, n, g, h)  optional; the first n `p.members` are the items of clusters g and h: change their
+                           `p.scores`, of either sign, so that items that belong together have one sign
 
 In the calls with an item, `sizes` never counts i, and its label is -1: `add` is called before the size of
 the cluster grows, `remove` after it has shrunk.
@@ -140,7 +142,20 @@ def _guess_any(m: Any, p: Any, i: int, u: float) -> None:
         p.log_weights[s] = 1.0
 
 
-_MODEL = Contract(reset=1, prepare=3, logpred=4, add=4, remove=4, join=4, guess=_guess_any)
+def _smooth_none(m: Any, p: Any, n: int, g: int, h: int) -> None:
+    """Scores stay as they are: coins."""
+
+
+_MODEL = Contract(
+    reset=1,
+    prepare=3,
+    logpred=4,
+    add=4,
+    remove=4,
+    join=4,
+    guess=_guess_any,
+    smooth=_smooth_none,
+)
 implement = _MODEL.implement
 reset = _MODEL.function("reset", inline=True)
 prepare = _MODEL.function("prepare", inline=True)
@@ -149,3 +164,4 @@ add = _MODEL.function("add", inline=True)
 remove = _MODEL.function("remove", inline=True)
 join = _MODEL.function("join", inline=False)
 guess = _MODEL.function("guess", inline=False)
+smooth = _MODEL.function("smooth", inline=False)

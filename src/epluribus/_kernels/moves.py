@@ -20,7 +20,7 @@ from epluribus._kernels.chain import (
 from epluribus._kernels.chance import accept, draw, pick, pick_share, pick_weighted, toss
 from epluribus._kernels.dispatch import guess, logpred, part, routine
 
-GIBBS, SPLIT_MERGE, ALLOCATION, LAUNCH, INFORMED = range(5)
+GIBBS, SPLIT_MERGE, ALLOCATION, LAUNCH, INFORMED, REGROUP = range(6)
 """Codes of the moves in a schedule. Checkpoints contain them: new ones must be added at the end."""
 _GIBBS, _TRANSFER, _ABSORPTION, _EJECTION, _INFORMED = (
     KINDS.index(name) for name in ("gibbs", "transfer", "absorption", "ejection", "informed")

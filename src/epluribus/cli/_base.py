@@ -87,6 +87,15 @@ def command(summary: str, *arguments: Argument) -> Callable[[Run], Run]:
     return register
 
 
+class _Help(argparse.HelpFormatter):
+    """The text of ``--help`` with a wider column of names, so that most lines hold a name and its text."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28)
+        # Room for the longest name of a command, which argparse forgets.
+        self._action_max_length = 14
+
+
 def make_parser(files: Any = None) -> argparse.ArgumentParser:
     """The parser of all commands.
 
@@ -96,13 +105,16 @@ def make_parser(files: Any = None) -> argparse.ArgumentParser:
         prog="epluribus",
         description="One optimal partition out of many posterior draws of cluster labels.",
         epilog="Example: epluribus summarize draws.csv --loss vi --out labels.csv",
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"epluribus {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, (summary, arguments, run) in _COMMANDS.items():
         # argparse wraps the text again, so the line breaks of the docstring do not matter.
         *text, example = inspect.cleandoc(run.__doc__ or "").split("\n\n")
-        made = commands.add_parser(name, help=summary, description=" ".join(text), epilog=example)
+        made = commands.add_parser(
+            name, help=summary, description=" ".join(text), epilog=example, formatter_class=_Help
+        )
         made.set_defaults(run=run)
         for argument in arguments:
             action = argument.add_to(made)
@@ -138,15 +150,20 @@ def given(args: Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(args, name) for name in names if hasattr(args, name)}
 
 
-def answer(args: Namespace, data: Any, text: object) -> None:
+JSON_VERSION = 1
+"""It rises when a key goes or changes its meaning; new keys may come at any time. docs/json.md has all."""
+
+
+def answer(args: Namespace, data: Mapping[str, Any], text: object) -> None:
     """Print the answer: JSON for scripts, text for people."""
-    print(json.dumps(data) if args.json else text)
+    print(json.dumps({"json_version": JSON_VERSION, **data}) if args.json else text)
 
 
 def answer_names(args: Namespace, lines: Mapping[str, str]) -> None:
-    """Print a list of names with a line on each, in two columns."""
+    """Print a list of names with a line on each, in two columns; in JSON just these, by name."""
     width = max(map(len, lines))
-    answer(args, lines, "\n".join(f"{name:<{width}}  {line}" for name, line in lines.items()))
+    text = "\n".join(f"{name:<{width}}  {line}" for name, line in lines.items())
+    print(json.dumps(dict(lines)) if args.json else text)
 
 
 def interrupted(what: str) -> int:
@@ -154,6 +171,13 @@ def interrupted(what: str) -> int:
     # On standard error, so that the answer on standard output stays whole.
     print(f"epluribus: interrupted; {what}", file=sys.stderr)
     return INTERRUPTED
+
+
+def data_stream() -> Any:
+    """Standard output for data: in UTF-8, as files are, whatever the locale says."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8")
+    return sys.stdout
 
 
 def is_stream(path: Path | None) -> bool:

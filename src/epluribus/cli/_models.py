@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 import epluribus as epl
-from epluribus._files import check_target
+from epluribus._files import about, check_target
+from epluribus._text import count
 from epluribus._typing import AnyArray
 from epluribus._validate import check_choice
 from epluribus.cli._base import (
@@ -50,11 +52,19 @@ MODELS: dict[str, Callable[..., Model]] = {
 """The models by their names on the command line."""
 _NETWORKS = ("sbm", "dcsbm")
 """Those of networks."""
+_FOR = {("gaussian",): "model 'gaussian'", _NETWORKS: "models of networks, 'sbm' and 'dcsbm'"}
+"""What options are for, in words."""
 
 _PRIOR = (
     "on partitions: uniform (default), poisson, geometric or fixed, on the number of components; "
     "dirichlet-process or pitman-yor; paper (gaussian only): all settings of the paper's example"
 )
+_ALPHA = "concentration: of the weights of components, or of the process (default: the model's)"
+_DELTA = (
+    "gaussian: rate of the precision, the larger the wider clusters are a priori; in squared units of the "
+    "data, or of their standard deviation with --standardize (default: chosen from the data)"
+)
+_COVARIANCE = "gaussian, several columns: full or diagonal (default: full if items are many)"
 _MOVES = "default, or appendix: the paper's own"
 _AS_PRINTED = "use the settings printed in the paper, even where others reproduce its results"
 
@@ -70,12 +80,21 @@ _AS_PRINTED = "use the settings printed in the paper, even where others reproduc
     Argument("--n-chains", "independent chains (default: 2)", int),
     Argument("--k-max", "largest number of clusters (default: 50)", int),
     Argument("--prior", _PRIOR, str, "uniform", values=(*NAMES, "paper")),
+    Argument("--alpha", _ALPHA, float),
+    Argument("--covariance", _COVARIANCE, values=("full", "diagonal")),
+    Argument("--delta", _DELTA, float),
+    Argument(
+        "--gamma", "gaussian: shape of the precision (default: 0.5; full covariance: 1.5)", float
+    ),
+    Argument("--tau", "gaussian: observations the prior mean is worth (default: 0.01)", float),
+    Argument("--standardize", "gaussian: give every column mean 0 and standard deviation 1", bool),
     Argument("--n-nodes", "number of nodes, for a network whose nodes are numbers from 0", int),
     Argument(
         "--directed",
         "links of a network have a direction, from the first column to the second",
         bool,
     ),
+    Argument("--loops", "a network may have links of a node to itself", bool),
     Argument("--moves", _MOVES, str, "default", values=SCHEDULES),
     SEED,
     Argument("--n-jobs", "threads (default: one per chain, at most all cores)", int),
@@ -94,19 +113,11 @@ def sample(args: Namespace) -> int:
     Example: epluribus sample gaussian y.csv --out draws.npz && epluribus summarize draws.npz
     """
     check_target(args.out, (".npz",))
-    # Only a network has nodes: other models would fail on the argument with a message about Python.
-    options = given(args, "prior", "k_max")
-    for name in ("n_nodes", "directed"):
-        value = getattr(args, name)
-        if value and args.model not in _NETWORKS:
-            raise ValueError(
-                f"'--{name.replace('_', '-')}' is for networks, the models 'sbm' and 'dcsbm'; got "
-                f"'{args.model}'. Leave it out."
-            )
-        if value:
-            options[name] = value
+    model = read_model(args.model, args.file, args.standardize, **_model_options(args))
+    if args.model in _NETWORKS:
+        _describe_network(model, args)
     trace = epl.sample(
-        read_model(args.model, args.file, **options),
+        model,
         rng=args.seed,
         progress=not args.json,
         **given(args, "n_draws", "burn_in", "thin", "n_chains", "moves", "n_jobs"),
@@ -118,7 +129,50 @@ def sample(args: Namespace) -> int:
     return interrupted("the draws so far are written") if trace.interrupted else 0
 
 
-def read_model(name: str, path: str | Path, **options: Any) -> Model:
+def _model_options(args: Namespace) -> dict[str, Any]:
+    """The options of the model that were given; one that is for other models is an error."""
+    options = given(args, "prior", "k_max")
+    kinds = {
+        ("gaussian",): ("covariance", "delta", "gamma", "tau", "standardize"),
+        _NETWORKS: ("n_nodes", "directed", "loops"),
+    }
+    for models, names in kinds.items():
+        for name in names:
+            value = getattr(args, name)
+            # Switches that are off and options that were left out.
+            if value is None or value is False:
+                continue
+            if args.model not in models:
+                raise ValueError(
+                    f"'--{name.replace('_', '-')}' is for the {_FOR[models]}; got '{args.model}'. Leave "
+                    "it out."
+                )
+            if name != "standardize":
+                options[name] = value
+    # Left out, the model chooses it.
+    return options | ({} if args.alpha is None else {"alpha": args.alpha})
+
+
+def _describe_network(model: Any, args: Namespace) -> None:
+    """Print what was read, so that a network that was meant to be directed is noticed."""
+    kind = "directed" if model.directed else "undirected"
+    hint = "" if model.directed else " (--directed if links have a direction)"
+    names = model.sides[0].items
+    first = f", nodes {', '.join(names[:3])}, ..." if names and len(names) > 3 else ""
+    print(
+        f"epluribus: {kind} network of {count(model.n_items, 'node')} and {count(model.n_edges, 'edge')}"
+        f"{first}{hint}",
+        file=sys.stderr,
+    )
+    if names and "0" not in names and all(name.isdecimal() for name in names):
+        print(
+            f"epluribus: the numbers of nodes in {args.file} do not begin with 0: they are names "
+            "(--n-nodes if they are numbers from 0)",
+            file=sys.stderr,
+        )
+
+
+def read_model(name: str, path: str | Path, standardize: bool = False, **options: Any) -> Model:
     r"""Read a model's data from a file of numbers.
 
     Parameters
@@ -129,6 +183,8 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
         The data: csv (commas, semicolons, tabs or blanks; a first line of names is skipped) or npy.
         For 'gaussian' one item per line; for 'sbm' and 'dcsbm' a square matrix, edges in two columns, or
         GraphML; for 'lbm' a matrix of zeros and ones.
+    standardize : bool, default False
+        Whether to give every column of numbers mean 0 and standard deviation 1.
     **options
         Arguments of the model.
 
@@ -149,12 +205,22 @@ def read_model(name: str, path: str | Path, **options: Any) -> Model:
     3
     """
     make = MODELS[check_choice(name, MODELS, "name")]
-    if name in _NETWORKS:
-        return make(_read_network(path, "n_nodes" in options), **options)
-    return make(read_numbers(path), **options)
+    with about(path, "y", "adjacency", "matrix"):
+        if name in _NETWORKS:
+            return make(_read_network(path, "n_nodes" in options, name), **options)
+        table = read_numbers(path)
+        return make(_standardized(table) if standardize else table, **options)
 
 
-def _read_network(path: str | Path, numbered: bool) -> Any:
+def _standardized(table: AnyArray) -> AnyArray:
+    """Columns with mean 0 and standard deviation 1."""
+    spread = np.std(table, axis=0)
+    if np.any(spread == 0):
+        raise ValueError("'--standardize' must be used with columns that vary; one is constant.")
+    return (table - np.mean(table, axis=0)) / spread
+
+
+def _read_network(path: str | Path, numbered: bool, name: str) -> Any:
     """A matrix, edges with numbers or names, or the path itself, which the model reads."""
     path = Path(path)
     if path.suffix.lower() == ".graphml":
@@ -165,8 +231,30 @@ def _read_network(path: str | Path, numbered: bool) -> Any:
         return path
     # Numbers of nodes that do not begin with 0 are names: there is no node 0.
     edges = table.ndim == 2 and table.shape[1] in (2, 3) and table.shape[0] != table.shape[1]
+    if edges and table.shape[1] == 3:
+        table = _explain_weights(table, name, path)
     if edges and not numbered and table[:, :2].min() > 0 and (table == np.rint(table)).all():
         return [(str(int(i)), str(int(j)), *count) for i, j, *count in table]
+    return table
+
+
+def _explain_weights(table: AnyArray, name: str, path: Path) -> AnyArray:
+    """Edges with a third column, which the model has to be able to use."""
+    if name == "sbm":
+        if (table[:, 2] == 1).all():
+            return table[:, :2]  # weights of 1 say nothing
+        raise ValueError(
+            f"The third column of '{path}' has weights, and the links of 'sbm' have none. Leave the column "
+            f"out (cut -d, -f1,2 {path.name}), or take the model 'dcsbm', whose links have counts."
+        )
+    counts = table[:, 2]
+    if not ((counts >= 0) & (counts == np.rint(counts))).all():
+        odd = counts[(counts < 0) | (counts != np.rint(counts))][0]
+        raise ValueError(
+            f"The third column of '{path}' must have counts, integers 0, 1, 2, ...; got {odd:g}. The model "
+            "'dcsbm' counts links between two nodes. Round the weights, or keep the links above a threshold "
+            "and take 'sbm'."
+        )
     return table
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -157,6 +158,7 @@ class Draws(WaysIn, Shown):
         if kind is None:
             kind = z.kind if isinstance(z, Draws) else KINDS[is_ensemble(z)]
         self.kind: str = check_choice(kind, KINDS, "kind")
+        where = str(z) if isinstance(z, str | Path) else "z"  # for messages
         table: Rows
         self.variable: str | None
         self.dimension: str | None
@@ -176,7 +178,7 @@ class Draws(WaysIn, Shown):
         keep = kept_rows(chain, burn, thin)
         self.n_draws: int = len(keep)
         self.n_items: int = table.shape[1]
-        self.items: tuple[str, ...] | None = check_items(items, names, self.n_items)
+        self.items: tuple[str, ...] | None = check_items(items, names, self.n_items, where)
         self.chains: IntArray = chain[keep]
         by_items = isinstance(weights, str) and weights == "items"
         self._given: FloatArray = check_weights(None if by_items else weights, table.shape[0], keep)
@@ -191,28 +193,28 @@ class Draws(WaysIn, Shown):
         self.has_missing: bool = found.has_missing
         self.distinct_n_seen: IntArray = np.full(self.store.n_distinct, self.n_items)
         if self.has_missing:
-            self._count_seen()
+            self._count_seen(where)
         if by_items:
             self._given = self.n_seen / self.n_items
         self._summarize()
 
-    def _count_seen(self) -> None:
+    def _count_seen(self, where: str) -> None:
         """Count the items that each draw has seen; refuse items that none has seen, and empty draws."""
         draws, items = zip(*self.store.map(_seen_in_slice), strict=True)
         self.distinct_n_seen = np.concatenate(draws)
         empty = np.flatnonzero(self.n_seen == 0)
         if len(empty):
             raise ValueError(
-                f"'z' must have some label in every draw; all labels of draw {empty[0]} are missing. Leave "
-                "such draws out."
+                f"'{where}' must have some label in every draw; all labels of draw {empty[0]} are missing. "
+                "Leave such draws out."
             )
         never = np.flatnonzero(np.sum(items, axis=0) == 0)
         if len(never):
             names = sentence_list([f"'{self.item_names[i]}'" for i in never[:3].tolist()])
             more = f" and {count(len(never) - 3, 'other')}" if len(never) > 3 else ""
             raise ValueError(
-                f"'z' must have some label for every item; all labels of {names}{more} are missing. Leave "
-                "such items out."
+                f"'{where}' must have some label for every item; all labels of {names}{more} are missing. "
+                "Leave such items out."
             )
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, cast
 from epluribus._order import ORDER
 from epluribus._progress import ProgressLike
 from epluribus._typing import AnyArray, DrawsLike
+from epluribus._validate import shown
 from epluribus.draws.draws import Draws
 from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
 from epluribus.partition import is_estimate
@@ -59,7 +60,13 @@ def read_draws(
     ``z[1], z[2], ...`` are the entries of the variable ``z``. In a table without any of these every
     column is an item. If several rows belong to the same draw, the table is long: one column names
     the item and one holds its label, as tidybayes writes it. Lines that begin with ``#`` are comments,
-    and Stan's warmup is left out if it was saved.
+    and Stan's warmup is left out if it was saved. Cells of text are separated by commas, semicolons, tabs,
+    ``|`` or blanks; one in quotes may have line breaks.
+
+    What may be a mistake is said: a column with the number of clusters, or one that numbers the draws, is
+    left out with a warning; words among numbers, a single item, and chunks that a zarr store lacks are warned
+    of; a table with the columns ``item`` and ``cluster`` is one partition, not draws, and is refused. A file
+    that is damaged is an error that names it.
 
     netCDF and zarr need ``pip install "epluribus[arviz]"``, parquet and R's files
     ``"epluribus[files]"``.
@@ -78,7 +85,7 @@ def read_draws(
     one = isinstance(path, str | Path) or not isinstance(path, Iterable)
     paths: list[Any] = [path] if one else list(cast(Iterable[Any], path))
     if not paths or not all(isinstance(entry, str | Path) for entry in paths):
-        raise TypeError(f"'path' must be a path, or a list of paths; got {path!r}.")
+        raise TypeError(f"'path' must be a path, or a list of paths; got {shown(path)}.")
     # As paths, because `Draws` could take a list of strings for labels.
     files = [Path(entry) for entry in paths]
     source = files if len(files) > 1 else files[0]
@@ -94,6 +101,13 @@ def read_draws(
         memory_limit=memory_limit,
         progress=progress,
     )
+    # A delimiter that was not recognized, or one partition with a label in each line.
+    if draws.n_items == 1:
+        warnings.warn(
+            f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by "
+            "commas, semicolons, tabs, blanks or '|'?",
+            stacklevel=2,
+        )
     # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With
     # two items or one draw that can be chance.
     if draws.n_items > 2 and draws.n_draws > 1 and bool((draws.n_clusters == draws.n_items).all()):
@@ -110,7 +124,7 @@ def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = Fals
     if isinstance(draws, Draws):
         return draws
     if is_estimate(draws):
-        raise TypeError(f"'draws' must be a posterior sample; got {draws!r}. {ORDER}")
+        raise TypeError(f"'draws' must be a posterior sample; got {shown(draws)}. {ORDER}")
     if is_similarity(draws):
         raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
     return Draws(draws, client=client, progress=progress)

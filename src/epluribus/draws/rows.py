@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from epluribus._typing import FloatArray, IntArray
+from epluribus._validate import shown
 
 _SAFE = (1e-100, 1e100)
 """Where the largest weight must lie: sums, squares and products of weights are then ordinary numbers."""
@@ -116,12 +118,18 @@ def all_equal(weights: FloatArray) -> bool:
 
 
 def check_items(
-    items: Sequence[Any] | None, own: Sequence[Any] | None, n_items: int
+    items: Sequence[Any] | None, own: Sequence[Any] | None, n_items: int, where: str = "z"
 ) -> tuple[str, ...] | None:
-    """The names that the user gives, `items`, or those that came with the labels, `own`."""
+    """The names that the user gives, `items`, or those that came with the labels, `own`.
+
+    `where` is what the labels come from, for messages.
+    """
     theirs = None if own is None else tuple(str(name) for name in own)
     if items is None:
+        _check_different(theirs, where, " Give others: items=[...].")
         return theirs
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        raise TypeError(f"'items' must be a list of {n_items} names; got {shown(items)}.")
     names = tuple(str(name) for name in items)
     if len(names) != n_items:
         raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")
@@ -132,4 +140,14 @@ def check_items(
             f"'items' must be in the order of the labels, which have these names already: item {t} is "
             f"'{theirs[t]}'; got '{names[t]}'."
         )
+    _check_different(names, "items")
     return names
+
+
+def _check_different(names: tuple[str, ...] | None, argument: str, way_out: str = "") -> None:
+    """Refuse two items of one name: what is said of one could not be told from what is said of the other."""
+    if names is not None and len(set(names)) < len(names):
+        twice = next(name for name, n in Counter(names).items() if n > 1)
+        raise ValueError(
+            f"'{argument}' must have a different name for every item; '{twice}' is there twice.{way_out}"
+        )

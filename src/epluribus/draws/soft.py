@@ -13,16 +13,18 @@ Both require that items are independent given the other unknowns of a draw, as t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
-from epluribus._validate import check_count, make_rng
+from epluribus._validate import as_array, check_count, check_memory, make_rng
 from epluribus.draws.draws import Draws
 from epluribus.draws.rows import check_weights, safe_weights
 from epluribus.readers.labeled_arrays import coordinate_names
+from epluribus.readers.soft import read_soft
 
 _BLOCK_CELLS = 1 << 22
 """Number of probabilities worked on at a time: 32 MB in double precision."""
@@ -34,6 +36,7 @@ def soft_draws(
     probabilities: Any,
     *,
     log: bool = False,
+    var: str | None = None,
     n_draws_each: int = 1,
     weights: Sequence[float] | AnyArray | None = None,
     items: Sequence[str] | None = None,
@@ -45,9 +48,13 @@ def soft_draws(
     ----------
     probabilities : array_like of shape (n_draws, n_items, n_clusters), or with chains before
         Probability of each cluster, also called responsibility; for each item they sum to 1. In an
-        xarray DataArray the items may have names, and the last dimension is the clusters.
+        xarray DataArray the items may have names, and the last dimension is the clusters. Or a file, or a
+        list of files, one per chain: csv of Stan with the columns ``p.1.1``, ``p.2.1``, ... or ``p[1,1]``
+        (item, then cluster, in any order of the columns), npy, npz, netCDF or zarr.
     log : bool, default False
         Whether they are logarithms; these need not be normalized.
+    var : str, optional
+        The variable, for files that have several with two indices.
     n_draws_each : int, default 1
         Number of partitions drawn from each draw of the probabilities.
     weights : array_like of shape (n_draws,), optional
@@ -74,13 +81,20 @@ def soft_draws(
     >>> epl.soft_draws(p, n_draws_each=100, rng=1).n_draws
     100
     """
-    source, chains = _as_probabilities(probabilities)
+    source, chains, names = _as_probabilities(probabilities, var)
+    if items is None:
+        items = names
     if items is None and hasattr(probabilities, "coords"):
         items = coordinate_names(probabilities, probabilities.dims[-2])
     count = check_count(n_draws_each, "n_draws_each")
     n_draws, n_items, n_clusters = source.shape
     shared = check_weights(weights, n_draws)
     generator = make_rng(rng)
+    check_memory(
+        float(n_draws) * count * n_items * np.min_scalar_type(n_clusters).itemsize,
+        "Drawing the labels",
+        "Choose a smaller 'n_draws_each'.",
+    )
     # The second dimension is the repeats: flattened, those of one soft draw are consecutive.
     labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
     for begin, block in _blocks(source, log):
@@ -101,16 +115,22 @@ def soft_draws(
 
 
 def soft_psm(
-    probabilities: Any, *, log: bool = False, weights: Sequence[float] | AnyArray | None = None
+    probabilities: Any,
+    *,
+    log: bool = False,
+    var: str | None = None,
+    weights: Sequence[float] | AnyArray | None = None,
 ) -> FloatArray:
     """Similarity matrix of soft labels: the probability that two items share a cluster.
 
     Parameters
     ----------
     probabilities : array_like of shape (n_draws, n_items, n_clusters), or with chains before
-        As in `soft_draws`.
+        Or files; as in `soft_draws`.
     log : bool, default False
         Whether they are logarithms; these need not be normalized.
+    var : str, optional
+        The variable, for files that have several with two indices.
     weights : array_like of shape (n_draws,), optional
         Weight of each draw.
 
@@ -132,7 +152,7 @@ def soft_psm(
            [0.5, 1. , 0. ],
            [0.5, 0. , 1. ]])
     """
-    source, _ = _as_probabilities(probabilities)
+    source, _, _ = _as_probabilities(probabilities, var)
     n_draws, n_items, _ = source.shape
     share = safe_weights(check_weights(weights, n_draws))
     share = share / share.sum()
@@ -149,13 +169,19 @@ def soft_psm(
     return np.clip(total, 0.0, 1.0)
 
 
-def _as_probabilities(values: Any) -> tuple[AnyArray, IntArray]:
-    """An array of shape (n_draws, n_items, n_clusters), unchecked, and the chain of each draw."""
+def _as_probabilities(values: Any, var: str | None) -> tuple[AnyArray, IntArray, list[str] | None]:
+    """An array of shape (n_draws, n_items, n_clusters), unchecked, the chain of each draw, and item names."""
+    files = [values] if isinstance(values, str | Path) else values
+    if isinstance(files, list | tuple) and files and isinstance(files[0], str | Path):
+        found = read_soft([Path(path) for path in files], var)
+        return found.values, found.chains, found.items
+    if var is not None:
+        raise ValueError("'var' is for files; got an array. Leave it out.")
     # In an xarray DataArray chain and draw may be anywhere: they are moved to the front.
-    if hasattr(values, "coords"):
+    if hasattr(values, "coords") and hasattr(values, "transpose"):
         leading = [dim for dim in ("chain", "draw") if dim in values.dims]
         values = values.transpose(*leading, ...)
-    array = np.asarray(values)
+    array = as_array(values, "probabilities")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"'probabilities' must hold numbers; got values of type {array.dtype}.")
     if array.ndim not in (3, 4) or 0 in array.shape:
@@ -165,9 +191,9 @@ def _as_probabilities(values: Any) -> tuple[AnyArray, IntArray]:
             f"clusters), none of them empty; got shape {array.shape}.{way_out}"
         )
     if array.ndim == 3:
-        return array, np.zeros(len(array), dtype=np.int64)
+        return array, np.zeros(len(array), dtype=np.int64), None
     n_chains, n_draws = array.shape[:2]
-    return array.reshape(-1, *array.shape[2:]), np.repeat(np.arange(n_chains), n_draws)
+    return array.reshape(-1, *array.shape[2:]), np.repeat(np.arange(n_chains), n_draws), None
 
 
 def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from epluribus._text import count
 from epluribus._typing import IntArray
-from epluribus._validate import check_count
+from epluribus._validate import check_count, shown
 from epluribus.draws import Draws
 from epluribus.engine.constraints import Constraints, adjacency, group_matrix
 from epluribus.partition import relabel
@@ -74,8 +74,8 @@ class _Names:
             return self.find(int(item), argument)
         has = "names such as " + repr(self.names[0]) if self.named else "no names"
         raise ValueError(
-            f"'{argument}' must name items by number, 0 to {self.n_items - 1}, or by name; got {item!r}. "
-            f"The draws have {has}."
+            f"'{argument}' must name items by number, 0 to {self.n_items - 1}, or by name; got {shown(item)}."
+            f" The draws have {has}."
         )
 
     def quote(self, i: int) -> str:
@@ -90,7 +90,9 @@ def _groups(given: Any, argument: str, names: _Names) -> list[IntArray]:
     if hasattr(given, "to_numpy"):  # a data frame iterates over its columns
         given = given.to_numpy()
     if isinstance(given, Mapping | str) or not hasattr(given, "__iter__"):
-        raise TypeError(f"'{argument}' must be a list of pairs or groups of items; got {given!r}.")
+        raise TypeError(
+            f"'{argument}' must be a list of pairs or groups of items; got {shown(given)}."
+        )
     found = []
     for group in given:
         if isinstance(group, str) or not hasattr(group, "__iter__"):
@@ -101,7 +103,7 @@ def _groups(given: Any, argument: str, names: _Names) -> list[IntArray]:
         items = np.unique([names.find(item, argument) for item in group])
         if len(items) < 2:
             raise ValueError(
-                f"'{argument}' must hold pairs or groups of two or more different items; got {group!r}."
+                f"'{argument}' must hold pairs or groups of two or more different items; got {shown(group)}."
             )
         found.append(items.astype(np.int64))
     return found
@@ -145,7 +147,9 @@ def _graph(given: Any, names: _Names) -> sparse.csr_array:
 
     n = names.n_items
     if isinstance(given, str):
-        raise TypeError(f"'contiguity' must be a graph or a list of pairs of items; got {given!r}.")
+        raise TypeError(
+            f"'contiguity' must be a graph or a list of pairs of items; got {shown(given)}."
+        )
     if is_graph(given):
         nodes = np.array([names.find(node, "contiguity") for node in given.nodes], dtype=np.int64)
         i, j = graph_to_matrix(given).nonzero()

@@ -12,7 +12,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from epluribus._typing import LossLike
-from epluribus._validate import check_choice
+from epluribus._validate import check_choice, shown
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.losses.information import information_distance, nid, nvi, vi
 from epluribus.losses.lower_bound import vi_lb
@@ -90,7 +90,7 @@ def get(loss: LossLike) -> Loss:
     0.5
     """
     if not isinstance(loss, str | Loss):
-        raise TypeError(f"'loss' must be a name or a Loss; got {loss!r}.")
+        raise TypeError(f"'loss' must be a name or a Loss; got {shown(loss)}.")
     name = loss if isinstance(loss, str) else loss.name
     if name.partition("(")[0] in _MATRIX_ONLY:
         raise ValueError(

@@ -18,6 +18,7 @@ Hubert, L., Arabie, P. (1985). Comparing partitions. Journal of Classification 2
 doi:10.1007/BF01908075
 """
 
+from epluribus._validate import shown
 from epluribus.losses.base import Loss, built_in
 
 
@@ -36,7 +37,7 @@ def check_cost(cost: float) -> float:
     # At 0 or 2 one of the two errors would be free: all items apart, or all together, would be optimal.
     if not (isinstance(cost, int | float) and 0 < cost < 2):
         raise ValueError(
-            f"'cost' must be a number between 0 and 2 (1 weighs both errors alike); got {cost!r}."
+            f"'cost' must be a number between 0 and 2 (1 weighs both errors alike); got {shown(cost)}."
         )
     return float(cost)
 

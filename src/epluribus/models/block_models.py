@@ -50,7 +50,7 @@ from epluribus._kernels.block_models import (
 )
 from epluribus._kernels.chain import Partition
 from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus._validate import check_positive
+from epluribus._validate import check_positive, shown
 from epluribus.models.base import Model, Side
 from epluribus.models.binary import binary_matrix
 from epluribus.models.graphs import read_network
@@ -274,7 +274,9 @@ def _check_beta(beta: Any) -> tuple[float, float]:
     try:
         b1, b2 = beta
     except (TypeError, ValueError):
-        raise ValueError(f"'beta' must be two numbers, such as (0.5, 0.5); got {beta!r}.") from None
+        raise ValueError(
+            f"'beta' must be two numbers, such as (0.5, 0.5); got {shown(beta)}."
+        ) from None
     return check_positive(b1, "beta"), check_positive(b2, "beta")
 
 

@@ -28,7 +28,7 @@ from scipy.special import gammaln
 from epluribus._kernels.categories import CategoryState
 from epluribus._kernels.chain import Partition
 from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus._validate import check_positive
+from epluribus._validate import check_positive, shown
 from epluribus.models.base import Side
 from epluribus.models.cells import check_columns, read_categories, read_counts
 from epluribus.models.mixture import BoolArray, CellLaw, Mixture
@@ -194,7 +194,7 @@ class BernoulliMixture(CategoricalMixture):
         codes = read_counts(y, "y", _BINARY, 1)
         if np.shape(beta) != (2,):
             raise ValueError(
-                f"'beta' must be two numbers, the parameters of a Beta prior; got {beta!r}."
+                f"'beta' must be two numbers, the parameters of a Beta prior; got {shown(beta)}."
             )
         ones, zeros = (check_positive(value, "beta") for value in beta)
         self.categories = [[0, 1]] * codes.shape[1]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from epluribus._integers import is_missing
 from epluribus._typing import AnyArray, FloatArray, IntArray
+from epluribus._validate import as_array, shown
 
 
 def read_numbers(data: Any, argument: str) -> FloatArray:
@@ -25,6 +26,8 @@ def read_numbers(data: Any, argument: str) -> FloatArray:
     """
     masked = isinstance(data, np.ma.MaskedArray)
     try:
+        if np.iscomplexobj(data):
+            raise TypeError("complex numbers have no order")
         if masked:
             values = np.ma.filled(data.astype(np.float64), np.nan)
         elif hasattr(data, "to_numpy"):  # pandas: its NA is no number to NumPy
@@ -87,13 +90,13 @@ def per_column(
     try:
         values = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"'{argument}' must be a number; got {value!r}.") from None
+        raise TypeError(f"'{argument}' must be a number; got {shown(value)}.") from None
     fits = values.shape in ((), (n_dims,)) and bool(np.isfinite(values).all())
     if not fits or (positive and not (values > 0).all()):
         kind = "finite number above 0" if positive else "finite number"
         raise ValueError(
             f"'{argument}' must be one {kind} or one for each of the {n_dims} columns; got "
-            f"{value!r}."
+            f"{shown(value)}."
         )
     return np.broadcast_to(values, (n_dims,)).copy()
 
@@ -150,7 +153,7 @@ def read_categories(
     raw = np.ma.getdata(data) if mask is not None else data
     if isinstance(raw, np.ndarray) and raw.dtype.kind in "biu" and mask is None and names is None:
         return _read_integers(_check_shape(raw, argument))  # no need to look at each cell
-    cells = _check_shape(np.asarray(raw, dtype=object), argument)
+    cells = _check_shape(as_array(raw, argument, object), argument)
     if names is not None:
         check_columns(cells, len(names), argument)
     lost = np.zeros(cells.shape, bool) if mask is None else mask.reshape(cells.shape)
@@ -196,4 +199,6 @@ def _plain(x: Any) -> Any:
         return int(x)
     if isinstance(x, float | np.floating):
         return int(x) if float(x).is_integer() else float(x)
-    raise TypeError(f"a category must be a number or text; got {x!r} of type {type(x).__name__}.")
+    raise TypeError(
+        f"a category must be a number or text; got {shown(x)} of type {type(x).__name__}."
+    )

@@ -20,7 +20,7 @@ import numpy as np
 from epluribus._kernels.chain import Partition
 from epluribus._kernels.dispatch import implement
 from epluribus._typing import FloatArray, IntArray
-from epluribus._validate import check_count
+from epluribus._validate import check_count, shown
 from epluribus.models.base import Model, Side
 from epluribus.models.prior import FlatPrior, PartitionLaw
 from epluribus.partition import relabel
@@ -73,11 +73,13 @@ class CustomModel(Model):
     ) -> None:
         if not callable(log_posterior):
             raise TypeError(
-                f"'log_posterior' must be a function of the labels; got {log_posterior!r}."
+                f"'log_posterior' must be a function of the labels; got {shown(log_posterior)}."
             )
         N = check_count(n_items, "n_items")
         if prior is not None and not isinstance(prior, PartitionLaw):
-            raise TypeError(f"'prior' must be an object such as DirichletProcess; got {prior!r}.")
+            raise TypeError(
+                f"'prior' must be an object such as DirichletProcess; got {shown(prior)}."
+            )
         if prior is not None and k_max is not None:
             raise ValueError("'k_max' must be left out where 'prior' is given: the prior has it.")
         self._function = log_posterior

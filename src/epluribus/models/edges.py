@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from epluribus._files import reading
 from epluribus._typing import AnyArray
-from epluribus._validate import check_count, need
+from epluribus._validate import as_array, check_count, check_memory, need
 from epluribus.models.binary import binary_matrix
 
 _HEADINGS = {
@@ -190,7 +191,9 @@ def _read_table(table: Any, n_nodes: int | None, counts: bool) -> RawNetwork:
         columns = list(zip(*table, strict=True))
         if n_nodes is None and len(columns) == 2 + (counts and len(columns) == 3):
             return _from_names(*map(list, columns))
-    shape = table.shape if sparse.issparse(table) else np.shape(table)
+    if not sparse.issparse(table):
+        table = as_array(table, "adjacency")
+    shape = table.shape
     # Two columns are edges, except that a 2 x 2 table could be either: then it is a matrix.
     listed = (
         len(shape) == 2 and (shape[1] == 2 or (counts and shape[1] == 3)) and shape[0] != shape[1]
@@ -279,6 +282,7 @@ def _numbered(pairs: AnyArray, n_nodes: int | None, weights: Any = None) -> spar
             f"'adjacency' has node numbers up to {seen - 1}, of which only {occur} occur. If they are "
             "names, give them as text or in a data frame; if most nodes have no edges, give 'n_nodes'."
         )
+    check_memory(100.0 * N, f"A network of {N:,} nodes", "Choose a smaller 'n_nodes'.")
     return _make(pairs[:, 0], pairs[:, 1], weights, N)
 
 
@@ -312,12 +316,8 @@ def _read_file(path: Path, n_nodes: int | None, counts: bool) -> RawNetwork:
         raise FileNotFoundError(f"'adjacency' must be a network or a file; there is no {path}.")
     if path.suffix.lower() == ".graphml":
         networkx = need("networkx", "networks", "A GraphML file")
-        try:
+        with reading(path, "GraphML"):
             graph = networkx.read_graphml(path)
-        except Exception as error:  # noqa: BLE001 - whatever the parser raises
-            raise ValueError(
-                f"'adjacency' must be a GraphML file; {path} is not one ({error})."
-            ) from None
         return read_raw(graph, n_nodes, counts)
     first: list[str] = []
     second: list[str] = []

@@ -32,7 +32,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from epluribus._typing import FloatArray, IntArray
-from epluribus._validate import check_choice, check_count, check_positive
+from epluribus._validate import check_choice, check_count, check_positive, shown
 from epluribus.models.laws import PartitionLaw as PartitionLaw
 from epluribus.models.laws import PriorTables as PriorTables
 from epluribus.models.laws import bounded
@@ -216,11 +216,13 @@ class PitmanYor(PartitionLaw):
     def __post_init__(self) -> None:
         _check_bound(self.k_max)
         if not 0 <= self.discount < 1:
-            raise ValueError(f"'discount' must be at least 0 and below 1; got {self.discount!r}.")
+            raise ValueError(
+                f"'discount' must be at least 0 and below 1; got {shown(self.discount)}."
+            )
         if not (np.isfinite(self.concentration) and self.concentration > -self.discount):
             raise ValueError(
                 f"'concentration' must be above minus the discount, {-self.discount}; "
-                f"got {self.concentration!r}."
+                f"got {shown(self.concentration)}."
             )
 
     def tables(self, n_items: int) -> PriorTables:
@@ -295,7 +297,7 @@ def as_prior(
     if not isinstance(prior, str):
         raise TypeError(
             "'prior' must be a name or an object such as PartitionPrior, DirichletProcess or "
-            f"PitmanYor; got {prior!r}."
+            f"PitmanYor; got {shown(prior)}."
         )
     check_choice(prior, NAMES, "prior")
     if prior in PROCESSES:

@@ -6,7 +6,9 @@ and return an array `axes`. They need matplotlib: ``pip install "epluribus[plots
 
 from epluribus.plots._calibration import calibration
 from epluribus.plots._data import histogram, pairs, scatter
+from epluribus.plots._dendrogram import dendrogram
 from epluribus.plots._draws import loss_trace, n_clusters
+from epluribus.plots._item_map import item_map
 from epluribus.plots._matrices import blocks, similarity
 from epluribus.plots._network import network
 from epluribus.plots._partition_map import partition_map
@@ -17,6 +19,6 @@ from epluribus.plots._undecided import undecided, undecided_costs
 
 __all__ = [
     "alluvial", "ball_bounds", "block_rates", "blocks", "calibration", "certainty", "contingency",
-    "histogram", "loss_trace", "n_clusters", "network", "pairs", "partition_map", "scatter",
-    "similarity", "undecided", "undecided_costs",
+    "dendrogram", "histogram", "item_map", "loss_trace", "n_clusters", "network", "pairs",
+    "partition_map", "scatter", "similarity", "undecided", "undecided_costs",
 ]  # fmt: skip

@@ -13,6 +13,8 @@ from epluribus.estimate import Estimate, read_best
 from epluribus.plots._shared import check_order, cluster_colors, get_axes
 from epluribus.uncertainty import n_clusters_posterior
 
+_BAR, _MARKED = "#a9b4c2", "#2f3b4c"
+"""Colors of the bars of the number of clusters, and of the bar of the estimate."""
 _WINDOW = 0.05
 """Share of a chain over which the running mean is taken: enough to smooth, little enough to follow."""
 
@@ -56,14 +58,14 @@ def n_clusters(
     found = n_clusters_posterior(best, draws)
     values, marked = found.values, found.estimate
     ax = get_axes(ax)
-    # Blue bars, and an orange one for the number of clusters of the estimate.
-    colors = ["#0072B2" if value != marked else "#E69F00" for value in values]
+    # Grays: the colors of clusters would say that a bar is a cluster.
+    colors = [_BAR if value != marked else _MARKED for value in values]
     ax.bar(values, found.probabilities, width=0.8, color=colors)
     if marked is not None:
         ax.set_ylim(0.0, 1.15 * found.probabilities.max())  # room for the words above the bars
-        ax.axvline(marked, color="#E69F00", linestyle=":", linewidth=1.5)
+        ax.axvline(marked, color=_MARKED, linestyle=":", linewidth=1.5)
         ax.annotate(f"estimate: {marked}", (marked, 1.0), xycoords=("data", "axes fraction"),
-                    xytext=(4, -4), textcoords="offset points", va="top", color="#8a5a00")  # fmt: skip
+                    xytext=(4, -4), textcoords="offset points", va="top", color=_MARKED)  # fmt: skip
         # No draw may have as many clusters as the estimate: the line must still be inside the Axes.
         if marked not in values:
             ax.set_xlim(min(values[0], marked) - 0.6, max(values[-1], marked) + 0.6)

@@ -13,9 +13,9 @@ from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate
+from epluribus.plots._graphs import read_links
 from epluribus.plots._names import name_left
 from epluribus.plots._shared import (
-    as_matrix,
     check_order,
     cluster_colors,
     cluster_edges,
@@ -25,12 +25,10 @@ from epluribus.plots._shared import (
     read_partition,
 )
 from epluribus.uncertainty import psm as psm_of
-from epluribus.uncertainty._matrix import leaf_order
+from epluribus.uncertainty._order import order_by_similarity
 
 _SHOWN = 2000
 """The largest number of items drawn: a picture has fewer dots than this across."""
-_OPTIMAL = 300
-"""The largest number of leaves of a tree that are put in the best order, which takes cubic time."""
 
 
 @best_first
@@ -85,9 +83,9 @@ def similarity(
     sample = as_draws(draws) if draws is not None else SimilarityMatrix.of(psm)
     labels, names = read_partition(best, sample.n_items)
     n = sample.n_items
-    keep = _some_of_each(labels) if n > _SHOWN else np.arange(n)
-    labels, matrix = labels[keep], _similarities(sample, keep)
-    clusters, order = _order(matrix, labels)
+    keep = some_of_each(labels, _SHOWN) if n > _SHOWN else np.arange(n)
+    labels, matrix = labels[keep], similarities(sample, keep)
+    clusters, order = order_by_similarity(matrix, labels)
     ax = get_axes(ax, (6.2, 5.2), "compressed")
     size = labels.size
     # Few cells are drawn with sharp edges; where cells are smaller than dots, they are averaged.
@@ -105,7 +103,7 @@ def similarity(
     return ax
 
 
-def _similarities(sample: Draws | SimilarityMatrix, keep: IntArray) -> FloatArray:
+def similarities(sample: Draws | SimilarityMatrix, keep: IntArray) -> FloatArray:
     """(n, n) similarities of the items `keep`, or of all."""
     if isinstance(sample, SimilarityMatrix):
         return sample.dense(keep)
@@ -115,9 +113,9 @@ def _similarities(sample: Draws | SimilarityMatrix, keep: IntArray) -> FloatArra
     return psm_of(sample)
 
 
-def _some_of_each(labels: IntArray) -> IntArray:
-    """Items evenly spaced through the clusters, and the first of each cluster."""
-    steps = np.argsort(labels, kind="stable")[even_steps(labels.size, _SHOWN)]
+def some_of_each(labels: IntArray, most: int) -> IntArray:
+    """Items evenly spaced through the clusters, at most `most`, and the first of each cluster."""
+    steps = np.argsort(labels, kind="stable")[even_steps(labels.size, most)]
     return np.union1d(steps, np.unique(labels, return_index=True)[1])
 
 
@@ -131,21 +129,6 @@ def _fill_diagonal(matrix: FloatArray, labels: IntArray) -> FloatArray:
     means = np.where(has, both, 0.0).sum(axis=0) / np.maximum(has.sum(axis=0), 1)
     np.fill_diagonal(matrix, np.where(has.any(axis=0), means, 1.0))
     return matrix
-
-
-def _order(matrix: FloatArray, labels: IntArray) -> tuple[IntArray, IntArray]:
-    """Clusters, and items, in an order in which similar ones are neighbors."""
-    # Row g averages over the items of cluster g: mean similarities between clusters.
-    average = (labels == np.arange(labels.max() + 1)[:, None]).astype(np.float64)
-    average /= average.sum(axis=1, keepdims=True)
-    clusters = leaf_order(average @ matrix @ average.T, optimal=len(average) <= _OPTIMAL)
-    # Items are sorted within their own clusters, so that clusters stay together.
-    parts = []
-    for g in clusters:
-        items = np.flatnonzero(labels == g)
-        own = matrix[np.ix_(items, items)]
-        parts.append(items[leaf_order(own, optimal=len(items) <= _OPTIMAL)])
-    return clusters, np.concatenate(parts)
 
 
 def blocks(
@@ -162,7 +145,9 @@ def blocks(
     Parameters
     ----------
     matrix : array_like of shape (n_rows, n_columns), sparse matrix or networkx graph
-        Zeros and ones; the nodes of a graph are taken in its order.
+        Zeros and ones. The nodes of a graph are found by the names of the items of an estimate; labels
+        without names are in the order of the graph, which is refused if its nodes are 0, 1, ... in another
+        order.
     rows : Estimate or array_like of shape (n_rows,)
         Cluster of each row. Clusters are shown in the order of their labels, which are written beside
         a strip of their colors.
@@ -179,6 +164,11 @@ def blocks(
     -------
     matplotlib Axes
 
+    Notes
+    -----
+    With more than 2000 rows or columns, each cell stands for a few neighbors in the order of the clusters,
+    and its darkness grows with the root of the number of ones among them.
+
     Examples
     --------
     >>> import matplotlib
@@ -188,7 +178,7 @@ def blocks(
     >>> ax.images[0].get_array().data.tolist()
     [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
     """
-    table = as_matrix(matrix)
+    table, _ = read_links(matrix, rows, "matrix")
     down, names = read_partition(rows, argument="rows")
     across = down if columns is None else read_partition(columns, argument="columns")[0]
     if table.ndim != 2 or table.shape != (down.size, across.size):
@@ -201,7 +191,7 @@ def blocks(
     by_row, by_column = np.argsort(down, kind="stable"), np.argsort(across, kind="stable")
     # vmax 1.25 makes ones dark gray, so that the lines between clusters show.
     ax.imshow(
-        table[np.ix_(by_row, by_column)], cmap="Greys", vmin=0, vmax=1.25, interpolation="nearest",
+        _cells(table, by_row, by_column), cmap="Greys", vmin=0, vmax=1.25, interpolation="nearest",
         aspect="equal" if columns is None else "auto", extent=(0, across.size, down.size, 0),
     )  # fmt: skip
     row_edges, column_edges = (cluster_edges(np.bincount(labels)) for labels in (down, across))
@@ -212,3 +202,23 @@ def blocks(
         ax.set_xticks(np.arange(across.size) + 0.5, [column_names[j] for j in by_column])
         ax.tick_params(axis="x", rotation=90, labelsize=font_size, length=0)
     return ax
+
+
+def _cells(table: Any, by_row: IntArray, by_column: IntArray) -> FloatArray | IntArray:
+    """The matrix in this order; of a large one, how full each of at most 2000 x 2000 blocks is."""
+    if max(table.shape) <= _SHOWN:
+        dense = table if isinstance(table, np.ndarray) else table.toarray()
+        return np.asarray(dense[np.ix_(by_row, by_column)])
+    from scipy.sparse import coo_array
+
+    # Never made dense: the ones are counted in the cells into which they fall. All cells are of one size,
+    # but for the last, or they would differ in darkness.
+    ones, steps = coo_array(table), [-(-size // _SHOWN) for size in table.shape]
+    n_rows, n_columns = (-(-size // step) for size, step in zip(table.shape, steps, strict=True))
+    row, column = (
+        np.argsort(by_row)[ones.row] // steps[0],
+        np.argsort(by_column)[ones.col] // steps[1],
+    )
+    counts = np.bincount(row * n_columns + column, ones.data != 0, n_rows * n_columns)
+    # The root: in most networks few cells are nearly full, and the others would be too pale.
+    return np.sqrt(counts.reshape(n_rows, n_columns) / max(float(counts.max()), 1.0))

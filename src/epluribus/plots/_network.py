@@ -10,15 +10,10 @@ from numpy.typing import ArrayLike
 
 from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate
+from epluribus.plots._graphs import read_links
 from epluribus.plots._layout import force_layout, unit_square
 from epluribus.plots._names import halo, place_over_items, text_color
-from epluribus.plots._shared import (
-    as_matrix,
-    cluster_colors,
-    get_axes,
-    read_partition,
-    size_in_points,
-)
+from epluribus.plots._shared import cluster_colors, get_axes, read_partition, size_in_points
 
 _RADIUS = 0.0125
 """Radius of a node as a share of the side of the picture: room for a number of two digits."""
@@ -28,6 +23,8 @@ _ARROWS = 200
 """The most nodes with which the direction of links is shown."""
 _NAMED = 60
 """The most nodes that may have their own names beside them."""
+_PLACED = 10_000
+"""The most nodes that are given places, a minute of work; with more, dots cover each other anyway."""
 
 
 def network(
@@ -48,12 +45,14 @@ def network(
     Parameters
     ----------
     adjacency : array_like of shape (n_nodes, n_nodes), sparse matrix or networkx graph
-        Matrix of zeros and ones, a link from row to column; the nodes of a graph are taken in its order.
+        Matrix of zeros and ones, a link from row to column.
     labels : Estimate or array_like of shape (n_nodes,)
-        Cluster of each node. Colors are given in the order of the labels.
+        Cluster of each node. Colors are given in the order of the labels. The nodes of a graph are found by
+        the names of the items of an estimate; labels without names are in the order of the graph, which
+        is refused if its nodes are 0, 1, ... in another order.
     pos : array_like of shape (n_nodes, 2) or dict of node to place, optional
         Places of the nodes, as the layouts of networkx return them. By default linked nodes, and the
-        nodes of a cluster, are placed near each other.
+        nodes of a cluster, are placed near each other, for at most 10,000 nodes.
     names : bool or sequence of n_nodes names, default False
         Names of the nodes, written beside them, for at most 60 nodes; True takes those of the graph
         or of the estimate, or else numbers.
@@ -76,15 +75,21 @@ def network(
     ['a', 'a', 'b']
     """
     group, clusters = read_partition(labels, argument="labels")
-    matrix, n = as_matrix(adjacency) != 0, group.size
+    matrix, graph_nodes = read_links(adjacency, labels, "adjacency")
+    n = group.size
     if matrix.shape != (n, n):
         raise ValueError(
             f"'adjacency' must have one row and one column for each label, shape ({n}, {n}); "
             f"got shape {matrix.shape}."
         )
-    nodes = list(adjacency.nodes) if hasattr(adjacency, "nodes") else list(range(n))
+    if n > _PLACED and pos is None:
+        raise ValueError(
+            f"A network is laid out for at most {_PLACED:,} nodes; got {n:,}. Give their places as 'pos', or "
+            "draw plots.block_rates or plots.blocks, which show networks of any size."
+        )
+    nodes = list(range(n)) if graph_nodes is None else graph_nodes
     written = _node_names(names, nodes, labels)
-    edges = np.argwhere(np.triu(matrix | matrix.T, 1))  # each link once, whatever its direction
+    arrows, edges = _links(matrix)
     radius = _radius(n)
     if pos is None:
         # 15% larger than drawn, so that a gap is left between nodes.
@@ -98,8 +103,10 @@ def network(
     ax.set_axis_off()
     colors = cluster_colors(len(clusters))
     _draw_links(ax, place, edges, group, colors)
-    if n <= _ARROWS and (matrix != matrix.T).any():
-        _draw_arrowheads(ax, place, np.argwhere(matrix), group, colors, radius)
+    # Each undirected link is there in both directions, and a loop once.
+    one_way = len(arrows) != 2 * len(edges) + int((arrows[:, 0] == arrows[:, 1]).sum())
+    if n <= _ARROWS and one_way:
+        _draw_arrowheads(ax, place, arrows, group, colors, radius)
     _draw_nodes(ax, place, group, colors, radius)
     # The side of the square in points. A new figure is laid out only when it is drawn, and then fills a
     # quarter more.
@@ -121,6 +128,17 @@ def network(
         ax.annotate(name, (x + radius, y), (1, 0), textcoords="offset points", va="center",
                     fontsize=7, zorder=5)  # fmt: skip
     return ax
+
+
+def _links(matrix: Any) -> tuple[IntArray, IntArray]:
+    """Links as they are given, row and column; and each pair of linked nodes once, the smaller first."""
+    from scipy.sparse import coo_array
+
+    found = coo_array(matrix)
+    kept = found.data != 0
+    arrows = np.column_stack([found.row[kept], found.col[kept]]).astype(np.int64)
+    pairs = np.sort(arrows[arrows[:, 0] != arrows[:, 1]], axis=1)
+    return arrows, np.unique(pairs, axis=0)
 
 
 def _node_names(names: bool | Sequence[Any], nodes: list[Any], labels: Any) -> list[str]:

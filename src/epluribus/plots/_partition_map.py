@@ -1,11 +1,6 @@
 """A map of the draws: two of them are near each other where the loss between them is small.
 
-Classical scaling: with D the n x n matrix of losses and C = I - 11'/n the centering matrix, the places are
-the first two eigenvectors of -C D^2 C / 2 (squares taken entry by entry), times the square roots of their
-eigenvalues.
-
-Torgerson, W. S. (1952). Multidimensional scaling: I. Theory and method. Psychometrika 17, 401-419.
-doi:10.1007/BF02288916
+The plane is that of classical scaling (`_scaling.py`).
 """
 
 from __future__ import annotations
@@ -21,12 +16,17 @@ from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import as_labels
-from epluribus.plots._names import text_color
+from epluribus.plots._names import halo, text_color
+from epluribus.plots._scaling import name_directions, scale
 from epluribus.plots._shared import check_order, cluster_colors, even_steps, get_axes
 from epluribus.uncertainty import Modes
 
 _SHOWN = 400
 """The largest number of draws shown: the losses between all pairs of them are computed."""
+_AREA, _SMALLEST = 4000.0, 14.0
+"""Area of all dots together, and of the smallest, in square points."""
+_SHARE = 0.05
+"""From this share of the draws on, it is written beside a dot."""
 
 
 @best_first
@@ -40,7 +40,8 @@ def partition_map(
 ) -> Any:
     """Draws as points whose distances are, as well as the plane allows, the losses between them.
 
-    Larger points are partitions drawn more often. Colors stand for the nearest mode or, without modes,
+    The area of a dot is the share of the draws that are this partition, which is written beside it from 5 %
+    on; rare partitions have dots of the same small size. Colors stand for the nearest mode or, without modes,
     for the number of clusters. The labels of the axes say how much of the spread each axis shows. Draws far
     from all others, which would shrink the rest to a dot, are moved to the border and marked with a ring.
 
@@ -82,11 +83,10 @@ def partition_map(
     n = sample.n_distinct
     # First the n draws, then the estimate, then the modes.
     distances = _distances(np.vstack([sample.distinct.astype(np.int64), marked]), chosen)
-    places, explained = _scale(distances)
+    places, explained = scale(distances)
     draws_at, far = _bring_near(places[:n], places[n:])
     ax = get_axes(ax, (5.6, 4.4))
-    # The area grows with the root of the share: otherwise one frequent partition would cover the others.
-    size = 14 + 900 * np.sqrt(sample.shares / n)
+    size = np.maximum(_AREA * sample.shares, _SMALLEST)
     if found:
         # By the losses themselves, not by the places in the plane, which distort them.
         nearest = distances[:n, n + 1 :].argmin(axis=1)
@@ -100,12 +100,8 @@ def partition_map(
     # The star is larger than the disc of a mode, which may lie on it.
     ax.scatter(*places[n], s=900 if found else 260, marker="*", color="black", edgecolors="white",
                linewidths=1.2, zorder=3, label="estimate")  # fmt: skip
-    # One unit of loss is as long across as up: distances can be read in any direction.
-    ax.set_aspect("equal", adjustable="datalim")
-    ax.locator_params(nbins=7)
-    ax.set_xlabel(f"first direction: {100 * explained[0]:.0f} % of the spread ({chosen.name})")
-    ax.set_ylabel(f"second direction: {100 * explained[1]:.0f} %")
-    ax.spines[["top", "right"]].set_visible(False)
+    _write_shares(ax, draws_at, size, sample.shares)
+    name_directions(ax, explained, chosen.name)
     legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=6,
                        borderaxespad=0.2, handletextpad=0.2, columnspacing=1.0)  # fmt: skip
     # Points in the legend have one size each, whatever the draws have; the last one is the star.
@@ -128,13 +124,24 @@ def _bring_near(places: FloatArray, marked: FloatArray) -> tuple[FloatArray, NDA
     return near, (near != places).any(axis=1)
 
 
+def _write_shares(ax: Any, places: FloatArray, size: FloatArray, shares: FloatArray) -> None:
+    """The share of frequent partitions, below their dots."""
+    for i in np.flatnonzero(shares >= _SHARE):
+        # The radius of a dot of this area, in points.
+        down = np.sqrt(size[i] / np.pi) + 1.5
+        ax.annotate(f"{100 * shares[i]:.0f} %", places[i], (0, -down), textcoords="offset points",
+                    ha="center", va="top", fontsize=8, path_effects=halo(2), zorder=7)  # fmt: skip
+
+
 def _draw_by_mode(
     ax: Any, places: AnyArray, size: AnyArray, nearest: IntArray, modes_at: AnyArray
 ) -> None:
     """Draws in the color of their mode, modes as numbered discs."""
     colors = cluster_colors(len(modes_at))
     for mode, color in enumerate(colors):
-        own = nearest == mode
+        # From the largest to the smallest, so that none is hidden.
+        own = np.flatnonzero(nearest == mode)
+        own = own[np.argsort(-size[own], kind="stable")]
         ax.scatter(*places[own].T, s=size[own], color=color, alpha=0.45, linewidths=0, zorder=2,
                    label=f"mode {mode}")  # fmt: skip
     # After all draws, so that no draw covers a mode.
@@ -151,6 +158,8 @@ def _draw_by_n_clusters(ax: Any, places: FloatArray, size: FloatArray, clusters:
     low, high = int(clusters.min()), int(clusters.max())
     # One step of color for each number of clusters, and a tick in the middle of each, at most 13.
     norm = BoundaryNorm(np.arange(low, high + 2) - 0.5, 256, extend="neither")
+    order = np.argsort(-size, kind="stable")  # the largest first, so that none is hidden
+    places, size, clusters = places[order], size[order], clusters[order]
     points = ax.scatter(*places.T, s=size, c=clusters, cmap="viridis", norm=norm, alpha=0.7,
                         linewidths=0, zorder=2)  # fmt: skip
     ticks = np.arange(low, high + 1, 1 + (high - low) // 12)
@@ -163,16 +172,3 @@ def _distances(rows: IntArray, loss: Loss) -> FloatArray:
     table = np.ascontiguousarray(rows.T.astype(np.min_scalar_type(int(rows.max()))))
     matrix = np.array([loss_values(row, table, loss) for row in rows])
     return np.asarray((matrix + matrix.T) / 2)
-
-
-def _scale(distances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Places in the plane, and the share of each axis in the sum of the positive eigenvalues."""
-    n = len(distances)
-    center = np.eye(n) - 1.0 / n
-    values, vectors = np.linalg.eigh(-0.5 * center @ distances**2 @ center)
-    # Largest first. Losses are not Euclidean distances: some eigenvalues may be negative.
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    two = vectors[:, :2] * np.sqrt(values[:2])
-    # The sign of an eigenvector is arbitrary: the first point is made to be left and low.
-    two *= np.where(two[0] > 0, -1.0, 1.0)
-    return two, values[:2] / max(float(values.sum()), np.finfo(np.float64).tiny)

@@ -1,4 +1,4 @@
-"""Common to all plots: Axes, colors, and the reading of partitions, data and networks.
+"""Common to all plots: Axes, colors, and the reading of partitions and data.
 
 Every function that draws a partition takes its colors from `cluster_colors` and its names from
 `read_partition`, so that a cluster looks the same in all pictures.
@@ -170,7 +170,7 @@ def even_steps(n: int, most: int) -> IntArray:
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
 
 
-# --- data and networks ---
+# --- data ---
 
 
 def read_data(values: ArrayLike, n_items: int | None = None, argument: str = "X") -> AnyArray:
@@ -205,13 +205,3 @@ def label_axes(ax: Any, names: Sequence[str]) -> None:
     """Write the names of one or two columns along the axes; without names, nothing."""
     for name, write in zip(names, (ax.set_xlabel, ax.set_ylabel), strict=False):
         write(name)
-
-
-def as_matrix(network: Any) -> Any:
-    """The matrix of a network given as an array, a sparse matrix, or a networkx graph (1 for an edge)."""
-    if hasattr(network, "toarray"):
-        return network.toarray()
-    # Imported here: the models bring their kernels, which no other picture needs.
-    from epluribus.models.graphs import graph_to_matrix, is_graph
-
-    return graph_to_matrix(network).toarray() if is_graph(network) else np.asarray(network)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from epluribus._typing import FloatArray, IntArray, LabelsLike
+from epluribus._validate import shown
 from epluribus.estimate import Estimate
 from epluribus.plots._names import place_along
 from epluribus.plots._shared import cluster_colors, get_axes, read_partition, size_in_points
@@ -24,7 +25,7 @@ def _count_shared(
 ) -> tuple[IntArray, list[str], list[str]]:
     """Items in each cluster of `a` (rows) and of `b` (columns), and the names of both."""
     if len(titles) != 2:
-        raise ValueError(f"'titles' must be two words; got {titles!r}.")
+        raise ValueError(f"'titles' must be two words; got {shown(titles)}.")
     rows, row_names = read_partition(a, argument="a")
     columns, column_names = read_partition(b, rows.size, "b")
     # `add.at` adds 1 for every item, also where several items have the same cell.

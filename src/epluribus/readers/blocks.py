@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from epluribus._files import release_pages
+from epluribus._files import reading, release_pages
 from epluribus._typing import AnyArray, IntArray
 
 
@@ -41,6 +43,8 @@ class Blocks:
     array : ndarray, or anything with `shape`, `dtype` and slices
     check : callable
         Turns rows into integers, given their numbers among all draws, which messages need.
+    path : str or Path, optional
+        The file that the array is read from: if that fails, the error names it.
 
     Examples
     --------
@@ -50,7 +54,12 @@ class Blocks:
     [[[0, 1], [4, 5]], [[6, 7], [8, 9]]]
     """
 
-    def __init__(self, array: Any, check: Callable[[AnyArray, IntArray], AnyArray]) -> None:
+    def __init__(
+        self,
+        array: Any,
+        check: Callable[[AnyArray, IntArray], AnyArray],
+        path: str | Path | None = None,
+    ) -> None:
         *n_chains, n_draws, n_items = array.shape
         self.shape: tuple[int, int] = (math.prod(n_chains) * n_draws, n_items)
         # Chains one after the other: a view, unless the array lies in memory in another order.
@@ -58,6 +67,7 @@ class Blocks:
             array, n_draws = array.reshape(self.shape), self.shape[0]
         self._array, self._check, self._n_draws = array, check, n_draws
         self.in_memory = isinstance(array, np.ndarray)
+        self._path = path
 
     def read(self, keep: IntArray, rows: int, n_bytes: int) -> Iterator[AnyArray]:
         """Integers, one draw per row, in blocks; see `Rows`."""
@@ -95,10 +105,14 @@ class Blocks:
         own = numbers - chain * self._n_draws
         # Any rows of an array in memory; elsewhere a slice, and never array[chain], which is the whole chain.
         rows = own if self.in_memory and not consecutive else slice(first, last + 1)
-        span = self._array[chain, rows] if self._array.ndim == 3 else self._array[rows]
         if self.in_memory:
-            return span
-        block = np.asarray(span)
+            return self._array[chain, rows] if self._array.ndim == 3 else self._array[rows]
+        # Numbers are read only here: a damaged file may show only now.
+        guard = nullcontext() if self._path is None else reading(self._path, "labels")
+        with guard:
+            block = np.asarray(
+                self._array[chain, rows] if self._array.ndim == 3 else self._array[rows]
+            )
         return block if consecutive else block[own - first]
 
 

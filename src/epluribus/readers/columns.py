@@ -32,6 +32,8 @@ _CHAIN = (".chain", "chain__", "chain")
 """Names of the column that holds the chain, tried in this order."""
 _COUNTERS = (".iteration", ".draw", ".iter", "iteration", "draw", "iter")
 """Names, in small letters, of columns that number the draws."""
+_NUMBER = ("k", "n_clusters", "nclusters", "num_clusters", "kplus", "k_plus")
+"""Names, in small letters, of columns that hold the number of clusters of each draw."""
 _WEIGHT = ".log_weight"
 """The column in which R's posterior stores the logarithms of the weights of the draws."""
 _MIN_COUNTED = 10
@@ -104,12 +106,17 @@ def pick_columns(
                 return long
     # An item may be called anna.1, but only samplers write brackets, or columns about the draws.
     from_sampler = len(rest) < len(texts) or any(text.endswith("]") for text in texts)
-    # Row numbers, as spreadsheets and data frames save them, would pass as the labels of one more item.
+    # Row numbers, as spreadsheets and data frames save them, would pass as the labels of one more item, and
+    # so would the number of clusters.
     if var is None and len(rest) > 1 and _counts_draws(take(rest[:1])[:, 0], chains):
         message = f"The column '{texts[rest[0]]}' of {where} counts the draws: it is left out."
         warnings.warn(message, stacklevel=2)
         rest = rest[1:]
     variables = _candidates(texts, rest, var, from_sampler=from_sampler)
+    if variables is None and var is None:
+        rest = _without_number_of_clusters(texts, rest, take, where)
+        if from_sampler:
+            _refuse_matrices(texts, rest, take, where)
     if variables is not None:
         name = pick_labels(list(variables), lambda name: take(variables[name]), var, where)
         rest = variables[name]
@@ -134,6 +141,47 @@ def _counts_draws(values: AnyArray, chains: AnyArray | None) -> bool:
     if chains is not None:
         counts |= chains[1:] != chains[:-1]
     return bool(counts.all())
+
+
+def _without_number_of_clusters(
+    texts: list[str], rest: list[int], take: Callable[[list[int]], AnyArray], where: str
+) -> list[int]:
+    """The columns without one that has the number of clusters of each draw, which is said."""
+    for at in (i for i in rest if texts[i].lower() in _NUMBER):
+        others = [i for i in rest if i != at]
+        values, table = take([at])[:, 0], np.asarray(take(others)) if others else np.empty((0, 0))
+        if not others or len(values) < 2 or not all_integers(values):
+            continue
+        if [len(set(row)) for row in table.tolist()] == values.astype(np.float64).tolist():
+            warnings.warn(
+                f"The column '{texts[at]}' of {where} has the number of clusters: it is left out.",
+                stacklevel=2,
+            )
+            return others
+        # An item may have this name; at either end of the table it is doubtful.
+        if at in (rest[0], rest[-1]):
+            warnings.warn(
+                f"The column '{texts[at]}' of {where} is read as an item. If it is the number of clusters, "
+                "leave it out.",
+                stacklevel=2,
+            )
+    return rest
+
+
+def _refuse_matrices(
+    texts: list[str], rest: list[int], take: Callable[[list[int]], AnyArray], where: str
+) -> None:
+    """Refuse a sampler's probabilities of clusters, by item and cluster, with the way to read them."""
+    matches = [_ENTRY.fullmatch(texts[i]) for i in rest]
+    matrices = {m["variable"] for m in matches if m and _ENTRY.fullmatch(m["variable"])}
+    if matrices and not all_integers(np.asarray(take(rest))):
+        first = next(texts[i] for i in rest if _ENTRY.fullmatch(texts[i]))
+        raise ValueError(
+            f"The columns of {where} are entries with two indices, such as '{first}', and are not integers: "
+            "no labels. If they are probabilities of clusters, or their logarithms, make an array of draws, "
+            "items and clusters for soft_draws. Mind the order: CmdStan counts the first index fastest, "
+            "columns.reshape(n_draws, n_clusters, n_items).transpose(0, 2, 1) for p[item, cluster]."
+        )
 
 
 def _candidates(

@@ -7,6 +7,7 @@ memory, in a file, in a dask array (see `blocks`). Words and objects are numbere
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import numpy as np
 
 from epluribus import partition
 from epluribus._integers import is_missing, to_integers
+from epluribus._text import few_of
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import check_choice
 from epluribus.readers.blocks import Blocks, Rows, Stacked
@@ -89,6 +91,7 @@ def to_table(
     if _is_list_of_files(z):
         return _stack_chains([to_table(Path(path), var=var, **options) for path in z], z)
     source = to_source(z, var, argument)
+    _refuse_one_partition(source, z if isinstance(z, str | Path) else argument)
     # Messages use the most specific name: the variable, else the path, else the argument.
     argument = source.variable or (str(z) if isinstance(z, str | Path) else argument)
     lazy = is_lazy(source.labels)
@@ -123,9 +126,11 @@ def to_table(
 
     # Words are the same in all draws, and are numbered once.
     if not lazy and array.dtype.kind not in "iufb":
+        _warn_of_odd_words(array, missing, argument)
         numbers = check(array.reshape(-1, n_items), np.arange(len(chain)))
         return Table(Blocks(numbers, lambda rows, _: rows), chain, names, *source[3:])
-    return Table(Blocks(array, check), chain, names, *source[3:])
+    path = z if isinstance(z, str | Path) else None
+    return Table(Blocks(array, check, path), chain, names, *source[3:])
 
 
 def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
@@ -161,6 +166,36 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
         labels, items = partition.groups_to_labels(z, argument)
         return Source(labels, item_names(items))
     return Source(z)
+
+
+# --- what is probably a mistake ---
+
+
+def _refuse_one_partition(source: Source, argument: Any) -> None:
+    """Refuse a table of one partition, as `write_labels` and `to_pandas` make it: rows are items there."""
+    names = set(source.items or ())
+    if {"item", "cluster"} <= names <= {"item", "cluster", "certainty"}:
+        raise ValueError(
+            f"'{argument}' must hold draws, one in each row; it has the columns 'item' and 'cluster', which "
+            "are one partition. 'epluribus compare' reads it, and 'epluribus ball --labels'; in Python "
+            "give its column 'cluster' where labels are asked for."
+        )
+
+
+def _warn_of_odd_words(table: AnyArray, missing: Any, argument: str) -> None:
+    """Say that a few labels are words where the others are numbers, such as an x for a missing one."""
+    if table.dtype.kind != "U":
+        return
+    words, counts = np.unique(np.ma.compressed(table), return_counts=True)
+    is_word = np.array([not word.lstrip("+-").isdecimal() and word != missing for word in words])
+    odd = np.flatnonzero(is_word)
+    if len(odd) and counts[odd].sum() < counts.sum() / 2:
+        warnings.warn(
+            f"'{argument}' has words among numbers: {few_of([repr(str(words[i])) for i in odd], 3)}. They "
+            f"are read as labels like any other. If {words[odd[0]]!s} means that a label is missing, say so: "
+            f"missing={str(words[odd[0]])!r}.",
+            stacklevel=2,
+        )
 
 
 # --- several files, one per chain ---

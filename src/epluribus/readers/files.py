@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._files import STREAM
+from epluribus._files import STREAM, open_arrays, reading
 from epluribus._validate import need
 from epluribus.readers.columns import pick_columns
 from epluribus.readers.labeled_arrays import read_arviz_file
@@ -95,7 +95,7 @@ def _ending(path: Path) -> str:
 
 
 def load_numpy(path: Path, *, mapped: bool = False) -> Any:
-    """The array of an npy file, or the open archive of an npz file; never Python objects.
+    """The array of an npy file, never Python objects.
 
     An array that is `mapped` stays in the file, and is read where it is used.
     """
@@ -104,7 +104,9 @@ def load_numpy(path: Path, *, mapped: bool = False) -> Any:
         if mapped and path.stat().st_size > _MAPPED:
             return np.load(path, allow_pickle=False, mmap_mode="r")
         return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError):
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a damaged header raises whatever Python's tokenizer or zip does
         raise ValueError(
             f"The file '{path}' could not be read as NumPy data: it is in another format, is truncated, or "
             "holds Python objects, which are not read. Write an array of numbers with np.save or np.savez."
@@ -112,13 +114,13 @@ def load_numpy(path: Path, *, mapped: bool = False) -> Any:
 
 
 def _read_npz(path: Path, var: str | None) -> Source:
-    # An archive reads an array each time it is asked for and keeps none: one at a time takes memory.
-    with load_numpy(path) as archive:
+    # An archive reads an array each time it is asked for and keeps none: one at a time takes less memory.
+    with open_arrays(path, "NumPy data") as archive:
         tables = [name for name in archive.files if archive[name].ndim >= 2]
         name = pick_labels(
             archive.files, archive.__getitem__, var, f"the file '{path}'", possible=tables
         )
-        items = archive["items"].tolist() if "items" in archive.files else None
+        items = archive["items"].ravel().tolist() if "items" in archive.files else None
         return Source(archive[name], items, variable=None if name == "labels" else name)
 
 
@@ -128,16 +130,13 @@ def _read_npz(path: Path, var: str | None) -> Source:
 def _read_r(path: Path, var: str | None) -> Source:
     """Labels in what R's `saveRDS` (.rds) or `save` (.rda, .RData) wrote."""
     rdata = need("rdata", "files", "Reading R's files")
-    try:
-        with warnings.catch_warnings():
-            # For a class that rdata does not know (posterior, coda) it warns, and returns the matrix or list
-            # that the class is built on: just what is needed.
-            warnings.filterwarnings("ignore", message="Missing constructor for R class")
-            parsed = rdata.parser.parse_file(str(path), extension=path.suffix.lower())
-            _strings_to_integers(parsed.object, rdata.parser.RObjectType)
-            value = rdata.conversion.convert(parsed)
-    except Exception as error:  # the parser has no exceptions of its own
-        raise ValueError(f"The file '{path}' could not be read as R data: {error}") from error
+    with reading(path, "R data"), warnings.catch_warnings():
+        # For a class that rdata does not know (posterior, coda) it warns, and returns the matrix or list
+        # that the class is built on: just what is needed.
+        warnings.filterwarnings("ignore", message="Missing constructor for R class")
+        parsed = rdata.parser.parse_file(str(path), extension=path.suffix.lower())
+        _strings_to_integers(parsed.object, rdata.parser.RObjectType)
+        value = rdata.conversion.convert(parsed)
     return _from_r(value, var, f"the file '{path}'")
 
 
@@ -265,8 +264,9 @@ def read_labels(path: Path) -> Labels:
 
     Of a table with other columns the last one is taken. Text and every format of `read_source` can be read.
     """
+    texts: Callable[[int], list[str]] | None = None
     if is_text(path):
-        header, table, _, _ = read_table(path)
+        header, table, _, _, texts = read_table(path)
     else:
         with warnings.catch_warnings():
             # Here each row is an item, so a column 0, 1, 2, ... numbers the items, not the draws.
@@ -275,7 +275,10 @@ def read_labels(path: Path) -> Labels:
         header, table = source.items, np.asarray(source.labels)
     columns = [] if header is None else list(header)
     if "cluster" in columns:
-        items = to_texts(table[:, columns.index("item")]) if "item" in columns else None
+        items = None
+        if "item" in columns:
+            at = columns.index("item")
+            items = to_texts(table[:, at]) if texts is None else texts(at)
         return Labels(table[:, columns.index("cluster")].tolist(), items)
     # Without a column "cluster": a single row is the partition, otherwise the last column.
     if table.ndim == 2:

@@ -6,12 +6,14 @@ found by their names, ``chain`` and ``draw``, in any order; the one that remains
 
 from __future__ import annotations
 
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from epluribus._files import reading
 from epluribus._validate import need, quoted
 from epluribus.readers.source import Source, item_names, pick_labels
 
@@ -20,11 +22,13 @@ GROUP = "posterior"
 
 
 def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> Source:
-    """Labels in a netCDF file, or in zarr if `engine` says so.
+    """Labels in a netCDF file, or in zarr if `engine` says so. Numbers are not read yet, only opened."""
+    # The file stays open, to be read in blocks later; it is closed when nothing refers to it any more.
+    return from_labeled(open_labeled(path, engine), var, where=f"the file '{path}'")
 
-    They are looked for in the group ``posterior``, as ArviZ writes it, or in the whole file if it has no such
-    group. Numbers are not read yet, only opened.
-    """
+
+def open_labeled(path: Path, engine: str | None = None) -> Any:
+    """The Dataset in a file: the group ``posterior``, as ArviZ writes it, or all of it if there is none."""
     kind = engine or "netCDF"
     xarray = need("xarray", "arviz", f"Reading {kind}")
     # xarray reads netCDF with netCDF4, if that is installed, or with the packages of the extra "arviz".
@@ -33,15 +37,13 @@ def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> S
         need(package, "arviz", f"Reading {kind}")
     # That a group or the whole format is missing is a different exception in each engine, so that the second
     # attempt decides: a file without groups opens, and a file of another format fails again.
-    try:
+    with reading(path, kind), warnings.catch_warnings():
+        # xarray tells its developers that it tried several engines, or that opening a store took longer.
+        warnings.simplefilter("ignore", RuntimeWarning)
         try:
-            data = xarray.open_dataset(path, group=GROUP, engine=engine)
-        except (OSError, KeyError, TypeError, ValueError):
-            data = xarray.open_dataset(path, engine=engine)
-    except Exception as error:
-        raise ValueError(f"The file '{path}' could not be read as {kind}: {error}") from error
-    # The file stays open, to be read in blocks later; it is closed when nothing refers to it any more.
-    return from_labeled(data, var, where=f"the file '{path}'")
+            return xarray.open_dataset(path, group=GROUP, engine=engine)
+        except Exception:  # noqa: BLE001 - each engine has its own
+            return xarray.open_dataset(path, engine=engine)
 
 
 def is_labeled(data: Any) -> bool:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+
+from epluribus._files import reading, rearm
+from epluribus.readers.text import read_content
 
 _DELIMITERS = ",;\t"
 
@@ -48,10 +52,12 @@ def _rows(path: Path) -> list[list[str]]:
     """The cells of the lines that are not blank."""
     if not path.exists():
         raise FileNotFoundError(f"There is no file '{path}'.")
-    text = path.read_text(encoding="utf-8-sig")
+    text = read_content(path)
     first = text.split("\n", 1)[0]
     delimiter = next((mark for mark in _DELIMITERS if mark in first), None)
     if delimiter is None:
         return [line.split() for line in text.splitlines() if line.strip()]
-    rows = csv.reader(text.splitlines(), delimiter=delimiter)
-    return [[cell.strip() for cell in row] for row in rows if any(cell.strip() for cell in row)]
+    with reading(path, "csv"):
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    cells = ([rearm(cell.strip(" \t")) for cell in row] for row in rows)
+    return [row for row in cells if any(row)]

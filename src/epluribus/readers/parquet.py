@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from epluribus._files import reading
 from epluribus._typing import AnyArray
 from epluribus._validate import need
 from epluribus.readers.columns import pick_columns
@@ -21,10 +22,8 @@ _BATCH_ROWS = 128
 def read_parquet(path: Path, var: str | None) -> Source:
     """Labels in a parquet file; those of several columns of numbers are not read yet."""
     parquet = need("pyarrow.parquet", "files", "Reading parquet")
-    try:
+    with reading(path, "parquet"):
         file = parquet.ParquetFile(path)
-    except Exception as error:  # pyarrow's errors have no class in common
-        raise _unreadable(path, error) from error
     schema = file.schema_arrow
     # Once: each look at `schema.names` makes a new list, slow for thousands of columns.
     names = schema.names
@@ -38,7 +37,8 @@ def read_parquet(path: Path, var: str | None) -> Source:
             return array
         if batches:
             return np.asarray(array)
-        table = _guarded(path, file.read)
+        with reading(path, "parquet"):
+            table = file.read()
         return np.column_stack([table.column(i).to_numpy() for i in columns])
 
     return pick_columns(names, take, where=f"the file '{path}'", var=var)
@@ -80,7 +80,8 @@ class _Columns:
                 found.append(self._rows[begin - self._first : end - self._first])
                 begin = min(end, after)
             else:
-                self._first, self._rows = after, _guarded(self._path, self._next)
+                with reading(self._path, "parquet"):
+                    self._first, self._rows = after, self._next()
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _next(self) -> AnyArray:
@@ -98,15 +99,3 @@ class _Columns:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         found = self[0 : self.shape[0]] if self.shape[0] else np.empty(self.shape, self.dtype)
         return found if dtype is None else found.astype(dtype)
-
-
-def _guarded(path: Path, read: Any) -> Any:
-    """What `read` returns; its errors name the file."""
-    try:
-        return read()
-    except Exception as error:  # pyarrow's errors have no class in common
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: Exception) -> ValueError:
-    return ValueError(f"The file '{path}' could not be read as parquet: {error}")

@@ -1,7 +1,8 @@
 """Tables in text files: csv and its relatives, R's tables, Stan's output.
 
-Cells are separated by commas, semicolons, tabs or blanks; a first line of names and a first column of
-row names are recognized. Lines that begin with ``#`` are comments. In the output of Stan, draws before the
+Cells are separated by commas, semicolons, tabs, upright bars or blanks; a first line of names and a first
+column of row names are recognized. A cell in quotes may have line breaks. Lines that begin with ``#`` are
+comments. In the output of Stan, draws before the
 comment "Adaptation terminated" are warmup, which Stan saves only on request (``save_warmup``): they are left
 out.
 
@@ -12,25 +13,28 @@ the line of a bad cell.
 from __future__ import annotations
 
 import csv
-import lzma
+import io
 import re
 import sys
 import warnings
-import zlib
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from epluribus._files import STREAM
+from epluribus._files import STREAM, reading, rearm
 from epluribus._typing import AnyArray, FloatArray
+from epluribus._validate import shown
 from epluribus.readers.columns import pick_columns
 from epluribus.readers.source import Source, pick_labels
 
-_DELIMITERS = (",", ";", "\t")
+_DELIMITERS = (",", ";", "\t", "|")
 """Tried in this order; blanks separate the cells if none of these occurs."""
+_BLANKS = re.compile(r'"(?:[^"]|"")*"|\S+')
+"""A cell where blanks separate them; one in quotes may have blanks inside."""
 _MISSING = {"", "na", "nan", "null", "none", "?"}
 """Cells without a value, in small letters, as R, NumPy, databases, Python and surveys write them."""
 _COMPRESSED = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "lzma": b"\xfd7zXZ"}
@@ -53,6 +57,8 @@ class TextTable(NamedTuple):
     """The line of the file that each row comes from, counted from 1."""
     skip: int
     """Number of cells of a line that are left out at the beginning: 1 where rows have names."""
+    texts: Callable[[int], list[str]]
+    """The cells of a column as they are written: an item may be called 007 or NA."""
 
     def check_cells(self, path: Path, is_bad: Callable[[str], bool], what: str) -> None:
         """Raise an error that names the first bad cell of a table of words, if there is one."""
@@ -65,8 +71,12 @@ class TextTable(NamedTuple):
             t, i = np.argwhere(np.isin(self.cells, bad))[0]
             raise ValueError(
                 f"The file '{path}' must hold {what}; line {self.lines[t]}, cell "
-                f"{self.skip + i + 1} has '{self.cells[t, i]}'."
+                f"{self.skip + i + 1} has {shown(str(self.cells[t, i]))}."
             )
+
+    def check_numbers(self, path: Path) -> None:
+        """Raise an error that names the first cell that is not a number: it makes the whole table words."""
+        self.check_cells(path, lambda cell: not _is_number(cell), "numbers")
 
 
 def read_text(path: Path, var: str | None = None) -> Source:
@@ -99,8 +109,7 @@ def read_text(path: Path, var: str | None = None) -> Source:
 def read_numbers(path: Path) -> FloatArray:
     """A table of numbers in a text file, of shape (n_rows, n_columns), without names of rows and columns."""
     table = read_table(path)
-    # One cell that is not a number makes the whole table words; the error names that cell.
-    table.check_cells(path, lambda cell: not _is_number(cell), "numbers")
+    table.check_numbers(path)
     cells = np.ma.filled(table.cells.astype(np.float64), np.nan)
     if np.isnan(cells).any():
         t, i = np.argwhere(np.isnan(cells))[0]
@@ -121,15 +130,15 @@ def read_table(path: Path) -> TextTable:
         raise ValueError(f"The file '{path}' is empty.")
     numbers, lines = list(found), list(found.values())
     # A header of one word, above rows with names, has no delimiter: the next line shows it.
-    shown = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
-    delimiter = next((mark for line in shown for mark in _DELIMITERS if mark in line), None)
+    few = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
+    delimiter = _find_delimiter(few, lines)
     # If the second row has numbers, two rows are enough to see what the table is like, and the rest is left
     # to the quick parser.
-    rows = _split(lines[:2], delimiter)
+    rows = _split(path, found, delimiter, 2)
     plain = len(rows) == 1 or any(_is_number(cell) for cell in rows[1])
     # If labels are words, only all rows together show whether the first one is a header.
     if not plain:
-        rows = _split(lines, delimiter)
+        rows = _split(path, found, delimiter)
     named = all(_QUOTED_NAME.fullmatch(line) for line in lines[:2])
     header = None if named else _find_header(rows)
     if header is not None:
@@ -140,62 +149,99 @@ def read_table(path: Path) -> TextTable:
     skip = int(named or (header is not None and _has_row_names(header, rows[1])))
     cells = _parse_numbers(lines, delimiter, skip) if plain else None
     if cells is None:
-        cells = _parse_words(path, numbers, _split(lines, delimiter), skip)
+        rows = rows if len(rows) == len(found) else _split(path, found, delimiter)
+        cells = _parse_words(path, numbers, rows[len(found) - len(lines) :], skip)
+    if cells.shape[1] == 0:
+        raise ValueError(f"The file '{path}' has names of rows but no other cells.")
     # Above the row names the header may have an empty cell, or no cell: its last cells name the columns.
     if header is not None:
-        header = header[len(header) - cells.shape[1] :]
-    return TextTable(header, cells, numbers, skip)
+        header = [rearm(cell) for cell in header[len(header) - cells.shape[1] :]]
+    below = {number: found[number] for number in numbers}
+
+    def texts(column: int) -> list[str]:
+        return [rearm(row[skip + column]) for row in _split(path, below, delimiter)]
+
+    return TextTable(header, cells, numbers, skip, texts)
 
 
 # --- lines ---
 
 
 def _read_lines(path: Path) -> dict[int, str]:
-    """The lines that are not blank, comments or warmup, by their number in the file."""
+    """The lines that are not blank, comments or warmup, by their number in the file.
+
+    A line break inside a cell does not end the line: the number is that of its beginning.
+    """
     lines: dict[int, str] = {}
-    for number, text in enumerate(_read_content(path).splitlines(), 1):
+    begin, text = 1, ""
+    # Only what ends a line in csv does so here; `splitlines` would also break names at rarer characters.
+    for number, part in enumerate(io.StringIO(read_content(path), newline=""), 1):
+        text, begin = text + part, begin if text else number
         if text.startswith("#"):
             # Of all lines before it, only the first, which is the header, is kept.
             if _END_OF_WARMUP in text:
                 lines = dict(list(lines.items())[:1])
-        # csv allows a cell with a line break, but then the numbers of lines would be wrong.
-        elif text.count('"') % 2:
-            raise ValueError(
-                f"The file '{path}' has a quote that does not end in line {number}; cells with line "
-                "breaks in them cannot be read."
-            )
+        elif text.count('"') % 2:  # a cell goes on in the next line
+            continue
         elif text.strip():
-            lines[number] = text
+            lines[begin] = text.rstrip("\r\n")
+        text = ""
+    if text:
+        raise ValueError(f"The file '{path}' has a quote that does not end, in line {begin}.")
     return lines
 
 
-def _read_content(path: Path) -> str:
+def read_content(path: Path) -> str:
     """The text of a file, perhaps compressed (gzip, bzip2, xz), or of standard input."""
     if str(path) == STREAM:
+        if sys.stdin is None:
+            raise ValueError("Standard input is closed: there is nothing to read from '-'.")
         # What replaces sys.stdin in a notebook or a test may have no bytes, only text.
         stream = getattr(sys.stdin, "buffer", None)
         data = sys.stdin.read().encode() if stream is None else stream.read()
     else:
         data = path.read_bytes()
-    try:
+    with reading(path, "text"):
         for module, begin in _COMPRESSED.items():
             if data.startswith(begin):
                 data = import_module(module).decompress(data)
         # Excel puts a byte order mark at the beginning, which would become part of the first name.
         return data.decode("utf-8-sig")
-    except (UnicodeDecodeError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"The file '{path}' could not be read as text: {error}.") from None
 
 
-def _split(lines: list[str], delimiter: str | None) -> list[list[str]]:
-    """The cells of each line; without a delimiter, blanks separate them, also several in a row.
+def _find_delimiter(few: list[str], lines: list[str]) -> str | None:
+    """What separates the cells: the first of the delimiters that occurs in a few lines."""
+    found = next((mark for line in few for mark in _DELIMITERS if mark in line), None)
+    # A label may have an upright bar in it; as a delimiter it occurs equally often in every line.
+    if found == "|" and len({line.count("|") for line in lines}) > 1:
+        return None
+    return found
 
-    >>> _split(['"a"  1'], None), _split(['"a,b",1'], ",")
-    ([['a', '1']], [['a,b', '1']])
+
+def _split(
+    path: Path, lines: dict[int, str], delimiter: str | None, most: int | None = None
+) -> list[list[str]]:
+    """The cells of the first `most` lines, or of all; without a delimiter, blanks separate them.
+
+    >>> _split(Path("x"), {1: '"a b"  1'}, None), _split(Path("x"), {1: '"a,b",1'}, ",")
+    ([['a b', '1']], [['a,b', '1']])
     """
-    if delimiter is None:
-        return [[cell.strip("\"'") for cell in line.split()] for line in lines]
-    return list(csv.reader(lines, delimiter=delimiter))
+    rows: list[list[str]] = []
+    for number, line in islice(lines.items(), most):
+        if delimiter is None:
+            cells = _BLANKS.findall(line)
+            rows.append([cell.strip("\"'").replace('""', '"') for cell in cells])
+            continue
+        # Each line by itself: a quote in the middle of a cell must not swallow the next line.
+        try:
+            row = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True))
+        except csv.Error as error:
+            raise ValueError(
+                f"The file '{path}' has a bad cell in line {number}: {error}."
+            ) from None
+        # Blanks around a cell mean nothing, unless they are inside quotes.
+        rows.append(row if '"' in line else [cell.strip() for cell in row])
+    return rows
 
 
 # --- names of columns and rows ---
@@ -272,6 +318,10 @@ def _warn_of_numbered_columns(table: AnyArray, where: str) -> None:
 
 def _parse_numbers(lines: list[str], delimiter: str | None, skip: int) -> AnyArray | None:
     """Rows of numbers, parsed by NumPy; None if a cell is empty or is not a number."""
+    # `loadtxt` hands every character to a function of C that knows ASCII only: others crash the process
+    # now and then (NumPy 2.4).
+    if not all(map(str.isascii, lines)):
+        return None
     for dtype in (np.int64, np.float64):
         try:
             with warnings.catch_warnings():
@@ -298,8 +348,8 @@ def _parse_words(path: Path, numbers: list[int], rows: list[list[str]], skip: in
                 f"The file '{path}' must have rows of one length; line {numbers[0]} has "
                 f"{len(rows[0])} cells and line {number} has {len(row)}."
             )
-    cells = np.array([[cell.strip() for cell in row[skip:]] for row in rows])
-    mask = np.isin(np.char.lower(cells), list(_MISSING))
+    cells = np.array([[rearm(cell) for cell in row[skip:]] for row in rows], dtype=np.str_)
+    mask = np.isin(np.char.lower(np.char.strip(cells)), list(_MISSING))
     some = bool(mask.any())
     # Numbers with quoted row names beside them could not be parsed the quick way: they come here too.
     for dtype in (np.float64,) if some else (np.int64, np.float64):

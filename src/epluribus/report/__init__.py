@@ -1,17 +1,21 @@
 """One self-contained HTML page on an estimate and the draws behind it.
 
 `facts` computes what the page states; `words` puts it into sentences, `pictures` into coordinates and
-`values` into tables. `page.html` is the template; its style and script lie beside it and become part of the
-page, so that it is one file that opens offline.
+`values` into tables; `moves` says which items move. `page.html` is the template; its style and script lie
+beside it and become part of the page, so that it is one file that opens offline.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from epluribus._files import check_target, write_whole
+from numpy.typing import ArrayLike
+
+from epluribus._files import as_path, check_target, write_whole
 from epluribus._parallel import finish
 from epluribus._progress import ProgressLike
 from epluribus._text import count
@@ -20,12 +24,14 @@ from epluribus._validate import make_rng, need
 from epluribus.draws import as_draws
 from epluribus.engine import expected_loss
 from epluribus.estimate import Estimate, read_best
-from epluribus.report.facts import gather
+from epluribus.plots._shared import read_data
+from epluribus.report.facts import Facts, gather
+from epluribus.report.methods import UNUSED, MethodsText, methods
 from epluribus.report.values import page_values, resource
 from epluribus.report.words import number, share
 from epluribus.uncertainty import left_out
 
-__all__ = ["build_report", "write_report"]
+__all__ = ["MethodsText", "build_report", "write_methods", "write_report"]
 
 
 def write_report(
@@ -43,6 +49,7 @@ def write_report(
     progress: ProgressLike = None,
     time_limit: float | None = None,
     brief: bool = False,
+    data: ArrayLike | None = None,
 ) -> Path:
     """Write one self-contained HTML page on an estimate; it opens offline in any browser.
 
@@ -75,6 +82,9 @@ def write_report(
         missing.
     brief : bool, default False
         Leave out everything that takes time to compute.
+    data : array_like of shape (n_items,) or (n_items, n_columns), optional
+        The data behind the draws, shown first: a histogram of one column, points of two, the first two
+        principal components of more.
 
     Returns
     -------
@@ -98,7 +108,7 @@ def write_report(
     ...     "2 clusters" in path.read_text(encoding="utf-8")
     True
     """
-    target = Path(path)
+    target = as_path(path, "path")
     # A name that cannot be written is refused before the work.
     check_target(target, (".html",))
     text = build_report(
@@ -114,6 +124,7 @@ def write_report(
         progress=progress,
         time_limit=time_limit,
         brief=brief,
+        data=data,
     )
     # The work is done: Ctrl-C must not lose it now.
     finish(lambda: write_whole(target, lambda beside: beside.write_text(text, encoding="utf-8")))
@@ -134,6 +145,7 @@ def build_report(
     progress: ProgressLike = None,
     time_limit: float | None = None,
     brief: bool = False,
+    data: ArrayLike | None = None,
 ) -> str:
     """The page as text; the arguments are those of `write_report`.
 
@@ -152,11 +164,88 @@ def build_report(
     """
     # Before the work, which takes seconds or minutes: jinja2 may be missing.
     template = _template()
+    facts = _gather(
+        best,
+        draws,
+        k=k,
+        k_max=k_max,
+        level=level,
+        rng=make_rng(rng),
+        n_jobs=n_jobs,
+        progress=progress,
+        time_limit=time_limit,
+        brief=brief,
+        data=data,
+    )
+    return finish(lambda: str(template.render(title=title, call=call, **page_values(facts))))
+
+
+def write_methods(
+    best: Estimate,
+    draws: DrawsLike | None,
+    *,
+    level: float = 0.95,
+    rng: RngLike = None,
+    n_jobs: int | None = None,
+    progress: ProgressLike = False,
+    time_limit: float | None = None,
+) -> MethodsText:
+    """The paragraph of the report for the methods section of a paper, and its references.
+
+    Parameters
+    ----------
+    best, draws, level, rng, n_jobs, progress, time_limit
+        As for `write_report`; the same seed gives the paragraph of the page.
+
+    Returns
+    -------
+    MethodsText
+        Print it, or take its `text`, `references` and `bibtex`.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = [[0, 0, 1], [0, 0, 1], [0, 1, 1]]
+    >>> found = epl.minimize(draws, rng=1).methods(draws, rng=1)
+    >>> found.text[:61]
+    'The posterior distribution of the partition of the 3 items, r'
+    >>> len(found.references)
+    5
+    """
+    if draws is None:
+        raise ValueError("'draws' must be given: the estimate does not have its draws any more.")
+    facts = _gather(
+        best,
+        draws,
+        level=level,
+        rng=make_rng(rng),
+        n_jobs=n_jobs,
+        progress=progress,
+        time_limit=time_limit,
+        skip=UNUSED,
+    )
+    text, references = methods(facts)
+    return MethodsText(text, tuple(references))
+
+
+def _gather(
+    best: Estimate,
+    draws: DrawsLike,
+    *,
+    k: int | None = None,
+    k_max: int | None = None,
+    data: ArrayLike | None = None,
+    **options: Any,
+) -> Facts:
+    """The facts about an estimate; of one with undecided items, those about the decided ones."""
     posterior = as_draws(draws)
+    table_of_data = None if data is None else read_data(data, posterior.n_items, "data")
     # The page is about the decided items; a section of its own is about the others.
-    asked, table = best.settings, None
+    settings, table = best.settings, None
     if len(best.undecided):
         table = left_out(best, posterior)
+        if table_of_data is not None:
+            table_of_data = table_of_data[best.labels >= 0]
         best, posterior = best.decided(posterior)
     # Refuses draws of another number of items.
     labels, posterior, loss = read_best(best, posterior, None)
@@ -164,22 +253,10 @@ def build_report(
         value = expected_loss(labels, posterior, loss)
         best = replace(best, loss=loss, expected_loss=value, n_draws=posterior.n_draws)
     # An estimate saved by version 0.1.0 has no bounds: then the user says what they were.
-    settings = asked
     if (k, k_max) != (None, None):
         settings = replace(settings, k_min=k or 1, k_max=k_max if k is None else k)
-    facts = gather(
-        best,
-        posterior,
-        bound=settings.bound,
-        level=level,
-        rng=make_rng(rng),
-        n_jobs=n_jobs,
-        progress=progress,
-        time_limit=time_limit,
-        brief=brief,
-    )
-    facts = replace(facts, left_out=table)
-    return finish(lambda: str(template.render(title=title, call=call, **page_values(facts))))
+    facts = gather(best, posterior, bound=settings.bound, **options)
+    return replace(facts, left_out=table, data=table_of_data)
 
 
 def _template() -> Any:
@@ -193,7 +270,14 @@ def _template() -> Any:
     # JSON without blanks, and never NaN, which browsers refuse to parse.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     environment.filters |= {"count": count, "fixed": _fixed, "number": number, "share": share}
+    environment.filters["hash"] = _hash
     return environment.from_string(resource("page.html"))
+
+
+def _hash(script: str) -> str:
+    """The fingerprint by which the page's policy recognizes a script."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _fixed(value: float, digits: int = 1) -> str:

@@ -8,7 +8,7 @@ is missing, and why.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,8 @@ _HEAVY = 2 * 10**8
 """Above this many labels (items times distinct draws) the steps that need further searches are left out."""
 _STEPS = 2e9
 """Above this many operations modes are left out: `_too_heavy` estimates how many they take."""
+_CHAINS = 8
+"""Most chains whose own estimates are shown where chains disagree."""
 _SECONDS = 10.0
 """Time limit for the search for each other loss."""
 _PROOF_SECONDS = 10.0
@@ -45,6 +47,7 @@ _STEP_NAMES = {
     "ball": "the credible ball",
     "values": "the trace of the loss",
     "error": "the diagnostics of the chains",
+    "by_chain": "the answer of each chain",
     "heatmap": "the similarity matrix",
     "comparison": "other losses",
     "modes": "modes",
@@ -79,6 +82,8 @@ class Facts:
     """Loss between the estimate and each draw, of shape (n_draws,), in the order of the draws."""
     error: uncertainty.MonteCarloError | None = None
     """Precision of the expected loss, and whether the chains agree."""
+    by_chain: tuple[Estimate, ...] | None = None
+    """The estimate from the draws of each chain alone, where chains disagree."""
     heatmap: dict[str, Any] | None = None
     """What `pictures.heatmap` returns, for the script of the page."""
     comparison: Comparison | None = None
@@ -89,6 +94,8 @@ class Facts:
     """A lower bound on the smallest expected loss."""
     left_out: uncertainty.LeftOut | None = None
     """The undecided items; None if there are none. All other facts are about the decided ones."""
+    data: FloatArray | None = None
+    """The data behind the draws, of shape (n_items, n_columns), if they were given."""
     notes: tuple[str, ...] = ()
     """What was left out, and why, in sentences."""
 
@@ -104,6 +111,7 @@ def gather(
     progress: ProgressLike = None,
     time_limit: float | None = None,
     brief: bool = False,
+    skip: Collection[str] = (),
 ) -> Facts:
     """Compute what the page states; what would take minutes is left out, and a note says so.
 
@@ -119,22 +127,27 @@ def gather(
         As for `write_report`. The bar shows one step per field of `Facts`.
     brief : bool
         Leave out all steps. The first Ctrl-C leaves out the step it meets and those after it.
+    skip : collection of str
+        Steps that are not needed, by the field of `Facts`; no note says that they are missing.
     """
     # A user's progress function runs in `show`; if Ctrl-C meets it there, the stopper keeps it for `check`.
     stopper = Stopper(time_limit)
-    steps = _steps(best, draws, level, rng, n_jobs, stopper)
+    notes: list[str] = []
+    found: dict[str, Any] = {}
+    steps = _steps(best, draws, level, rng, n_jobs, stopper, found)
+    steps = {name: step for name, step in steps.items() if name not in skip}
     # A step that would take minutes is left out before the bar is drawn, which counts the remaining ones.
-    notes, found = [], {}
-    for name in _too_heavy(draws):
+    noun = "clustering" if draws.kind == "ensemble" else "draw"
+    for name in filter(steps.__contains__, _too_heavy(draws)):
         del steps[name]
         notes.append(
             f"{_LEFT_OUT[name]} because they would take too long: "
-            f"{count(draws.n_distinct, 'distinct draw')} of {count(draws.n_items, 'item')} with up to "
+            f"{count(draws.n_distinct, f'distinct {noun}')} of {count(draws.n_items, 'item')} with up to "
             f"{int(draws.n_clusters.max()):,} clusters."
         )
     if draws.has_missing:
         notes.append(
-            "Labels are missing: each draw counts for the items that it has seen, "
+            f"Labels are missing: each {noun} counts for the items that it has seen, "
             f"{span(int(draws.n_seen.min()), int(draws.n_seen.max()))} of {count(draws.n_items, 'item')}."
         )
     n_clusters = finish(lambda: uncertainty.n_clusters_posterior(best, draws, level=level))
@@ -175,10 +188,11 @@ def _steps(
     rng: np.random.Generator,
     n_jobs: int | None,
     stopper: Stopper,
+    found: dict[str, Any],
 ) -> dict[str, Callable[[], Any]]:
     """The steps in the order in which they run, each by the field of `Facts` that it fills.
 
-    The quick ones come first, so that Ctrl-C loses little.
+    The quick ones come first, so that Ctrl-C loses little. `found` has what earlier steps found.
     """
     # The modes must be those that `epluribus modes` finds with the same seed, whatever runs before them:
     # their generator has a copy of the seed sequence, so it spawns the same children as a fresh one.
@@ -197,6 +211,7 @@ def _steps(
         # One loss per distinct partition; `index` gives each draw the loss of its partition.
         "values": lambda: draw_losses(best.labels, draws, best.loss)[draws.index],
         "error": lambda: uncertainty.error(best, draws, n_jobs=n_jobs),
+        "by_chain": lambda: _by_chain(best, draws, found["error"], n_jobs, within),
         "heatmap": lambda: heatmap(best, draws, n_jobs),
         "comparison": lambda: _other_losses(best, draws, rng, n_jobs, within),
         "modes": lambda: uncertainty.modes(
@@ -217,6 +232,29 @@ def _too_heavy(draws: Draws) -> list[str]:
     # clusters: an operation for each item looked at to fill it, K^2 to read it.
     table = n_looked_at(draws) + int(draws.n_clusters.max()) ** 2
     return ["modes"] if min(draws.n_distinct, 200) ** 2 * table > _STEPS else []
+
+
+def _by_chain(
+    best: Estimate,
+    draws: Draws,
+    error: uncertainty.MonteCarloError,
+    n_jobs: int | None,
+    within: Callable[[float], float],
+) -> tuple[Estimate, ...] | None:
+    """What each chain says by itself, if they disagree; None where that is not asked or takes minutes."""
+    one = draws.n_chains == 1 or draws.n_items * draws.n_distinct > _HEAVY
+    if error.agreement.agree is not False or one:
+        return None
+    estimates = []
+    for chain in range(min(draws.n_chains, _CHAINS)):
+        # A seed of its own: the steps after this one are the same whether or not it runs.
+        estimates.append(
+            minimize(
+                draws.chain(chain), best.loss, rng=0, n_jobs=n_jobs, time_limit=within(_SECONDS)
+            )
+        )
+        raise_if_interrupted(estimates[-1])
+    return tuple(estimates)
 
 
 def _other_losses(

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from epluribus._text import count, percent
 from epluribus._version import __version__
 from epluribus.report.facts import Facts
-from epluribus.report.words import degenerate, disagree, interval, is_ensemble, number, share
+from epluribus.report.words import (
+    degenerate,
+    disagree,
+    interval,
+    is_ensemble,
+    number,
+    share,
+    terms,
+)
 
 _MAX_GAP = 0.5
 """A larger relative gap of the certificate says little: it is on the page, not in the methods paragraph."""
@@ -34,6 +43,43 @@ _VEHTARI = (
     "Rank-normalization, folding, and localization: an improved R-hat. Bayesian Analysis 16, "
     "667-718. https://doi.org/10.1214/20-BA1221"
 )
+_YEAR = 2026
+"""Year of the version, as in CITATION.cff."""
+_TITLE = "epluribus: one optimal partition out of many posterior draws"
+_EPLURIBUS = f"The epluribus developers ({_YEAR}). {_TITLE}. Version {__version__}, Python package."
+UNUSED = ("items", "clusters", "values", "heatmap", "comparison")
+"""Facts of the page that the paragraph does not need."""
+
+
+@dataclass(frozen=True)
+class MethodsText:
+    """A paragraph for the methods section of a paper, with its references; print it."""
+
+    text: str
+    """The paragraph."""
+    references: tuple[str, ...]
+    """The references it cites, in the order of their authors; epluribus itself is one of them."""
+
+    @property
+    def bibtex(self) -> str:
+        """The entry of epluribus itself for a bibliography."""
+        return "\n".join(
+            [
+                f"@software{{epluribus{_YEAR},",
+                "  author  = {{The epluribus developers}},",
+                f"  title   = {{{_TITLE}}},",
+                f"  year    = {{{_YEAR}}},",
+                f"  version = {{{__version__}}}",
+                "}",
+            ]
+        )
+
+    def to_dict(self) -> dict[str, str | list[str]]:
+        """Plain Python values, ready for JSON."""
+        return {"text": self.text, "references": list(self.references), "bibtex": self.bibtex}
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.text, "\n".join(self.references)])
 
 
 def methods(facts: Facts) -> tuple[str, list[str]]:
@@ -47,11 +93,11 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
     items, has = count(draws.n_items, "item"), count(best.n_clusters, "cluster")
     # Error, ball and modes of draws that do not vary would be numbers without meaning.
     if degenerate(facts):
-        return _equal_draws(facts, items, has), [_RASTELLI]
-    references = [_RASTELLI, *filter(None, [best.loss.reference])]
+        return _equal_draws(facts, items, has), [_EPLURIBUS]
+    references = [_EPLURIBUS, _RASTELLI, *filter(None, [best.loss.reference])]
     if is_ensemble(facts):
         text = _consensus(facts, items, has)
-        references = [_STREHL, *references[1:]]
+        references = [_STREHL, *(one for one in references if one != _RASTELLI)]
     else:
         text = f"{_posterior(facts, items, has)}{_error(facts, references)}. {_spread(facts, references)}"
     text += _left_out(facts) + _certificate(facts)
@@ -63,7 +109,8 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
         )
         references.append(_BALOCCHI)
     elif facts.modes is not None and facts.modes.diffuse:
-        text += " The draws are diffuse: no single partition is a fair summary of them."
+        what = terms(facts).draw
+        text += f" The {what}s are diffuse: no single partition is a fair summary of them."
     if disagree(facts):
         text = (
             f"[Not for publication: the chains disagree, so that these numbers mean little.] {text}"
@@ -82,8 +129,10 @@ def _left_out(facts: Facts) -> str:
         )
     if draws.has_missing:
         share = percent(1.0 - float(draws.n_seen.mean()) / draws.n_items)
-        what = "clustering" if is_ensemble(facts) else "draw"
-        text += f" {share} of the labels are missing: each {what} was compared on the items it had seen."
+        text += (
+            f" {share} of the labels are missing: each {terms(facts).draw} was compared on the items it "
+            "had seen."
+        )
     return text
 
 
@@ -167,21 +216,21 @@ def _certificate(facts: Facts) -> str:
     found = facts.certificate
     if found is None or found.relative_gap > _MAX_GAP:
         return ""
-    what = "clusterings" if is_ensemble(facts) else "draws"
+    what = f"{terms(facts).draw}s"
     if found.proved:
         return f" The estimate was proved optimal for these {what}."
     # The verdict reads "within 3 %", of which the sentence needs the number.
     above = found.verdict.removeprefix("within ")
     cut = " (a bound that was cut by the clock)" if found.cut else ""
     least = f"the smallest possible for these {what}{cut}"
-    return f" The expected loss of the estimate is at most {above} above {least}."
+    return f" The {terms(facts).loss} of the estimate is at most {above} above {least}."
 
 
 def _equal_draws(facts: Facts, items: str, has: str) -> str:
     """The paragraph where the draws do not vary; `items` and `has` are the numbers of items and clusters."""
-    n = facts.draws.n_draws
-    what = "the only draw" if n == 1 else f"the partition that all {count(n, 'draw')} share"
+    n, draw = facts.draws.n_draws, terms(facts).draw
+    what = f"the only {draw}" if n == 1 else f"the partition that all {count(n, draw)} share"
     return (
         f"The estimate of the partition of the {items}, made with epluribus {__version__}, is "
-        f"{what}, with {has}. The draws do not vary, so nothing can be said about its uncertainty."
+        f"{what}, with {has}. The {draw}s do not vary, so nothing can be said about its uncertainty."
     )

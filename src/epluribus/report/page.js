@@ -49,7 +49,8 @@
     byId("more").hidden = found.length <= limit;
   };
   // Texts with numbers in them in the order of the numbers: item 2 before item 10.
-  const compare = (a, b) => typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a - b;
+  const compare = (a, b) => typeof a === "string" || typeof b === "string"
+    ? String(a).localeCompare(String(b), undefined, { numeric: true }) : a - b;
   for (const head of document.querySelectorAll("#item-table th[data-key]")) {
     head.querySelector("button").addEventListener("click", () => {
       const key = head.dataset.key;
@@ -71,7 +72,8 @@
     // The number in a cell, without commas and percent signs; an empty cell comes first.
     const value = (row, column) => {
       const text = row.cells[column].textContent.replace(/[,%\s]/g, "");
-      return text === "-" ? -Infinity : Number(text);
+      if (text === "-") return -Infinity;
+      return Number.isNaN(Number(text)) ? row.cells[column].textContent : Number(text);
     };
     heads.forEach((head, column) => {
       const button = document.createElement("button");
@@ -86,6 +88,95 @@
         table.tBodies[0].append(...sortedRows);
       });
     });
+  }
+
+  // --- tables that are wider than the page say so ---
+  const mark = () => {
+    for (const box of document.querySelectorAll(".scroll")) {
+      box.classList.toggle("scrolls", box.scrollWidth > box.clientWidth + 1);
+      box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+    }
+  };
+  for (const box of document.querySelectorAll(".scroll")) box.addEventListener("scroll", mark, { passive: true });
+  for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", mark);
+  addEventListener("resize", mark);
+  mark();
+
+  // --- members of each cluster: folded where they are many, and found by name ---
+  if (data.all) {
+    const { name, cluster, per_mille } = data.all;
+    const own = data.colors.map(() => []);
+    cluster.forEach((c, i) => own[c].push(i));
+    const order = own.map((_, c) => c).sort((a, b) => own[b].length - own[a].length || a - b);
+    const called = (i) => (name ? name[i] : String(i));
+    const most = 500;
+    const list = byId("member-list");
+    // The names of the items, as many as fit; a fold is filled when it is opened.
+    const fill = (place, shown) => {
+      const line = document.createElement("p");
+      shown.slice(0, most).forEach((i, n) => {
+        const isExemplar = data.exemplars && data.exemplars[cluster[i]] === i;
+        const node = document.createElement(isExemplar ? "strong" : "span");
+        node.textContent = called(i) + (per_mille && per_mille[i] < 500 ? "?" : "");
+        if (per_mille) node.title = `support ${(per_mille[i] / 1000).toFixed(3)}`;
+        line.append(n ? ", " : "", node);
+      });
+      if (shown.length > most) {
+        const more = document.createElement("button");
+        more.type = "button";
+        more.textContent = `and ${plain(shown.length - most)} more`;
+        more.addEventListener("click", () => { line.remove(); place.append(textOf(shown)); });
+        line.append(" ", more);
+      }
+      place.append(line);
+    };
+    const textOf = (shown) => {
+      const line = document.createElement("p");
+      line.textContent = shown.map(called).join(", ");
+      return line;
+    };
+    const show = () => {
+      const text = byId("find").value.trim().toLowerCase();
+      const folds = document.createDocumentFragment();
+      let found = 0, clusters = 0;
+      for (const c of order) {
+        const shown = text ? own[c].filter((i) => called(i).toLowerCase().includes(text)) : own[c];
+        if (!shown.length) continue;
+        found += shown.length;
+        clusters += 1;
+        const fold = document.createElement("details");
+        const head = document.createElement("summary");
+        const swatch = document.createElement("span");
+        swatch.className = "swatch";
+        swatch.style.background = data.colors[c];
+        const size = `${plain(own[c].length)} item${own[c].length === 1 ? "" : "s"}`;
+        head.append(swatch, `Cluster ${c}: ${text ? `${plain(shown.length)} of ` : ""}${size}`);
+        fold.append(head);
+        // Few items, or few hits of a search, are shown at once.
+        const open = text ? found <= 100 : cluster.length <= 120;
+        fold.addEventListener("toggle", () => {
+          if (fold.open && fold.children.length === 1) fill(fold, shown);
+          rename();
+        });
+        if (open) { fill(fold, shown); fold.open = true; }
+        folds.append(fold);
+      }
+      list.replaceChildren(folds);
+      rename();
+      byId("where").textContent = text
+        ? `${plain(found)} item${found === 1 ? "" : "s"} in ${plain(clusters)} cluster${clusters === 1 ? "" : "s"}` : "";
+    };
+    byId("members").hidden = false;
+    byId("find").addEventListener("input", show);
+    // The button opens all folds if one is closed, else it closes all; its name says which.
+    const someClosed = () => [...list.children].some((fold) => !fold.open);
+    const rename = () => { byId("unfold").textContent = someClosed() ? "Open all" : "Close all"; };
+    byId("unfold").addEventListener("click", () => {
+      const open = someClosed();
+      for (const fold of list.children) fold.open = open;
+      rename();
+    });
+    show();
   }
 
   // --- files: pictures and labels ---
@@ -116,10 +207,12 @@
   // The labels as csv, with the columns of `best.write_labels`.
   const labels = () => {
     const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    // What a spreadsheet would run gets a quote before it, as in `best.write_labels`.
+    const disarmed = (text) => (/^'*[=+\-@\t\r\n]/.test(text) && isNaN(text) ? `'${text}` : text);
     const { name, cluster, per_mille } = data.all;
     const lines = [per_mille ? "item,cluster,certainty" : "item,cluster"];
     for (let i = 0; i < cluster.length; i++)
-      lines.push(`${name ? quoted(name[i]) : i},${cluster[i]}${per_mille ? `,${per_mille[i] / 1000}` : ""}`);
+      lines.push(`${name ? quoted(disarmed(name[i])) : i},${cluster[i]}${per_mille ? `,${per_mille[i] / 1000}` : ""}`);
     return lines.join("\n") + "\n";
   };
   for (const link of document.querySelectorAll("a[data-save]")) {
@@ -193,7 +286,10 @@
     const named = ends.slice(1).map((end, i) => [map.clusters[ends[i]], (ends[i] + end) / 2 / map.shown * size, (end - ends[i]) / map.shown * size])
       .filter(([, , room]) => room >= 1.2 * height);
     context.font = font;
+    // A strip in the colors of the clusters, where they have colors of their own, as in the picture of the data.
+    const strip = data.colors.length > 1 && new Set(data.colors).size === data.colors.length ? Math.round(0.6 * height) : 0;
     margin = named.length ? Math.ceil(Math.max(...named.map(([label]) => context.measureText(label).width)) + 0.9 * height) : 0;
+    margin += strip;
     canvas.width = size + margin;
     canvas.height = size;
     canvas.style.aspectRatio = `${canvas.width} / ${size}`;
@@ -203,15 +299,25 @@
     context.font = font;
     context.textAlign = "right";
     context.textBaseline = "middle";
-    for (const [label, y] of named) context.fillText(label, margin - 0.45 * height, y);
+    for (const [label, y] of named) context.fillText(label, margin - strip - 0.45 * height, y);
+    if (strip) for (let c = 0; c + 1 < ends.length; c++) {
+      context.fillStyle = data.colors[map.clusters[ends[c]]];
+      const top = ends[c] / map.shown * size;
+      context.fillRect(margin - strip, top, strip - 3, ends[c + 1] / map.shown * size - top);
+    }
+    // A rim, for colors that are as dark, or as light, as the page.
+    if (strip) {
+      context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--edge");
+      context.strokeRect(margin - strip, 0.5, strip - 3, size - 1);
+    }
     context.translate(margin, 0);
     context.imageSmoothingEnabled = false;
     context.drawImage(small, 0, 0, size, size);
-    const many = map.cuts.length > 25;  // finer lines, which do not hide the cells
+    const many = map.cuts.length > 12;  // finer lines, which do not hide the cells
     const strength = many ? .4 : .75;
     context.strokeStyle = dark.matches ? `rgb(255 157 92 / ${strength})` : `rgb(213 94 0 / ${strength})`;
     context.lineWidth = many ? .8 : 1.5;
-    if (map.lines) for (const cut of map.cuts) {
+    for (const cut of map.cuts) {
       const at = Math.round((cut / map.shown) * size) + 0.5;
       context.beginPath();
       context.moveTo(at, 0); context.lineTo(at, size);

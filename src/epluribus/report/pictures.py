@@ -17,7 +17,7 @@ from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.uncertainty import NClusters, psm
-from epluribus.uncertainty._matrix import leaf_order
+from epluribus.uncertainty._order import leaf_order
 
 CELLS = 400
 """Largest number of rows of the heatmap: 160 kB of cells, and about a pixel per row on a screen."""
@@ -25,21 +25,23 @@ _ITEMS = 2000
 """Largest number of items behind the heatmap: their similarity matrix takes 32 MB."""
 _LEVELS = 255
 """A probability is one byte on the page, exact to 0.002: finer than the eye can see."""
-_LINES = 100
-"""From this many borders between clusters on, no lines are drawn: they would hide the cells."""
+_MANY, _LARGEST = 100, 60
+"""With more clusters than this, only the largest are in the heatmap: the others would be too small to see."""
 _NAME_LENGTH = 80
 """Characters of an item's name that are shown."""
 _BARS, _BAR_NAMES = 40, 20
 """Largest number of bars on the page, and of names that have room below them."""
-_BAR_WIDTH, _BARS_WIDTH, _VALUE_WIDTH = 56.0, 640.0, 32
+_BAR_WIDTH, _BARS_WIDTH, _VALUE_WIDTH = 120.0, 680.0, 32
 """Width of the widest bar, of all bars together, and of the narrowest bar with room for its value above."""
+_NARROW = 8
+"""Most names below the bars, and values above them, on the narrow screen of a phone."""
 _POINTS = 300
 """Largest number of points on a line: about one per two pixels."""
 
 
-def short(name: str) -> str:
-    """The name of an item, cut if it is longer than `_NAME_LENGTH`."""
-    return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
+def short(name: str, length: int = _NAME_LENGTH) -> str:
+    """The name of an item, cut if it is longer."""
+    return name if len(name) <= length else f"{name[: length - 1]}…"
 
 
 def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str, Any]:
@@ -47,12 +49,17 @@ def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str
 
     Returns a dictionary: ``n`` rows; ``cells``, n times n bytes from 0 to 255, in base64; ``edges``, where
     each row begins and ends among the items shown; ``names`` of the rows; ``clusters``, the cluster of each
-    item shown; ``cuts``, the borders between clusters; ``lines``, whether to draw them; ``shown`` and
-    ``all``, the numbers of items. Memory O(m^2) for the m items shown, at most 2000.
+    item shown; ``cuts``, the borders between clusters; ``largest``, how many clusters are shown if not all;
+    ``shown`` and ``all``, the numbers of items shown, and of items in these clusters. Memory O(m^2) for the m
+    items shown, at most 2000.
     """
     # Clusters from the largest to the smallest; the rank of a cluster is its place in that order.
     rank = np.argsort(np.argsort(-best.sizes, kind="stable"))
     order = np.argsort(rank[best.labels], kind="stable")
+    largest = _LARGEST if best.n_clusters > _MANY else None
+    if largest is not None:
+        order = order[rank[best.labels[order]] < largest]
+    n_items = len(order)
     # Some of many items stand for all, evenly spread over the order, so that clusters keep their shares.
     if len(order) > _ITEMS:
         order = order[_even_edges(len(order) - 1, _ITEMS - 1)]
@@ -77,9 +84,9 @@ def heatmap(best: Estimate, draws: Draws, n_jobs: int | None = None) -> dict[str
         "names": _row_names(order, edges, draws.item_names),
         "clusters": labels.tolist(),
         "cuts": cuts.tolist(),
-        "lines": len(cuts) < _LINES,
+        "largest": largest,
         "shown": len(order),
-        "all": draws.n_items,
+        "all": n_items,
     }
 
 
@@ -118,8 +125,8 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
 
     `estimate` is the number of clusters of the estimate, whose bar is ``highlighted``. Returns a dictionary:
     ``bars``, each with its ``name``, whether it is ``named`` below, its ``mass`` and its coordinates;
-    ``wide``, the width of a bar; ``with_values``, whether there is room for numbers above; ``width`` of the
-    picture; ``floor``, where the bars stand.
+    ``wide``, the width of a bar; ``with_values``, whether there is room for numbers above, and ``few``,
+    whether also on a phone; ``floor``, where the bars stand. The picture is 700 wide.
     """
     if k.probability(k.mode) == 1:
         return None
@@ -142,6 +149,7 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
             {
                 "name": span(int(numbers[0]), int(numbers[-1]), "-"),
                 "named": number % -(-len(masses) // _BAR_NAMES) == 0,
+                "main": number % -(-len(masses) // _NARROW) == 0,
                 "mass": mass,
                 "highlighted": estimate in numbers,
                 "x": 10 + slot * (number + 0.1),
@@ -154,7 +162,7 @@ def bars_of_k(k: NClusters, estimate: int) -> dict[str, Any] | None:
         "bars": bars,
         "wide": 0.8 * slot,
         "with_values": slot >= _VALUE_WIDTH,
-        "width": max(160.0, slot * len(masses)) + 20,
+        "few": len(masses) <= _NARROW,
         "floor": floor,
     }
 

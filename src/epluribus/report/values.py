@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._text import span
+from epluribus._text import sentence_list, span
 from epluribus._typing import FloatArray, IntArray
 from epluribus._version import __version__
+from epluribus.changes import EQUAL
 from epluribus.report import words
+from epluribus.report.data_picture import data_picture, page_colors
 from epluribus.report.facts import ALL_LOSSES, Facts
 from epluribus.report.methods import methods
+from epluribus.report.moves import ball_moves, chain_moves, mode_moves
 from epluribus.report.pictures import bars_of_k, short, trace_of_loss
 from epluribus.report.words import degenerate, number
 
@@ -28,6 +31,8 @@ _CLUSTERS = 200
 """Most rows of the table of clusters; the largest are kept."""
 _SIZES = 8
 """Most cluster sizes in a cell of a table."""
+_EXEMPLAR = 24
+"""Most characters of the name of an exemplar, in a narrow column."""
 _NAMES = 2 * 10**6
 """If all names together have more characters, the page has no labels to download: it would be too large."""
 
@@ -63,6 +68,7 @@ def page_values(facts: Facts) -> dict[str, Any]:
     ensemble = words.is_ensemble(facts)
     items = _items(facts)
     solid = facts.clusters
+    exemplars = None if facts.items is None else facts.items.exemplars
     return {
         "facts": facts,
         "all_losses": ALL_LOSSES,
@@ -70,6 +76,10 @@ def page_values(facts: Facts) -> dict[str, Any]:
         "answer": words.answer(facts),
         "disagree": words.disagree(facts),
         "health": words.health_lines(facts),
+        "steps": words.what_to_do(facts),
+        "terms": words.terms(facts),
+        "picture": None if facts.data is None else data_picture(facts.best, facts.data),
+        "names": facts.draws.item_names,
         "ensemble": ensemble,
         "tiles": _tiles(facts),
         "checks": words.checks(facts),
@@ -77,6 +87,7 @@ def page_values(facts: Facts) -> dict[str, Any]:
         if facts.values is None or ensemble
         else trace_of_loss(facts.draws, facts.values),
         "chains": [] if ensemble else _chains(facts),
+        "chain_moves": chain_moves(facts),
         "clusters": _clusters(facts),
         "cohesion": None if solid is None else np.average(solid.cohesion, weights=solid.sizes),
         "items_note": words.items_note(facts, _ITEMS),
@@ -85,10 +96,11 @@ def page_values(facts: Facts) -> dict[str, Any]:
         "k_sentence": words.k_sentence(facts),
         "comparison": _comparison(facts),
         "modes": _modes(facts),
+        "mode_moves": mode_moves(facts),
         "ball": _ball(facts),
+        "ball_moves": [] if degenerate(facts) else ball_moves(facts),
         "undecided": _undecided(facts),
-        "ball_words": _ball_words(facts),
-        "loss_words": [] if facts.comparison is None else facts.comparison.changes[:_LOSS_WORDS],
+        "loss_words": _loss_words(facts),
         "paragraph": paragraph,
         "references": references,
         "versions": (
@@ -100,6 +112,8 @@ def page_values(facts: Facts) -> dict[str, Any]:
             "items": items,
             "n_items": facts.draws.n_items,
             "all": _all_items(facts),
+            "exemplars": None if exemplars is None else exemplars.tolist(),
+            "colors": page_colors(facts.best.n_clusters),
         },
         # Put into the page, so that it is one file that opens offline.
         "style": resource("page.css"),
@@ -135,7 +149,7 @@ def _tiles(facts: Facts) -> list[tuple[str, str]]:
         ("clusters", f"{best.n_clusters:,}"),
         ("items", f"{best.labels.size:,}"),
         *_sample_tiles(facts),
-        (f"expected loss ({best.loss.name}{unit})", number(best.expected_loss)),
+        (f"{words.terms(facts).loss} ({best.loss.name}{unit})", number(best.expected_loss)),
         (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
     ]
 
@@ -153,6 +167,9 @@ def _clusters(facts: Facts) -> _Table:
     head = ["cluster", "items", "share"]
     if table is not None:
         head += ["cohesion", "separation", "nearest", "stability"]
+    exemplars = None if facts.items is None else facts.items.exemplars
+    if exemplars is not None:
+        head.append("exemplar")
     rows = []
     # The largest first; a stable sort, so that clusters of the same size keep their order.
     for c in np.argsort(-sizes, kind="stable")[:_CLUSTERS]:
@@ -166,6 +183,8 @@ def _clusters(facts: Facts) -> _Table:
                 f"{nearest}" if nearest >= 0 else "-",
                 f"{table.stability[c]:.2f}",
             ]
+        if exemplars is not None:
+            row.append(short(facts.draws.item_names[exemplars[c]], _EXEMPLAR))
         rows.append(row)
     hidden = len(sizes) - len(rows)
     more = f"; {hidden:,} smaller ones are not shown" if hidden else ""
@@ -235,12 +254,13 @@ def _comparison(facts: Facts) -> _Table | None:
         )
     ]
     return _Table(
-        "The best partition for each loss, and its expected loss under all",
+        f"The best partition for each loss, and its {words.terms(facts).loss} under all",
         (
             "estimate for",
             "clusters",
             "VI from the one reported (bits)",
-            *(f"E\u00a0{name}" for name in table.names),  # a no-break space
+            # E for expected, with a no-break space; an ensemble has means.
+            *(name if words.is_ensemble(facts) else f"E\u00a0{name}" for name in table.names),
         ),
         rows,
     )
@@ -268,12 +288,22 @@ def _two(bulk: float, tail: float) -> str:
     return f"{number(bulk)} and {number(tail)}"
 
 
-def _ball_words(facts: Facts) -> list[str]:
-    """How the partitions at the edge of the ball differ from the estimate."""
-    ball = facts.ball
-    if ball is None or degenerate(facts):
+def _loss_words(facts: Facts) -> list[str]:
+    """How the estimates for other losses differ from the one reported; those that are equal in one line."""
+    table = facts.comparison
+    if table is None:
         return []
-    return [f"{line[0].upper()}{line[1:]}." for line in ball.changes]
+    told = zip(table.names[1:], table.changes, strict=True)
+    differ = {name: text for name, text in told if text != EQUAL}
+    equal = [name for name in table.names[1:] if name not in differ]
+    lines = [f"{text[0].upper()}{text[1:]}." for text in differ.values()][:_LOSS_WORDS]
+    if equal:
+        lines.append(f"That for {sentence_list(equal)} is the one reported.")
+    # On the page the first of the two is the estimate that it reports.
+    return [
+        line.replace("in common with the first", "in common with the one reported")
+        for line in lines
+    ]
 
 
 def _sizes(labels: IntArray) -> str:
@@ -298,8 +328,16 @@ def _ball(facts: Facts) -> _Table | None:
     bounds = (ball.horizontal, ball.upper, ball.lower)
     unit = f" ({ball.loss.unit})" if ball.loss.unit else ""
     return _Table(
-        "Partitions at the edge: how different a credible partition can be",
-        ("edge of the ball", "clusters", f"distance{unit}", "sizes", "partitions at this distance"),
+        "Clusterings at the edge: how different they can be"
+        if words.is_ensemble(facts)
+        else "Partitions at the edge: how different a credible partition can be",
+        (
+            "at the edge" if words.is_ensemble(facts) else "edge of the ball",
+            "clusters",
+            f"distance{unit}",
+            "sizes",
+            "partitions at this distance",
+        ),
         [
             (name, bound[0].max() + 1, number(distance), _sizes(bound[0]), len(bound))
             for name, bound, distance in zip(names, bounds, ball.distances, strict=True)

@@ -24,6 +24,30 @@ _ROUNDING = 1e-9
 """Relative difference of two expected losses that rounding can explain."""
 
 
+class Terms(NamedTuple):
+    """How the page speaks of a posterior sample, or of an ensemble, which has no probabilities."""
+
+    draw: str
+    """One of the partitions."""
+    probability: str
+    """How often something is the case, as a number."""
+    mean: str
+    """The mean of the loss over the partitions."""
+    loss: str
+    """The same in a word or two."""
+
+
+_POSTERIOR = Terms("draw", "probability", "expected posterior loss", "expected loss")
+_ENSEMBLE = Terms(
+    "clustering", "share of the clusterings", "mean loss to the clusterings", "mean loss"
+)
+
+
+def terms(facts: Facts) -> Terms:
+    """The words for this sample."""
+    return _ENSEMBLE if is_ensemble(facts) else _POSTERIOR
+
+
 class Check(NamedTuple):
     """One line of the diagnostics."""
 
@@ -66,7 +90,7 @@ def degenerate(facts: Facts) -> str:
     if draws.n_items == 1:
         return "There is only one item: there is nothing to cluster."
     if draws.n_draws == 1:
-        return "There is only one draw: it says nothing about how certain the partition is."
+        return f"There is only one {terms(facts).draw}: it says nothing about how certain the partition is."
     # Distinct partitions of weight 0 have no probability: they are not variation.
     if int((draws.weights > 0).sum()) == 1:
         return (
@@ -111,24 +135,25 @@ def answer(facts: Facts) -> str:
         text = f"The partition of the {items} has {has}{largest}. {problem}"
         if facts.draws.n_items == 1:
             return text
-        return f"{text} What follows about uncertainty describes these draws, which show none."
+        return f"{text} What follows about uncertainty describes these {terms(facts).draw}s, which show none."
     # Where one partition is not the whole answer, the first sentence says so.
     several = ""
     if facts.modes is not None and facts.modes.fair is False:
-        groups = f"the draws fall into {facts.modes.n_modes} groups and no single partition is"
-        what = "the draws are diffuse and no partition is" if facts.modes.diffuse else groups
+        those = f"the {terms(facts).draw}s"
+        groups = f"{those} fall into {facts.modes.n_modes} groups and no single partition is"
+        what = f"{those} are diffuse and no partition is" if facts.modes.diffuse else groups
         several = f", but {what} a fair summary: see Modes"
     # A search proves nothing about partitions it did not visit: hence "that were tried".
     tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
-    mean, draws, chance = "expected posterior loss", "draws", "with probability"
-    if is_ensemble(facts):
-        mean, draws, chance = "mean loss to the clusterings", "clusterings", "for a share of"
-    stop = "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE. " if disagree(facts) else ""
+    chance = "for a share of" if is_ensemble(facts) else "with probability"
+    in_all = f"{interval(facts)} {chance} {share(facts.n_clusters.mass)}"
+    why = "THE CHAINS DISAGREE" if facts.draws.n_chains > 1 else "THE CHAIN HAS NOT SETTLED"
+    stop = f"DO NOT REPORT THIS ANSWER: {why}. " if disagree(facts) else ""
     text = (
         f"{stop}The best single partition of the {items} has {has}{largest}{several}. Of all partitions "
-        f"{tried} it has the smallest {mean}, "
-        f"{best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the {draws} the "
-        f"number of clusters is {interval(facts)} {chance} {share(facts.n_clusters.mass)}. "
+        f"{tried} it has the smallest {terms(facts).mean}, "
+        f"{best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the "
+        f"{terms(facts).draw}s the number of clusters is {in_all}. "
     )
     if facts.left_out is not None:
         n = len(facts.left_out)
@@ -138,15 +163,47 @@ def answer(facts: Facts) -> str:
     # The support of an item is the mean probability that it is with each other item of its cluster.
     uncertain = int((facts.items.support < _CERTAIN).sum())
     if not uncertain:
-        return (
-            f"{text}Every item shares a cluster with the others of its cluster with a mean probability "
-            f"of at least {_CERTAIN:g}."
-        )
+        often = _often(facts, "at least")
+        return f"{text}Every item shares a cluster with the others of its cluster {often}."
     return (
         f"{text}{count(uncertain, 'item')} {'shares' if uncertain == 1 else 'share'} a cluster with the "
-        f"others of the same cluster with a mean probability below {_CERTAIN:g}: look at them before "
+        f"others of the same cluster {_often(facts, 'below')}: look at them before "
         "reading much into their place."
     )
+
+
+def _often(facts: Facts, than: str) -> str:
+    """How often an item is with the others of its cluster: "with a mean probability below 0.5"."""
+    if is_ensemble(facts):
+        return f"in a mean share of the clusterings {'of ' if than == 'at least' else ''}{than} {_CERTAIN:g}"
+    return f"with a mean probability {'of ' if than == 'at least' else ''}{than} {_CERTAIN:g}"
+
+
+def what_to_do(facts: Facts) -> list[str]:
+    """Steps to take where chains disagree, the cheapest first; empty where they do not."""
+    if not disagree(facts) or facts.error is None:
+        return []
+    found, n = facts.error.agreement, facts.draws.n_draws // facts.draws.n_chains
+    steps = [
+        "Look at the lines below. Where they have a trend at the beginning, leave out more draws there, such "
+        f"as `draws.burn({max(n // 4, 1)})`, and search again."
+    ]
+    if found.odd is not None:
+        steps.append(
+            f"Chain {found.odd} is alone with its answer. Run it again from another start; if it "
+            "agrees then, it had not arrived."
+        )
+    steps += [
+        "Run the chains several times as long, or with a sampler that makes larger moves. If you sample with "
+        "`epl.sample`, `epl.sample(model, start=trace)` continues all chains from the best one.",
+    ]
+    if found.n_chains > 1:
+        steps.append(
+            "If the chains keep to different partitions however long they run, the posterior may have "
+            "several modes between which the sampler does not move. Then report the answers below as "
+            "alternatives, without weights: how many chains found each says nothing of its probability."
+        )
+    return steps
 
 
 def k_sentence(facts: Facts) -> str:
@@ -155,7 +212,13 @@ def k_sentence(facts: Facts) -> str:
     # All draws have the same number: there are no bars, and the sentence stands alone.
     if k.probability(k.mode) == 1:
         other = "" if chosen == k.mode else f"; the estimate has {chosen}"
-        return f"Every draw has {count(k.mode, 'cluster')}{other}."
+        return f"Every {terms(facts).draw} has {count(k.mode, 'cluster')}{other}."
+    if is_ensemble(facts):
+        return (
+            f"Most frequent: {k.mode} (a share of {share(k.probability(k.mode))}); mean {k.mean:.2f}; "
+            f"{span(*k.interval)} in a share of {share(k.mass)}. The estimate has {chosen}, as has a "
+            f"share of {share(k.probability(chosen))} of the clusterings."
+        )
     return (
         f"Most probable: {k.mode} (probability {share(k.probability(k.mode))}); mean {k.mean:.2f}; "
         f"{span(*k.interval)} with probability {share(k.mass)}. The estimate has {chosen}, which has "
@@ -244,11 +307,11 @@ def _search_checks(facts: Facts) -> Iterator[Check]:
             )
             yield Check(
                 False,
-                f"The estimate for {table.names[winner]} has a smaller expected {best.loss.name} loss "
-                f"than the one reported. {why}",
+                f"The estimate for {table.names[winner]} has a smaller {terms(facts).loss} "
+                f"({best.loss.name}) than the one reported. {why}",
             )
     if facts.certificate is not None and facts.certificate.proved:
-        yield Check(True, "The estimate is proved optimal for these draws.")
+        yield Check(True, f"The estimate is proved optimal for these {terms(facts).draw}s.")
     elif facts.certificate is not None and facts.certificate.cut:
         yield Check(False, "The lower bound was cut by the clock: with more time it may be closer.")
 
@@ -263,6 +326,6 @@ def _summary_checks(facts: Facts) -> Iterator[Check]:
         yield Check(
             False,
             f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g} % interval "
-            f"({span(*k.interval)}) of the draws. That is common where draws have small clusters that "
-            "come and go: the two answer different questions.",
+            f"({span(*k.interval)}) of the {terms(facts).draw}s. That is common where they have small "
+            "clusters that come and go: the two answer different questions.",
         )

@@ -1,7 +1,16 @@
 """Sampling: chains that explore a posterior, the moves they make, and the trace they leave."""
 
-from epluribus.sampling.moves import Allocation, Gibbs, Informed, SplitMerge
+from epluribus.sampling.moves import Allocation, Gibbs, Informed, Regroup, SplitMerge
 from epluribus.sampling.run import sample
 from epluribus.sampling.trace import Diagnostics, Trace
 
-__all__ = ["Allocation", "Diagnostics", "Gibbs", "Informed", "SplitMerge", "Trace", "sample"]
+__all__ = [
+    "Allocation",
+    "Diagnostics",
+    "Gibbs",
+    "Informed",
+    "Regroup",
+    "SplitMerge",
+    "Trace",
+    "sample",
+]

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import time
-import zipfile
-import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,14 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from epluribus._files import write_arrays
+from epluribus._files import open_arrays, reading, write_arrays
 from epluribus._kernels.advance import advance_for
 from epluribus._kernels.chain import KINDS, Partition, Record
-from epluribus._kernels.moves import ALLOCATION, INFORMED, LAUNCH, SPLIT_MERGE
+from epluribus._kernels.moves import ALLOCATION, INFORMED, LAUNCH, REGROUP, SPLIT_MERGE
 from epluribus._typing import AnyArray, IntArray
 from epluribus.models.base import Model
 from epluribus.models.prior import PriorTables
-from epluribus.sampling.tuning import first_tuning, tune
+from epluribus.sampling.moves import is_large
+from epluribus.sampling.tuning import REST, first_tuning, tune
 
 FORMAT = 1
 """Version of checkpoint files; it changes when older files can no longer be continued."""
@@ -77,6 +76,7 @@ def make_partition(labels: IntArray, tables: PriorTables) -> Partition:
         # Work space of the moves, so that they never allocate memory.
         members=np.zeros(n_items, dtype=np.int64),
         target=np.zeros(n_items, dtype=np.int64),
+        scores=np.zeros(n_items),
         log_weights=np.zeros(slots + 1),
         cumulative=np.zeros(slots + 1),
     )
@@ -129,11 +129,14 @@ class Chain:
         # row to be tuned; and the log target, now and at its highest.
         self.clock = np.zeros(5, dtype=np.int64)
         self.running = np.full(2, -np.inf)
-        self.tuning = first_tuning(schedule)
+        # Moves with a launch rest for the first part of the burn-in of a large network.
+        cycles = settings.burn_in // int(schedule[:, 2].sum())
+        self._rest = cycles // REST if is_large(model) else 0
+        self.tuning = first_tuning(schedule, rest=self._rest > 0)
         # None where a move is not in the schedule: the loop is then compiled without it.
         self._used = [
             True if code in schedule[:, 1] else None
-            for code in (SPLIT_MERGE, LAUNCH, ALLOCATION, INFORMED)
+            for code in (SPLIT_MERGE, LAUNCH, ALLOCATION, INFORMED, REGROUP)
         ]
         self._log_posterior = np.zeros(capacity)
         self.n_kept = 0
@@ -193,8 +196,13 @@ class Chain:
         side, _, _, scans = self.schedule[row].tolist()
         cycle = int(self.schedule[:, 2].sum())
         last = self.done + cycle >= self.settings.burn_in
+        number = (
+            self.done // cycle - self._rest
+        )  # the cycle of which this row is the last move, or before
+        if number < 0 and not last:
+            return
         n_items = self.partitions[side].labels.size
-        tune(self.tuning[row], n_items, self.done // cycle, free=scans < 0, last=last)
+        tune(self.tuning[row], n_items, number, free=scans < 0, last=last)
 
     def _empty_records(self) -> None:
         """Move the draws from the records to their final arrays."""
@@ -284,29 +292,26 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], list[Snapshot]]:
         raise FileNotFoundError(
             f"'resume' must be a file made by 'checkpoint'; there is no {path}."
         )
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            # Read at once: an npz file is lazy, and a damaged one shows only when it is read.
-            arrays = {name: file[name] for name in file.files}
+    with open_arrays(path, "a checkpoint") as file:
+        # Read at once: an npz file is lazy, and a damaged one shows only when it is read.
+        arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes(), object_hook=_from_plain)
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        found = header["format"]
+    if found != FORMAT:
         raise ValueError(
-            f"'resume' must be a file made by 'checkpoint'; {path} is not one ({error})."
-        ) from None
-    if header.get("format") != FORMAT:
-        raise ValueError(
-            f"'resume' must be a checkpoint of format {FORMAT}; {path} has "
-            f"{header.get('format')}. Run again from the beginning."
+            f"'resume' must be a checkpoint of format {FORMAT}; {path} has {found}. Run again from the "
+            "beginning."
         )
     # Names are "chain0/clock", "kept0/labels0" and so on.
     groups: dict[str, dict[str, Any]] = defaultdict(dict)
     for name, array in arrays.items():
         group, _, key = name.partition("/")
         groups[group][key] = array
-    return header, [
-        {"arrays": groups[f"chain{c}"], "kept": groups[f"kept{c}"], **numbers}
-        for c, numbers in enumerate(header.pop("chains"))
-    ]
+    with reading(path, "a checkpoint"):
+        return header, [
+            {"arrays": groups[f"chain{c}"], "kept": groups[f"kept{c}"], **numbers}
+            for c, numbers in enumerate(header.pop("chains"))
+        ]
 
 
 def _to_plain(value: Any) -> Any:

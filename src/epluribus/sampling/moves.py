@@ -16,9 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epluribus._kernels.moves import ALLOCATION, GIBBS, INFORMED, LAUNCH, SPLIT_MERGE
+from epluribus._kernels.moves import (
+    ALLOCATION,
+    GIBBS,
+    INFORMED,
+    LAUNCH,
+    REGROUP,
+    SPLIT_MERGE,
+)
 from epluribus._typing import IntArray
-from epluribus._validate import check_choice, check_count
+from epluribus._validate import check_choice, check_count, shown
 from epluribus.models.base import Model
 
 LARGE = 1000
@@ -128,21 +135,22 @@ class Informed(Move):
 class SplitMerge(Move):
     """Split-merge proposals: one cluster is divided in two, or two are made one.
 
-    With `scans`, a split starts from a *launch* (Jain & Neal). One of the K clusters is picked at random,
-    and a split is proposed with probability s, else a merge with another random cluster. For a split i and
-    j are two random members of the cluster, of size n; for a merge they are a member of each. The other
-    members of the one or two clusters are divided between i and j by fair coins, and this division is
-    improved by `scans` restricted Gibbs scans, in which every item chooses between the two sides, given all
-    others. One more scan makes the split; q is the product of the probabilities of its choices. With n_i and
-    n_j the sizes of the two parts, a split is accepted with probability
+    With `scans`, a split starts from a *launch* (as in Jain & Neal, but no two items are held apart). One of
+    the K clusters is picked at random, and a split is proposed with probability s, else a merge with
+    another random cluster. The members of the one or two clusters are divided between two sides by fair
+    coins, which in half of the launches of a network are smoothed along its edges (each node takes the
+    mean of its neighbors, 20 times). This division is improved by `scans` restricted Gibbs scans, in
+    which every item chooses between the two sides, given all others, without the prior for their sizes.
+    One more scan, with this prior, makes the split; q is the product of the probabilities of its choices.
+    A split is accepted with probability
 
-        min(1, pi(after) / pi(before) / q x n (n - 1) / ((K + 1) n_i n_j) x (1 - s) / s)
+        min(1, pi(after) / pi(before) / q / (K + 1) x (1 - s) / s)
 
-    and a merge with the inverse ratio, where q is the probability that the last scan restores the
-    present two clusters. Order, coins and scans depend on i, j and the union of the two clusters only, so
-    they have the same distribution from both sides. Most merges are refused after one look at the merged
-    cluster, before any scan. During burn-in s is adapted to the work that scans make, and so is their
-    number if it is not given; both are frozen before the first draw.
+    (never if one side is empty) and a merge with the inverse ratio, where q is the probability that the
+    last scan restores the present two clusters. Order, coins and scans depend on the union of the two
+    clusters only, so they have the same distribution from both sides. Most merges are refused after one
+    look at the merged cluster, before any scan. During burn-in s is adapted to the work that scans make,
+    and so is their number if it is not given; both are frozen before the first draw.
 
     With ``scans=0``, i and j are any two items, split if they share a cluster and merged if not, by
     sequential allocation (Dahl & Newcomb): the other members, in random order, choose between the two
@@ -157,7 +165,7 @@ class SplitMerge(Move):
         Number of proposals in each cycle; by default 5 without scans, otherwise one for every 25 items,
         but at least 10.
     scans : int, optional
-        Scans of a launch; 0 for sequential allocation. By default 5, 10, 20 and 40 are tried during
+        Scans of a launch; 0 for sequential allocation. By default 5, 10 and 20 are tried during
         burn-in, and the one with the most accepted splits for its work is kept.
 
     References
@@ -197,6 +205,55 @@ class SplitMerge(Move):
             return self.proposals
         # Most launches end at the first look: many of them cost less than one sweep.
         return 5 if self.scans == 0 else max(10, n_items // 25)
+
+
+@dataclass(frozen=True)
+class Regroup(Move):
+    """Proposals to move a part of one cluster to another: the number of clusters stays the same.
+
+    Where two small groups of nodes are too small to be told apart from others, a block model puts each into
+    the cluster of another group. Which one it is can hardly be changed by a split and a merge, since what is
+    between them is improbable. Here a random cluster g is divided in two by a launch, as for a split of
+    `SplitMerge`, with probability q. One part, a, then takes one of the other clusters, or the rest of
+    g again, with probabilities proportional to the posterior of the result. If it takes cluster h, the union
+    of h and a is divided by a launch of its own; with q' the probability that its last scan gives just h
+    and a, the move is accepted with probability
+
+        min(1, q' / q)
+
+    The posterior cancels: on the way back, a leaves h and takes g with a probability that is proportional to
+    the posterior of the present partition. Launches depend on the divided union only, and each move makes
+    both of them, one to go and one to return. At the largest number of clusters nothing is proposed.
+
+    Parameters
+    ----------
+    proposals : int, default 5
+        Number of proposals in each cycle.
+    scans : int, default 10
+        Scans of a launch.
+
+    Examples
+    --------
+    >>> from epluribus.sampling import Regroup
+    >>> Regroup().n_steps(n_items=1000)
+    5
+    """
+
+    proposals: int = 5
+    scans: int = 10
+
+    def __post_init__(self) -> None:
+        check_count(self.proposals, "proposals")
+        check_count(self.scans, "scans", low=0)
+
+    @property
+    def code(self) -> int:
+        """Its number in the compiled loop."""
+        return REGROUP
+
+    def n_steps(self, n_items: int) -> int:  # noqa: ARG002 - the same for any number of items
+        """Number of steps in one cycle."""
+        return self.proposals
 
 
 @dataclass(frozen=True)
@@ -267,9 +324,9 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     ----------
     moves : {"default", "appendix"} or sequence of Move
         "default" is one Gibbs sweep and split-merge: launches for block models, otherwise 5 proposals
-        by sequential allocation. Block models of more than 1,000 items have an informed sweep instead
-        of the Gibbs sweep. With two sides, these for each side. "appendix" is the paper's sampler
-        alone, with as many allocation proposals as there are items.
+        by sequential allocation. Block models of more than 1,000 items have three informed sweeps
+        instead of the Gibbs sweep, and regroup. With two sides, these for each side. "appendix" is the
+        paper's sampler alone, with as many allocation proposals as there are items.
     model : Model
 
     Returns
@@ -291,14 +348,16 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
         # On the paper's data sequential allocation gave the most effective draws per second. In networks of
         # thousands of nodes it never splits anything, and Gibbs sweeps take most of the time.
         split_merge = SplitMerge() if model.weak_items else SplitMerge(scans=0)
-        default = (Informed() if is_large(model) else Gibbs(), split_merge)
+        default: tuple[Move, ...] = (Gibbs(), split_merge)
+        if is_large(model):
+            default = (Informed(3), split_merge, Regroup())
         chosen = default if moves == "default" else (Allocation(),)
     else:
         chosen = tuple(moves)
         if not chosen or not all(isinstance(move, Move) for move in chosen):
             raise TypeError(
-                "'moves' must be 'default', 'appendix' or a sequence of Gibbs(), SplitMerge() and "
-                f"Allocation(); got {moves!r}."
+                "'moves' must be 'default', 'appendix' or a sequence of Gibbs(), Informed(), "
+                f"SplitMerge(), Regroup() and Allocation(); got {shown(moves)}."
             )
     # With two sides: all moves of the rows, then all moves of the columns.
     rows = [
@@ -310,7 +369,7 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
 
 
 def _scans(move: Move) -> int:
-    """Scans of a launch, -1 if they are to be chosen during burn-in; 0 for every other move."""
-    if not isinstance(move, SplitMerge):
+    """Scans of a launch, -1 if they are to be chosen during burn-in; 0 for moves without a launch."""
+    if not isinstance(move, SplitMerge | Regroup):
         return 0
     return -1 if move.scans is None else move.scans

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from epluribus._files import as_path, check_folder, reading
 from epluribus._kernels.chain import KINDS
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import IntArray, LabelsLike, RngLike
-from epluribus._validate import check_count, check_positive, make_rng
+from epluribus._validate import check_count, check_memory, check_positive, make_rng, shown
 from epluribus.draws import Draws
 from epluribus.models.base import Model
 from epluribus.partition import relabel
@@ -60,7 +61,8 @@ def sample(
         Draws kept of each chain.
     burn_in : int, optional
         Steps that are discarded at the beginning. By default a tenth of those that follow, but at least
-        100 cycles of moves, 400 for block models of more than 1,000 items.
+        100 cycles of moves, 400 for block models of more than 1,000 items. In the first quarter of the
+        burn-in of these only single items move.
     thin : int, optional
         Steps from one draw to the next. By default one cycle of moves: a sweep and the proposals
         that go with it.
@@ -69,9 +71,9 @@ def sample(
     moves : {'default', 'appendix'} or sequence of Move, default 'default'
         The cycle of moves. 'default' is one Gibbs sweep and split-merge: for mixtures 5 proposals, for
         block models launches, whose number of scans is chosen during burn-in; block models of more than
-        1,000 items have a sweep of informed proposals instead of the Gibbs sweep. 'appendix' is the
-        paper's allocation sampler alone. Or a sequence of `Gibbs`, `Informed`, `SplitMerge` and
-        `Allocation`.
+        1,000 items have three sweeps of informed proposals instead of the Gibbs sweep, and regroup.
+        'appendix' is the paper's allocation sampler alone. Or a sequence of `Gibbs`, `Informed`,
+        `SplitMerge`, `Regroup` and `Allocation`.
     start : {'dispersed', 'one', 'many', 'random', 'extremes'}, labels or Trace, default 'dispersed'
         Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' starts
         the first chain from one cluster, the second from many, the others at random; for block models
@@ -118,7 +120,7 @@ def sample(
     array([0, 0, 0, 1, 1])
     """
     if not isinstance(model, Model):
-        raise TypeError(f"'model' must be a model, such as GaussianMixture(y); got {model!r}.")
+        raise TypeError(f"'model' must be a model, such as GaussianMixture(y); got {shown(model)}.")
     every = check_positive(checkpoint_every, "checkpoint_every")
     asked = {"n_draws": n_draws, "burn_in": burn_in, "thin": thin, "n_chains": n_chains}
     schedule = make_schedule(moves, model)
@@ -132,14 +134,14 @@ def sample(
         for name, given in (("rng", rng is not None), ("start", not is_default)):
             if given:
                 raise ValueError(f"'{name}' must be left out with 'resume': the checkpoint has it.")
-        settings, chains, began = _continue(Path(resume), model, asked, schedule)
+        settings, chains, began = _continue(as_path(resume, "resume"), model, asked, schedule)
     # Everything is checked before the first step: nobody should wait for hours to see an error.
     threads = min(resolve_jobs(n_jobs), len(chains))
     stopper = Stopper()
     bar = make_progress(progress, sum(chain.total for chain in chains), "sample", stopper)
-    target = None if checkpoint is None else Path(checkpoint)
-    if target is not None and not target.parent.is_dir():
-        raise FileNotFoundError(f"'checkpoint' must be in a folder that exists; got {target}.")
+    target = None if checkpoint is None else as_path(checkpoint, "checkpoint")
+    if target is not None:
+        check_folder(target)
     begin = time.perf_counter()
     _Run(model, chains, began, stopper, bar, target, every).run(threads)
     # An interrupt after the last step has cost no draws.
@@ -168,6 +170,19 @@ def _fill_settings(asked: dict[str, int | None], schedule: IntArray, model: Mode
         burn_in = max(n_draws * thin // 10, cycles * cycle)
     else:
         burn_in = check_count(asked["burn_in"], "burn_in", low=0)
+    # Kernels count steps in 64 bits; the draws of all chains must fit into memory.
+    if burn_in + n_draws * thin > 1 << 62:
+        raise ValueError(
+            "'n_draws' times 'thin', plus 'burn_in', must be at most 2**62 steps; got "
+            f"{n_draws:,} times {thin:,} plus {burn_in:,}."
+        )
+    # A byte for each label, two numbers for each draw, and some 2 kB for a chain itself.
+    n_items = sum(side.n_items for side in model.sides)
+    check_memory(
+        float(n_chains) * (n_draws * (n_items + 16.0) + 2000.0),
+        f"A run of {n_chains:,} chains with {n_draws:,} draws each",
+        "Choose a smaller 'n_draws' or 'n_chains'.",
+    )
     return RunSettings(n_draws, burn_in, thin, n_chains)
 
 
@@ -195,17 +210,19 @@ def _continue(
 ) -> tuple[RunSettings, list[Chain], str]:
     """The settings of a checkpoint, its chains, and where they began; an error if the run does not match."""
     header, snapshots = read_checkpoint(path)
-    if header["model"] != model.fingerprint():
+    with reading(path, "a checkpoint"):
+        # Files of earlier versions have three columns: their split-merge had no scans.
+        saved = [[*row, 0][:4] for row in header["schedule"]]
+        settings = RunSettings(**{name: int(header[name]) for name in RunSettings._fields})
+        most = max(snapshot["n_kept"] for snapshot in snapshots)
+    if header.get("model") != model.fingerprint():
         raise ValueError(
             "'resume' must be a checkpoint of this model; the data, a hyperparameter or the "
             "prior differ."
         )
-    # Files of earlier versions have three columns: their split-merge had no scans.
-    saved = [[*row, 0][:4] for row in header["schedule"]]
     if saved != schedule.tolist():
         raise ValueError("'moves' must be those of the checkpoint.")
     # Settings may be repeated, but not changed, except that more draws may be asked for.
-    settings = RunSettings(**{name: int(header[name]) for name in RunSettings._fields})
     for name in ("burn_in", "thin", "n_chains"):
         own = getattr(settings, name)
         if asked[name] is not None and asked[name] != own:
@@ -213,7 +230,6 @@ def _continue(
                 f"'{name}' must be {own}, as in the checkpoint, or be left out; got {asked[name]}."
             )
     if asked["n_draws"] is not None:
-        most = max(snapshot["n_kept"] for snapshot in snapshots)
         way_out = " The checkpoint has this many draws."
         n_draws = check_count(asked["n_draws"], "n_draws", low=most, way_out=way_out)
         settings = settings._replace(n_draws=n_draws)
@@ -221,9 +237,10 @@ def _continue(
     for snapshot in snapshots:
         # A chain of the right size with any labels, and a generator of the kind whose state was saved.
         labels = tuple(np.zeros(side.n_items, dtype=np.int64) for side in model.sides)
-        kind = getattr(np.random, str(snapshot["rng"]["bit_generator"]))
-        chain = Chain(model, labels, schedule, settings, np.random.Generator(kind()))
-        chain.restore(snapshot)  # overwrites the labels and the state of the generator
+        with reading(path, "a checkpoint"):
+            kind = getattr(np.random, str(snapshot["rng"]["bit_generator"]))
+            chain = Chain(model, labels, schedule, settings, np.random.Generator(kind()))
+            chain.restore(snapshot)  # overwrites the labels and the state of the generator
         chains.append(chain)
     return settings, chains, str(header.get("start", "as recorded by an earlier version"))
 

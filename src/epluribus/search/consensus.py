@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epluribus._typing import AnyArray, IntArray, LossLike, RngLike
-from epluribus._validate import check_choice, need
+from epluribus._validate import as_array, check_choice, need, shown
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.readers.objects import NOISE, is_ensemble, stack_labels
@@ -144,6 +144,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         ConsensusClustering
             The estimator itself.
         """
+        if isinstance(self.loss, list | tuple):
+            raise TypeError(
+                f"'loss' must be one loss, by name or a Loss; got {shown(self.loss)}. "
+                "epluribus.minimize takes several."
+            )
         best = minimize(
             Draws(self._rows(X), weights=self.weights, noise=self.noise, kind="ensemble"),
             self.loss,
@@ -173,6 +178,12 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if is_ensemble(X):
             self.n_features_in_ = len(X)
             return stack_labels(X)
+        # First what scikit-learn leaves to others, whose messages do not name the argument.
+        if isinstance(X, list | tuple):
+            as_array(X, "X")
+        names = list(getattr(X, "columns", ()))
+        if len(set(names)) < len(names):
+            raise ValueError("'X' must have a different name for every column; some are the same.")
         # scikit-learn's own check: it sets `n_features_in_` and raises the errors that its tools expect.
         validate = need("sklearn.utils.validation", "sklearn", "ConsensusClustering").validate_data
         table = validate(self, X, dtype=None, ensure_all_finite="allow-nan")

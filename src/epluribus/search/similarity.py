@@ -21,6 +21,7 @@ import numpy as np
 from epluribus._parallel import run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import IntArray
+from epluribus._validate import shown
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.engine import Engine, Settings
@@ -70,7 +71,7 @@ def given_alone(starts: Any, labels: list[IntArray | None]) -> list[IntArray]:
     found = [one for one in labels if one is not None]
     if starts is not None and not found:
         raise ValueError(
-            f"'starts' must be labels, of one partition or of several, with 'psm'; got {starts!r}. "
+            f"'starts' must be labels, of one partition or of several, with 'psm'; got {shown(starts)}. "
             "By default starts are made from the matrix."
         )
     return found

@@ -10,7 +10,9 @@ from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, item
 from epluribus.uncertainty._left_out import LeftOut, left_out
 from epluribus.uncertainty._link_check import LinkCheck, link_check
 from epluribus.uncertainty._matrix import psm, seen_together
+from epluribus.uncertainty._merges import Merges, merges
 from epluribus.uncertainty._modes import Modes, modes
+from epluribus.uncertainty._order import similarity_order
 from epluribus.uncertainty._parameters import ClusterParameters, cluster_parameters
 from epluribus.uncertainty._predict import Prediction, predict
 from epluribus.uncertainty._predictive_check import PredictiveCheck, predictive_check
@@ -19,9 +21,10 @@ from epluribus.uncertainty._statement import Probability, probability
 
 __all__ = [
     "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall",
-    "Difference", "Health", "ItemTable", "LeftOut", "LinkCheck", "Modes", "MonteCarloError", "NClusters",
-    "ParameterSummary", "PartialPartition", "Prediction", "PredictiveCheck", "Probability", "Stability",
-    "align", "certificate", "chips", "cluster_parameters", "clusters", "compare", "credible_ball",
-    "error", "health", "items", "left_out", "link_check", "modes", "n_clusters_posterior", "predict",
-    "predictive_check", "probability", "psm", "seen_together", "stability",
+    "Difference", "Health", "ItemTable", "LeftOut", "LinkCheck", "Merges", "Modes", "MonteCarloError",
+    "NClusters", "ParameterSummary", "PartialPartition", "Prediction", "PredictiveCheck", "Probability",
+    "Stability", "align", "certificate", "chips", "cluster_parameters", "clusters", "compare",
+    "credible_ball", "error", "health", "items", "left_out", "link_check", "merges", "modes",
+    "n_clusters_posterior", "predict", "predictive_check", "probability", "psm", "seen_together",
+    "similarity_order", "stability",
 ]  # fmt: skip

@@ -16,12 +16,7 @@ formula, so that the solver's tolerances do not matter. Items that no path of pa
 connects are apart in an optimum: the components of that graph are solved one by one, the small ones first.
 Large ones get the bound of a packing of triangles.
 
-**Metrics.** For any partition a, loss(a, s) + loss(a, t) >= loss(s, t). With probabilities p_t of the
-draws and a matching y_st = y_ts >= 0, sum_t y_st <= p_s,
-
-    psi(a) >= sum over pairs s < t of y_st loss(s, t),
-
-so draws are matched with distant ones, in blocks, by solving an assignment problem.
+**Metrics**: see `_matching.py`.
 
 **Variation of information** with cost c. An item's part in the expected loss depends on its own cluster
 A only, and by Jensen's inequality
@@ -47,13 +42,11 @@ import numpy as np
 
 from epluribus._kernels.similarity import least_costs, pack_triangles, worst_triangles
 from epluribus._parallel import Stopper, run_apart, run_tasks
-from epluribus._typing import AnyArray, FloatArray, IntArray
+from epluribus._typing import FloatArray, IntArray
 from epluribus.diagnostics import Similarity
 from epluribus.draws import Draws
 from epluribus.draws.rows import all_equal
 from epluribus.draws.together import map_blocks
-from epluribus.losses.base import Loss
-from epluribus.losses.values import loss_values
 from epluribus.uncertainty._matrix import psm
 
 _DENSE_ITEMS = 6000
@@ -68,8 +61,6 @@ _SAFETY = 1e-12
 """Bound on the rounding errors, as a share of the sum of the terms' absolute values: it is subtracted."""
 _LONG_ROW = 30_000
 """From this many items on, a row of the similarity matrix takes long: the clock is seen after each."""
-_BLOCK = 256
-"""Draws matched with each other at a time: a block takes 256 x 256 losses."""
 
 
 # --- Binder's loss ---
@@ -234,58 +225,6 @@ def _solve(cost: FloatArray, matrix: Any, stopper: Stopper) -> Any:
     options = {} if left is None else {"time_limit": left}
     task = partial(linprog, cost, A_ub=matrix, **limits, method="highs", options=options)
     return run_apart(task, stopper)
-
-
-# --- metrics ---
-
-
-def triangle_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> float:
-    """A number not above the smallest expected value of a metric loss.
-
-    Time O(n_draws _BLOCK n_items) for the losses within blocks, and O(_BLOCK^3) for each matching.
-    """
-    weights = draws.draw_weights
-    if all_equal(weights):  # draw by draw, so that all have the same mass
-        columns, mass = draws.index, np.full(draws.n_draws, 1.0 / draws.n_draws)
-    else:
-        columns, mass = np.arange(draws.n_distinct), draws.shares
-    n_blocks = -(-len(columns) // _BLOCK)
-    # Draws of a block are far apart in the sample: neighbors in a chain are alike.
-    blocks = [np.arange(first, len(columns), n_blocks) for first in range(n_blocks)]
-    tasks = [
-        partial(_match, draws.item_major[:, columns[block]], mass[block], loss, stopper)
-        for block in blocks
-    ]
-    return sum(run_tasks(tasks, n_jobs=n_jobs, stopper=stopper))
-
-
-def _match(table: AnyArray, mass: FloatArray, loss: Loss, stopper: Stopper) -> float:
-    """Sum of y_st loss(s, t) for a good matching of the draws in a block."""
-    table = np.ascontiguousarray(table)
-    n = len(mass)
-    distance = np.zeros((n, n))
-    for s in range(n):
-        if stopper.stopped:
-            break  # rows left out count as 0, which is a valid bound on a distance
-        distance[s] = loss_values(table[:, s].astype(np.int64), table, loss)
-    if all_equal(mass):
-        from scipy.optimize import linear_sum_assignment
-
-        # A permutation: each draw is matched with its successor and its predecessor, with half of its mass
-        # each. Such a matching is at least as good as one of disjoint pairs, and SciPy finds it.
-        rows, columns = linear_sum_assignment(distance, maximize=True)
-        return float(mass[0] * distance[rows, columns].sum()) / 2.0
-    # Unequal masses: greedily, the most distant pair first, with as much mass as both have left.
-    left, total = mass.copy(), 0.0
-    i, j = np.triu_indices(n, 1)
-    for at in np.argsort(-distance[i, j], kind="stable"):
-        s, t = i[at], j[at]
-        y = min(left[s], left[t])
-        if y > 0:
-            total += y * distance[s, t]
-            left[s] -= y
-            left[t] -= y
-    return float(total)
 
 
 # --- the variation of information ---

@@ -29,7 +29,9 @@ from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
 from epluribus.search._exact import best_of_all, solves
-from epluribus.uncertainty._bounds import binder_bound, item_bound, triangle_bound
+from epluribus.uncertainty._bounds import binder_bound, item_bound
+from epluribus.uncertainty._few_draws import few_draws_bound
+from epluribus.uncertainty._matching import match_draws
 from epluribus.uncertainty._vi_bound import vi_bound
 
 _ROUNDING = 1e-9
@@ -239,8 +241,11 @@ class _Question:
         # The built-in losses are not negative; nothing is known about a user's.
         if loss.metric or loss.family is not None:
             bounds.append((0.0, "the loss not being negative", 0.0))
+        matched = []
+        if loss.metric or loss.family == "vi":
+            matched = match_draws(draws, loss, stopper, n_jobs)
         if loss.metric:
-            bound = triangle_bound(draws, loss, stopper, n_jobs)
+            bound = sum(block.value for block in matched)
             # A sum of many distances: rounding must not lift it above the minimum.
             bounds.append((bound * (1 - _ROUNDING), "the triangle inequality between draws", 0.0))
         if loss.family == "vi" and not stopper.stopped:
@@ -249,6 +254,11 @@ class _Question:
             self._show(max(bounds)[0])
             # Nothing to gain where the cheap bounds are the loss already.
             if not stopper.stopped and max(bounds)[0] < self.value:
+                bound = few_draws_bound(
+                    draws, matched, self.labels, loss, stopper, n_jobs, self._show
+                )
+                bounds.append((bound, "the exact optima of a few draws at a time", 0.0))
+            if not stopper.stopped and max(bounds)[0] < self.value * (1 - _ROUNDING):
                 bounds.append(self._by_size())
         return max(bounds)
 

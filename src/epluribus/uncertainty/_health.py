@@ -21,6 +21,7 @@ from epluribus.diagnostics import Agreement, chain_agreement
 from epluribus.draws import Draws, as_draws
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate
+from epluribus.partition import check_estimate
 from epluribus.uncertainty._error import warn_of_weights
 from epluribus.uncertainty._items import ItemTable, items
 from epluribus.uncertainty._medoids import quick_look
@@ -124,10 +125,12 @@ def health(
     if draws is None:
         return Health("not checked", "not checked", "not checked", None)
     sample = as_draws(draws)
+    check_estimate(best)
     if len(best.undecided):  # what can be trusted is asked of the others
         best, sample = best.decided(sample)
     if int((sample.weights > 0).sum()) == 1:
-        what = "only one draw" if sample.n_draws == 1 else "all draws are equal"
+        noun = _noun(sample)
+        what = f"only one {noun}" if sample.n_draws == 1 else f"all {noun}s are equal"
         return Health(f"{what}: nothing is known about uncertainty", "", "", None)
     seconds = max(_SECONDS, _SHARE * best.seconds)
     ensemble = sample.kind == "ensemble"
@@ -141,12 +144,12 @@ def health(
     size = sample.n_items * sample.n_distinct
     if table is None and size * (best.n_clusters + 1) <= seconds * _SUPPORTED:
         table = items(best, sample, n_jobs=resolve_jobs(n_jobs))
-    lines.append(_items(table))
+    lines.append(_items(table, _noun(sample)))
     if modes is not None:
         lines.append(_modes(modes))
     elif sample.store.in_one_piece and size <= 10 * seconds * _LOOKED_AT:
         groups, diffuse = quick_look(sample, best.loss, best.labels)
-        lines.append(_quick(groups, diffuse))
+        lines.append(_quick(groups, diffuse, _noun(sample)))
     else:
         lines.append(("not checked: see epl.modes", None))
     verdicts = [fine for _, fine in lines]
@@ -183,14 +186,19 @@ def _chains(found: Agreement, draws: Draws) -> tuple[str, bool | None]:
     return f"the {found.n_chains} chains agree (R-hat at most {largest:.3f})", True
 
 
-def _items(table: ItemTable | None) -> tuple[str, bool | None]:
+def _noun(draws: Draws) -> str:
+    """What one of the partitions is called."""
+    return "clustering" if draws.kind == "ensemble" else "draw"
+
+
+def _items(table: ItemTable | None, noun: str) -> tuple[str, bool | None]:
     """The line on items."""
     if table is None:
         return "not checked: see epl.uncertainty.items", None
     low, n = table.support < _CERTAIN, len(table.support)
     doubtful = low | (table.runner_up_probability > table.support)
     if not doubtful.any():
-        return "all of them share a cluster with the others of theirs in most draws", True
+        return f"all of them share a cluster with the others of theirs in most {noun}s", True
     return (
         f"{int(doubtful.sum()):,} of {n:,} doubtful ({int(low.sum()):,} with a support below "
         f"{_CERTAIN:g}, {int((doubtful & ~low).sum()):,} more with a likelier place)",
@@ -205,14 +213,15 @@ def _modes(found: Modes) -> tuple[str, bool | None]:
         doubt = "" if found.trusted else ", but the weights are not to be trusted"
         return f"{found.n_modes} competing partitions, {shares}{doubt}", False
     if found.diffuse:
-        return "no partition is a fair summary: the draws are diffuse", False
+        noun = "clustering" if found.ensemble else "draw"
+        return f"no partition is a fair summary: the {noun}s are diffuse", False
     return ("one partition is a fair summary", True) if found.fair else ("not checked", None)
 
 
-def _quick(groups: int, diffuse: bool) -> tuple[str, bool | None]:
+def _quick(groups: int, diffuse: bool, noun: str) -> tuple[str, bool | None]:
     """The line on modes after a quick look."""
     if groups > 1:
-        return f"the draws fall into {groups} groups or more: see epl.modes", False
+        return f"the {noun}s fall into {groups} groups or more: see epl.modes", False
     if diffuse:
-        return "no partition is a fair summary: the draws are diffuse", False
-    return "no second group of draws in a quick look", True
+        return f"no partition is a fair summary: the {noun}s are diffuse", False
+    return f"no second group of {noun}s in a quick look", True

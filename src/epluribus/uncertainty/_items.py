@@ -59,6 +59,21 @@ class ItemTable(Shown):
         """Items with the least support first."""
         return np.argsort(self.support, kind="stable")
 
+    @property
+    def exemplars(self) -> IntArray:
+        """(K,) the item of each cluster that has the largest support; the first of several.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> draws = [[0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 1, 1]]
+        >>> epl.uncertainty.items([0, 0, 0, 1], draws).exemplars
+        array([0, 3])
+        """
+        # By cluster, then by support from the largest on: the first of each cluster is its exemplar.
+        order = np.lexsort((-self.support, self.labels))
+        return order[np.unique(self.labels[order], return_index=True)[1]]
+
     def columns(self) -> dict[str, Any]:
         """The table as lists and arrays by name, uncertain items first."""
         order = self.order

@@ -13,6 +13,7 @@ from epluribus.draws import as_draws
 from epluribus.engine import engine_for
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
+from epluribus.partition import check_estimate
 from epluribus.search._parking import price_of, would_add
 
 _SHOWN = 15
@@ -106,6 +107,7 @@ def left_out(best: Estimate, draws: DrawsLike) -> LeftOut:
     item   adds  cluster  probability  second  second_probability   alone
     4     1.837        0       0.3333       1              0.3333  0.3333
     """
+    check_estimate(best)
     sample, n = as_draws(draws), len(best.labels)
     if best.settings.undecided is None:
         raise ValueError(

@@ -18,8 +18,8 @@ import numpy as np
 from epluribus._kernels.similarity import keep_above
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
-from epluribus._typing import DrawsLike, FloatArray, IntArray
-from epluribus._validate import check_fraction, check_memory
+from epluribus._typing import DrawsLike, FloatArray
+from epluribus._validate import check_fraction, check_memory, shown
 from epluribus.diagnostics import Similarity
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.together import map_blocks
@@ -112,7 +112,7 @@ def psm(
     sample = as_draws(draws)
     if threshold is not None and not sparse:
         raise ValueError(
-            f"'threshold' is for sparse=True only; got {threshold!r} with sparse=False. "
+            f"'threshold' is for sparse=True only; got {shown(threshold)} with sparse=False. "
             "Leave it out, or ask for a sparse matrix."
         )
     bound = check_fraction(
@@ -235,22 +235,3 @@ class _Maker:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
-
-
-def leaf_order(matrix: FloatArray, *, optimal: bool) -> IntArray:
-    """Items with similar ones side by side: the leaves of the tree of average linkage, from left to right.
-
-    `matrix` holds similarities P_ij, and the distances are 1 - P_ij. If `optimal`, branches are turned so
-    that neighbors are as similar as they can be, which takes longer.
-    """
-    from scipy.cluster.hierarchy import leaves_list, linkage
-
-    n = len(matrix)
-    # Any order of one or two leaves is a good one, and linkage needs two.
-    if n <= 2:
-        return np.arange(n)
-    # The upper triangle row by row, the condensed form that SciPy takes.
-    distances = 1.0 - np.nan_to_num(matrix[np.triu_indices(n, 1)])  # never seen together: apart
-    # Rounding of a mean similarity may give a distance below 0, which linkage refuses.
-    tree = linkage(np.maximum(distances, 0.0), "average", optimal_ordering=optimal)
-    return leaves_list(tree).astype(np.int64)

@@ -33,7 +33,7 @@ from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._text import count, percent, sentence_list
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
-from epluribus._validate import check_count, make_rng
+from epluribus._validate import check_count, make_rng, shown
 from epluribus.changes import what_differs
 from epluribus.draws import Draws, as_draws
 from epluribus.losses.base import Loss
@@ -170,26 +170,33 @@ class Modes(Shown):
             return ""
         names = []
         for m in np.flatnonzero(tiny):
-            what = "a single draw" if counts[m] == 1 else f"{percent(self.weights[m])} of the draws"
+            share = f"{percent(self.weights[m])} of the {self._draw}s"
+            what = f"a single {self._draw}" if counts[m] == 1 else share
             names.append(f"the {ordinal(int(m))} group is {what}")
         # At least one is left: the weights sum to 1.
         left = int((~tiny).sum())
         has = "one mode" if left == 1 else f"no more than {left} modes"
         return f" But {sentence_list(names)}: the sample has {has}."
 
+    @property
+    def _draw(self) -> str:
+        """What one of the partitions is called."""
+        return "clustering" if self.ensemble else "draw"
+
     def _why_one(self) -> str:
         """Why one partition is reported."""
         if self.n_distinct == 1:
-            return "All draws are equal: one partition says it all."
+            return f"All {self._draw}s are equal: one partition says it all."
         if not self.silhouettes:
             asked = "No more than one partition was" if self.chosen else "One partition was"
             return f"{asked} asked for; whether it is a fair summary was not tested."
         if self.diffuse:
             return (
-                "No partition is a fair summary: a draw is as far from the estimate as one with shuffled "
-                f"items ({percent(min(1.0, self.chance))})."
+                f"No partition is a fair summary: a {self._draw} is as far from the estimate as one with "
+                f"shuffled items ({percent(min(1.0, self.chance))})."
             )
-        return "One partition is a fair summary: the draws show no second group with a gap between."
+        none = f"the {self._draw}s show no second group with a gap between"
+        return f"One partition is a fair summary: {none}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -308,7 +315,7 @@ def modes(
     highest = check_count(max_modes, "max_modes")
     automatic = isinstance(n_modes, str)
     if automatic and n_modes != "auto":
-        raise ValueError(f"'n_modes' must be an integer or 'auto'; got {n_modes!r}.")
+        raise ValueError(f"'n_modes' must be an integer or 'auto'; got {shown(n_modes)}.")
     fixed = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or give 'auto'.")
     # For the part of the draws, for the single partition, and for each number of modes.
     rngs = make_rng(rng).spawn(2 + max(highest, fixed))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from epluribus._text import count, sentence_list
 from epluribus._typing import DrawsLike, IntArray
+from epluribus._validate import shown
 from epluribus.draws import Draws, as_draws
 from epluribus.uncertainty._error import mean_with_error, plus_minus
 
@@ -130,7 +131,9 @@ def _groups(items: Any, argument: str, draws: Draws) -> list[IntArray]:
     if items is None:
         return []
     if isinstance(items, str | int | np.integer):
-        raise TypeError(f"'{argument}' must be a list of items, or of such lists; got {items!r}.")
+        raise TypeError(
+            f"'{argument}' must be a list of items, or of such lists; got {shown(items)}."
+        )
     given = list(items)
     nested = [not isinstance(one, str) and np.ndim(one) > 0 for one in given]
     if any(nested) and not all(nested):
@@ -143,7 +146,7 @@ def _group(items: list[Any], argument: str, draws: Draws) -> IntArray:
     """The numbers of the items of one group, of which there must be two or more."""
     numbers = [_number(item, argument, draws) for item in items]
     if len(numbers) < 2 or len(set(numbers)) < len(numbers):
-        raise ValueError(f"'{argument}' must name two or more different items; got {items!r}.")
+        raise ValueError(f"'{argument}' must name two or more different items; got {shown(items)}.")
     return np.array(numbers, dtype=np.int64)
 
 
@@ -156,7 +159,7 @@ def _number(item: Any, argument: str, draws: Draws) -> int:
             raise ValueError(f"'{argument}' must name items of the draws; there is no {item!r}.")
         return draws.items.index(item)
     if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
-        raise TypeError(f"'{argument}' must hold numbers or names of items; got {item!r}.")
+        raise TypeError(f"'{argument}' must hold numbers or names of items; got {shown(item)}.")
     if not 0 <= item < draws.n_items:
         raise ValueError(
             f"'{argument}' must hold numbers from 0 to {draws.n_items - 1}; got {item}."

@@ -64,7 +64,7 @@ _GAIN = 0.2
 _SOFT = 0.05
 """Items whose coefficient is within this, over the size, of the last one chosen are in a row by a part."""
 _SWEEPS = 40
-"""Sweeps between two exact evaluations, at least."""
+"""Sweeps between two exact evaluations."""
 
 
 @dataclass(frozen=True)
@@ -331,10 +331,7 @@ class _Ascent:
         spent, idle = 0.0, 0
         while True:
             began, done = time.perf_counter(), 0
-            # As long as a sweep pays: many between two evaluations if these take long.
-            while not self.stopper.stopped and (
-                done < _SWEEPS or time.perf_counter() - began < 2.0 * spent
-            ):
+            while not self.stopper.stopped and done < _SWEEPS:
                 self._sweep()
                 done += 1
                 left, now = self.stopper.left, time.perf_counter()

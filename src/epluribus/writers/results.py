@@ -7,7 +7,7 @@ sparse with the pairs above a threshold.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
@@ -195,13 +195,19 @@ def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> Non
     elif kind == ".txt":
         # Rows of one cell: one label per line, without a header.
         write_csv(path, estimate.labels[:, None].tolist())
-    elif kind == ".csv":
-        _files.write_columns(path, columns(estimate, certainty))
+    else:
+        write_table(path, columns(estimate, certainty))
+
+
+def write_table(path: Path, table: Mapping[str, Any]) -> None:
+    """Write columns by name as csv or parquet."""
+    if check_target(path, WITH_COLUMNS) == ".csv":
+        _files.write_columns(path, table)
     else:
         arrow = need("pyarrow", "files", "Writing parquet")
         parquet = need("pyarrow.parquet", "files", "Writing parquet")
-        table = arrow.table(columns(estimate, certainty))
-        write_whole(path, lambda target: parquet.write_table(table, target))
+        made = arrow.table(dict(table))
+        write_whole(path, lambda target: parquet.write_table(made, target))
 
 
 def check_matrix_target(path: Path, *, sparse: bool) -> None:

@@ -23,11 +23,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from epluribus import losses
-from epluribus._files import check_ending, write_arrays, write_whole
+from epluribus._files import as_path, check_ending, open_arrays, reading, write_arrays, write_whole
 from epluribus.engine import Settings
 from epluribus.engine.constraints import Constraints
 from epluribus.estimate import Estimate, Run, Step
 from epluribus.losses.base import BUILT_IN, Loss
+from epluribus.partition import tidy
 
 _Kind = TypeVar("_Kind", Run, Estimate)
 _ENDINGS = (".npz", ".json")
@@ -52,7 +53,7 @@ def to_json(estimate: Estimate, path: str | Path | None = None) -> str:
 
 def save(estimate: Estimate, path: str | Path) -> None:
     """Write an estimate to a file that ends in .npz or .json; npz is smaller and quicker to read."""
-    target = Path(path)
+    target = as_path(path, "path")
     if check_ending(target, _ENDINGS, "The file") == ".json":
         to_json(estimate, target)
         return
@@ -97,28 +98,30 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
     ...     epl.load(Path(folder, "best.npz"))
     Estimate(n_clusters=2, expected_loss=0.444444, loss='vi')
     """
-    source = Path(path)
+    source = as_path(path, "path")
     if not source.exists():
         raise FileNotFoundError(f"There is no file '{source}'.")
     kind = check_ending(source, _ENDINGS, "The file")
-    try:
+    with reading(source, kind):
         record = _read_npz(source) if kind == ".npz" else json.loads(source.read_text("utf-8"))
-    except (ValueError, OSError, KeyError, EOFError) as error:
-        raise ValueError(f"The file '{source}' could not be read as {kind}: {error}.") from None
     # Any json or npz file may come in: it is an estimate only if it says so.
     wrong = f"The file '{source}' must hold an estimate, saved by Estimate.save"
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
         raise ValueError(f"{wrong}.")
-    try:
-        if record["version"] > _VERSION:
-            raise ValueError(
-                f"The file '{source}' has version {record['version']} of the format; this epluribus "
-                f"reads up to {_VERSION}. Install a newer one."
-            )
-        return _to_estimate(record, _find_loss(record, loss, source))
-    # The file says that it is an estimate but lacks an entry: somebody has edited it.
-    except KeyError as error:
-        raise ValueError(f"{wrong}; it has no {error}.") from None
+    version = record.get("version")
+    if not isinstance(version, int):
+        raise ValueError(f"{wrong}; it has no 'version'.")
+    if version > _VERSION:
+        raise ValueError(
+            f"The file '{source}' has version {version} of the format; this epluribus reads up to "
+            f"{_VERSION}. Install a newer one."
+        )
+    # The file says that it is an estimate but may lack an entry, or have a wrong one: somebody edited it.
+    with reading(source, "an estimate"):
+        name, built_in = _loss_of(record)
+    found = _find_loss(name, built_in, version, loss, source)
+    with reading(source, "an estimate"):
+        return _to_estimate(record, found)
 
 
 # --- the record ---
@@ -176,7 +179,7 @@ def _to_record(estimate: Estimate) -> dict[str, Any]:
 
 def _read_npz(path: Path) -> dict[str, Any]:
     """The record in an npz file, with the labels put back where json has them."""
-    with np.load(path, allow_pickle=False) as archive:
+    with open_arrays(path, ".npz") as archive:
         record: dict[str, Any] = json.loads(str(archive["record"]))
         record["labels"] = archive["labels"]
         for entry, labels in zip(record["runs"], archive["run_labels"], strict=True):
@@ -188,6 +191,13 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
     """The estimate of a record, whose entries are changed in place to the types of the fields."""
     for entry in (record, *record["runs"]):
         entry["labels"] = np.array(entry["labels"], dtype=np.int64)
+        entry["expected_loss"] = float(entry["expected_loss"])
+        if entry["labels"].ndim != 1 or not np.array_equal(entry["labels"], tidy(entry["labels"])):
+            raise ValueError("its labels are not those of a partition")
+        if len(entry["labels"]) != len(record["labels"]):
+            raise ValueError("its runs are of other items")
+    if record["items"] is not None and len(record["items"]) != len(record["labels"]):
+        raise ValueError("it has not one name for each item")
     for entry in record["runs"]:
         entry["trace"] = tuple(Step(*step) for step in entry["trace"])
         # Files of version 0.1 do not say how many draws a run looked at.
@@ -210,21 +220,28 @@ def _make(kind: type[_Kind], record: dict[str, Any]) -> _Kind:
     return kind(**{field.name: record[field.name] for field in fields(kind)})
 
 
-def _find_loss(record: dict[str, Any], loss: Loss | None, path: Path) -> Loss:
-    """The loss by the name in the record if it is built in, otherwise the user's `loss`.
+def _loss_of(record: dict[str, Any]) -> tuple[str, Loss | None]:
+    """The name of the loss in the record, and the loss itself if it is built in."""
+    name = str(record["loss"])
+    built_in = record["loss_on_board" if record["version"] == 1 else "loss_built_in"]
+    return name, losses.by_name(name, tuple(BUILT_IN)) if built_in else None
+
+
+def _find_loss(
+    name: str, built_in: Loss | None, version: int, loss: Loss | None, path: Path
+) -> Loss:
+    """The built-in loss of the record, otherwise the user's `loss`.
 
     A `loss` of another name than that in the record is refused.
     """
-    name, is_old = record["loss"], record["version"] == 1
-    built_in = record["loss_on_board" if is_old else "loss_built_in"]
-    found = losses.by_name(name, tuple(BUILT_IN)) if built_in else loss
+    found = loss if built_in is None else built_in
     if found is None:
         raise ValueError(
             f"'loss' must be given: the estimate in '{path}' was made with the loss '{name}', whose "
             "functions are not saved."
         )
     # Version 1 rounded the parameters in the name of a user's loss: then only what precedes them is compared.
-    rounded = is_old and not built_in and "(" in name
+    rounded = version == 1 and built_in is None and "(" in name
     end = name.index("(") + 1 if rounded else None
     if loss is not None and loss.name[:end] != name[:end]:
         raise ValueError(

@@ -1,0 +1,92 @@
+"""Standard streams that are closed, full or of another alphabet; Ctrl-C while the package is loaded."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from epluribus import __main__ as start
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Run the command in a shell that redirects its streams; {draws} is a file of draws."""
+    path = tmp_path / "draws.csv"
+    path.write_text("é,b,c\n0,0,1\n0,0,1\n0,1,1\n", encoding="utf-8")
+
+    def shell(command, **environment):
+        line = f"'{sys.executable}' -m epluribus {command}".format(draws=path)
+        return subprocess.run(
+            ["sh", "-c", line], capture_output=True, env={**os.environ, **environment}, check=False
+        )
+
+    return shell
+
+
+def test_closed_streams(shell, tmp_path):
+    done = shell(f"summarize {{draws}} --seed 1 --out '{tmp_path / 'o.csv'}' >&-")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "o.csv").read_text("utf-8").startswith("item,cluster,certainty\né,0,")
+    done = shell("summarize {draws} --seed 1 2>&-")
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"2 clusters of 3 items")
+    done = shell("summarize nowhere.csv >&- 2>&-")
+    assert done.returncode == 2
+    done = shell("summarize - <&-")
+    assert done.returncode == 2
+    assert (
+        done.stderr == b"epluribus: Standard input is closed: there is nothing to read from '-'.\n"
+    )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device")  # noqa: PTH110
+def test_a_full_disk(shell):
+    done = shell("losses > /dev/full")
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"epluribus: [Errno 28]")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_locale_without_the_letters(shell):
+    """Data are UTF-8 as in files; sentences have escapes."""
+    done = shell("psm {draws} --out -", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert done.stdout.startswith("é,b,c\n".encode())
+    done = shell("summarize é.csv", PYTHONIOENCODING="ascii")
+    assert done.returncode == 2
+    assert b"There is no file" in done.stderr
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
+def test_ctrl_c_while_loading(monkeypatch):
+    """The handler is in place before the command line is imported, and gone when it runs."""
+    seen = []
+
+    def loaded(name):
+        if name != "main":  # what the machinery of imports asks for
+            raise AttributeError(name)
+        seen.append(signal.getsignal(signal.SIGINT))
+        return lambda: seen.append(signal.getsignal(signal.SIGINT)) or 7
+
+    module = type(sys)("epluribus.cli")
+    module.__getattr__ = loaded
+    monkeypatch.setitem(sys.modules, "epluribus.cli", module)
+    assert start.main() == 7
+    assert seen == [start._leave, signal.default_int_handler]
+
+
+def test_leaving():
+    code = "from epluribus.__main__ import _leave; _leave()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"epluribus: interrupted\n")
+
+
+def test_the_package_loads_nothing_by_itself():
+    """So that the handler comes first."""
+    code = "import sys, epluribus; print('numpy' in sys.modules, epluribus.minimize.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.split() == [b"False", b"minimize"]

@@ -1,0 +1,174 @@
+"""What a release needs is there and agrees: addresses, versions, workflows, recipe, description, paper."""
+
+import importlib
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import epluribus as epl
+
+ROOT = Path(__file__).parents[1]
+if not (ROOT / ".github").is_dir():
+    pytest.skip("the files of a release are not beside the tests", allow_module_level=True)
+yaml = pytest.importorskip("yaml")
+
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PROJECT = SETTINGS["project"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+
+
+def load(path):
+    # YAML reads a bare `on:` as true; under its own name it can be looked up.
+    found = yaml.safe_load(path.read_text("utf-8"))
+    return {("on" if key is True else key): value for key, value in found.items()}
+
+
+def steps(path):
+    return [step for job in load(path)["jobs"].values() for step in job.get("steps", [])]
+
+
+def test_the_workflows_are_found():
+    assert [path.stem for path in WORKFLOWS] == ["docs", "publish", "tests"]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_every_make_target_of_a_workflow_exists(path):
+    phony = re.search(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[1].split()
+    for step in steps(path):
+        for line in re.findall(r"^\s*make (.*)$", step.get("run", ""), re.MULTILINE):
+            for target in line.split():
+                assert target in phony
+                assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE), target
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_may_do_little_and_pin_what_they_use(path):
+    flow = load(path)
+    assert flow["permissions"] == {"contents": "read"}
+    for name, job in flow["jobs"].items():
+        # Only the jobs that publish may ask for more, and they run no code of the checkout.
+        if "permissions" in job:
+            assert name == "publish"
+            assert all("run" not in step for step in job["steps"])
+    for step in steps(path):
+        if "uses" in step:
+            assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v\d+)", step["uses"]), step["uses"]
+        if step.get("uses", "").startswith("actions/checkout"):
+            assert step["with"]["persist-credentials"] is False
+
+
+def test_three_systems_and_four_pythons():
+    matrix = load(ROOT / ".github/workflows/tests.yml")["jobs"]["test"]["strategy"]["matrix"]
+    assert matrix["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
+    assert matrix["python"] == ["3.11", "3.12", "3.13", "3.14"]
+    lowest = PROJECT["requires-python"].removeprefix(">=")
+    assert lowest == matrix["python"][0]
+
+
+def test_only_tested_pythons_are_claimed():
+    """A classifier is a claim: this list grows when the workflow has passed there."""
+    claimed = {line.rsplit(" ", 1)[1] for line in PROJECT["classifiers"] if ":: 3." in line}
+    assert claimed == {"3.11"}
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_forms_for_issues_are_whole(path):
+    form = load(path)
+    if path.stem == "config":
+        assert all({"name", "url", "about"} == set(link) for link in form["contact_links"])
+        return
+    assert {"name", "description", "body"} <= set(form)
+    names = [part["id"] for part in form["body"] if part["type"] != "markdown"]
+    assert len(names) == len(set(names))
+
+
+def test_the_address_is_the_same_everywhere():
+    """In `[project.urls]` it is decided; all other files follow."""
+    owner = re.fullmatch(r"https://github\.com/([\w-]+)/epluribus", PROJECT["urls"]["Repository"])
+    files = [
+        ROOT / name for name in ("pyproject.toml", "mkdocs.yml", "CITATION.cff", "SECURITY.md")
+    ]
+    files += [ROOT / "conda/recipe.yaml", ROOT / "README.md", *FORMS, *WORKFLOWS]
+    for path in files:
+        text = path.read_text("utf-8")
+        owners = re.findall(r"(?:github\.com|githubusercontent\.com)/([\w-]+)/epluribus\b", text)
+        owners += re.findall(r"https://([\w-]+)\.github\.io", text)
+        assert set(owners) <= {owner[1]}, path
+    assert {"Homepage", "Documentation", "Repository", "Issues", "Changelog"} <= set(
+        PROJECT["urls"]
+    )
+
+
+def test_the_version_is_the_same_everywhere():
+    assert load(ROOT / "CITATION.cff")["version"] == epl.__version__
+    assert load(ROOT / "conda/recipe.yaml")["context"]["version"] == epl.__version__
+
+
+def test_the_recipe_asks_for_what_the_package_asks_for():
+    recipe = load(ROOT / "conda/recipe.yaml")
+
+    def plain(requirements):
+        return {line.replace(" ", "") for line in requirements}
+
+    needs = recipe["requirements"]
+    assert plain(needs["run"][1:]) == plain(PROJECT["dependencies"])
+    assert plain(SETTINGS["build-system"]["requires"]) <= plain(needs["host"])
+    assert f">={recipe['context']['python_min']}" == PROJECT["requires-python"]
+    (entry,) = recipe["build"]["python"]["entry_points"]
+    name, place = entry.split(" = ")
+    assert name in PROJECT["scripts"]
+    module, function = place.split(":")
+    assert callable(getattr(importlib.import_module(module), function))
+
+
+def described():
+    """The README as PyPI gets it."""
+    settings = SETTINGS["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    text = (ROOT / "README.md").read_text("utf-8")
+    for one in settings["substitutions"]:
+        text = re.sub(one["pattern"], one["replacement"], text)
+    return text.replace("$HFPR_VERSION", epl.__version__)
+
+
+def test_links_on_pypi_are_absolute_and_lead_to_files():
+    address = PROJECT["urls"]["Repository"]
+    raw = address.replace("github.com", "raw.githubusercontent.com")
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", described())
+    assert len(links) > 20
+    for picture, link in links:
+        assert link.startswith("https://"), link
+        start = f"{raw}/v{epl.__version__}/" if picture else f"{address}/blob/v{epl.__version__}/"
+        if link.startswith(start):
+            assert (ROOT / link.removeprefix(start).partition("#")[0]).is_file(), link
+        else:
+            assert not picture
+
+
+def test_the_sdist_names_what_exists():
+    for name in SETTINGS["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]:
+        assert (ROOT / name).exists(), name
+    assert (ROOT / "src/epluribus/py.typed").is_file()
+
+
+def test_the_paper_cites_what_it_lists():
+    text = (ROOT / "paper/paper.md").read_text("utf-8")
+    entries = re.findall(r"^@\w+\{(\w+),$", (ROOT / "paper/paper.bib").read_text("utf-8"), re.M)
+    assert set(re.findall(r"@([A-Z]\w+\d{4})", text)) == set(entries)
+    for heading in ("Summary", "Statement of need", "State of the field", "References"):
+        assert f"\n# {heading}\n" in text
+    body = re.sub(r"<!--.*?-->|^---.*?^---", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert 250 < len(body.split()) < 1750  # what the journal asks for
+
+
+def test_the_numbers_of_the_paper_are_those_of_the_benchmarks():
+    text = " ".join((ROOT / "paper/paper.md").read_text("utf-8").split())
+    results = (ROOT / "benchmarks/RESULTS.md").read_text("utf-8")
+    (reached,) = re.findall(r"reached by (\d+ of \d+) calls", results)
+    assert reached in text
+    assert "| all | 500 | 2 | 0.67 |" in results
+    assert "2 of 500" in text
+    assert "0.67 %" in text
