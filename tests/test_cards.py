@@ -48,6 +48,7 @@ def things():
         "CredibleBall": epl.credible_ball(BEST, DRAWS),
         "ItemTable": epl.uncertainty.items(BEST, DRAWS),
         "ClusterTable": epl.uncertainty.clusters(BEST, DRAWS),
+        "MonteCarloError": epl.uncertainty.error(BEST, DRAWS),
         "Modes": epl.modes(DRAWS, rng=1),
         "Certificate": epl.certificate(BEST, DRAWS),
         "Trace": trace,

@@ -39,6 +39,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from epluribus._cards import Alert, Card, Part, Shown
 from epluribus._text import count
 from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
 from epluribus.changes import what_differs
@@ -64,7 +65,7 @@ _SAME = 1e-12
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MonteCarloError:
+class MonteCarloError(Shown):
     """How far the expected loss may be from its value with infinitely many draws."""
 
     expected_loss: float
@@ -122,24 +123,25 @@ class MonteCarloError:
             f"standard_error={self.standard_error:.2g}, ess={self.ess:.4g}, rhat={self.rhat:.4g})"
         )
 
-    def __str__(self) -> str:
-        lines = [
-            f"expected loss {plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})",
-            f"  {count(self.n_draws, 'draw')} in {count(self.n_chains, 'chain')} are worth "
-            f"{self.ess:.4g} independent ones",
-        ]
-        lines += [
-            f"  R-hat of the {one.name} {one.rhat:.4g}, effective draws {one.ess_bulk:,.0f} (bulk) and "
+    def _card(self) -> Card:
+        series = [
+            f"R-hat of the {one.name} {one.rhat:.4g}, effective draws {one.ess_bulk:,.0f} (bulk) and "
             f"{one.ess_tail:,.0f} (tail)"
             for one in self.agreement.series
             if not math.isnan(one.ess_bulk)
         ]
-        if (
-            self.n_chains > 1 or self.agreement.agree is False
-        ):  # one chain has nothing to agree with
-            lines.append(f"  {self.agreement.sentence}")
-        return "\n".join(
-            [*lines, *(f"  {line}" for line in (self.agreement.advice, self.few_carry) if line)]
+        verdict: Part = self.agreement.sentence
+        if self.agreement.agree is False:
+            verdict = Alert(self.agreement.sentence)
+        elif self.n_chains == 1:  # one chain has nothing to agree with
+            verdict = ""
+        return Card(
+            f"expected loss {plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})",
+            f"{count(self.n_draws, 'draw')} in {count(self.n_chains, 'chain')} are worth "
+            f"{self.ess:.4g} independent ones",
+            *series,
+            verdict,
+            *(Alert(line) for line in (self.agreement.advice, self.few_carry) if line),
         )
 
 
