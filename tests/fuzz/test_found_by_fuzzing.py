@@ -105,3 +105,8 @@ def test_netcdf_that_begins_like_gzip_or_ends_too_early(tmp_path):
             warnings.simplefilter("error")
             with pytest.raises(ValueError, match=r"z.nc' could not be read as netCDF"):
                 epl.read_draws(path)
+
+
+def test_clusters_that_share_nothing_where_labels_are_missing():
+    table = epl.uncertainty.clusters([0, 1], [[0.0, 1.0], [0.0, np.nan]])
+    assert table.sizes.tolist() == [1, 1]

@@ -67,7 +67,9 @@ def partial_support(labels: IntArray, draws: Draws, loss: Loss) -> Support:
     # Sums of probabilities between clusters, as if all had been seen: the share seen together times all.
     sizes = np.bincount(labels)
     shared, both = (x.tocoo() for x in between)
-    pairs = both.tocsr()[shared.row, shared.col]
+    picked = both.tocsr()[shared.row, shared.col]
+    # A dense row, or where nothing is shared a sparse one, by the version of SciPy.
+    pairs = np.ravel(picked.toarray() if hasattr(picked, "toarray") else picked)
     shared.data *= sizes[shared.row] * sizes[shared.col] / np.maximum(pairs, 1e-300)
     return Support(*places, _parts(labels, draws, loss), shared.tocsr())
 
