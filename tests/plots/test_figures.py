@@ -264,7 +264,7 @@ def test_dots_have_the_area_of_their_share():
     one = np.repeat([0, 1, 2], 5)
     rows = [one] * 83 + [np.where(np.arange(15) == i % 15, 3 + i // 15, one) for i in range(17)]
     rows[-7:] = [np.where(np.arange(15) < 2, 4, one)] * 7
-    ax = plots.partition_map(rows, one)
+    ax = plots.partition_map(one, rows)
     (points,) = [c for c in ax.collections if isinstance(c, PathCollection)][:1]
     sizes = sorted(points.get_sizes(), reverse=True)
     assert sizes[0] / sizes[1] == pytest.approx(83 / 7)

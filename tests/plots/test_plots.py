@@ -95,7 +95,7 @@ def test_n_clusters_shows_the_posterior_and_the_estimate():
 def test_bars_of_the_number_of_clusters_have_no_color_of_a_cluster():
     from epluribus.plots._shared import cluster_colors
 
-    ax = plots.n_clusters([[0, 0, 1], [0, 0, 0], [0, 1, 2]], [0, 0, 1])
+    ax = plots.n_clusters([0, 0, 1], [[0, 0, 1], [0, 0, 0], [0, 1, 2]])
     bars = {mpl.colors.to_hex(bar.get_facecolor()).lower() for bar in ax.patches}
     assert len(bars) == 2
     assert not bars & {color.lower() for color in [*cluster_colors(7), *cluster_colors(20)]}

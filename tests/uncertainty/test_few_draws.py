@@ -71,7 +71,7 @@ def boundary(rng, n_items, n_draws, n_doubtful):
 
 
 def test_groups_only_raise_the_bound_and_may_reach_the_optimum():
-    draws = epl.Draws(boundary(np.random.default_rng(0), 60, 40, 4))
+    draws = epl.Draws(boundary(np.random.default_rng(0), 60, 40, 12))
     loss, best = epl.losses.get("vi"), epl.minimize(draws, rng=1)
     (block,) = match_draws(draws, loss, Stopper(), 1)
     to_best = draw_losses(best.labels, draws, loss)

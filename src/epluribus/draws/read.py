@@ -127,4 +127,5 @@ def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = Fals
         raise TypeError(f"'draws' must be a posterior sample; got {shown(draws)}. {ORDER}")
     if is_similarity(draws):
         raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
-    return Draws(draws, client=client, progress=progress)
+    # A user's function is told of the work that was asked for, not of reading.
+    return Draws(draws, client=client, progress=False if callable(progress) else progress)

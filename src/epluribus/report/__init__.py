@@ -210,7 +210,7 @@ def write_methods(
     >>> found.text[:61]
     'The posterior distribution of the partition of the 3 items, r'
     >>> len(found.references)
-    5
+    4
     """
     if draws is None:
         raise ValueError("'draws' must be given: the estimate does not have its draws any more.")
