@@ -9,7 +9,7 @@ import strategies
 from epluribus._kernels.few_draws import Sets, least_cost
 from epluribus._parallel import Stopper
 from epluribus.engine.expected import draw_losses
-from epluribus.uncertainty._few_draws import FewDraws, few_draws_bound
+from epluribus.uncertainty._few_draws import FEW, MORE, FewDraws, FewDrawsBound
 from epluribus.uncertainty._matching import match_draws
 
 
@@ -28,7 +28,8 @@ def x_log_x(counts):
 
 def bound(draws, labels, loss, n_jobs=1):
     blocks = match_draws(draws, loss, Stopper(), n_jobs)
-    return few_draws_bound(draws, blocks, labels, loss, Stopper(), n_jobs, lambda _: None)
+    found = FewDrawsBound(draws, blocks, labels, loss, Stopper(), n_jobs, lambda _: None)
+    return found.grow((*FEW, *MORE))
 
 
 @pytest.mark.parametrize("cost", [0.3, 1.0, 1.8])

@@ -30,12 +30,16 @@ from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
 from epluribus.search._exact import best_of_all, solves
 from epluribus.uncertainty._bounds import binder_bound, item_bound
-from epluribus.uncertainty._few_draws import few_draws_bound
-from epluribus.uncertainty._matching import match_draws
+from epluribus.uncertainty._few_draws import FEW, MORE, FewDrawsBound
+from epluribus.uncertainty._matching import Matched, match_draws
 from epluribus.uncertainty._vi_bound import vi_bound
 
 _ROUNDING = 1e-9
 """Losses that differ by less than this share are equal: one comes from counts, the other from a bound."""
+_MANY = 150
+"""Items from which on the bound by prices rarely ends in seconds."""
+_CLOSE = 0.05
+"""A relative gap that prices rarely make smaller with many items."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -241,7 +245,7 @@ class _Question:
         # The built-in losses are not negative; nothing is known about a user's.
         if loss.metric or loss.family is not None:
             bounds.append((0.0, "the loss not being negative", 0.0))
-        matched = []
+        matched: list[Matched] = []
         if loss.metric or loss.family == "vi":
             matched = match_draws(draws, loss, stopper, n_jobs)
         if loss.metric:
@@ -252,15 +256,32 @@ class _Question:
             bound = item_bound(draws, loss.parameters["cost"], stopper, n_jobs)
             bounds.append((bound * (1 - _ROUNDING), "Jensen's inequality", 0.0))
             self._show(max(bounds)[0])
-            # Nothing to gain where the cheap bounds are the loss already.
-            if not stopper.stopped and max(bounds)[0] < self.value:
-                bound = few_draws_bound(
-                    draws, matched, self.labels, loss, stopper, n_jobs, self._show
-                )
-                bounds.append((bound, "the exact optima of a few draws at a time", 0.0))
-            if not stopper.stopped and max(bounds)[0] < self.value * (1 - _ROUNDING):
-                bounds.append(self._by_size())
+            self._prove(bounds, matched)
         return max(bounds)
+
+    def _prove(self, bounds: list[tuple[float, str, float]], matched: list[Matched]) -> None:
+        """Add the two strong bounds for the variation of information, unless the loss is reached before."""
+
+        def gap() -> float:
+            # Nothing to gain in the last digits, nor when the time is up.
+            left = 1.0 - max(bounds)[0] / self.value if self.value > 0 else 0.0
+            return 0.0 if self.stopper.stopped or left < _ROUNDING else left
+
+        if not gap():
+            return
+        few = FewDrawsBound(
+            self.draws, matched, self.labels, self.loss, self.stopper, self.n_jobs, self._show
+        )
+        name = "the exact optima of a few draws at a time"
+        bounds.append((few.grow(FEW, share=0.25), name, 0.0))
+        # Prices need all the time there is with many items: they come last where little is left to gain.
+        prices_last = self.draws.n_items > _MANY and gap() < _CLOSE
+        if gap() and not prices_last:
+            bounds.append(self._by_size())
+        if gap():
+            bounds.append((few.grow(MORE), name, 0.0))
+        if gap() and prices_last:
+            bounds.append(self._by_size())
 
     def _by_size(self) -> tuple[float, str, float]:
         """The bound by prices for cluster sizes."""

@@ -23,7 +23,7 @@ and some items are in doubt, groups of four to eight draws have 10 to 15 blocks.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,8 +38,8 @@ from epluribus.engine.expected import draw_losses
 from epluribus.losses.base import Loss
 from epluribus.uncertainty._matching import Matched
 
-_LIMITS = (11, 13, 15, 17)
-"""Blocks that a group may have, in rounds: more take long, three times as long each."""
+FEW, MORE = (11, 13), (15, 17)
+"""Blocks that a group may have, in rounds: each further one takes three times as long."""
 _MOST = 60
 """Blocks above which a group is not even looked at."""
 _PARTNERS = 4
@@ -60,16 +60,8 @@ class Group:
     """No partition has a smaller sum of shares times losses."""
 
 
-def few_draws_bound(
-    draws: Draws,
-    blocks: list[Matched],
-    labels: IntArray,
-    loss: Loss,
-    stopper: Stopper,
-    n_jobs: int,
-    report: Callable[[float], Any],
-) -> float:
-    """A number not above the smallest expected variation of information.
+class FewDrawsBound:
+    """A number not above the smallest expected variation of information, which rises as it is given time.
 
     Parameters
     ----------
@@ -81,25 +73,48 @@ def few_draws_bound(
     loss : Loss
         The variation of information, with any cost.
     stopper : Stopper
-        At most half of the time that it has left is used: the bound by prices comes next.
     n_jobs : int
         Threads.
     report : callable
         Called with the bound when it has risen.
     """
-    deadline = np.inf if stopper.left is None else time.perf_counter() + stopper.left / 2.0
 
-    def stopped() -> bool:
-        return stopper.stopped or time.perf_counter() > deadline
+    def __init__(
+        self,
+        draws: Draws,
+        blocks: list[Matched],
+        labels: IntArray,
+        loss: Loss,
+        stopper: Stopper,
+        n_jobs: int,
+        report: Callable[[float], Any],
+    ) -> None:
+        self.stopper, self.n_jobs, self.report = stopper, n_jobs, report
+        to_best = draw_losses(labels, draws, loss)
+        self.work = [
+            FewDraws(draws, block, to_best[block.columns], loss, self._stopped) for block in blocks
+        ]
+        self.deadline = np.inf
 
-    to_best = draw_losses(labels, draws, loss)
-    work = [FewDraws(draws, block, to_best[block.columns], loss, stopped) for block in blocks]
-    for limit in _LIMITS:
-        run_tasks([partial(each.grow, limit) for each in work], n_jobs=n_jobs, stopper=stopper)
-        report(sum(each.value for each in work))
-        if stopped():
-            break
-    return sum(each.value for each in work)
+    @property
+    def value(self) -> float:
+        """The bound."""
+        return sum(each.value for each in self.work)
+
+    def _stopped(self) -> bool:
+        return self.stopper.stopped or time.perf_counter() > self.deadline
+
+    def grow(self, limits: Sequence[int], share: float = 1.0) -> float:
+        """Let groups have up to these numbers of blocks, within a share of the time left; the bound."""
+        left = self.stopper.left
+        self.deadline = np.inf if left is None else time.perf_counter() + share * left
+        for limit in limits:
+            tasks = [partial(each.grow, limit) for each in self.work]
+            run_tasks(tasks, n_jobs=self.n_jobs, stopper=self.stopper)
+            self.report(self.value)
+            if self._stopped():
+                break
+        return self.value
 
 
 class FewDraws:
