@@ -14,4 +14,6 @@ def _no_long_proofs():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(facts, "_PROOF_SECONDS", 1e6)
         patch.setattr(_certificate, "vi_bound", lambda *_: Found(-np.inf, "settled", 0.0))
+        patch.setattr(_certificate, "FEW", (5,))
+        patch.setattr(_certificate, "MORE", ())
         yield
