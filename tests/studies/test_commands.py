@@ -88,7 +88,10 @@ SAMPLE = ["sample", "gaussian", "{y}", "--out", "d.npz"]
         ),
         ([*SAMPLE[:-1], "d.csv"], "The output 'd.csv' must end in .npz; it ends in '.csv'"),
         ([*SAMPLE[:-1], "nowhere/d.npz"], "There is no folder 'nowhere'"),
-        ([*SAMPLE, "--n-nodes", "3"], "'--n-nodes' is for the models of networks, 'sbm' and 'dcsbm'"),
+        (
+            [*SAMPLE, "--n-nodes", "3"],
+            "'--n-nodes' is for the models of networks, 'sbm' and 'dcsbm'",
+        ),
         ([*SAMPLE, "--prior", "poison"], "Did you mean 'poisson'?"),
         ([*SAMPLE, "--moves", "all"], "'--moves' must be one of"),
         (
