@@ -168,9 +168,13 @@ def answer_names(args: Namespace, lines: Mapping[str, str]) -> None:
 
 def interrupted(what: str) -> int:
     """Print what is left after Ctrl-C, and return the exit code of an interrupted command."""
-    # On standard error, so that the answer on standard output stays whole.
-    print(f"epluribus: interrupted; {what}", file=sys.stderr)
+    remark(f"interrupted; {what}")
     return INTERRUPTED
+
+
+def remark(text: str) -> None:
+    """Print a remark for the user on standard error, so that the answer on standard output stays whole."""
+    print(f"epluribus: {text}", file=sys.stderr)
 
 
 def data_stream() -> Any:

@@ -6,14 +6,13 @@ A command names the arguments it takes; what it leaves out, the library chooses.
 from __future__ import annotations
 
 import re
-import sys
 from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import epluribus as epl
-from epluribus.cli._base import Argument, given
+from epluribus.cli._base import Argument, given, remark
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.readers.objects import NOISE
@@ -106,7 +105,7 @@ def read_draws(args: Namespace) -> epl.Draws:
     draws = epl.read_draws(args.draws, missing=mark, **options, progress=bar)
     # If the reader chose the variable, the user is shown which one, so that a wrong choice is noticed.
     if draws.variable is not None and args.var is None:
-        print(f"epluribus: labels are read from the variable '{draws.variable}'", file=sys.stderr)
+        remark(f"labels are read from the variable '{draws.variable}'")
     return draws
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
@@ -30,6 +29,7 @@ from epluribus.cli._base import (
     completion_script,
     given,
     interrupted,
+    remark,
 )
 from epluribus.models import (
     GaussianMixture,
@@ -159,16 +159,13 @@ def _describe_network(model: Any, args: Namespace) -> None:
     hint = "" if model.directed else " (--directed if links have a direction)"
     names = model.sides[0].items
     first = f", nodes {', '.join(names[:3])}, ..." if names and len(names) > 3 else ""
-    print(
-        f"epluribus: {kind} network of {count(model.n_items, 'node')} and {count(model.n_edges, 'edge')}"
-        f"{first}{hint}",
-        file=sys.stderr,
+    remark(
+        f"{kind} network of {count(model.n_items, 'node')} and {count(model.n_edges, 'edge')}{first}{hint}"
     )
     if names and "0" not in names and all(name.isdecimal() for name in names):
-        print(
-            f"epluribus: the numbers of nodes in {args.file} do not begin with 0: they are names "
-            "(--n-nodes if they are numbers from 0)",
-            file=sys.stderr,
+        remark(
+            f"the numbers of nodes in {args.file} do not begin with 0: they are names "
+            "(--n-nodes if they are numbers from 0)"
         )
 
 

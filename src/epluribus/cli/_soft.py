@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import epluribus as epl
 from epluribus._files import check_target, write_whole
 from epluribus._text import count
-from epluribus.cli._base import JSON, SEED, Argument, answer, command
+from epluribus.cli._base import JSON, SEED, Argument, answer, command, remark
 from epluribus.readers.soft import read_soft
 
 
@@ -44,9 +43,9 @@ def soft(args: Namespace) -> None:
     log = args.log or bool((values < 0).any())
     what = "logarithms" if log else "probabilities"
     name = "" if found.variable is None else f" '{found.variable}'"
-    _say(f"{what}{name} of {count(n_items, 'item')} and {count(n_clusters, 'cluster')}")
+    remark(f"{what}{name} of {count(n_items, 'item')} and {count(n_clusters, 'cluster')}")
     if n_clusters > n_items:
-        _say(
+        remark(
             "that is more clusters than items: if the first index is the cluster, give --clusters-first"
         )
     # Draws of chains of one length are an array by chain, as `epluribus sample` writes them.
@@ -62,7 +61,7 @@ def soft(args: Namespace) -> None:
         each = labels.reshape(len(values), args.n_draws_each, n_items)[order]
         labels = each.reshape(len(lengths), -1, n_items)
     elif len(lengths) > 1:
-        _say("the chains have different lengths: they are written as one")
+        remark("the chains have different lengths: they are written as one")
     arrays: dict[str, Any] = {"labels": labels}
     if items is not None:
         arrays["items"] = np.array(items)
@@ -78,8 +77,3 @@ def soft(args: Namespace) -> None:
     }
     text = f"{count(draws.n_draws, 'draw')} of {count(n_items, 'item')}, written to {args.out}"
     answer(args, data, text)
-
-
-def _say(text: str) -> None:
-    """A remark for the user, beside the answer."""
-    print(f"epluribus: {text}", file=sys.stderr)
