@@ -20,9 +20,14 @@ import numba
 
 from epluribus._kernels._store import guard
 
+try:
+    from epluribus._kernels._compiler import PART, WHOLE
+except (ImportError, AttributeError):  # another version of Numba: compiled in its own way
+    PART, WHOLE = {}, {}
+
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 """Options of every compiled function, including the parts from which kernels are made."""
-INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER: dict[str, Any] = {**OPTIONS, **PART, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of a part of a kernel: without what Python would need to call it, which takes long to compile."""
 
 _config: Any = numba.config
@@ -44,7 +49,7 @@ _STAMP = _hash_of_kernels()
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called, or load it from the disk cache."""
-    options = {"nogil": True, "no_cfunc_wrapper": True, **OPTIONS}
+    options = {"nogil": True, "no_cfunc_wrapper": True, **OPTIONS, **WHOLE}
     try:
         compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # there is no writable cache folder: every process compiles for itself

@@ -1,0 +1,103 @@
+"""How kernels become machine code: their parts are only put together, and the whole is optimized once.
+
+Numba treats each function as one that Python might call. It optimizes it together with all functions that it
+calls, makes machine code of them, and does all of that again for each function that calls this one. The parts
+of our kernels are never called from Python: a part stays as it was written (`_Part`) until a kernel takes it
+in, and only that whole is optimized and made machine code (`_Whole`). A first round, in which Numba looks for
+references that need not be counted, is left out: kernels count none.
+
+That saves a third of the time, and changes nothing else. It needs private names of Numba. Where a version
+lacks one (0.61 does), this module cannot be imported, and kernels are compiled as any other function.
+"""
+
+from typing import Any
+
+from numba import _dynfunc  # type: ignore[attr-defined]
+from numba.core import codegen, compiler, compiler_machinery, typed_passes
+
+_Library: Any = codegen.JITCodeLibrary
+_Compiler: Any = compiler.CompilerBase
+_Step: Any = compiler_machinery.LoweringPass
+_Steps: Any = compiler_machinery.PassManager
+_numba: Any = compiler.DefaultPassBuilder
+_register: Any = compiler_machinery.register_pass
+_codegen: Any = codegen.JITCPUCodegen
+_NEEDED: Any = (
+    _codegen._pass_builder,
+    _Library._optimize_final_module,
+    _Library._finalize_final_module,
+)
+
+
+class _Whole(_Library):  # type: ignore[misc]
+    """The code of a kernel with all its parts."""
+
+    def _optimize_final_module(self) -> None:
+        manager, builder = self._codegen._module_pass_manager()
+        manager.run(self._final_module, builder)
+
+
+class _Part(_Library):  # type: ignore[misc]
+    """The code of a part with the parts that it calls, not optimized."""
+
+    def _optimize_final_module(self) -> None:
+        """Only the whole is optimized."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+@_register(mutates_CFG=False, analysis_only=False)
+class _LetKernelsCall(_Step):  # type: ignore[misc]
+    """What Numba does after it has made machine code of a function, for a part of which there is none."""
+
+    _name = "let_kernels_call"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Register the part, under an object that only serves as its key."""
+        part = state.cr.fndesc
+        key = _dynfunc.make_function(
+            part.lookup_module(), part.qualname, "", 0, state.cr.env, (state.library,)
+        )
+        state.targetctx.insert_user_function(key, part, [state.library])
+        state.cr = state.cr._replace(cfunc=key)
+        return True
+
+
+class _WholeCompiler(_Compiler):  # type: ignore[misc]
+    """The steps in which Numba compiles a function, with our own kind of library."""
+
+    library: Any = _Whole
+
+    def define_pipelines(self) -> list[Any]:
+        """The steps, in order."""
+        state = self.state
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        lowering = _numba.define_nopython_lowering_pipeline(state)
+        if self.library is _Part:
+            state.flags.no_compile = True
+            lowering.add_pass_after(_LetKernelsCall, typed_passes.NativeLowering)
+        whole = _Steps("kernel")
+        for some in (
+            _numba.define_untyped_pipeline(state),
+            _numba.define_typed_pipeline(state),
+            lowering,
+        ):
+            whole.passes.extend(some.passes)
+        whole.finalize()
+        return [whole]
+
+
+class _PartCompiler(_WholeCompiler):
+    """The same for a part."""
+
+    library = _Part
+
+
+PART: dict[str, Any] = {"pipeline_class": _PartCompiler}
+WHOLE: dict[str, Any] = {"pipeline_class": _WholeCompiler}
+"""Options of `njit`, for a part and for a kernel."""
