@@ -6,7 +6,7 @@ import pytest
 import epluribus as epl
 import strategies
 from epluribus._kernels.looks import CLOCK, DRIFT, least_gaps
-from epluribus.engine import Engine, Settings
+from epluribus.engine import Engine, Settings, look_ahead
 from epluribus.losses.base import Loss
 from epluribus.search._improve import Climber
 
@@ -63,6 +63,17 @@ def start_of(engine, rng, k):
     return epl.partition.canonical(rng.integers(k, size=engine.n_items))
 
 
+@pytest.fixture(params=[False, True], ids=["", "ahead"])
+def ahead(request, monkeypatch):
+    """Whether sweeps look ahead, which they do for many items."""
+    if request.param:
+        monkeypatch.setattr(look_ahead, "_FEWEST", 3)
+        monkeypatch.setattr(look_ahead, "_TASK", 2)
+        monkeypatch.setattr(look_ahead, "_MOST_MOVES", 0.5)
+    return request.param
+
+
+@pytest.mark.usefixtures("ahead")
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_lazy_sweeps_make_the_same_moves(name, kind):
     for seed in range(20):
@@ -111,6 +122,7 @@ def gaps(engine, state):
     return out
 
 
+@pytest.mark.usefixtures("ahead")
 @pytest.mark.parametrize(("name", "kind"), SKIPPING)
 def test_no_gap_is_smaller_than_what_is_known_of_it(name, kind):
     """After any moves: those of a sweep, of pushes that are kept or taken back, and any others."""
@@ -125,7 +137,7 @@ def test_no_gap_is_smaller_than_what_is_known_of_it(name, kind):
                 target = rng.integers(state.n_clusters[0] + (state.sizes[state.labels[i]] > 1))
                 if target != state.labels[i]:
                     state = engine.apply(state, np.array([i]), np.array([target]))
-            least = least_gaps(state)
+            least = least_gaps(state, np.arange(n))
             known += np.isfinite(least).sum()
             slack = 1e-9 * np.abs(engine.costs(state, np.arange(n))).max() + engine.tolerance
             assert (gaps(engine, state) >= least - slack).all()
@@ -157,6 +169,50 @@ def test_a_move_announces_the_largest_change(name, kind):
                 assert (change <= bound + 8 * engine.tolerance).all()
 
 
+def test_a_look_ahead_leaves_little_to_the_sweep(monkeypatch):
+    """All items are looked at ahead, in threads or not, and only those that may move are visited."""
+    monkeypatch.setattr(look_ahead, "_FEWEST", 200)
+    draws = blocks()
+    engine = Engine(draws.item_major, draws.weights, epl.losses.get("vi"), "tables")
+    labels = np.arange(600) % 6
+    for n_jobs in (1, 2):
+        state = engine.start(labels)
+        order = look_ahead.LookAhead(np.arange(600), Settings(n_jobs=n_jobs), worth=True)
+        assert order.next(state, 0, 0) == 200
+        known = least_gaps(state, np.arange(600)) > 0
+        assert known[:200].mean() > 0.95
+        assert not known[200:].any()
+        assert order.next(state, 200, 20) == 400  # too many moves: the next part is not looked at
+        assert not (least_gaps(state, np.arange(600)) > 0)[200:].any()
+
+
+@pytest.mark.parametrize("name", ["vi", "binder(cost=0.6)", "odd"])
+def test_a_rush_announces_its_change_and_never_raises_the_loss(name):
+    for seed in range(20):
+        engine, rng = engine_of(seed, name, "tables")
+        labels = start_of(engine, rng, max(2, engine.n_items // 3))
+        states = []
+        for n_jobs in (1, 2):
+            state, change = engine.rush(engine.start(labels), Settings(n_jobs=n_jobs))
+            after = engine.value(engine.start(epl.partition.canonical(state.labels)))
+            before = engine.value(engine.start(labels))
+            assert change <= 0.0
+            assert (after - before) * engine.total_weight == pytest.approx(change, abs=1e-8)
+            states.append(state.labels)
+        np.testing.assert_array_equal(*states)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("nid", "tables"), ("vi", "members"), ("binder", "pairs")]
+)
+def test_no_rush_where_nothing_can_be_looked_up(name, kind):
+    engine, rng = engine_of(1, name, kind)
+    labels = start_of(engine, rng, 3)
+    state, change = engine.rush(engine.start(labels))
+    assert change == 0.0
+    np.testing.assert_array_equal(state.labels, labels)
+
+
 def test_a_sweep_passes_over_most_items():
     """With clear clusters, sweeps after the first look at next to nothing."""
     draws = blocks()
@@ -167,7 +223,7 @@ def test_a_sweep_passes_over_most_items():
         labels[:10] = 0
         climber = Climber(engine, epl.partition.canonical(labels), rng, Settings())
         assert climber.sweep()
-        assert (least_gaps(climber.state) > 0).mean() > 0.95
+        assert (least_gaps(climber.state, np.arange(600)) > 0).mean() > 0.95
         # A sweep that looks at an item stores its gap anew: entries made useless show who was looked at.
         until = climber.state.looks.until
         until[:] = np.where(until > climber.state.looks.clock[CLOCK] + 1e3, 1e300, until)

@@ -26,7 +26,7 @@ import numpy as np
 from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part
 from epluribus._kernels.reference import by_reference
-from epluribus._typing import FloatArray
+from epluribus._typing import FloatArray, IntArray
 
 CLOCK, DRIFT, ASIDE, SHIFT, OPENED = 0, 1, 2, 3, 4
 """Entries of `clock`: the clock; the largest drift in this epoch; 1 while moves are made that may be taken
@@ -138,10 +138,11 @@ def new_epoch(looks: Looks) -> None:
     looks.drift[:] = 0.0
 
 
-def least_gaps(state: Any) -> FloatArray:
-    """(n_items,) a lower bound on the gap of each item; minus infinity where nothing is known."""
-    looks, own, opened = state.looks, state.labels, state.looks.opened
-    least = looks.until - _ROUNDING * (looks.own[own] + looks.clock[CLOCK] + looks.clock[DRIFT])
+def least_gaps(state: Any, items: IntArray) -> FloatArray:
+    """A lower bound on the gap of each of the items; minus infinity where nothing is known."""
+    looks, own, opened = state.looks, state.labels[items], state.looks.opened[items]
+    changes = looks.own[own] + looks.clock[CLOCK] + looks.clock[DRIFT]
+    least: FloatArray = looks.until[items] - _ROUNDING * changes
     alone = state.sizes[own] == 1
     least[(opened >= 0) & (~alone | (opened != looks.clock[OPENED]))] = -np.inf
     return least

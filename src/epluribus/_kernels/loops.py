@@ -239,6 +239,32 @@ def move_items(e: Any, row: Any, items: IntArray, targets: IntArray, begin: int)
 
 
 @kernel
+def move_checked(
+    e: Any,
+    row: Any,
+    items: IntArray,
+    targets: IntArray,
+    change: FloatArray,  # OUT (1,), added to: the change of the total loss
+) -> int:
+    """Move each item to its target if that still lowers the loss; return the number of moves.
+
+    No item opens a cluster or closes one: targets stay what they are called.
+    """
+    n_moves = 0
+    for q in range(items.shape[0]):
+        i, s = items[q], targets[q]
+        own = e.labels[i]
+        if s >= e.n_clusters[0] or s == own or e.sizes[own] == 1:
+            continue
+        gained = exact(e, row, i, s) - exact(e, row, i, own)
+        if gained < -e.price.tolerance:
+            apply(e, row, i, s)
+            change[0] += gained
+            n_moves += 1
+    return n_moves
+
+
+@kernel
 def row_of_joins(
     e: Any,
     row: Any,

@@ -21,7 +21,7 @@ loss.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,15 +39,16 @@ from epluribus._kernels.loops import (
     row_of_joins,
     sweep,
 )
+from epluribus._kernels.tables import Tables
 from epluribus._kernels.tangent import set_slope
 from epluribus._typing import FloatArray, IntArray
 from epluribus.engine.anchors import Anchors
 from epluribus.engine.execution import Execution, Swept, changed_clusters
-from epluribus.engine.members import MemberExecution
-from epluribus.engine.pairs import PairExecution, pairs_pay
+from epluribus.engine.look_ahead import LookAhead, rush
 from epluribus.engine.prices import make_price
+from epluribus.engine.quickest import EXECUTIONS, quickest
 from epluribus.engine.settings import NO_BOUNDS, Settings
-from epluribus.engine.tables import TableExecution, tables_pay
+from epluribus.engine.tables import TableExecution
 from epluribus.losses.base import Loss
 from epluribus.losses.values import GroupSums, groups_of, loss_values, values_from_sums
 from epluribus.partition import relabel
@@ -131,8 +132,8 @@ class Engine:
         if anchors is not None:
             self.execution = TableExecution(table, price, loss, anchors)
         else:
-            kind = kind or _quickest(table, self._groups.n_groups, loss)
-            self.execution = _EXECUTIONS[kind](table, price, loss)
+            kind = kind or quickest(table, self._groups.n_groups, loss)
+            self.execution = EXECUTIONS[kind](table, price, loss)
 
     def with_loss(self, loss: Loss) -> Engine:
         """The engine over the same draws for another loss."""
@@ -229,15 +230,26 @@ class Engine:
             new_epoch(state.looks)
         n_moves, change = np.zeros(1, dtype=np.int64), np.zeros(1)
         k_max = settings.most(self.n_items)
-        stop, begin = settings.stopper.flag, 0
-        # The kernel returns when clusters fill the tables; with wider ones it goes on from there.
+        stop, begin, end = settings.stopper.flag, 0, 0
+        ahead = LookAhead(order, settings, worth=lazy and isinstance(state, Tables))
         while True:
+            if begin == end:
+                end = ahead.next(state, begin, int(n_moves[0]))
             begin = sweep(
-                state, self._row, order, begin, settings.k_min, k_max, thorough, lazy, stop, n_moves, change
+                state, self._row, order[:end], begin, settings.k_min, k_max, thorough, lazy, stop,
+                n_moves, change,
             )  # fmt: skip
             if begin == len(order) or stop[0]:
                 return Swept(state, int(n_moves[0]), begin == len(order), float(change[0]))
-            state = self.execution.widened(state)
+            if begin < end:  # clusters fill the tables
+                state = self.execution.widened(state)
+
+    def rush(self, state: Any, settings: Settings = NO_BOUNDS) -> tuple[Any, float]:
+        """Move many items at a time while many want to; return the state and the change of the total loss."""
+        if not (self.loss.linear and isinstance(state, Tables)):
+            return state, 0.0
+        state = self._with_room(state)
+        return state, rush(state, settings)
 
     def allocate(self, order: IntArray, k_max: int | None = None) -> IntArray:
         """Labels made by putting the items, in `order`, one by one where they cost least.
@@ -279,7 +291,9 @@ class Engine:
         low, high, stop = settings.k_min, settings.most(self.n_items), settings.stopper.flag
         # Those first that may be closest, for all that is known, until no other can be closer.
         skips = self.execution.skips
-        least = least_gaps(state)[: self.n_free] if skips else np.full(self.n_free, -np.inf)
+        least = np.full(self.n_free, -np.inf)
+        if skips:
+            least = least_gaps(state, np.arange(self.n_free))
         order, begin, unknown = np.argsort(least, kind="stable"), 0, int((least == -np.inf).sum())
         while begin < self.n_free:
             end = max(begin + 4 * n, unknown)
@@ -379,20 +393,6 @@ class Engine:
         """Expected loss of canonical labels, for which no state is needed."""
         values = loss_values(labels, self.table, self.loss)
         return float(values @ self.weights / self.total_weight)
-
-
-_EXECUTIONS: dict[str, Callable[..., Execution]] = {
-    "tables": TableExecution,
-    "members": MemberExecution,
-    "pairs": PairExecution,
-}
-
-
-def _quickest(table: NDArray[np.unsignedinteger[Any]], n_groups: IntArray, loss: Loss) -> str:
-    """The execution that is quickest for a sample whose draws have `n_groups` clusters."""
-    if pairs_pay(table, n_groups, loss):
-        return "pairs"
-    return "tables" if tables_pay(table, n_groups, loss) else "members"
 
 
 def _integers(values: Any) -> IntArray:

@@ -154,10 +154,12 @@ class Loss:
 
     def tables(self, n_items: int) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Values of f1, f2 and f3 at 0..n_items: three read-only arrays of shape (n_items + 1,)."""
+        # The three are often the same function, which then need not be tabulated three times.
+        f1, f2, f3 = self.f1, self.f2, self.f3
         return (
-            _tabulate(self.f1, "f1", n_items),
-            _tabulate(self.f2, "f2", n_items),
-            _tabulate(self.f3, "f3", n_items),
+            _tabulate(f1, "f1", n_items),
+            _tabulate(f2, "f1" if f2 is f1 else "f2", n_items),
+            _tabulate(f3, "f1" if f3 is f1 else "f2" if f3 is f2 else "f3", n_items),
         )
 
     def linear_form(self, n_items: int) -> LinearForm:

@@ -157,7 +157,13 @@ class Settler:
         anchors = Anchors(np.ascontiguousarray(stay.counts[:, :, held]), stay.sizes[held])
         engine = Engine(rows, self.weights, self.loss, anchors=anchors)
         climber = Climber(engine, np.concatenate([mine, held]), self.rng, self.settings)
-        climber.settle(thorough=not self.loss.linear, nudges=nudges)
+        # Nudges and joins take long, and come last.
+        thorough = not self.loss.linear
+        if nudges:
+            climber.settle(thorough=thorough)
+        else:
+            climber.rush()
+            climber.sweep(thorough=thorough)
         entries = climber.state.labels
         names = np.full(k, -1, dtype=np.int64)
         names[held] = entries[len(free) :]
