@@ -69,6 +69,7 @@ def ahead(request, monkeypatch):
     if request.param:
         monkeypatch.setattr(look_ahead, "_FEWEST", 3)
         monkeypatch.setattr(look_ahead, "_TASK", 2)
+        monkeypatch.setattr(look_ahead, "_CACHE", 0)
         monkeypatch.setattr(look_ahead, "_MOST_MOVES", 0.5)
     return request.param
 
@@ -172,12 +173,13 @@ def test_a_move_announces_the_largest_change(name, kind):
 def test_a_look_ahead_leaves_little_to_the_sweep(monkeypatch):
     """All items are looked at ahead, in threads or not, and only those that may move are visited."""
     monkeypatch.setattr(look_ahead, "_FEWEST", 200)
+    monkeypatch.setattr(look_ahead, "_CACHE", 0)
     draws = blocks()
     engine = Engine(draws.item_major, draws.weights, epl.losses.get("vi"), "tables")
     labels = np.arange(600) % 6
     for n_jobs in (1, 2):
         state = engine.start(labels)
-        order = look_ahead.LookAhead(np.arange(600), Settings(n_jobs=n_jobs), worth=True)
+        order = look_ahead.LookAhead(np.arange(600), Settings(n_jobs=n_jobs), state)
         assert order.next(state, 0, 0) == 200
         known = least_gaps(state, np.arange(600)) > 0
         assert known[:200].mean() > 0.95

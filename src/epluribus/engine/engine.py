@@ -231,7 +231,7 @@ class Engine:
         n_moves, change = np.zeros(1, dtype=np.int64), np.zeros(1)
         k_max = settings.most(self.n_items)
         stop, begin, end = settings.stopper.flag, 0, 0
-        ahead = LookAhead(order, settings, worth=lazy and isinstance(state, Tables))
+        ahead = LookAhead(order, settings, state if lazy else None)
         while True:
             if begin == end:
                 end = ahead.next(state, begin, int(n_moves[0]))

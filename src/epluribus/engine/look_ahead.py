@@ -16,6 +16,7 @@ import numpy as np
 from epluribus._kernels.looks import CLOCK, OPENED, least_gaps, new_epoch
 from epluribus._kernels.loops import move_checked
 from epluribus._kernels.scan import add_costs, add_exact_costs, find_gaps
+from epluribus._kernels.tables import Tables
 from epluribus._kernels.vector import LANES
 from epluribus._parallel import run_tasks
 from epluribus._typing import FloatArray, IntArray
@@ -29,6 +30,8 @@ _MOST_MOVES = 1 / 16
 """Share of the items visited last that moved, above which a look ahead does not pay: too much has changed
 before the sweep comes to the items."""
 
+_CACHE = 2 << 20
+"""Bytes of gains up to which a sweep reads all of them from the cache anyway."""
 _FEW_MOVES = 1 / 100
 """Share of the items that moved up to which the others are left to sweeps."""
 
@@ -41,13 +44,14 @@ class LookAhead:
     order : ndarray
         The items that are visited.
     settings : Settings
-    worth : bool
-        Whether to look at all: without looks the order is one part.
+    state : Tables or other state
+        Without tables, or with small ones, the order is one part, and no item is looked at.
     """
 
-    def __init__(self, order: IntArray, settings: Settings, *, worth: bool) -> None:
+    def __init__(self, order: IntArray, settings: Settings, state: Any) -> None:
         self._order, self._settings = order, settings
-        self._looks = worth and len(order) >= 2 * _FEWEST
+        large = isinstance(state, Tables) and state.gain.nbytes > _CACHE
+        self._looks = large and len(order) >= 2 * _FEWEST
         self._size = max(_FEWEST, len(order) // _PARTS) if self._looks else len(order)
         self._moved = 0
 
