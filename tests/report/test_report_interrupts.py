@@ -68,7 +68,7 @@ def test_an_interrupt_between_two_steps_leaves_out_the_later_ones(small, step):
 def test_an_interrupted_search_for_another_loss_is_left_out(small, monkeypatch):
     """The search itself hears Ctrl-C and returns the best so far, which is not the best for that loss."""
     draws, best = small
-    monkeypatch.setattr(facts, "minimize", lambda *_, **__: replace(best, interrupted=True))
+    monkeypatch.setattr(facts, "minimize_within", lambda *_, **__: replace(best, interrupted=True))
     page = Page(build_report(best, draws, rng=1))
     assert _left_out(page) == ["other losses", "modes", "the certificate"]
 

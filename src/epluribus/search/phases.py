@@ -166,7 +166,7 @@ class Search:
         """The best partition of several rounds of starts."""
         needed = 1 + (part.execution.steps <= _TINY) + (not part.loss.linear) + self.bounded
         patience = _DEAR if self.dear else _PATIENCE
-        if self.stopper.deadline is not None:
+        if self.stopper.patient:
             needed, patience = _LONGER * needed, _LONGER * patience
         # Losses closer than this are equal: running sums are rounded in proportion to the largest of them.
         tolerance = 1e-12 * max(abs(value) for value in part.trivial_values())
