@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from epluribus._kernels.partitions import count_dtype, count_tables
 from epluribus._typing import FloatArray, IntArray
 from epluribus.losses.base import Loss
+from epluribus.partition import read_only
 
 _TABLE_CELLS = 1 << 20
 """Cells of the contingency tables held at a time."""
@@ -105,7 +106,7 @@ def _table_counts(
     for begin in range(0, n_draws, step):
         n = min(step, n_draws - begin)
         work[:] = 0
-        count_tables(table, begin, begin + n, np.ascontiguousarray(labels), work)
+        count_tables(read_only(table), begin, begin + n, np.ascontiguousarray(labels), work)
         cells = work[:n, 1:]  # group 0 is what the draw has not seen
         yield cells.reshape(n, -1), cells.sum(axis=1), cells.sum(axis=2)
 
