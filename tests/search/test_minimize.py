@@ -52,7 +52,7 @@ COSTS = ["vi(cost=0.4)", "vi(cost=1.5)", "binder(cost=0.6)", "binder(cost=1.7)"]
 def test_the_enumerated_minimum_is_reached(loss):
     """Noise, where optima are many, and samples around a truth; with bounds a search may miss."""
     missed = []
-    for seed in range(24):
+    for seed in range(12):  # each kind of sample with each kind of bounds, twice
         rng = np.random.default_rng(seed)
         n, n_draws = int(rng.integers(8, 11)), int(rng.integers(1, 30))
         if seed % 2:
@@ -66,17 +66,16 @@ def test_the_enumerated_minimum_is_reached(loss):
         assert best.settings.k_min <= best.n_clusters <= best.settings.most(n)
         if best.expected_loss > epl.exact(z, loss, **bounds).expected_loss + 1e-9:
             missed.append(tuple(bounds))
-    assert len(missed) <= 2
+    assert len(missed) <= 1
     assert () not in missed
 
 
 @pytest.mark.usefixtures("searching")
 @pytest.mark.parametrize("loss", ["vi", "binder", "nid", "zero_one"])
 def test_exactly_k_against_enumeration(loss):
-    for seed in range(20):
+    for seed, k in enumerate(range(1, 10)):
         rng = np.random.default_rng(seed)
         z = strategies.random_draws(rng, 9, 12, 3)
-        k = 1 + seed % 9
         best = epl.minimize(z, loss, k=k, rng=seed)
         assert best.n_clusters == k
         assert best.expected_loss == pytest.approx(epl.exact(z, loss, k=k).expected_loss, abs=1e-9)
@@ -86,7 +85,7 @@ def test_a_trivial_partition_never_beats_the_answer():
     """One cluster has 1.93 here; single moves from a draw end at 2.21."""
     z = np.random.default_rng(392).integers(0, 4, (13, 18))
     assert epl.minimize(z, rng=1).expected_loss <= epl.expected_loss(np.zeros(18), z) + 1e-12
-    for seed in range(30):
+    for seed in range(10):
         z = np.random.default_rng(seed).integers(0, 4, (10, 16))
         for loss in ("vi", "binder", "omari"):
             best = epl.minimize(z, loss, rng=1)
