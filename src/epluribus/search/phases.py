@@ -8,7 +8,7 @@
    that draws have together are tried as clusters, until several kicks in a row have led back.
 3. A round that ends at the best partition known confirms it. The search ends when the best partition has been
    confirmed, once or a few times, or after several rounds in a row that found nothing better: 8 where rounds
-   are cheap, 1 where they are dear. With a time limit these numbers are ten times larger.
+   are cheap, 1 where they are dear. With a time limit to be used these numbers are ten times larger.
 
 Rounds look at all draws, or at 500 of more than 1000 (2000 of more than 4000 if f0 is not linear), or at
 fewer where a sweep over all is dear; the best partition is then settled on all draws. In the end it is
