@@ -38,13 +38,24 @@ def modules(monkeypatch):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.parametrize("name", ["small", "medium"])
-def test_samples_keep_their_hashes_and_the_search_its_losses(modules, name):
+NONLINEAR = "nvi", "nid", "id", "omari"
+
+
+@pytest.mark.parametrize(
+    ("name", "losses"),
+    [
+        ("small", ("vi", "binder", *NONLINEAR)),
+        ("medium", ("vi", "binder")),
+        pytest.param("medium", NONLINEAR, marks=pytest.mark.slow),
+    ],
+    ids=["small", "medium", "medium, other losses"],
+)
+def test_samples_keep_their_hashes_and_the_search_its_losses(modules, name, losses):
     run, samples, _ = modules
     z = samples.make(name)
     assert hashlib.sha256(z.tobytes()).hexdigest()[:16] == samples.SHA256[name]
     draws = epl.Draws(z)
-    for loss in ("vi", "binder", "nvi", "nid", "id", "omari"):
+    for loss in losses:
         known = run.BEST_KNOWN[name, loss]
         best = epl.minimize(draws, loss, rng=1)
         assert best.expected_loss <= known * (1 + 1e-6) + 1e-6

@@ -180,19 +180,19 @@ def test_a_short_chain_excuses_no_others():
 
 @pytest.mark.parametrize("make", [around, between])
 def test_few_false_alarms(make):
-    """100 sets of 2 to 4 agreeing chains of 200 to 1000 draws: at most 2 are called disagreeing.
+    """50 sets of 2 to 4 agreeing chains of 200 to 1000 draws: at most 1 is called disagreeing.
 
     Draws depend on each other, with autocorrelation times of 1 to 20. Measured over 2,400 sets: 0.4 %.
     """
     rng = np.random.default_rng(4)
     verdicts = []
-    for _ in range(100):
+    for _ in range(50):
         n_draws, refresh = rng.integers(200, 1001), rng.uniform(0.1, 1.0)
         shared = (A,) if make is around else ()
         chains = [make(*shared, n_draws, rng, refresh=refresh) for _ in range(rng.integers(2, 5))]
         verdicts.append(chain_agreement(Draws(chains), 1).agree)
-    assert verdicts.count(False) <= 2
-    assert verdicts.count(True) >= 80
+    assert verdicts.count(False) <= 1
+    assert verdicts.count(True) >= 40
 
 
 def test_what_cannot_be_known():

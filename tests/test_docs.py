@@ -14,7 +14,9 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
+from epluribus._parallel import Stopper
 from epluribus.cli import main
+from epluribus.uncertainty import _certificate
 
 mpl.use("agg")
 ROOT = Path(__file__).parents[1]
@@ -28,6 +30,8 @@ SAYS = {
     "README": ["clusters of 82 items", "expected loss under", "credible ball"],
     "uncertainty": ["credible ball around 3 clusters of 60 items", "proved optimal"],
 }
+PROVES = {"uncertainty", "certificates"}
+"""Pages that show a proof: theirs may take the time that they give it."""
 NEEDS = {"pymc": "pymc", "numpyro": "numpyro"}  # guides for what is not an extra of ours
 # Warnings of these guides' libraries at import, compilation and in diagnostics, not of what we show.
 THEIRS = ("arviz", "jax", "numpyro", "preliz", "pymc", "pytensor")
@@ -48,6 +52,8 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     if importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed: `make test-guides` runs this page")
     monkeypatch.chdir(tmp_path)
+    if page.stem not in PROVES:
+        hurry(monkeypatch)
     if page.stem in NEEDS:
         hear_only_ours()
         if not any(map(shutil.which, ("g++", "clang++"))):  # else PyMC 5 takes minutes
@@ -65,6 +71,11 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     text = capsys.readouterr().out
     for words in SAYS.get(page.stem, []):
         assert words in text
+
+
+def hurry(monkeypatch):
+    """A proof uses up the time that it is given: here it is given little."""
+    monkeypatch.setattr(_certificate, "Stopper", lambda _: Stopper(0.5))
 
 
 def hear_only_ours():

@@ -45,6 +45,8 @@ class Stopper:
     ----------
     time_limit : float, optional
         Seconds from now.
+    patient : bool
+        Whether a search uses the time that a limit gives it, or only ends there.
 
     Attributes
     ----------
@@ -54,11 +56,12 @@ class Stopper:
         Whether the work was ended by Ctrl-C.
     """
 
-    def __init__(self, time_limit: float | None = None) -> None:
+    def __init__(self, time_limit: float | None = None, *, patient: bool = True) -> None:
         limit = None if time_limit is None else check_positive(time_limit, "time_limit")
         self.flag = np.zeros(1, dtype=np.uint8)
         self.deadline = None if limit is None else time.perf_counter() + limit
         self.interrupted = False
+        self.patient = patient and limit is not None
 
     @property
     def stopped(self) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from epluribus._order import ORDER
 from epluribus._text import count
 from epluribus._typing import AnyArray, IntArray, LabelsLike
 from epluribus._validate import check_count, shown
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
 
@@ -177,6 +179,20 @@ def tidy(labels: IntArray) -> IntArray:
     if inside.any():
         out[inside] = relabel(labels[inside])
     return out
+
+
+def read_only(table: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    """A view of an array that cannot be written.
+
+    A kernel is compiled once for arrays that may be written, and once more for those that may not. What
+    kernels only read reaches them in one of the two ways: this one, since tables of draws are protected.
+
+    >>> read_only(np.zeros(2)).flags.writeable
+    False
+    """
+    view = table.view()
+    view.flags.writeable = False
+    return view
 
 
 def canonical_table(table: AnyArray) -> tuple[NDArray[np.uint32], IntArray]:

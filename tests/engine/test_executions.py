@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from numba import typeof
 
 import epluribus as epl
 import strategies
@@ -11,7 +12,7 @@ from engine_cases import CASES, KINDS, LOSSES, OF_PAIRS, get, make, micro, rando
 from epluribus import _validate
 from epluribus._kernels.engine import implement_execution
 from epluribus._kernels.loops import sweep
-from epluribus.engine import Settings, engine_for, pairs, tables
+from epluribus.engine import Engine, Settings, engine_for, pairs, tables
 from epluribus.engine.members import MemberExecution, collect_sets
 from epluribus.engine.pairs import PairExecution
 from epluribus.engine.tables import TableExecution
@@ -228,3 +229,15 @@ def test_bounds_in_words():
     assert Settings(k_max=1).bound == "with exactly 1 cluster"
     assert Settings(k_min=3, k_max=3).bound == "with exactly 3 clusters"
     assert Settings(k_max=5).bound == "with at most 5 clusters"
+
+
+@pytest.mark.parametrize("loss", ["vi", "nvi"])
+def test_a_table_that_may_be_written_needs_no_kernels_of_its_own(loss):
+    """Kernels are compiled for types, and an array that may be written has another type."""
+    draws = epl.Draws([[0, 0, 1], [0, 1, 1]])
+    assert not draws.item_major.flags.writeable
+    protected, open_ = (
+        Engine(table, draws.weights, epl.losses.get(loss), "tables").start(np.array([0, 0, 1]))
+        for table in (draws.item_major, draws.item_major.copy())
+    )
+    assert typeof(protected) == typeof(open_)

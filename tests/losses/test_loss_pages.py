@@ -90,8 +90,8 @@ def test_what_a_mistake_costs():
 def doubtful(n):
     """Three clusters of 30, and n items that each draw puts into one of the three."""
     rng = np.random.default_rng(1)
-    sure = np.tile(np.repeat([0, 1, 2], 30), (2000, 1))
-    return np.hstack([sure, rng.integers(3, size=(2000, n))])
+    sure = np.tile(np.repeat([0, 1, 2], 30), (500, 1))
+    return np.hstack([sure, rng.integers(3, size=(500, n))])
 
 
 def where(labels):

@@ -1,8 +1,11 @@
 """Pages of tests do not wait for proofs, and no page depends on how fast the machine is."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from epluribus import report
 from epluribus.report import facts
 from epluribus.uncertainty import _certificate
 from epluribus.uncertainty._vi_bound import Found
@@ -17,3 +20,14 @@ def _no_long_proofs():
         patch.setattr(_certificate, "FEW", (5,))
         patch.setattr(_certificate, "MORE", ())
         yield
+
+
+@pytest.fixture
+def page_has(monkeypatch):
+    """Leave out the steps that a test does not look at, by the field of `Facts`, without a note."""
+
+    def page_has(*steps):
+        others = set(facts._STEP_NAMES).difference(steps)
+        monkeypatch.setattr(report, "gather", partial(facts.gather, skip=others))
+
+    return page_has

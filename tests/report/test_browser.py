@@ -300,10 +300,11 @@ def test_wide_and_narrow_light_and_dark(opened, width, scheme):
         opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_a_cut_table_says_so_and_a_brief_page_works(browser, tmp_path):
+def test_a_cut_table_says_so_and_a_brief_page_works(browser, tmp_path, page_has):
     """Items left out of the table are hinted at; no picture is no error of the script."""
     from selenium.webdriver.common.by import By
 
+    page_has("items", "heatmap")
     draws = epl.Draws(np.random.default_rng(0).integers(0, 3, (10, 2500)))
     best = epl.minimize(draws, rng=1)
     browser.get_log("browser")

@@ -120,8 +120,8 @@ def test_exact_against_the_textbook(name):
 
 @pytest.mark.parametrize("loss", EVERY, ids=repr)
 def test_exact_against_enumeration(loss):
-    check(sample(1, n_items=8, n_draws=30, k=3), loss)
-    check(noise(1, 8, 15, 4), loss)
+    check(sample(1, n_items=7, n_draws=30, k=3), loss)
+    check(noise(1, 8, 6, 4), loss)
     check(noise(2, 7, 3, 7), loss)
 
 

@@ -52,7 +52,7 @@ COSTS = ["vi(cost=0.4)", "vi(cost=1.5)", "binder(cost=0.6)", "binder(cost=1.7)"]
 def test_the_enumerated_minimum_is_reached(loss):
     """Noise, where optima are many, and samples around a truth; with bounds a search may miss."""
     missed = []
-    for seed in range(24):
+    for seed in range(12):  # each kind of sample with each kind of bounds, twice
         rng = np.random.default_rng(seed)
         n, n_draws = int(rng.integers(8, 11)), int(rng.integers(1, 30))
         if seed % 2:
@@ -66,17 +66,16 @@ def test_the_enumerated_minimum_is_reached(loss):
         assert best.settings.k_min <= best.n_clusters <= best.settings.most(n)
         if best.expected_loss > epl.exact(z, loss, **bounds).expected_loss + 1e-9:
             missed.append(tuple(bounds))
-    assert len(missed) <= 2
+    assert len(missed) <= 1
     assert () not in missed
 
 
 @pytest.mark.usefixtures("searching")
 @pytest.mark.parametrize("loss", ["vi", "binder", "nid", "zero_one"])
 def test_exactly_k_against_enumeration(loss):
-    for seed in range(20):
+    for seed, k in enumerate(range(1, 10)):
         rng = np.random.default_rng(seed)
         z = strategies.random_draws(rng, 9, 12, 3)
-        k = 1 + seed % 9
         best = epl.minimize(z, loss, k=k, rng=seed)
         assert best.n_clusters == k
         assert best.expected_loss == pytest.approx(epl.exact(z, loss, k=k).expected_loss, abs=1e-9)
@@ -86,7 +85,7 @@ def test_a_trivial_partition_never_beats_the_answer():
     """One cluster has 1.93 here; single moves from a draw end at 2.21."""
     z = np.random.default_rng(392).integers(0, 4, (13, 18))
     assert epl.minimize(z, rng=1).expected_loss <= epl.expected_loss(np.zeros(18), z) + 1e-12
-    for seed in range(30):
+    for seed in range(10):
         z = np.random.default_rng(seed).integers(0, 4, (10, 16))
         for loss in ("vi", "binder", "omari"):
             best = epl.minimize(z, loss, rng=1)
@@ -111,7 +110,7 @@ def test_floors_are_found_where_the_search_stands_still(loss):
 @pytest.mark.parametrize("loss", ["vi", "binder", "nid", "omari"])
 def test_the_order_of_items_and_draws_does_not_matter(loss):
     """Same rng, same partition: also for noise, where ties and local optima are many."""
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         z = rng.integers(0, 4, (int(rng.integers(8, 40)), 20))
         weights = rng.random(len(z)) if seed % 2 else np.ones(len(z))
@@ -126,7 +125,7 @@ def test_the_order_of_items_and_draws_does_not_matter(loss):
 
 def test_more_starts_never_give_a_worse_answer():
     """The rounds of a longer search begin with those of a shorter one."""
-    for seed in range(4):
+    for seed in range(2):
         z = np.random.default_rng(seed).integers(0, 5, (60, 40))
         for loss in ("binder", "omari"):
             values = [
@@ -206,7 +205,7 @@ def test_same_rng_same_answer_for_any_n_jobs(name, search):
 @pytest.mark.parametrize("search", ["recombine", "greedy"])
 def test_k_and_k_max_are_obeyed(name, search):
     z = sample(8)
-    for k in (1, 2, 7, 15, 30):
+    for k in (1, 2, 15, 30):
         best = epl.minimize(z, name, k=k, search=search, rng=0)
         assert best.n_clusters == k
         assert epl.minimize(z, name, k_max=k, search=search, rng=0).n_clusters <= k

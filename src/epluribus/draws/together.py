@@ -13,6 +13,7 @@ from epluribus._kernels.similarity import together_counts, together_weights
 from epluribus._parallel import Stopper, run_all
 from epluribus._typing import FloatArray
 from epluribus.draws.rows import all_equal
+from epluribus.partition import read_only
 
 _BLOCK_ROWS = 32
 """Rows of the matrix per task: their labels over a few thousand draws fit into a core's cache."""
@@ -41,7 +42,7 @@ class Together:
 
     def __init__(self, table: NDArray[np.unsignedinteger[Any]], weights: FloatArray) -> None:
         self._weights, self._counted = weights, all_equal(weights)
-        self._labels = np.ascontiguousarray(table if self._counted else table.T)
+        self._labels = read_only(np.ascontiguousarray(table if self._counted else table.T))
         self._n_items = table.shape[0]
 
     def __call__(self, begin: int, end: int, stop: int) -> FloatArray:

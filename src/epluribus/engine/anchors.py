@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from epluribus._kernels.partitions import count_tables
 from epluribus._typing import FloatArray, IntArray
 from epluribus.losses.values import GroupSums
+from epluribus.partition import read_only
 
 
 class Anchors(NamedTuple):
@@ -29,7 +30,7 @@ class Anchors(NamedTuple):
     def without(self, rows: NDArray[np.unsignedinteger[Any]], labels: IntArray) -> Anchors:
         """The anchors without items that have these labels, and these labels in the draws."""
         counts = np.zeros_like(self.counts)
-        count_tables(rows, 0, rows.shape[1], labels, counts)
+        count_tables(read_only(rows), 0, rows.shape[1], labels, counts)
         np.subtract(self.counts, counts, out=counts)
         return Anchors(counts, self.sizes - np.bincount(labels, minlength=len(self.sizes)))
 
@@ -43,6 +44,7 @@ class Anchors(NamedTuple):
     def group_sums(self, rows: NDArray[np.unsignedinteger[Any]], f3: FloatArray) -> GroupSums:
         """Sum of f3 over the clusters of each draw, and their number, with the free items in `rows`."""
         sizes = np.zeros((*self.counts.shape[:2], 1), dtype=np.int32)
-        count_tables(rows, 0, rows.shape[1], np.zeros(len(rows), dtype=np.int64), sizes)
+        one = np.zeros(len(rows), dtype=np.int64)
+        count_tables(read_only(rows), 0, rows.shape[1], one, sizes)
         total = sizes[:, :, 0] + self.counts.sum(axis=2)
         return GroupSums(np.where(total > 0, f3[total], 0.0).sum(axis=1), (total > 0).sum(axis=1))

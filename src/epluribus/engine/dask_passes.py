@@ -21,6 +21,7 @@ from epluribus._validate import need
 from epluribus.draws.dask_store import DaskStore, same
 from epluribus.draws.store import Labels, Slice
 from epluribus.engine.passes import Frozen, Gains, Looked, Rest, Stopped, blocks, nothing_yet
+from epluribus.partition import read_only
 
 _ITEMS = 1 << 16
 """Items in a range: some megabytes of costs."""
@@ -80,7 +81,7 @@ def _count(
     part: Slice, labels: NDArray[np.signedinteger[Any]], k: int, groups: int
 ) -> NDArray[np.int32]:
     counts = np.zeros((part.table.shape[1], groups, k), dtype=np.int32)
-    count_tables(part.table, 0, part.table.shape[1], labels.astype(np.int64), counts)
+    count_tables(read_only(part.table), 0, part.table.shape[1], labels.astype(np.int64), counts)
     return counts
 
 

@@ -51,7 +51,7 @@ from epluribus.engine.settings import NO_BOUNDS, Settings
 from epluribus.engine.tables import TableExecution
 from epluribus.losses.base import Loss
 from epluribus.losses.values import GroupSums, groups_of, loss_values, values_from_sums
-from epluribus.partition import relabel
+from epluribus.partition import read_only, relabel
 
 _FEW = 16
 """Up to one in this many items is moved to join clusters; if there are more, the state is made anew."""
@@ -116,7 +116,7 @@ class Engine:
         kind: str | None = None,
         anchors: Anchors | None = None,
     ) -> None:
-        self.loss, self.table = loss, table
+        self.loss, self.table = loss, read_only(table)
         self.n_free, self.n_draws = table.shape
         self.n_items = self.n_free + (0 if anchors is None else int(anchors.sizes.sum()))
         self.weights = np.ascontiguousarray(weights, dtype=np.float64)
@@ -130,10 +130,10 @@ class Engine:
         self.tolerance = price.tolerance
         self.execution: Execution
         if anchors is not None:
-            self.execution = TableExecution(table, price, loss, anchors)
+            self.execution = TableExecution(self.table, price, loss, anchors)
         else:
             kind = kind or quickest(table, self._groups.n_groups, loss)
-            self.execution = EXECUTIONS[kind](table, price, loss)
+            self.execution = EXECUTIONS[kind](self.table, price, loss)
 
     def with_loss(self, loss: Loss) -> Engine:
         """The engine over the same draws for another loss."""

@@ -29,6 +29,7 @@ from epluribus.engine.prices import ROUNDING
 from epluribus.losses.base import Loss
 from epluribus.losses.partial import LinearForms, PartialSums, linear_forms, partial_sums
 from epluribus.losses.values import groups_of
+from epluribus.partition import read_only
 
 Labels = NDArray[np.unsignedinteger[Any]]
 
@@ -64,6 +65,7 @@ class PartialEngine(Engine):
     def __init__(
         self, table: Labels, weights: FloatArray, loss: Loss, kind: str | None = None
     ) -> None:
+        table = read_only(table)
         self.loss, self.table = loss, table
         self.n_items, self.n_draws = table.shape
         self.n_free = self.n_items

@@ -8,6 +8,7 @@ from epluribus._kernels.engine import Price
 from epluribus._kernels.vector import BLOCK
 from epluribus._typing import FloatArray
 from epluribus.losses.base import Loss
+from epluribus.partition import read_only
 
 ROUNDING = (BLOCK / 4 + 4) * 2.0**-24
 """Largest relative error of a sum in single precision. A term is rounded when it is stored; a block of terms
@@ -38,4 +39,6 @@ def make_price(loss: Loss, n_items: int, weights: FloatArray, group: FloatArray)
             rounding = 1.01 * ROUNDING  # it will be applied to a rounded sum
         # In double precision a cost is a sum of n_draws terms, with a rounding at each addition.
         tolerance = float(8 * len(weights) * 2.0**-53 * (largest + np.abs(size).max()))
-    return Price(f1, f2, joint, size, weights, group, margin, rounding, tolerance)
+    return Price(
+        read_only(f1), read_only(f2), joint, size, weights, group, margin, rounding, tolerance
+    )

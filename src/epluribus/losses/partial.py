@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from epluribus._kernels.partitions import count_dtype, count_tables
 from epluribus._typing import FloatArray, IntArray
 from epluribus.losses.base import Loss
+from epluribus.partition import read_only
 
 _TABLE_CELLS = 1 << 20
 """Cells of the contingency tables held at a time."""
@@ -62,45 +63,52 @@ def partial_sums(
     f1, f2, f3 = loss.tables(table.shape[0])
     if columns_estimate:
         f2, f3 = f3, f2
-    found = [
-        (
-            f1[cells].sum(),
-            f2[size].sum(),
-            f3[group].sum(),
-            size.sum(),
-            len(cells) == len(size) == len(group),
-        )
-        for cells, size, group in _counts(labels, table)
-    ]
-    joint, size, group, n_seen, equal = map(np.array, zip(*found, strict=True))
-    if columns_estimate:
-        size, group = group, size
-    return PartialSums(joint, size, group, n_seen, equal)
-
-
-def _counts(
-    labels: IntArray, table: NDArray[np.unsignedinteger[Any]]
-) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-    """For each draw the counts above 0: of the cells, of the clusters of the labels, of its own clusters."""
-    n_items, n_draws = table.shape
     k, groups = int(labels.max(initial=0)) + 1, int(table.max()) + 1
     # Where tables would be nearly empty, the cells in use are found by sorting.
-    if groups * k > max(_TABLE_CELLS // 8, 8 * n_items):
-        for t in range(n_draws):
-            both = (table[:, t] > 0) & (labels >= 0)
-            mine, theirs = labels[both], table[both, t].astype(np.int64)
-            cells = np.unique(mine * groups + theirs, return_counts=True)[1]
-            sizes = np.bincount(mine), np.bincount(theirs)
-            yield cells, sizes[0][sizes[0] > 0], sizes[1][sizes[1] > 0]
-        return
+    sparse = groups * k > max(_TABLE_CELLS // 8, 8 * table.shape[0])
+    counts = _sorted_counts(labels, table) if sparse else _table_counts(labels, table)
+    found = []
+    for cells, sizes, theirs in counts:
+        sums = [_sum_used(f, n) for f, n in ((f1, cells), (f2, sizes), (f3, theirs))]
+        used = [np.count_nonzero(n, axis=1) for n in (cells, sizes, theirs)]
+        found.append((*sums, sizes.sum(axis=1), (used[0] == used[1]) & (used[0] == used[2])))
+    joint, size, group, n_seen, equal = map(np.concatenate, zip(*found, strict=True))
+    if columns_estimate:
+        size, group = group, size
+    return PartialSums(joint, size, group, n_seen.astype(np.int64), equal)
+
+
+def _sum_used(f: FloatArray, counts: IntArray) -> FloatArray:
+    """Sums of f over the counts above 0 in each row: a user's f need not be 0 at 0."""
+    return np.where(counts > 0, f[counts], 0.0).sum(axis=1)
+
+
+def _sorted_counts(
+    labels: IntArray, table: NDArray[np.unsignedinteger[Any]]
+) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """As `_table_counts`, for one draw at a time and without the cells that are not in use."""
+    groups = int(table.max()) + 1
+    for t in range(table.shape[1]):
+        both = (table[:, t] > 0) & (labels >= 0)
+        mine, theirs = labels[both], table[both, t].astype(np.int64)
+        cells = np.unique(mine * groups + theirs, return_counts=True)[1]
+        yield cells[None], np.bincount(mine)[None], np.bincount(theirs)[None]
+
+
+def _table_counts(
+    labels: IntArray, table: NDArray[np.unsignedinteger[Any]]
+) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """For some draws at a time, a row for each: items of the cells, of clusters of the labels, of its own."""
+    n_items, n_draws = table.shape
+    k, groups = int(labels.max(initial=0)) + 1, int(table.max()) + 1
     step = min(n_draws, max(1, _TABLE_CELLS // (groups * k)))
     work = np.empty((step, groups, k), dtype=count_dtype(n_items))
     for begin in range(0, n_draws, step):
-        end = min(begin + step, n_draws)
+        n = min(step, n_draws - begin)
         work[:] = 0
-        count_tables(table, begin, end, np.ascontiguousarray(labels), work)
-        for one in work[: end - begin, 1:]:
-            yield tuple(part[part > 0] for part in (one, one.sum(axis=0), one.sum(axis=1)))
+        count_tables(read_only(table), begin, begin + n, np.ascontiguousarray(labels), work)
+        cells = work[:n, 1:]  # group 0 is what the draw has not seen
+        yield cells.reshape(n, -1), cells.sum(axis=1), cells.sum(axis=2)
 
 
 def partial_values(

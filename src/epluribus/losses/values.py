@@ -20,7 +20,7 @@ from epluribus._kernels.rows import row_costs, row_values
 from epluribus._typing import FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.losses.base import Loss
 from epluribus.losses.partial import partial_values
-from epluribus.partition import as_labels, relabel
+from epluribus.partition import as_labels, read_only, relabel
 
 _TABLE_CELLS = 1 << 18
 """Cells of the contingency tables held at a time: half a megabyte, so that they stay in the cache."""
@@ -99,7 +99,7 @@ def loss_values(
         block = min(n_draws, max(_DRAWS, _TABLE_CELLS // (groups * n_clusters)))
         work = np.empty((block, groups, n_clusters), dtype=count_dtype(n_items))
         labels = np.ascontiguousarray(labels)  # else the kernel would be compiled once more
-        loss_sums(table, labels, n_clusters, f1, f_columns, work, joint, columns, equal)
+        loss_sums(read_only(table), labels, n_clusters, f1, f_columns, work, joint, columns, equal)
     else:
         joint, n_cells = sparse_sums(labels, table, groups, f1)
         columns, n_groups = groups_of(table, f_columns)
@@ -122,7 +122,8 @@ def groups_of(table: NDArray[np.unsignedinteger[Any]], f3: FloatArray) -> GroupS
     """Sum of f3 over the clusters of each column of an item-major table, and their number."""
     n_draws, groups = table.shape[1], int(table.max()) + 1
     sums, n_groups = np.zeros(n_draws), np.zeros(n_draws, dtype=np.int64)
-    group_sums(table, f3, np.zeros((_DRAWS, groups), dtype=np.int32), sums, n_groups)
+    count = np.zeros((_DRAWS, groups), dtype=np.int32)
+    group_sums(read_only(table), read_only(f3), count, sums, n_groups)
     return GroupSums(sums, n_groups)
 
 
@@ -141,7 +142,7 @@ def sparse_sums(
     first = np.append(0, np.cumsum(sizes[1:]))
     joint, n_cells = np.zeros(n_draws), np.zeros(n_draws, dtype=np.int64)
     count, before = np.zeros((_DRAWS, groups), dtype=np.int32), np.empty(n_draws, dtype=np.int32)
-    sparse_joint(table, member, first, f1, count, before, joint, n_cells)
+    sparse_joint(read_only(table), member, first, read_only(f1), count, before, joint, n_cells)
     return joint, n_cells
 
 

@@ -23,8 +23,8 @@ from epluribus.draws import Draws
 from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate, raise_if_interrupted
 from epluribus.report.pictures import heatmap
-from epluribus.search import minimize
 from epluribus.search.comparison import Comparison, set_side_by_side
+from epluribus.search.within import minimize_within
 from epluribus.uncertainty._part import n_looked_at
 
 ALL_LOSSES = 200
@@ -249,9 +249,7 @@ def _by_chain(
     for chain in range(min(draws.n_chains, _CHAINS)):
         # A seed of its own: the steps after this one are the same whether or not it runs.
         estimates.append(
-            minimize(
-                draws.chain(chain), best.loss, rng=0, n_jobs=n_jobs, time_limit=within(_SECONDS)
-            )
+            minimize_within(draws.chain(chain), best.loss, within(_SECONDS), rng=0, n_jobs=n_jobs)
         )
         raise_if_interrupted(estimates[-1])
     return tuple(estimates)
@@ -269,9 +267,7 @@ def _other_losses(
     for name in losses.available():
         is_quick = draws.n_items <= ALL_LOSSES or losses.get(name).linear
         if is_quick and name != best.loss.name:
-            estimates.append(
-                minimize(draws, name, rng=rng, n_jobs=n_jobs, time_limit=within(_SECONDS))
-            )
+            estimates.append(minimize_within(draws, name, within(_SECONDS), rng=rng, n_jobs=n_jobs))
             # An interrupted search returns the best so far, which would not be a fair comparison.
             raise_if_interrupted(estimates[-1])
     return set_side_by_side(draws, estimates)

@@ -299,7 +299,7 @@ def minimize(
         estimates = minimize_matrix(sample, chosen, given, plan.n_starts, settings, progress, seed)
         return estimates if several else estimates[0]
     fresh = partial(np.random.SeedSequence, seed.entropy, spawn_key=seed.spawn_key)
-    found = [_solve(sample, one, plan, settings, progress, fresh()) for one in chosen]
+    found = [solve(sample, one, plan, settings, progress, fresh()) for one in chosen]
     if not several:
         return found[0].remember(sample)
     compared = compared_estimates(sample, found, settings, seed)
@@ -319,7 +319,7 @@ def _check_undecided(cost: float, chosen: list[Loss]) -> float:
     return check_positive(cost, "undecided")
 
 
-def _solve(
+def solve(
     draws: Draws,
     loss: Loss,
     plan: Plan,
@@ -332,8 +332,8 @@ def _solve(
     recombine, stopper = settings.search == "recombine", settings.stopper
     runs: list[Run] = []
     if recombine and draws.n_items <= EXACT_ITEMS and solves(draws, loss):
-        solve = best_of_all if settings.undecided is None else best_of_some
-        labels, value = solve(draws, loss, settings)
+        enumerate_all = best_of_all if settings.undecided is None else best_of_some
+        labels, value = enumerate_all(draws, loss, settings)
         converged = True
     else:
         bar = make_progress(progress, plan.n_starts, f"minimize {loss.name}", stopper)

@@ -8,7 +8,7 @@
    that draws have together are tried as clusters, until several kicks in a row have led back.
 3. A round that ends at the best partition known confirms it. The search ends when the best partition has been
    confirmed, once or a few times, or after several rounds in a row that found nothing better: 8 where rounds
-   are cheap, 1 where they are dear. With a time limit these numbers are ten times larger.
+   are cheap, 1 where they are dear. With a time limit to be used these numbers are ten times larger.
 
 Rounds look at all draws, or at 500 of more than 1000 (2000 of more than 4000 if f0 is not linear), or at
 fewer where a sweep over all is dear; the best partition is then settled on all draws. In the end it is
@@ -166,7 +166,7 @@ class Search:
         """The best partition of several rounds of starts."""
         needed = 1 + (part.execution.steps <= _TINY) + (not part.loss.linear) + self.bounded
         patience = _DEAR if self.dear else _PATIENCE
-        if self.stopper.deadline is not None:
+        if self.stopper.patient:
             needed, patience = _LONGER * needed, _LONGER * patience
         # Losses closer than this are equal: running sums are rounded in proportion to the largest of them.
         tolerance = 1e-12 * max(abs(value) for value in part.trivial_values())

@@ -31,8 +31,8 @@ from epluribus.draws.part import only_these
 from epluribus.engine import Settings, draw_losses, engine_for
 from epluribus.estimate import Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
-from epluribus.search import minimize
 from epluribus.search._greedy import descend
+from epluribus.search.within import minimize_within
 from epluribus.uncertainty._medoids import (
     as_modes,
     centers_of,
@@ -234,7 +234,7 @@ class ModeSearch:
         # Half of the time, so that some is left for what follows. A limit must be positive, even if no time
         # is left: the search then ends at once, unconverged.
         limit = None if left is None else max(1e-3, left / 2)
-        found = minimize(draws, self.loss, rng=rng, n_jobs=self.n_jobs, time_limit=limit)
+        found = minimize_within(draws, self.loss, limit, rng=rng, n_jobs=self.n_jobs)
         raise_if_interrupted(found)
         self.converged = self.converged and found.converged
         return found

@@ -33,7 +33,7 @@ from epluribus.engine import draw_losses
 from epluribus.estimate import raise_if_interrupted
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.losses.values import loss_values
-from epluribus.search import minimize
+from epluribus.search.within import minimize_within
 from epluribus.uncertainty._part import choose_items, place_others, weights_of
 
 
@@ -225,7 +225,7 @@ class _Searches:
         # A limit must be positive, even if no time is left: the search then ends at once.
         limit = None if left is None else max(1e-3, left / n_left)
         part = self.part if rows.all() else self.part[rows]
-        found = minimize(part, loss, rng=seed, n_jobs=self.n_jobs, time_limit=limit)
+        found = minimize_within(part, loss, limit, rng=seed, n_jobs=self.n_jobs)
         raise_if_interrupted(found)
         labels = found.labels
         if self.items is not None:

@@ -33,6 +33,7 @@ from epluribus.engine.members import collect_sets
 from epluribus.engine.tables import tables_pay
 from epluribus.losses.base import Loss
 from epluribus.losses.pairs import square
+from epluribus.partition import read_only
 
 ALONE = -1
 """Stands for the place of an item that is not a cluster of the estimate: a new cluster of one item."""
@@ -157,7 +158,7 @@ def _add_support(
 ) -> None:
     """Add the sums over some draws of a slice."""
     every = slice(part.begin + some.draws.start, part.begin + some.draws.stop)
-    rows = np.ascontiguousarray(part.table[begin:end, some.draws])
+    rows = read_only(np.ascontiguousarray(part.table[begin:end, some.draws]))
     scaled = shares._replace(scale=shares.scale[every])
     here = labels[begin:end]
     item_support(rows, mass[every], here, sizes, scaled, some.counts, some.sizes, *out)
@@ -302,6 +303,6 @@ def _slice_recovery(
     count, sizes = np.zeros(groups, np.int64), np.empty(groups, np.int64)
     jaccard, found = np.zeros(k), np.zeros(k)
     for some in parts(len(mass), 2 * len(labels) + groups):  # Ctrl-C is heard between the parts
-        rows = np.ascontiguousarray(part.table[:, some].T)
+        rows = read_only(np.ascontiguousarray(part.table[:, some].T))
         cluster_recovery(rows, mass[some], member, first, count, sizes, jaccard, found)
     return jaccard, found
