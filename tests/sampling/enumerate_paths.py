@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 
-from epluribus._kernels import chance, moves, split_merge
+from epluribus._kernels import chance, moves, regroup, split_merge
 from epluribus._kernels.chain import KINDS, log_target
 from epluribus.sampling.chain import make_partition
 from oracles_models import canonical
@@ -85,7 +85,8 @@ def scripted(paths, one_order):
             pick_share=paths.pick_share,
             **replaced,
         ),
-        mock.patch.multiple(split_merge, pick_weighted=paths.pick_weighted, **replaced),
+        mock.patch.multiple(split_merge, **replaced),
+        mock.patch.multiple(regroup, pick_weighted=paths.pick_weighted, **replaced),
         mock.patch.object(
             split_merge, "shuffle", (lambda *_: None) if one_order else chance.shuffle
         ),
@@ -93,7 +94,7 @@ def scripted(paths, one_order):
         yield
 
 
-FROM_LAUNCH = ("launch", "regroup")
+FROM_LAUNCH = ("launch", "regroup", "exchange")
 
 
 def one_move(name, item, model, partition):
@@ -103,7 +104,11 @@ def one_move(name, item, model, partition):
     if name.startswith(FROM_LAUNCH):  # "launch 2": two scans
         tuning = np.zeros(split_merge.TUNING)
         tuning[:2] = int(name.split()[1]), 0.3
-        return getattr(split_merge, name.split()[0])(model, partition, None, tally, tuning)
+        if name.startswith("exchange"):  # half of the proposals to regroup, alone
+            smoothed = "smoothed" in name
+            return regroup._exchange(model, partition, None, tally, int(tuning[0]), smoothed)
+        kernel = {"launch": split_merge.launch, "regroup": regroup.regroup}[name.split()[0]]
+        return kernel(model, partition, None, tally, tuning)
     move = {"split-merge": split_merge.split_merge, "allocation": moves.allocation}[name]
     return move(model, partition, None, tally)
 
