@@ -65,7 +65,16 @@ def test_launches_of_four_items_are_reversible():
     assert reached[np.ix_(allowed, allowed)].all()
 
 
-@pytest.mark.parametrize(("kind", "move"), [("sbm", "exchange 0"), ("corrected", "exchange 0 smoothed")])
+@pytest.mark.parametrize(
+    ("kind", "move"),
+    [
+        ("sbm", "exchange 0 heads"),
+        ("corrected", "exchange 0 heads"),
+        ("directed poisson", "exchange 0 heads smoothed"),
+        pytest.param("gaussian", "exchange 1 heads", marks=pytest.mark.slow),
+        pytest.param("corrected", "exchange 0 smoothed", marks=pytest.mark.slow),
+    ],
+)
 def test_exchanges_are_reversible(kind, move):
     # Two clusters of two items are the smallest that can exchange parts.
     model, posterior = make_case(kind, "uniform", 4)

@@ -126,6 +126,8 @@ def _exchange(m: Any, p: Any, rng: Any, tally: Any, scans: int, smoothed: bool) 
     if p.sizes[g] == 0 or p.sizes[a] == 0:
         pour(m, p, a, g)
         return 0.0
+    if toss(rng, 0.5):  # either part may stay in the first pair
+        g, a = a, g
     b = p.order[k + 1]
     log_q += divide(m, p, rng, h, b, scans, smoothed, False)
     change = 0.0

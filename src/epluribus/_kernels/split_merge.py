@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from epluribus._kernels.chain import KINDS, gather, grow, log_weight_in, move_in, move_out
-from epluribus._kernels.chance import accept, pick, shuffle, toss
+from epluribus._kernels.chance import accept, coin, pick, shuffle, toss
 from epluribus._kernels.dispatch import join, part, prepare, routine, smooth
 from epluribus._typing import FloatArray
 
@@ -258,7 +258,7 @@ def divide(
     n = collect(p, g, h)
     shuffle(rng, p.members, n)
     for s in range(n):
-        p.scores[p.members[s]] = 1.0 if toss(rng, 0.5) else -1.0
+        p.scores[p.members[s]] = 1.0 if coin(rng) else -1.0
     if smoothed:
         smooth(m, p, n, g, h)
     for s in range(n):
