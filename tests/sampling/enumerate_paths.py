@@ -101,7 +101,7 @@ def scripted(paths, one_order, one_launch):
         yield
 
 
-FROM_LAUNCH = ("launch", "regroup", "exchange")
+FROM_LAUNCH = ("launch", "regroup", "exchange", "dissolve")
 
 
 def one_move(name, item, model, partition):
@@ -111,9 +111,12 @@ def one_move(name, item, model, partition):
     if name.startswith(FROM_LAUNCH):  # "launch 2": two scans
         tuning = np.zeros(split_merge.TUNING)
         tuning[:2] = int(name.split()[1]), 0.3
-        if name.startswith("exchange"):  # half of the proposals to regroup, alone
-            smoothed = "smoothed" in name
-            return regroup._exchange(model, partition, None, tally, int(tuning[0]), smoothed)
+        if name.startswith(("exchange", "dissolve")):  # some of the proposals to regroup, alone
+            arguments = model, partition, None, tally, int(tuning[0]), "smoothed" in name
+            if name.startswith("exchange"):
+                return regroup._exchange(*arguments)
+            up = regroup.toss(None, regroup._UP)
+            return (regroup._condense if up else regroup._dissolve)(*arguments)
         kernel = {"launch": split_merge.launch, "regroup": regroup.regroup}[name.split()[0]]
         return kernel(model, partition, None, tally, tuning)
     move = {"split-merge": split_merge.split_merge, "allocation": moves.allocation}[name]

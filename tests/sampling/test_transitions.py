@@ -83,6 +83,19 @@ def test_exchanges_are_reversible(kind, move):
     assert (P[np.ix_(pairs, pairs)] > 0).all()
 
 
+@pytest.mark.parametrize(
+    ("kind", "move"),
+    [("sbm", "dissolve 0 heads"), ("directed poisson", "dissolve 0 heads smoothed")],
+)
+def test_dissolving_is_reversible(kind, move):
+    # From two clusters of two items to three, and back.
+    model, posterior = make_case(kind, "uniform", 4)
+    P = check(model, posterior, move, 0, 1e-14)
+    n = np.array([max(state[0]) + 1 for state in posterior])
+    assert P[np.ix_(n == 3, n == 2)].max() > 0
+    assert P[np.ix_(n == 2, n == 3)].max() > 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "custom"])
 def test_moves_from_a_launch_are_reversible_on_more_items(kind):

@@ -31,6 +31,8 @@ KINDS = (
     "informed",
     "regroup",
     "exchange",
+    "dissolve",
+    "condense",
 )
 """Kinds of proposals, one for each row of `Record.tally`. Checkpoints contain the rows: new ones must be
 added at the end."""

@@ -96,13 +96,40 @@ def _load(builder: Any, pointer: Any, kind: Any) -> Any:
     return whole
 
 
+def _load_array(context: Any, builder: Any, pointer: Any, kind: Any) -> Any:
+    """Read what is needed of the description of a contiguous array: its address and its shape.
+
+    Its size and strides follow from these, and kernels without counted references need no more. Fewer
+    instructions make compilation faster.
+    """
+    struct = context.get_value_type(kind)
+    itemsize = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    # In Numba's order: meminfo, parent, nitems, itemsize, data, shape, strides.
+    fixed = [ir.Constant(field, ir.Undefined) for field in struct.elements]
+    fixed[3] = ir.Constant(struct.elements[3], itemsize)
+    if kind.ndim == 1:
+        fixed[6] = ir.Constant(struct.elements[6], [ir.Constant(ir.IntType(64), itemsize)])
+    whole = ir.Constant(struct, fixed)
+    for position in (4, 5) if kind.ndim == 1 else (2, 4, 5, 6):
+        at = _build.gep_inbounds(builder, pointer, 0, position)
+        value = _load(builder, at, struct.elements[position])
+        whole = builder.insert_value(whole, value, position)
+        if position == 5 and kind.ndim == 1:  # the number of items
+            whole = builder.insert_value(whole, builder.extract_value(value, 0), 2)
+    return whole
+
+
 @lower_getattr_generic(Reference)  # type: ignore[no-untyped-call]
 def _read(context: Any, builder: Any, kind: Reference, value: Any, name: str) -> Any:
     """Read one field."""
     position = kind.position(name)
     pointer = _build.gep_inbounds(builder, value, 0, position)
-    field = _load(builder, pointer, context.get_value_type(kind.fields[position]))
-    return impl_ret_borrowed(context, builder, kind.fields[position], field)  # type: ignore[no-untyped-call]
+    own = kind.fields[position]
+    if isinstance(own, types.Array) and own.layout == "C" and not context.enable_nrt:
+        field = _load_array(context, builder, pointer, own)
+    else:
+        field = _load(builder, pointer, context.get_value_type(own))
+    return impl_ret_borrowed(context, builder, own, field)  # type: ignore[no-untyped-call]
 
 
 @unbox(Reference)  # type: ignore[no-untyped-call]

@@ -1,8 +1,7 @@
-"""Moves of parts: a part of a cluster goes to another cluster, or two clusters exchange parts.
+"""Moves of parts of clusters: to another cluster, against a part of another one, or both parts elsewhere.
 
-`epluribus.sampling.moves` explains them. Both divide a cluster by a launch, let the posterior choose where
-the part goes, and divide the result by a launch of its own, as the way back would: the posterior cancels, and
-only the probabilities of the divisions and of the clusters chosen remain in the acceptance ratio.
+`epluribus.sampling.moves` explains them. All divide a cluster by a launch, let the posterior choose where a
+part goes, and divide the result by a launch of its own, as the way back would.
 """
 
 import math
@@ -23,18 +22,27 @@ from epluribus._kernels.split_merge import (
 )
 from epluribus._typing import FloatArray
 
-_REGROUP, _EXCHANGE = (KINDS.index(name) for name in ("regroup", "exchange"))
+_REGROUP, _EXCHANGE, _DISSOLVE, _CONDENSE = (
+    KINDS.index(name) for name in ("regroup", "exchange", "dissolve", "condense")
+)
+_UP = 0.1
+"""Share of proposals to condense among these and those to dissolve: few of them are any good."""
 
 
 @routine
 def regroup(m: Any, p: Any, rng: Any, tally: Any, tuning: FloatArray) -> float:
-    """Move a part of a cluster to another one, or exchange parts of two clusters."""
+    """Move a part of a cluster to another one, exchange parts of two, dissolve a cluster or condense one."""
     if tuning[SHARE] == 0.0:  # at rest
         return 0.0
+    scans = int(tuning[SCANS])
     smoothed = toss(rng, SMOOTHED)
     if toss(rng, 0.5):
-        return _exchange(m, p, rng, tally, int(tuning[SCANS]), smoothed)
-    return _transfer(m, p, rng, tally, int(tuning[SCANS]), smoothed)
+        return _transfer(m, p, rng, tally, scans, smoothed)
+    if toss(rng, 0.5):
+        return _exchange(m, p, rng, tally, scans, smoothed)
+    if toss(rng, _UP):
+        return _condense(m, p, rng, tally, scans, smoothed)
+    return _dissolve(m, p, rng, tally, scans, smoothed)
 
 
 @part
@@ -189,3 +197,136 @@ def _part_again(m: Any, p: Any, h: int, b: int) -> None:
             p.members[n] = i
             n += 1
     gather(m, p, n, b)
+
+
+# --- dissolve and condense ---
+
+
+@routine
+def _dissolve(m: Any, p: Any, rng: Any, tally: Any, scans: int, smoothed: bool) -> float:
+    """Divide a cluster, and let each part choose another cluster, which it joins: one cluster less.
+
+    Part a of cluster d chooses g, then the rest of d chooses h. The way back is `_condense`.
+    """
+    tally[_DISSOLVE, 0] += 1
+    k = p.n_clusters[0]
+    d = _pick_small(p, rng)
+    n_d = p.sizes[d]
+    if n_d == 1 or k < 3 or k == p.sizes.size:  # nothing to divide, nowhere to go, or no room
+        return 0.0
+    log_ratio = -math.log(_small_share(p, n_d, 0, d, d, d, d))
+    a = p.order[k]
+    log_q = divide(m, p, rng, d, a, scans, smoothed, False)
+    change = 0.0
+    if p.sizes[d] > 0 and p.sizes[a] > 0:
+        if toss(rng, 0.5):  # either part may choose first
+            d, a = a, d
+        total = _weigh(m, p, a, d, a)
+        s = pick_weighted(rng, p.log_weights, k + 1, p.cumulative)
+        g = p.order[s]
+        log_choice = p.log_weights[s] - total
+        total = _weigh(m, p, d, a, g)
+        s = pick_weighted(rng, p.log_weights, k + 1, p.cumulative)
+        h = p.order[s]
+        log_choice += p.log_weights[s] - total
+        value = p.log_weight[k - 1] - p.log_weight[k]
+        value += _log_unions(m, p, g, a, h, d) - log_union(m, p, a, d)
+        n_g = p.sizes[g] + p.sizes[a]
+        n_h = p.sizes[h] + p.sizes[d]
+        log_ratio += value - log_q - log_choice + _log_choices(k)
+        log_ratio += math.log(_small_share(p, n_g, n_h, g, a, h, d))
+        log_ratio += math.log(_small_share(p, n_h, n_g, g, a, h, d))
+        # The ratio still lacks the probabilities of the way back, which are at most 1: see `launch`.
+        if accept(rng, log_ratio):
+            collect(p, h, d)
+            pour(m, p, d, h)
+            log_back = divide(m, p, rng, g, a, scans, smoothed, True)
+            if exchanged(p):
+                g, a = a, g
+            _part_again(m, p, h, d)
+            log_back += divide(m, p, rng, h, d, scans, smoothed, True)
+            if exchanged(p):
+                h, d = d, h
+            if accept(rng, min(log_ratio + log_back, 0.0) - min(log_ratio, 0.0)):
+                tally[_DISSOLVE, 1] += 1
+                pour(m, p, d, h)
+                d = g  # where a goes
+                change = value
+    pour(m, p, a, d)
+    return change
+
+
+@routine
+def _condense(m: Any, p: Any, rng: Any, tally: Any, scans: int, smoothed: bool) -> float:
+    """Divide two clusters, and make a new one of a part of each: one cluster more."""
+    tally[_CONDENSE, 0] += 1
+    k = p.n_clusters[0]
+    g = _pick_small(p, rng)
+    h = _pick_small(p, rng)
+    n_g = p.sizes[g]
+    n_h = p.sizes[h]
+    if g == h or n_g == 1 or n_h == 1 or k + 2 > p.sizes.size:
+        return 0.0
+    log_ratio = -math.log(_small_share(p, n_g, 0, g, g, g, g))
+    log_ratio -= math.log(_small_share(p, n_h, 0, h, h, h, h))
+    a = p.order[k]
+    log_q = divide(m, p, rng, g, a, scans, smoothed, False)
+    if p.sizes[g] == 0 or p.sizes[a] == 0:
+        pour(m, p, a, g)
+        return 0.0
+    if toss(rng, 0.5):
+        g, a = a, g
+    d = p.order[k + 1]
+    log_q += divide(m, p, rng, h, d, scans, smoothed, False)
+    change = 0.0
+    if p.sizes[h] > 0 and p.sizes[d] > 0:
+        if toss(rng, 0.5):
+            h, d = d, h
+        # That a would choose g, and d then h.
+        total = _weigh(m, p, a, d, a)
+        log_choice = p.log_weights[p.place[g]] - total
+        total = _weigh(m, p, d, a, g)
+        log_choice += p.log_weights[p.place[h]] - total
+        value = p.log_weight[k + 1] - p.log_weight[k]
+        value += log_union(m, p, a, d) - _log_unions(m, p, g, a, h, d)
+        n_d = p.sizes[a] + p.sizes[d]
+        log_ratio += value - log_q + log_choice - _log_choices(k + 1)
+        log_ratio += math.log(_small_share(p, n_d, 0, a, d, a, d))
+        if accept(rng, log_ratio):
+            log_back = divide(m, p, rng, a, d, scans, smoothed, True)
+            if exchanged(p):
+                a, d = d, a
+            if accept(rng, min(log_ratio + log_back, 0.0) - min(log_ratio, 0.0)):
+                tally[_CONDENSE, 1] += 1
+                pour(m, p, d, a)
+                return value
+    pour(m, p, d, h)
+    pour(m, p, a, g)
+    return change
+
+
+@part
+def _log_choices(k: int) -> float:
+    """Log ratio of the choices of `_condense` with k - 1 clusters to those of `_dissolve` with k.
+
+    To condense: two clusters, each twice one of k - 1, and a part of each by a coin. To dissolve: one cluster,
+    twice one of k, and the order of its parts by a coin.
+    """
+    return math.log(_UP / (1.0 - _UP)) + 2.0 * math.log(k) - 4.0 * math.log(k - 1.0) - math.log(2.0)
+
+
+@part
+def _weigh(m: Any, p: Any, a: int, d: int, g: int) -> float:
+    """Fill the log weights of the clusters that a may join, all but a, d and g; return the log of their sum."""
+    k = p.n_clusters[0]
+    top = -math.inf
+    for s in range(k):
+        x = p.order[s]
+        p.log_weights[s] = -math.inf
+        if x != a and x != d and x != g:
+            p.log_weights[s] = log_union(m, p, a, x)
+            top = max(top, p.log_weights[s])
+    total = 0.0
+    for s in range(k):
+        total += math.exp(p.log_weights[s] - top)
+    return top + math.log(total)
