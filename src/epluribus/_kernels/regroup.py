@@ -309,15 +309,15 @@ def _condense(m: Any, p: Any, rng: Any, tally: Any, scans: int, smoothed: bool) 
 def _log_choices(k: int) -> float:
     """Log ratio of the choices of `_condense` with k - 1 clusters to those of `_dissolve` with k.
 
-    To condense: two clusters, each twice one of k - 1, and a part of each by a coin. To dissolve: one cluster,
-    twice one of k, and the order of its parts by a coin.
+    To condense: two clusters, each twice one of k - 1, and a part of each by a coin. To dissolve: one
+    cluster, twice one of k, and the order of its parts by a coin.
     """
     return math.log(_UP / (1.0 - _UP)) + 2.0 * math.log(k) - 4.0 * math.log(k - 1.0) - math.log(2.0)
 
 
 @part
 def _weigh(m: Any, p: Any, a: int, d: int, g: int) -> float:
-    """Fill the log weights of the clusters that a may join, all but a, d and g; return the log of their sum."""
+    """Fill the log weights of all clusters but a, d and g, which a may join; return the log of their sum."""
     k = p.n_clusters[0]
     top = -math.inf
     for s in range(k):

@@ -209,24 +209,36 @@ class SplitMerge(Move):
 
 @dataclass(frozen=True)
 class Regroup(Move):
-    """Proposals to move a part of one cluster to another, or to exchange parts of two clusters.
+    """Proposals for parts of clusters: to another cluster, in exchange for another part, or apart.
 
-    Where small groups of nodes are too small for clusters of their own, a block model puts each into the
-    cluster of another group. Which one it is can hardly be changed by a split and a merge, since what is
-    between them is improbable. The number of clusters stays the same here. Of two random clusters the smaller
-    one, g, is taken (each has some probability w), and divided in two by a launch, as for a split of
-    `SplitMerge`, with probability q. In half of the proposals one part, a, then takes one of the other
-    clusters, or the rest of g again, with probabilities proportional to the posterior of the result. If it
-    takes cluster h, the union of h and a is divided by a launch of its own; with q' the probability that its
-    last scan gives just h and a, and w' that of taking this union, the move is accepted with probability
+    Where small groups of nodes are too small for clusters of their own, a block model puts two of them into
+    one cluster. Which two can hardly be changed by a split and a merge, since what is between them is
+    improbable. Here clusters are divided by a launch, as for a split of `SplitMerge`, with probability q; of two random
+    clusters the smaller one is taken, so that each has some probability w. There are three kinds.
+
+    In half of the proposals one part of a cluster takes one of the other clusters, or the rest of its own
+    again, with probabilities proportional to the posterior of the result. The union that it makes is then
+    divided by a launch of its own. With q' the probability that its last scan gives just the two that
+    were joined, and w' that of taking this union, the move is accepted with probability
 
         min(1, q' w' / (q w))
 
-    The posterior cancels: on the way back, a leaves h and takes g with a probability that is proportional to
-    the posterior of the present partition. Launches depend on the divided union only, and each move makes
-    both of them, one to go and one to return. In the other half two clusters are divided, and the posterior
-    chooses which two of the four parts share a cluster; q, w, q' and w' are then products for two clusters.
-    Where too few clusters are left for the parts, nothing is proposed.
+    The posterior cancels: on the way back, the part returns with a probability that is proportional to the
+    posterior of the present partition. Launches depend on the divided union only, and each move makes both
+    of them, one to go and one to return.
+
+    In a quarter two clusters are divided, and the posterior chooses which two of the four parts share a
+    cluster; q, w, q' and w' are then products for two clusters.
+
+    In the others a cluster *dissolves*: both parts choose another cluster, one after the other, by the
+    posterior (c is the probability of these choices), and there is one cluster less. The reverse, rarely
+    proposed, is to *condense* a new cluster from parts of two others. With u and 1 - u the shares of these
+    proposals, a cluster out of K dissolves with probability
+
+        min(1, pi(after) / pi(before) x q' w' u / (2 q w c (1 - u)))
+
+    where q' and w' belong to the two clusters to be divided on the way back, and the inverse ratio is
+    that of condensing. Where no numbers are left for new clusters, nothing is proposed.
 
     Parameters
     ----------
