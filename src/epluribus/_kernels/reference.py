@@ -83,7 +83,7 @@ def _struct(context: Any, kind: Reference) -> Any:
             begin = -(-end // alignment) * alignment
             offsets.append(begin)
             end = begin + context.get_abi_sizeof(field)
-        _structs[kind] = ir.LiteralStructType(fields), offsets  # type: ignore[no-untyped-call]
+        _structs[kind] = ir.LiteralStructType(fields), offsets
     return _structs[kind]
 
 

@@ -213,8 +213,8 @@ class Regroup(Move):
 
     Where small groups of nodes are too small for clusters of their own, a block model puts two of them into
     one cluster. Which two can hardly be changed by a split and a merge, since what is between them is
-    improbable. Here clusters are divided by a launch, as for a split of `SplitMerge`, with probability q; of two random
-    clusters the smaller one is taken, so that each has some probability w. There are three kinds.
+    improbable. Here clusters are divided by a launch, as for a split of `SplitMerge`, with probability q; of
+    two random clusters the smaller one is taken, so that each has some probability w. There are three kinds.
 
     In half of the proposals one part of a cluster takes one of the other clusters, or the rest of its own
     again, with probabilities proportional to the posterior of the result. The union that it makes is then
