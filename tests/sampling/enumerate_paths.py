@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 
-from epluribus._kernels import chance, moves, split_merge
+from epluribus._kernels import chance, moves, regroup, split_merge
 from epluribus._kernels.chain import KINDS, log_target
 from epluribus.sampling.chain import make_partition
 from oracles_models import canonical
@@ -51,6 +51,9 @@ class Paths:
     def toss(self, rng, probability):
         return bool(self.choose([1 - probability, probability]))
 
+    def coin(self, rng):
+        return self.toss(rng, 0.5)
+
     def accept(self, rng, log_ratio):
         assert not math.isnan(log_ratio)
         p = math.exp(min(0.0, log_ratio))
@@ -69,10 +72,12 @@ class Paths:
 
 
 @contextmanager
-def scripted(paths, one_order):
+def scripted(paths, one_order, one_launch):
     """The functions of `chance` replaced where the moves look them up; `shuffle` asks `chance.pick`.
 
-    With `one_order`, nothing is shuffled: a move from a launch is in detailed balance for each order.
+    With `one_order`, nothing is shuffled: a move from a launch is in detailed balance for each order. With
+    `one_launch`, all coins that divide the items of a launch show heads: any way to divide them will do, if
+    it depends on the items only.
     """
     names = ("pick", "toss", "accept")
     replaced = {name: getattr(paths, name) for name in names}
@@ -85,7 +90,10 @@ def scripted(paths, one_order):
             pick_share=paths.pick_share,
             **replaced,
         ),
-        mock.patch.multiple(split_merge, pick_weighted=paths.pick_weighted, **replaced),
+        mock.patch.multiple(
+            split_merge, coin=(lambda _: True) if one_launch else paths.coin, **replaced
+        ),
+        mock.patch.multiple(regroup, pick_weighted=paths.pick_weighted, **replaced),
         mock.patch.object(
             split_merge, "shuffle", (lambda *_: None) if one_order else chance.shuffle
         ),
@@ -93,7 +101,7 @@ def scripted(paths, one_order):
         yield
 
 
-FROM_LAUNCH = ("launch", "regroup")
+FROM_LAUNCH = ("launch", "regroup", "exchange", "dissolve")
 
 
 def one_move(name, item, model, partition):
@@ -103,7 +111,14 @@ def one_move(name, item, model, partition):
     if name.startswith(FROM_LAUNCH):  # "launch 2": two scans
         tuning = np.zeros(split_merge.TUNING)
         tuning[:2] = int(name.split()[1]), 0.3
-        return getattr(split_merge, name.split()[0])(model, partition, None, tally, tuning)
+        if name.startswith(("exchange", "dissolve")):  # some of the proposals to regroup, alone
+            arguments = model, partition, None, tally, int(tuning[0]), "smoothed" in name
+            if name.startswith("exchange"):
+                return regroup._exchange(*arguments)
+            up = regroup.toss(None, regroup._UP)
+            return (regroup._condense if up else regroup._dissolve)(*arguments)
+        kernel = {"launch": split_merge.launch, "regroup": regroup.regroup}[name.split()[0]]
+        return kernel(model, partition, None, tally, tuning)
     move = {"split-merge": split_merge.split_merge, "allocation": moves.allocation}[name]
     return move(model, partition, None, tally)
 
@@ -127,8 +142,11 @@ def transition_matrix(model, posterior, move, side, item=0):
             P[number[state], number[state]] = 1.0
             continue
         paths = Paths()
+        from_launch = move.startswith(FROM_LAUNCH)
         with scripted(
-            paths, one_order=move.startswith(FROM_LAUNCH) and not move.endswith("shuffled")
+            paths,
+            one_order=from_launch and "shuffled" not in move,
+            one_launch=from_launch and "heads" in move,
         ):
             parts = tuple(
                 make_partition(np.array(z), table) for z, table in zip(state, tables, strict=True)

@@ -33,7 +33,7 @@ def in_place_of_the_moves(page):
     """`transition_matrix` makes the page's move and follows its choices."""
 
     @contextmanager
-    def scripted(paths, one_order):
+    def scripted(paths, **_):
         with mock.patch.multiple(page, pick=paths.pick, accept=paths.accept):
             yield
 

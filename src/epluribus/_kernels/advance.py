@@ -31,7 +31,8 @@ from epluribus._kernels.moves import (
     gibbs,
     informed,
 )
-from epluribus._kernels.split_merge import launch, regroup, split_merge
+from epluribus._kernels.regroup import regroup
+from epluribus._kernels.split_merge import launch, split_merge
 from epluribus._typing import FloatArray, IntArray
 
 REFRESH = 1 << 16

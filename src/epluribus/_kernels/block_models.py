@@ -160,9 +160,17 @@ class DirectedBlockState(NamedTuple):
 
 
 @part
+def clear(table: Any, cell: Any) -> None:
+    """Set two tables of the same shape to 0; loops take less time to compile than slices."""
+    for g in range(table.shape[0]):
+        for h in range(table.shape[1]):
+            table[g, h] = 0
+            cell[g, h] = 0.0
+
+
+@part
 def _reset(m: Any) -> None:
-    m.edges[:] = 0
-    m.cell[:] = 0.0
+    clear(m.edges, m.cell)
 
 
 @part
@@ -348,8 +356,7 @@ class LatentBlockState(NamedTuple):
 
 @part
 def _reset_latent(m: Any) -> None:
-    m.ones[:] = 0
-    m.cell[:] = 0.0
+    clear(m.ones, m.cell)
 
 
 @part

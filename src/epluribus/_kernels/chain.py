@@ -21,7 +21,19 @@ from epluribus._kernels.dispatch import add, logpred, part, prepare, remove, res
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
-KINDS = ("gibbs", "split", "merge", "transfer", "absorption", "ejection", "informed", "regroup")
+KINDS = (
+    "gibbs",
+    "split",
+    "merge",
+    "transfer",
+    "absorption",
+    "ejection",
+    "informed",
+    "regroup",
+    "exchange",
+    "dissolve",
+    "condense",
+)
 """Kinds of proposals, one for each row of `Record.tally`. Checkpoints contain the rows: new ones must be
 added at the end."""
 

@@ -1,4 +1,4 @@
-"""The seven ways in which a move asks for a random number.
+"""The eight ways in which a move asks for a random number.
 
 Every random choice of every move goes through these functions, so a test can replace them by an
 enumeration of all choices and compute exact transition probabilities.
@@ -21,6 +21,12 @@ def pick(rng: Any, n: int) -> int:
 def toss(rng: Any, probability: float) -> bool:
     """True with the given probability."""
     return bool(rng.random() < probability)
+
+
+@part
+def coin(rng: Any) -> bool:
+    """True with probability 1/2, to divide items at random: any other way to divide them would do."""
+    return toss(rng, 0.5)
 
 
 @part

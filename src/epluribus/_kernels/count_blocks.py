@@ -22,7 +22,7 @@ See `epluribus.models.count_blocks`.
 import math
 from typing import Any, NamedTuple
 
-from epluribus._kernels.block_models import BetaTables, log_block, log_rising
+from epluribus._kernels.block_models import BetaTables, clear, log_block, log_rising
 from epluribus._kernels.dispatch import Contract, implement, part
 from epluribus._kernels.hints import guess_cluster, smooth_scores
 from epluribus._kernels.reference import by_reference
@@ -131,10 +131,11 @@ def _log_degrees(m: Any, n: int, ends: int, ends_in: int) -> float:
 
 @part
 def _reset(m: Any) -> None:
-    m.edges[:] = 0
-    m.cell[:] = 0.0
-    m.cluster_ends[:] = 0
-    m.log_ends[:] = 0.0
+    clear(m.edges, m.cell)
+    for g in range(m.log_ends.size):
+        m.cluster_ends[g, 0] = 0
+        m.cluster_ends[g, 1] = 0
+        m.log_ends[g] = 0.0
 
 
 @part

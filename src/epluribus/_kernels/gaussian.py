@@ -38,9 +38,11 @@ class GaussianState(NamedTuple):
 
 @part
 def _reset(m: Any) -> None:
-    m.total[:] = 0.0
-    m.square[:] = 0.0
-    m.log_cluster[:] = 0.0
+    for g in range(m.log_cluster.size):  # loops take less time to compile than slices
+        m.log_cluster[g] = 0.0
+        for j in range(m.total.shape[1]):
+            m.total[g, j] = 0.0
+            m.square[g, j] = 0.0
 
 
 @part

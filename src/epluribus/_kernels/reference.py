@@ -27,6 +27,8 @@ from numba.extending import (
 State = TypeVar("State", bound=type)
 _build: Any = cgutils
 _native: Any = NativeValue
+_ADDRESS: Any = ir.IntType(8).as_pointer()
+_structs: dict[Any, Any] = {}
 
 
 class Reference(types.Type):
@@ -61,11 +63,34 @@ def by_reference(state: State) -> State:
 
 @register_model(Reference)
 class _ReferenceModel(models.PrimitiveModel):
-    """A pointer to a struct with the fields."""
+    """The address of a struct with the fields.
+
+    It does not say what it points to: a type with all fields would be written out, and read again, wherever a
+    state is mentioned, and that would take most of the time of compilation.
+    """
 
     def __init__(self, manager: Any, kind: Reference) -> None:
-        fields = [manager.lookup(field).get_value_type() for field in kind.fields]
-        super().__init__(manager, kind, ir.LiteralStructType(fields).as_pointer())  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, _ADDRESS)  # type: ignore[no-untyped-call]
+
+
+def _struct(context: Any, kind: Reference) -> Any:
+    """The struct of a state, and where its fields begin in it, in bytes."""
+    if kind not in _structs:
+        fields = [context.get_value_type(field) for field in kind.fields]
+        offsets, end = [], 0
+        for field in fields:
+            alignment = context.get_abi_alignment(field)
+            begin = -(-end // alignment) * alignment
+            offsets.append(begin)
+            end = begin + context.get_abi_sizeof(field)
+        _structs[kind] = ir.LiteralStructType(fields), offsets
+    return _structs[kind]
+
+
+def _at(builder: Any, address: Any, offset: int, kind: Any) -> Any:
+    """A pointer to the value of some type at an offset from an address."""
+    moved = builder.gep(address, [ir.Constant(ir.IntType(64), offset)], inbounds=True)
+    return builder.bitcast(moved, kind.as_pointer())
 
 
 @infer_getattr
@@ -96,13 +121,43 @@ def _load(builder: Any, pointer: Any, kind: Any) -> Any:
     return whole
 
 
+def _load_array(context: Any, builder: Any, address: Any, offset: int, kind: Any) -> Any:
+    """Read what is needed of the description of a contiguous array: its address and its shape.
+
+    Its size and strides follow from these, and kernels without counted references need no more. Fewer
+    instructions make compilation faster.
+    """
+    struct = context.get_value_type(kind)
+    itemsize = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    # In Numba's order: meminfo, parent, nitems, itemsize, data, shape, strides; 8 bytes each.
+    fixed = [ir.Constant(field, ir.Undefined) for field in struct.elements]
+    fixed[3] = ir.Constant(struct.elements[3], itemsize)
+    if kind.ndim == 1:
+        fixed[6] = ir.Constant(struct.elements[6], [ir.Constant(ir.IntType(64), itemsize)])
+    whole = ir.Constant(struct, fixed)
+    for position in (4, 5) if kind.ndim == 1 else (2, 4, 5, 6):
+        # Shape and strides have a number for each dimension.
+        begin = offset + 8 * (position if position < 6 else 5 + kind.ndim)
+        field = struct.elements[position]
+        value = _load(builder, _at(builder, address, begin, field), field)
+        whole = builder.insert_value(whole, value, position)
+        if position == 5 and kind.ndim == 1:  # the number of items
+            whole = builder.insert_value(whole, builder.extract_value(value, 0), 2)
+    return whole
+
+
 @lower_getattr_generic(Reference)  # type: ignore[no-untyped-call]
 def _read(context: Any, builder: Any, kind: Reference, value: Any, name: str) -> Any:
     """Read one field."""
     position = kind.position(name)
-    pointer = _build.gep_inbounds(builder, value, 0, position)
-    field = _load(builder, pointer, context.get_value_type(kind.fields[position]))
-    return impl_ret_borrowed(context, builder, kind.fields[position], field)  # type: ignore[no-untyped-call]
+    own = kind.fields[position]
+    struct, offsets = _struct(context, kind)
+    if isinstance(own, types.Array) and own.layout == "C" and not context.enable_nrt:
+        field = _load_array(context, builder, value, offsets[position], own)
+    else:
+        part = struct.elements[position]
+        field = _load(builder, _at(builder, value, offsets[position], part), part)
+    return impl_ret_borrowed(context, builder, own, field)  # type: ignore[no-untyped-call]
 
 
 @unbox(Reference)  # type: ignore[no-untyped-call]
@@ -111,14 +166,14 @@ def _unbox(kind: Reference, state: Any, c: Any) -> NativeValue:
     # Nothing may be inlined into this function: here the fields are written, elsewhere they never change.
     c.builder.function.attributes.add("noinline")
     c.builder.function.attributes.add("optnone")
-    struct = c.context.get_value_type(kind).pointee
-    pointer = _build.alloca_once(c.builder, struct)
+    struct, offsets = _struct(c.context, kind)
+    address = c.builder.bitcast(_build.alloca_once(c.builder, struct), _ADDRESS)
     counted = c.context.enable_nrt  # whether references to arrays are counted
     adapt = c.pyapi.nrt_adapt_ndarray_from_python if counted else c.pyapi.numba_array_adaptor
     failed, cleanups = _build.false_bit, []
     for position, field in enumerate(kind.fields):
         item = c.pyapi.tuple_getitem(state, position)
-        target = _build.gep_inbounds(c.builder, pointer, 0, position)
+        target = _at(c.builder, address, offsets[position], struct.elements[position])
         if isinstance(field, types.Array):
             # Straight into place: most fields are arrays, and Numba's own way is several times as long. The
             # type comes from the array itself, so its items need not be checked.
@@ -139,7 +194,9 @@ def _unbox(kind: Reference, state: Any, c: Any) -> NativeValue:
         # To Numba the state is one address: it does not see the references that were taken above.
         if counted:
             for position, field in enumerate(kind.fields):
-                value = c.builder.load(_build.gep_inbounds(c.builder, pointer, 0, position))
+                value = c.builder.load(
+                    _at(c.builder, address, offsets[position], struct.elements[position])
+                )
                 c.context.nrt.decref(c.builder, field, value)
 
-    return _native(pointer, cleanup=cleanup, is_error=failed)
+    return _native(address, cleanup=cleanup, is_error=failed)

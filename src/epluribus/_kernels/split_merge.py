@@ -1,4 +1,4 @@
-"""Moves of many items: split-merge by sequential allocation, and moves that start from a launch.
+"""Moves of many items: split-merge by sequential allocation, or from a launch (see also `regroup`).
 
 `epluribus.sampling.moves` explains them.
 
@@ -10,11 +10,11 @@ import math
 from typing import Any
 
 from epluribus._kernels.chain import KINDS, gather, grow, log_weight_in, move_in, move_out
-from epluribus._kernels.chance import accept, pick, pick_weighted, shuffle, toss
+from epluribus._kernels.chance import accept, coin, pick, shuffle, toss
 from epluribus._kernels.dispatch import join, part, prepare, routine, smooth
 from epluribus._typing import FloatArray
 
-_SPLIT, _MERGE, _REGROUP = (KINDS.index(name) for name in ("split", "merge", "regroup"))
+_SPLIT, _MERGE = (KINDS.index(name) for name in ("split", "merge"))
 
 # Columns of `tuning`, what a launch needs to know; one row for each row of the schedule.
 SCANS, SHARE, WORK, TRIALS = range(4)
@@ -29,9 +29,11 @@ _MEMORY = 0.99
 """Weight that the results of trials keep with each new one: at the end the last few hundred count."""
 
 
-_SMOOTHED = 0.5
-"""Share of launches in which the model may smooth the coins. What it takes as a guide, such as edges between
-the items, need not be what sets them apart."""
+SMOOTHED = 0.5
+"""Share of moves in whose launches the model may smooth the coins. What it takes as a guide, such as edges
+between the items, need not be what sets them apart."""
+_FEWER = 4
+"""A smoothed division is nearly what scans would make of it: it has the fourth part of them."""
 
 
 # --- sequential allocation ---
@@ -165,28 +167,25 @@ def launch(m: Any, p: Any, rng: Any, tally: Any, tuning: FloatArray) -> float:
         if t >= s:
             t += 1
         h = p.order[t]
-        n_h = p.sizes[h]
-        change = p.log_weight[k - 1] - p.log_weight[k] + join(m, p, g, h)
-        change += p.log_size[n_g + n_h] - p.log_size[n_g] - p.log_size[n_h]
-        # Probability of choosing the union for a split, s / (k - 1), over that of choosing g and h, in this
-        # order, for a merge, (1 - s) / (k (k - 1)).
-        log_ratio = change + math.log(k * share / (1.0 - share))
+        change = p.log_weight[k - 1] - p.log_weight[k] + log_union(m, p, g, h)
+        # Probability of choosing the union for a split, s / (k - 1), over that of choosing g and h, in either
+        # order, for a merge, 2 (1 - s) / (k (k - 1)).
+        log_ratio = change + math.log(0.5 * k * share / (1.0 - share))
         # The ratio still lacks q, which is at most 1: without it a refusal is final, and costs only a join.
         if not accept(rng, log_ratio):
             return 0.0
-    n = _collect(p, g, h)
-    shuffle(rng, p.members, n)
-    log_q = _relaunch(m, p, rng, n, g, h, int(tuning[SCANS]), not is_split)
-    work = (tuning[SCANS] + 1.0) * n
+    smoothed = toss(rng, SMOOTHED)
+    scans = int(tuning[SCANS])
+    log_q = divide(m, p, rng, g, h, scans, smoothed, not is_split)
+    n = p.sizes[g] + p.sizes[h]
+    work = (n_scans(scans, smoothed) + 1.0) * n
     tuning[WORK] += work
     if is_split:
         accepted = False
-        n_kept = p.sizes[g]
-        if 0 < n_kept < n_g:  # otherwise the scans have put all items on one side
-            change = p.log_weight[k + 1] - p.log_weight[k] - join(m, p, g, h)
-            change += p.log_size[n_kept] + p.log_size[n_g - n_kept] - p.log_size[n_g]
+        if p.sizes[g] > 0 and p.sizes[h] > 0:  # else the scans have put all items on one side
+            change = p.log_weight[k + 1] - p.log_weight[k] - log_union(m, p, g, h)
             # The inverse of the ratio of choices of a merge, for k + 1 clusters.
-            accepted = accept(rng, log_ratio + change - log_q - math.log(k + 1.0))
+            accepted = accept(rng, log_ratio + change - log_q - math.log(0.5 * (k + 1.0)))
         # The results of this number of scans; older ones count less and less.
         for c in range(len(CHOICES)):
             if tuning[SCANS] == CHOICES[c]:
@@ -197,7 +196,7 @@ def launch(m: Any, p: Any, rng: Any, tally: Any, tuning: FloatArray) -> float:
         # Given that the first look has accepted: min(1, ratio q) / min(1, ratio).
         accepted = accept(rng, min(log_ratio + log_q, 0.0) - min(log_ratio, 0.0))
     if accepted != is_split:  # a merge to be made, or a split to be undone
-        gather(m, p, n, g)
+        pour(m, p, h, g)
     if not accepted:
         return 0.0
     tally[kind, 1] += 1
@@ -205,56 +204,26 @@ def launch(m: Any, p: Any, rng: Any, tally: Any, tuning: FloatArray) -> float:
 
 
 @routine
-def regroup(m: Any, p: Any, rng: Any, tally: Any, tuning: FloatArray) -> float:
-    """Divide a cluster from a launch, and let one part choose the cluster it belongs to.
-
-    The part a of cluster g takes cluster h with probability proportional to the posterior of the result,
-    g itself included. On the way back a leaves the union with h and takes the rest of g, with probabilities
-    in the inverse ratio of the posteriors: only those of the two divisions remain in the acceptance ratio.
-    """
-    k = p.n_clusters[0]
-    if tuning[SHARE] == 0.0:  # at rest
-        return 0.0
-    tally[_REGROUP, 0] += 1
-    g = p.order[pick(rng, k)]
+def log_union(m: Any, p: Any, g: int, h: int) -> float:
+    """Change of the log target if clusters g and h become one, without the prior for K."""
     n_g = p.sizes[g]
-    if n_g == 1 or k == 1 or k == p.sizes.size:  # nothing to divide, nowhere to go, or no room
-        return 0.0
-    scans = int(tuning[SCANS])
-    n = _collect(p, g, g)
-    shuffle(rng, p.members, n)
-    a = p.order[k]
-    log_q = _relaunch(m, p, rng, n, g, a, scans, False)
-    n_a = p.sizes[a]
-    to = g
-    change = 0.0
-    if 0 < n_a < n_g:
-        # Log posterior, up to a constant, of each cluster that a may join; a is no choice for itself.
-        for s in range(k + 1):
-            x = p.order[s]
-            p.log_weights[s] = -math.inf
-            if x != a:
-                n_x = p.sizes[x]
-                p.log_weights[s] = p.log_size[n_x + n_a] - p.log_size[n_x] + join(m, p, a, x)
-        s = pick_weighted(rng, p.log_weights, k + 1, p.cumulative)
-        h = p.order[s]
-        if h != g and h != a:
-            value = p.log_weights[s] - p.log_weights[p.place[g]]
-            # The way back: the union of h and a must be divided into just these two.
-            n = _collect(p, h, a)
-            shuffle(rng, p.members, n)
-            log_back = _relaunch(m, p, rng, n, h, a, scans, True)
-            if accept(rng, log_back - log_q):
-                tally[_REGROUP, 1] += 1
-                change = value
-                to = h
-    if n_a > 0:
-        gather(m, p, _collect(p, a, a), to)
-    return change
+    n_h = p.sizes[h]
+    return join(m, p, g, h) + p.log_size[n_g + n_h] - p.log_size[n_g] - p.log_size[n_h]
 
 
 @routine
-def _collect(p: Any, g: int, h: int) -> int:
+def pour(m: Any, p: Any, a: int, g: int) -> None:
+    """Put all items of cluster a into cluster g, which may be empty; `target` stays."""
+    n = 0
+    for i in range(p.labels.size):
+        if p.labels[i] == a:
+            p.members[n] = i
+            n += 1
+    gather(m, p, n, g)
+
+
+@routine
+def collect(p: Any, g: int, h: int) -> int:
     """Fill `members` with the items of both clusters, and `target` with where they are; return how many."""
     n = 0
     for i in range(p.labels.size):
@@ -266,18 +235,31 @@ def _collect(p: Any, g: int, h: int) -> int:
     return n
 
 
+@part
+def n_scans(scans: int, smoothed: bool) -> int:
+    """Scans of a launch before the last one."""
+    return scans // _FEWER if smoothed else scans
+
+
 @routine
-def _relaunch(m: Any, p: Any, rng: Any, n: int, g: int, h: int, scans: int, forced: bool) -> float:
-    """Divide the first n members between g and h, scan, and return log q of one more scan.
+def divide(
+    m: Any, p: Any, rng: Any, g: int, h: int, scans: int, smoothed: bool, forced: bool
+) -> float:
+    """Divide the items of g and h anew between the two: a launch, and one more scan, whose log q is returned.
 
-    They are divided by coins, which the model may smooth: in a network along its edges.
+    In the launch they are divided by coins, which the model may smooth (in a network along its edges), and
+    scanned. The *anchor*, a random one of them, stays in the last scan: q is the probability of the two
+    parts, whichever of them has number g. One of the two clusters may be empty on the way: it is then the
+    next new one, as `take` leaves it.
 
-    If `forced`, the last scan puts every item back where `target` says. One of the two clusters may be empty
-    on the way: it is then the next new one, as `take` leaves it.
+    If `forced`, the last scan makes the parts that there were, except that their numbers may have been
+    exchanged: see `exchanged`.
     """
+    n = collect(p, g, h)
+    shuffle(rng, p.members, n)
     for s in range(n):
-        p.scores[p.members[s]] = 1.0 if toss(rng, 0.5) else -1.0
-    if toss(rng, _SMOOTHED):
+        p.scores[p.members[s]] = 1.0 if coin(rng) else -1.0
+    if smoothed:
         smooth(m, p, n, g, h)
     for s in range(n):
         i = p.members[s]
@@ -286,9 +268,11 @@ def _relaunch(m: Any, p: Any, rng: Any, n: int, g: int, h: int, scans: int, forc
             move_out(m, p, i)
             move_in(m, p, i, to)
     log_q = 0.0
-    for scan in range(scans + 1):
-        last = scan == scans
-        for s in range(n):
+    n_before = n_scans(scans, smoothed)
+    for scan in range(n_before + 1):
+        last = scan == n_before
+        turned = exchanged(p)  # where the anchor is now decides which part gets which number
+        for s in range(1 if last else 0, n):
             i = p.members[s]
             own = p.labels[i]
             other = g + h - own
@@ -298,9 +282,15 @@ def _relaunch(m: Any, p: Any, rng: Any, n: int, g: int, h: int, scans: int, forc
             odds = leave - stay if leave != stay else 0.0  # in logs; 0 if both are minus infinity
             if not last:  # without the prior for the sizes, which would draw all items to one side
                 odds += grow(p, own) - grow(p, other)
-            goes = p.target[i] == other  # where a forced item goes
+            goes = (p.target[i] == other) != turned  # where a forced item goes
             leaves = goes if last and forced else toss(rng, math.exp(_log_logistic(odds)))
             if last:
                 log_q += _log_logistic(odds if leaves else -odds)
             move_in(m, p, i, other if leaves else own)
     return log_q
+
+
+@part
+def exchanged(p: Any) -> bool:
+    """Whether the two parts have exchanged their numbers in `divide`, by the anchor."""
+    return bool(p.labels[p.members[0]] != p.target[p.members[0]])

@@ -139,12 +139,12 @@ class SplitMerge(Move):
     the K clusters is picked at random, and a split is proposed with probability s, else a merge with
     another random cluster. The members of the one or two clusters are divided between two sides by fair
     coins, which in half of the launches of a network are smoothed along its edges (each node takes the
-    mean of its neighbors, 20 times). This division is improved by `scans` restricted Gibbs scans, in
-    which every item chooses between the two sides, given all others, without the prior for their sizes.
-    One more scan, with this prior, makes the split; q is the product of the probabilities of its choices.
-    A split is accepted with probability
+    mean of its neighbors, 20 times). This division is improved by `scans` restricted Gibbs scans (a quarter
+    of them if it is smoothed), in which every item chooses between the two sides, given all others, without
+    the prior for their sizes. One more scan, with this prior and with one random item held where it is, makes
+    the split; q is the product of the probabilities of its choices. A split is accepted with probability
 
-        min(1, pi(after) / pi(before) / q / (K + 1) x (1 - s) / s)
+        min(1, pi(after) / pi(before) / q x 2 / (K + 1) x (1 - s) / s)
 
     (never if one side is empty) and a merge with the inverse ratio, where q is the probability that the
     last scan restores the present two clusters. Order, coins and scans depend on the union of the two
@@ -209,38 +209,53 @@ class SplitMerge(Move):
 
 @dataclass(frozen=True)
 class Regroup(Move):
-    """Proposals to move a part of one cluster to another: the number of clusters stays the same.
+    """Proposals for parts of clusters: to another cluster, in exchange for another part, or apart.
 
-    Where two small groups of nodes are too small to be told apart from others, a block model puts each into
-    the cluster of another group. Which one it is can hardly be changed by a split and a merge, since what is
-    between them is improbable. Here a random cluster g is divided in two by a launch, as for a split of
-    `SplitMerge`, with probability q. One part, a, then takes one of the other clusters, or the rest of
-    g again, with probabilities proportional to the posterior of the result. If it takes cluster h, the union
-    of h and a is divided by a launch of its own; with q' the probability that its last scan gives just h
-    and a, the move is accepted with probability
+    Where small groups of nodes are too small for clusters of their own, a block model puts two of them into
+    one cluster. Which two can hardly be changed by a split and a merge, since what is between them is
+    improbable. Here clusters are divided by a launch, as for a split of `SplitMerge`, with probability q; of
+    two random clusters the smaller one is taken, so that each has some probability w. There are three kinds.
 
-        min(1, q' / q)
+    In half of the proposals one part of a cluster takes one of the other clusters, or the rest of its own
+    again, with probabilities proportional to the posterior of the result. The union that it makes is then
+    divided by a launch of its own. With q' the probability that its last scan gives just the two that
+    were joined, and w' that of taking this union, the move is accepted with probability
 
-    The posterior cancels: on the way back, a leaves h and takes g with a probability that is proportional to
-    the posterior of the present partition. Launches depend on the divided union only, and each move makes
-    both of them, one to go and one to return. At the largest number of clusters nothing is proposed.
+        min(1, q' w' / (q w))
+
+    The posterior cancels: on the way back, the part returns with a probability that is proportional to the
+    posterior of the present partition. Launches depend on the divided union only, and each move makes both
+    of them, one to go and one to return.
+
+    In a quarter two clusters are divided, and the posterior chooses which two of the four parts share a
+    cluster; q, w, q' and w' are then products for two clusters.
+
+    In the others a cluster *dissolves*: both parts choose another cluster, one after the other, by the
+    posterior (c is the probability of these choices), and there is one cluster less. The reverse, rarely
+    proposed, is to *condense* a new cluster from parts of two others. With u and 1 - u the shares of these
+    proposals, a cluster out of K dissolves with probability
+
+        min(1, pi(after) / pi(before) x q' w' u / (2 q w c (1 - u)))
+
+    where q' and w' belong to the two clusters to be divided on the way back, and the inverse ratio is
+    that of condensing. Where no numbers are left for new clusters, nothing is proposed.
 
     Parameters
     ----------
-    proposals : int, default 5
+    proposals : int, default 25
         Number of proposals in each cycle.
-    scans : int, default 10
-        Scans of a launch.
+    scans : int, default 5
+        Scans of a launch; a quarter of them where coins are smoothed.
 
     Examples
     --------
     >>> from epluribus.sampling import Regroup
     >>> Regroup().n_steps(n_items=1000)
-    5
+    25
     """
 
-    proposals: int = 5
-    scans: int = 10
+    proposals: int = 25
+    scans: int = 5
 
     def __post_init__(self) -> None:
         check_count(self.proposals, "proposals")
