@@ -1,9 +1,9 @@
 """Is there a set of blocks that costs less than its prices? A search through all sets, branch and bound.
 
-A set S costs factor h(|S|) - 2 sum over draws and their clusters g of share h(|S and g|), with h(n) = n log2 n.
+With h(n) = n log2 n, a set S costs factor h(|S|) - 2 sum over draws and their clusters g of share h(|S and g|).
 At a node some blocks are in, some out, the others free. On the range of |S and g| that is left, h is below
-its chord, which is linear in S; h(|S|) is above its tangents. So the smallest value of a linear function bounds
-all sets of the node from below (`uncertainty/_set_prices.py` has the theory).
+its chord, which is linear in S; h(|S|) is above its tangents. So the smallest value of a linear function
+bounds all sets of the node from below (`uncertainty/_set_prices.py` has the theory).
 """
 
 import math

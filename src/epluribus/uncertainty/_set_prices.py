@@ -8,14 +8,14 @@ clusters S of the partition of
 If prices of the items satisfy price(S) <= cost(S) for *every* set S that may be a cluster, then the constant
 plus the sum of all prices bounds every partition: it is a dual solution of set partitioning.
 
-**Prices.** Those of the estimate's clusters shall cost what they cost, so that the bound is its loss: only how
-a cluster's cost is shared out is left to choose. It is chosen as far as possible from a list of other sets
+**Prices.** Those of an estimate's cluster add up to its cost, so that the bound is the estimate's loss: only
+how the cost is shared out among the items is left to choose. It is chosen as far as possible from a list of other sets
 (the analytic center of price(S) <= cost(S)), which grows by the sets that violate it.
 
-**The check** is a branch and bound over sets (`_kernels/set_prices.py`), for ranges of sizes |S|. Items that are
-together in all draws are one block. Conditions that an estimate obeys leave fewer sets: blocks
-that must be together or apart, and smallest sizes. Where the time does not suffice, all prices are lowered: the
-check is then quicker, and the bound smaller by as much.
+**The check** is a branch and bound over sets (`_kernels/set_prices.py`), for ranges of sizes |S|. Items
+that are together in all draws are one block. Conditions that an estimate obeys leave fewer sets: blocks
+that must be together or apart, and smallest sizes. Where the time does not suffice, all prices are lowered:
+the check is then quicker, and the bound smaller by as much.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.set_prices import IN, Blocks, Room, search_sets
+from epluribus._kernels.set_prices import Blocks
 from epluribus._parallel import Stopper, run_apart, run_tasks
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.engine import Settings
 from epluribus.engine.constraints import Constraints
+from epluribus.uncertainty._set_ranges import SizeRange, alike_items, ties_of
 
 _MOST = 160
 """Blocks above which this is not tried."""
@@ -77,7 +78,7 @@ def set_bound(
     asked = settings.constraints
     # Items that are alike count as one, unless clusters must be many, large or connected.
     free = settings.k_min == 1 and (asked is None or (asked.graph is None and asked.min_size == 1))
-    alike = _alike(draws, asked) if free else np.arange(draws.n_items)
+    alike = alike_items(draws, asked) if free else np.arange(draws.n_items)
     n_blocks = len(np.unique(alike))
     n_clusters = int(draws.distinct.max(axis=1).astype(np.int64).sum()) + draws.n_distinct
     few = 1 < n_blocks <= _MOST and n_blocks * draws.n_distinct <= _WORK
@@ -130,8 +131,8 @@ class SetPrices:
             mass.astype(np.int64),
             np.ascontiguousarray((rows + begin[:, None]).T, dtype=np.int32),
             np.repeat(draws.shares, n_clusters),
-            n * np.log2(np.maximum(1, n)),
-            _ties(constraints, first),
+            np.asarray(n * np.log2(np.maximum(1, n)), dtype=np.float64),
+            ties_of(constraints, first),
             2.0 - cost,
         )
         # The draws' own part, c times sum m log2 m.
@@ -212,7 +213,10 @@ class SetPrices:
         # How far a set is from the estimate's clusters, in items: near ones may cost little more.
         far = np.min([np.abs(table - each) @ self.blocks.mass for each in self.own], axis=0)
         # The largest s with price(S) + s far(S) <= cost(S), while the estimate's clusters have their costs.
-        goal, own = np.append(np.zeros(n), -1.0), np.column_stack([self.own, np.zeros(len(self.own))])
+        goal, own = (
+            np.append(np.zeros(n), -1.0),
+            np.column_stack([self.own, np.zeros(len(self.own))]),
+        )
         limits, lower = [(None, None)] * n + [(None, 1.0)], 0.0
         for _ in range(2):
             target = self.own_costs - lower * (self.own @ self.blocks.mass)
@@ -281,8 +285,8 @@ class SetPrices:
         found = self.center()
         while found is not None and time.perf_counter() < self.end:
             prices, bound = found, self._value(found)
-            # The last third of the time is for lower prices.
-            left_open = self._check(prices, _Tree.of(self), 0.66)
+            # The last quarter of the time is for lower prices.
+            left_open = self._check(prices, self._ranges(), 0.75)
             if left_open is not None:
                 return bound if not left_open else self._with_lower(prices, left_open)
             found = self.center()
@@ -297,9 +301,12 @@ class SetPrices:
         total = self.constant + float(prices.sum()) - rounding * (terms + self.constant)
         return total / n - _MARGIN * self.loss
 
-    def _check(self, prices: FloatArray, trees: list[_Tree], share: float) -> list[_Tree] | None:
+    def _check(
+        self, prices: FloatArray, trees: list[SizeRange], share: float
+    ) -> list[SizeRange] | None:
         """The ranges that could not be checked in a share of the time; None if a set violates the prices."""
-        n_nodes, n_all, began = _FIRST, len(trees), time.perf_counter()
+        n_nodes, began = _FIRST, time.perf_counter()
+        n_all = len(self._sizes())
         while trees:
             started = time.perf_counter()
             until = min(self.end, began + share * (self.end - began)) if share < 1 else self.end
@@ -329,10 +336,10 @@ class SetPrices:
             n_nodes = (_TIMES - 1) * n_nodes
         return trees
 
-    def _with_lower(self, prices: FloatArray, trees: list[_Tree]) -> float:
+    def _with_lower(self, prices: FloatArray, trees: list[SizeRange]) -> float:
         """The bound with lower prices, which are checked where the others could not be."""
         best = -np.inf
-        if len(trees) > _HOPE * len(self._ranges()):
+        if len(trees) > _HOPE * len(self._sizes()):
             return best
         for lower in _LOWER:
             lowered = prices - lower * self.loss * self.blocks.mass
@@ -341,80 +348,16 @@ class SetPrices:
             best = self._value(lowered)
         return best
 
-    def _ranges(self) -> list[tuple[int, int]]:
-        """Ranges of sizes."""
+    def _ranges(self) -> list[SizeRange]:
+        """The searches through all sets, by their sizes."""
+        margin = 0.5 * _MARGIN * self.loss
+        return [SizeRange(self.blocks, *sizes, margin) for sizes in self._sizes()]
+
+    def _sizes(self) -> list[tuple[int, int]]:
+        """Ranges of sizes from the smallest one allowed to all items."""
         ranges, low = [], self.least
         while low <= self.n_items:
             high = min(self.n_items, max(low, int(low * _RATIO)))
             ranges.append((low, high))
             low = high + 1
         return ranges
-
-
-class _Tree:
-    """The search through the sets of a range of sizes."""
-
-    def __init__(self, sets: SetPrices, smallest: int, largest: int) -> None:
-        self.sets, self.smallest, self.largest = sets, smallest, largest
-        n, m = len(sets.blocks.mass), len(sets.blocks.shares)
-        whole = partial(np.zeros, dtype=np.int64)
-        small = partial(np.zeros, dtype=np.int8)
-        self.room = Room(
-            small(n), whole(m), whole(m), whole(m), np.zeros(m), np.zeros(m), np.zeros(m),
-            np.zeros(n), whole(n), whole(n), whole(n + 1), small(n + 1), np.full(2, -1),
-        )  # fmt: skip
-
-    @classmethod
-    def of(cls, sets: SetPrices) -> list[_Tree]:
-        """All ranges."""
-        return [cls(sets, *sizes) for sizes in sets._ranges()]
-
-    def again(self) -> _Tree:
-        """The same range from the beginning."""
-        return _Tree(self.sets, self.smallest, self.largest)
-
-    def search(self, prices: FloatArray, n_nodes: int, stop: AnyArray) -> int:
-        """As `search_sets`."""
-        # Clusters are disjoint: what their prices may exceed their costs by adds up to at most this in all.
-        margin = 0.5 * _MARGIN * self.sets.loss * self.smallest
-        return int(
-            search_sets(
-                self.sets.blocks, prices, self.smallest, self.largest, margin, n_nodes, stop, self.room
-            )
-        )
-
-    @property
-    def inside(self) -> FloatArray:
-        """The set that was found."""
-        return (self.room.state == IN).astype(np.float64)
-
-
-def _alike(draws: Draws, constraints: Constraints | None) -> IntArray:
-    """Numbers of the blocks of all items: alike in all draws, and free of conditions."""
-    rows = np.ascontiguousarray(draws.distinct.T)
-    # A row as one value: sorting these is far quicker than sorting rows.
-    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
-    alike = np.unique(whole, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    if constraints is not None:
-        # Items under a condition are blocks of their own: moving others to them might break it.
-        bound = np.bincount(constraints.blocks)[constraints.blocks] > 1
-        bound |= np.asarray(constraints.groups.sum(axis=0)).reshape(-1) > 0
-        alike[bound] = draws.n_items + np.flatnonzero(bound)
-    return alike
-
-
-def _ties(constraints: Constraints | None, first: IntArray) -> AnyArray:
-    """(n_blocks, n_blocks) 1 for blocks that must be together, 2 for apart; `first` is an item of each."""
-    ties = np.zeros((len(first), len(first)), dtype=np.int8)
-    if constraints is None:
-        return ties
-    linked = constraints.blocks[:, None] == constraints.blocks
-    groups = constraints.groups.toarray() > 0
-    apart = (groups.T.astype(np.int64) @ groups) > 0
-    np.fill_diagonal(apart, False)
-    # What is apart from an item is apart from all that must be with it.
-    apart = (linked.astype(np.int64) @ apart @ linked) > 0
-    np.fill_diagonal(linked, False)
-    ties[linked[np.ix_(first, first)]] = 1
-    ties[apart[np.ix_(first, first)]] = 2
-    return ties
