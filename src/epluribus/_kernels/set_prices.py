@@ -1,6 +1,6 @@
 """Is there a set of blocks that costs less than its prices? A search through all sets, branch and bound.
 
-With h(n) = n log2 n, a set S costs factor h(|S|) - 2 sum over draws and their clusters g of share h(|S and g|).
+With h(n) = n log2 n a set S costs factor h(|S|) - 2 sum of share h(|S and g|) over the draws' clusters g.
 At a node some blocks are in, some out, the others free. On the range of |S and g| that is left, h is below
 its chord, which is linear in S; h(|S|) is above its tangents. So the smallest value of a linear function
 bounds all sets of the node from below (`uncertainty/_set_prices.py` has the theory).
