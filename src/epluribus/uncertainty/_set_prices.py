@@ -10,7 +10,8 @@ plus the sum of all prices bounds every partition: it is a dual solution of set 
 
 **Prices.** Those of an estimate's cluster add up to its cost, so that the bound is the estimate's loss: only
 how the cost is shared out among the items is left to choose. It is chosen as far as
-possible from a list of other sets (the analytic center of price(S) <= cost(S)), which grows by the sets that violate it.
+possible from a list of other sets (the analytic center of price(S) <= cost(S)), which grows
+by the sets that violate it.
 
 **The check** is a branch and bound over sets (`_kernels/set_prices.py`), for ranges of sizes |S|. Items
 that are together in all draws are one block. Conditions that an estimate obeys leave fewer sets: blocks
