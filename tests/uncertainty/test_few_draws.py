@@ -91,7 +91,7 @@ def test_groups_only_raise_the_bound_and_may_reach_the_optimum():
 
 
 def test_the_certificate_says_how_it_was_reached():
-    draws = epl.Draws(boundary(np.random.default_rng(2), 3000, 60, 12))
+    draws = epl.Draws(boundary(np.random.default_rng(2), 6000, 60, 12))
     best = epl.minimize(draws, rng=1)
     found = epl.certificate(best, draws, time_limit=None)
     assert found.method == "the exact optima of a few draws at a time"

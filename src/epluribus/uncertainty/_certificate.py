@@ -32,12 +32,15 @@ from epluribus.search._exact import best_of_all, solves
 from epluribus.uncertainty._bounds import binder_bound, item_bound
 from epluribus.uncertainty._few_draws import FEW, MORE, FewDrawsBound
 from epluribus.uncertainty._matching import Matched, match_draws
+from epluribus.uncertainty._set_prices import set_bound
 from epluribus.uncertainty._vi_bound import vi_bound
 
 _ROUNDING = 1e-9
 """Losses that differ by less than this share are equal: one comes from counts, the other from a bound."""
 _MANY = 150
 """Items from which on the bound by prices rarely ends in seconds."""
+_SETS = 0.6
+"""Share of the time for the check of all clusters, where it has a chance to end."""
 _CLOSE = 0.05
 """A relative gap that prices rarely make smaller with many items."""
 
@@ -267,6 +270,15 @@ class _Question:
             left = 1.0 - max(bounds)[0] / self.value if self.value > 0 else 0.0
             return 0.0 if self.stopper.stopped or left < _ROUNDING else left
 
+        if not gap():
+            return
+        if self.settings.undecided is None:
+            sets = set_bound(
+                self.draws, self.labels, self.value, self.loss.parameters["cost"], self.settings,
+                _SETS, self.stopper, self.n_jobs,
+            )  # fmt: skip
+            bounds.append((sets, "prices of items, checked for all clusters", 0.0))
+            self._show(max(bounds)[0])
         if not gap():
             return
         few = FewDrawsBound(
