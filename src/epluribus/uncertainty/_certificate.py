@@ -2,10 +2,11 @@
 
 A search finds a good partition; a lower bound L on the smallest expected loss says how good it is at
 least: a partition with expected loss psi is at most (psi - L) / L above the optimum. The bounds are
-enumeration for a few items; a linear program for Binder's loss; prices by cluster size and Jensen's
-inequality for the variation of information; the triangle inequality between draws for any metric; and for
-the 0-1 loss the most probable draw, which is the optimum. Where several apply, the largest is taken. Their
-formulas are in `_bounds.py` and `_vi_bound.py`.
+enumeration for a few items; a linear program for Binder's loss; for the variation of information prices of
+items, the optima of a few draws at a time, prices by cluster size, and Jensen's inequality; the triangle
+inequality between draws for any metric; and for the 0-1 loss the most probable draw, which is the optimum.
+Where several apply, the largest is taken. Their formulas are in `_bounds.py`, `_set_prices.py`,
+`_few_draws.py` and `_vi_bound.py`.
 
 Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
 Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
