@@ -41,6 +41,7 @@ def test_every_room_is_on_the_map():
 
 def test_an_import_to_the_right_is_caught(tmp_path):
     """Also one inside a function, and one that leads there through another room."""
+    pytest.importorskip("importlinter")
     package = tmp_path / "epluribus"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
     settings = (ROOT / "pyproject.toml").read_text("utf-8")

@@ -12,6 +12,9 @@ def main() -> int:
     listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if listening:
         signal.signal(signal.SIGINT, _leave)
+    # Closed (`2>&-`), standard error is None in Python, with which some versions of NumPy cannot be loaded.
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - open to the end
     from epluribus.cli import main as run
 
     if listening:

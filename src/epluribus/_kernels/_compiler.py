@@ -6,8 +6,8 @@ of our kernels are never called from Python: a part stays as it was written (`_P
 in, and only that whole is optimized and made machine code (`_Whole`). A first round, in which Numba looks for
 references that need not be counted, is left out: kernels count none.
 
-That saves a third of the time, and changes nothing else. It needs private names of Numba. Where a version
-lacks one (0.61 does), this module cannot be imported, and kernels are compiled as any other function.
+That saves a third of the time, and changes nothing else. It needs private names of Numba. With a version that
+lacks one, as 0.61 does, kernels are compiled as any other function.
 """
 
 from typing import Any
@@ -21,12 +21,6 @@ _Step: Any = compiler_machinery.LoweringPass
 _Steps: Any = compiler_machinery.PassManager
 _numba: Any = compiler.DefaultPassBuilder
 _register: Any = compiler_machinery.register_pass
-_codegen: Any = codegen.JITCPUCodegen
-_NEEDED: Any = (
-    _codegen._pass_builder,
-    _Library._optimize_final_module,
-    _Library._finalize_final_module,
-)
 
 
 class _Whole(_Library):  # type: ignore[misc]
@@ -98,6 +92,7 @@ class _PartCompiler(_WholeCompiler):
     library = _Part
 
 
-PART: dict[str, Any] = {"pipeline_class": _PartCompiler}
-WHOLE: dict[str, Any] = {"pipeline_class": _WholeCompiler}
+_COMPLETE = hasattr(codegen.JITCPUCodegen, "_pass_builder")
+PART: dict[str, Any] = {"pipeline_class": _PartCompiler} if _COMPLETE else {}
+WHOLE: dict[str, Any] = {"pipeline_class": _WholeCompiler} if _COMPLETE else {}
 """Options of `njit`, for a part and for a kernel."""

@@ -267,7 +267,7 @@ def clusters(
         # A cluster is not its own neighbor: -1 is below every probability.
         between.setdiag(-1.0)
         separation = 1.0 - between.max(axis=1).toarray().ravel()
-        nearest = between.argmax(axis=1)
+        nearest = np.asarray(between.argmax(axis=1)).ravel()  # a column in older versions of SciPy
     # The mean support of a cluster's items is the mean over its pairs: every item has the same number of
     # partners.
     cohesion = np.bincount(labels, weights=found.own) / sizes
