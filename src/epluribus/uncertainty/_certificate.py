@@ -40,8 +40,9 @@ _ROUNDING = 1e-9
 """Losses that differ by less than this share are equal: one comes from counts, the other from a bound."""
 _MANY = 150
 """Items from which on the bound by prices rarely ends in seconds."""
-_SETS = 0.6
-"""Share of the time for the check of all clusters, where it has a chance to end."""
+_SETS, _SHORT, _SHORT_SETS = 0.6, 30.0, 0.15
+"""Share of the time for the check of all clusters; seconds below which other bounds need more of it, and the
+share then."""
 _CLOSE = 0.05
 """A relative gap that prices rarely make smaller with many items."""
 
@@ -274,9 +275,10 @@ class _Question:
         if not gap():
             return
         if self.settings.undecided is None:
+            short = self.stopper.left is not None and self.stopper.left < _SHORT
             sets = set_bound(
                 self.draws, self.labels, self.value, self.loss.parameters["cost"], self.settings,
-                _SETS, self.stopper, self.n_jobs,
+                _SHORT_SETS if short else _SETS, self.stopper, self.n_jobs,
             )  # fmt: skip
             bounds.append((sets, "prices of items, checked for all clusters", 0.0))
             self._show(max(bounds)[0])
