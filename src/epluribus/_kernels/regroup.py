@@ -54,6 +54,17 @@ def _pick_small(p: Any, rng: Any) -> int:
 
 
 @part
+def _pick_two(p: Any, rng: Any) -> tuple[int, int]:
+    """Two random clusters that are both to be divided; the same one twice if they cannot be."""
+    g = _pick_small(p, rng)
+    h = _pick_small(p, rng)
+    # Nothing to divide, or no room for both parts.
+    if p.sizes[g] == 1 or p.sizes[h] == 1 or p.n_clusters[0] + 2 > p.sizes.size:
+        return g, g
+    return g, h
+
+
+@part
 def _small_share(p: Any, n: int, other: int, a: int, b: int, c: int, d: int) -> float:
     """Probability, times K^2, that `_pick_small` takes a certain cluster of size n.
 
@@ -121,13 +132,11 @@ def _exchange(m: Any, p: Any, rng: Any, tally: Any, scans: int, smoothed: bool) 
     """
     tally[_EXCHANGE, 0] += 1
     k = p.n_clusters[0]
-    g = _pick_small(p, rng)
-    h = _pick_small(p, rng)
+    g, h = _pick_two(p, rng)
+    if g == h:
+        return 0.0
     n_g = p.sizes[g]
     n_h = p.sizes[h]
-    # Nothing to divide, or no room for both parts.
-    if g == h or n_g == 1 or n_h == 1 or k + 2 > p.sizes.size:
-        return 0.0
     chosen = _small_share(p, n_g, 0, g, g, g, g) * _small_share(p, n_h, 0, h, h, h, h)
     a = p.order[k]
     log_q = divide(m, p, rng, g, a, scans, smoothed, False)
@@ -154,15 +163,10 @@ def _exchange(m: Any, p: Any, rng: Any, tally: Any, scans: int, smoothed: bool) 
             n_g = p.sizes[g] + p.sizes[a]
             n_h = p.sizes[h] + p.sizes[b]
             back = _small_share(p, n_g, n_h, g, a, h, b) * _small_share(p, n_h, n_g, g, a, h, b)
-            # The way back, with the second pair as one cluster while the first is divided.
-            collect(p, h, b)
-            pour(m, p, b, h)
-            log_back = divide(m, p, rng, g, a, scans, smoothed, True)
-            if exchanged(p):
+            log_back, first, second = _divide_back(m, p, rng, g, a, h, b, scans, smoothed)
+            if first:
                 g, a = a, g
-            _part_again(m, p, h, b)
-            log_back += divide(m, p, rng, h, b, scans, smoothed, True)
-            if exchanged(p):
+            if second:
                 h, b = b, h
             if accept(rng, log_back - log_q + math.log(back / chosen)):
                 tally[_EXCHANGE, 1] += 1
@@ -186,6 +190,23 @@ def _log_unions(m: Any, p: Any, g: int, a: int, h: int, b: int) -> float:
     change += log_union(m, p, g, a)
     _part_again(m, p, h, b)
     return change
+
+
+@routine
+def _divide_back(
+    m: Any, p: Any, rng: Any, g: int, a: int, h: int, b: int, scans: int, smoothed: bool
+) -> tuple[float, bool, bool]:
+    """The way back: g and a as parts of one cluster, while h and b are one, and then these two.
+
+    Returns the log q of both divisions, and whether each pair has exchanged its numbers.
+    """
+    collect(p, h, b)
+    pour(m, p, b, h)
+    log_q = divide(m, p, rng, g, a, scans, smoothed, True)
+    first = exchanged(p)
+    _part_again(m, p, h, b)
+    log_q += divide(m, p, rng, h, b, scans, smoothed, True)
+    return log_q, first, exchanged(p)
 
 
 @routine
@@ -238,14 +259,10 @@ def _dissolve(m: Any, p: Any, rng: Any, tally: Any, scans: int, smoothed: bool) 
         log_ratio += math.log(_small_share(p, n_h, n_g, g, a, h, d))
         # The ratio still lacks the probabilities of the way back, which are at most 1: see `launch`.
         if accept(rng, log_ratio):
-            collect(p, h, d)
-            pour(m, p, d, h)
-            log_back = divide(m, p, rng, g, a, scans, smoothed, True)
-            if exchanged(p):
+            log_back, first, second = _divide_back(m, p, rng, g, a, h, d, scans, smoothed)
+            if first:
                 g, a = a, g
-            _part_again(m, p, h, d)
-            log_back += divide(m, p, rng, h, d, scans, smoothed, True)
-            if exchanged(p):
+            if second:
                 h, d = d, h
             if accept(rng, min(log_ratio + log_back, 0.0) - min(log_ratio, 0.0)):
                 tally[_DISSOLVE, 1] += 1
@@ -261,14 +278,11 @@ def _condense(m: Any, p: Any, rng: Any, tally: Any, scans: int, smoothed: bool) 
     """Divide two clusters, and make a new one of a part of each: one cluster more."""
     tally[_CONDENSE, 0] += 1
     k = p.n_clusters[0]
-    g = _pick_small(p, rng)
-    h = _pick_small(p, rng)
-    n_g = p.sizes[g]
-    n_h = p.sizes[h]
-    if g == h or n_g == 1 or n_h == 1 or k + 2 > p.sizes.size:
+    g, h = _pick_two(p, rng)
+    if g == h:
         return 0.0
-    log_ratio = -math.log(_small_share(p, n_g, 0, g, g, g, g))
-    log_ratio -= math.log(_small_share(p, n_h, 0, h, h, h, h))
+    log_ratio = -math.log(_small_share(p, p.sizes[g], 0, g, g, g, g))
+    log_ratio -= math.log(_small_share(p, p.sizes[h], 0, h, h, h, h))
     a = p.order[k]
     log_q = divide(m, p, rng, g, a, scans, smoothed, False)
     if p.sizes[g] == 0 or p.sizes[a] == 0:
@@ -278,7 +292,6 @@ def _condense(m: Any, p: Any, rng: Any, tally: Any, scans: int, smoothed: bool) 
         g, a = a, g
     d = p.order[k + 1]
     log_q += divide(m, p, rng, h, d, scans, smoothed, False)
-    change = 0.0
     if p.sizes[h] > 0 and p.sizes[d] > 0:
         if toss(rng, 0.5):
             h, d = d, h
@@ -302,7 +315,7 @@ def _condense(m: Any, p: Any, rng: Any, tally: Any, scans: int, smoothed: bool) 
                 return value
     pour(m, p, d, h)
     pour(m, p, a, g)
-    return change
+    return 0.0
 
 
 @part

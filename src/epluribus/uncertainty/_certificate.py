@@ -265,7 +265,7 @@ class _Question:
         return max(bounds)
 
     def _prove(self, bounds: list[tuple[float, str, float]], matched: list[Matched]) -> None:
-        """Add the two strong bounds for the variation of information, unless the loss is reached before."""
+        """Add the three strong bounds for the variation of information, unless the loss is reached before."""
 
         def gap() -> float:
             # Nothing to gain in the last digits, nor when the time is up.

@@ -37,6 +37,7 @@ from epluribus.draws import Draws
 from epluribus.engine.expected import draw_losses
 from epluribus.losses.base import Loss
 from epluribus.uncertainty._matching import Matched
+from epluribus.uncertainty._set_ranges import alike_in
 
 FEW, MORE = (11, 13), (15, 17)
 """Blocks that a group may have, in rounds: each further one takes three times as long."""
@@ -142,8 +143,7 @@ class FewDraws:
     ) -> None:
         self.labels, self.distance = draws.distinct[block.columns], block.distance
         self.to_best, self.cost, self.stopped = to_best, loss.parameters["cost"], stopped
-        sizes = np.arange(draws.n_items + 1)
-        self.logs = sizes * np.log2(np.maximum(1, sizes))
+        self.logs = loss.tables(draws.n_items)[0]  # n log2 n
         # With another cost the loss is no metric: nothing is known about a pair yet.
         known = 1.0 - _ROUNDING if loss.metric else 0.0
         self.groups = []
@@ -216,11 +216,7 @@ class FewDraws:
 
         None if there are far too many.
         """
-        code = rows[0].astype(np.int64)
-        for row in rows[1:]:
-            # Numbers for pairs of labels, small again, so that many draws do not overflow.
-            code = np.unique(code * (int(row.max()) + 1) + row, return_inverse=True)[1]
-        _, first, mass = np.unique(code, return_index=True, return_counts=True)
+        _, first, mass = np.unique(alike_in(rows), return_index=True, return_counts=True)
         if len(mass) > _MOST:
             return None
         labels = rows[:, first]

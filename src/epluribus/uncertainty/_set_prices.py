@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from epluribus import losses
 from epluribus._kernels.set_prices import Blocks
 from epluribus._parallel import Stopper, run_apart, run_tasks
 from epluribus._typing import AnyArray, FloatArray, IntArray
@@ -127,12 +128,11 @@ class SetPrices:
         rows = draws.distinct[:, first].astype(np.int64)
         n_clusters = rows.max(axis=1) + 1
         begin = np.cumsum(n_clusters) - n_clusters
-        n = np.arange(draws.n_items + 1)
         self.blocks = Blocks(
             mass.astype(np.int64),
             np.ascontiguousarray((rows + begin[:, None]).T, dtype=np.int32),
             np.repeat(draws.shares, n_clusters),
-            np.asarray(n * np.log2(np.maximum(1, n)), dtype=np.float64),
+            losses.get("vi").tables(draws.n_items)[0],  # n log2 n
             ties_of(constraints, first),
             2.0 - cost,
         )

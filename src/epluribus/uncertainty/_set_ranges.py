@@ -54,16 +54,29 @@ class SizeRange:
 
 def alike_items(draws: Draws, constraints: Constraints | None) -> IntArray:
     """Numbers of the blocks of all items: alike in all draws, and free of conditions."""
-    rows = np.ascontiguousarray(draws.distinct.T)
-    # A row as one value: sorting these is far quicker than sorting rows.
-    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
-    alike = np.unique(whole, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    alike = alike_in(draws.distinct)
     if constraints is not None:
         # Items under a condition are blocks of their own: moving others to them might break it.
         bound = np.bincount(constraints.blocks)[constraints.blocks] > 1
         bound |= np.asarray(constraints.groups.sum(axis=0)).reshape(-1) > 0
         alike[bound] = draws.n_items + np.flatnonzero(bound)
     return alike
+
+
+def alike_in(rows: AnyArray) -> IntArray:
+    """A number for each item, the same for items with the same labels in all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epluribus.uncertainty._set_ranges import alike_in
+    >>> alike_in(np.array([[0, 1, 0, 1], [0, 1, 0, 2]]))
+    array([0, 1, 0, 2])
+    """
+    columns = np.ascontiguousarray(rows.T)
+    # An item's labels as one value: sorting these is far quicker than sorting rows.
+    whole = columns.view(np.dtype((np.void, columns.itemsize * columns.shape[1]))).reshape(-1)
+    return np.unique(whole, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def ties_of(constraints: Constraints | None, first: IntArray) -> AnyArray:
