@@ -3,10 +3,10 @@
 A search finds a good partition; a lower bound L on the smallest expected loss says how good it is at
 least: a partition with expected loss psi is at most (psi - L) / L above the optimum. The bounds are
 enumeration for a few items; a linear program for Binder's loss; for the variation of information prices of
-items, the optima of a few draws at a time, prices by cluster size, and Jensen's inequality; the triangle
-inequality between draws for any metric; and for the 0-1 loss the most probable draw, which is the optimum.
-Where several apply, the largest is taken. Their formulas are in `_bounds.py`, `_set_prices.py`,
-`_few_draws.py` and `_vi_bound.py`.
+items, parts of the items, the optima of a few draws at a time, prices by cluster size, and Jensen's inequality;
+the triangle inequality between draws for any metric; and for the 0-1 loss the most probable draw, which is the
+optimum. Where several apply, the largest is taken. Their formulas are in `_bounds.py`, `_set_prices.py`,
+`_item_parts.py`, `_few_draws.py` and `_vi_bound.py`.
 
 Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models.
 Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
@@ -31,7 +31,9 @@ from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
 from epluribus.search._exact import best_of_all, solves
 from epluribus.uncertainty._bounds import binder_bound, item_bound
+from epluribus.search.within import minimize_within
 from epluribus.uncertainty._few_draws import FEW, MORE, FewDrawsBound
+from epluribus.uncertainty._item_parts import divide
 from epluribus.uncertainty._matching import Matched, match_draws
 from epluribus.uncertainty._set_prices import set_bound
 from epluribus.uncertainty._vi_bound import vi_bound
@@ -43,6 +45,8 @@ _MANY = 150
 _SETS, _SHORT, _SHORT_SETS = 0.6, 30.0, 0.15
 """Share of the time for the check of all clusters; seconds below which other bounds need more of it, and the
 share then."""
+_EVERY = 60**2
+"""Parts of the items have time in proportion to the squares of their sizes, plus this: each has some."""
 _CLOSE = 0.05
 """A relative gap that prices rarely make smaller with many items."""
 
@@ -217,6 +221,8 @@ class _Question:
     n_jobs: int
     bar: Progress
     began: float
+    is_part: bool = False
+    """Whether these are some of the items: they are not divided again."""
 
     def lower_bound(self) -> tuple[float, str, float]:
         """The largest bound that is known for this loss, its name, and how fast it was still rising."""
@@ -265,7 +271,7 @@ class _Question:
         return max(bounds)
 
     def _prove(self, bounds: list[tuple[float, str, float]], matched: list[Matched]) -> None:
-        """Add the three strong bounds for the variation of information, unless the loss is reached before."""
+        """Add the four strong bounds for the variation of information, unless the loss is reached before."""
 
         def gap() -> float:
             # Nothing to gain in the last digits, nor when the time is up.
@@ -282,6 +288,8 @@ class _Question:
             )  # fmt: skip
             bounds.append((sets, "prices of items, checked for all clusters", 0.0))
             self._show(max(bounds)[0])
+        if gap() and not self.is_part:
+            self._by_parts(bounds)
         if not gap():
             return
         few = FewDrawsBound(
@@ -297,6 +305,53 @@ class _Question:
             bounds.append((few.grow(MORE), name, 0.0))
         if gap() and prices_last:
             bounds.append(self._by_size())
+
+    def _by_parts(self, bounds: list[tuple[float, str, float]]) -> None:
+        """Add the bound by parts of the items, where little of the loss is between them."""
+        cost = self.loss.parameters["cost"]
+        if self.settings.undecided is not None or not 0.0 < cost < 2.0:
+            return
+        division = divide(self.draws, self.labels, self.value, cost, self.stopper)
+        if division is None:
+            return
+        # Without any loss parts are always the easier question; else they are for many items.
+        free = division.lost < _ROUNDING * self.value
+        if len(division.parts) == 1 or not (free or self.draws.n_items > _MANY):
+            return
+        if self.value - division.lost <= max(bounds)[0]:
+            return
+        # The small ones first: what they leave of their time goes to the others.
+        parts = sorted((part for part in division.parts if len(part) > 1), key=len)
+        work = [len(part) ** 2 + _EVERY for part in parts]
+        bound = division.between
+        for at, part in enumerate(parts):
+            left = self.stopper.left
+            if self.stopper.stopped:
+                break  # parts that had no turn count as 0
+            limit = None if left is None else left * work[at] / sum(work[at:])
+            bound += self._part(part, limit) * len(part) / self.draws.n_items
+            self._show(max(bounds)[0])
+        bounds.append((bound, "parts of the items, each on its own", 0.0))
+        self._show(max(bounds)[0])
+
+    def _part(self, items: IntArray, limit: float | None) -> float:
+        """The bound for some of the items."""
+        whole, stopper = self.draws, Stopper(limit)
+        rows = whole.distinct[:, items][whole.index]
+        draws = Draws(rows, weights=whole.draw_weights)
+        best = minimize_within(
+            draws, self.loss, None if limit is None else 0.2 * limit, rng=0, n_jobs=self.n_jobs
+        )
+        # A partition of all items has at most as many clusters in the part.
+        bounds = Settings(k_max=self.settings.k_max)
+        question = _Question(
+            draws, self.loss, best.labels, best.expected_loss, bounds, stopper, self.n_jobs,
+            Progress(), time.perf_counter(), is_part=True,
+        )  # fmt: skip
+        found = question.lower_bound()[0]
+        if stopper.interrupted:
+            self.stopper.interrupt()
+        return found
 
     def _by_size(self) -> tuple[float, str, float]:
         """The bound by prices for cluster sizes."""

@@ -45,6 +45,8 @@ _MOST = 60
 """Blocks above which a group is not even looked at."""
 _PARTNERS = 4
 """Other groups that a group is put together with, for a trial."""
+_PATIENCE = 50
+"""Groups in a row that may be found too different from all others to be tried; then a round ends."""
 _TINY = 1e-9
 """Part of the loss that is not worth a round."""
 _ROUNDING = 1e-12
@@ -176,14 +178,19 @@ class FewDraws:
         slack = loss - [group.value for group in groups]
         left = np.ones(len(groups), dtype=bool)
         made: list[Group] = []
+        untried = 0
         for g in np.argsort(-slack, kind="stable"):
             if not left[g] or slack[g] <= _TINY * loss[g] or self.stopped():
                 continue
             left[g] = False
-            tried = self._trials(g, np.flatnonzero(left), score[g], limit, sets)
+            tried = list(self._trials(g, np.flatnonzero(left), score[g], limit, sets))
             gain, other, group = max(
                 tried, key=lambda trial: trial[0], default=(0.0, -1, groups[g])
             )
+            untried = 0 if tried else untried + 1
+            if untried > _PATIENCE:
+                left[g] = True
+                break
             if gain > _TINY * loss[g]:
                 left[other] = False
                 made.append(group)

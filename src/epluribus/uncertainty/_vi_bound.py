@@ -60,7 +60,11 @@ _TILE = 16
 _KEEP = 0.9
 """Momentum of the prices."""
 _GAIN = 0.2
-"""Part of the way that a row goes towards its cheapest form in a sweep."""
+"""Part of the way that a row goes towards its cheapest form in a sweep, at first."""
+_LONGEST = 0.15
+"""Longest step of the prices."""
+_PATIENCE, _SHORTER, _SLOWER = 5, 0.8, 0.9
+"""Sweeps in a row without a higher bound after which steps get shorter, and rows slower, and how much."""
 _SOFT = 0.05
 """Items whose coefficient is within this, over the size, of the last one chosen are in a row by a part."""
 _SWEEPS = 40
@@ -159,7 +163,7 @@ class _Ascent:
         self._first_rows()
         self.value, self.size = np.full((2, self.n_items, len(low)), np.inf)
         self.step, self.best = (0.1 if self.n_items <= 200 else 0.05), -np.inf
-        self.sweeps = 0
+        self.gain, self.sweeps, self.idle = _GAIN, 0, 0
 
     def _draws_part(self) -> float:
         """Sum over items of E log2 m_it."""
@@ -229,7 +233,7 @@ class _Ascent:
 
     def _sweep(self) -> None:
         """One step of all rows, then one of all prices."""
-        self._rows(max(2.0 / (self.sweeps + 2.0), _GAIN), np.float32, self.value, self.size)
+        self._rows(max(2.0 / (self.sweeps + 2.0), self.gain), np.float32, self.value, self.size)
         if self.stopper.flag[0]:
             return
         self.sweeps += 1
@@ -268,16 +272,21 @@ class _Ascent:
     def _judge(self, value: float) -> None:
         """Longer steps while the bound rises, shorter ones if not; back to good prices if it has fallen."""
         if value > self.best:
-            self.best = value
-            self.step = min(0.4, 1.02 * self.step)
-            if self.upper - value < 0.9 * (self.upper - self.saved[2]):
+            self.best, self.idle = value, 0
+            self.step = min(_LONGEST, 1.02 * self.step)
+            if self.upper - value < 0.98 * (self.upper - self.saved[2]):
                 self.saved[0][...], self.saved[1][...] = self.x, self.w
                 self.saved = (*self.saved[:2], value)
-        elif not self.upper - value < 1.5 * (self.upper - self.best) and self.sweeps > 20:
+            return
+        self.idle += 1
+        if not self.upper - value < 1.5 * (self.upper - self.best) and self.sweeps > 20:
             self.step *= 0.5
             self.x[...], self.w[...] = self.saved[:2]
             self.momentum[...] = 0.0
-            self.best = self.saved[2]
+            self.best, self.idle = self.saved[2], 0
+        elif self.idle == _PATIENCE:
+            # Prices go around the best ones: rows that follow more slowly are better means.
+            self.step, self.gain, self.idle = _SHORTER * self.step, _SLOWER * self.gain, 0
 
     # --- exact evaluations ---
 
