@@ -1,19 +1,21 @@
 """A lower bound on the expected variation of information: parts of the items, each on its own.
 
-**The bound.** Divide the items into two parts; B says which part an item is in. With cost c the loss between a
-partition A and a draw Z is c H(A | Z) + (2 - c) H(Z | A). By the chain rule H(A | Z) = H(A | Z, B) + I(A; B | Z),
-and the same holds with A and Z exchanged. So, for all items,
+**The bound.** Divide the items into two parts; B says which part an item is in. With cost c the loss between
+a partition A and a draw Z is c H(A | Z) + (2 - c) H(Z | A). By the chain rule
+H(A | Z) = H(A | Z, B) + I(A; B | Z), and the same holds with A and Z exchanged. So, for all N items,
 
-    N loss(A, Z) = sum over parts of n loss(A, Z) within the part  +  N [c I(A; B | Z) + (2 - c) I(Z; B | A)].
+    N loss(A, Z) = sum over parts of n loss(A, Z) within the part
+                   + N [c I(A; B | Z) + (2 - c) I(Z; B | A)].
 
 Losses within a part are not below the part's own optimum: a smaller problem, with a bound of its own. And as
 H(B | A, Z) is neither above x = H(B | Z) nor above u = H(B | A), the rest in brackets,
-c x + (2 - c) u - 2 H(B | A, Z), is at least c (x - u) where x > u, and (2 - c) (u - x) where not. Only u depends on
-the partition, and it is the same for all draws: the expectation of the rest is not below its minimum over all numbers u.
+c x + (2 - c) u - 2 H(B | A, Z), is at least c (x - u) where x > u, and (2 - c) (u - x) where not. Only u
+depends on the partition, and it is the same for all draws: the expectation of the rest is not below its
+minimum over all numbers u.
 
-Parts are divided again, each by its own B, down to parts of a size that the other bounds can deal with. They are
-made of clusters of a good partition A, for which u = 0: what is lost is c E x minus that minimum. It is little if
-few draws connect the parts, and if these do so strongly.
+Parts are divided again, each by its own B, down to parts of a size that the other bounds can deal with. They
+are made of clusters of a good partition A, for which u = 0: what is lost is c E x minus that minimum. It is
+little if few draws connect the parts, and if these do so strongly.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 
 _LABELS, _CLUSTERS = 2 * 10**7, 1000
-"""Labels (items times distinct draws) and clusters above which items are not divided: it would take too long."""
+"""Labels (items times distinct draws) and clusters above which items are not divided: it takes too long."""
 _CELLS = 2 * 10**7
 """Entries of the table of clusters and draws' clusters; with more, some of the draws are looked at."""
 _PAIRS, _FEWEST = 2 * 10**6, 20
