@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 import strategies
+from epluribus.sampling import chain
 
 ROOT = Path(__file__).parents[1]
 collect_ignore = ["mutants.py"]  # run by `make mutants`; needs a package that the tests do not
@@ -24,6 +25,14 @@ def _close_figures():
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.close("all")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compile_all_moves():
+    """Each model's loop is compiled once, with all moves, and not anew for every choice of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chain, "moves_used", lambda _: [True] * 5)
+        yield
 
 
 @pytest.fixture

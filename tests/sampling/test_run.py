@@ -18,8 +18,9 @@ from epluribus.models import (
     StochasticBlockModel,
 )
 from epluribus.sampling import Allocation, Gibbs, Informed, Regroup, SplitMerge, sample
+from epluribus.sampling import chain as chain_module
 from epluribus.sampling import moves as moves_module
-from epluribus.sampling.chain import Chain, RunSettings, read_checkpoint
+from epluribus.sampling.chain import Chain, RunSettings, moves_used, read_checkpoint
 from epluribus.sampling.moves import make_schedule
 
 MODELS = {
@@ -51,6 +52,20 @@ def same(a, b):
     if a.column_draws is not None:
         assert np.array_equal(np.asarray(a.column_draws), np.asarray(b.column_draws))
     return True
+
+
+def test_a_loop_without_other_moves_makes_the_same_draws(monkeypatch):
+    # The tests compile all moves at once (`conftest.py`); users' loops have only the moves that they use.
+    model, moves = MODELS["gaussian"], [Gibbs(), SplitMerge(2, scans=0)]
+    assert moves_used(make_schedule(moves, model)) == [True, None, None, None, None]
+    assert moves_used(make_schedule([Gibbs()], model)) == [None] * 5
+    assert moves_used(make_schedule([Informed(), Regroup(3), Allocation(2)], model)) == [
+        None, None, True, True, True,
+    ]  # fmt: skip
+    known = {"n_draws": 30, "burn_in": 200, "thin": 20, "n_chains": 2, "moves": moves, "rng": 1}
+    everything = sample(model, **known)
+    monkeypatch.setattr(chain_module, "moves_used", moves_used)
+    assert same(everything, sample(model, **known))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -82,6 +82,12 @@ def make_partition(labels: IntArray, tables: PriorTables) -> Partition:
     )
 
 
+def moves_used(schedule: IntArray) -> list[bool | None]:
+    """The last arguments of `advance`: None for a move that is not in the schedule, to compile less."""
+    codes = (SPLIT_MERGE, LAUNCH, ALLOCATION, INFORMED, REGROUP)
+    return [True if code in schedule[:, 1] else None for code in codes]
+
+
 class Chain:
     """One chain of one model.
 
@@ -133,11 +139,7 @@ class Chain:
         cycles = settings.burn_in // int(schedule[:, 2].sum())
         self._rest = cycles // REST if is_large(model) else 0
         self.tuning = first_tuning(schedule, rest=self._rest > 0)
-        # None where a move is not in the schedule: the loop is then compiled without it.
-        self._used = [
-            True if code in schedule[:, 1] else None
-            for code in (SPLIT_MERGE, LAUNCH, ALLOCATION, INFORMED, REGROUP)
-        ]
+        self._used = moves_used(schedule)
         self._log_posterior = np.zeros(capacity)
         self.n_kept = 0
         # Room for all draws from the start, in the smallest type that holds the labels.
