@@ -26,7 +26,7 @@ from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws
 from epluribus.engine import NO_BOUNDS, Settings, draw_losses
-from epluribus.estimate import Estimate, read_best
+from epluribus.estimate import Estimate, raise_if_interrupted, read_best
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
 from epluribus.search._exact import best_of_all, solves
@@ -342,6 +342,7 @@ class _Question:
         best = minimize_within(
             draws, self.loss, None if limit is None else 0.2 * limit, rng=0, n_jobs=self.n_jobs
         )
+        raise_if_interrupted(best)
         # A partition of all items has at most as many clusters in the part.
         bounds = Settings(k_max=self.settings.k_max)
         question = _Question(
