@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import epluribus as epl
@@ -124,6 +124,7 @@ def test_no_division_of_too_much(monkeypatch):
 
 @pytest.mark.parametrize("cost", COSTS)
 @pytest.mark.parametrize("k_max", [None, 2])
+@settings(max_examples=8)  # a whole certificate each
 @given(z=strategies.draws(max_items=8, max_draws=10))
 def test_never_above_the_minimum(cost, k_max, z):
     draws, loss = epl.Draws(z), epl.losses.vi(cost)
