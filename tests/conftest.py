@@ -30,8 +30,9 @@ def _close_figures():
 @pytest.fixture(scope="session", autouse=True)
 def compile_all_moves():
     """Each model's loop is compiled once, with all moves, and not anew for every choice of them."""
+    moves_used = chain.moves_used
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chain, "moves_used", lambda _: [True] * 5)
+        patch.setattr(chain, "moves_used", lambda schedule: [True] * len(moves_used(schedule)))
         yield
 
 

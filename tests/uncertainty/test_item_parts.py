@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 import epluribus as epl
 import strategies
 from epluribus._parallel import Stopper
-from epluribus.engine.expected import draw_losses
+from epluribus.partition import partitions
 from epluribus.uncertainty import _certificate, _item_parts
 from epluribus.uncertainty._item_parts import _Merging, divide, least_rest
-from test_few_draws import all_partitions
 
 COSTS = [0.4, 1.0, 1.7]
 
@@ -19,11 +18,6 @@ COSTS = [0.4, 1.0, 1.7]
 def sample(z, weighted):
     weights = np.random.default_rng(z.size).random(len(z)) + 0.05 if weighted else None
     return epl.Draws(z, weights=weights)
-
-
-def loss_of(draws, labels, loss):
-    labels = epl.Draws([labels]).distinct[0].astype(np.int64)
-    return draws.mean(draw_losses(labels, draws, loss))
 
 
 def two_far_groups(n_draws=60, seed=3):
@@ -49,12 +43,12 @@ def test_parts_and_what_is_between_them_are_not_above_any_partition(cost, weight
     inside = np.asarray(draws)
     parts = [np.flatnonzero(where == part) for part in range(where.max() + 1)]
     some = [epl.Draws(inside[:, part], weights=draws.draw_weights) for part in parts]
-    for labels in np.array(all_partitions(n)):
+    for labels in partitions(n):
         within = sum(
-            len(part) * loss_of(each, labels[part], loss)
+            len(part) * epl.expected_loss(labels[part], each, loss)
             for part, each in zip(parts, some, strict=True)
         )
-        assert within + between <= n * loss_of(draws, labels, loss) + 1e-9
+        assert within + between <= n * epl.expected_loss(labels, draws, loss) + 1e-9
 
 
 @pytest.mark.parametrize("cost", COSTS)
@@ -76,13 +70,15 @@ def test_what_is_between_parts_is_the_change_of_the_loss():
     labels = np.arange(12) % 4
     groups = _Merging(draws, labels, 1.0, draws.n_distinct, Stopper())
     within = sum(
-        3 * loss_of(epl.Draws(z[:, labels == g]), np.zeros(3, dtype=int), loss) for g in range(4)
+        3 * epl.expected_loss(np.zeros(3, dtype=int), epl.Draws(z[:, labels == g]), loss)
+        for g in range(4)
     )
-    assert groups.whole == pytest.approx(12 * loss_of(draws, labels, loss) - within)
+    assert groups.whole == pytest.approx(12 * epl.expected_loss(labels, draws, loss) - within)
     pair = labels < 2
-    both = 6 * loss_of(epl.Draws(z[:, pair]), labels[pair], loss)
+    both = 6 * epl.expected_loss(labels[pair], epl.Draws(z[:, pair]), loss)
     alone = sum(
-        3 * loss_of(epl.Draws(z[:, labels == g]), np.zeros(3, dtype=int), loss) for g in range(2)
+        3 * epl.expected_loss(np.zeros(3, dtype=int), epl.Draws(z[:, labels == g]), loss)
+        for g in range(2)
     )
     assert groups.kept[1, 0] + groups.lost[1, 0] == pytest.approx(both - alone)
 

@@ -57,7 +57,7 @@ _VIOLATED = 1e-7
 """Violations up to this do not count: it is the solver's own tolerance."""
 _CUTS_PER_ITEM = 40
 """Largest number of constraints added in a round, per item; the most violated come first."""
-_SAFETY = 1e-12
+SAFETY = 1e-12
 """Bound on the rounding errors, as a share of the sum of the terms' absolute values: it is subtracted."""
 _LONG_ROW = 30_000
 """From this many items on, a row of the similarity matrix takes long: the clock is seen after each."""
@@ -90,7 +90,7 @@ def binder_bound(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> fl
         np.fill_diagonal(price, 0.0)
         size = constant + float(np.abs(price).sum()) / 2.0
         bound = constant + _connected(_components(price), stopper)
-    bound -= _SAFETY * size
+    bound -= SAFETY * size
     if cost == 1.0 and all_equal(draws.draw_weights):
         # Every expected loss is a number of pairs over the number of draws: the minimum is a multiple of
         # 1 / n_draws, so that the bound may be rounded up to the next one.

@@ -316,7 +316,7 @@ class _Question:
             return
         # Without any loss parts are always the easier question; else they are for many items.
         free = division.lost < _ROUNDING * self.value
-        if len(division.parts) == 1 or not (free or self.draws.n_items > _MANY):
+        if not (free or self.draws.n_items > _MANY):
             return
         if self.value - division.lost <= max(bounds)[0]:
             return

@@ -36,6 +36,7 @@ from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.engine.expected import draw_losses
 from epluribus.losses.base import Loss
+from epluribus.uncertainty._bounds import SAFETY
 from epluribus.uncertainty._matching import Matched
 from epluribus.uncertainty._set_ranges import alike_in
 
@@ -49,8 +50,6 @@ _PATIENCE = 50
 """Groups in a row that may be found too different from all others to be tried; then a round ends."""
 _TINY = 1e-9
 """Part of the loss that is not worth a round."""
-_ROUNDING = 1e-12
-"""Share of the absolute terms that is subtracted for rounding: thousands of times the unit roundoff."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class FewDraws:
         self.to_best, self.cost, self.stopped = to_best, loss.parameters["cost"], stopped
         self.logs = loss.tables(draws.n_items)[0]  # n log2 n
         # With another cost the loss is no metric: nothing is known about a pair yet.
-        known = 1.0 - _ROUNDING if loss.metric else 0.0
+        known = 1.0 - SAFETY if loss.metric else 0.0
         self.groups = []
         for s, t, share in block.pairs:
             shares = np.zeros(len(block.mass))
@@ -244,7 +243,7 @@ class FewDraws:
             constant = self.cost * float(shares @ own)
             value += constant + least_cost(mass, mates, shares, 2.0 - self.cost, self.logs, sets)
             size += constant + 4.0 * float(shares.sum()) * self.logs[mass.sum()]
-        return (value - _ROUNDING * size) / self.labels.shape[1]
+        return (value - SAFETY * size) / self.labels.shape[1]
 
 
 def components(labels: AnyArray) -> list[IntArray]:

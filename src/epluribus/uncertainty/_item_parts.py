@@ -20,6 +20,7 @@ little if few draws connect the parts, and if these do so strongly.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,8 @@ from epluribus import losses
 from epluribus._parallel import Stopper
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
+from epluribus.partition import relabel
+from epluribus.uncertainty._bounds import SAFETY
 
 _LABELS, _CLUSTERS = 2 * 10**7, 1000
 """Labels (items times distinct draws) and clusters above which items are not divided: it takes too long."""
@@ -39,8 +42,6 @@ _LARGEST = (100, 140, 180)
 """Items that a part may have; the first number that loses little is taken."""
 _LITTLE = 0.03
 """Share of the loss that may be lost: with more, bounds for all items at once are better."""
-_ROUNDING = 1e-12
-"""Share of the absolute terms that is subtracted for rounding."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def divide(
 ) -> Division | None:
     """Put clusters together to parts, so that little of the loss is lost between them.
 
-    None if much is lost, if there are too many items or clusters, or no time.
+    None if much is lost, if all items are one part, if there are too many items or clusters, or no time.
 
     Parameters
     ----------
@@ -78,21 +79,24 @@ def divide(
         return None
     # Some of the draws say which clusters belong together.
     n_draws = max(_FEWEST, _PAIRS // n_clusters**2)
+    clusters = _Merging(draws, labels, cost, n_draws, stopper)
     for largest in _LARGEST:
-        some = _Merging(draws, labels, cost, n_draws, stopper)
+        some = clusters.copy()
         while some.merge(some.lost, largest) is not None:
             pass
-        where = np.unique(some.numbers, return_inverse=True)[1].reshape(-1)[labels]
+        where = relabel(some.numbers[labels])
         lost = (some.whole - some.merge_all()) / some.shares.sum()
         if stopper.stopped or lost <= _LITTLE * loss * draws.n_items:
             break
     else:
         return None
+    if where.max() == 0:
+        return None
     # All draws say what is between the parts.
     parts = _Merging(draws, where, cost, draws.n_distinct, stopper)
     whole, n_parts = parts.whole, len(parts.sizes)
     # Rounding: these are sums of terms n log2 n, which are at most those of all items.
-    between = parts.merge_all() - _ROUNDING * n_parts * 4.0 * float(parts.logs[-1])
+    between = parts.merge_all() - SAFETY * n_parts * 4.0 * float(parts.logs[-1])
     if stopper.stopped:
         return None
     items = [np.flatnonzero(where == part) for part in range(n_parts)]
@@ -146,6 +150,15 @@ class _Merging:
                 return
             self.kept[g, :g], self.lost[g, :g] = self._between(g, np.arange(g))
 
+    def copy(self) -> _Merging:
+        """The same groups, to be put together in another way."""
+        made = copy(self)
+        made.table, made.sizes, made.numbers = (
+            self.table.copy(), self.sizes.copy(), self.numbers.copy(),
+        )  # fmt: skip
+        made.kept, made.lost = self.kept.copy(), self.lost.copy()
+        return made
+
     def _between(self, g: int, others: IntArray) -> FloatArray:
         """What is kept and lost between group g and others, as two rows."""
         # Only clusters of draws with items of g matter.
@@ -168,8 +181,8 @@ class _Merging:
 
     def merge_all(self) -> float:
         """Put all groups together; what a division into these groups keeps."""
-        kept = 0.0
-        while (found := self.merge(self.kept, sum(self.sizes))) is not None:
+        kept, n_items = 0.0, int(self.sizes.sum())
+        while (found := self.merge(self.kept, n_items)) is not None:
             kept += found
         return kept
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from epluribus._kernels.size_prices import Bins
 from epluribus._typing import AnyArray, FloatArray, IntArray
+from epluribus.uncertainty._bounds import SAFETY
 
 _PROFILES = 60
 """Profiles that are looked at, at most."""
@@ -25,8 +26,6 @@ _CHOICES = 20_000
 """Choices of sizes for all items that are listed at most."""
 _LISTED = 200
 """Partitions that are listed at most."""
-_ROUNDING = 1e-12
-"""Share of the absolute terms that is allowed for rounding, as in `_size_table`."""
 _NEVER = 1e9
 """Cost of a size that an item cannot have."""
 
@@ -67,7 +66,7 @@ def by_profile(
         seats = bins.low[columns] * times[columns]
         total, excess = _assign(table[:, columns], seats)
         size = abs(constant) + abs(total) + largest * len(table)
-        bound = constant + total - _ROUNDING * size
+        bound = constant + total - SAFETY * size
         if bound >= loss:
             continue
         least = min(least, bound)

@@ -19,9 +19,8 @@ import numpy as np
 
 from epluribus._kernels.size_prices import Bins
 from epluribus._typing import AnyArray, FloatArray, IntArray
+from epluribus.uncertainty._bounds import SAFETY
 
-_ROUNDING = 1e-12
-"""Share of the sum of absolute terms that is subtracted from a bound: a million times the unit roundoff."""
 _PRICES = np.concatenate([-np.geomspace(1000, 0.01, 40), [0.0], np.geomspace(0.01, 1000, 40)])
 """Values of nu that are tried first."""
 
@@ -70,7 +69,7 @@ def by_number(
                     bounds[number], prices[number] = value, nu
             width /= 2.0
     size = abs(constant) + np.abs(bounds) + 2.0 * np.abs(prices) * numbers
-    return ByNumber(numbers, bounds + constant - _ROUNDING * size, prices)
+    return ByNumber(numbers, bounds + constant - SAFETY * size, prices)
 
 
 def _least_sum(values: FloatArray, bins: Bins, nu: float) -> float:
@@ -95,7 +94,7 @@ def possible(values: FloatArray, bins: Bins, found: ByNumber, loss: float) -> An
         sums = np.concatenate([np.zeros((1, len(need))), np.cumsum(ordered, axis=0)])
         # The item itself and the cheapest others; if it is among these, the next one takes its place.
         least = sums[need, columns] + np.maximum(excess, ordered[need, columns])
-        alive |= (bound + least * (1 - _ROUNDING) < loss).T
+        alive |= (bound + least * (1 - SAFETY) < loss).T
     alive &= bins.alive
     # A size needs as many items.
     alive[alive.sum(axis=1) < bins.low] = 0
