@@ -84,7 +84,10 @@ class Roomy:
 
 
 def copied(state: Any, into: Any = None) -> Any:
-    """An independent copy of a state; into another state of the same shape, if one is given."""
+    """A copy of a state; into another state of the same shape, if one is given.
+
+    The two share scratch arrays: they may be worked on in turn, but not at the same time in two threads.
+    """
     keep = [name for name in _CHANGING if hasattr(state, name)]
     if into is None or any(
         getattr(into, name).shape != getattr(state, name).shape for name in keep

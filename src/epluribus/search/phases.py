@@ -207,13 +207,22 @@ class Search:
             seeds = [self.seed.spawn(len(starts) + 1) for starts in plans]
             # How many rounds there will be is not known: after these, at least the last run.
             self.bar.grow(max(self.n_done + sum(map(len, plans)), self.n_starts) + 1)
-            tasks = [
-                partial(self._round, part, starts, own, -(-n_jobs // n_rounds))
+            climbs = [
+                partial(self._climb, part, start, np.random.default_rng(seed))
                 for starts, own in zip(plans, seeds, strict=True)
+                for start, seed in zip(starts, own[:-1], strict=True)
             ]
-            found = run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper)
-            for starts, (best, runs) in zip(plans, found, strict=False):
-                for run in runs:
+            climbed = iter(run_tasks(climbs, n_jobs=n_jobs, stopper=self.stopper))
+            # Stopped early, the last of them are missing, and perhaps all of the second round.
+            found = [list(islice(climbed, len(starts))) for starts in plans]
+            rounds = [
+                partial(self._round, [one for one, _ in some], np.random.default_rng(own[-1]))
+                for some, own in zip(found, seeds, strict=True)
+                if some
+            ]
+            bests = run_tasks(rounds, n_jobs=n_jobs, stopper=self.stopper)
+            for starts, some, best in zip(plans, found, bests, strict=False):
+                for _, run in some:
                     self.runs.append(run)
                     self._report(run)
                 self.given += [
@@ -223,30 +232,23 @@ class Search:
                 ]
                 yield best
 
-    def _round(
-        self, part: Engine, starts: list[Start], seeds: list[np.random.SeedSequence], n_jobs: int
-    ) -> tuple[Climber, list[Run]]:
-        """The starts combined into one partition, and their runs; there is one seed more than starts."""
-        *rngs, rng = (np.random.default_rng(seed) for seed in seeds)
-        tasks = [
-            partial(self._climb, part, start, own) for start, own in zip(starts, rngs, strict=True)
-        ]
-        found = run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper)
-        runs = [climber.run(self._n_draws(part)) for climber in found]
-        best, *others = sorted(found, key=lambda one: one.value)
+    def _round(self, climbers: list[Climber], rng: np.random.Generator) -> Climber:
+        """One partition out of all those of a round."""
+        best, *others = sorted(climbers, key=lambda one: one.value)
         for other in others:
             if self.stopper.stopped:
-                return best, runs
+                return best
             best = best_of([best, self._combined(best, other, rng)])
         if not self.dear:
             best.settle()
-        return best, runs
+        return best
 
-    def _climb(self, part: Engine, start: Start, rng: np.random.Generator) -> Climber:
+    def _climb(self, part: Engine, start: Start, rng: np.random.Generator) -> tuple[Climber, Run]:
+        """The start after a few sweeps, and the record of them."""
         labels = self._labels_of(start, part, rng)
         climber = Climber(part, labels, rng, self.settings, start.name)
         climber.sweep(_SWEEPS_BEFORE)
-        return climber
+        return climber, climber.run(self._n_draws(part))
 
     def _labels_of(self, start: Start, engine: Engine, rng: np.random.Generator) -> IntArray:
         """The labels of a start, made to fit the bounds on the number of clusters."""
