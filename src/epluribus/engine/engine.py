@@ -28,13 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.escapes import Moves, follow, lift, nudge, runners_up
-from epluribus._kernels.looks import least_gaps, new_epoch
+from epluribus._kernels.looks import new_epoch
 from epluribus._kernels.loops import (
-    Partners,
     block_costs,
     exact_costs,
     join_pair,
-    merge,
     move_items,
     row_of_joins,
     sweep,
@@ -43,8 +41,9 @@ from epluribus._kernels.tables import Tables
 from epluribus._kernels.tangent import set_slope
 from epluribus._typing import FloatArray, IntArray
 from epluribus.engine.anchors import Anchors
-from epluribus.engine.execution import Execution, Swept, changed_clusters
-from epluribus.engine.look_ahead import LookAhead, rush
+from epluribus.engine.execution import Execution, Swept
+from epluribus.engine.joins import join_best
+from epluribus.engine.look_ahead import LookAhead, known_gaps, rush
 from epluribus.engine.prices import make_price
 from epluribus.engine.quickest import EXECUTIONS, quickest
 from epluribus.engine.settings import NO_BOUNDS, Settings
@@ -293,7 +292,7 @@ class Engine:
         skips = self.execution.skips
         least = np.full(self.n_free, -np.inf)
         if skips:
-            least = least_gaps(state, np.arange(self.n_free))
+            least = known_gaps(state, self._row, np.arange(self.n_free))
         order, begin, unknown = np.argsort(least, kind="stable"), 0, int((least == -np.inf).sum())
         while begin < self.n_free:
             end = max(begin + 4 * n, unknown)
@@ -326,23 +325,24 @@ class Engine:
         return state
 
     def merge(
-        self, labels: IntArray, settings: Settings = NO_BOUNDS, parents: Sequence[IntArray] = ()
+        self,
+        labels: IntArray,
+        settings: Settings = NO_BOUNDS,
+        parents: Sequence[IntArray] = (),
+        *,
+        settled: bool = False,
     ) -> IntArray:
         """Join clusters, the best pair first, while the loss falls or there are more than `k_max`.
 
         Returns canonical labels. Costs one row of changes for each cluster, then at least one for each join:
         up to K squared times the number of draws. Clusters that are also clusters of all `parents` are not
-        tried with each other: where the parents are similar, this saves most of the time.
+        tried with each other: where the parents are similar, this saves most of the time. If it is `settled`
+        that no item would move, two items that are alone need not be tried with each other either.
         """
         # Joins need no gains, which take most of the memory. That matters here: the blocks of several
         # partitions may be eight times as many as the clusters of one (`search._recombine`).
         state = self._started(self.execution.start(labels, moves=False))
-        k, k_max = int(state.n_clusters[0]), settings.most(self.n_items)
-        active = np.ones(k, dtype=np.uint8)
-        if parents and k <= k_max:
-            active = np.max([changed_clusters(labels, parent) for parent in parents], axis=0)
-        partners = Partners(np.zeros(k, dtype=np.int64), np.empty(k), np.zeros(k, dtype=np.uint8))
-        merge(state, self._row, active, partners, settings.k_min, k_max, settings.stopper.flag)
+        join_best(state, self._row, parents, settled, settings, settings.most(self.n_items))
         return relabel(state.labels)
 
     def random_group(self, rng: np.random.Generator) -> tuple[int, NDArray[np.bool_]]:

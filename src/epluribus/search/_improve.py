@@ -134,7 +134,7 @@ class Climber:
         # If f0 is linear, the change for two clusters depends on these two alone: those that have stayed the
         # same since all were tried with all need not be tried again.
         known = self._tried if self.engine.loss.linear and self.settings.k_min == 1 else []
-        labels = self.engine.merge(self.labels, self.settings, known)
+        labels = self.engine.merge(self.labels, self.settings, known, settled=self.converged)
         # Stopped halfway, or nothing to join.
         if self.settings.stopper.flag[0]:
             return False
