@@ -16,7 +16,6 @@ DRAWS = epl.Draws(
     [[[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 2], [0, 0, 0, 1, 1, 1]]] * 2,
     items=NAMES,
 )
-BEST = epl.minimize(DRAWS, rng=1)
 
 
 class Page(HTMLParser):
@@ -40,37 +39,51 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
-def things():
+KINDS = [
+    "Draws", "Estimate", "CredibleBall", "ItemTable", "ClusterTable", "MonteCarloError", "Modes",
+    "Certificate", "Trace", "Diagnostics", "Health", "NClusters", "Stability", "Comparison",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def best():
+    return epl.minimize(DRAWS, rng=1)
+
+
+@pytest.fixture(scope="module")
+def things(best):
+    """One object of each kind."""
     trace = epl.sample(GaussianMixture([0.1, -0.2, 5.0, 5.3]), n_draws=20, rng=1)
-    return {
-        "Draws": DRAWS,
-        "Estimate": BEST,
-        "CredibleBall": epl.credible_ball(BEST, DRAWS),
-        "ItemTable": epl.uncertainty.items(BEST, DRAWS),
-        "ClusterTable": epl.uncertainty.clusters(BEST, DRAWS),
-        "MonteCarloError": epl.uncertainty.error(BEST, DRAWS),
-        "Modes": epl.modes(DRAWS, rng=1),
-        "Certificate": epl.certificate(BEST, DRAWS),
-        "Trace": trace,
-        "Diagnostics": trace.diagnostics(warn=False),
-        "Health": BEST.health(),
-        "NClusters": epl.uncertainty.n_clusters_posterior(DRAWS),
-        "Stability": epl.stability(DRAWS, rng=1),
-        "Comparison": epl.minimize(DRAWS, ["vi", "binder"], rng=1),
-    }
+    made = [
+        DRAWS,
+        best,
+        epl.credible_ball(best, DRAWS),
+        epl.uncertainty.items(best, DRAWS),
+        epl.uncertainty.clusters(best, DRAWS),
+        epl.uncertainty.error(best, DRAWS),
+        epl.modes(DRAWS, rng=1),
+        epl.certificate(best, DRAWS),
+        trace,
+        trace.diagnostics(warn=False),
+        best.health(),
+        epl.uncertainty.n_clusters_posterior(DRAWS),
+        epl.stability(DRAWS, rng=1),
+        epl.minimize(DRAWS, ["vi", "binder"], rng=1),
+    ]
+    return {type(thing).__name__: thing for thing in made}
 
 
-THINGS = things()
+def test_there_is_one_of_each_kind(things):
+    assert list(things) == KINDS
 
 
 def words(text):
     return re.findall(r"\S+", text)
 
 
-@pytest.mark.parametrize("kind", THINGS)
-def test_a_notebook_shows_the_words_of_the_text_and_no_others_but_a_heading(kind):
-    thing = THINGS[kind]
-    assert type(thing).__name__ == kind
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_notebook_shows_the_words_of_the_text_and_no_others_but_a_heading(kind, things):
+    thing = things[kind]
     page = Page(thing._repr_html_())
     assert page.kinds <= {"div", "table", "tr", "th", "td"}
     shown = " ".join(page.text)
@@ -80,21 +93,21 @@ def test_a_notebook_shows_the_words_of_the_text_and_no_others_but_a_heading(kind
     assert len(words(shown)) <= len(said) + 8
 
 
-def test_names_of_items_are_escaped():
-    page = THINGS["ItemTable"]._repr_html_()
+def test_names_of_items_are_escaped(things):
+    page = things["ItemTable"]._repr_html_()
     for name in NAMES[:3]:
         assert name not in page
         assert name in unescape(page)
 
 
-def test_what_speaks_against_an_answer_is_marked_and_all_else_is_not():
+def test_what_speaks_against_an_answer_is_marked_and_all_else_is_not(best):
     apart = np.stack([np.tile(np.arange(15) // 5, (100, 1)), np.tile(np.arange(15) % 3, (100, 1))])
     apart[:, ::7, 3] = 9
     mark = "border-left"
     assert mark in epl.minimize(apart, rng=1)._repr_html_()
     assert mark in epl.modes(apart, rng=1)._repr_html_()
-    assert mark not in BEST._repr_html_()
-    assert mark not in THINGS["Draws"]._repr_html_()
+    assert mark not in best._repr_html_()
+    assert mark not in DRAWS._repr_html_()
 
 
 def test_a_card_leaves_out_what_is_empty_and_pads_names():
