@@ -55,6 +55,9 @@ def test_samples_of_different_lengths():
     frame = pytest.importorskip("pandas").DataFrame([[0, 1], [0, 1]], columns=["a", "a"])
     with pytest.raises(ValueError, match="'X' must have a different name for every column"):
         epl.ConsensusClustering().fit(frame)
+    several = pytest.importorskip("xarray").Dataset({"z": (("sample", "clustering"), [[0, 1]])})
+    with pytest.raises(TypeError, match=r"'X' must be one table, .* the variables 'z'. Give one"):
+        epl.ConsensusClustering().fit(several)
 
 
 def test_messages_have_one_line():

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epluribus._typing import AnyArray, IntArray, LossLike, RngLike
-from epluribus._validate import as_array, check_choice, need, shown
+from epluribus._validate import as_array, check_choice, need, quoted, shown
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.readers.objects import NOISE, is_ensemble, stack_labels
@@ -181,6 +181,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         # First what scikit-learn leaves to others, whose messages do not name the argument.
         if isinstance(X, list | tuple):
             as_array(X, "X")
+        if hasattr(X, "data_vars"):
+            raise TypeError(
+                "'X' must be one table, with a base clustering in every column; got a Dataset of xarray "
+                f"with the variables {quoted(map(str, X.data_vars))}. Give one of them, as a DataArray."
+            )
         names = list(getattr(X, "columns", ()))
         if len(set(names)) < len(names):
             raise ValueError("'X' must have a different name for every column; some are the same.")
