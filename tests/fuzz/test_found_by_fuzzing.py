@@ -22,6 +22,14 @@ def test_a_compressed_file_that_ends_too_early(ending, tmp_path):
         epl.read_draws(path)
 
 
+def test_a_variable_without_draws_is_named_with_its_file(tmp_path):
+    xr = pytest.importorskip("xarray")
+    path = tmp_path / "draws.nc"
+    xr.Dataset({"z": (("draw", "item"), np.empty((0, 3), dtype=int))}).to_netcdf(path)
+    with pytest.raises(ValueError, match=r"'z' of '.*draws.nc' must have at least one draw"):
+        epl.read_draws(path)
+
+
 def test_pairs_and_columns_that_are_not_text(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_bytes(b"\x80item,cluster\nann,bob\n")

@@ -92,8 +92,10 @@ def to_table(
         return _stack_chains([to_table(Path(path), var=var, **options) for path in z], z)
     source = to_source(z, var, argument)
     _refuse_one_partition(source, z if isinstance(z, str | Path) else argument)
-    # Messages use the most specific name: the variable, else the path, else the argument.
-    argument = source.variable or (str(z) if isinstance(z, str | Path) else argument)
+    # Messages name the variable and the path, or the argument if there are neither.
+    path = z if isinstance(z, str | Path) else None
+    places = [str(place) for place in (source.variable, path) if place]
+    argument = "' of '".join(places) or argument
     lazy = is_lazy(source.labels)
     array = source.labels if lazy else _to_array(source.labels, argument)
     if array.ndim not in (2, 3):
@@ -129,7 +131,6 @@ def to_table(
         _warn_of_odd_words(array, missing, argument)
         numbers = check(array.reshape(-1, n_items), np.arange(len(chain)))
         return Table(Blocks(numbers, lambda rows, _: rows), chain, names, *source[3:])
-    path = z if isinstance(z, str | Path) else None
     return Table(Blocks(array, check, path), chain, names, *source[3:])
 
 
