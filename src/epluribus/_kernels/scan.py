@@ -12,9 +12,6 @@ from epluribus._kernels._jit import kernel
 from epluribus._kernels.vector import BLOCK, add_block
 from epluribus._typing import FloatArray, IntArray
 
-_COLUMNS = 512
-"""Clusters that are looked at at a time: their gains in a block of draws stay in the cache."""
-
 
 @kernel
 def add_costs(
@@ -25,19 +22,15 @@ def add_costs(
     cost: FloatArray,  # OUT (n_items, width), added to
 ) -> None:
     """Add the gains of the items of `table` in its draws, for the first `used` clusters."""
-    n_draws, n_used, first = np.uint64(table.shape[1]), np.uint64(used), np.uint64(0)
-    while first < n_used:
-        last = min(first + np.uint64(_COLUMNS), n_used)
-        begin = np.uint64(0)
-        while begin < n_draws:
-            end = min(begin + np.uint64(BLOCK), n_draws)
-            # All items pass by one part of the gains.
-            for i in range(table.shape[0]):
-                add_block(table[i], begin, end, gain, first, last, single)
-                for s in range(first, last):
-                    cost[i, s] += single[s]
-            begin = end
-        first = last
+    n_draws, n_used, begin = np.uint64(table.shape[1]), np.uint64(used), np.uint64(0)
+    # Block by block of draws: their part of the gains stays in the cache while all items pass by.
+    while begin < n_draws:
+        end = min(begin + np.uint64(BLOCK), n_draws)
+        for i in range(table.shape[0]):
+            add_block(table[i], begin, end, gain, n_used, single)
+            for s in range(n_used):
+                cost[i, s] += single[s]
+        begin = end
 
 
 @kernel

@@ -103,7 +103,7 @@ def _linear_costs(e: Any, i: int) -> None:
     begin = np.uint64(0)
     while begin < n_draws:
         end = min(begin + np.uint64(BLOCK), n_draws)
-        add_block(z, begin, end, e.gain, np.uint64(0), used, single)
+        add_block(z, begin, end, e.gain, used, single)
         for s in range(used):
             cost[s] += single[s]
         begin = end

@@ -87,13 +87,10 @@ def add_block(
     begin: np.uint64,
     end: np.uint64,
     gain: NDArray[np.float32],
-    first: np.uint64,
-    last: np.uint64,
+    used: np.uint64,
     single: NDArray[np.float32],  # OUT (width,)
 ) -> None:
-    """The sum over draws begin..end-1 of the rows of `gain` of an item with labels z.
-
-    For clusters first..last-1, both divisible by `LANES`.
+    """The sum over draws begin..end-1 of the rows of `gain` of an item with labels z, for `used` clusters.
 
     Four draws and eight clusters at a time. Indices are unsigned, so that the compiled code need not check
     for negative ones.
@@ -102,7 +99,7 @@ def add_block(
     # Row (t, v) of `gain` begins at (t groups + v) width. Entries beyond K belong to no cluster and are
     # never read: adding whole vectors is quicker than treating a remainder.
     groups, width, rows = np.uint64(gain.shape[1]), np.uint64(gain.shape[2]), gain.reshape(-1)
-    for s in range(first, last):
+    for s in range(used):
         single[s] = 0.0
     t = begin
     while t + three < end:
@@ -110,13 +107,13 @@ def add_block(
         row1 = ((t + one) * groups + np.uint64(z[t + one])) * width
         row2 = ((t + two) * groups + np.uint64(z[t + two])) * width
         row3 = ((t + three) * groups + np.uint64(z[t + three])) * width
-        at = first
-        while at < last:
+        at = np.uint64(0)
+        while at < used:
             add_lanes(single, at, rows, row0, row1, row2, row3)
             at += lanes
         t += np.uint64(4)
     while t < end:  # the last one to three draws of the block
         row0 = (t * groups + np.uint64(z[t])) * width
-        for s in range(first, last):
+        for s in range(used):
             single[s] += rows[row0 + s]
         t += one

@@ -151,9 +151,11 @@ def look(state: Any, items: IntArray, settings: Settings) -> tuple[IntArray, Int
         same = np.flatnonzero(unchanged(state, items))
         changed = np.flatnonzero(looks.changed[:k] > looks.seen[items[same]].min(initial=np.inf))
         if len(changed) * _COPY * state.gain.shape[1] <= len(same) * k:
-            none = np.full(len(same), np.inf)
-            _, now = _in_threads(state, changed, none, items[same], settings)
-            gap[same] = np.minimum(now, looks.gap[items[same]])
+            gap[same] = looks.gap[items[same]]
+            if len(changed) > 0:
+                none = np.full(len(same), np.inf)
+                _, now = _in_threads(state, changed, none, items[same], settings)
+                gap[same] = np.minimum(now, gap[same])
         # Others may be far from all clusters behind the front, and from a new one.
         some = np.flatnonzero((gap <= 0.0) & ~alone)
         least = np.full(len(some), _least_cost(price, int(state.sizes[front:k].max())))
@@ -177,7 +179,7 @@ def _in_threads(
     """
     # What the tasks would find that are left out when the search is ended: nothing.
     target, gap, gain = np.full(len(items), -1), np.full(len(items), -np.inf), state.gain
-    if len(items) > 0 and (len(columns) == 0 or columns[-1] >= len(columns)):
+    if len(items) > 0 and columns[-1] >= len(columns):
         # Only the first clusters can be read where they are.
         gain = np.zeros((*gain.shape[:2], -(-len(columns) // LANES) * LANES), dtype=gain.dtype)
         gain[:, :, : len(columns)] = state.gain[:, :, columns]
@@ -209,16 +211,22 @@ def _look(
     cost = np.zeros((len(items), used))
     add_costs(rows, gain, used, np.empty(used, dtype=np.float32), cost)
     add_exact_costs(rows, labels, state.counts, state.fold, price.joint, own)
-    # A lower bound of each cost. The error of a sum is known as a share of it, or is at most half the margin.
-    cost -= price.rounding * np.abs(cost) if price.rounding > 0.0 else 0.5 * price.margin
-    cost = np.column_stack([cost[:, :n] + price.size[state.sizes[columns]], least])
+    # Lower bounds. If all terms have one sign, the error of a sum is known as a share of it; else it is at
+    # most half the margin.
+    if price.rounding > 0.0:
+        cost *= 1.0 + price.rounding if price.joint.min() < 0.0 else 1.0 - price.rounding
+    else:
+        cost -= 0.5 * price.margin
+    cost[:, :n] += price.size[state.sizes[columns]]
+    cost[:, n:] = np.inf
     mine = np.searchsorted(columns, labels)
     here = np.flatnonzero(np.append(columns, -1)[mine] == labels)
     cost[here, mine[here]] = np.inf  # no other cluster
     best = cost.argmin(axis=1)
-    target[:] = np.append(columns, state.n_clusters[0])[best]
+    low = cost[np.arange(len(items)), best]
+    target[:] = np.where(low <= least, columns[np.minimum(best, n - 1)], state.n_clusters[0])
     now = own + price.size[state.sizes[labels] - 1]
-    gap[:] = cost[np.arange(len(items)), best] - now - price.tolerance
+    gap[:] = np.minimum(low, least) - now - price.tolerance
 
 
 def _least_cost(price: Price, most: int) -> float:
