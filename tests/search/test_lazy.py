@@ -294,7 +294,7 @@ def test_an_item_that_is_alone_sees_what_has_changed(kind):
 
 
 def known(state):
-    return look_ahead.known_gaps(state, None, np.arange(len(state.labels)))
+    return look_ahead.known_gaps(state, None, np.arange(len(state.labels)), Settings())
 
 
 def test_a_look_at_large_clusters_is_enough_for_their_items(monkeypatch):

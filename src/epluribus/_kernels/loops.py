@@ -65,9 +65,11 @@ def still_best(e: Any, row: Any, i: int, own: int) -> bool:
 
 
 @kernel
-def look_again(e: Any, row: Any, items: IntArray) -> None:
+def look_again(e: Any, row: Any, items: IntArray, stop: NDArray[np.uint8]) -> None:
     """Bring up to date what is known about items, where few clusters have to be looked at for that."""
     for i in items:
+        if stop[0]:
+            return
         own = e.labels[i]
         if own >= 0 and not may_skip(e.looks, i, own, e.sizes[own] == 1):
             still_best(e, row, i, own)

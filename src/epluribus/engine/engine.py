@@ -292,7 +292,7 @@ class Engine:
         skips = self.execution.skips
         least = np.full(self.n_free, -np.inf)
         if skips:
-            least = known_gaps(state, self._row, np.arange(self.n_free))
+            least = known_gaps(state, self._row, np.arange(self.n_free), settings)
         order, begin, unknown = np.argsort(least, kind="stable"), 0, int((least == -np.inf).sum())
         while begin < self.n_free:
             end = max(begin + 4 * n, unknown)

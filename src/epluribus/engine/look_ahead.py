@@ -87,7 +87,8 @@ class LookAhead:
 
     def _look(self, state: Any, items: IntArray) -> None:
         new_epoch(state.looks)
-        look(state, items[known_gaps(state, None, items) <= 0.0], self._settings)
+        settings = self._settings
+        look(state, items[known_gaps(state, None, items, settings) <= 0.0], settings)
 
 
 def unchanged(state: Any, items: IntArray) -> NDArray[np.bool_]:
@@ -97,9 +98,9 @@ def unchanged(state: Any, items: IntArray) -> NDArray[np.bool_]:
     return known & (looks.changed[state.labels[items]] <= looks.seen[items])
 
 
-def known_gaps(state: Any, row: Any, items: IntArray) -> FloatArray:
+def known_gaps(state: Any, row: Any, items: IntArray, settings: Settings) -> FloatArray:
     """A lower bound on the gap of each of the items; minus infinity where nothing is known."""
-    look_again(state, row, items)
+    look_again(state, row, items, settings.stopper.flag)
     return least_gaps(state, items)
 
 
