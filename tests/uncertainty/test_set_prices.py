@@ -108,7 +108,7 @@ def test_proves_samples_with_items_in_doubt(n_items):
 
 
 def test_a_partition_that_is_not_optimal_is_not_proved():
-    draws = epl.Draws(in_doubt(np.random.default_rng(4), 60, 120, 14))
+    draws = epl.Draws(in_doubt(np.random.default_rng(4), 40, 80, 8))
     best = epl.minimize(draws, rng=1)
     worse = best.labels.copy()
     worse[:3] = (worse[:3] + 1) % best.n_clusters
