@@ -12,7 +12,9 @@ import faulthandler
 import sys
 import time
 import traceback
+from contextlib import chdir
 from functools import partial
+from tempfile import TemporaryDirectory
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
@@ -34,6 +36,12 @@ HANGS = 3000
 
 def fuzz(cases: int, first: int, show=print) -> list[str]:
     """Run the targets; the failures as text."""
+    # Commands write files under any name into the folder where they run.
+    with TemporaryDirectory() as folder, chdir(folder):
+        return _fuzz(cases, first, show)
+
+
+def _fuzz(cases: int, first: int, show) -> list[str]:
     failures: list[str] = []
     total, begin = sum(share for share, _, _ in TARGETS), time.process_time()
     for number, done in enumerate(range(0, cases, ROUND)):
