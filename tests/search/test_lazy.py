@@ -260,9 +260,8 @@ def test_many_items_alone_are_compared_with_what_has_changed():
         np.testing.assert_array_equal(quick.state.labels, full.state.labels)
         # A few items go somewhere else: most clusters stay as they are.
         items, k = rng.choice(1400, 3, replace=False), int(full.state.n_clusters[0])
-        targets = rng.integers(
-            k - 5, size=3
-        )  # a label that is still in use after others have closed
+        # Labels that are still in use after others have closed.
+        targets = rng.integers(k - 5, size=3)
         plain, lazy = (engine.apply(one.state, items, targets) for one in (full, quick))
         np.testing.assert_array_equal(lazy.labels, plain.labels)
     assert plain.n_clusters[0] > 600
@@ -279,10 +278,8 @@ def test_an_item_that_is_alone_sees_what_has_changed(kind):
     labels[:200] %= 2
     labels[1399] = 0
     last = np.array([1398])
-    for item, moves in (
-        (199, 0),
-        (1399, 1),
-    ):  # the twin of item 1398 leaves the large cluster, or another
+    # Its twin leaves the large cluster, or another item does.
+    for item, moves in ((1399, 1), (199, 0)):
         state = engine.start(epl.partition.canonical(labels))
         assert engine.sweep(state, last, lazy=True).n_moves == 0
         state = engine.apply(state, np.array([item]), np.array([state.n_clusters[0]]))

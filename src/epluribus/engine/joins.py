@@ -46,12 +46,12 @@ def join_best(
     if settled:
         active &= state.sizes[:k] > 1
     partners, some, n_jobs = _none(k), np.flatnonzero(active), settings.n_jobs
-    stop, stopper = settings.stopper.flag, settings.stopper
+    stop = settings.stopper.flag
     large = isinstance(state, Tables) and float(len(some)) * k * len(state.counts) >= _STEPS
     if large and n_jobs > 1:
         shares = np.array_split(some, min(len(some), _TASKS * n_jobs))
         tasks = [partial(_find, state, row, share, k_max, stop) for share in shares]
-        found = run_tasks(tasks, n_jobs=n_jobs, stopper=stopper)
+        found = run_tasks(tasks, n_jobs=n_jobs, stopper=settings.stopper)
         for share, one in zip(shares, found, strict=False):
             # Others that are active find their partners themselves.
             better = (one.change < partners.change) & (~active | _mask(share, k))

@@ -215,7 +215,7 @@ def _look(
     # Lower bounds. If all terms have one sign, the error of a sum is known as a share of it; else it is at
     # most half the margin.
     if price.rounding > 0.0:
-        cost *= 1.0 + price.rounding if price.joint.min() < 0.0 else 1.0 - price.rounding
+        cost *= 1.0 + price.rounding if cost.min() < 0.0 else 1.0 - price.rounding
     else:
         cost -= 0.5 * price.margin
     cost[:, :n] += price.size[state.sizes[columns]]
