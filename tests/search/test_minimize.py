@@ -10,9 +10,8 @@ import epluribus as epl
 import oracles
 import strategies
 from epluribus.engine import NO_BOUNDS, Settings
-from epluribus.search import _minimize
+from epluribus.search import _improve, _minimize, phases
 from epluribus.search.floors import better_floors
-from epluribus.search.phases import Search
 from epluribus.search.sample import Sample
 from epluribus.search.starts import few_draws, make_start
 from search_cases import LOSSES, sample
@@ -321,15 +320,16 @@ def test_items_that_fit_nowhere_may_be_best_together(loss, n_doubtful):
 @pytest.mark.parametrize("loss", ["vi", "nid"])
 @pytest.mark.parametrize("at", [1, 2, 3, 6])
 def test_a_merge_cut_short_does_not_break_the_bounds(monkeypatch, loss, at):
-    whole, calls = Search._combined, []
+    whole, calls = _improve.combined, []
 
-    def cut_short(self, *args):
+    def cut_short(one, *args):
         calls.append(1)
         if len(calls) == at:
-            self.stopper.interrupt()
-        return whole(self, *args)
+            one.settings.stopper.interrupt()
+        return whole(one, *args)
 
-    monkeypatch.setattr(Search, "_combined", cut_short)
+    for module in (_improve, phases):
+        monkeypatch.setattr(module, "combined", cut_short)
     z = np.random.default_rng(5).integers(0, 9, size=(60, 25))
     for bounds in ({"k_max": 3}, {"k": 3}):
         calls.clear()

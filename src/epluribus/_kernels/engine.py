@@ -113,10 +113,16 @@ def size_change(price: Price, n: int, m: int) -> float:
 @part
 def lowest(cost: FloatArray, n: int) -> float:
     """The least of the first n costs."""
-    low = np.inf
-    for s in range(n):
-        low = min(low, cost[s])
-    return low
+    # Four minima side by side, because each step of one minimum waits for the step before.
+    low0, low1, low2, low3 = np.inf, np.inf, np.inf, np.inf
+    for s in range(0, n - 3, 4):
+        low0 = min(low0, cost[s])
+        low1 = min(low1, cost[s + 1])
+        low2 = min(low2, cost[s + 2])
+        low3 = min(low3, cost[s + 3])
+    for s in range(n - n % 4, n):
+        low0 = min(low0, cost[s])
+    return min(min(low0, low1), min(low2, low3))
 
 
 @part
@@ -143,17 +149,8 @@ def row_gap(e: Any, i: int, own: int, alone: bool) -> float:
     n = e.n_clusters[0] if alone else e.n_clusters[0] + 1
     here = cost_of(e, own)
     exclude(e, own)
-    # Four minima side by side, because each step of one minimum waits for the step before.
-    low0, low1, low2, low3 = np.inf, np.inf, np.inf, np.inf
-    for s in range(0, n - 3, 4):
-        low0 = min(low0, cost_of(e, s))
-        low1 = min(low1, cost_of(e, s + 1))
-        low2 = min(low2, cost_of(e, s + 2))
-        low3 = min(low3, cost_of(e, s + 3))
-    for s in range(n - n % 4, n):
-        low0 = min(low0, cost_of(e, s))
     # The cost of its own cluster is exact, the others may be off by half the margin.
-    least = min(min(low0, low1), min(low2, low3)) - here - 0.5 * e.price.margin
+    least = lowest(e.cost, n) - here - 0.5 * e.price.margin
     if least < _CLOSE * e.price.margin and n > 1:
         least = cost_of(e, choose(e, i, -1, not alone)) - here - e.price.tolerance
     return least

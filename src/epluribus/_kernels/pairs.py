@@ -9,12 +9,17 @@ an item i that joins cluster s adds
 with pull[i, j] = 2 (a P_ij + b) and P_ij the weight of the draws that have i and j together. A sweep takes
 time O(n_items^2), whatever the number of draws and clusters, and joining two clusters adds up the pulls
 between them. All sums are in double precision.
+
+Items that stay together where they are may be one *anchor*: what it pulls is the sum over its items. In the
+labels of a state the anchors follow the items that are free to move.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part, routine
 from epluribus._kernels.engine import (
     Price,
@@ -33,28 +38,42 @@ class Pairs(NamedTuple):
     """A partition under change, with what each pair of items costs together."""
 
     price: Price
+    together: NDArray[np.number]
+    """(n_items, n_items) for two items, the weight of the draws that have them together, in units ..."""
     pull: FloatArray
-    """(n_items, n_items) change of the total loss if two items are together; zero on the diagonal."""
+    """(2,) ... and the change of the total loss if they are: the first, plus the second for each unit."""
+    anchor_pull: FloatArray
+    """(n, n_anchors) the same for each of the n entries, items and anchors, with each anchor."""
     labels: IntArray
-    """(n_items,) labels 0..K-1 without gaps; -1 for an item in no cluster."""
+    """(n,) labels 0..K-1 without gaps; -1 for an item in no cluster."""
     sizes: IntArray
-    """(n_items + 1,) cluster sizes; zero from K on."""
+    """(n + 1,) cluster sizes; zero from K on."""
     n_clusters: IntArray
     """(1,) K."""
     cost: FloatArray
-    """(n_items + 1,) the row of costs computed last; entry K is a new cluster."""
+    """(n + 1,) the row of costs computed last; entry K is a new cluster."""
     looks: Looks
     """What is known about items that were looked at."""
 
 
 @part
 def _add_row(e: Any, i: int) -> None:
-    """Add the pulls of item i to the costs of the clusters of the other items."""
-    pull, labels, cost = e.pull[i], e.labels, e.cost
-    for j in range(labels.shape[0]):
-        s = labels[j]
-        if s >= 0:
-            cost[s] += pull[j]
+    """Add what entry i pulls to the costs of the clusters of all other entries."""
+    labels, cost, n_items = e.labels, e.cost, e.together.shape[0]
+    if i < n_items:
+        row, base, unit = e.together[i], e.pull[0], e.pull[1]
+        for begin, end in ((0, i), (i + 1, n_items)):
+            for j in range(begin, end):
+                s = labels[j]
+                if s >= 0:
+                    cost[np.uint64(s)] += base + unit * row[j]
+    else:
+        for j in range(n_items):
+            s = labels[j]
+            if s >= 0:
+                cost[s] += e.anchor_pull[j, i - n_items]
+    for b in range(e.anchor_pull.shape[1]):
+        cost[labels[n_items + b]] += e.anchor_pull[i, b]
 
 
 @routine
@@ -79,8 +98,8 @@ def _apply(e: Any, row: Any, i: int, s: int) -> None:
     e.n_clusters[0] += opens
     # Another item sees its pull come or go.
     most = 0.0
-    for pull in e.pull[i]:
-        most = max(most, abs(pull))
+    for j in range(e.together.shape[0]):
+        most = max(most, abs(e.pull[0] + e.pull[1] * e.together[i, j]))
     count_move(e.looks, i, own, s, (most, most), (most, most), opens)
     e.labels[i] = s
     e.sizes[s] += 1
@@ -136,3 +155,20 @@ implement_execution(
     join_changes=_join_changes,
     join=_join,
 )
+
+
+@kernel
+def weights_with_anchors(
+    table: NDArray[np.unsignedinteger],
+    weights: FloatArray,
+    counts: NDArray[np.integer],
+    out: FloatArray,  # OUT (n_items, n_anchors)
+) -> None:
+    """Weight of the draws that have each item together with each item of an anchor, summed over these."""
+    for i in range(table.shape[0]):
+        total = out[i]
+        total[:] = 0.0
+        for t in range(table.shape[1]):
+            cells, weight = counts[t, table[i, t]], weights[t]
+            for s in range(cells.shape[0]):
+                total[s] += weight * cells[s]

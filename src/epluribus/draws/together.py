@@ -61,9 +61,10 @@ class Together:
         n_jobs: int,
         stopper: Stopper | None = None,
         on_rows: Callable[[int], Any] = lambda _: None,
+        out: FloatArray | None = None,
     ) -> FloatArray:
         """(n_items, n_items) weights for all items; `on_rows` is told how many rows each block has."""
-        out = np.empty((self._n_items, self._n_items))
+        out = np.empty((self._n_items, self._n_items)) if out is None else out
 
         def fill(begin: int, end: int) -> int:
             # The lower triangle is computed and mirrored. Blocks do not overlap: threads need no lock.

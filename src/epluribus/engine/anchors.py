@@ -48,3 +48,7 @@ class Anchors(NamedTuple):
         count_tables(read_only(rows), 0, rows.shape[1], one, sizes)
         total = sizes[:, :, 0] + self.counts.sum(axis=2)
         return GroupSums(np.where(total > 0, f3[total], 0.0).sum(axis=1), (total > 0).sum(axis=1))
+
+
+NO_ANCHORS = Anchors(np.empty((0, 0, 0), dtype=np.int32), np.empty(0, dtype=np.int64))
+"""All items are free."""

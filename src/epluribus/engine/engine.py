@@ -45,9 +45,8 @@ from epluribus.engine.execution import Execution, Swept
 from epluribus.engine.joins import join_best
 from epluribus.engine.look_ahead import LookAhead, known_gaps, rush
 from epluribus.engine.prices import make_price
-from epluribus.engine.quickest import EXECUTIONS, quickest
+from epluribus.engine.quickest import make_execution
 from epluribus.engine.settings import NO_BOUNDS, Settings
-from epluribus.engine.tables import TableExecution
 from epluribus.losses.base import Loss
 from epluribus.losses.values import GroupSums, groups_of, loss_values, values_from_sums
 from epluribus.partition import read_only, relabel
@@ -70,7 +69,9 @@ class Engine:
     kind : {"tables", "members", "pairs"}, optional
         The execution; by default the one that is quicker for this sample.
     anchors : Anchors, optional
-        Items that are not in the table, and stay together as they are.
+        Items that are not in the table, and stay together as they are; with tables or pairs.
+    settings : Settings, optional
+        Threads for a matrix of pairs with anchors, and what ends that early.
 
     Attributes
     ----------
@@ -84,7 +85,7 @@ class Engine:
     With tables, `costs` takes time O(n_draws K) per item, and a state takes memory O(n_draws K_z K), where
     K_z is the largest number of clusters of a draw. With members, the time is O(n_draws S) per item, S being
     the mean size of an item's cluster, and the memory O(n_draws n_items), shared by all states. With pairs,
-    the time is O(n_items) per item, and the memory O(n_items^2), shared as well.
+    the time is O(n_items) per item, and the memory O(n_items^2), shared as well; anchors count as one item.
 
     Examples
     --------
@@ -114,6 +115,7 @@ class Engine:
         loss: Loss,
         kind: str | None = None,
         anchors: Anchors | None = None,
+        settings: Settings = NO_BOUNDS,
     ) -> None:
         self.loss, self.table = loss, read_only(table)
         self.n_free, self.n_draws = table.shape
@@ -127,12 +129,9 @@ class Engine:
         self._row = None if loss.linear else loss.compiled_row()
         price = make_price(loss, self.n_items, self.weights, self._groups.sums)
         self.tolerance = price.tolerance
-        self.execution: Execution
-        if anchors is not None:
-            self.execution = TableExecution(self.table, price, loss, anchors)
-        else:
-            kind = kind or quickest(table, self._groups.n_groups, loss)
-            self.execution = EXECUTIONS[kind](self.table, price, loss)
+        self.execution: Execution = make_execution(
+            kind, self.table, price, loss, self._groups.n_groups, anchors, settings
+        )
 
     def with_loss(self, loss: Loss) -> Engine:
         """The engine over the same draws for another loss."""

@@ -82,7 +82,7 @@ class PartialEngine(Engine):
         form = linear_forms(loss, self.n_seen) if loss.linear else None
         price = _make_price(self, form)
         self.tolerance = price.tolerance
-        kind = kind or ("pairs" if pairs_pay(table, self._n_groups, loss) else "partial")
+        kind = kind or ("pairs" if pairs_pay(table, self._n_groups, loss, 8) else "partial")
         self.execution = (
             _pair_execution(table, price, loss, form)
             if kind == "pairs" and form is not None
@@ -140,7 +140,7 @@ def _pair_execution(table: Labels, price: Price, loss: Loss, form: LinearForms) 
     # has seen both, times the weights and the coefficients of f0.
     pull = together_where_seen(table, 2.0 * price.f1[1] * form.joint * price.weights)
     pull += seen_together(table, 2.0 * price.f2[1] * form.size * price.weights)
-    return PairExecution(table, price, loss, pull)
+    return PairExecution(table, price, loss, pull=pull)
 
 
 class PartialExecution:

@@ -24,6 +24,7 @@ from epluribus.engine import Engine, Settings
 from epluribus.engine.execution import copied
 from epluribus.estimate import Run, Step
 from epluribus.partition import relabel
+from epluribus.search._recombine import common_blocks
 
 _NUDGED = (8, 32, 250)
 """Items that are nudged, those closest to moving anyway: one in 8 of a few items, and at least 8; one in 200
@@ -217,3 +218,24 @@ class Climber:
 def best_of(climbers: list[Climber]) -> Climber:
     """The one with the smallest loss; the first of several."""
     return min(climbers, key=lambda one: one.value)
+
+
+def combined(one: Climber, other: Climber, rng: np.random.Generator) -> Climber:
+    """A partition out of two: the blocks on which both agree, joined."""
+    engine, settings, parents = one.engine, one.settings, [one.labels, other.labels]
+    labels = engine.merge(common_blocks(parents), settings, parents)
+    # Stopped halfway, there may be more clusters left than are allowed: then it leads nowhere.
+    same = settings.stopper.flag[0] or np.array_equal(labels, parents[0])
+    child = one.twin() if same else Climber(engine, labels, rng, settings)
+    child.sweep(1)
+    return child
+
+
+def all_combined(climbers: list[Climber], rng: np.random.Generator) -> Climber:
+    """The best of some partitions, combined with the others in turn while that helps."""
+    best, *others = sorted(climbers, key=lambda one: one.value)
+    for other in others:
+        if best.settings.stopper.stopped:
+            break
+        best = best_of([best, combined(best, other, rng)])
+    return best

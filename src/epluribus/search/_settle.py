@@ -9,6 +9,7 @@ which that may be enough are looked at again, and freed if they would move, unti
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Found:
         k = int(self.state.n_clusters[0])
         return Anchors(self.state.counts[:, :, :k].astype(np.int32), self.state.sizes[:k].copy())
 
-    @property
+    @cached_property
     def value(self) -> float:
         """Expected loss."""
         return self.engine.value(self.state)
@@ -130,7 +131,7 @@ class Settler:
                     return found
                 # Nudges take long: once, when nothing else helps. What they change is swept again.
                 last, before = len(moving) == 0, found.value
-                closest = near[_smallest(gap, max(len(moving), _AT_ONCE))]
+                closest = near[smallest(gap, max(len(moving), _AT_ONCE))]
                 free = np.union1d(closest, moving)
                 found = self._swept(found, free, seen, nudges=last)
                 if last and found.value >= before:
@@ -143,7 +144,7 @@ class Settler:
         gap, n = looked.gap.copy(), len(looked.gap)
         gap[seen.state.sizes[seen.labels] == 1] = -np.inf
         least = min(_FREE[0] * n, _FREE[1])
-        return _smallest(gap, int(np.clip((gap <= margin).sum(), least, _MOST_FREE * n)))
+        return smallest(gap, int(np.clip((gap <= margin).sum(), least, _MOST_FREE * n)))
 
     def _swept(
         self, now: Found, free: IntArray, seen: Found | None = None, *, nudges: bool = False
@@ -232,7 +233,7 @@ class Settler:
         return inside, outside
 
 
-def _smallest(values: FloatArray, n: int) -> IntArray:
+def smallest(values: FloatArray, n: int) -> IntArray:
     """Places of the n smallest values, or of all, ascending."""
     n = min(n, len(values))
     return np.sort(np.argpartition(values, n - 1)[:n]) if n > 0 else np.empty(0, dtype=np.int64)

@@ -4,7 +4,7 @@
    are searched with all draws, as any sample is (`phases`).
 2. *Place*: every other item goes where it costs least given these, in one pass. Items between two clusters
    that single precision cannot tell apart wait for the next step.
-3. *Settle*: single items move, and clusters are joined, until nothing helps (`_settle`).
+3. *Settle*: single items move, and clusters are joined, until nothing helps (`_settle`, `_settle_pairs`).
 
 A pass needs no order and no memory of its own, so that the draws may lie in a file, on other machines, or on
 a GPU (`engine/passes.py`); everything else works with tables and with few items.
@@ -34,14 +34,18 @@ from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import relabel
 from epluribus.search._settle import Found, Settler
+from epluribus.search._settle_pairs import PairSettler
 from epluribus.search.phases import Search, Start
 from epluribus.search.sample import Sample
-from epluribus.search.starts import comb
+from epluribus.search.starts import comb, few_clusters
 
 _PASSES, _STEPS = 4, 10
 """Passes over all items that are foreseen, and steps of the progress bar for each of them."""
 LARGE = 50_000
 """Items above which a few are searched first."""
+_MANY, _CELLS = 15_000, 2
+"""The same for losses that are sums over pairs, which want thousands of items alone (`_settle_pairs`); and
+cells of a draw's table for each item, above which all items are searched at once."""
 DRAWS = 16
 """Draws in which small groups are sought."""
 _FEW = 10_000
@@ -56,12 +60,13 @@ _LABELS, _FEW_DRAWS = 40_000_000, 500
 
 def searches_few_first(draws: Draws, loss: Loss, most: int) -> bool:
     """Whether a few items are searched first: if it pays, or if nothing else is possible."""
-    # Binder's loss wants thousands of items alone, and losses that are not linear have partitions far apart
-    # that are nearly as good as each other: a few items do not show them.
-    pays = loss.linear and not counts_pairs(loss, draws.n_items)
     if draws.has_missing:  # one table in memory is needed
         return False
-    return (draws.n_items > most and pays) or not draws.store.in_one_piece
+    if counts_pairs(loss, draws.n_items):
+        most = min(most, max(_MANY, draws.store.groups**2 // _CELLS))
+    # Losses that are not linear have partitions far apart that are nearly as good as each other: a few items
+    # do not show them.
+    return (draws.n_items > most and loss.linear) or not draws.store.in_one_piece
 
 
 def few_items(
@@ -164,7 +169,9 @@ class LargeSearch:
         self.passes, self.weights, self.n_draws, self.loss = passes, weights, n_draws, loss
         self.columns, self.items, self.settings, self.seed = columns, items, settings, seed
         rng = np.random.default_rng(seed.spawn(1)[0])
-        self.settler = Settler(passes, weights, loss, rng, settings)
+        self.pairs = counts_pairs(loss, passes.store.n_items)
+        settler = PairSettler if self.pairs else Settler
+        self.settler = settler(passes, weights, loss, rng, settings)
         self.began, self.bar = time.perf_counter(), bar
 
     @classmethod
@@ -214,8 +221,10 @@ class LargeSearch:
         rows = np.concatenate(store.map(_rows, self.items, at), axis=1)
         sample = Sample.of_table(rows, weights, self.n_draws if at is None else len(at))
         plan = (start.taken(sample, self.items) for start in starts)
-        search = Search(sample, sample.engine(self.loss), plan, n_starts, self.settings, self.seed)
-        search.bar = self.bar
+        # Items that a loss wants alone are found when all of them are settled: large clusters are enough.
+        settings = few_clusters(self.settings, sample) if self.pairs else self.settings
+        search = Search(sample, sample.engine(self.loss), plan, n_starts, settings, self.seed)
+        search.bar, search.dear = self.bar, search.dear or self.pairs
         _, best = search.recombine()
         return sample.give_back(best.labels)
 

@@ -20,7 +20,6 @@ compared with what anybody would try: one cluster, all items apart, the draws, t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice, repeat
 from typing import NamedTuple
@@ -35,11 +34,10 @@ from epluribus.engine import Engine, Settings
 from epluribus.estimate import Run
 from epluribus.partition import relabel
 from epluribus.search._greedy import descend
-from epluribus.search._improve import Climber, best_of
-from epluribus.search._recombine import common_blocks
+from epluribus.search._improve import Climber, all_combined, best_of, combined
 from epluribus.search.floors import better_floors
 from epluribus.search.sample import Sample
-from epluribus.search.starts import DEAR, few_draws, fit_clusters, make_start
+from epluribus.search.starts import DEAR, few_clusters, few_draws, fit_clusters, make_start
 
 ROUND = 3
 """Starts in a round: fewer would leave little to combine, more would confirm less often."""
@@ -141,8 +139,7 @@ class Search:
         if part is not self.full:
             # Few draws may not tell which items belong together, and Binder's loss then leaves thousands of
             # them alone. These can wait for the other draws.
-            most = max(2 * int(self.sample.n_clusters.max()), asked.k_min)
-            self.settings = replace(asked, k_max=min(most, asked.most(self.sample.n_items)))
+            self.settings = few_clusters(asked, self.sample)
         best = self._rounds(part)
         self.settings = asked
         if part is not self.full:
@@ -184,7 +181,7 @@ class Search:
             if abs(other.value - best.value) <= tolerance:
                 confirmed += 1
             elif not self.stopper.stopped:
-                child = self._combined(best, other, self.rng)
+                child = combined(best, other, self.rng)
                 if not self.dear:
                     child.settle()
                 best = best_of([best, other, child])
@@ -234,12 +231,8 @@ class Search:
 
     def _round(self, climbers: list[Climber], rng: np.random.Generator) -> Climber:
         """One partition out of all those of a round."""
-        best, *others = sorted(climbers, key=lambda one: one.value)
-        for other in others:
-            if self.stopper.stopped:
-                return best
-            best = best_of([best, self._combined(best, other, rng)])
-        if not self.dear:
+        best = all_combined(climbers, rng)
+        if not (self.dear or self.stopper.stopped):
             best.settle()
         return best
 
@@ -255,16 +248,6 @@ class Search:
         if start.labels is not None:
             return fit_clusters(start.labels, engine, rng, self.settings)
         return make_start(start.name, self.sample, engine, rng, self.settings, start.base)
-
-    def _combined(self, one: Climber, other: Climber, rng: np.random.Generator) -> Climber:
-        """A partition out of two: the blocks on which both agree, joined."""
-        parents = [one.labels, other.labels]
-        labels = one.engine.merge(common_blocks(parents), self.settings, parents)
-        # Stopped halfway, there may be more clusters left than are allowed: then it leads nowhere.
-        same = self.stopper.flag[0] or np.array_equal(labels, parents[0])
-        child = one.twin() if same else Climber(one.engine, labels, rng, self.settings)
-        child.sweep(1)
-        return child
 
     def _kick(self, best: Climber) -> None:
         """Kick the best partition until kicks lead back, and settle it if one helped."""

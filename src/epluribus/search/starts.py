@@ -13,6 +13,8 @@ of them: what remains is a handful of items, which one or two sweeps over the wh
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from epluribus._typing import FloatArray, IntArray
@@ -64,6 +66,12 @@ def comb(weights: FloatArray, n: int, rng: np.random.Generator) -> tuple[IntArra
     at = np.minimum(np.searchsorted(edges, teeth, side="right"), len(weights) - 1)
     columns, counts = np.unique(at, return_counts=True)
     return columns, counts.astype(np.float64)
+
+
+def few_clusters(settings: Settings, sample: Sample) -> Settings:
+    """The settings with at most twice as many clusters as any draw has."""
+    most = max(2 * int(sample.n_clusters.max()), settings.k_min)
+    return replace(settings, k_max=min(most, settings.most(sample.n_items)))
 
 
 def make_start(
