@@ -17,12 +17,6 @@ An item of cluster s is skipped while own[s] + clock + largest drift < until, wh
 same sum when it was looked at (with the clock at the beginning of the epoch) and the gap. A cluster opened
 since is no exception: a new cluster is one of those to which the gap refers. Only an item that is alone has
 nothing to gain from a new cluster, and is skipped only if none was opened since, and it is still alone.
-
-These bounds are for the clusters that change most. An item that is alone, or with a few others, may be close
-to moving for good while large clusters change all the time. As long as its own cluster has not changed since
-it was looked at, only those that have changed can have come closer: if they are few, they alone are looked at
-(`still_best` in `loops`). So moves are numbered, and clusters remember the number of the last that changed
-them.
 """
 
 from typing import Any, NamedTuple
@@ -34,10 +28,9 @@ from epluribus._kernels.dispatch import part
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
-CLOCK, DRIFT, ASIDE, SHIFT, OPENED, MOVES = 0, 1, 2, 3, 4, 5
-"""Entries of `clock`: the clock; the largest drift in this epoch; the number of the first of the moves that
-may be taken back, while there are such, else 0; the changes that these have made; how often a cluster was
-opened; the number of the last move."""
+CLOCK, DRIFT, ASIDE, SHIFT, OPENED = 0, 1, 2, 3, 4
+"""Entries of `clock`: the clock; the largest drift in this epoch; 1 while moves are made that may be taken
+back; the changes that these have made; how often a cluster was opened."""
 _ROUNDING = 1.0 + 1e-9
 """The sums grow as long as the search lasts: a billionth of them is far more than their rounding errors."""
 
@@ -50,27 +43,20 @@ class Looks(NamedTuple):
     """(n_items,) the sum of changes at which the item must be looked at again."""
     opened: FloatArray
     """(n_items,) if the item was alone then: how many clusters had been opened; else -1."""
-    gap: FloatArray
-    """(n_items,) how much more any other cluster cost than its own."""
-    seen: FloatArray
-    """(n_items,) the number of the last move then."""
-    changed: FloatArray
-    """(n_items + 1,) the number of the last move that changed each cluster ..."""
-    perhaps: FloatArray
-    """(n_items + 1,) ... and of the last that may be taken back."""
     own: FloatArray
     """(n_items + 1,) changes of what each cluster costs its own items."""
     drift: FloatArray
     """(n_items + 1,) changes of what each cluster costs other items, in this epoch."""
     clock: FloatArray
-    """(6,) see `CLOCK` and the other names."""
+    """(5,) see `CLOCK` and the other names."""
 
 
 def no_looks(n_items: int) -> Looks:
     """Nothing has been looked at yet; with `n_items` 0, for an execution that skips none."""
     n = n_items + 1 if n_items > 0 else 0
-    zeros = [np.zeros(size) for size in (*(n_items,) * 3, *(n,) * 4, 6)]
-    return Looks(np.full(n_items, -np.inf), *zeros)
+    return Looks(
+        np.full(n_items, -np.inf), np.zeros(n_items), np.zeros(n), np.zeros(n), np.zeros(5)
+    )
 
 
 @part
@@ -89,7 +75,6 @@ def remember(looks: Looks, i: int, own: int, alone: bool, gap: float) -> None:
     # The drift of the epoch so far is not subtracted: that of single clusters may still grow as large.
     looks.opened[i] = looks.clock[OPENED] if alone else -1.0
     looks.until[i] = gap + looks.own[own] + looks.clock[CLOCK]
-    looks.gap[i], looks.seen[i] = gap, looks.clock[MOVES]
 
 
 @part
@@ -108,14 +93,7 @@ def count_move(
     `joined` the same for b. `opens` is whether b is new.
     """
     looks.until[i] = -np.inf
-    looks.clock[MOVES] += 1.0
-    # Taken back, a cluster that was opened or closed in between may have another label.
-    aside = looks.clock[ASIDE] > 0.0
-    stamps = looks.perhaps if aside and not opens else looks.changed
-    stamps[b] = looks.clock[MOVES]
-    if a >= 0:
-        stamps[a] = looks.clock[MOVES]
-    if aside:
+    if looks.clock[ASIDE] > 0.0:
         looks.clock[SHIFT] += max(left[0], joined[0]) + max(left[1], joined[1])
         return
     looks.clock[OPENED] += opens
@@ -131,29 +109,25 @@ def count_move(
 @part
 def rename_looks(looks: Looks, old: int, new: int) -> None:
     """Cluster `old` takes the label of one that has closed."""
-    looks.own[new], looks.changed[new] = looks.own[old], looks.changed[old]
-    looks.perhaps[new] = looks.perhaps[old]
+    looks.own[new] = looks.own[old]
     looks.drift[new] = max(looks.drift[new], looks.drift[old])
 
 
 @part
 def step_aside(looks: Looks) -> None:
     """From here on moves may be taken back: they count only if `step_back` is told to keep them."""
-    looks.clock[ASIDE] = looks.clock[MOVES] + 1.0
+    looks.clock[ASIDE] = 1.0
     looks.clock[SHIFT] = 0.0
 
 
 @part
 def step_back(looks: Looks, kept: bool) -> None:
     """The moves since `step_aside` are kept, or all of them have been taken back."""
+    looks.clock[ASIDE] = 0.0
     # A change of any cluster for any item, own or other, is part of this sum.
     if kept:
         looks.clock[CLOCK] += looks.clock[SHIFT]
         looks.clock[OPENED] += 1.0  # perhaps
-        for s in range(looks.perhaps.shape[0]):
-            if looks.perhaps[s] >= looks.clock[ASIDE]:
-                looks.changed[s] = looks.clock[MOVES]
-    looks.clock[ASIDE] = 0.0
 
 
 @kernel

@@ -35,45 +35,6 @@ from epluribus._kernels.looks import may_skip, remember
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
 
-_WORTH = 512
-"""A cluster looked at alone takes as long as this many of those of many items, looked at together."""
-
-
-@routine
-def still_best(e: Any, row: Any, i: int, own: int) -> bool:
-    """Whether item i prefers its cluster to those that have changed since it was looked at; then remember it.
-
-    False if that cannot be told from few clusters: its own has changed, or many others.
-    """
-    looks = e.looks
-    since = looks.seen[i]
-    if looks.until[i] == -np.inf or looks.gap[i] <= 0.0 or looks.changed[own] > since:
-        return False
-    k, n_changed = e.n_clusters[0], 0
-    for s in range(k):
-        n_changed += looks.changed[s] > since
-    if n_changed * _WORTH > k:
-        return False
-    gap, here = looks.gap[i], exact(e, row, i, own)
-    for s in range(k):
-        if looks.changed[s] > since:
-            gap = min(gap, exact(e, row, i, s) - here - e.price.tolerance)
-    if gap <= 0.0:
-        return False
-    remember(looks, i, own, e.sizes[own] == 1, gap)
-    return True
-
-
-@kernel
-def look_again(e: Any, row: Any, items: IntArray, stop: NDArray[np.uint8]) -> None:
-    """Bring up to date what is known about items, where few clusters have to be looked at for that."""
-    for i in items:
-        if stop[0]:
-            return
-        own = e.labels[i]
-        if own >= 0 and not may_skip(e.looks, i, own, e.sizes[own] == 1):
-            still_best(e, row, i, own)
-
 
 @kernel
 def sweep(
@@ -103,7 +64,7 @@ def sweep(
         i = order[position]
         own = e.labels[i]
         alone = own >= 0 and e.sizes[own] == 1
-        if lazy and own >= 0 and (may_skip(e.looks, i, own, alone) or still_best(e, row, i, own)):
+        if lazy and own >= 0 and may_skip(e.looks, i, own, alone):
             continue
         if alone and k <= k_min:  # its cluster must not close
             continue

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.escapes import Moves, follow, lift, nudge, runners_up
-from epluribus._kernels.looks import new_epoch
+from epluribus._kernels.looks import least_gaps, new_epoch
 from epluribus._kernels.loops import (
     block_costs,
     exact_costs,
@@ -43,7 +43,7 @@ from epluribus._typing import FloatArray, IntArray
 from epluribus.engine.anchors import Anchors
 from epluribus.engine.execution import Execution, Swept
 from epluribus.engine.joins import join_best
-from epluribus.engine.look_ahead import LookAhead, known_gaps, rush
+from epluribus.engine.look_ahead import LookAhead, rush
 from epluribus.engine.prices import make_price
 from epluribus.engine.quickest import make_execution
 from epluribus.engine.settings import NO_BOUNDS, Settings
@@ -291,7 +291,7 @@ class Engine:
         skips = self.execution.skips
         least = np.full(self.n_free, -np.inf)
         if skips:
-            least = known_gaps(state, self._row, np.arange(self.n_free), settings)
+            least = least_gaps(state, np.arange(self.n_free))
         order, begin, unknown = np.argsort(least, kind="stable"), 0, int((least == -np.inf).sum())
         while begin < self.n_free:
             end = max(begin + 4 * n, unknown)
