@@ -73,3 +73,18 @@ def test_a_task_that_does_not_look_at_the_flag_is_left_to_itself():
     assert run_apart(task, Stopper()) is None
     ended.set()
     assert run_apart(lambda: 3, Stopper()) == 3
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_share_of_the_time_ends_without_ending_the_rest(interrupted):
+    stopper = Stopper(1000)
+    with stopper.for_a_share(1e-12):
+        assert stopper.stopped  # the flag is passed on to kernels
+        assert stopper.flag[0] == 1
+        if interrupted:
+            stopper.interrupt()
+    assert stopper.stopped == interrupted
+    assert 500 < stopper.left <= 1000
+    unlimited = Stopper()
+    with unlimited.for_a_share(0.5):
+        assert not unlimited.stopped

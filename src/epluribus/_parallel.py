@@ -62,14 +62,30 @@ class Stopper:
         self.deadline = None if limit is None else time.perf_counter() + limit
         self.interrupted = False
         self.patient = patient and limit is not None
+        self._lock = threading.Lock()
 
     @property
     def stopped(self) -> bool:
         """Whether the work is to end now; this also checks the time limit."""
         # Kernels cannot read the clock: the flag passes the end of the time on to them.
-        if self.left == 0.0:
-            self.flag[0] = 1
-        return bool(self.flag[0])
+        with self._lock:
+            if self.left == 0.0:
+                self.flag[0] = 1
+            return bool(self.flag[0])
+
+    @contextmanager
+    def for_a_share(self, share: float) -> Iterator[None]:
+        """Within this context the limit is nearer: only this share of the time that is left may be used."""
+        end, left = self.deadline, self.left
+        if left is not None:
+            self.deadline = time.perf_counter() + share * left
+        try:
+            yield
+        finally:
+            # Another thread may be about to pass the nearer limit on.
+            with self._lock:
+                self.deadline = end
+                self.flag[0] = self.interrupted
 
     @property
     def left(self) -> float | None:

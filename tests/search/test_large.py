@@ -8,7 +8,7 @@ from epluribus import losses
 from epluribus.engine import Engine, passes
 from epluribus.engine.gpu_passes import GpuPasses
 from epluribus.search import _minimize as entrance
-from epluribus.search import large
+from epluribus.search import _settle_pairs, large
 from numpy_device import NumpyDevice
 
 
@@ -17,6 +17,7 @@ def _few(monkeypatch):
     monkeypatch.setattr(entrance, "LARGE", 300)
     monkeypatch.setattr(large, "_FEW", 150)
     monkeypatch.setattr(large, "_MOST", 600)
+    monkeypatch.setattr(_settle_pairs, "_CLOSEST", 20)
 
 
 def noisy(n=1500, n_draws=150, k=6, seed=0, unsure=0.1):
@@ -134,6 +135,51 @@ def test_ended_early_it_says_on_how_many_draws_the_loss_is(monkeypatch):
     assert not best.converged
     assert best.n_draws == large.DRAWS
     assert "stopped early" in str(best)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder", "nvi"])
+@pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
+def test_ended_early_nothing_is_lost(loss, at, monkeypatch):
+    """Ctrl-C in one of the passes: tables are counted, items placed, tables counted, items looked at, ..."""
+    draws, calls = epl.Draws(noisy(), memory_limit=150 * 700), []
+    for name in ("count", "look"):
+        whole = getattr(passes.LocalPasses, name)
+
+        def work(self, *args, whole=whole):
+            calls.append(1)
+            if len(calls) >= at:
+                self._stopper.interrupt()
+                raise passes.Stopped
+            return whole(self, *args)
+
+        monkeypatch.setattr(passes.LocalPasses, name, work)
+    best = epl.minimize(draws, loss, rng=1)
+    assert best.interrupted
+    assert not best.converged
+    assert best.labels.min() == 0
+    # Until something has been settled the loss is that against a few draws.
+    value = epl.expected_loss(best, draws, loss)
+    rough = at <= (4 if loss == "binder" else 3)
+    assert best.n_draws == (large.DRAWS if rough else draws.n_draws)
+    assert rough or best.expected_loss == pytest.approx(value, rel=1e-12)
+    # Before the items are placed there is only a draw.
+    good = epl.expected_loss(epl.minimize(draws.thin(2), loss, rng=1), draws, loss)
+    assert (value < 1.05 * good) == (at > 2)
+
+
+def test_a_limit_leaves_time_to_place_the_items(monkeypatch):
+    """Whatever the clock says, the search of the few items is told to end before the whole time is up."""
+    seen = []
+    whole = large.Search.recombine
+
+    def search(self):
+        seen.append(self.stopper.left)
+        return whole(self)
+
+    monkeypatch.setattr(large.Search, "recombine", search)
+    best = epl.minimize(noisy(), rng=1, time_limit=900)
+    assert best.converged
+    assert seen[0] < 301
 
 
 def test_the_bar_moves_on_to_the_end():

@@ -21,7 +21,7 @@ from epluribus._typing import FloatArray, IntArray
 from epluribus.engine import Engine, Settings
 from epluribus.engine.anchors import Anchors
 from epluribus.engine.execution import changed_clusters
-from epluribus.engine.passes import Frozen, Looked, Passes
+from epluribus.engine.passes import Frozen, Looked, Passes, Stopped
 from epluribus.losses.base import Loss
 from epluribus.search._improve import Climber
 
@@ -86,6 +86,9 @@ class Settler:
     ) -> None:
         self.passes, self.weights, self.loss = passes, weights, loss
         self.rng, self.settings = rng, settings
+        # What there is if the work is ended early: all items placed, and the last partition.
+        self.rough: IntArray | None = None
+        self.latest: Found | None = None
         self._items = np.empty(0, dtype=np.int64)  # items whose labels are at hand, sorted
         self._rows: Any = None  # and these labels
 
@@ -105,6 +108,7 @@ class Settler:
         few = self.counted(out)
         frozen = Frozen.of(few.engine, few.state)
         looked = self.passes.look(np.full_like(out, -1), frozen)
+        self.rough = np.where(out < 0, looked.target, out)
         clear = (looked.gap > frozen.margin) & (out < 0)
         out[clear] = looked.target[clear]
         return out
@@ -179,7 +183,14 @@ class Settler:
             names[same] = some[same]
         if seen is not None and seen is not now:
             names = np.where(now.names >= 0, names[now.names], -1)
-        return Found(labels, engine, climber.state, names, climber.converged)
+        return self._kept(Found(labels, engine, climber.state, names, climber.converged))
+
+    def _kept(self, found: Found) -> Found:
+        """The partition, which is the latest from now on."""
+        if found.labels.min() < 0:  # ended before all items were placed
+            raise Stopped
+        self.latest = found
+        return found
 
     def _fetch(self, free: IntArray) -> NDArray[np.unsignedinteger[Any]]:
         """Labels of the free items in all draws; of those at hand, none is fetched again."""

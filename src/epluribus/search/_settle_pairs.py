@@ -81,10 +81,6 @@ class PairSettler(Settler):
             labels = found.labels
             if free.all():
                 return found
-            if self.settings.stopper.stopped:
-                if labels.min() < 0:  # not all of them have been placed yet
-                    raise Stopped
-                break
         assert found is not None
         return replace(found, converged=False)
 
@@ -115,7 +111,7 @@ class PairSettler(Settler):
         names[held] = entries[len(free) :]
         labels = names[seen.labels]
         labels[free] = entries[: len(free)]
-        return Found(labels, engine, climber.state, names, climber.converged)
+        return self._kept(Found(labels, engine, climber.state, names, climber.converged))
 
     def _climbed(self, engine: Engine, labels: IntArray) -> Climber:
         """The best of several ways down from the same labels, combined with the others."""

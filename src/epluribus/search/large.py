@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ _SEEN = 10
 """... and of a smaller group of a draw so many that it is seen ..."""
 _MOST = 30_000
 """... but no more items than this in all: with more small groups, all items are searched at once."""
+_SHARE = 1 / 3
+"""Share of the time, if it is limited, after which the others are placed."""
 _LABELS, _FEW_DRAWS = 40_000_000, 500
 """Labels of the few items up to which all draws are searched, and draws that are searched at least."""
 
@@ -198,17 +201,18 @@ class LargeSearch:
 
     def run(self, starts: Iterator[Start], n_starts: int, given: list[IntArray]) -> Run:
         """The best partition that was found; never worse than the `given` ones."""
-        labels = None
+        best: Found | None = None
         try:
             labels = self.settler.placed(self.items, self._search_few(starts, n_starts))
             best = self.settler.settled(labels)
-            labels = best.labels
             for other in self._floors(best, given):
                 if self.settler.counted(other).value < best.value:
                     best = self.settler.settled(other)
-                    labels = best.labels
         except Stopped:
-            return self._unsettled(labels)
+            found = [one for one in (best, self.settler.latest) if one is not None]
+            if not found:
+                return self._unsettled()
+            best = replace(min(found, key=lambda one: one.value), converged=False)
         return self._record(best.labels, best.value, best.converged, self.n_draws)
 
     def _search_few(self, starts: Iterator[Start], n_starts: int) -> IntArray:
@@ -225,7 +229,8 @@ class LargeSearch:
         settings = few_clusters(self.settings, sample) if self.pairs else self.settings
         search = Search(sample, sample.engine(self.loss), plan, n_starts, settings, self.seed)
         search.bar, search.dear = self.bar, search.dear or self.pairs
-        _, best = search.recombine()
+        with self.settings.stopper.for_a_share(_SHARE):
+            _, best = search.recombine()
         return sample.give_back(best.labels)
 
     def _floors(self, best: Found, given: list[IntArray]) -> Iterator[IntArray]:
@@ -237,12 +242,13 @@ class LargeSearch:
             yield np.zeros(n, dtype=np.int64)
         yield from (labels for labels in given if low <= labels.max() + 1 <= high)
 
-    def _unsettled(self, labels: IntArray | None) -> Run:
-        """What there is when the search is ended early: a draw, if not all items have been placed yet.
+    def _unsettled(self) -> Run:
+        """What there is when the search is ended early: a draw, if the items have not been placed yet.
 
         Its loss is that against a few draws, since a pass over all would take too long.
         """
-        if labels is None or labels.min() < 0:
+        labels = self.settler.rough
+        if labels is None:
             labels = self.columns[:, 0].astype(np.int64)
         value = float(loss_values(relabel(labels), self.columns, self.loss).mean())
         return self._record(labels, value, False, self.columns.shape[1])
