@@ -187,9 +187,10 @@ class Settler:
 
     def _kept(self, found: Found) -> Found:
         """The partition, which is the latest from now on."""
-        if found.labels.min() < 0:  # ended before all items were placed
+        if found.labels.min() >= 0:  # not ended before all items were placed
+            self.latest = found
+        if self.settings.stopper.stopped:
             raise Stopped
-        self.latest = found
         return found
 
     def _fetch(self, free: IntArray) -> NDArray[np.unsignedinteger[Any]]:
