@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from functools import cache
 from importlib import import_module
 
 import numpy as np
@@ -13,7 +14,6 @@ from epluribus._order import _likeness
 
 Z = np.array([[0, 0, 1, 1, 2], [0, 0, 1, 1, 1], [0, 0, 0, 1, 1], [0, 0, 1, 1, 2]])
 DRAWS = epl.Draws(Z)
-BEST = epl.minimize(DRAWS, rng=1)
 
 ROOMS = (
     "", "datasets", "diagnostics", "draws", "engine", "estimate", "losses", "models", "partition",
@@ -22,6 +22,11 @@ ROOMS = (
 )  # fmt: skip
 PARTITIONS = ("best", "labels", "a", "b", "estimate")
 """What a partition is called that a function is asked about."""
+
+
+@cache
+def estimate():
+    return epl.minimize(DRAWS, rng=1)
 
 
 def public_functions():
@@ -81,10 +86,16 @@ def content(result):
 
 @pytest.mark.parametrize("name", BOTH)
 @pytest.mark.parametrize(
-    ("best", "draws"), [(BEST, DRAWS), (BEST.labels.tolist(), Z.tolist()), (BEST.labels[None], Z)]
+    "given",
+    [
+        lambda: (estimate(), DRAWS),
+        lambda: (estimate().labels.tolist(), Z.tolist()),
+        lambda: (estimate().labels[None], Z),
+    ],
+    ids=["estimate", "lists", "arrays"],
 )
-def test_the_old_order_works_with_a_warning_that_names_the_new_one(name, best, draws):
-    function = BOTH[name]
+def test_the_old_order_works_with_a_warning_that_names_the_new_one(name, given):
+    function, (best, draws) = BOTH[name], given()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         expected = content(function(best, draws))
@@ -103,11 +114,11 @@ def test_draws_alone_where_the_estimate_is_optional():
     assert (found.mode, found.estimate) == (2, None)
     assert len(epl.plots.n_clusters(DRAWS).patches) == 2
     with pytest.raises(TypeError, match="'draws' must be given"):
-        epl.uncertainty.n_clusters_posterior(best=BEST)
+        epl.uncertainty.n_clusters_posterior(best=estimate())
     with pytest.raises(TypeError, match=r"takes the estimate first, then the draws"):
-        epl.plots.n_clusters(BEST)
+        epl.plots.n_clusters(estimate())
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'draws'"):
-        epl.align(BEST)
+        epl.align(estimate())
 
 
 def test_what_is_one_partition():
@@ -127,4 +138,4 @@ def test_what_is_one_partition():
         None,
     ):
         assert _likeness(many) == 0
-    assert _likeness(DRAWS) < _likeness(Z[:1]) < _likeness(Z[0]) < _likeness(BEST)
+    assert _likeness(DRAWS) < _likeness(Z[:1]) < _likeness(Z[0]) < _likeness(estimate())

@@ -118,7 +118,6 @@ def test_labels_that_are_refused(labels, message):
 
 
 TWO = np.array([[0, 0, 1], [0, 1, 1]])
-BEST = [epl.minimize(TWO, name) for name in ("vi", "binder")]
 ONE = r"Give one of them, such as z\[0\]; minimize finds one partition for many"
 
 
@@ -135,14 +134,15 @@ ONE = r"Give one of them, such as z\[0\]; minimize finds one partition for many"
         ([[0, 0, 1], [0, 1]], f"got rows of different lengths. {ONE}"),
         (epl.Draws(TWO), rf"got Draws\(n_draws=2, .*\)\. {ONE}\. The estimate comes before"),
         (epl.Draws(TWO[[0, 0]]), rf"got Draws\(n_draws=2, .*\)\. {ONE}"),
-        (epl.minimize(TWO, ["vi", "binder"]), f"got a list of 2 estimates. {ONE}"),
-        (BEST, f"got a list of 2 estimates. {ONE}"),
-        (BEST[:1], f"got a list of 1 estimate. {ONE}"),
-        (epl.modes(TWO, n_modes=2, rng=1), rf"got an array of shape \(2, 3\)\. {ONE}"),
+        (lambda: epl.minimize(TWO, ["vi", "binder"]), f"got a list of 2 estimates. {ONE}"),
+        (lambda: [epl.minimize(TWO), epl.minimize(TWO)], f"got a list of 2 estimates. {ONE}"),
+        (lambda: [epl.minimize(TWO)], f"got a list of 1 estimate. {ONE}"),
+        (lambda: epl.modes(TWO, n_modes=2, rng=1), rf"got an array of shape \(2, 3\)\. {ONE}"),
     ],
 )
 def test_several_partitions_are_not_one(labels, message):
     """Nothing is dropped without a word, wherever one partition is asked for."""
+    labels = labels() if callable(labels) else labels
     calls = {
         "labels": [partition.canonical, lambda labels: epl.expected_loss(labels, TWO)],
         "a": [

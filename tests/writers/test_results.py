@@ -1,5 +1,6 @@
 import json
 import sys
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -12,34 +13,37 @@ from epluribus.readers.files import match_items, read_labels
 from io_cases import Z3, arviz_object
 
 DRAWS = epl.Draws(np.random.default_rng(0).integers(3, size=(30, 9)), items=list("abcdefghi"))
-BEST = epl.minimize(DRAWS, rng=1)
-PLAIN = epl.minimize(np.asarray(DRAWS), rng=1)
 CERTAINTY = np.linspace(0.2, 1, 9)
+
+
+@cache
+def best():
+    return epl.minimize(DRAWS, rng=1)
 
 
 def test_certainty_from_draws(tmp_path):
     similarity = epl.psm(DRAWS)
     expected = []
-    for i, label in enumerate(BEST.labels):
-        others = [j for j in range(9) if j != i and BEST.labels[j] == label]
+    for i, label in enumerate(best().labels):
+        others = [j for j in range(9) if j != i and best().labels[j] == label]
         alone = np.mean([(draw == draw[i]).sum() == 1 for draw in np.asarray(DRAWS)])
         expected.append(similarity[i, others].mean() if others else alone)
-    assert BEST.to_pandas(DRAWS)["certainty"].tolist() == pytest.approx(expected, abs=1e-8)
-    np.testing.assert_allclose(BEST.to_xarray(DRAWS)["certainty"], expected, atol=1e-8)
-    BEST.write_labels(tmp_path / "labels.csv", DRAWS)
+    assert best().to_pandas(DRAWS)["certainty"].tolist() == pytest.approx(expected, abs=1e-8)
+    np.testing.assert_allclose(best().to_xarray(DRAWS)["certainty"], expected, atol=1e-8)
+    best().write_labels(tmp_path / "labels.csv", DRAWS)
     assert "certainty" in (tmp_path / "labels.csv").read_text()
 
 
 def test_frame():
-    frame = BEST.to_pandas(CERTAINTY)
+    frame = best().to_pandas(CERTAINTY)
     assert list(frame.columns) == ["cluster", "certainty"]
     assert (frame.index.name, frame.index.tolist()) == ("item", list("abcdefghi"))
-    assert frame["cluster"].tolist() == BEST.labels.tolist()
-    assert PLAIN.to_pandas().index.tolist() == list(range(9))
+    assert frame["cluster"].tolist() == best().labels.tolist()
+    assert epl.minimize(np.asarray(DRAWS), rng=1).to_pandas().index.tolist() == list(range(9))
     with pytest.raises(
         ValueError, match=r"'certainty' must be the Draws .* or one number per item, shape \(9,\)"
     ):
-        BEST.to_pandas([0.5])
+        best().to_pandas([0.5])
 
 
 @pytest.mark.parametrize(
@@ -61,48 +65,48 @@ def test_frames_join_with_the_data_of_the_items(names):
 
 
 def test_dataset():
-    data = BEST.to_xarray(CERTAINTY)
-    np.testing.assert_array_equal(data["labels"], BEST.labels)
+    data = best().to_xarray(CERTAINTY)
+    np.testing.assert_array_equal(data["labels"], best().labels)
     np.testing.assert_array_equal(data["certainty"].sel(item="i"), 1.0)
-    np.testing.assert_array_equal(data["size"], BEST.sizes)
-    assert data.attrs["expected_loss"] == BEST.expected_loss
-    assert "certainty" not in PLAIN.to_xarray()
+    np.testing.assert_array_equal(data["size"], best().sizes)
+    assert data.attrs["expected_loss"] == best().expected_loss
+    assert "certainty" not in epl.minimize(np.asarray(DRAWS), rng=1).to_xarray()
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_labels_with_certainty(ending, tmp_path):
     path = tmp_path / f"labels.{ending}"
-    BEST.write_labels(path, CERTAINTY)
+    best().write_labels(path, CERTAINTY)
     frame = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
     assert list(frame.columns) == ["item", "cluster", "certainty"]
     assert frame["item"].tolist() == list("abcdefghi")
     # Old versions of pandas miss the last digit.
     np.testing.assert_allclose(frame["certainty"], CERTAINTY, rtol=1e-15)
-    assert [int(label) for label in read_labels(path).labels] == BEST.labels.tolist()
+    assert [int(label) for label in read_labels(path).labels] == best().labels.tolist()
     with pytest.raises(
         ValueError, match=r"'certainty' must be None for the output .*only .csv and"
     ):
-        BEST.write_labels(tmp_path / "labels.txt", CERTAINTY)
+        best().write_labels(tmp_path / "labels.txt", CERTAINTY)
     assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("ending", ["csv", "txt", "npy", "json"])
 def test_labels_out_and_in(ending, tmp_path):
     path = tmp_path / f"labels.{ending}"
-    BEST.write_labels(path)
+    best().write_labels(path)
     if ending == "json":
         record = json.loads(path.read_text())
-        assert record["labels"] == BEST.labels.tolist()
+        assert record["labels"] == best().labels.tolist()
         assert record["items"] == list("abcdefghi")
     else:
         found = read_labels(path)
-        assert [int(label) for label in found.labels] == BEST.labels.tolist()
+        assert [int(label) for label in found.labels] == best().labels.tolist()
         assert found.items == (list("abcdefghi") if ending == "csv" else None)
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(ValueError, match=r"must end in .csv, .parquet, .* or .json; .* '.xls'"):
-        BEST.write_labels(tmp_path / "labels.xls")
+        best().write_labels(tmp_path / "labels.xls")
     with pytest.raises(FileNotFoundError, match="There is no folder"):
-        BEST.write_labels(tmp_path / "nowhere" / "labels.csv")
+        best().write_labels(tmp_path / "nowhere" / "labels.csv")
 
 
 def test_labels_of_two_files_are_matched_by_name(tmp_path):
@@ -198,15 +202,15 @@ def test_the_dimension_is_found_in_the_object_the_result_is_added_to():
 
 def test_a_dataset_has_no_groups():
     with pytest.raises(TypeError, match=r"'data' must be an ArviZ InferenceData .* got Dataset"):
-        BEST.add_to(xr.Dataset())
+        best().add_to(xr.Dataset())
 
 
 @pytest.mark.parametrize(
     ("package", "call", "message"),
     [
-        ("pandas", lambda _: BEST.to_pandas(), r"frame needs the package 'pandas', .*\[files\]"),
-        ("xarray", lambda _: BEST.to_xarray(), r"needs the package 'xarray', .*\[arviz\]"),
-        ("pyarrow", lambda p: BEST.write_labels(p / "x.parquet"), r"parquet needs .*\[files\]"),
+        ("pandas", lambda _: best().to_pandas(), r"frame needs the package 'pandas', .*\[files\]"),
+        ("xarray", lambda _: best().to_xarray(), r"needs the package 'xarray', .*\[arviz\]"),
+        ("pyarrow", lambda p: best().write_labels(p / "x.parquet"), r"parquet needs .*\[files\]"),
     ],
 )
 def test_a_missing_package_is_named(package, call, message, monkeypatch, tmp_path):
