@@ -128,6 +128,37 @@ def test_labels_of_two_files_are_matched_by_name(tmp_path):
             match_items(read_labels(one), read_labels(three), one, three)
 
 
+@pytest.mark.parametrize(
+    ("text", "labels", "items"),
+    [
+        ("item,vi\nann,5\nbob,5\ncy,7\n", [5, 5, 7], ["ann", "bob", "cy"]),
+        ("id,group\n1,5\n2,5\n3,7\n", [5, 5, 7], None),  # no two are equal: numbers of items
+        ("1,5\n2,5\n3,7\n", [5, 5, 7], None),
+        ("5,5,7\n", [5, 5, 7], None),
+        ("5\n5\n7\n", [5, 5, 7], None),
+    ],
+)
+def test_a_file_of_labels_has_one_partition(text, labels, items, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(text)
+    found = read_labels(path)
+    assert ([int(label) for label in found.labels], found.items) == (labels, items)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("item,vi,binder\nann,5,1\nbob,5,1\ncy,7,1\n", "the columns item, vi, binder"),
+        ("5,1\n5,1\n7,1\n", "2 columns"),
+    ],
+)
+def test_no_one_of_several_partitions_is_picked(text, found, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"must hold one partition: .*got {found}. Keep one"):
+        read_labels(path)
+
+
 def test_a_failed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("old")

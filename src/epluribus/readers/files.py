@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus._files import STREAM, open_arrays, reading
+from epluribus._text import few_of
 from epluribus._validate import need
 from epluribus.readers.columns import pick_columns
 from epluribus.readers.labeled_arrays import read_arviz_file
@@ -262,7 +264,8 @@ class Labels(NamedTuple):
 def read_labels(path: Path) -> Labels:
     """Read one partition: one label per line, one row, or the columns that `write_labels` writes.
 
-    Of a table with other columns the last one is taken. Text and every format of `read_source` can be read.
+    Other tables may have one column of labels, and one before it that names or numbers the items. Text and
+    every format of `read_source` can be read.
     """
     texts: Callable[[int], list[str]] | None = None
     if is_text(path):
@@ -274,16 +277,31 @@ def read_labels(path: Path) -> Labels:
             source = read_source(path)
         header, table = source.items, np.asarray(source.labels)
     columns = [] if header is None else list(header)
-    if "cluster" in columns:
-        items = None
-        if "item" in columns:
-            at = columns.index("item")
-            items = to_texts(table[:, at]) if texts is None else texts(at)
-        return Labels(table[:, columns.index("cluster")].tolist(), items)
-    # Without a column "cluster": a single row is the partition, otherwise the last column.
-    if table.ndim == 2:
-        table = table[0] if header is None and len(table) == 1 else table[:, -1]
-    return Labels(table.tolist(), None)
+    if not columns and (table.ndim < 2 or len(table) == 1):
+        return Labels(table.ravel().tolist(), None)
+    labels = table[:, _place_of_labels(path, table, columns)].tolist()
+    if "item" not in columns:
+        return Labels(labels, None)
+    at = columns.index("item")
+    return Labels(labels, to_texts(table[:, at]) if texts is None else texts(at))
+
+
+def _place_of_labels(path: Path, table: NDArray[Any], names: list[str]) -> int:
+    """The column "cluster", or the only one that does not name or number the items."""
+    if "cluster" in names:
+        return names.index("cluster")
+    n_columns = table.shape[1]
+    places = [i for i in range(n_columns) if not (names and names[i] == "item")]
+    if len(places) > 1 and len(set(table[:, places[0]].tolist())) == len(table):
+        places = places[1:]  # no two values are equal: names or numbers of the items
+    if len(places) != 1:
+        # The names of losses, if several partitions were written.
+        found = f"the columns {few_of(names)}" if names else f"{n_columns} columns"
+        raise ValueError(
+            f"'{path}' must hold one partition: one column of labels, or one named 'cluster'; got {found}. "
+            "Keep one of them, or name it 'cluster'."
+        )
+    return places[0]
 
 
 def match_items(a: Labels, b: Labels, path_a: Path, path_b: Path) -> tuple[list[Any], list[Any]]:
