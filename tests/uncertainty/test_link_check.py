@@ -62,5 +62,8 @@ def test_pictures():
     table = model.block_table(np.arange(60) // 20)
     drawn = epl.plots.block_rates(table)
     assert len(drawn.texts) == 9
+    # Five clusters, four of them of one node: all are high enough for a rate, but only one is wide enough.
+    drawn = epl.plots.block_rates(model.block_table(np.maximum(np.arange(60) - 55, 0)))
+    assert len(drawn.texts) == 5
     with pytest.raises(TypeError, match="'table' must be what block_table"):
         epl.plots.block_rates([[1]])

@@ -9,17 +9,20 @@ import numpy as np
 from epluribus.models.links import BlockTable
 from epluribus.plots._shared import cluster_edges, get_axes
 
-_WRITTEN = 12
-"""The most clusters with which rates are written into the blocks."""
-_NAMED = 40
-"""The most clusters whose numbers are written at the sides."""
+_WRITTEN = 1 / 25, 1 / 10
+"""Height and width of a block, as shares of the picture, from which on its rate is written into it."""
+_NAMED = 1 / 42
+"""The same for the number of a cluster at the sides."""
+_LINES = 40
+"""The most clusters with lines between blocks."""
 
 
 def block_rates(table: BlockTable, *, ax: Any = None) -> Any:
     """Rates of links between clusters: the darker a block, the more links there are for its pairs of nodes.
 
     Sides of blocks are as long as the roots of the sizes of clusters, so that small ones are seen too. Colors
-    are logarithmic. It needs no picture of the nodes: networks of any size can be shown.
+    are logarithmic; rates are written where there is room. It needs no picture of the nodes: networks of any
+    size can be shown.
 
     Parameters
     ----------
@@ -56,12 +59,13 @@ def block_rates(table: BlockTable, *, ax: Any = None) -> Any:
     # One value alone has no range of colors.
     colors = LogNorm(low, high if high > low else 1.1 * high)
     mesh = ax.pcolormesh(edges, edges, table.mean, cmap="Blues", norm=colors, edgecolors="white")
-    mesh.set_linewidth(0.6 if table.sizes.size <= _NAMED else 0)
+    mesh.set_linewidth(0.6 if table.sizes.size <= _LINES else 0)
     ax.invert_yaxis()
     ax.set_aspect("equal")
-    names = range(table.sizes.size) if table.sizes.size <= _NAMED else ()
-    ax.set_xticks(middle[: len(names)], names, fontsize=8)
-    ax.set_yticks(middle[: len(names)], names, fontsize=8)
+    share = np.diff(edges) / edges[-1]
+    named, rows, columns = (np.flatnonzero(share >= least) for least in (_NAMED, *_WRITTEN))
+    ax.set_xticks(middle[named], named, fontsize=8)
+    ax.set_yticks(middle[named], named, fontsize=8)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     direction = ("to cluster", "from cluster") if table.directed else ("cluster", "cluster")
@@ -69,11 +73,10 @@ def block_rates(table: BlockTable, *, ax: Any = None) -> Any:
     bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.8, label="links per pair of nodes")
     bar.ax.yaxis.set_major_formatter("{x:.1g}")
     bar.ax.yaxis.set_minor_formatter("")
-    if table.sizes.size <= _WRITTEN:
-        for g, y in enumerate(middle):
-            for h, x in enumerate(middle):
-                # White on dark blocks.
-                dark = colors(table.mean[g, h]) > 0.6
-                ax.text(x, y, f"{table.mean[g, h]:.2g}", ha="center", va="center", fontsize=8,
-                        color="white" if dark else "black")  # fmt: skip
+    for g in rows:
+        for h in columns:
+            # White on dark blocks.
+            dark = colors(table.mean[g, h]) > 0.6
+            ax.text(middle[h], middle[g], f"{table.mean[g, h]:.2g}", ha="center", va="center", fontsize=8,
+                    color="white" if dark else "black")  # fmt: skip
     return ax
