@@ -37,6 +37,10 @@ NEVER = np.zeros(1, dtype=np.uint8)
 """A stop flag that is never set."""
 NEVER.flags.writeable = False
 
+_PASSED_ON = threading.Lock()
+"""Held while the end of the time is passed on to kernels. One for all, since estimates keep their settings,
+stopper included, and a lock cannot be pickled."""
+
 
 class Stopper:
     """Ends work early, after a time limit or Ctrl-C.
@@ -62,13 +66,12 @@ class Stopper:
         self.deadline = None if limit is None else time.perf_counter() + limit
         self.interrupted = False
         self.patient = patient and limit is not None
-        self._lock = threading.Lock()
 
     @property
     def stopped(self) -> bool:
         """Whether the work is to end now; this also checks the time limit."""
         # Kernels cannot read the clock: the flag passes the end of the time on to them.
-        with self._lock:
+        with _PASSED_ON:
             if self.left == 0.0:
                 self.flag[0] = 1
             return bool(self.flag[0])
@@ -83,7 +86,7 @@ class Stopper:
             yield
         finally:
             # Another thread may be about to pass the nearer limit on.
-            with self._lock:
+            with _PASSED_ON:
                 self.deadline = end
                 self.flag[0] = self.interrupted
 
