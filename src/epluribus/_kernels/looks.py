@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._kernels._jit import kernel
 from epluribus._kernels.dispatch import part
 from epluribus._kernels.reference import by_reference
 from epluribus._typing import FloatArray, IntArray
@@ -130,7 +129,6 @@ def step_back(looks: Looks, kept: bool) -> None:
         looks.clock[OPENED] += 1.0  # perhaps
 
 
-@kernel
 def new_epoch(looks: Looks) -> None:
     """Add the largest drift to the clock, and begin with none."""
     looks.clock[CLOCK] += looks.clock[DRIFT]

@@ -108,51 +108,6 @@ def joint_sums(
 
 
 @kernel
-def loss_sums(
-    draws: NDArray[np.unsignedinteger],
-    labels: IntArray,
-    n_clusters: int,
-    f1: FloatArray,
-    f3: FloatArray,
-    table: NDArray[np.integer],  # WORK (block, groups, n_clusters)
-    joint: FloatArray,  # OUT sum over cells of f1(n_gh)
-    group: FloatArray,  # OUT sum over the draw's clusters of f3(n_h)
-    equal: NDArray[np.bool_],  # OUT whether draw and labels are the same partition
-) -> None:
-    """The sums of a loss for every draw, from integer counts.
-
-    Time O(n_draws (n_items + groups n_clusters)).
-    """
-    # A block of draws at a time: labels are item-major, so one pass over the items serves the whole block.
-    block = table.shape[0]
-    for begin in range(0, draws.shape[1], block):
-        end = min(begin + block, draws.shape[1])
-        table[:] = 0
-        count_tables(draws, begin, end, labels, table)
-        # For each draw of the block: sum1 = sum of f1(n_gh), sum3 = sum of f3(n_h), n_h the row sums.
-        for t in range(begin, end):
-            n_cells = 0
-            n_groups = 0
-            sum1 = 0.0
-            sum3 = 0.0
-            for h in range(table.shape[1]):
-                size = 0
-                for g in range(n_clusters):
-                    n = table[t - begin, h, g]
-                    if n > 0:
-                        sum1 += f1[n]
-                        size += n
-                        n_cells += 1
-                if size > 0:
-                    sum3 += f3[size]
-                    n_groups += 1
-            joint[t] = sum1
-            group[t] = sum3
-            # One cell in use for each cluster on both sides: the clusters coincide.
-            equal[t] = n_cells == n_clusters and n_cells == n_groups
-
-
-@kernel
 def sparse_joint(
     draws: NDArray[np.unsignedinteger],
     member: IntArray,
@@ -200,27 +155,3 @@ def sparse_joint(
                 n = before[t]
                 joint[t] += f1[n + 1] - f1[n]
                 n_cells[t] += n == 0  # the first item of its cell
-
-
-@kernel
-def group_sums(
-    draws: NDArray[np.unsignedinteger],
-    f3: FloatArray,
-    count: NDArray[np.int32],  # WORK (block, groups), zero on entry and at the end
-    group: FloatArray,  # OUT sum over the draw's clusters of f3(n_h), zero on entry
-    n_groups: IntArray,  # OUT their number, zero on entry
-) -> None:
-    """The sums of a loss over the clusters of each draw, and their numbers."""
-    n_draws, block = draws.shape[1], count.shape[0]
-    for begin in range(0, n_draws, block):
-        end = min(begin + block, n_draws)
-        for i in range(draws.shape[0]):
-            for t in range(begin, end):
-                count[t - begin, draws[i, t]] += 1
-        # The sum over h of f3(n_h); counts are cleared on the way, ready for the next block.
-        for t in range(begin, end):
-            for h in range(count.shape[1]):
-                if count[t - begin, h] > 0:
-                    group[t] += f3[count[t - begin, h]]
-                    n_groups[t] += 1
-                    count[t - begin, h] = 0

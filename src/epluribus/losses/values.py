@@ -9,13 +9,14 @@ exactly 0, free of rounding errors.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epluribus import losses
-from epluribus._kernels.partitions import count_dtype, group_sums, loss_sums, sparse_joint
+from epluribus._kernels.partitions import count_dtype, count_tables, joint_sums, sparse_joint
 from epluribus._kernels.rows import row_costs, row_values
 from epluribus._typing import FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.losses.base import Loss
@@ -94,16 +95,17 @@ def loss_values(
     # Small contingency tables are filled and added up. Large ones would be nearly empty: they are not made,
     # and only the cells in use are visited.
     if groups * n_clusters <= max(_TABLE_CELLS, 8 * n_items):
-        joint, columns = np.zeros(n_draws), np.zeros(n_draws)
-        equal = np.empty(n_draws, dtype=np.bool_)
-        block = min(n_draws, max(_DRAWS, _TABLE_CELLS // (groups * n_clusters)))
-        work = np.empty((block, groups, n_clusters), dtype=count_dtype(n_items))
-        labels = np.ascontiguousarray(labels)  # else the kernel would be compiled once more
-        loss_sums(read_only(table), labels, n_clusters, f1, f_columns, work, joint, columns, equal)
+        joint, columns = np.empty((2, n_draws))
+        n_cells, n_groups = np.empty((2, n_draws), dtype=np.int64)
+        for some, cells in _tables(labels, table, groups, n_clusters):
+            joint_sums(cells, n_clusters, f1, joint[some], n_cells[some])
+            sizes = cells.sum(axis=2, dtype=cells.dtype)[:, :, None]  # of the clusters of the draws
+            joint_sums(sizes, 1, f_columns, columns[some], n_groups[some])
     else:
         joint, n_cells = sparse_sums(labels, table, groups, f1)
         columns, n_groups = groups_of(table, f_columns)
-        equal = (n_cells == n_clusters) & (n_cells == n_groups)
+    # As many cells in use as there are clusters on either side: the clusters coincide.
+    equal = (n_cells == n_clusters) & (n_cells == n_groups)
     one = float(f_labels[np.bincount(labels)].sum())
     size, group = (columns, one) if columns_estimate else (one, columns)
     return values_from_sums(loss, n_items, joint, size, group, equal)
@@ -120,11 +122,29 @@ class GroupSums(NamedTuple):
 
 def groups_of(table: NDArray[np.unsignedinteger[Any]], f3: FloatArray) -> GroupSums:
     """Sum of f3 over the clusters of each column of an item-major table, and their number."""
-    n_draws, groups = table.shape[1], int(table.max()) + 1
-    sums, n_groups = np.zeros(n_draws), np.zeros(n_draws, dtype=np.int64)
-    count = np.zeros((_DRAWS, groups), dtype=np.int32)
-    group_sums(read_only(table), read_only(f3), count, sums, n_groups)
+    n_items, n_draws = table.shape
+    sums, n_groups = np.empty(n_draws), np.empty(n_draws, dtype=np.int64)
+    # With one cluster of all items, the cells are the clusters of the draw.
+    together = np.zeros(n_items, dtype=np.int64)
+    for some, cells in _tables(together, table, int(table.max()) + 1, 1):
+        joint_sums(cells, 1, read_only(f3), sums[some], n_groups[some])
     return GroupSums(sums, n_groups)
+
+
+def _tables(
+    labels: IntArray, table: NDArray[np.unsignedinteger[Any]], groups: int, n_clusters: int
+) -> Iterator[tuple[slice, NDArray[np.integer[Any]]]]:
+    """Contingency tables (draw, group, cluster) of the labels and some columns at a time, and which."""
+    n_items, n_draws = table.shape
+    block = min(n_draws, max(_DRAWS, _TABLE_CELLS // (groups * n_clusters)))
+    work = np.empty((block, groups, n_clusters), dtype=count_dtype(n_items))
+    labels = np.ascontiguousarray(labels)  # else the kernel would be compiled once more
+    for begin in range(0, n_draws, block):
+        end = min(begin + block, n_draws)
+        cells = work[: end - begin]
+        cells[:] = 0
+        count_tables(read_only(table), begin, end, labels, cells)
+        yield slice(begin, end), cells
 
 
 def sparse_sums(
