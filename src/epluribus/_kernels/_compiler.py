@@ -6,16 +6,21 @@ of our kernels are never called from Python: a part stays as it was written (`_P
 in, and only that whole is optimized and made machine code (`_Whole`). A first round, in which Numba looks for
 references that need not be counted, is left out: kernels count none.
 
-That saves a third of the time, and changes nothing else. It needs private names of Numba. With a version that
-lacks one, as 0.61 does, kernels are compiled as any other function.
+That saves a third of the time, and changes nothing else. Another sixth is saved by a memory (`_Types`): Numba
+tries up to a hundred descriptions to find out that the sum of two integers is an integer, thousands of times.
+
+It needs private names of Numba. With a version that lacks one, as 0.61 does, kernels are compiled as any
+other function.
 """
 
 from typing import Any
 
 from numba import _dynfunc  # type: ignore[attr-defined]
-from numba.core import codegen, compiler, compiler_machinery, typed_passes
+from numba.core import codegen, compiler, compiler_machinery, typed_passes, types
+from numba.core.typing import context as typing_context
 
 _Library: Any = codegen.JITCodeLibrary
+_Context: Any = typing_context.Context
 _Compiler: Any = compiler.CompilerBase
 _Step: Any = compiler_machinery.LoweringPass
 _Steps: Any = compiler_machinery.PassManager
@@ -61,6 +66,30 @@ class _LetKernelsCall(_Step):  # type: ignore[misc]
         return True
 
 
+class _Types(_Context):  # type: ignore[misc]
+    """What Numba knows about types, with a memory for what functions and operators make of them."""
+
+    found: dict[Any, Any] = {}  # noqa: RUF012 - shared by all kernels, which have the same options
+
+    def __init__(self, context: Any) -> None:
+        self.__dict__ = context.__dict__  # all else is Numba's own, and stays up to date
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        """The signature of a function for arguments of some types."""
+        known: Any = func if isinstance(func, types.Type) else self._lookup_global(func)
+        if kws or not hasattr(known, "_impl_keys"):
+            return super().resolve_function_type(func, args, kws)
+        if (known, args) not in self.found:
+            signature = super().resolve_function_type(known, args, kws)
+            if signature is None:
+                return None
+            self.found[known, args] = signature, known._impl_keys[signature.args]
+        signature, key = self.found[known, args]
+        # What implements it, for the steps that follow: code compiled with other options has its own.
+        known._impl_keys[signature.args] = key
+        return signature
+
+
 class _WholeCompiler(_Compiler):  # type: ignore[misc]
     """The steps in which Numba compiles a function, with our own kind of library."""
 
@@ -69,6 +98,7 @@ class _WholeCompiler(_Compiler):  # type: ignore[misc]
     def define_pipelines(self) -> list[Any]:
         """The steps, in order."""
         state = self.state
+        state.typingctx = _Types(state.typingctx)
         state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         lowering = _numba.define_nopython_lowering_pipeline(state)

@@ -1,0 +1,56 @@
+"""Kernels and other compiled functions in one process."""
+
+import numpy as np
+import pytest
+
+from epluribus._kernels._jit import JIT_ENABLED, OPTIONS, WHOLE
+
+pytestmark = pytest.mark.skipif(not (JIT_ENABLED and WHOLE), reason="not compiled in our own way")
+
+
+def kernel(function):
+    """Compiled as kernels are, but not kept on disk."""
+    from numba import njit
+
+    return njit(**OPTIONS, **WHOLE)(function)
+
+
+def share(values, total):
+    """Operators and functions that Numba resolves by the types of their arguments."""
+    out = 0.0
+    for i in range(values.shape[0]):
+        out += max(values[i], 0) / total + abs(np.int64(values[i]) // 2)
+    return out
+
+
+@pytest.mark.parametrize("kernel_first", [True, False])
+def test_what_kernels_remember_of_types_is_not_for_others(kernel_first):
+    from numba import njit
+
+    # Division by zero: kernels follow IEEE rules, other functions raise an exception, in any order.
+    ours, theirs = kernel(share), njit(share)
+    values = np.array([3, -5, 8])
+    for function in (ours, theirs) if kernel_first else (theirs, ours):
+        assert function(values, 2.0) == share(values, 2.0)
+    assert ours(values[:1], 0.0) == np.inf
+    with pytest.raises(ZeroDivisionError):
+        theirs(values, 0.0)
+
+
+def test_numba_is_asked_once_what_operators_make_of_the_same_types(monkeypatch):
+    from epluribus._kernels import _compiler
+
+    asked, ask = [], _compiler._Context.resolve_function_type
+
+    def note(self, func, *arguments):
+        asked.append(str(func))
+        return ask(self, func, *arguments)
+
+    monkeypatch.setattr(_compiler._Context, "resolve_function_type", note)
+    values = np.arange(4, dtype=np.uint16)
+    expected = share(values, 1.5)
+    assert kernel(share)(values, 1.5) == expected
+    assert any("getitem" in one for one in asked)
+    asked.clear()
+    assert kernel(share)(values, 1.5) == expected
+    assert not any("built-in" in one for one in asked)
