@@ -21,21 +21,20 @@ def mixed(x: np.uint64) -> np.uint64:
 
 
 @kernel
-def sign(
+def sign_draws(
     table: NDArray[np.unsignedinteger],
     weight: NDArray[np.uint64],
-    item: NDArray[np.uint64],  # IN and OUT (n_items,)
-    group: NDArray[np.uint64],  # WORK (n_draws, groups)
+    item: NDArray[np.uint64],
+    begin: int,
+    end: int,
+    group: NDArray[np.uint64],  # OUT (n_draws, groups), zero on entry
     draw: NDArray[np.uint64],  # OUT (n_draws,)
 ) -> None:
-    """One round: clusters from their items, draws from their clusters and weights, items from both."""
-    for t in range(group.shape[0]):
-        for v in range(group.shape[1]):
-            group[t, v] = np.uint64(0)
+    """Numbers of the clusters of draws begin..end-1 from their items, and of these draws from both."""
     for i in range(table.shape[0]):
-        for t in range(table.shape[1]):
+        for t in range(begin, end):
             group[t, table[i, t]] += item[i]
-    for t in range(group.shape[0]):
+    for t in range(begin, end):
         total = weight[t]
         for v in range(group.shape[1]):
             # An empty cluster counts nothing, however many there are.
@@ -43,7 +42,19 @@ def sign(
                 group[t, v] = mixed(group[t, v])
                 total += group[t, v]
         draw[t] = mixed(total)
-    for i in range(table.shape[0]):
+
+
+@kernel
+def sign_items(
+    table: NDArray[np.unsignedinteger],
+    group: NDArray[np.uint64],
+    draw: NDArray[np.uint64],
+    begin: int,
+    end: int,
+    item: NDArray[np.uint64],  # OUT (n_items,)
+) -> None:
+    """Numbers of items begin..end-1 from those of their clusters in all draws."""
+    for i in range(begin, end):
         total = np.uint64(0)
         for t in range(table.shape[1]):
             total += mixed(group[t, table[i, t]] ^ draw[t])
@@ -52,15 +63,21 @@ def sign(
 
 @kernel
 def renumber(
-    table: NDArray[np.unsignedinteger],  # IN and OUT, item-major
+    table: NDArray[np.unsignedinteger],
+    items: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    begin: int,
+    end: int,
     code: NDArray[np.int64],  # WORK (n_draws, groups), -1 on entry
     n_clusters: NDArray[np.int64],  # OUT (n_draws,), zero on entry
+    out: NDArray[np.unsignedinteger],  # OUT (n_items, n_draws)
 ) -> None:
-    """Relabel each column in order of first appearance."""
-    for i in range(table.shape[0]):
-        for t in range(table.shape[1]):
-            v = table[i, t]
+    """Columns begin..end-1 of the table in another order, each relabelled in order of first appearance."""
+    for i in range(out.shape[0]):
+        row = table[items[i]]
+        for t in range(begin, end):
+            v = row[columns[t]]
             if code[t, v] < 0:
                 code[t, v] = n_clusters[t]
                 n_clusters[t] += 1
-            table[i, t] = code[t, v]
+            out[i, t] = code[t, v]

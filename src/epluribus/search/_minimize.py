@@ -380,7 +380,7 @@ def _search(
             run = job.run(plan.starts(), plan.n_starts, given)
             return [run], run
     # The random choices of a search do not depend on the order of items and draws.
-    sample = Sample.of(draws)
+    sample = Sample.of(draws, settings.n_jobs)
     starts = (start.taken(sample) for start in plan.starts())
     if free:
         search = Search(sample, sample.engine(loss), starts, plan.n_starts, settings, seed)

@@ -60,11 +60,13 @@ def _candidates(
         rounds = [rng.choice(n_draws, min(n, n_draws), replace=False) for n in _REFERENCES]
     left, gaps = allowed, np.zeros(len(allowed))
     for chosen in rounds:
-        references, table = (np.ascontiguousarray(full.table[:, some]) for some in (chosen, left))
+        references, table, those = np.ascontiguousarray(full.table[:, chosen]), full.table, left
+        if 2 * len(left) < n_draws:  # otherwise a copy would take longer than the other draws
+            table, those = np.ascontiguousarray(table[:, left]), np.arange(len(left))
         weights = sample.weights[chosen] / sample.weights[chosen].sum()
         mine = weights @ loss_values(best, references, full.loss)
         losses = [
-            loss_values(draw, table, full.loss, columns_estimate=True)
+            loss_values(draw, table, full.loss, columns_estimate=True)[those]
             for draw in references.T.astype(np.int64)
         ]
         theirs = weights @ np.stack(losses)

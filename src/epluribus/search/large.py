@@ -223,7 +223,8 @@ class LargeSearch:
             n = max(_FEW_DRAWS, _LABELS // len(self.items))
             at, weights = comb(weights, n, np.random.default_rng(self.seed.spawn(1)[0]))
         rows = np.concatenate(store.map(_rows, self.items, at), axis=1)
-        sample = Sample.of_table(rows, weights, self.n_draws if at is None else len(at))
+        n_draws, n_jobs = self.n_draws if at is None else len(at), self.settings.n_jobs
+        sample = Sample.of_table(rows, weights, n_draws, n_jobs=n_jobs)
         plan = (start.taken(sample, self.items) for start in starts)
         # Items that a loss wants alone are found when all of them are settled: large clusters are enough.
         settings = few_clusters(self.settings, sample) if self.pairs else self.settings

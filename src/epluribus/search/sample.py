@@ -8,13 +8,16 @@ much memory, the given order is kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels.signatures import renumber, sign
+from epluribus._kernels.signatures import renumber, sign_draws, sign_items
+from epluribus._parallel import run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.engine import Engine, PartialEngine, make_engine
@@ -25,6 +28,8 @@ _LABELS = 20_000_000
 """Labels above which items and draws keep the order in which they were given."""
 _ROUNDS = 3
 """Rounds of signatures: each lets an item see the neighbors of its neighbors."""
+_TASK = 1 << 20
+"""Labels of a task, at least: about a millisecond."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +50,10 @@ class Sample:
     """Whether labels are missing."""
 
     @classmethod
-    def of(cls, draws: Draws) -> Sample:
+    def of(cls, draws: Draws, n_jobs: int = 1) -> Sample:
         """The draws in their own order; those on other machines are brought here."""
-        return cls.of_table(
-            draws.item_major, draws.weights, draws.n_draws, missing=draws.has_missing
-        )
+        table, missing = draws.item_major, draws.has_missing
+        return cls.of_table(table, draws.weights, draws.n_draws, missing=missing, n_jobs=n_jobs)
 
     @classmethod
     def of_table(
@@ -59,19 +63,23 @@ class Sample:
         n_draws: int,
         *,
         missing: bool = False,
+        n_jobs: int = 1,
     ) -> Sample:
         """Distinct draws in their own order: item-major labels, not always canonical, and weights."""
         if table.size > _LABELS:
             n_clusters = table.max(axis=0).astype(np.int64) + (not missing)
             return cls(table, weights, n_clusters, n_draws, missing=missing)
-        items, columns = _order(table, weights / weights.sum())
-        table = table[np.ix_(items, columns)]
-        n_clusters = np.zeros(table.shape[1], dtype=np.int64)
-        code = np.full((table.shape[1], int(table.max()) + 1), -1, dtype=np.int64)
+        items, columns = _order(table, weights / weights.sum(), n_jobs)
+        out, n_clusters = np.empty_like(table, order="C"), np.zeros(len(columns), dtype=np.int64)
+        code = np.full((len(columns), int(table.max()) + 1), -1, dtype=np.int64)
         if missing:  # these stay 0, and the first cluster is 1
             code[:, 0], n_clusters[:] = 0, 1
-        renumber(table, code, n_clusters)
-        return cls(table, weights[columns], n_clusters - missing, n_draws, items, missing)
+
+        def work(begin: int, end: int) -> None:
+            renumber(table, items, columns, begin, end, code, n_clusters, out)
+
+        _in_parts(work, table.size, len(columns), n_jobs)
+        return cls(out, weights[columns], n_clusters - missing, n_draws, items, missing)
 
     @property
     def n_items(self) -> int:
@@ -113,7 +121,7 @@ class Sample:
 
 
 def _order(
-    table: NDArray[np.unsignedinteger[Any]], shares: FloatArray
+    table: NDArray[np.unsignedinteger[Any]], shares: FloatArray, n_jobs: int
 ) -> tuple[IntArray, IntArray]:
     """The items and the draws in the order of their signatures."""
     n_items, n_draws = table.shape
@@ -121,6 +129,25 @@ def _order(
     group = np.empty((n_draws, int(table.max()) + 1), dtype=np.uint64)
     # Weights of equal draws are added in the order given, so their last digits may differ.
     weight = shares.astype(np.float32).view(np.uint32).astype(np.uint64)
+
+    def of_draws(begin: int, end: int) -> None:
+        sign_draws(table, weight, item, begin, end, group, draw)
+
+    def of_items(begin: int, end: int) -> None:
+        sign_items(table, group, draw, begin, end, item)
+
     for _ in range(_ROUNDS):
-        sign(table, weight, item, group, draw)
+        group[:] = 0
+        _in_parts(of_draws, table.size, n_draws, n_jobs)
+        _in_parts(of_items, table.size, n_items, n_jobs)
     return np.argsort(item, kind="stable"), np.argsort(draw, kind="stable")
+
+
+def _in_parts(work: Callable[[int, int], None], labels: int, n: int, n_jobs: int) -> None:
+    """Do the work for 0..n-1, which is a pass over so many labels, in threads if that pays."""
+    edges = np.linspace(0, n, min(labels // _TASK, n) + 2, dtype=np.int64).tolist()
+    tasks = [partial(work, *ends) for ends in zip(edges, edges[1:], strict=False)]
+    if n_jobs == 1 or len(tasks) == 1:
+        work(0, n)
+    else:
+        run_all(tasks, n_jobs)
