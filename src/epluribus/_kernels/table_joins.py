@@ -24,13 +24,14 @@ def _joint_changes(
     weight: float,
     change: FloatArray,  # OUT, added to
 ) -> None:
-    """Add to change[s] the weighted change of the joint sum of draw t if a is joined with s, for s other than a.
+    """Add to change[s] the weighted change of the joint sum of draw t if a is joined with s.
 
     What is added for a itself means nothing.
     """
     # sum over v of f1(n + m) - f1(n) - f1(m), with n = n_tva and m = n_tvs. Only groups that meet both
-    # clusters count: for the others one of n, m is 0, and so is the term, since f1(0) = 0. Where m is 0 it is
-    # computed all the same: a loop without conditions runs in vectors. Unsigned: no check for negative indices.
+    # clusters count: for the others one of n, m is 0, and so is the term, since f1(0) = 0. Where m is 0 it
+    # is computed all the same: a loop without conditions runs in vectors. Unsigned counts, too, save a check,
+    # that for negative indices.
     for v in range(counts.shape[1]):
         n = np.uint64(counts[t, v, a])
         if n > 0:

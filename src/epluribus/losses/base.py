@@ -244,10 +244,27 @@ def _number(value: float) -> str:
     return short if float(short) == value else repr(float(value))
 
 
-@lru_cache(maxsize=64)
 def _tabulate(function: SizeFunction, field: str, n_items: int) -> FloatArray:
     """The values of a function at 0..n_items, checked."""
-    values = np.array([function(n) for n in range(n_items + 1)], dtype=np.float64)
+    known = _known_values(function)
+    if len(known[-1]) <= n_items:
+        more = (function(n) for n in range(len(known[-1]), n_items + 1))
+        values = np.append(known[-1], np.fromiter(more, dtype=np.float64))
+        _check_values(values, field)
+        # All callers share the array.
+        values.flags.writeable = False
+        known[:] = [values]
+    return known[-1][: n_items + 1]
+
+
+@lru_cache(maxsize=64)
+def _known_values(function: SizeFunction) -> list[FloatArray]:  # noqa: ARG001 - one list for each
+    """What is known of a function of one number: the only entry has its values at 0, 1, ..."""
+    return [np.empty(0)]
+
+
+def _check_values(values: FloatArray, field: str) -> None:
+    """Refuse a function with values that are not finite, or that is not 0 at 0."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         raise ValueError(
@@ -258,9 +275,6 @@ def _tabulate(function: SizeFunction, field: str, n_items: int) -> FloatArray:
             f"'{field}' must be 0 at 0, so that empty clusters count nothing; "
             f"{field}(0) gave {values[0]}."
         )
-    # All callers share the cached array.
-    values.flags.writeable = False
-    return values
 
 
 @lru_cache(maxsize=64)

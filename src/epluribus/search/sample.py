@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,7 @@ def _order(
 def _in_parts(work: Callable[[int, int], None], labels: int, n: int, n_jobs: int) -> None:
     """Do the work for 0..n-1, which is a pass over so many labels, in threads if that pays."""
     edges = np.linspace(0, n, min(labels // _TASK, n) + 2, dtype=np.int64).tolist()
-    tasks = [partial(work, *ends) for ends in zip(edges, edges[1:], strict=False)]
+    tasks = [partial(work, *ends) for ends in pairwise(edges)]
     if n_jobs == 1 or len(tasks) == 1:
         work(0, n)
     else:
