@@ -120,23 +120,31 @@ def find_gaps(
 @kernel
 def largest_shifts(
     before: NDArray[np.integer],
+    then: IntArray,
     now: NDArray[np.integer],
+    names: IntArray,
     fold: FloatArray,
     joint: FloatArray,
-    inside: bool,
-    shift: FloatArray,  # OUT (K,), added to
+    most: FloatArray,  # WORK (2, len(then))
+    inside: FloatArray,  # OUT (len(then),), added to
+    outside: FloatArray,  # OUT, likewise
 ) -> None:
-    """By how much at most the cost of each cluster has changed for any item, by its counts before and now.
+    """By how much at most the costs of clusters have changed for any item, by their counts before and now.
 
-    An item sees one group in every draw, so the sum over draws of the largest change in a group is a bound.
-    `inside` is for the items of the cluster itself, which do not count themselves.
+    Clusters then[0], then[1], ... of before are called names[0], names[1], ... now. An item sees one group in
+    every draw, so the sum over draws of the largest change in a group is a bound. `inside` is for the items
+    of the cluster itself, which do not count themselves.
     """
     for t in range(now.shape[0]):
-        for s in range(now.shape[2]):
-            most = 0.0
-            for v in range(now.shape[1]):
-                n, m = np.int64(before[t, v, s]), np.int64(now[t, v, s])
-                if n == m or (inside and (n == 0 or m == 0)):
-                    continue  # no item of the cluster is there that was looked at, or still is
-                most = max(most, abs(joint[m - inside] - joint[n - inside]))
-            shift[s] += abs(fold[t]) * most
+        most[:] = 0.0
+        for v in range(now.shape[1]):
+            for j in range(then.shape[0]):
+                n, m = np.int64(before[t, v, then[j]]), np.int64(now[t, v, names[j]])
+                if n == m:
+                    continue
+                most[1, j] = max(most[1, j], abs(joint[m] - joint[n]))
+                if n > 0 and m > 0:  # else no item of the cluster is there that was looked at, or still is
+                    most[0, j] = max(most[0, j], abs(joint[m - 1] - joint[n - 1]))
+        for j in range(then.shape[0]):
+            inside[j] += abs(fold[t]) * most[0, j]
+            outside[j] += abs(fold[t]) * most[1, j]

@@ -36,10 +36,14 @@ class Anchors(NamedTuple):
 
     def add_to(self, counts: NDArray[np.integer[Any]], sizes: IntArray, labels: IntArray) -> None:
         """Add them to tables and sizes in which anchor s belongs to cluster labels[s]."""
-        for s, into in enumerate(labels):
-            # Sums fit: the type of the tables holds the number of all items.
-            counts[:, :, into] += self.counts[:, :, s].astype(counts.dtype)
-            sizes[into] += self.sizes[s]
+        # Sums fit: the type of the tables holds the number of all items.
+        own = self.counts.astype(counts.dtype, copy=False)
+        if (labels == np.arange(len(labels))).all():  # nearly always, and much quicker
+            counts[:, :, : len(labels)] += own
+        else:
+            for s, into in enumerate(labels):
+                counts[:, :, into] += own[:, :, s]
+        np.add.at(sizes, labels, self.sizes)
 
     def group_sums(self, rows: NDArray[np.unsignedinteger[Any]], f3: FloatArray) -> GroupSums:
         """Sum of f3 over the clusters of each draw, and their number, with the free items in `rows`."""

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epluribus._kernels.engine import Price
 from epluribus._kernels.escapes import Moves, follow, lift, nudge, runners_up
 from epluribus._kernels.looks import least_gaps, new_epoch
 from epluribus._kernels.loops import (
@@ -72,6 +73,8 @@ class Engine:
         Items that are not in the table, and stay together as they are; with tables or pairs.
     settings : Settings, optional
         Threads for a matrix of pairs with anchors, and what ends that early.
+    like : Engine, optional
+        One over the same draws for the same loss, if it has the same items: only others are free.
 
     Attributes
     ----------
@@ -106,6 +109,8 @@ class Engine:
     ([0, 1, 1], 1.3333333333333333)
     """
 
+    _groups: GroupSums
+    _price: Price
     missing = False  # whether labels of 0 in the table are missing ones: see `PartialEngine`
 
     def __init__(
@@ -116,6 +121,7 @@ class Engine:
         kind: str | None = None,
         anchors: Anchors | None = None,
         settings: Settings = NO_BOUNDS,
+        like: Engine | None = None,
     ) -> None:
         self.loss, self.table = loss, read_only(table)
         self.n_free, self.n_draws = table.shape
@@ -125,12 +131,15 @@ class Engine:
         self._f1, self._f2, f3 = loss.tables(self.n_items)
         # The part of the loss that depends on the draws alone is computed once.
         self._anchors = anchors
-        self._groups: GroupSums = self._groups_of(f3)
         self._row = None if loss.linear else loss.compiled_row()
-        price = make_price(loss, self.n_items, self.weights, self._groups.sums)
-        self.tolerance = price.tolerance
+        if like is not None and like.n_items == self.n_items:
+            self._groups, self._price = like._groups, like._price
+        else:
+            self._groups = self._groups_of(f3)
+            self._price = make_price(loss, self.n_items, self.weights, self._groups.sums)
+        self.tolerance = self._price.tolerance
         self.execution: Execution = make_execution(
-            kind, self.table, price, loss, self._groups.n_groups, anchors, settings
+            kind, self.table, self._price, loss, self._groups.n_groups, anchors, settings
         )
 
     def with_loss(self, loss: Loss) -> Engine:

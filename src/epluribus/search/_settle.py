@@ -50,7 +50,7 @@ class Found:
     """What the clusters of the partition before are called now; -1 for one of which no item stayed."""
     converged: bool
 
-    @property
+    @cached_property
     def whole(self) -> Anchors:
         """All items as anchors."""
         k = int(self.state.n_clusters[0])
@@ -160,7 +160,7 @@ class Settler:
         # A cluster whose items are all free has no anchor.
         held = np.flatnonzero(stay.sizes > 0)
         anchors = Anchors(np.ascontiguousarray(stay.counts[:, :, held]), stay.sizes[held])
-        engine = Engine(rows, self.weights, self.loss, anchors=anchors)
+        engine = Engine(rows, self.weights, self.loss, anchors=anchors, like=now.engine)
         climber = Climber(engine, np.concatenate([mine, held]), self.rng, self.settings)
         # Nudges and joins take long, and come last.
         thorough = not self.loss.linear
@@ -215,33 +215,30 @@ class Settler:
         # joined has changed little for the items of the larger part, and much for those of the smaller.
         inside, outside = np.full((2, len(names)), np.inf)
         stayed = np.flatnonzero(names >= 0)
-        inside[stayed], outside[stayed] = self._shifts(
-            old.counts[:, :, stayed], old.sizes[stayed], now, names[stayed], found.state.price
-        )
+        price = found.state.price
+        inside[stayed], outside[stayed] = self._shifts(old, stayed, now, names[stayed], price)
         # Of the parts of a cluster the one that says most; one that was opened had no items then.
         dearer = np.full(len(now.sizes), np.inf)
         np.minimum.at(dearer, names[stayed], outside[stayed])
         new = np.flatnonzero(np.isinf(dearer))
-        none = np.zeros((*now.counts.shape[:2], len(new)), dtype=np.int32)
-        dearer[new] = self._shifts(none, none[0, 0], now, new, found.state.price)[1]
+        none = Anchors(np.zeros((*now.counts.shape[:2], 1), np.int32), np.zeros(1, np.int64))
+        dearer[new] = self._shifts(none, np.zeros_like(new), now, new, price)[1]
         near = looked.gap <= inside[seen.labels] + dearer.max() + margin
         return np.flatnonzero(near)
 
     def _shifts(
-        self,
-        counts: NDArray[np.int32],
-        sizes: IntArray,
-        now: Anchors,
-        names: IntArray,
-        price: Price,
+        self, old: Anchors, then: IntArray, now: Anchors, names: IntArray, price: Price
     ) -> tuple[FloatArray, FloatArray]:
-        """Bounds on the change of what clusters cost: for their own items, and for others."""
-        after, many = np.ascontiguousarray(now.counts[:, :, names]), now.sizes[names]
-        outside = np.abs(price.size[many] - price.size[sizes])
-        inside = np.abs(price.size[np.maximum(many, 1) - 1] - price.size[np.maximum(sizes, 1) - 1])
-        before = np.ascontiguousarray(counts)
-        largest_shifts(before, after, self.weights, price.joint, False, outside)
-        largest_shifts(before, after, self.weights, price.joint, True, inside)
+        """Bounds on the change of what clusters cost: for their own items, and for others.
+
+        They were clusters `then` of the old ones, and have these names now.
+        """
+        before, many = old.sizes[then], now.sizes[names]
+        outside = np.abs(price.size[many] - price.size[before])
+        inside = np.abs(price.size[np.maximum(many, 1) - 1] - price.size[np.maximum(before, 1) - 1])
+        counts = old.counts, then, now.counts, names
+        most = np.empty((2, len(then)))
+        largest_shifts(*counts, self.weights, price.joint, most, inside, outside)
         return inside, outside
 
 

@@ -82,6 +82,8 @@ def few_items(
     for labels in columns.T:
         sizes, seen = np.bincount(labels), np.bincount(labels[chosen], minlength=labels.max() + 1)
         missing = np.maximum(np.minimum(sizes, _SEEN) - seen, 0)
+        if not missing.any():
+            continue
         if missing.sum() + chosen.sum() > _MOST:
             return None
         # In random order, the first `missing` items of each group that are not chosen yet.

@@ -55,6 +55,8 @@ _PATIENCE = 8
 """Rounds in a row without success that end a search ..."""
 _DEAR = 1
 """... or this many where sweeps over all draws are dear."""
+_AT_ONCE = 4
+"""Rounds that are made at a time, at most: usually no more are needed."""
 _LONGER = 10
 """How many times longer a search goes on if it has a time limit."""
 
@@ -193,9 +195,10 @@ class Search:
     def _in_turn(self, part: Engine, near: list[Start]) -> Iterator[Climber]:
         """The partitions of one round after the other, without end; `near` starts are in the first.
 
-        With several threads two rounds are made at a time, perhaps one more than is asked for.
+        With several threads some rounds are made at a time, perhaps more than are asked for.
         """
-        n_jobs, n_rounds = self.settings.n_jobs, 2 if self.settings.n_jobs > 1 else 1
+        n_jobs = self.settings.n_jobs
+        n_rounds = 1 if n_jobs == 1 else min(max(2, n_jobs // ROUND), _AT_ONCE)
         while True:
             plans = []
             for _ in range(n_rounds):
