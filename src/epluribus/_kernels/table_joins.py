@@ -24,10 +24,7 @@ def _joint_changes(
     weight: float,
     change: FloatArray,  # OUT, added to
 ) -> None:
-    """Add to change[s] the weighted change of the joint sum of draw t if a is joined with s.
-
-    What is added for a itself means nothing.
-    """
+    """Add to change[s] the weighted change of the joint sum of draw t if a is joined with s."""
     # sum over v of f1(n + m) - f1(n) - f1(m), with n = n_tva and m = n_tvs. Only groups that meet both
     # clusters count: for the others one of n, m is 0, and so is the term, since f1(0) = 0. Where m is 0 it
     # is computed all the same: a loop without conditions runs in vectors. Unsigned counts, too, save a check,
@@ -36,9 +33,10 @@ def _joint_changes(
         n = np.uint64(counts[t, v, a])
         if n > 0:
             cells, alone = counts[t, v], f1[n]
-            for s in range(k):
-                m = np.uint64(cells[s])
-                change[s] += weight * (f1[n + m] - alone - f1[m])
+            for begin, end in ((0, a), (a + 1, k)):  # all but a itself
+                for s in range(begin, end):
+                    m = np.uint64(cells[s])
+                    change[s] += weight * (f1[n + m] - alone - f1[m])
 
 
 @routine
@@ -64,7 +62,6 @@ def table_join_changes(e: Any, row: Any, a: int) -> None:
         for t in range(e.counts.shape[0]):
             joint_row[:k] = 0.0
             _joint_changes(e.counts, k, price.f1, t, a, 1.0, joint_row)
-            joint_row[a] = 0.0
             one = slice(t, t + 1)
             joint, group, weight = e.joint_sums[one], price.group[one], price.weights[one]
             row(joint_row[:k], e.zeros[:1], joint, size_row[:k], group, n_items, weight, cost[:k])
