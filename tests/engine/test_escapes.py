@@ -1,5 +1,7 @@
 """Nudges and lifted sets of items: what they announce, what they leave behind, and what they find."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ from engine_cases import (
 )
 from epluribus._kernels.escapes import Moves, lift, nudge, runners_up
 from epluribus._parallel import Stopper
-from epluribus.engine import Settings
+from epluribus.engine import Settings, nudges
 from epluribus.engine.execution import copied
 from naive_execution import Naive, plain
 
@@ -74,14 +76,44 @@ def test_nudges_on_a_plain_execution_are_the_same(name):
         target, gap, change = np.empty(n, int), np.empty(n), np.zeros(1)
         plain(runners_up)(naive, None, np.arange(n), *bounds, False, stop, target, gap)
         items = np.argsort(np.round(gap, 9), kind="stable")[:4]
-        moves = Moves(*np.empty((3, 16), int))
-        n_better = plain(nudge)(naive, None, items, target, *bounds, 4, stop, moves, change)
+        moves, pushes = Moves(*np.empty((3, 16), int)), np.ones(len(items), np.uint8)
+        how = pushes, True, *bounds, 4, stop, moves, change
+        n_better = plain(nudge)(naive, None, items, target, *how)
+        assert n_better == pushes.sum()
         nudged = engine.nudge(engine.start(labels), 4, settings)
         assert nudged.n_moves == n_better
         assert nudged.change == pytest.approx(change[0], abs=1e-9)
         np.testing.assert_array_equal(nudged.state.labels, naive.labels)
         total += n_better
     assert total > 0
+
+
+@pytest.mark.parametrize("name", ["vi", "nvi"])
+def test_pushes_are_tried_in_threads_with_the_same_outcome(name, monkeypatch):
+    """For any number of threads: trials leave nothing behind, and what paid alone is pushed in the end."""
+    monkeypatch.setattr(nudges, "_TASK", 3)
+    n_fewer = 0
+    for seed in range(25):
+        draws, rng = random_sample(seed)
+        engine, n = make(draws, name, "tables"), draws.n_items
+        labels = random_partition(rng, n)
+        settings = random_bounds(rng, labels.max() + 1)
+        one_by_one = engine.nudge(engine.start(labels), n, settings)
+        monkeypatch.setattr(nudges, "_STEPS", 0)
+        outcomes = []
+        for n_jobs in (1, 2, 3):
+            start = engine.start(labels)
+            nudged = engine.nudge(start, n, replace(settings, n_jobs=n_jobs))
+            check_change(engine, engine.value(engine.start(labels)), nudged.change, nudged.state)
+            check_state(engine, draws, nudged.state)
+            outcomes.append((nudged.n_moves, nudged.change, nudged.state.labels.tolist()))
+        assert outcomes[0] == outcomes[1] == outcomes[2]
+        # The first push that pays one by one also pays when all are tried from the same partition.
+        assert (one_by_one.n_moves > 0) == (outcomes[0][0] > 0)
+        n_fewer += outcomes[0][0] < one_by_one.n_moves
+        monkeypatch.undo()
+        monkeypatch.setattr(nudges, "_TASK", 3)
+    assert n_fewer < 25
 
 
 # Glances at tables are rough if f0 is not linear.

@@ -7,6 +7,7 @@ import epluribus as epl
 import strategies
 from epluribus._kernels.looks import CLOCK, DRIFT, least_gaps
 from epluribus.engine import Engine, Settings, look_ahead
+from epluribus.engine.nudges import closest
 from epluribus.losses.base import Loss
 from epluribus.search._improve import Climber
 
@@ -239,8 +240,9 @@ def test_the_items_to_nudge_are_those_closest_to_moving():
     engine = Engine(draws.item_major, draws.weights, epl.losses.get("vi"), "tables")
     climber = Climber(engine, np.arange(600) % 6, np.random.default_rng(1), Settings())
     assert climber.sweep()
-    known, _ = engine._closest(climber.state, 8, Settings())
-    anew, _ = engine._closest(engine.start(climber.state.labels), 8, Settings())
+    how = None, 8, 600, True, 1, 600, np.zeros(1, np.uint8)
+    known, _ = closest(climber.state, *how)
+    anew, _ = closest(engine.start(climber.state.labels), *how)
     np.testing.assert_array_equal(np.sort(known), np.sort(anew))
 
 

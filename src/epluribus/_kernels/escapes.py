@@ -155,10 +155,13 @@ def _follow(
 
 
 @routine
-def _join_small(e: Any, row: Any, a: int, k_min: int, before: float, change: FloatArray) -> None:
+def _join_small(
+    e: Any, row: Any, a: int, k_min: int, before: float, keep: bool, change: FloatArray
+) -> None:
     """Join the small cluster a with another one if the loss is then lower than `before`.
 
-    Two items that fit nowhere alone may fit somewhere together.
+    Two items that fit nowhere alone may fit somewhere together. Unless it is to be kept, the join is only
+    announced.
     """
     if e.n_clusters[0] <= k_min or e.sizes[a] > _SMALL:
         return
@@ -166,7 +169,8 @@ def _join_small(e: Any, row: Any, a: int, k_min: int, before: float, change: Flo
     b = choose(e, -1, -1, False)
     if change[0] + cost_of(e, b) - before < -4.0 * e.price.tolerance:
         change[0] += cost_of(e, b)
-        join(e, row, min(a, b), max(a, b))
+        if keep:
+            join(e, row, min(a, b), max(a, b))
 
 
 @kernel
@@ -175,6 +179,8 @@ def nudge(
     row: Any,
     items: IntArray,
     target: IntArray,
+    pushes: NDArray[np.uint8],  # IN and OUT, one entry per item
+    keep: bool,
     k_min: int,
     k_max: int,
     patience: int,
@@ -182,12 +188,18 @@ def nudge(
     moves: Moves,  # WORK
     change: FloatArray,  # OUT (1,), added to: the change of the total loss
 ) -> int:
-    """Push each of the items to its second best cluster and let the others follow; keep what pays.
+    """Push items to their second best clusters, one by one, and let the others follow; keep what pays.
 
-    `target` is what `runners_up` found. Returns how many pushes lowered the loss.
+    The items to be pushed are those marked in `pushes`. In the end those are marked whose push lowered the
+    loss, and their number is returned. Unless they are to be kept, these pushes are taken back, too.
+    `target` is what `runners_up` found.
     """
     n_better = 0
-    for i in items:
+    for q in range(items.shape[0]):
+        if pushes[q] == 0:
+            continue
+        pushes[q] = 0
+        i = items[q]
         own, k = e.labels[i], e.n_clusters[0]
         alone = e.sizes[own] == 1
         opens = k < k_max and not alone and k + 1 < e.sizes.shape[0]
@@ -209,10 +221,11 @@ def nudge(
                 e, row, items, target, i, own, k_min, patience, n_moves, moves, change
             )
         if change[0] - before >= -4.0 * e.price.tolerance:
-            _join_small(e, row, e.labels[i], k_min, before, change)
+            _join_small(e, row, e.labels[i], k_min, before, keep, change)
         if change[0] - before < -4.0 * e.price.tolerance:
+            pushes[q] = 1
             n_better += 1
-        else:
+        if not keep or pushes[q] == 0:
             _take_back(e, row, moves, n_moves)
             change[0] = before
         step_back(e.looks, change[0] < before)

@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.engine import Price
-from epluribus._kernels.escapes import Moves, follow, lift, nudge, runners_up
-from epluribus._kernels.looks import least_gaps, new_epoch
+from epluribus._kernels.escapes import follow, lift
+from epluribus._kernels.looks import new_epoch
 from epluribus._kernels.loops import (
     block_costs,
     exact_costs,
@@ -45,6 +45,7 @@ from epluribus.engine.anchors import Anchors
 from epluribus.engine.execution import Execution, Swept
 from epluribus.engine.joins import join_best
 from epluribus.engine.look_ahead import LookAhead, rush
+from epluribus.engine.nudges import nudge_closest
 from epluribus.engine.prices import make_price
 from epluribus.engine.quickest import make_execution
 from epluribus.engine.settings import NO_BOUNDS, Settings
@@ -285,32 +286,9 @@ class Engine:
             self.execution.tilt(state, self._row)
         # Pushes are made aside, and only those kept are counted: drift must not be under way.
         new_epoch(state.looks)
-        items, target = self._closest(state, n, settings)
-        moves, change = Moves(*np.empty((3, 4 * n), dtype=np.int64)), np.zeros(1)
-        stop = settings.stopper.flag
-        how = settings.k_min, settings.most(self.n_items), max(4, n // 8), stop
-        n_better = nudge(state, self._row, _integers(items), target, *how, moves, change)
-        return Swept(state, n_better, not stop[0], float(change[0]))
-
-    def _closest(self, state: Any, n: int, settings: Settings) -> tuple[IntArray, IntArray]:
-        """The n items that come closest to moving, and for these the best cluster other than their own."""
-        target, gap = np.full(self.n_free, -1), np.full(self.n_free, np.inf)
-        low, high, stop = settings.k_min, settings.most(self.n_items), settings.stopper.flag
-        # Those first that may be closest, for all that is known, until no other can be closer.
-        skips = self.execution.skips
-        least = np.full(self.n_free, -np.inf)
-        if skips:
-            least = least_gaps(state, np.arange(self.n_free))
-        order, begin, unknown = np.argsort(least, kind="stable"), 0, int((least == -np.inf).sum())
-        while begin < self.n_free:
-            end = max(begin + 4 * n, unknown)
-            items = order[begin:end]
-            runners_up(state, self._row, items, low, high, skips, stop, target, gap)
-            begin = end
-            nth = np.partition(gap, n - 1)[n - 1]
-            if begin < self.n_free and nth <= least[order[begin]]:
-                break
-        return np.argsort(gap, kind="stable")[:n], target
+        k_max, skips = settings.most(self.n_items), self.execution.skips
+        found = nudge_closest(state, self._row, n, self.n_free, skips, settings, k_max)
+        return Swept(state, found[0], not settings.stopper.flag[0], found[1])
 
     def lift(self, state: Any, items: IntArray) -> tuple[Any, float]:
         """Make one cluster out of the items; return the state and the change of the total loss."""

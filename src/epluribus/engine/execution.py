@@ -34,6 +34,10 @@ _CHANGING = (
 """Fields of a state that moves change, in any execution; the others are constant, or work arrays."""
 
 
+_WORK = ("cost", "now", "rows", "single", "double", "other")
+"""Work arrays of a state with tables."""
+
+
 class Execution(Protocol):
     """What holds the sample and makes states for the loops; see `_kernels/engine.py`."""
 
@@ -86,7 +90,7 @@ class Roomy:
 def copied(state: Any, into: Any = None) -> Any:
     """A copy of a state; into another state of the same shape, if one is given.
 
-    The two share scratch arrays: they may be worked on in turn, but not at the same time in two threads.
+    The two share work arrays: they may be worked on in turn, but not at the same time in two threads.
     """
     keep = [name for name in _CHANGING if hasattr(state, name)]
     if into is None or any(
@@ -99,6 +103,12 @@ def copied(state: Any, into: Any = None) -> Any:
     for new, old in zip(into.looks, state.looks, strict=True):
         np.copyto(new, old)
     return into
+
+
+def with_own_work(state: Any) -> Any:
+    """The same state with work arrays of its own, so that a second thread may look at it."""
+    own = {name: np.empty_like(getattr(state, name)) for name in _WORK if hasattr(state, name)}
+    return state._replace(**own)
 
 
 def changed_clusters(labels: IntArray, parent: IntArray) -> NDArray[np.uint8]:

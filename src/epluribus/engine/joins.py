@@ -17,7 +17,7 @@ from epluribus._kernels.loops import Partners, merge
 from epluribus._kernels.tables import Tables
 from epluribus._parallel import run_tasks
 from epluribus._typing import IntArray
-from epluribus.engine.execution import changed_clusters
+from epluribus.engine.execution import changed_clusters, with_own_work
 from epluribus.engine.settings import Settings
 
 _STEPS = 10**7
@@ -78,6 +78,5 @@ def _find(
     k = int(state.n_clusters[0])
     partners = _none(k)
     # Threads share the counts, but not what is computed on the way.
-    own = {name: np.empty_like(getattr(state, name)) for name in ("cost", "double", "other")}
-    merge(state._replace(**own), row, _mask(clusters, k).view(np.uint8), partners, k, k_max, stop)
+    merge(with_own_work(state), row, _mask(clusters, k).view(np.uint8), partners, k, k_max, stop)
     return partners
