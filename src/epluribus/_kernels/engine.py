@@ -110,7 +110,7 @@ def size_change(price: Price, n: int, m: int) -> float:
     return price.f2[total] - price.f2[n] - price.f2[m]
 
 
-@part
+@routine
 def lowest(cost: FloatArray, n: int) -> float:
     """The least of the first n costs."""
     # Four minima side by side, because each step of one minimum waits for the step before.
@@ -125,7 +125,7 @@ def lowest(cost: FloatArray, n: int) -> float:
     return min(min(low0, low1), min(low2, low3))
 
 
-@part
+@routine
 def first_of_best(cost: FloatArray, own: int, enough: float) -> int:
     """The choice among all clusters that cost at most `enough`: to stay, else the smallest label.
 
@@ -139,7 +139,7 @@ def first_of_best(cost: FloatArray, own: int, enough: float) -> int:
     return best
 
 
-@part
+@routine
 def row_gap(e: Any, i: int, own: int, alone: bool) -> float:
     """`least_gap` from a row with an entry for each cluster.
 

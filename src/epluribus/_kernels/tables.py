@@ -91,7 +91,7 @@ class Tables(NamedTuple):
 # --- costs ---
 
 
-@part
+@routine
 def _linear_costs(e: Any, i: int) -> None:
     """What each cluster costs item i: its size term, and the rows of `gain`, block by block of draws."""
     z, size, sizes, single, cost = e.draws[i], e.price.size, e.sizes, e.single, e.cost
@@ -109,7 +109,7 @@ def _linear_costs(e: Any, i: int) -> None:
         begin = end
 
 
-@part
+@routine
 def _linear_exact(e: Any, i: int, s: int) -> float:
     """Cost of cluster s for item i in double precision, from the counts, if f0 is linear."""
     # size[n_s] + sum over t of w_t joint[n_tvs], the counts without the item itself
