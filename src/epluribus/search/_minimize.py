@@ -190,8 +190,7 @@ def minimize(
     client : distributed.Client, optional
         A Dask cluster whose workers read the draws and hold them, if `draws` is not a `Draws` yet.
     engine : {"cpu", "gpu"}, default "cpu"
-        What makes the passes over more than 50,000 items (see Notes): threads, or a GPU. The answer is the
-        same.
+        What makes the passes over very many items (see Notes): threads, or a GPU. The answer is the same.
 
     Returns
     -------
@@ -212,9 +211,11 @@ def minimize(
     depend on the order of items and draws (up to 20 million labels).
 
     For VI and other linear losses, ten thousand of more than 50,000 items are searched first, and some of
-    every group that is too small to be seen among these. The others are placed in one pass over the draws,
-    and then single items move until no move helps. For losses that count pairs, such as Binder's, and for
-    those that are not linear, this finds worse partitions: it is done only with draws that are not in memory.
+    every group that is too small to be seen among these; for losses that count pairs, such as Binder's, of
+    more than 15,000. The others are placed in one pass over the draws, and then single items move until no
+    move helps. For losses that are not linear this finds worse partitions: it is done only with draws that
+    are not in memory. Such draws are searched in this way whatever their number, so that the answer may
+    differ from that for the same draws in memory.
 
     Constraints are obeyed by every partition that is looked at; draws may break them. The search is then a
     separate one, in Python: ten times slower or more, and without threads.
