@@ -8,7 +8,8 @@ from epluribus import losses
 from epluribus.engine import Engine, passes
 from epluribus.engine.gpu_passes import GpuPasses
 from epluribus.search import _minimize as entrance
-from epluribus.search import _settle_pairs, large
+from epluribus.search import _settle, _settle_pairs, large
+from epluribus.search._settle import Settler
 from numpy_device import NumpyDevice
 
 
@@ -50,6 +51,34 @@ def test_no_single_item_would_move(loss, seed):
     assert best.converged
     assert best.expected_loss == pytest.approx(epl.expected_loss(best, draws, best.loss), rel=1e-12)
     assert gaps(best.labels, draws, best.loss).min() > -1e-5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_largest_clusters_are_looked_at_first(seed, monkeypatch):
+    """Of the items that may move the same is found; of the others, that they stay."""
+    monkeypatch.setattr(_settle, "_FRONT", (4, 6))
+    draws, loss, pairs = epl.Draws(noisy(seed=seed)), losses.get("vi(cost=0.3)"), []
+    look = Settler._look
+
+    def both(self, labels, found, frozen, items=None):
+        ours = look(self, labels, found, frozen, items)
+        theirs = self.passes.look(labels, frozen, items)
+        pairs.append((frozen, labels if items is None else labels[items], ours, theirs))
+        return ours
+
+    monkeypatch.setattr(Settler, "_look", both)
+    best = epl.minimize(draws, loss, rng=seed)
+    assert best.n_clusters > 12
+    n_left = 0
+    for frozen, own, ours, theirs in pairs:
+        known = (ours.target == theirs.target) & (ours.gap == theirs.gap)
+        assert (ours.gap <= theirs.gap + frozen.margin).all()
+        # What is not the same is an item that stays, or one that has no cluster yet and gets the right one.
+        assert (ours.gap[~known] > frozen.margin).all()
+        assert (ours.target == theirs.target)[own < 0].all()
+        n_left += (~known).sum()
+    assert n_left > 1000
+    assert gaps(best.labels, draws, loss).min() > -1e-5
 
 
 def test_other_losses_are_searched_this_way_only_if_draws_are_not_in_memory():

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._files import release_pages
+from epluribus._kernels.engine import Price
 from epluribus._kernels.partitions import count_tables, fill_gain
 from epluribus._kernels.scan import add_costs, add_own_costs, find_gaps
 from epluribus._kernels.vector import BLOCK, LANES
@@ -21,7 +22,7 @@ from epluribus._parallel import Stopper, run_tasks
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws.store import Labels, LocalStore, Slice, Store
 from epluribus.engine.engine import Engine
-from epluribus.engine.prices import ROUNDING
+from epluribus.engine.prices import ROUNDING, least_cost
 
 _ITEMS = 4096
 """Items that a task looks at: their costs stay in the cache."""
@@ -83,6 +84,25 @@ class Frozen(NamedTuple):
         # The bound of `prices`, which holds for any factors of the gains.
         largest = float(np.abs(joint).max() * np.abs(state.fold).sum())
         return cls(gains, rest, 2 * ROUNDING * largest)
+
+    def front(self, n: int, price: Price) -> tuple[Frozen, IntArray]:
+        """The n largest clusters, one more that stands for all others, and a new one; and which these n are.
+
+        What stands for the others costs any item as little as a cluster of their sizes can, or less. f0 is
+        linear.
+        """
+        gain, own, _ = self.gains
+        k, width = self.rest.n_clusters, (n + 1) // LANES * LANES + LANES
+        by_size = np.argsort(-self.rest.sizes[:k], kind="stable")
+        chosen, sizes = by_size[:n], np.zeros(width, dtype=np.int64)
+        sizes[:n] = self.rest.sizes[chosen]
+        floor = least_cost(price, int(self.rest.sizes[by_size[n]])) - self.rest.size[0]
+        some, mine = np.zeros((2, *gain.shape[:2], width), dtype=np.float32)
+        some[:, :, :n], mine[:, :, :n] = gain[:, :, chosen], own[:, :, chosen]
+        some[:, :, n] = floor / len(gain)
+        some[:, :, n + 1] = gain[:, :, k]
+        rest = Rest(sizes, n + 1, self.rest.size)
+        return Frozen(Gains(some, mine, width), rest, self.margin), chosen
 
     def part(self, columns: slice) -> Gains:
         """The gains of some draws."""

@@ -42,3 +42,10 @@ def make_price(loss: Loss, n_items: int, weights: FloatArray, group: FloatArray)
     return Price(
         read_only(f1), read_only(f2), joint, size, weights, group, margin, rounding, tolerance
     )
+
+
+def least_cost(price: Price, most: int) -> float:
+    """What a cluster of at most `most` items, perhaps a new one, costs any item at least."""
+    # In each draw it has between none and all of its items in the group of the item.
+    joint = np.minimum.accumulate(price.joint[: most + 1])
+    return float((price.size[: most + 1] + price.weights.sum() * joint).min())

@@ -33,6 +33,11 @@ _MOST_NEAR = 0.2
 """Share of the items that may have come closer to moving: with more, all are looked at again."""
 _AT_ONCE = 2000
 """Items that are free after that, at least: those closest to moving."""
+_FRONT, _SMALL = (62, 254), 8
+"""Clusters that are looked at first if there are more than twice as many: those of more than 8 items, or at
+least and at most so many, the largest ..."""
+_UNSURE = 0.05
+"""... and share of the items, those closest to moving, that are then looked at again."""
 _LOOKS = 8
 """Looks at all items, at most."""
 
@@ -107,7 +112,7 @@ class Settler:
         out[items] = labels
         few = self.counted(out)
         frozen = Frozen.of(few.engine, few.state)
-        looked = self.passes.look(np.full_like(out, -1), frozen)
+        looked = self._look(np.full_like(out, -1), few, frozen)
         self.rough = np.where(out < 0, looked.target, out)
         clear = (looked.gap > frozen.margin) & (out < 0)
         out[clear] = looked.target[clear]
@@ -118,7 +123,7 @@ class Settler:
         found, nudged = self._swept(self.counted(labels), np.flatnonzero(labels < 0)), False
         for _ in range(_LOOKS):
             seen, frozen = found, Frozen.of(found.engine, found.state)
-            looked = self.passes.look(seen.labels, frozen)
+            looked = self._look(seen.labels, seen, frozen)
             free = moved = self._closest(seen, looked, frozen.margin)
             found = self._swept(seen, free)
             while True:
@@ -128,7 +133,7 @@ class Settler:
                 # The look back then says nothing about items that have been free since.
                 near = np.union1d(near, moved)
                 now = Frozen.of(found.engine, found.state)
-                gap = self.passes.look(found.labels, now, near).gap
+                gap = self._look(found.labels, found, now, near).gap
                 # Those that are free have just been settled, by exact costs.
                 moving = near[(gap <= now.margin) & ~np.isin(near, free, assume_unique=True)]
                 if len(moving) == 0 and nudged:
@@ -142,6 +147,33 @@ class Settler:
                     return found
                 moved, nudged = np.union1d(moved, free), nudged or last
         return replace(found, converged=False)
+
+    def _look(
+        self, labels: IntArray, found: Found, frozen: Frozen, items: IntArray | None = None
+    ) -> Looked:
+        """Look at all items, or at some of them; with many clusters, at the largest first.
+
+        Where these are enough to say that an item stays, its gap may in truth be larger, and the target is -1
+        if it may be one of the others.
+        """
+        k = frozen.rest.n_clusters
+        n = int(np.clip((frozen.rest.sizes[:k] > _SMALL).sum(), *_FRONT))
+        if not self.loss.linear or k <= 2 * n:
+            return self.passes.look(labels, frozen, items)
+        front, chosen = frozen.front(n, found.state.price)
+        names = np.full(k + 1, -1)
+        names[chosen] = np.arange(n)
+        target, gap = self.passes.look(names[labels], front, items)
+        own = labels if items is None else labels[items]
+        # Entry n stands for all others, the next one for a new cluster.
+        lost = np.where(own >= 0, names[own] < 0, target == n)
+        unsure = lost | (gap <= frozen.margin)
+        unsure[smallest(gap, int(_UNSURE * len(gap)))] = True
+        target = np.append(chosen, [-1, k])[target]
+        again = np.flatnonzero(unsure)
+        those = again if items is None else items[again]
+        target[again], gap[again] = self.passes.look(labels, frozen, those)
+        return Looked(target, gap)
 
     def _closest(self, seen: Found, looked: Looked, margin: float) -> IntArray:
         """The items that would move, those that come closest to it, and those that are alone."""

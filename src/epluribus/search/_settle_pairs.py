@@ -14,13 +14,14 @@ from functools import partial
 
 import numpy as np
 
-from epluribus._kernels.engine import Price
 from epluribus._parallel import run_tasks
-from epluribus._typing import IntArray
-from epluribus.engine import Engine
+from epluribus._typing import FloatArray, IntArray
+from epluribus.engine import Engine, Settings
 from epluribus.engine.anchors import Anchors
-from epluribus.engine.pairs import pairs_fit, units_of
-from epluribus.engine.passes import Frozen, Stopped
+from epluribus.engine.pairs import counts_pairs, pairs_fit, units_of
+from epluribus.engine.passes import Frozen, Passes, Stopped
+from epluribus.engine.prices import least_cost
+from epluribus.losses.base import Loss
 from epluribus.search._improve import Climber, all_combined
 from epluribus.search._settle import Found, Settler, smallest
 
@@ -68,7 +69,7 @@ class PairSettler(Settler):
             gap = self.passes.look(seen.labels, frozen).gap
             # A small cluster may cost an item less than a new one, but not by more than this.
             price, most = seen.state.price, int(sizes[~large].max(initial=_SMALL))
-            slack = _least_cost(price, 0) - _least_cost(price, most)
+            slack = least_cost(price, 0) - least_cost(price, most)
             freed = ~free & ((seen.labels < 0) | (gap <= frozen.margin + slack))
             if found is None:
                 freed[smallest(gap, _CLOSEST)] = True
@@ -127,8 +128,13 @@ class PairSettler(Settler):
         return all_combined(climbers, self.rng)
 
 
-def _least_cost(price: Price, most: int) -> float:
-    """What a cluster of at most `most` items, perhaps a new one, costs any item at least."""
-    # In each draw it has between none and all of its items in the group of the item.
-    joint = np.minimum.accumulate(price.joint[: most + 1])
-    return float((price.size[: most + 1] + price.weights.sum() * joint).min())
+def settler_for(
+    passes: Passes,
+    weights: FloatArray,
+    loss: Loss,
+    rng: np.random.Generator,
+    settings: Settings,
+) -> Settler:
+    """What improves partitions of very many items under this loss."""
+    kind = PairSettler if counts_pairs(loss, passes.store.n_items) else Settler
+    return kind(passes, weights, loss, rng, settings)

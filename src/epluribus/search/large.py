@@ -34,8 +34,8 @@ from epluribus.estimate import Run, Step
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import relabel
-from epluribus.search._settle import Found, Settler
-from epluribus.search._settle_pairs import PairSettler
+from epluribus.search._settle import Found
+from epluribus.search._settle_pairs import PairSettler, settler_for
 from epluribus.search.phases import Search, Start
 from epluribus.search.sample import Sample
 from epluribus.search.starts import comb, few_clusters
@@ -174,9 +174,8 @@ class LargeSearch:
         self.passes, self.weights, self.n_draws, self.loss = passes, weights, n_draws, loss
         self.columns, self.items, self.settings, self.seed = columns, items, settings, seed
         rng = np.random.default_rng(seed.spawn(1)[0])
-        self.pairs = counts_pairs(loss, passes.store.n_items)
-        settler = PairSettler if self.pairs else Settler
-        self.settler = settler(passes, weights, loss, rng, settings)
+        self.settler = settler_for(passes, weights, loss, rng, settings)
+        self.pairs = isinstance(self.settler, PairSettler)
         self.began, self.bar = time.perf_counter(), bar
 
     @classmethod

@@ -19,7 +19,7 @@ from epluribus.engine import Settings
 from epluribus.engine.passes import LocalPasses, Stopped
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
-from epluribus.search._settle import Settler
+from epluribus.search._settle_pairs import settler_for
 
 LARGE = 2 * 10**7
 """Above this many labels (items times distinct draws) searches look at some of the items only."""
@@ -64,9 +64,10 @@ def place_others(
     """
     store = draws.store
     assert isinstance(store, LocalStore)
-    passes = LocalPasses(store, resolve_jobs(None), stopper, lambda _: None)
-    mass, settings = draws.weights if weights is None else weights, Settings(stopper=stopper)
-    settler = Settler(passes, mass, loss, rng, settings)
+    settings = Settings(n_jobs=resolve_jobs(None), stopper=stopper)
+    passes = LocalPasses(store, settings.n_jobs, stopper, lambda _: None)
+    mass = draws.weights if weights is None else weights
+    settler = settler_for(passes, mass, loss, rng, settings)
 
     def work() -> IntArray:
         found = np.zeros(draws.n_items, dtype=np.int64)
