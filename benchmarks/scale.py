@@ -107,6 +107,7 @@ def shapes() -> Iterator[str]:
         (1_000_000, 100, "vi"),
         (200_000, 500, "vi"),
         (60_000, 200, "binder"),
+        (200_000, 500, "binder"),
         (60_000, 100, "nvi"),
     ]:
         _, cpu, best = timed(epl.Draws(noisy(n_items, n_draws)), loss)

@@ -22,6 +22,8 @@ from epluribus.engine.settings import Settings
 
 _STEPS = 10**8
 """Pushes, times those who are asked to follow, draws and clusters, from which threads pay."""
+_LARGEST = 64 << 20
+"""Bytes of the tables up to which every thread may have a copy."""
 _TASK = 32
 """Pushes that a task tries: few enough for many threads, and enough to be worth a copy of the tables."""
 
@@ -48,11 +50,19 @@ def nudge_closest(
         push(with_own_work(copied(state)), some, False)
         return some
 
-    if isinstance(state, Tables) and float(n) * patience * state.counts[:, 0].size >= _STEPS:
+    if _tried_first(state, n * patience):
         tasks = [partial(attempt, first) for first in range(0, len(items), _TASK)]
         found = run_tasks(tasks, n_jobs=settings.n_jobs, stopper=settings.stopper)
         pushes = np.bitwise_or.reduce(found)
     return push(state, pushes, True), float(change[0])
+
+
+def _tried_first(state: Any, n: int) -> bool:
+    """Whether all pushes are tried first, where n items in all are asked whether they follow."""
+    if not isinstance(state, Tables):
+        return False
+    steps = float(n) * state.counts[:, 0].size
+    return steps >= _STEPS and state.counts.nbytes + state.gain.nbytes <= _LARGEST
 
 
 def closest(
