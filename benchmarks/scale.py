@@ -119,6 +119,7 @@ import sys, time
 import epluribus as epl
 def peak():  # of this process alone: what getrusage says begins with the parent's
     return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 2**20
+epl.Draws, epl.minimize  # imported when first used
 base, began = peak(), time.perf_counter()
 limit = {"memory_limit": sys.argv[2]} if sys.argv[2] else {}
 draws = epl.Draws(sys.argv[1], missing=255, **limit)

@@ -85,26 +85,35 @@ def fill_gain(
 
 
 @kernel
-def joint_sums(
+def table_sums(
     counts: NDArray[np.integer],
     n_clusters: int,
+    begin: int,
     f1: FloatArray,
-    joint: FloatArray,  # OUT (n_draws,)
-    n_cells: IntArray,  # OUT (n_draws,)
+    f3: FloatArray,
+    sums: FloatArray,  # OUT (2, n_draws): of f1 over the cells, of f3 over the clusters of the draw
+    used: IntArray,  # OUT (2, n_draws): how many cells and clusters of the draw are in use
 ) -> None:
-    """Sum of f1 over the contingency table of each draw, and the number of cells in use."""
-    # The sum over v and s of f1(n_tvs), and the number of n_tvs > 0. A draw is the same partition as the
-    # estimate if and only if both have as many clusters as there are cells in use.
+    """The sums of a loss over contingency tables, those of the draws from number `begin` on."""
+    # The sums over v and s of f1(n_tvs), and over v of f3(n_tv), n_tv the row sums; and the numbers of n_tvs
+    # and n_tv > 0. A draw is the same partition as the estimate if and only if both have as many clusters as
+    # there are cells in use.
     for t in range(counts.shape[0]):
-        total = 0.0
-        cells = 0
+        sum1, sum3 = 0.0, 0.0
+        n_cells, n_groups = 0, 0
         for v in range(counts.shape[1]):
+            size = 0
             for s in range(n_clusters):
                 n = counts[t, v, s]
-                total += f1[n]
-                cells += n > 0
-        joint[t] = total
-        n_cells[t] = cells
+                if n > 0:  # f1(0) = 0, and most cells may be empty
+                    sum1 += f1[n]
+                    size += n
+                    n_cells += 1
+            if size > 0:
+                sum3 += f3[size]
+                n_groups += 1
+        sums[0, begin + t], sums[1, begin + t] = sum1, sum3
+        used[0, begin + t], used[1, begin + t] = n_cells, n_groups
 
 
 @kernel

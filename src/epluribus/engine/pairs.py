@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from epluribus._kernels.engine import Price
 from epluribus._kernels.looks import no_looks
 from epluribus._kernels.pairs import Pairs, weights_with_anchors
-from epluribus._kernels.partitions import count_tables, joint_sums
+from epluribus._kernels.partitions import count_tables, table_sums
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.draws.together import Together
@@ -147,9 +147,10 @@ class PairExecution(Roomy):
         joint, n_cells = sparse_sums(others, self._table, int(self._table.max(initial=0)) + 1, f1)
         if len(held) > 0:
             shape = (*self._anchors.counts.shape[:2], len(anchored))
-            counts, sums, cells = np.zeros(shape, np.int32), np.empty_like(joint), n_cells.copy()
+            counts = np.zeros(shape, dtype=np.int32)
+            sums, used = np.empty((2, len(joint))), np.empty((2, len(joint)), dtype=np.int64)
             count_tables(self._table, 0, self._n_draws, place[free], counts)
             self._anchors.add_to(counts, np.zeros(len(anchored), dtype=np.int64), inside)
-            joint_sums(counts, len(anchored), f1, sums, cells)
-            joint, n_cells = joint + sums, n_cells + cells
+            table_sums(counts, len(anchored), 0, f1, f1, sums, used)
+            joint, n_cells = joint + sums[0], n_cells + used[0]
         return joint, n_cells

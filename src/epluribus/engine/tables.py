@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from epluribus._kernels.engine import Price
 from epluribus._kernels.looks import no_looks
-from epluribus._kernels.partitions import count_dtype, count_tables, fill_gain, joint_sums
+from epluribus._kernels.partitions import count_dtype, count_tables, fill_gain, table_sums
 from epluribus._kernels.tables import Tables
 from epluribus._kernels.tangent import DRAWS, tilt
 from epluribus._kernels.vector import LANES
@@ -177,6 +177,6 @@ class TableExecution:
 
     def joint(self, state: Tables, f1: FloatArray) -> tuple[FloatArray, IntArray]:
         """Sum of f1 over the contingency table of each draw, and the number of its cells in use."""
-        joint, n_cells = np.empty(self._n_draws), np.empty(self._n_draws, dtype=np.int64)
-        joint_sums(state.counts, int(state.n_clusters[0]), f1, joint, n_cells)
-        return joint, n_cells
+        sums, used = np.empty((2, self._n_draws)), np.empty((2, self._n_draws), dtype=np.int64)
+        table_sums(state.counts, int(state.n_clusters[0]), 0, f1, f1, sums, used)
+        return sums[0], used[0]

@@ -9,14 +9,13 @@ exactly 0, free of rounding errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epluribus import losses
-from epluribus._kernels.partitions import count_dtype, count_tables, joint_sums, sparse_joint
+from epluribus._kernels.partitions import count_dtype, count_tables, sparse_joint, table_sums
 from epluribus._kernels.rows import row_costs, row_values
 from epluribus._typing import FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.losses.base import Loss
@@ -85,7 +84,7 @@ def loss_values(
     Time O(n_draws (n_items + K_a K_z)). Where K_a K_z is large, the contingency tables are nearly empty, and
     the time is O(n_draws (n_items + K_z)).
     """
-    n_items, n_draws = table.shape
+    n_items = len(table)
     if missing:
         return partial_values(labels, table, loss, columns_estimate=columns_estimate)
     f1, f_labels, f_columns = loss.tables(n_items)
@@ -95,12 +94,8 @@ def loss_values(
     # Small contingency tables are filled and added up. Large ones would be nearly empty: they are not made,
     # and only the cells in use are visited.
     if groups * n_clusters <= max(_TABLE_CELLS, 8 * n_items):
-        joint, columns = np.empty((2, n_draws))
-        n_cells, n_groups = np.empty((2, n_draws), dtype=np.int64)
-        for some, cells in _tables(labels, table, groups, n_clusters):
-            joint_sums(cells, n_clusters, f1, joint[some], n_cells[some])
-            sizes = cells.sum(axis=2, dtype=cells.dtype)[:, :, None]  # of the clusters of the draws
-            joint_sums(sizes, 1, f_columns, columns[some], n_groups[some])
+        sums = _dense_sums(labels, table, groups, f1, f_columns)
+        (joint, columns), (n_cells, n_groups) = sums
     else:
         joint, n_cells = sparse_sums(labels, table, groups, f1)
         columns, n_groups = groups_of(table, f_columns)
@@ -122,20 +117,22 @@ class GroupSums(NamedTuple):
 
 def groups_of(table: NDArray[np.unsignedinteger[Any]], f3: FloatArray) -> GroupSums:
     """Sum of f3 over the clusters of each column of an item-major table, and their number."""
-    n_items, n_draws = table.shape
-    sums, n_groups = np.empty(n_draws), np.empty(n_draws, dtype=np.int64)
-    # With one cluster of all items, the cells are the clusters of the draw.
-    together = np.zeros(n_items, dtype=np.int64)
-    for some, cells in _tables(together, table, int(table.max()) + 1, 1):
-        joint_sums(cells, 1, read_only(f3), sums[some], n_groups[some])
-    return GroupSums(sums, n_groups)
+    together = np.zeros(len(table), dtype=np.int64)
+    sums, used = _dense_sums(together, table, int(table.max()) + 1, f3, f3)
+    return GroupSums(sums[1], used[1])
 
 
-def _tables(
-    labels: IntArray, table: NDArray[np.unsignedinteger[Any]], groups: int, n_clusters: int
-) -> Iterator[tuple[slice, NDArray[np.integer[Any]]]]:
-    """Contingency tables (draw, group, cluster) of the labels and some columns at a time, and which."""
+def _dense_sums(
+    labels: IntArray,
+    table: NDArray[np.unsignedinteger[Any]],
+    groups: int,
+    f1: FloatArray,
+    f3: FloatArray,
+) -> tuple[FloatArray, IntArray]:
+    """Sums of f1 over the cells and of f3 over the groups of each column, and the numbers of both in use."""
     n_items, n_draws = table.shape
+    n_clusters = int(labels.max()) + 1
+    sums, used = np.empty((2, n_draws)), np.empty((2, n_draws), dtype=np.int64)
     block = min(n_draws, max(_DRAWS, _TABLE_CELLS // (groups * n_clusters)))
     work = np.empty((block, groups, n_clusters), dtype=count_dtype(n_items))
     labels = np.ascontiguousarray(labels)  # else the kernel would be compiled once more
@@ -144,7 +141,8 @@ def _tables(
         cells = work[: end - begin]
         cells[:] = 0
         count_tables(read_only(table), begin, end, labels, cells)
-        yield slice(begin, end), cells
+        table_sums(cells, n_clusters, begin, read_only(f1), read_only(f3), sums, used)
+    return sums, used
 
 
 def sparse_sums(
