@@ -143,9 +143,8 @@ def largest_shifts(
                 if n == m:
                     continue
                 most[1, j] = max(most[1, j], abs(joint[m] - joint[n]))
-                if (
-                    n > 0 and m > 0
-                ):  # else no item of the cluster is there that was looked at, or still is
+                # Otherwise no item of the cluster is there that was looked at, or still is.
+                if n > 0 and m > 0:
                     most[0, j] = max(most[0, j], abs(joint[m - 1] - joint[n - 1]))
         for j in range(then.shape[0]):
             inside[j] += abs(fold[t]) * most[0, j]

@@ -247,14 +247,15 @@ def _number(value: float) -> str:
 def _tabulate(function: SizeFunction, field: str, n_items: int) -> FloatArray:
     """The values of a function at 0..n_items, checked."""
     known = _known_values(function)
-    if len(known[-1]) <= n_items:
-        more = (function(n) for n in range(len(known[-1]), n_items + 1))
-        values = np.append(known[-1], np.fromiter(more, dtype=np.float64))
+    values = known[0]
+    if len(values) <= n_items:
+        more = (function(n) for n in range(len(values), n_items + 1))
+        values = np.append(values, np.fromiter(more, dtype=np.float64))
         _check_values(values, field)
-        # All callers share the array.
+        # All callers share the array. Another thread may replace it by a shorter one: it is not read again.
         values.flags.writeable = False
-        known[:] = [values]
-    return known[-1][: n_items + 1]
+        known[0] = values
+    return values[: n_items + 1]
 
 
 @lru_cache(maxsize=64)

@@ -94,8 +94,8 @@ def loss_values(
     # Small contingency tables are filled and added up. Large ones would be nearly empty: they are not made,
     # and only the cells in use are visited.
     if groups * n_clusters <= max(_TABLE_CELLS, 8 * n_items):
-        sums = _dense_sums(labels, table, groups, f1, f_columns)
-        (joint, columns), (n_cells, n_groups) = sums
+        sums, used = _dense_sums(labels, table, groups, f1, f_columns)
+        (joint, columns), (n_cells, n_groups) = sums, used
     else:
         joint, n_cells = sparse_sums(labels, table, groups, f1)
         columns, n_groups = groups_of(table, f_columns)
