@@ -1,7 +1,10 @@
 """Kernels and other compiled functions in one process."""
 
+import gc
+
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 from epluribus._kernels._jit import JIT_ENABLED, OPTIONS, WHOLE
 
@@ -54,3 +57,29 @@ def test_numba_is_asked_once_what_operators_make_of_the_same_types(monkeypatch):
     asked.clear()
     assert kernel(share)(values, 1.5) == expected
     assert not any("built-in" in one for one in asked)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_garbage_is_looked_for_after_compiling_as_before(wanted, monkeypatch):
+    from epluribus._kernels import _compiler
+
+    during, ask = [], _compiler._Context.resolve_function_type
+
+    def note(self, *arguments):
+        during.append(gc.isenabled())
+        return ask(self, *arguments)
+
+    monkeypatch.setattr(_compiler._Context, "resolve_function_type", note)
+    monkeypatch.setattr(_compiler._Types, "found", {})
+    enabled = gc.isenabled()
+    try:
+        (gc.enable if wanted else gc.disable)()
+        kernel(share)(np.arange(3), 1.0)
+        assert gc.isenabled() == wanted
+        with pytest.raises(TypingError):
+            kernel(lambda x: x.no_such_thing)(1)
+        assert gc.isenabled() == wanted
+    finally:
+        (gc.enable if enabled else gc.disable)()
+    assert during
+    assert not any(during)
