@@ -64,6 +64,8 @@ docs: $(STAMP)
 notebooks: $(STAMP)
 	$(RUN) docs/make_notebook.py
 
+# Bytecode is kept even where the environment says otherwise: the tests start many processes.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: lint
 	$(RUN) -m pytest -m "not slow" --numprocesses auto --dist worksteal
 
