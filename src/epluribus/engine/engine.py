@@ -149,7 +149,7 @@ class Engine:
 
     def over(self, columns: IntArray, weights: FloatArray) -> Engine:
         """The engine over some of the draws, with other weights."""
-        return type(self)(np.ascontiguousarray(self.table[:, columns]), weights, self.loss)
+        return type(self)(self.table.take(columns, axis=1), weights, self.loss)
 
     # --- the contract ---
 

@@ -11,6 +11,7 @@ What the operations of a device must do is written down in plain NumPy in the te
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, Protocol
 
@@ -236,15 +237,22 @@ class GpuPasses:
     ) -> None:
         self.store, self._device = store, device
         self._stopper, self._on_done = stopper, on_done
-        n_bytes = sum(part.table.nbytes for part in store.slices)
-        self._tables: list[Any] | None = None
-        if n_bytes <= _SHARE * device.free:
-            self._tables = [device.put(part.table) for part in store.slices]
+        # A few items are searched meanwhile.
+        with_one = ThreadPoolExecutor(max_workers=1)
+        self._copying = with_one.submit(self._copied)
+        with_one.shutdown(wait=False)
+
+    def _copied(self) -> list[Any] | None:
+        """All labels on the device; None if they do not fit."""
+        n_bytes = sum(part.table.nbytes for part in self.store.slices)
+        fits = n_bytes <= _SHARE * self._device.free
+        return [self._device.put(part.table) for part in self.store.slices] if fits else None
 
     def _part(self, number: int, some: slice | IntArray) -> Any:
         """Labels of some items in the draws of a slice, on the device."""
-        if self._tables is not None:
-            return self._tables[number][some if isinstance(some, slice) else self._device.put(some)]
+        tables = self._copying.result()
+        if tables is not None:
+            return tables[number][some if isinstance(some, slice) else self._device.put(some)]
         return self._device.put(np.ascontiguousarray(self.store.slices[number].table[some]))
 
     def _ranges(self, n: int, n_bytes: float, *, copied: bool) -> list[tuple[int, int]]:
@@ -265,7 +273,7 @@ class GpuPasses:
         out = np.empty((store.n_distinct, store.groups, k), dtype=np.int32)
         for number, part in enumerate(store.slices):
             counts = device.zeros((part.table.shape[1], store.groups, k), np.int32)
-            for block in self._ranges(store.n_items, 4.0, copied=self._tables is None):
+            for block in self._ranges(store.n_items, 4.0, copied=self._copying.result() is None):
                 some = slice(*block)
                 device.count(self._part(number, some), mine[some], counts)
             out[part.columns] = device.get(counts)
@@ -278,7 +286,7 @@ class GpuPasses:
         n, width = store.n_items if items is None else len(items), gain.shape[2]
         found = nothing_yet(n)
         gains = [(device.put(gain[p.columns]), device.put(own[p.columns])) for p in store.slices]
-        copied = self._tables is None or items is not None
+        copied = self._copying.result() is None or items is not None
         for begin, end in self._ranges(n, 8.0 * width + 32, copied=copied):
             some = slice(begin, end) if items is None else items[begin:end]
             mine = device.put(labels[some].astype(np.int32))

@@ -60,9 +60,9 @@ def _candidates(
         rounds = [rng.choice(n_draws, min(n, n_draws), replace=False) for n in _REFERENCES]
     left, gaps = allowed, np.zeros(len(allowed))
     for chosen in rounds:
-        references, table, those = np.ascontiguousarray(full.table[:, chosen]), full.table, left
+        references, table, those = full.table.take(chosen, axis=1), full.table, left
         if 2 * len(left) < n_draws:  # otherwise a copy would take longer than the other draws
-            table, those = np.ascontiguousarray(table[:, left]), np.arange(len(left))
+            table, those = table.take(left, axis=1), np.arange(len(left))
         weights = sample.weights[chosen] / sample.weights[chosen].sum()
         mine = weights @ loss_values(best, references, full.loss)
         losses = [

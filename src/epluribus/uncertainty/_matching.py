@@ -70,7 +70,7 @@ def _match(
     draws: Draws, columns: IntArray, mass: FloatArray, loss: Loss, stopper: Stopper
 ) -> Matched:
     """A good matching of the draws in a block."""
-    table = np.ascontiguousarray(draws.item_major[:, columns])
+    table = draws.item_major.take(columns, axis=1)
     distance = np.zeros((len(mass), len(mass)))
     for s in range(len(mass)):
         if stopper.stopped:

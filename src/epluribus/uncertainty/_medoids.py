@@ -42,7 +42,7 @@ def distances(part: Draws, loss: Loss, most: int) -> tuple[list[FloatArray], Flo
     columns = part.index[np.linspace(0, last, size).astype(int)]
     if not part.weights[columns].any():  # they are chosen by their weights
         columns = np.flatnonzero(part.weights)[:size]
-    table = np.ascontiguousarray(part.item_major[:, columns])
+    table = part.item_major.take(columns, axis=1)
     missing = part.has_missing
     rows = (column.astype(np.int64) - missing for column in table.T)
     distance = np.stack([loss_values(row, table, loss, missing=missing) for row in rows])
