@@ -38,9 +38,9 @@ def test_editing_a_kernel_recompiles_its_callers(tmp_path, monkeypatch):
 
     def run(factor):
         (package / "_kernels" / "callee.py").write_text(CALLEE.format(factor=factor))
-        out = subprocess.run(
-            [sys.executable, "-c", CALL], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
+        # Without -B, Python itself may not notice a change within a second that keeps the size of a file.
+        command = [sys.executable, "-B", "-c", CALL]
+        out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         value, hits = out.stdout.split()
         return float(value), int(hits)
 
