@@ -58,6 +58,24 @@ def test_a_device_finds_what_threads_find(make, loss, k, dtype, placed):
     assert (looked.target == expected.target)[clear].mean() > 0.99
 
 
+@pytest.mark.parametrize("make", DEVICES)
+def test_where_no_cluster_may_be_opened(make):
+    store, labels = case()
+    engine = Engine(store.rows(np.arange(400)), np.ones(150), losses.get("binder"), "tables")
+    frozen = Frozen.of(engine, engine.start(labels), closed=True)
+    ref = LocalPasses(store, 1, Stopper(), lambda _: None)
+    comp = GpuPasses(store, make(), Stopper())
+    looked, expected = comp.look(labels, frozen), ref.look(labels, frozen)
+    np.testing.assert_allclose(looked.gap, expected.gap, atol=frozen.margin)
+    assert looked.target.max() < 9
+    assert expected.target.max() < 9
+    costs = engine.costs(engine.start(labels), np.arange(400))[:, :9]
+    others = np.where(np.arange(9) == labels[:, None], np.inf, costs).min(axis=1)
+    np.testing.assert_allclose(
+        expected.gap, others - costs[np.arange(400), labels], atol=frozen.margin
+    )
+
+
 def test_what_does_not_fit_the_device_follows_range_by_range():
     store, labels = case()
     engine = Engine(store.rows(np.arange(400)), np.ones(150), losses.get("vi"), "tables")

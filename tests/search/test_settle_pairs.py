@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.engine import Engine
+from epluribus.draws.together import Together
+from epluribus.engine import NO_BOUNDS, Engine
+from epluribus.engine.passes import Stopped
 from epluribus.search import _minimize as entrance
 from epluribus.search import _settle_pairs as pairs
 from epluribus.search import large
@@ -108,10 +110,102 @@ def test_fractional_weights():
     check(epl.minimize(draws, "binder", rng=1), draws)
 
 
-def test_without_room_for_the_matrix_tables_are_used(monkeypatch):
+def test_without_room_for_the_matrix_all_items_are_searched_at_once(monkeypatch):
     monkeypatch.setattr(pairs, "pairs_fit", lambda *_: False)
     draws = sample(7)
-    check(epl.minimize(draws, "binder", rng=1), draws)
+    best = epl.minimize(draws, "binder", rng=1)
+    assert best.runs[-1].start != "few items"
+    monkeypatch.setattr(entrance, "LARGE", 10**9)
+    assert best.expected_loss == epl.minimize(draws, "binder", rng=1).expected_loss
+
+
+@pytest.mark.parametrize(("n", "k"), [(60, 20), (400, 20), (900, 5)])
+def test_items_alone_in_slices_without_room_for_the_matrix(n, k):
+    """Noise: all items apart are best, though the few are searched with few clusters at first."""
+    z = np.random.default_rng(0).integers(k, size=(300, n))
+    draws = epl.Draws(z, memory_limit=z.size // 3)
+    best = epl.minimize(draws, "binder", rng=1)
+    check(best, epl.Draws(z))
+    assert best.expected_loss <= epl.expected_loss(np.arange(n), z, "binder") * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_more_clusters_than_few_items(loss):
+    draws = sample(9, n=700, n_draws=20)
+    for bounds in ({"k": 600}, {"k_min": 400}):
+        best = epl.minimize(draws, loss, rng=1, **bounds)
+        assert best.n_clusters >= best.settings.k_min
+        assert best.n_clusters <= best.settings.most(700)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_no_item_wants_a_new_cluster_where_there_may_be_none(loss, in_memory, freed, monkeypatch):
+    monkeypatch.setattr(large, "_COLUMNS", 0)  # also Binder with few clusters
+    z = np.asarray(sample(10).item_major.T)
+    draws = epl.Draws(z) if in_memory else epl.Draws(z, memory_limit=z.size // 2)
+    best = epl.minimize(draws, loss, rng=1, k_max=3)
+    assert best.n_clusters == 3
+    assert best.converged
+    assert not freed or freed[-1] < len(z[0]) / 2
+    engine = Engine(epl.Draws(z).item_major, np.ones(len(z)), best.loss, "tables")
+    costs = engine.costs(engine.start(best.labels), np.arange(len(z[0])))[:, :3]
+    assert (costs.min(axis=1) - costs[np.arange(len(z[0])), best.labels]).min() > -1e-3
+
+
+def test_few_clusters_need_no_pairs(monkeypatch):
+    monkeypatch.setattr(large, "_MANY", 300)
+    monkeypatch.setattr(entrance, "LARGE", 10**6)
+    draws = sample(10)
+    assert epl.minimize(draws, "binder", rng=1).runs[-1].start == "few items"
+    assert epl.minimize(draws, "binder", rng=1, k_max=3).runs[-1].start != "few items"
+
+
+def test_ctrl_c_while_the_matrix_is_made(monkeypatch, hears_ctrl_c):  # noqa: ARG001
+    """What was placed is kept."""
+    matrix, made = Together.matrix, []
+
+    def interrupted(self, n_jobs, stopper=None, *rest, **named):
+        if stopper not in (None, NO_BOUNDS.stopper):  # not that of the few items
+            made.append(1)
+            stopper.interrupt()
+        return matrix(self, n_jobs, stopper, *rest, **named)
+
+    monkeypatch.setattr(Together, "matrix", interrupted)
+    best = epl.minimize(sample(1), "binder", rng=1)
+    assert made
+    assert best.interrupted
+    assert not best.converged
+
+
+def test_draws_without_weight():
+    draws = sample(2, n_draws=20)
+    weights = np.r_[np.ones(10), np.zeros(10)]
+    draws = epl.Draws(draws.item_major.T, weights=weights)
+    for loss in ("vi", "binder"):
+        best = epl.minimize(draws, loss, rng=1)
+        check(best, draws)
+
+
+@pytest.mark.parametrize("bounds", [{"k_max": 3}, {"k_min": 20}])
+def test_ended_at_once_the_bounds_are_kept(bounds, monkeypatch):
+    def stop(*_):
+        raise Stopped
+
+    monkeypatch.setattr(large.LargeSearch, "_search_few", stop)
+    for loss in ("vi", "binder"):
+        best = epl.minimize(sample(3), loss, rng=1, **bounds)
+        assert best.runs[-1].start == "few items"
+        assert best.settings.k_min <= best.n_clusters <= best.settings.most(1200)
+        assert not best.converged
+
+
+def test_a_start_with_very_many_clusters():
+    """It is compared with what is found, but not searched from: joining so many would take very long."""
+    draws = sample(4)
+    best = epl.minimize(draws, "binder", rng=1, starts=np.arange(draws.n_items))
+    check(best, draws)
+    assert best.expected_loss <= epl.expected_loss(np.arange(draws.n_items), draws, "binder")
 
 
 def test_never_worse_than_a_given_start():

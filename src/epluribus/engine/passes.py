@@ -59,11 +59,12 @@ class Rest(NamedTuple):
     """What else clusters cost, whatever the draws."""
 
     sizes: IntArray
-    """(width,) cluster sizes."""
+    """(width,) cluster sizes. Entry K belongs to a new cluster: if none may be opened, it leads to the last
+    entry of `size`."""
     n_clusters: int
     """K."""
     size: FloatArray
-    """(n_items + 1,) what one more item adds to the size term of a cluster of n."""
+    """(n_items + 2,) what one more item adds to the size term of a cluster of n; the last one is infinite."""
 
 
 class Frozen(NamedTuple):
@@ -75,12 +76,15 @@ class Frozen(NamedTuple):
     """Twice the bound on the rounding error of a cost: costs further apart are in the right order."""
 
     @classmethod
-    def of(cls, engine: Engine, state: Any) -> Frozen:
-        """The partition of a state of an engine with tables."""
+    def of(cls, engine: Engine, state: Any, *, closed: bool = False) -> Frozen:
+        """The partition of a state of an engine with tables; if it is `closed`, no cluster may be opened."""
         own, joint, k = np.empty_like(state.gain), state.price.joint, int(state.n_clusters[0])
         fill_gain(state.counts, state.fold, joint, 1, own)
         gains = Gains(state.gain, own, (k // LANES + 1) * LANES)
-        rest = Rest(state.sizes, k, engine.slope(state) * state.price.size)
+        sizes, size = state.sizes.copy(), np.append(engine.slope(state) * state.price.size, np.inf)
+        if closed:
+            sizes[k] = len(size) - 1
+        rest = Rest(sizes, k, size)
         # The bound of `prices`, which holds for any factors of the gains.
         largest = float(np.abs(joint).max() * np.abs(state.fold).sum())
         return cls(gains, rest, 2 * ROUNDING * largest)
@@ -95,7 +99,7 @@ class Frozen(NamedTuple):
         k, width = self.rest.n_clusters, (n + 1) // LANES * LANES + LANES
         by_size = np.argsort(-self.rest.sizes[:k], kind="stable")
         chosen, sizes = by_size[:n], np.zeros(width, dtype=np.int64)
-        sizes[:n] = self.rest.sizes[chosen]
+        sizes[:n], sizes[n + 1] = self.rest.sizes[chosen], self.rest.sizes[k]
         floor = least_cost(price, int(self.rest.sizes[by_size[n]])) - self.rest.size[0]
         some, mine = np.zeros((2, *gain.shape[:2], width), dtype=np.float32)
         some[:, :, :n], mine[:, :, :n] = gain[:, :, chosen], own[:, :, chosen]

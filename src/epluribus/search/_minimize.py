@@ -374,11 +374,10 @@ def _search(
 ) -> tuple[list[Run], Run]:
     """The runs of a search, and the last or the best of them."""
     free = settings.constraints is None and settings.undecided is None
-    if free and settings.search == "recombine" and searches_few_first(draws, loss, LARGE):
-        given = [start.labels for start in plan.first if start.labels is not None]
+    if free and settings.search == "recombine" and searches_few_first(draws, loss, LARGE, settings):
         job = LargeSearch.of(draws, loss, settings, seed, bar)
-        if job is not None:
-            run = job.run(plan.starts(), plan.n_starts, given)
+        run = None if job is None else job.run(plan)
+        if run is not None:
             return [run], run
     # The random choices of a search do not depend on the order of items and draws.
     sample = Sample.of(draws, settings.n_jobs)

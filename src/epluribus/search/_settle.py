@@ -111,7 +111,7 @@ class Settler:
         out = np.full(self.passes.store.n_items, -1, dtype=np.int64)
         out[items] = labels
         few = self.counted(out)
-        frozen = Frozen.of(few.engine, few.state)
+        frozen = self._frozen(few)
         looked = self._look(np.full_like(out, -1), few, frozen)
         self.rough = np.where(out < 0, looked.target, out)
         clear = (looked.gap > frozen.margin) & (out < 0)
@@ -122,7 +122,7 @@ class Settler:
         """The partition improved until no single item would move, as far as can be seen."""
         found, nudged = self._swept(self.counted(labels), np.flatnonzero(labels < 0)), False
         for _ in range(_LOOKS):
-            seen, frozen = found, Frozen.of(found.engine, found.state)
+            seen, frozen = found, self._frozen(found)
             looked = self._look(seen.labels, seen, frozen)
             free = moved = self._closest(seen, looked, frozen.margin)
             found = self._swept(seen, free)
@@ -132,7 +132,7 @@ class Settler:
                     break
                 # The look back then says nothing about items that have been free since.
                 near = np.union1d(near, moved)
-                now = Frozen.of(found.engine, found.state)
+                now = self._frozen(found)
                 gap = self._look(found.labels, found, now, near).gap
                 # Those that are free have just been settled, by exact costs.
                 moving = near[(gap <= now.margin) & ~np.isin(near, free, assume_unique=True)]
@@ -147,6 +147,12 @@ class Settler:
                     return found
                 moved, nudged = np.union1d(moved, free), nudged or last
         return replace(found, converged=False)
+
+    def _frozen(self, found: Found) -> Frozen:
+        """The partition for a look at all items."""
+        most = self.settings.most(self.passes.store.n_items)
+        closed = int(found.state.n_clusters[0]) >= most
+        return Frozen.of(found.engine, found.state, closed=closed)
 
     def _look(
         self, labels: IntArray, found: Found, frozen: Frozen, items: IntArray | None = None
@@ -178,7 +184,10 @@ class Settler:
     def _closest(self, seen: Found, looked: Looked, margin: float) -> IntArray:
         """The items that would move, those that come closest to it, and those that are alone."""
         gap, n = looked.gap.copy(), len(looked.gap)
-        gap[seen.state.sizes[seen.labels] == 1] = -np.inf
+        alone = seen.state.sizes[seen.labels] == 1
+        gap[alone] = np.minimum(
+            gap[alone], margin
+        )  # after those that gain, should these be too many
         least = min(_FREE[0] * n, _FREE[1])
         return smallest(gap, int(np.clip((gap <= margin).sum(), least, _MOST_FREE * n)))
 
@@ -240,7 +249,9 @@ class Settler:
         """Items that may have come to prefer another cluster since they were looked at; None if unknown."""
         names, old, now = found.names, seen.whole, found.whole
         if len(names) == len(now.sizes) and (found.labels == names[seen.labels]).all():
-            return np.empty(0, dtype=np.int64)
+            return np.flatnonzero(
+                looked.gap <= margin
+            )  # those that would move, and may not have been free
         if not self.loss.linear:  # costs that are not sums over cells shift as a whole
             return None
         # By how much each cluster of then has changed, for its own items and for others. A cluster that is

@@ -43,6 +43,10 @@ _LARGEST = 6 << 30
 """Bytes of the matrix, at most: 55,000 free items."""
 
 
+class TooManyFree(Exception):  # noqa: N818 - not an error: there is another way
+    """The matrix of pairs of free items does not fit in memory."""
+
+
 class PairSettler(Settler):
     """Improves partitions of very many items, for a loss that is a sum over pairs."""
 
@@ -56,20 +60,26 @@ class PairSettler(Settler):
         return super().placed(items, labels)
 
     def settled(self, labels: IntArray) -> Found:
-        """The partition improved until no single item would move, as far as can be seen."""
+        """The partition improved until no single item would move, as far as can be seen.
+
+        Raises `TooManyFree` if too many items are close to leaving their clusters.
+        """
         found: Found | None = None
         free = np.zeros(len(labels), dtype=np.bool_)
         itemsize = units_of(self.weights)[1].itemsize
         for _ in range(_LOOKS):
             sizes = np.bincount(labels[labels >= 0])
-            large = sizes >= min(_LARGE, sizes.max())
+            large = sizes >= _LARGE
+            large[np.argmax(sizes)] = True
             names = np.append(np.where(large, np.cumsum(large) - 1, -1), -1)
             seen = self.counted(names[labels])
-            frozen = Frozen.of(seen.engine, seen.state)
+            # As long as there are small clusters, a new one stands for these.
+            closed = bool(large.all()) and len(large) >= self.settings.most(len(labels))
+            frozen = Frozen.of(seen.engine, seen.state, closed=closed)
             gap = self.passes.look(seen.labels, frozen).gap
             # A small cluster may cost an item less than a new one, but not by more than this.
             price, most = seen.state.price, int(sizes[~large].max(initial=_SMALL))
-            slack = least_cost(price, 0) - least_cost(price, most)
+            slack = 0.0 if closed else least_cost(price, 0) - least_cost(price, most)
             freed = ~free & ((seen.labels < 0) | (gap <= frozen.margin + slack))
             if found is None:
                 freed[smallest(gap, _CLOSEST)] = True
@@ -77,7 +87,7 @@ class PairSettler(Settler):
                 return found
             free |= freed
             if not pairs_fit(int(free.sum()), itemsize, self._room):
-                return super().settled(labels)
+                raise TooManyFree
             found = self._searched(labels, np.flatnonzero(free), seen)
             labels = found.labels
             if free.all():
@@ -98,7 +108,10 @@ class PairSettler(Settler):
         stay = seen.whole.without(np.ascontiguousarray(rows[inside]), front[inside])
         held = np.flatnonzero(stay.sizes > 0)
         anchors = Anchors(np.ascontiguousarray(stay.counts[:, :, held]), stay.sizes[held])
-        engine = Engine(rows, self.weights, self.loss, "pairs", anchors, self.settings)
+        try:
+            engine = Engine(rows, self.weights, self.loss, "pairs", anchors, self.settings)
+        except KeyboardInterrupt:  # while the matrix was made
+            raise Stopped from None
         if self.settings.stopper.stopped:
             raise Stopped
         # What clusters with anchors are called among all.

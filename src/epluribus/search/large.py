@@ -13,7 +13,7 @@ a GPU (`engine/passes.py`); everything else works with tables and with few items
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,24 +21,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._progress import Progress
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import IntArray
 from epluribus.draws import Draws
 from epluribus.draws.dask_store import DaskStore
 from epluribus.draws.store import Labels, LocalStore, Slice, Store
-from epluribus.engine import Settings
+from epluribus.engine import Engine, Settings, draw_losses
 from epluribus.engine.dask_passes import DaskPasses
 from epluribus.engine.gpu_passes import CupyDevice, GpuPasses
 from epluribus.engine.pairs import counts_pairs
 from epluribus.engine.passes import LocalPasses, Passes, Stopped
 from epluribus.estimate import Run, Step
 from epluribus.losses.base import Loss
-from epluribus.losses.values import loss_values
 from epluribus.partition import relabel
-from epluribus.search._settle import Found
-from epluribus.search._settle_pairs import PairSettler, settler_for
-from epluribus.search.phases import Search, Start
+from epluribus.search._settle import Found, Settler
+from epluribus.search._settle_pairs import PairSettler, TooManyFree, settler_for
+from epluribus.search.phases import Search
+from epluribus.search.plan import Plan
 from epluribus.search.sample import Sample
-from epluribus.search.starts import comb, few_clusters
+from epluribus.search.starts import comb, few_clusters, fit_clusters
 
 _PASSES, _STEPS = 4, 10
 """Passes over all items that are foreseen, and steps of the progress bar for each of them."""
@@ -57,15 +57,20 @@ _MOST = 30_000
 """... but no more items than this in all: with more small groups, all items are searched at once."""
 _SHARE = 1 / 3
 """Share of the time, if it is limited, after which the others are placed."""
+_LOWER = 1 - 1e-9
+"""Factor below which a loss is lower than another, and not only rounded otherwise."""
+_COLUMNS = 10
+"""Clusters of a partition for each cluster of a draw, up to which tables are made for it."""
 _LABELS, _FEW_DRAWS = 40_000_000, 500
 """Labels of the few items up to which all draws are searched, and draws that are searched at least."""
 
 
-def searches_few_first(draws: Draws, loss: Loss, most: int) -> bool:
+def searches_few_first(draws: Draws, loss: Loss, most: int, settings: Settings) -> bool:
     """Whether a few items are searched first: if it pays, or if nothing else is possible."""
     if draws.has_missing:  # one table in memory is needed
         return False
-    if counts_pairs(loss, draws.n_items):
+    many = settings.most(draws.n_items) > _COLUMNS * draws.store.groups
+    if many and counts_pairs(loss, draws.n_items):
         most = min(most, max(_MANY, draws.store.groups**2 // _CELLS))
     # Losses that are not linear have partitions far apart that are nearly as good as each other: a few items
     # do not show them.
@@ -144,11 +149,8 @@ class LargeSearch:
     Parameters
     ----------
     passes : Passes
-        The draws, wherever they are.
-    weights : ndarray of shape (n_distinct,)
-        Weight of each distinct draw.
-    n_draws : int
-        Number of draws, equal ones included.
+        Passes over the draws, wherever they are.
+    draws : Draws
     loss : Loss
     columns : ndarray of shape (n_items, DRAWS)
         Some draws.
@@ -162,8 +164,7 @@ class LargeSearch:
     def __init__(
         self,
         passes: Passes,
-        weights: FloatArray,
-        n_draws: int,
+        draws: Draws,
         loss: Loss,
         columns: NDArray[np.unsignedinteger[Any]],
         items: IntArray,
@@ -171,11 +172,10 @@ class LargeSearch:
         seed: np.random.SeedSequence,
         bar: Progress,
     ) -> None:
-        self.passes, self.weights, self.n_draws, self.loss = passes, weights, n_draws, loss
+        self.passes, self.draws, self.loss = passes, draws, loss
         self.columns, self.items, self.settings, self.seed = columns, items, settings, seed
-        rng = np.random.default_rng(seed.spawn(1)[0])
-        self.settler = settler_for(passes, weights, loss, rng, settings)
-        self.pairs = isinstance(self.settler, PairSettler)
+        self.rng = np.random.default_rng(seed.spawn(1)[0])
+        self.settler = settler_for(passes, draws.weights, loss, self.rng, settings)
         self.began, self.bar = time.perf_counter(), bar
 
     @classmethod
@@ -189,70 +189,107 @@ class LargeSearch:
     ) -> LargeSearch | None:
         """The search over the draws; None if too many of their groups are small."""
         rng = np.random.default_rng(seed.spawn(1)[0])
-        n = min(DRAWS, draws.n_distinct)
+        n = min(DRAWS, int(np.count_nonzero(draws.shares)))
         columns = draws.store.columns(np.sort(rng.choice(draws.n_distinct, n, False, draws.shares)))
         items = few_items(columns, rng)
-        if items is None:
+        if items is None or settings.k_min > len(items):
             return None
         ahead = _Ahead(bar)
         passes = _passes(draws.store, settings, ahead)
-        return cls(
-            passes, draws.weights, draws.n_draws, loss, columns, items, settings, seed, ahead
-        )
+        return cls(passes, draws, loss, columns, items, settings, seed, ahead)
 
-    def run(self, starts: Iterator[Start], n_starts: int, given: list[IntArray]) -> Run:
-        """The best partition that was found; never worse than the `given` ones."""
-        best: Found | None = None
+    def run(self, plan: Plan) -> Run | None:
+        """The best partition that was found; never worse than those that are given to start from.
+
+        None if all items should be searched at once: too many of them are far from any cluster.
+        """
+        best, floors = None, []
         try:
-            labels = self.settler.placed(self.items, self._search_few(starts, n_starts))
-            best = self.settler.settled(labels)
-            for other in self._floors(best, given):
-                if self.settler.counted(other).value < best.value:
-                    best = self.settler.settled(other)
+            labels = self._search_few(plan)
+            best = self.settler.settled(self.settler.placed(self.items, labels))
+            floors = self._floors(best, plan)
+            for value, labels in floors:
+                if value < best.value * _LOWER and self._can_settle(labels):
+                    with suppress(TooManyFree):
+                        best = self.settler.settled(labels)
+        except TooManyFree:
+            if self.passes.store.in_one_piece and self.draws.n_items <= LARGE:
+                return None
+            own = self.draws.weights, self.loss, self.rng, self.settings
+            rough, self.settler = self.settler.rough, Settler(self.passes, *own)
+            self.settler.rough = rough
+            return self.run(plan)
         except Stopped:
             found = [one for one in (best, self.settler.latest) if one is not None]
             if not found:
                 return self._unsettled()
             best = replace(min(found, key=lambda one: one.value), converged=False)
-        return self._record(best.labels, best.value, best.converged, self.n_draws)
+        labels, value, converged = best.labels, best.value, best.converged
+        for least, floor in floors:
+            if least < value * _LOWER:
+                labels, value, converged = floor, least, False
+        return self._record(labels, value, converged, self.draws.n_draws)
 
-    def _search_few(self, starts: Iterator[Start], n_starts: int) -> IntArray:
+    @property
+    def _pairs(self) -> bool:
+        """Whether the search works with pairs of items."""
+        return isinstance(self.settler, PairSettler)
+
+    def _search_few(self, plan: Plan) -> IntArray:
         """The best partition of the few items."""
         # All draws, or as many as are searched with ease.
-        weights, at, store = self.weights, None, self.passes.store
+        weights, at, store = self.draws.weights, None, self.passes.store
         if len(self.items) * len(weights) > _LABELS:
             n = max(_FEW_DRAWS, _LABELS // len(self.items))
             at, weights = comb(weights, n, np.random.default_rng(self.seed.spawn(1)[0]))
         rows = np.concatenate(store.map(_rows, self.items, at), axis=1)
-        n_draws, n_jobs = self.n_draws if at is None else len(at), self.settings.n_jobs
+        n_draws, n_jobs = self.draws.n_draws if at is None else len(at), self.settings.n_jobs
         sample = Sample.of_table(rows, weights, n_draws, n_jobs=n_jobs)
-        plan = (start.taken(sample, self.items) for start in starts)
         # Items that a loss wants alone are found when all of them are settled: large clusters are enough.
-        settings = few_clusters(self.settings, sample) if self.pairs else self.settings
-        search = Search(sample, sample.engine(self.loss), plan, n_starts, settings, self.seed)
-        search.bar, search.dear = self.bar, search.dear or self.pairs
+        settings = few_clusters(self.settings, sample) if self._pairs else self.settings
+        most = settings.most(sample.n_items)
+        taken = (start.taken(sample, self.items) for start in plan.starts())
+        starts = (one for one in taken if one.labels is None or one.labels.max() < most)
+        search = Search(
+            sample, sample.engine(self.loss), starts, plan.n_starts, settings, self.seed
+        )
+        search.bar, search.dear = self.bar, search.dear or self._pairs
         with self.settings.stopper.for_a_share(_SHARE):
             _, best = search.recombine()
         return sample.give_back(best.labels)
 
-    def _floors(self, best: Found, given: list[IntArray]) -> Iterator[IntArray]:
-        """Partitions within the bounds that may be better than what was found."""
-        n = len(best.labels)
+    def _floors(self, best: Found, plan: Plan) -> list[tuple[float, IntArray]]:
+        """Partitions within the bounds that anybody would try, with their losses."""
+        n = self.draws.n_items
         low, high = self.settings.k_min, self.settings.most(n)
-        together, _ = best.engine.trivial_values()
-        if low == 1 and together < best.value:
-            yield np.zeros(n, dtype=np.int64)
-        yield from (labels for labels in given if low <= labels.max() + 1 <= high)
+        given = (start.labels for start in plan.first if start.labels is not None)
+        found = [
+            (self.draws.mean(draw_losses(labels, self.draws, self.loss)), labels)
+            for labels in map(relabel, given)
+            if low <= labels.max() + 1 <= high
+        ]
+        together, apart = best.engine.trivial_values()
+        if low == 1:
+            found.append((together, np.zeros(n, dtype=np.int64)))
+        if high == n:
+            found.append((apart, np.arange(n)))
+        return found
+
+    def _can_settle(self, labels: IntArray) -> bool:
+        """Whether there is room to improve a partition: tables have a column for each of its clusters."""
+        return self._pairs or labels.max() < _COLUMNS * self.passes.store.groups
 
     def _unsettled(self) -> Run:
         """What there is when the search is ended early: a draw, if the items have not been placed yet.
 
         Its loss is that against a few draws, since a pass over all would take too long.
         """
+        engine = Engine(self.columns, np.ones(self.columns.shape[1]), self.loss)
         labels = self.settler.rough
         if labels is None:
-            labels = self.columns[:, 0].astype(np.int64)
-        value = float(loss_values(relabel(labels), self.columns, self.loss).mean())
+            draw = relabel(self.columns[:, 0].astype(np.int64))
+            labels = fit_clusters(draw, engine, self.rng, self.settings)
+        value = engine.value_of(relabel(labels))
         return self._record(labels, value, False, self.columns.shape[1])
 
     def _record(self, labels: IntArray, value: float, converged: bool, n_draws: int) -> Run:

@@ -19,7 +19,8 @@ from epluribus.engine import Settings
 from epluribus.engine.passes import LocalPasses, Stopped
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
-from epluribus.search._settle_pairs import settler_for
+from epluribus.search._settle import Settler
+from epluribus.search._settle_pairs import TooManyFree, settler_for
 
 LARGE = 2 * 10**7
 """Above this many labels (items times distinct draws) searches look at some of the items only."""
@@ -74,7 +75,10 @@ def place_others(
         found[items] = labels
         try:
             found = settler.placed(items, labels)
-            found = settler.settled(found).labels
+            try:
+                found = settler.settled(found).labels
+            except TooManyFree:
+                found = Settler(passes, mass, loss, rng, settings).settled(found).labels
         except Stopped:
             found = np.maximum(found, 0)
         return relabel(found)
