@@ -8,8 +8,8 @@ from epluribus.draws.together import Together
 from epluribus.engine import NO_BOUNDS, Engine
 from epluribus.engine.passes import Stopped
 from epluribus.search import _minimize as entrance
+from epluribus.search import _settle, large
 from epluribus.search import _settle_pairs as pairs
-from epluribus.search import large
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +127,27 @@ def test_items_alone_in_slices_without_room_for_the_matrix(n, k):
     best = epl.minimize(draws, "binder", rng=1)
     check(best, epl.Draws(z))
     assert best.expected_loss <= epl.expected_loss(np.arange(n), z, "binder") * (1 + 1e-9)
+
+
+def test_items_that_rounding_cannot_tell_from_moving_are_settled_once(monkeypatch):
+    """They are swept by exact costs, and not again and again in turn with others."""
+    monkeypatch.setattr(_settle, "_AT_ONCE", 20)
+    swept, done = _settle.Settler._swept, []
+
+    def count(self, *args, **options):
+        done.append(1)
+        assert len(done) < 50
+        return swept(self, *args, **options)
+
+    frozen = _settle.Settler._frozen
+    coarse = lambda self, found: frozen(self, found)._replace(margin=10.0)  # noqa: E731
+    monkeypatch.setattr(_settle.Settler, "_frozen", coarse)
+    monkeypatch.setattr(_settle.Settler, "_swept", count)
+    z = np.asarray(sample(4, n=1500, n_draws=200, unsure=0.4).item_major.T)
+    best = epl.minimize(epl.Draws(z, memory_limit=z.size // 2), "binder", rng=1)
+    assert done
+    assert best.converged
+    check(best, epl.Draws(z))
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])

@@ -40,6 +40,8 @@ _UNSURE = 0.05
 """... and share of the items, those closest to moving, that are then looked at again."""
 _LOOKS = 8
 """Looks at all items, at most."""
+LOWER = 1 - 1e-12
+"""Factor below which a loss is lower than another, and not only rounded otherwise."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ class Settler:
         for _ in range(_LOOKS):
             seen, frozen = found, self._frozen(found)
             looked = self._look(seen.labels, seen, frozen)
-            free = moved = self._closest(seen, looked, frozen.margin)
+            free = moved = settled = self._closest(seen, looked, frozen.margin)
             found = self._swept(seen, free)
             while True:
                 near = self._nearer(seen, found, looked, frozen.margin)
@@ -134,8 +136,8 @@ class Settler:
                 near = np.union1d(near, moved)
                 now = self._frozen(found)
                 gap = self._look(found.labels, found, now, near).gap
-                # Those that are free have just been settled, by exact costs.
-                moving = near[(gap <= now.margin) & ~np.isin(near, free, assume_unique=True)]
+                # Those that were free since anything moved have been settled, by exact costs.
+                moving = near[(gap <= now.margin) & ~np.isin(near, settled, assume_unique=True)]
                 if len(moving) == 0 and nudged:
                     return found
                 # Nudges take long: once, when nothing else helps. What they change is swept again.
@@ -145,6 +147,7 @@ class Settler:
                 found = self._swept(found, free, seen, nudges=last)
                 if last and found.value >= before:
                     return found
+                settled = free if found.value < before * LOWER else np.union1d(settled, free)
                 moved, nudged = np.union1d(moved, free), nudged or last
         return replace(found, converged=False)
 

@@ -33,7 +33,7 @@ from epluribus.engine.passes import LocalPasses, Passes, Stopped
 from epluribus.estimate import Run, Step
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
-from epluribus.search._settle import Found, Settler
+from epluribus.search._settle import LOWER, Found, Settler
 from epluribus.search._settle_pairs import PairSettler, TooManyFree, settler_for
 from epluribus.search.phases import Search
 from epluribus.search.plan import Plan
@@ -57,8 +57,6 @@ _MOST = 30_000
 """... but no more items than this in all: with more small groups, all items are searched at once."""
 _SHARE = 1 / 3
 """Share of the time, if it is limited, after which the others are placed."""
-_LOWER = 1 - 1e-9
-"""Factor below which a loss is lower than another, and not only rounded otherwise."""
 _COLUMNS = 10
 """Clusters of a partition for each cluster of a draw, up to which tables are made for it."""
 _LABELS, _FEW_DRAWS = 40_000_000, 500
@@ -209,7 +207,7 @@ class LargeSearch:
             best = self.settler.settled(self.settler.placed(self.items, labels))
             floors = self._floors(best, plan)
             for value, labels in floors:
-                if value < best.value * _LOWER and self._can_settle(labels):
+                if value < best.value * LOWER and self._can_settle(labels):
                     with suppress(TooManyFree):
                         best = self.settler.settled(labels)
         except TooManyFree:
@@ -226,7 +224,7 @@ class LargeSearch:
             best = replace(min(found, key=lambda one: one.value), converged=False)
         labels, value, converged = best.labels, best.value, best.converged
         for least, floor in floors:
-            if least < value * _LOWER:
+            if least < value * LOWER:
                 labels, value, converged = floor, least, False
         return self._record(labels, value, converged, self.draws.n_draws)
 
