@@ -206,11 +206,8 @@ def run_all(
     return found
 
 
-def run_apart(task: Callable[[], T], stopper: Stopper) -> T | None:
-    """The result of a task that does not look at the flag; None after Ctrl-C.
-
-    The task is then abandoned: it goes on in its thread until it ends or the program does.
-    """
+def in_background(task: Callable[[], T]) -> Future[T]:
+    """Begin a task in a thread of its own; what it returns, or raises, is found in the future."""
     # A daemon thread and a bare future: a thread pool would wait for the task at the end of the program.
     found: Future[T] = Future()
 
@@ -220,8 +217,17 @@ def run_apart(task: Callable[[], T], stopper: Stopper) -> T | None:
         except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
             found.set_exception(error)
 
+    threading.Thread(target=work, daemon=True).start()
+    return found
+
+
+def run_apart(task: Callable[[], T], stopper: Stopper) -> T | None:
+    """The result of a task that does not look at the flag; None after Ctrl-C.
+
+    The task is then abandoned: it goes on in its thread until it ends or the program does.
+    """
     with _hearing(stopper):
-        threading.Thread(target=work, daemon=True).start()
+        found = in_background(task)
         while not stopper.interrupted:
             try:
                 return found.result(timeout=_PATIENCE)

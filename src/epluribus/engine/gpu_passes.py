@@ -11,7 +11,6 @@ What the operations of a device must do is written down in plain NumPy in the te
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, Protocol
 
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.vector import BLOCK
-from epluribus._parallel import Stopper
+from epluribus._parallel import Stopper, in_background
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import need
 from epluribus.draws.store import LocalStore
@@ -237,10 +236,7 @@ class GpuPasses:
     ) -> None:
         self.store, self._device = store, device
         self._stopper, self._on_done = stopper, on_done
-        # A few items are searched meanwhile.
-        with_one = ThreadPoolExecutor(max_workers=1)
-        self._copying = with_one.submit(self._copied)
-        with_one.shutdown(wait=False)
+        self._copying = in_background(self._copied)  # a few items are searched meanwhile
 
     def _copied(self) -> list[Any] | None:
         """All labels on the device; None if they do not fit."""
