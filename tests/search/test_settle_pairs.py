@@ -182,7 +182,7 @@ def test_few_clusters_need_no_pairs(monkeypatch):
     assert epl.minimize(draws, "binder", rng=1, k_max=3).runs[-1].start != "few items"
 
 
-def test_ctrl_c_while_the_matrix_is_made(monkeypatch, hears_ctrl_c):  # noqa: ARG001
+def test_ctrl_c_while_the_matrix_is_made(monkeypatch):
     """What was placed is kept."""
     matrix, made = Together.matrix, []
 

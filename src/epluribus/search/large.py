@@ -207,7 +207,7 @@ class LargeSearch:
             best = self.settler.settled(self.settler.placed(self.items, labels))
             floors = self._floors(best, plan)
             for value, labels in floors:
-                if value < best.value * LOWER and self._can_settle(labels):
+                if value < best.value * LOWER and (self._pairs or self._has_tables(labels)):
                     with suppress(TooManyFree):
                         best = self.settler.settled(labels)
         except TooManyFree:
@@ -262,7 +262,7 @@ class LargeSearch:
         low, high = self.settings.k_min, self.settings.most(n)
         given = (start.labels for start in plan.first if start.labels is not None)
         found = [
-            (self.draws.mean(draw_losses(labels, self.draws, self.loss)), labels)
+            (self._value_of(labels), labels)
             for labels in map(relabel, given)
             if low <= labels.max() + 1 <= high
         ]
@@ -273,9 +273,15 @@ class LargeSearch:
             found.append((apart, np.arange(n)))
         return found
 
-    def _can_settle(self, labels: IntArray) -> bool:
-        """Whether there is room to improve a partition: tables have a column for each of its clusters."""
-        return self._pairs or labels.max() < _COLUMNS * self.passes.store.groups
+    def _has_tables(self, labels: IntArray) -> bool:
+        """Whether there is room for tables of a partition: they have a column for each of its clusters."""
+        return bool(labels.max() < _COLUMNS * self.passes.store.groups)
+
+    def _value_of(self, labels: IntArray) -> float:
+        """Expected loss of canonical labels."""
+        if self._has_tables(labels):  # a pass in threads, which hears Ctrl-C and the time limit
+            return self.settler.counted(labels).value
+        return self.draws.mean(draw_losses(labels, self.draws, self.loss))
 
     def _unsettled(self) -> Run:
         """What there is when the search is ended early: a draw, if the items have not been placed yet.
