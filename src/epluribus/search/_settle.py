@@ -188,9 +188,8 @@ class Settler:
         """The items that would move, those that come closest to it, and those that are alone."""
         gap, n = looked.gap.copy(), len(looked.gap)
         alone = seen.state.sizes[seen.labels] == 1
-        gap[alone] = np.minimum(
-            gap[alone], margin
-        )  # after those that gain, should these be too many
+        # After those that gain from a move, should these be too many.
+        gap[alone] = np.minimum(gap[alone], margin)
         least = min(_FREE[0] * n, _FREE[1])
         return smallest(gap, int(np.clip((gap <= margin).sum(), least, _MOST_FREE * n)))
 
@@ -252,9 +251,8 @@ class Settler:
         """Items that may have come to prefer another cluster since they were looked at; None if unknown."""
         names, old, now = found.names, seen.whole, found.whole
         if len(names) == len(now.sizes) and (found.labels == names[seen.labels]).all():
-            return np.flatnonzero(
-                looked.gap <= margin
-            )  # those that would move, and may not have been free
+            # Those that would move, and may not have been free.
+            return np.flatnonzero(looked.gap <= margin)
         if not self.loss.linear:  # costs that are not sums over cells shift as a whole
             return None
         # By how much each cluster of then has changed, for its own items and for others. A cluster that is
