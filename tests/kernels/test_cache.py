@@ -13,10 +13,23 @@ from epluribus._kernels import _jit, _store
 
 KERNEL = """
 from epluribus._kernels._jit import kernel
+from epluribus._kernels.dispatch import part, routine
+
+@routine
+def same(x):
+    return x
+
+@part
+def sum_of(x, y):
+    return same(x) + y
+
+@routine
+def twice(x):
+    return sum_of(x, same(x))
 
 @kernel
 def double(x):
-    return 2 * x
+    return twice(x)
 """
 CALL = """
 from own import double
@@ -126,11 +139,41 @@ def test_files_of_other_versions_are_removed(package):
     assert not after & before
 
 
-def start(package, **env):
+SAME_NAMES = """
+from epluribus._kernels._jit import kernel
+from epluribus._kernels.dispatch import routine
+
+def add(n):
+    @routine
+    def plus(x):
+        return x + n
+    return plus
+
+one, ten = add(1), add(10)
+
+@kernel
+def plus_one(x):
+    return one(x)
+
+@kernel
+def plus_ten(x):
+    return ten(x)
+"""
+
+
+def test_routines_of_one_name_from_different_processes_are_not_confused(package):
+    package.module.write_text(SAME_NAMES)
+    finish(start(package, "from own import *; print(plus_one(1))"))
+    finish(start(package, "from own import *; print(plus_ten(1))"))
+    both = "from own import *; assert plus_ten.stats.cache_path; print(1000 * plus_one(1) + plus_ten(1))"
+    assert finish(start(package, both)) == 2011
+
+
+def start(package, call=CALL, **env):
     unset = ("NUMBA_CACHE_DIR", "NUMBA_CPU_NAME")
     kept = {name: value for name, value in os.environ.items() if name not in unset}
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", CALL],
+        [sys.executable, "-W", "error", "-c", call],
         cwd=package.module.parent,
         env={**kept, **env},
         stdout=subprocess.PIPE,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from epluribus._kernels._jit import JIT_ENABLED, OPTIONS, WHOLE
+from epluribus._kernels._jit import JIT_ENABLED, KERNEL, WHOLE
+from epluribus._kernels.dispatch import routine
 
 pytestmark = pytest.mark.skipif(not (JIT_ENABLED and WHOLE), reason="not compiled in our own way")
 
@@ -15,7 +16,7 @@ def kernel(function):
     """Compiled as kernels are, but not kept on disk."""
     from numba import njit
 
-    return njit(**OPTIONS, **WHOLE)(function)
+    return njit(**KERNEL)(function)
 
 
 def share(values, total):
@@ -57,6 +58,29 @@ def test_numba_is_asked_once_what_operators_make_of_the_same_types(monkeypatch):
     asked.clear()
     assert kernel(share)(values, 1.5) == expected
     assert not any("built-in" in one for one in asked)
+
+
+@routine
+def squared(x):
+    return x * x
+
+
+@routine
+def norm(x, y):
+    return squared(x) + squared(y)
+
+
+def test_routines_are_compiled_once_for_all_kernels():
+    from epluribus._kernels import _compiler
+
+    before = set(_compiler._loaded)
+    assert kernel(lambda x: norm(x, 1.0))(2.0) == 5.0
+    assert kernel(lambda x: norm(2.0, x) + squared(x))(3.0) == 22.0
+    new = [name for name in _compiler._loaded if name not in before]
+    assert len(new) == 2
+    # What is called comes first: code is complete when it is loaded.
+    assert "squared" in new[0]
+    assert "norm" in new[1]
 
 
 @pytest.mark.parametrize("wanted", [True, False])

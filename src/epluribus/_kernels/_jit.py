@@ -21,14 +21,20 @@ import numba
 from epluribus._kernels._store import guard
 
 try:
-    from epluribus._kernels._compiler import PART, WHOLE
+    from epluribus._kernels._compiler import PART, ROUTINE, WHOLE, load_routines
 except (ImportError, AttributeError):  # another version of Numba: compiled in its own way
-    PART, WHOLE = {}, {}
+    PART, ROUTINE, WHOLE = {}, {}, {}
+    load_routines = None  # type: ignore[assignment]
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
-"""Options of every compiled function, including the parts from which kernels are made."""
-INNER: dict[str, Any] = {**OPTIONS, **PART, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options of a part of a kernel: without what Python would need to call it, which takes long to compile."""
+"""Options of every compiled function."""
+_INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INLINED: dict[str, Any] = {**_INNER, **PART, "forceinline": True}
+CALLED: dict[str, Any] = {**_INNER, **ROUTINE}
+"""Options of what kernels are made of, parts and routines: without what Python would need to call them, which
+takes long to compile."""
+KERNEL: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, **OPTIONS, **WHOLE}
+"""Options of a kernel."""
 
 _config: Any = numba.config
 JIT_ENABLED: bool = not _config.DISABLE_JIT
@@ -49,11 +55,10 @@ _STAMP = _hash_of_kernels()
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called, or load it from the disk cache."""
-    options = {"nogil": True, "no_cfunc_wrapper": True, **OPTIONS, **WHOLE}
     try:
-        compiled = numba.njit(cache=True, **options)(function)
+        compiled = numba.njit(cache=True, **KERNEL)(function)
     except RuntimeError:  # there is no writable cache folder: every process compiles for itself
-        return numba.njit(**options)(function)
+        return numba.njit(**KERNEL)(function)
     if JIT_ENABLED:
-        guard(compiled._cache, _STAMP)
+        guard(compiled._cache, _STAMP, load_routines if WHOLE else None)
     return compiled

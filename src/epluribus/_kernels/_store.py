@@ -13,6 +13,7 @@ user's cache folder, else, where nothing can be written, only in memory. What it
 import glob
 import hashlib
 import pickle
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,11 @@ _tidied: set[Path] = set()
 """Folders from which this process has removed the files of other versions."""
 
 
-def guard(cache: Any, stamp: str) -> None:
-    """Mark the cache of one function with the stamp, and make reading and writing safe."""
+def guard(cache: Any, stamp: str, prepare: Callable[[Any], Any] | None) -> None:
+    """Mark the cache of one function with the stamp, and make reading and writing safe.
+
+    What was read goes through `prepare` on its way to Numba.
+    """
     # These attributes are private. Where another version of Numba lacks them, its cache is used unchanged.
     store: Any = getattr(cache, "_cache_file", None)
     needed = ("_version", "_index_path", "_dump", "save", "load", "flush")
@@ -57,7 +61,10 @@ def guard(cache: Any, stamp: str) -> None:
     def load_safely(key: Any) -> Any:
         try:
             digest, packed = load(key)
-            return pickle.loads(packed) if digest == _digest(packed) else None  # noqa: S301 - our own file
+            if digest != _digest(packed):
+                return None
+            saved = pickle.loads(packed)  # noqa: S301 - our own file
+            return saved if prepare is None else prepare(saved)
         except Exception:  # noqa: BLE001 - missing or damaged, whatever pickle makes of it
             return None
 

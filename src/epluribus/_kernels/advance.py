@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from epluribus._kernels._jit import JIT_ENABLED, OPTIONS, kernel
+from epluribus._kernels._jit import JIT_ENABLED, KERNEL, kernel
 from epluribus._kernels.chain import log_target
 from epluribus._kernels.moves import (
     ALLOCATION,
@@ -126,7 +126,7 @@ def advance(
 @lru_cache(maxsize=1)
 def _advance_uncached() -> Callable[..., None]:
     """The loop compiled in this process only; nothing is kept on disk."""
-    compiled: Callable[..., None] = njit(nogil=True, **OPTIONS)(advance.py_func)
+    compiled: Callable[..., None] = njit(**KERNEL)(advance.py_func)
     return compiled
 
 

@@ -34,7 +34,7 @@ from numba import njit
 from numba.core import types
 from numba.core.typing.templates import AbstractTemplate, infer, infer_global
 
-from epluribus._kernels._jit import INNER, JIT_ENABLED
+from epluribus._kernels._jit import CALLED, INLINED, JIT_ENABLED
 from epluribus._kernels.reference import by_reference
 
 
@@ -70,7 +70,7 @@ def _call_as(call: Callable[..., Any], find: Callable[[Any], Any]) -> None:
 def _jitable(function: Callable[..., Any], *, inline: bool) -> Callable[..., Any]:
     """Let kernels call the function compiled; to Python it stays a plain function."""
     if JIT_ENABLED:
-        compiled = njit(forceinline=inline, **INNER)(function)
+        compiled = njit(**(INLINED if inline else CALLED))(function)
         _call_as(function, lambda _: compiled)
     return function
 
@@ -81,7 +81,7 @@ part = partial(_jitable, inline=True)
 Always inlined."""
 
 routine = partial(_jitable, inline=False)
-"""The same for a longer part: compiled once and called, which keeps compilation times short."""
+"""The same for a longer part: compiled once for all kernels, which call it."""
 
 
 class Contract:
@@ -127,7 +127,7 @@ class Contract:
         def find(state: Any) -> Any:
             kind = state.instance_class
             if kind not in compiled:
-                compiled[kind] = njit(forceinline=inline, **INNER)(self._table[kind][name])
+                compiled[kind] = njit(**(INLINED if inline else CALLED))(self._table[kind][name])
             return compiled[kind]
 
         if JIT_ENABLED:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels._jit import kernel
-from epluribus._kernels.vector import BLOCK, add_block
+from epluribus._kernels.vector import BLOCK, add_block, flat
 from epluribus._typing import FloatArray, IntArray
 
 
@@ -41,7 +41,7 @@ def add_own_costs(
     own: FloatArray,  # OUT (n_items,), added to
 ) -> None:
     """Add what items cost in their own clusters, without counting themselves."""
-    groups, width, rows = np.uint64(gain.shape[1]), np.uint64(gain.shape[2]), gain.reshape(-1)
+    groups, width, rows = np.uint64(gain.shape[1]), np.uint64(gain.shape[2]), flat(gain)
     n_draws, first = np.uint64(table.shape[1]), np.uint64(0)
     while first < n_draws:
         last = min(first + np.uint64(BLOCK), n_draws)
@@ -69,7 +69,7 @@ def add_exact_costs(
     groups, width, cells = (
         np.uint64(counts.shape[1]),
         np.uint64(counts.shape[2]),
-        counts.reshape(-1),
+        flat(counts),
     )
     n_draws, first = np.uint64(table.shape[1]), np.uint64(0)
     while first < n_draws:

@@ -35,7 +35,7 @@ from epluribus._kernels.engine import (
 from epluribus._kernels.looks import Looks, count_move, rename_looks
 from epluribus._kernels.table_joins import table_join, table_join_changes
 from epluribus._kernels.tangent import ratio_costs, ratio_exact, set_slope
-from epluribus._kernels.vector import BLOCK, LANES, add_block
+from epluribus._kernels.vector import BLOCK, LANES, add_block, flat
 from epluribus._typing import FloatArray, IntArray
 
 
@@ -115,7 +115,7 @@ def _linear_exact(e: Any, i: int, s: int) -> float:
     # size[n_s] + sum over t of w_t joint[n_tvs], the counts without the item itself
     z, fold, joint = e.draws[i], e.fold, e.price.joint
     groups, width = np.uint64(e.counts.shape[1]), np.uint64(e.counts.shape[2])
-    cells, at = e.counts.reshape(-1), np.uint64(s)
+    cells, at = flat(e.counts), np.uint64(s)
     inside = np.uint64(e.labels[i] == s)  # 1 if the counts of s include the item
     total = e.slope[0] * e.price.size[np.uint64(e.sizes[s]) - inside]
     for t in range(np.uint64(z.shape[0])):

@@ -18,6 +18,7 @@ from epluribus._kernels._jit import JIT_ENABLED
 from epluribus._kernels.dispatch import part
 
 _make_array: Any = arrayobj.make_array
+_fill_array: Any = arrayobj.populate_array
 
 LANES = 8
 """Floats in a vector: one AVX register, or two of SSE or NEON. Rows are padded to a multiple of it."""
@@ -77,6 +78,36 @@ def _add_lanes_vector(
 add_lanes: Any = _add_lanes_vector if JIT_ENABLED else _add_lanes_plain
 
 
+def _flat_plain(array: NDArray[Any]) -> NDArray[Any]:
+    """The entries of a contiguous array, in one row; not a copy."""
+    return array.reshape(-1)
+
+
+@intrinsic
+def _flat_view(_typing: Any, array: Any) -> Any:
+    """The same. Numba's own `reshape` takes long to compile: it is made for any array."""
+    row = array.copy(ndim=1)
+
+    def generate(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        whole = _make_array(array)(context, builder, args[0])
+        flat = _make_array(row)(context, builder)
+        _fill_array(
+            flat,
+            data=whole.data,
+            shape=[whole.nitems],
+            strides=[whole.itemsize],
+            itemsize=whole.itemsize,
+            meminfo=whole.meminfo,
+            parent=whole.parent,
+        )
+        return flat._getvalue()
+
+    return row(array), generate
+
+
+flat: Any = _flat_view if JIT_ENABLED else _flat_plain
+
+
 BLOCK = 128
 """Draws added up in single precision before the sum goes on in double: this bounds the rounding error."""
 
@@ -98,7 +129,7 @@ def add_block(
     one, two, three, lanes = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(LANES)
     # Row (t, v) of `gain` begins at (t groups + v) width. Entries beyond K belong to no cluster and are
     # never read: adding whole vectors is quicker than treating a remainder.
-    groups, width, rows = np.uint64(gain.shape[1]), np.uint64(gain.shape[2]), gain.reshape(-1)
+    groups, width, rows = np.uint64(gain.shape[1]), np.uint64(gain.shape[2]), flat(gain)
     for s in range(used):
         single[s] = 0.0
     t = begin
