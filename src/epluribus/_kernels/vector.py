@@ -86,6 +86,8 @@ def _flat_plain(array: NDArray[Any]) -> NDArray[Any]:
 @intrinsic
 def _flat_view(_typing: Any, array: Any) -> Any:
     """The same. Numba's own `reshape` takes long to compile: it is made for any array."""
+    if array.layout != "C":
+        return None  # the kernel is not compiled
     row = array.copy(ndim=1)
 
     def generate(context: Any, builder: Any, _sig: Any, args: Any) -> Any:

@@ -182,10 +182,12 @@ class LocalPasses:
         found = nothing_yet(n)
 
         def look(begin: int, end: int) -> None:
-            some = slice(begin, end) if items is None else items[begin:end]
+            some = np.s_[begin:end] if items is None else items[begin:end]
             cost, own, mine = np.zeros((end - begin, width)), np.zeros(end - begin), labels[some]
             for part in self.store.slices:
-                frozen.part(part.columns).add(part.table[some], mine, cost, own)
+                # A copy: read in one go, labels come from memory faster than block by block of draws.
+                table = part.table[some].copy() if items is None else part.table[some]
+                frozen.part(part.columns).add(table, mine, cost, own)
                 release_pages(part.table)
             find_gaps(cost, own, mine, *frozen.rest, *(out[begin:end] for out in found))
 
