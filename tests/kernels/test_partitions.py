@@ -9,7 +9,7 @@ from epluribus._kernels.partitions import count_tables
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
-@pytest.mark.parametrize("n_draws", [1, 70, 130, 300])
+@pytest.mark.parametrize("n_draws", [0, 1, 70, 130, 300])
 @pytest.mark.parametrize("all_draws", [True, False])
 def test_tables_of_short_and_long_rows(dtype, n_draws, all_draws):
     rng = np.random.default_rng(n_draws)

@@ -62,7 +62,7 @@ def count_tables(
     """Contingency tables between `labels` and the draws begin..end-1; a label of -1 is in no cluster."""
     # Labels are item-major: the tables of many draws grow together, of all of them if rows are short.
     long = draws.shape[1] * draws.itemsize > _SHORT
-    some = max(1, _LINE // draws.itemsize) if long else end - begin
+    some = max(1, _LINE // draws.itemsize if long else end - begin)
     groups, width, cells = np.uint64(counts.shape[1]), np.uint64(counts.shape[2]), flat(counts)
     for first in range(begin, end, some):
         offset, last = np.uint64(first - begin) * groups * width, min(first + some, end)
