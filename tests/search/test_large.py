@@ -10,6 +10,7 @@ from epluribus.engine.gpu_passes import GpuPasses
 from epluribus.search import _minimize as entrance
 from epluribus.search import _settle, _settle_pairs, large
 from epluribus.search._settle import Settler
+from epluribus.search.phases import Search
 from numpy_device import NumpyDevice
 
 
@@ -51,6 +52,30 @@ def test_no_single_item_would_move(loss, seed):
     assert best.converged
     assert best.expected_loss == pytest.approx(epl.expected_loss(best, draws, best.loss), rel=1e-12)
     assert gaps(best.labels, draws, best.loss).min() > -1e-5
+
+
+@pytest.mark.parametrize("scale", [1e-50, 1e-42, 1e40])
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_weights_that_single_precision_cannot_hold(loss, scale):
+    z, weights = noisy(n=600, n_draws=40), np.arange(1.0, 41)
+    best = epl.minimize(epl.Draws(z, weights=weights), loss, rng=1)
+    same = epl.minimize(epl.Draws(z, weights=weights * scale), loss, rng=1, time_limit=60)
+    assert (same.labels == best.labels).all()
+    assert same.converged
+
+
+def test_a_given_start_with_too_many_clusters_is_made_to_fit(monkeypatch):
+    begun, labels_of = [], Search._labels_of
+
+    def note(self, start, *rest):
+        labels = labels_of(self, start, *rest)
+        begun.append((start.name, labels.max() + 1))
+        return labels
+
+    monkeypatch.setattr(Search, "_labels_of", note)
+    z = noisy()
+    epl.minimize(z, k_max=4, starts=np.where(np.arange(1500) == 7, 6, z[0]), rng=1, n_jobs=1)
+    assert begun[0] == ("given", 4)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -464,3 +464,13 @@ def test_the_estimate_remembers_what_was_asked_for():
         assert best.settings.bound == bound
         assert best.settings.search == best.to_dict()["search"] == "greedy"
     assert epl.minimize(z, k_max=1000, rng=0).settings.k_max is None
+
+
+def test_draws_without_weight_are_no_references():
+    rng = np.random.default_rng(0)
+    z = np.where(
+        rng.random((300, 120)) < 0.4, rng.integers(5, size=(300, 120)), rng.integers(5, size=120)
+    )
+    few = epl.minimize(z[:5], rng=1)
+    best = epl.minimize(epl.Draws(z, weights=(np.arange(300) < 5).astype(float)), rng=1)
+    assert best.expected_loss == pytest.approx(few.expected_loss)

@@ -12,8 +12,9 @@ import numpy as np
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import shown
 
-_SAFE = (1e-100, 1e100)
-"""Where the largest weight must lie: sums, squares and products of weights are then ordinary numbers."""
+_SAFE = (1e-15, 1e15)
+"""Where the largest weight must lie: sums and products of weights are then ordinary numbers, and so is, in
+single precision, what a draw adds to the cost of a cluster."""
 
 
 def check_chains(chains: Any, n_draws: int) -> IntArray:

@@ -57,7 +57,8 @@ def _candidates(
     if float(sample.table.size) * n_draws <= _LABELS:
         rounds = [np.arange(n_draws)]
     else:
-        rounds = [rng.choice(n_draws, min(n, n_draws), replace=False) for n in _REFERENCES]
+        some = np.flatnonzero(sample.weights)  # the others say nothing
+        rounds = [rng.choice(some, min(n, len(some)), replace=False) for n in _REFERENCES]
     left, gaps = allowed, np.zeros(len(allowed))
     for chosen in rounds:
         references, table, those = full.table.take(chosen, axis=1), full.table, left

@@ -247,7 +247,12 @@ class LargeSearch:
         settings = few_clusters(self.settings, sample) if self._pairs else self.settings
         most = settings.most(sample.n_items)
         taken = (start.taken(sample, self.items) for start in plan.starts())
-        starts = (one for one in taken if one.labels is None or one.labels.max() < most)
+        # Joining very many clusters until there are no more than allowed would take too long.
+        starts = (
+            one
+            for one in taken
+            if one.labels is None or one.labels.max() < most or self._has_tables(one.labels)
+        )
         search = Search(
             sample, sample.engine(self.loss), starts, plan.n_starts, settings, self.seed
         )
