@@ -106,6 +106,10 @@ class Stopper:
             raise KeyboardInterrupt
 
 
+class Stopped(Exception):  # noqa: N818 - not an error: the work was ended early
+    """A part of the work that is of no use unless it is whole was ended by the time limit or Ctrl-C."""
+
+
 def resolve_jobs(n_jobs: int | None) -> int:
     """Number of threads: all cores for None."""
     if n_jobs is not None:

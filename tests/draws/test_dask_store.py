@@ -2,15 +2,18 @@
 
 import os
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import epluribus as epl
+from epluribus._parallel import Stopped, Stopper
+from epluribus.draws import dask_store
 from epluribus.engine import dask_passes
 from epluribus.search import _minimize as entrance
 from epluribus.search import large
-from epluribus.uncertainty import credible_ball, error, items
+from epluribus.uncertainty import _part, credible_ball, error, items
 
 distributed = pytest.importorskip("distributed")
 # A lost worker leaves sockets of the others behind, which is what the test is about.
@@ -115,6 +118,95 @@ def test_a_worker_lost_in_the_middle_changes_nothing(client, store, monkeypatch)
     monkeypatch.setattr(dask_passes.DaskPasses, "look", fatal)
     np.testing.assert_array_equal(epl.minimize(draws, rng=1).labels, ref.labels)
     assert len(looks) >= 2
+
+
+def test_where_workers_do_not_find_the_data(client, tmp_path, monkeypatch):
+    import dask.array
+
+    zarr = pytest.importorskip("zarr")
+    monkeypatch.chdir(tmp_path)
+    zarr.create_array("z.zarr", shape=(600, 900), chunks=(100, 900), dtype=np.int64)[:] = sample()
+    here = epl.Draws(sample())
+    # Workers began in another folder: relative paths are made absolute.
+    for z in (zarr.open("z.zarr", mode="r"), "z.zarr"):
+        assert epl.Draws(z, client=client).n_distinct == here.n_distinct
+    array = zarr.open(tmp_path / "z.zarr", mode="r")
+    (tmp_path / "z.zarr").rename(tmp_path / "elsewhere.zarr")
+    with pytest.raises(ValueError, match="none of its chunks"):
+        epl.Draws(array)
+    monkeypatch.setattr("epluribus.readers.zarr_arrays._check_chunks", lambda *_: None)
+    with pytest.raises(FileNotFoundError, match="path on storage that they share"):
+        epl.Draws(array, client=client)
+    # What is behind a dask array cannot be asked.
+    with pytest.warns(UserWarning, match="all items are in one cluster"):
+        epl.Draws(dask.array.from_zarr(array), client=client)
+
+
+@pytest.mark.parametrize("kind", [float, object])
+def test_missing_labels_are_refused(client, kind):
+    z = sample(30).astype(kind)
+    z[3, 3] = np.nan if kind is float else None
+    with pytest.raises(ValueError, match="'client' must be None for draws with missing labels"):
+        epl.Draws(z, client=client)
+
+
+def test_modes_of_draws_on_a_cluster(client, monkeypatch):
+    monkeypatch.setattr(_part, "LARGE", 1000)
+    monkeypatch.setattr(_part, "_FEWEST", 200)
+    monkeypatch.setattr(_part, "_LABELS", 1000)
+    here, there = epl.Draws(sample()), epl.Draws(sample(), client=client)
+    np.testing.assert_array_equal(epl.modes(there, rng=1).labels, epl.modes(here, rng=1).labels)
+
+
+class Cluster:
+    """A cluster that has lost its workers; after some time the stopper is told to end the work."""
+
+    scheduler = SimpleNamespace(address="tcp://127.0.0.1:8786")
+
+    def __init__(self, stopper=None):
+        self.stopper, self.asked = stopper, 0
+
+    def scheduler_info(self):
+        self.asked += 1
+        if self.stopper is not None and self.asked == 3:
+            self.stopper.interrupt()
+        return {"workers": {}}
+
+
+def test_without_workers_it_does_not_wait_forever(monkeypatch):
+    def never(_, timeout):
+        raise TimeoutError(timeout)
+
+    monkeypatch.setattr(distributed, "wait", never)
+    monkeypatch.setattr(dask_store, "_ALONE", 0.0)
+    with pytest.raises(RuntimeError, match="has had no workers"):
+        dask_store.results(Cluster(), [])
+    # Ctrl-C is heard meanwhile.
+    monkeypatch.setattr(dask_store, "_ALONE", np.inf)
+    stopper = Stopper()
+    with pytest.raises(Stopped):
+        dask_store.results(Cluster(stopper), [], stopper)
+
+
+def test_time_is_up_before_a_draw_came(client, monkeypatch):
+    monkeypatch.setattr(entrance, "LARGE", 300)
+    draws = epl.Draws(sample(), client=client)
+
+    def ended(*_):
+        raise Stopped
+
+    monkeypatch.setattr(dask_store, "results", ended)
+    with pytest.raises(TimeoutError, match="'time_limit' was over before"):
+        epl.minimize(draws, rng=1, time_limit=60)
+
+
+def test_what_does_not_go_with_a_client(client):
+    with pytest.raises(ValueError, match="'memory_limit' must be None with 'client'"):
+        epl.Draws(sample(), client=client, memory_limit="1GB")
+    with distributed.Client(client.scheduler.address) as other:
+        pass
+    with pytest.raises(ValueError, match="'client' must be connected"):
+        epl.Draws(sample(), client=other)
 
 
 def test_what_is_no_client():

@@ -5,11 +5,11 @@ import pytest
 
 import epluribus as epl
 from epluribus import losses
-from epluribus._parallel import Stopper
+from epluribus._parallel import Stopped, Stopper
 from epluribus.draws.store import LocalStore, Slice
 from epluribus.engine import Engine
 from epluribus.engine.gpu_passes import CupyDevice, GpuPasses
-from epluribus.engine.passes import Frozen, LocalPasses, Stopped
+from epluribus.engine.passes import Frozen, LocalPasses
 from numpy_device import NumpyDevice
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import epluribus as epl
 from epluribus import losses
+from epluribus._parallel import Stopped
 from epluribus.engine import Engine, passes
 from epluribus.engine.gpu_passes import GpuPasses
 from epluribus.search import _minimize as entrance
@@ -134,10 +135,10 @@ def test_same_answer_for_threads_slices_and_engines(loss, monkeypatch):
     for comp in (epl.minimize(z, loss, rng=3, n_jobs=3), epl.minimize(sliced, loss, rng=3)):
         np.testing.assert_array_equal(comp.labels, ref.labels)
 
-    def on_device(store, settings, bar):
-        return GpuPasses(store, NumpyDevice(), settings.stopper, bar.passed)
+    def on_device(store, settings, on_done):
+        return GpuPasses(store, NumpyDevice(), settings.stopper, on_done)
 
-    monkeypatch.setattr(large, "_passes", on_device)
+    monkeypatch.setattr(large, "passes_over", on_device)
     np.testing.assert_array_equal(epl.minimize(z, loss, rng=3).labels, ref.labels)
 
 
@@ -183,12 +184,17 @@ def test_many_small_clusters_are_searched_at_once():
     assert best.n_clusters == 700
 
 
-def test_ended_early_it_says_on_how_many_draws_the_loss_is(monkeypatch):
+@pytest.mark.parametrize("quick", [True, False])
+def test_ended_early_it_says_on_how_many_draws_the_loss_is(quick, monkeypatch):
     monkeypatch.setattr(passes, "_ITEMS", 64)
-    best = epl.minimize(noisy(), rng=1, time_limit=1e-6)
+    monkeypatch.setattr(large, "_QUICK", large._QUICK if quick else 0)
+    z = noisy()
+    best = epl.minimize(z, rng=1, time_limit=1e-6)
     assert not best.converged
-    assert best.n_draws == large.DRAWS
+    assert best.n_draws == (len(z) if quick else large.DRAWS)
     assert "stopped early" in str(best)
+    if quick:
+        assert best.expected_loss == pytest.approx(epl.expected_loss(best, z), rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder", "nvi"])
@@ -196,6 +202,7 @@ def test_ended_early_it_says_on_how_many_draws_the_loss_is(monkeypatch):
 def test_ended_early_nothing_is_lost(loss, at, monkeypatch):
     """Ctrl-C in one of the passes: tables are counted, items placed, tables counted, items looked at, ..."""
     draws, calls = epl.Draws(noisy(), memory_limit=150 * 700), []
+    monkeypatch.setattr(large, "_QUICK", 0)
     for name in ("count", "look"):
         whole = getattr(passes.LocalPasses, name)
 
@@ -203,7 +210,7 @@ def test_ended_early_nothing_is_lost(loss, at, monkeypatch):
             calls.append(1)
             if len(calls) >= at:
                 self._stopper.interrupt()
-                raise passes.Stopped
+                raise Stopped
             return whole(self, *args)
 
         monkeypatch.setattr(passes.LocalPasses, name, work)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import epluribus as epl
+from epluribus._parallel import Stopped
 from epluribus.draws.together import Together
 from epluribus.engine import NO_BOUNDS, Engine
-from epluribus.engine.passes import Stopped
 from epluribus.search import _minimize as entrance
 from epluribus.search import _settle, large
 from epluribus.search import _settle_pairs as pairs

@@ -7,11 +7,15 @@ worker is lost, the scheduler runs its tasks again elsewhere, reading included, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any, NoReturn
 
 import numpy as np
 
+from epluribus._parallel import Stopped, Stopper
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import need
 from epluribus.draws.collapse import Collapsed, collapse
@@ -20,6 +24,8 @@ from epluribus.readers.blocks import Blocks, Rows
 
 _BYTES = 64 << 20
 """Bytes of a slice, roughly: a worker has several at a time."""
+_PATIENCE, _ALONE = 0.2, 60.0
+"""Seconds between two looks at the time limit, and after which a cluster without workers is given up."""
 
 
 def check_client(client: Any) -> Any:
@@ -30,7 +36,36 @@ def check_client(client: Any) -> Any:
             f"'client' must be a dask.distributed.Client; got {type(client).__name__}. "
             "Make one with: from dask.distributed import Client; client = Client(address)"
         )
+    if client.status != "running":
+        raise ValueError(
+            f"'client' must be connected to a scheduler; got one that is {client.status}. Make a new one, "
+            "and read the draws with it: from dask.distributed import Client; client = Client(address)"
+        )
     return client
+
+
+def results(client: Any, futures: Sequence[Any], stopper: Stopper | None = None) -> list[Any]:
+    """What the tasks return, in order.
+
+    `Stopped` is raised at the time limit and after Ctrl-C, RuntimeError where there are no workers any more.
+    """
+    wait: Any = need("distributed", "dask", "A Dask cluster").wait
+    seen = time.perf_counter()  # when there was a worker
+    while True:
+        try:
+            wait(futures, timeout=_PATIENCE)
+            found: list[Any] = client.gather(futures)
+            return found
+        except TimeoutError:  # tasks to which nothing refers any more are given up by the scheduler
+            if stopper is not None and stopper.stopped:
+                raise Stopped from None
+        if client.scheduler_info()["workers"]:
+            seen = time.perf_counter()
+        elif time.perf_counter() > seen + _ALONE:
+            raise RuntimeError(
+                f"The Dask cluster at {client.scheduler.address} has had no workers for a minute. Start "
+                "some, and call again: they read the draws anew."
+            )
 
 
 def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
@@ -45,7 +80,7 @@ def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
         own = keep[begin : begin + width]
         parcel = (table, own) if travels else _cut_out(table, own)
         reads.append(client.submit(_read, *parcel, pure=False))
-    known = client.gather([client.submit(_without_table, read, pure=False) for read in reads])
+    known = results(client, [client.submit(_without_table, read, pure=False) for read in reads])
     # Equal draws of different slices: the first one stays.
     place_of: dict[bytes, int] = {}
     parts, widths, places, n_clusters = [], [], [], []
@@ -59,6 +94,12 @@ def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
             widths.append(len(new))
             n_clusters.append(k[new])
     numbers = np.concatenate(n_clusters)
+    if len(keep) > 1 and len(place_of) == numbers.max() == 1:
+        warnings.warn(
+            "The workers have read that all items are in one cluster, in every draw. If that is not so, they "
+            "do not find the data: give a path on storage that all of them see.",
+            stacklevel=3,
+        )
     store = DaskStore(client, parts, widths, n_items, int(numbers.max()))
     return Collapsed(store, np.concatenate(places), numbers, tuple(place_of))
 
@@ -77,6 +118,8 @@ def _travels(table: Rows) -> bool:
 def _cut_out(table: Rows, keep: IntArray) -> tuple[Rows, IntArray]:
     """Rows that hold the draws `keep` and nothing else, and their numbers there."""
     rows = [block.copy() for block in table.read(keep, len(keep), 1 << 30)]
+    if any(map(np.ma.is_masked, rows)):
+        _refuse_missing()
     return Blocks(np.concatenate(rows), _checked), np.arange(len(keep))
 
 
@@ -104,7 +147,14 @@ class DaskStore:
         self.client, self.parts, self.widths = client, parts, widths
         self.n_items, self.groups, self.n_distinct = n_items, groups, sum(widths)
         self.in_one_piece = False
+        self._stopper: Stopper | None = None
         self.begins: list[int] = np.cumsum([0, *widths[:-1]]).tolist()
+
+    def hearing(self, stopper: Stopper) -> DaskStore:
+        """The same store, in which waiting for workers ends at the time limit, or after Ctrl-C: `Stopped`."""
+        other = copy(self)
+        other._stopper = stopper
+        return other
 
     def map(self, function: Callable[..., Any], *args: Any, n_jobs: int = 1) -> list[Any]:  # noqa: ARG002
         """`function(slice, *args)` for every slice, on the workers; results in order."""
@@ -114,8 +164,7 @@ class DaskStore:
             self.client.submit(_work, function, part, begin, given, pure=False)
             for part, begin in zip(self.parts, self.begins, strict=True)
         ]
-        found: list[Any] = self.client.gather(futures)
-        return found
+        return results(self.client, futures, self._stopper)
 
     def whole(self) -> Labels:
         """Refused: the labels are on the workers."""
@@ -156,13 +205,18 @@ def _read(rows: Rows, keep: IntArray) -> Collapsed:
 
     # A dask array is computed here: its tasks would wait for the worker that this task keeps busy.
     with dask.config.set(scheduler="synchronous"):
+        rows.check_found()
         read = collapse(rows, keep)
     if read.has_missing:
-        raise ValueError(
-            "'client' must be None for draws with missing labels, which are read and searched in the memory "
-            "of one process."
-        )
+        _refuse_missing()
     return read
+
+
+def _refuse_missing() -> NoReturn:
+    raise ValueError(
+        "'client' must be None for draws with missing labels, which are read and searched in the memory "
+        "of one process. Read them without it."
+    )
 
 
 def _without_table(read: Collapsed) -> tuple[IntArray, IntArray, tuple[bytes, ...]]:

@@ -51,7 +51,7 @@ class Draws(WaysIn, Shown):
         Labels may be missing: NaN, None, NA, masked, or the value `missing`. See Notes.
     weights : array_like of shape (n_draws,), or "items", optional
         Weight of each draw, for importance samples or ensembles. All 1 by default. Only their ratios
-        matter: if the largest is above 1e100 or below 1e-100, all of them are divided by it. "items" gives
+        matter: if the largest is above 1e15 or below 1e-15, all of them are divided by it. "items" gives
         each draw the share of the items that it has seen, where labels are missing.
     burn : int, default 0
         Draws left out at the beginning of each chain.
@@ -188,6 +188,11 @@ class Draws(WaysIn, Shown):
         if client is None:
             found = collapse(table, keep, limit, progress)
         else:
+            if limit is not None:
+                raise ValueError(
+                    "'memory_limit' must be None with 'client': the labels are in the memory of the workers, "
+                    "which have limits of their own (dask worker --memory-limit)."
+                )
             found = collapse_on(check_client(client), table, keep)
         self.store, self.index, self.distinct_n_clusters = found[:3]
         self.has_missing: bool = found.has_missing

@@ -178,6 +178,9 @@ class Stored:
         self._store, self._index, self._missing, self.in_memory = store, index, missing, True
         self.shape: tuple[int, int] = (len(index), store.n_items)
 
+    def check_found(self) -> None:
+        """They are at hand."""
+
     def read(self, keep: IntArray, rows: int, n_bytes: int) -> Iterator[Labels]:  # noqa: ARG002
         """Labels, one draw per row, in blocks; see `readers.blocks.Rows`."""
         for begin in range(0, len(keep), rows):

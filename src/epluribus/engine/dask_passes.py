@@ -17,10 +17,9 @@ from epluribus._kernels.partitions import count_tables
 from epluribus._kernels.scan import find_gaps
 from epluribus._parallel import Stopper
 from epluribus._typing import FloatArray, IntArray
-from epluribus._validate import need
-from epluribus.draws.dask_store import DaskStore, same
+from epluribus.draws.dask_store import DaskStore, results, same
 from epluribus.draws.store import Labels, Slice
-from epluribus.engine.passes import Frozen, Gains, Looked, Rest, Stopped, blocks, nothing_yet
+from epluribus.engine.passes import Frozen, Gains, Looked, Rest, blocks, nothing_yet
 from epluribus.partition import read_only
 
 _ITEMS = 1 << 16
@@ -31,19 +30,16 @@ class DaskPasses:
     """Like `LocalPasses`, for a `DaskStore`."""
 
     def __init__(self, store: DaskStore, stopper: Stopper, on_done: Callable[[float], Any]) -> None:
-        self.store, self._stopper, self._on_done = store, stopper, on_done
+        self.store, self._stopper, self._on_done = store.hearing(stopper), stopper, on_done
 
     def count(self, labels: IntArray, k: int) -> NDArray[np.int32]:
         """(n_draws, groups, k) contingency tables of all draws; a label of -1 is not counted."""
         counts = self.store.map(_count, _small(labels, k), k, self.store.groups)
-        if self._stopper.stopped:
-            raise Stopped
         self._on_done(1.0)
         return np.concatenate(counts)
 
     def look(self, labels: IntArray, frozen: Frozen, items: IntArray | None = None) -> Looked:
         """Look at all items, or at some of them."""
-        as_completed: Any = need("distributed", "dask", "A Dask cluster").as_completed
         store, submit = self.store, self.store.client.submit
         n = store.n_items if items is None else len(items)
         found = nothing_yet(n)
@@ -61,12 +57,9 @@ class DaskPasses:
                 for table, part in zip(store.parts, gains, strict=True)
             ]
             ranges[submit(_gaps, costs, own, some, rest, pure=False)] = begin, end
-        for future in as_completed(list(ranges)):
-            if self._stopper.stopped:
-                store.client.cancel(list(ranges))
-                raise Stopped
-            begin, end = ranges[future]
-            for out, part in zip(found, future.result(), strict=True):
+        for future, (begin, end) in ranges.items():
+            [looked] = results(store.client, [future], self._stopper)
+            for out, part in zip(found, looked, strict=True):
                 out[begin:end] = part
             self._on_done((end - begin) / n)
         return found

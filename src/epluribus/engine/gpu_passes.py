@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.vector import BLOCK
-from epluribus._parallel import Stopper, in_background
+from epluribus._parallel import Stopped, Stopper, in_background
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import need
 from epluribus.draws.store import LocalStore
-from epluribus.engine.passes import Frozen, Looked, Rest, Stopped, blocks, nothing_yet
+from epluribus.engine.passes import Frozen, Looked, Rest, blocks, nothing_yet
 
 _ITEMS = 1 << 18
 """Items in a range: their costs for 30 clusters take 60 MB."""

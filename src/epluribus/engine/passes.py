@@ -18,7 +18,7 @@ from epluribus._kernels.engine import Price
 from epluribus._kernels.partitions import count_tables, fill_gain
 from epluribus._kernels.scan import add_costs, add_own_costs, find_gaps
 from epluribus._kernels.vector import BLOCK, LANES
-from epluribus._parallel import Stopper, run_tasks
+from epluribus._parallel import Stopped, Stopper, run_tasks
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws.store import Labels, LocalStore, Slice, Store
 from epluribus.engine.engine import Engine
@@ -26,10 +26,6 @@ from epluribus.engine.prices import ROUNDING, least_cost
 
 _ITEMS = 4096
 """Items that a task looks at: their costs stay in the cache."""
-
-
-class Stopped(Exception):  # noqa: N818 - not an error: the work was ended early
-    """A pass was ended by the time limit or Ctrl-C."""
 
 
 class Gains(NamedTuple):

@@ -17,6 +17,7 @@ import numpy as np
 
 from epluribus._files import reading, release_pages
 from epluribus._typing import AnyArray, IntArray
+from epluribus.readers.zarr_arrays import check_found, is_array
 
 
 class Rows(Protocol):
@@ -26,6 +27,9 @@ class Rows(Protocol):
     """Number of draws and of items."""
     in_memory: bool
     """Whether the labels are in the memory of this process."""
+
+    def check_found(self) -> None:
+        """Raise an error if the labels cannot be read by this process, to which the object was sent."""
 
     def read(self, keep: IntArray, rows: int, n_bytes: int) -> Iterator[AnyArray]:
         """Integers, one draw per row: the draws of the increasing numbers `keep`, in this order.
@@ -68,6 +72,11 @@ class Blocks:
         self._array, self._check, self._n_draws = array, check, n_draws
         self.in_memory = isinstance(array, np.ndarray)
         self._path = path
+
+    def check_found(self) -> None:
+        """Raise an error if the array is not found."""
+        if is_array(self._array):
+            check_found(self._array)
 
     def read(self, keep: IntArray, rows: int, n_bytes: int) -> Iterator[AnyArray]:
         """Integers, one draw per row, in blocks; see `Rows`."""
@@ -123,6 +132,11 @@ class Stacked:
         self._parts = parts
         self.shape: tuple[int, int] = (sum(part.shape[0] for part in parts), parts[0].shape[1])
         self.in_memory = any(part.in_memory for part in parts)
+
+    def check_found(self) -> None:
+        """Raise an error if one of the sources is not found."""
+        for part in self._parts:
+            part.check_found()
 
     def read(self, keep: IntArray, rows: int, n_bytes: int) -> Iterator[AnyArray]:
         """Integers, one draw per row, in blocks; see `Rows`."""

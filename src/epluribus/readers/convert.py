@@ -33,7 +33,7 @@ from epluribus.readers.objects import (
     stack_labels,
 )
 from epluribus.readers.source import Source, item_names, pick_labels
-from epluribus.readers.zarr_arrays import from_group, is_group
+from epluribus.readers.zarr_arrays import from_array, from_group, is_array, is_group
 
 
 class Table(NamedTuple):
@@ -146,6 +146,8 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
         return read_source(Path(z), var=var)
     if is_frame(z):
         return from_frame(z, var=var)
+    if is_array(z):
+        return from_array(z)
     if is_group(z):
         return from_group(z, var, f"'{argument}'")
     if is_labeled(z):

@@ -41,9 +41,9 @@ def open_labeled(path: Path, engine: str | None = None) -> Any:
         # xarray tells its developers that it tried several engines, or that opening a store took longer.
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
-            return xarray.open_dataset(path, group=GROUP, engine=engine)
+            return xarray.open_dataset(path.absolute(), group=GROUP, engine=engine)
         except Exception:  # noqa: BLE001 - each engine has its own
-            return xarray.open_dataset(path, engine=engine)
+            return xarray.open_dataset(path.absolute(), engine=engine)
 
 
 def is_labeled(data: Any) -> bool:

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from epluribus._kernels.engine import Price
 from epluribus._kernels.scan import largest_shifts
+from epluribus._parallel import Stopped
 from epluribus._typing import FloatArray, IntArray
 from epluribus.engine import Engine, Settings
 from epluribus.engine.anchors import Anchors
 from epluribus.engine.execution import changed_clusters
-from epluribus.engine.passes import Frozen, Looked, Passes, Stopped
+from epluribus.engine.passes import Frozen, Looked, Passes
 from epluribus.losses.base import Loss
 from epluribus.search._improve import Climber
 

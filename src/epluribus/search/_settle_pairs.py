@@ -14,12 +14,12 @@ from functools import partial
 
 import numpy as np
 
-from epluribus._parallel import run_tasks
+from epluribus._parallel import Stopped, run_tasks
 from epluribus._typing import FloatArray, IntArray
 from epluribus.engine import Engine, Settings
 from epluribus.engine.anchors import Anchors
 from epluribus.engine.pairs import counts_pairs, pairs_fit, units_of
-from epluribus.engine.passes import Frozen, Passes, Stopped
+from epluribus.engine.passes import Frozen, Passes
 from epluribus.engine.prices import least_cost
 from epluribus.losses.base import Loss
 from epluribus.search._improve import Climber, all_combined

@@ -13,6 +13,7 @@ a GPU (`engine/passes.py`); everything else works with tables and with few items
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epluribus._parallel import Stopped, Stopper
 from epluribus._progress import Progress
 from epluribus._typing import IntArray
 from epluribus.draws import Draws
@@ -29,7 +31,7 @@ from epluribus.engine import Engine, Settings, draw_losses
 from epluribus.engine.dask_passes import DaskPasses
 from epluribus.engine.gpu_passes import CupyDevice, GpuPasses
 from epluribus.engine.pairs import counts_pairs
-from epluribus.engine.passes import LocalPasses, Passes, Stopped
+from epluribus.engine.passes import LocalPasses, Passes
 from epluribus.estimate import Run, Step
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
@@ -59,6 +61,8 @@ _SHARE = 1 / 3
 """Share of the time, if it is limited, after which the others are placed."""
 _COLUMNS = 10
 """Clusters of a partition for each cluster of a draw, up to which tables are made for it."""
+_QUICK = 10**9
+"""Labels up to which a pass over all draws in memory takes at most half a second."""
 _LABELS, _FEW_DRAWS = 40_000_000, 500
 """Labels of the few items up to which all draws are searched, and draws that are searched at least."""
 
@@ -98,14 +102,16 @@ def few_items(
     return np.flatnonzero(chosen)
 
 
-def _passes(store: Store, settings: Settings, bar: _Ahead) -> Passes:
+def passes_over(
+    store: Store, settings: Settings, on_done: Callable[[float], Any] = lambda _: None
+) -> Passes:
     """Passes over the draws, wherever they are."""
     if isinstance(store, DaskStore):
-        return DaskPasses(store, settings.stopper, bar.passed)
+        return DaskPasses(store, settings.stopper, on_done)
     assert isinstance(store, LocalStore)
     if settings.engine == "gpu":
-        return GpuPasses(store, CupyDevice(), settings.stopper, bar.passed)
-    return LocalPasses(store, settings.n_jobs, settings.stopper, bar.passed)
+        return GpuPasses(store, CupyDevice(), settings.stopper, on_done)
+    return LocalPasses(store, settings.n_jobs, settings.stopper, on_done)
 
 
 def _rows(part: Slice, items: IntArray, at: IntArray | None) -> Labels:
@@ -188,12 +194,19 @@ class LargeSearch:
         """The search over the draws; None if too many of their groups are small."""
         rng = np.random.default_rng(seed.spawn(1)[0])
         n = min(DRAWS, int(np.count_nonzero(draws.shares)))
-        columns = draws.store.columns(np.sort(rng.choice(draws.n_distinct, n, False, draws.shares)))
+        ahead = _Ahead(bar)
+        passes = passes_over(draws.store, settings, ahead.passed)
+        chosen = np.sort(rng.choice(draws.n_distinct, n, False, draws.shares))
+        try:
+            columns = passes.store.columns(chosen)
+        except Stopped:  # there is no partition at all that could be returned
+            settings.stopper.check()
+            raise TimeoutError(
+                "'time_limit' was over before the workers of the Dask cluster had sent a single draw."
+            ) from None
         items = few_items(columns, rng)
         if items is None or settings.k_min > len(items):
             return None
-        ahead = _Ahead(bar)
-        passes = _passes(draws.store, settings, ahead)
         return cls(passes, draws, loss, columns, items, settings, seed, ahead)
 
     def run(self, plan: Plan) -> Run | None:
@@ -291,15 +304,21 @@ class LargeSearch:
     def _unsettled(self) -> Run:
         """What there is when the search is ended early: a draw, if the items have not been placed yet.
 
-        Its loss is that against a few draws, since a pass over all would take too long.
+        Where a pass over all draws would take too long, its loss is that against a few of them.
         """
         engine = Engine(self.columns, np.ones(self.columns.shape[1]), self.loss)
         labels = self.settler.rough
         if labels is None:
             draw = relabel(self.columns[:, 0].astype(np.int64))
             labels = fit_clusters(draw, engine, self.rng, self.settings)
-        value = engine.value_of(relabel(labels))
-        return self._record(labels, value, False, self.columns.shape[1])
+        labels, store = relabel(labels), self.draws.store
+        quick = store.in_one_piece and store.n_items * store.n_distinct <= _QUICK
+        if quick and self._has_tables(labels):
+            settings = replace(self.settings, engine="cpu", stopper=Stopper())
+            own = self.draws.weights, self.loss, self.rng, settings
+            value = Settler(passes_over(store, settings), *own).counted(labels).value
+            return self._record(labels, value, False, self.draws.n_draws)
+        return self._record(labels, engine.value_of(labels), False, self.columns.shape[1])
 
     def _record(self, labels: IntArray, value: float, converged: bool, n_draws: int) -> Run:
         labels, k = relabel(labels), int(labels.max()) + 1

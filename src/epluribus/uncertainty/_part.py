@@ -7,20 +7,21 @@ every other item goes to the cluster where it costs least, and then single items
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from epluribus._parallel import Stopper, resolve_jobs, run_all
+from epluribus._parallel import Stopped, Stopper, resolve_jobs, run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.draws.store import LocalStore
 from epluribus.engine import Settings
-from epluribus.engine.passes import LocalPasses, Stopped
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
 from epluribus.search._settle import Settler
 from epluribus.search._settle_pairs import TooManyFree, settler_for
+from epluribus.search.large import passes_over
 
 LARGE = 2 * 10**7
 """Above this many labels (items times distinct draws) searches look at some of the items only."""
@@ -61,26 +62,32 @@ def place_others(
     """Canonical labels of all items, from those of some `items`, given the draws.
 
     `weights`, one for each distinct draw, take the place of their own if some of the draws are meant. Ctrl-C
-    raises an exception. Stopped by the time limit, items that had no turn go to the first cluster.
+    raises an exception. After the time limit all items are still placed, in one pass, but none is moved.
     """
-    store = draws.store
-    assert isinstance(store, LocalStore)
-    settings = Settings(n_jobs=resolve_jobs(None), stopper=stopper)
-    passes = LocalPasses(store, settings.n_jobs, stopper, lambda _: None)
     mass = draws.weights if weights is None else weights
-    settler = settler_for(passes, mass, loss, rng, settings)
 
-    def work() -> IntArray:
-        found = np.zeros(draws.n_items, dtype=np.int64)
-        found[items] = labels
+    def settler(stopper: Stopper, make: Callable[..., Settler] = settler_for) -> Settler:
+        settings = Settings(n_jobs=resolve_jobs(None), stopper=stopper)
+        return make(passes_over(draws.store, settings), mass, loss, rng, settings)
+
+    def place() -> tuple[IntArray, IntArray]:
+        placing = settler(unlimited)
+        found = placing.placed(items, labels)
+        assert placing.rough is not None
+        return found, placing.rough
+
+    def settle() -> IntArray:
         try:
-            found = settler.placed(items, labels)
             try:
-                found = settler.settled(found).labels
+                return settler(stopper).settled(found).labels
             except TooManyFree:
-                found = Settler(passes, mass, loss, rng, settings).settled(found).labels
+                return settler(stopper, Settler).settled(found).labels
         except Stopped:
-            found = np.maximum(found, 0)
-        return relabel(found)
+            return rough
 
-    return run_all([work], 1, stopper)[0]
+    unlimited = Stopper()
+    try:
+        [(found, rough)] = run_all([place], 1, unlimited)
+    except Stopped:  # it has no limit
+        raise KeyboardInterrupt from None
+    return relabel(run_all([settle], 1, stopper)[0])
