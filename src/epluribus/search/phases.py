@@ -198,9 +198,7 @@ class Search:
         With several threads some rounds are made at a time, perhaps more than are asked for.
         """
         n_jobs = self.settings.n_jobs
-        at_once = min(max(1, n_jobs // ROUND), _AT_ONCE)
-        # A search takes two rounds at least: with several threads both at a time.
-        n_rounds = at_once if n_jobs == 1 else max(2, at_once)
+        n_rounds = 1 if n_jobs == 1 else min(max(2, n_jobs // ROUND), _AT_ONCE)
         while True:
             plans = []
             for _ in range(n_rounds):
@@ -233,7 +231,6 @@ class Search:
                     if start.labels is not None and start.name == "given"
                 ]
                 yield best
-            n_rounds = at_once
 
     def _round(self, climbers: list[Climber], rng: np.random.Generator) -> Climber:
         """One partition out of all those of a round."""
