@@ -14,7 +14,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-ORDER = "The estimate comes before the draws where a function takes both: (best, draws)."
+ORDER = (
+    "The estimate comes before the draws where a function takes both: (best, draws). Others take only "
+    "draws."
+)
 """The way out named in messages, where draws were given in place of an estimate or the reverse."""
 
 _P = ParamSpec("_P")

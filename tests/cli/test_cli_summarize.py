@@ -90,3 +90,18 @@ def test_ctrl_c_writes_the_best_so_far_and_exits_130(tmp_path):
     assert "stopped early" in text
     assert "epluribus: interrupted; this is the best so far" in command.err
     assert np.load(out).shape == (150,)
+
+
+def test_ctrl_c_while_the_answer_is_checked_does_not_lose_it(
+    draws_file, tmp_path, capsys, monkeypatch
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(epl.Estimate, "health", interrupted)
+    out = tmp_path / "labels.csv"
+    assert main(["summarize", str(draws_file), "--out", str(out)]) == 130
+    said = capsys.readouterr()
+    assert "expected loss" in said.out
+    assert "interrupted; the answer was not checked" in said.err
+    assert "cluster" in out.read_text()

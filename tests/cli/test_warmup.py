@@ -1,5 +1,7 @@
 """The command that compiles beforehand what usual work needs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 from numba.core import event
 
@@ -18,3 +20,9 @@ def test_afterwards_nothing_is_left_to_compile(capsys):
         epl.minimize(z, ["vi", "binder"], rng=1)
         epl.sample(epl.models.GaussianMixture(rng.normal(size=50)), n_draws=5, rng=1)
     assert not compiled.buffer
+
+
+def test_ctrl_c_ends_it(capsys, monkeypatch):
+    monkeypatch.setattr(epl, "minimize", lambda *_, **__: SimpleNamespace(interrupted=True))
+    assert main(["warmup"]) == 130
+    assert capsys.readouterr().out == "search: vi\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from epluribus.cli._input import (
     search_all,
     split_losses,
 )
+from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.readers.files import Labels, match_items, read_labels
 from epluribus.search.comparison import Comparison
@@ -96,21 +98,37 @@ def summarize(args: Namespace) -> int:
         return _summarize_all(args, losses)
     draws = read_draws(args)
     best = search(args, draws)
-    # Certainty takes time; a user who interrupts wants the labels now.
-    certainty = None if best.interrupted else draws
+    if best.interrupted:
+        # Certainty takes time; a user who interrupts wants the labels now.
+        _tell(args, best, None)
+        return interrupted("this is the best so far")
+    try:
+        _tell(args, best, draws)
+    except KeyboardInterrupt:
+        if is_stream(args.out):  # the labels may be there, in part
+            raise
+        _tell(args, replace(best), None)  # a copy does not know its draws, and is not checked
+        return interrupted("the answer was not checked")
+    return 0
+
+
+def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
+    """Write and print the answer; without draws nothing is said about its certainty."""
     if is_stream(args.out):
         # The labels are for the next program in the pipe, the summary for the user.
-        write_columns(data_stream(), columns(best, certainty))
+        write_columns(data_stream(), columns(best, draws))
         print(best, file=sys.stderr)
-    else:
-        written = ""
-        if args.out is not None:
-            # Only csv and parquet have a column for the certainty; asking for it in others is an error.
-            has_column = args.out.suffix.lower() in WITH_COLUMNS
-            write_estimate(args.out, best, certainty if has_column else None)
-            written = f"\n  labels written to {args.out}"
-        answer(args, {**best.to_dict(), **_health(args, best)}, f"{best}{written}")
-    return interrupted("this is the best so far") if best.interrupted else 0
+        return
+    # Checks take time, and can be interrupted: first of all.
+    card = str(best)
+    health = {"health": best.health().to_dict()} if args.json and draws is not None else {}
+    written = ""
+    if args.out is not None:
+        # Only csv and parquet have a column for the certainty; asking for it in others is an error.
+        has_column = args.out.suffix.lower() in WITH_COLUMNS
+        write_estimate(args.out, best, draws if has_column else None)
+        written = f"\n  labels written to {args.out}"
+    answer(args, {**best.to_dict(), **health}, card + written)
 
 
 def _summarize_all(args: Namespace, losses: list[str]) -> int:
@@ -264,11 +282,6 @@ def modes(args: Namespace) -> None:
     draws = read_draws(args)
     found = epl.modes(draws, loss, n_modes, rng=args.seed, progress=not args.json, **options)
     answer(args, found.to_dict(), found)
-
-
-def _health(args: Namespace, best: Estimate) -> dict[str, Any]:
-    """The lines beside the answer, for --json; an interrupted search is not checked."""
-    return {"health": best.health().to_dict()} if args.json and not best.interrupted else {}
 
 
 def _refuse_two_answers(args: Namespace) -> None:

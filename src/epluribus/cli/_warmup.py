@@ -9,6 +9,7 @@ import numpy as np
 import epluribus as epl
 from epluribus._kernels.loops import sweep
 from epluribus.cli._base import command
+from epluribus.estimate import raise_if_interrupted
 from epluribus.models import (
     GaussianMixture,
     LatentBlockModel,
@@ -35,7 +36,7 @@ def warmup(args: Namespace) -> None:  # noqa: ARG001 - the same argument for all
     z = np.where(noisy, rng.integers(4, size=noisy.shape), truth)
     for loss in ("vi", "binder", "nvi"):
         print(f"search: {loss}", flush=True)
-        epl.minimize(z, loss, rng=1)
+        raise_if_interrupted(epl.minimize(z, loss, rng=1))
     network = np.triu(rng.random((_N_ITEMS, _N_ITEMS)) < 0.2, 1).astype(np.int64)
     models = {
         "gaussian": GaussianMixture(rng.normal(size=_N_ITEMS)),
@@ -47,7 +48,12 @@ def warmup(args: Namespace) -> None:  # noqa: ARG001 - the same argument for all
     }
     for name, model in models.items():
         print(f"sampler: {name}", flush=True)
-        epl.sample(model, n_draws=2, n_chains=1, rng=1)
+        raise_if_interrupted(epl.sample(model, n_draws=2, n_chains=1, rng=1))
     folder = sweep.stats.cache_path if hasattr(sweep, "stats") else None
-    kept = f"is kept in {folder}" if folder else "cannot be kept: no folder is writable"
-    print(f"compiled code {kept}")
+    if folder:
+        print(f"compiled code is kept in {folder}")
+    else:
+        print(
+            "compiled code cannot be kept: no folder is writable. Name one by the environment variable "
+            "NUMBA_CACHE_DIR."
+        )

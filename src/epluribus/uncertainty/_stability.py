@@ -227,13 +227,15 @@ class _Searches:
         part = self.part if rows.all() else self.part[rows]
         found = minimize_within(part, loss, limit, rng=seed, n_jobs=self.n_jobs)
         raise_if_interrupted(found)
-        labels = found.labels
+        labels, converged = found.labels, found.converged
         if self.items is not None:
             weights = weights_of(self.draws, rows)
-            labels = place_others(
-                self.draws, loss, self.items, labels, self.rng, self.stopper, weights
-            )
-        return _Row(labels, found.converged and not self.stopper.flag[0])
+            with self.stopper.for_a_share(1 / n_left):
+                labels = place_others(
+                    self.draws, loss, self.items, labels, self.rng, self.stopper, weights
+                )
+                converged = converged and not self.stopper.flag[0]
+        return _Row(labels, converged)
 
 
 def _halves(draws: Draws) -> dict[str, NDArray[np.bool_]]:
