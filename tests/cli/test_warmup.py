@@ -12,7 +12,7 @@ from epluribus.cli import main
 def test_afterwards_nothing_is_left_to_compile(capsys):
     assert main(["warmup"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.partition(":")[0] for line in lines[:-1]] == ["search"] * 3 + ["sampler"] * 6
+    assert [line.partition(":")[0] for line in lines[:-1]] == ["search"] * 5 + ["sampler"] * 6
     assert lines[-1].startswith("compiled code")
     rng = np.random.default_rng(5)
     z = np.where(rng.random((300, 82)) < 0.8, np.arange(82) % 5, rng.integers(5, size=(300, 82)))
