@@ -125,7 +125,7 @@ def machine() -> list[str]:
     return [
         f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}, NumPy {np.__version__}, "
         f"Numba {numba.__version__}, epluribus {epl.__version__}. CPU seconds of all threads, after "
-        "compilation. Timings on a shared machine vary by a factor of 1.5; ratios less.",
+        "compilation. Timings vary by a factor of two between machines of this name; ratios less.",
     ]
 
 
