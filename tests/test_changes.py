@@ -65,3 +65,20 @@ def test_random_partitions_account_for_every_item():
 def test_other_lengths_are_refused():
     with pytest.raises(ValueError, match=r"'b' must have 3 items; got 2"):
         epl.what_differs([0, 0, 1], [0, 1])
+
+
+def test_large_clusters_that_exchange_few_items_have_much_in_common():
+    first = np.repeat([0, 1, 2], 1000)
+    second = first.copy()
+    # A new cluster has two items of each: it links the two.
+    second[[0, 1, 1000, 1001]] = 3
+    words = epl.what_differs(first, second)
+    assert "little in common" not in words
+    assert words == "in the second, clusters 0 (1,000 items) and 1 (1,000) are regrouped into 3"
+
+
+def test_many_small_parts_are_counted():
+    second = np.zeros(100, dtype=int)
+    second[:40] = 1 + np.arange(40) // 2
+    words = epl.what_differs(np.zeros(100, dtype=int), second)
+    assert words.endswith("is split into 60, 2, 2, 2 and 17 more")

@@ -28,6 +28,8 @@ _LOOSE = 3
 """If more than one item in this many moved or was regrouped, the partitions have little in common."""
 _MANY = 8
 """Of fewer items every change is told."""
+_PARTS = 4
+"""Parts of a cluster whose sizes are told; more, unless it is one more, are counted."""
 _NAMED = 3
 """Items that are named; of more only the number is given."""
 
@@ -39,7 +41,7 @@ class Change(NamedTuple):
     """"merged", "split", "regrouped", "moved" or "alone"."""
     size: int
     """Number of items concerned: for a merge those of all but the largest cluster, for a split those of all
-    but the largest part."""
+    but the largest part, for regrouped clusters those that did not stay with most of their own."""
     first: tuple[int, ...]
     """Clusters of the first partition."""
     second: tuple[int, ...]
@@ -75,6 +77,12 @@ def find_changes(first: IntArray, second: IntArray) -> list[Change]:
     n_a, n = len(sizes_a), len(sizes_a) + len(sizes_b)
     graph = coo_array((np.ones(int(linked.sum())), (g[linked], n_a + h[linked])), shape=(n, n))
     component = connected_components(graph, directed=False)[1]
+    # Cells that are the largest of a cluster on either side: their items have stayed together.
+    by_share = np.argsort(shared, kind="stable")
+    largest_of_a, home_cell = np.zeros(n_a, dtype=np.int64), np.zeros(len(sizes_b), dtype=np.int64)
+    largest_of_a[g[by_share]] = home_cell[h[by_share]] = by_share  # the largest is written last
+    number_of = np.arange(len(g))
+    stayed = (largest_of_a[g] == number_of) & (home_cell[h] == number_of)
     changes = []
     # Only components of more than two clusters are changes.
     for number in np.flatnonzero(np.bincount(component) > 2):
@@ -82,14 +90,13 @@ def find_changes(first: IntArray, second: IntArray) -> list[Change]:
         mine, theirs = nodes[nodes < n_a], nodes[nodes >= n_a] - n_a
         own = linked & (component[g] == number)
         kind = "merged" if len(theirs) == 1 else "split" if len(mine) == 1 else "regrouped"
-        # What moves if the largest part stays where it is.
-        size = int(shared[own].sum() - shared[own].max())
+        # What moves if the largest part stays where it is, or each of the largest.
+        rest = shared[own & stayed].sum() if kind == "regrouped" else shared[own].max()
+        size = int(shared[own].sum() - rest)
         items = np.flatnonzero(own[cell_of])
         changes.append(Change(kind, size, tuple(mine.tolist()), tuple(theirs.tolist()), items))
     # For each cluster of the second partition, the cluster of the first that most of its items come from.
-    home = np.zeros(len(sizes_b), dtype=np.int64)
-    by_share = np.argsort(shared, kind="stable")
-    home[h[by_share]] = g[by_share]  # the largest cell is written last
+    home = g[home_cell]
     moves: dict[tuple[str, int, int], list[int]] = {}
     for i in np.flatnonzero(~linked[cell_of]):
         kind = "alone" if sizes_b[second[i]] == 1 else "moved"
@@ -135,7 +142,7 @@ def what_differs(
         return EQUAL
     sizes = np.bincount(first)
     # Where most items moved or were regrouped, a list of changes would mislead.
-    loose = sum(len(c.items) for c in found if c.kind in ("moved", "regrouped", "alone"))
+    loose = sum(c.size for c in found if c.kind in ("moved", "regrouped", "alone"))
     if len(first) >= _MANY and _LOOSE * loose > len(first):
         return f"{other} has little in common with the first"
     parts = [_phrase(change, sizes, second, names) for change in found[:_SHOWN]]
@@ -157,7 +164,10 @@ def _phrase(change: Change, sizes: IntArray, second: IntArray, names: Sequence[s
         return f"{which} are one"
     if change.kind == "split":
         parts = np.sort(np.bincount(second[change.items])[list(change.second)])[::-1]
-        return f"{which} is split into {sentence_list([f'{size:,}' for size in parts])}"
+        shown = [f"{size:,}" for size in parts]
+        if len(parts) > _PARTS + 1:
+            shown[_PARTS:] = [f"{len(parts) - _PARTS:,} more"]
+        return f"{which} is split into {sentence_list(shown)}"
     if change.kind == "regrouped":
         return f"{which} are regrouped into {len(change.second)}"
     own = [str(i) if names is None else str(names[i]) for i in change.items]
