@@ -206,5 +206,5 @@ def check_memory(needed: float, what: str, way_out: str) -> None:
 
 
 def gigabytes(n_bytes: float) -> str:
-    """A size as text: '1.5 GB'."""
-    return f"{n_bytes / 1e9:,.1f} GB"
+    """A size as text: '1.5 GB', or '20 MB' if it is less than a tenth of that unit."""
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:,.1f} MB"

@@ -147,7 +147,7 @@ def test_selection(pair, cut):
 
 def test_what_needs_all_labels_says_so(pair):
     for what in ("item_major", "distinct"):
-        with pytest.raises(MemoryError, match=r"GB; .* 'memory_limit' of .* 4 slices .* Thin"):
+        with pytest.raises(MemoryError, match=r"MB; .* 'memory_limit' of .* 4 slices .* Thin"):
             getattr(pair[1], what)
 
 

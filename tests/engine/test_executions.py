@@ -147,7 +147,7 @@ def test_tables_that_do_not_fit_are_refused_in_words(monkeypatch):
         make(draws, "nvi", "tables").start(np.arange(200))
     with pytest.raises(
         MemoryError,
-        match=r"0.0 GB are left. Fewer draws .* \(thin=\), as do fewer clusters \(k_max=\)\.$",
+        match=r"0.1 MB are left. Fewer draws .* \(thin=\), as do fewer clusters \(k_max=\)\.$",
     ):
         epl.search.merge(draws, np.arange(200) * 7, "vi")
     monkeypatch.setattr(_validate, "available_memory", lambda: 1e4)

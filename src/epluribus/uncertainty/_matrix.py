@@ -19,7 +19,7 @@ from epluribus._kernels.similarity import keep_above
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import DrawsLike, FloatArray
-from epluribus._validate import check_fraction, check_memory, shown
+from epluribus._validate import available_memory, check_fraction, check_memory, shown
 from epluribus.diagnostics import Similarity
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.together import map_blocks
@@ -29,6 +29,8 @@ _THRESHOLD = 0.05
 """Entries up to this are left out of a sparse matrix by default: pairs that hardly ever share a cluster."""
 _SAMPLED = 8
 """Random blocks of so many rows, and as many rows in each, tell how many entries a sparse matrix has."""
+_STEPS = 100
+"""Thresholds that are tried, equally spaced, if one is too low."""
 _INSTEAD = (
     "`uncertainty.items` has the certainty of every item, `plots.similarity` a picture of some of them, and "
     "neither needs the matrix."
@@ -220,16 +222,24 @@ class _Maker:
         begins = np.random.default_rng(0).integers(n - size + 1, size=_SAMPLED)
         rows(0, 1, n)  # the first call may compile, and would be timed
         began = time.perf_counter()
-        blocks = (rows(begin, begin + size, n) for begin in begins.tolist())
-        share = float(np.mean([np.mean(block > threshold) for block in blocks]))
-        pace = (time.perf_counter() - began) / (size * _SAMPLED) / self.n_jobs
-        entries = share * n * n * self.n_matrices
+        above, counts = 0, np.zeros(_STEPS, dtype=np.int64)
+        for begin in begins.tolist():
+            block = rows(begin, begin + size, n)
+            above += int((block > threshold).sum())
+            counts += np.histogram(block, _STEPS, (0.0, 1.0))[0]
+        seen = size * _SAMPLED
+        pace, share = (time.perf_counter() - began) / seen / self.n_jobs, above / (seen * n)
         # The blocks, and the values once more while they are put together.
+        whole = 20.0 * n * n * self.n_matrices
+        # The lowest of some thresholds above which few enough entries lie, half as many to be safe.
+        at_least = counts[::-1].cumsum()[::-1] / (seen * n)
+        fits = np.flatnonzero(at_least * whole <= available_memory() / 2)
+        higher = f"threshold={fits[0] / _STEPS:g} should fit; f" if len(fits) else "F"
         check_memory(
-            20.0 * entries,
+            share * whole,
             f"A sparse similarity matrix of {n:,} items, of whose entries about {100 * share:.2g} % are "
             f"above {threshold:g} (it would take about {_duration(pace * n * self.n_matrices)}),",
-            f"A higher threshold keeps fewer entries, fewer items need less. {_INSTEAD}",
+            f"{higher}ewer items need less. {_INSTEAD}",
         )
 
 
