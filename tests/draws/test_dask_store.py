@@ -10,9 +10,10 @@ import pytest
 import epluribus as epl
 from epluribus._parallel import Stopped, Stopper
 from epluribus.draws import dask_store
-from epluribus.engine import dask_passes
+from epluribus.engine import Settings, dask_passes
 from epluribus.search import _minimize as entrance
 from epluribus.search import large
+from epluribus.search._settle import Settler
 from epluribus.uncertainty import _part, credible_ball, error, items
 
 distributed = pytest.importorskip("distributed")
@@ -186,6 +187,18 @@ def test_without_workers_it_does_not_wait_forever(monkeypatch):
     stopper = Stopper()
     with pytest.raises(Stopped):
         dask_store.results(Cluster(stopper), [], stopper)
+
+
+def test_passes_end_early_though_workers_are_quick(client):
+    draws, settings = epl.Draws(sample(), client=client), Settings()
+    passes = large.passes_over(draws.store, settings)
+    settler = Settler(passes, draws.weights, epl.losses.vi(), np.random.default_rng(0), settings)
+    frozen, labels = settler._frozen(settler.counted(sample()[0])), sample()[0]
+    settings.stopper.interrupt()
+    with pytest.raises(Stopped):
+        passes.look(labels, frozen)
+    with pytest.raises(Stopped):
+        passes.count(labels, 5)
 
 
 def test_time_is_up_before_a_draw_came(client, monkeypatch):

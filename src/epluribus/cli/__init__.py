@@ -31,6 +31,7 @@ _AS_TYPED = {
     "directed=True": "--directed",
     "loops=True": "--loops",
     "log=True": "--log",
+    "left. threshold=": "left. --threshold ",
     "PoissonBlockModel takes counts": "The model 'dcsbm' takes counts",
     "PoissonBlockModel, which has counts": "the model 'dcsbm', which has counts",
     " with 'var'": " with '--var'",

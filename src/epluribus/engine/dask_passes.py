@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from epluribus._kernels.partitions import count_tables
 from epluribus._kernels.scan import find_gaps
-from epluribus._parallel import Stopper
+from epluribus._parallel import Stopped, Stopper
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws.dask_store import DaskStore, results, same
 from epluribus.draws.store import Labels, Slice
@@ -35,6 +35,8 @@ class DaskPasses:
     def count(self, labels: IntArray, k: int) -> NDArray[np.int32]:
         """(n_draws, groups, k) contingency tables of all draws; a label of -1 is not counted."""
         counts = self.store.map(_count, _small(labels, k), k, self.store.groups)
+        if self._stopper.stopped:
+            raise Stopped
         self._on_done(1.0)
         return np.concatenate(counts)
 
@@ -59,6 +61,8 @@ class DaskPasses:
             ranges[submit(_gaps, costs, own, some, rest, pure=False)] = begin, end
         for future, (begin, end) in ranges.items():
             [looked] = results(store.client, [future], self._stopper)
+            if self._stopper.stopped:  # while they were waited for, or before
+                raise Stopped
             for out, part in zip(found, looked, strict=True):
                 out[begin:end] = part
             self._on_done((end - begin) / n)

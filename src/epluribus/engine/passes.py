@@ -178,7 +178,7 @@ class LocalPasses:
         found = nothing_yet(n)
 
         def look(begin: int, end: int) -> None:
-            some = np.s_[begin:end] if items is None else items[begin:end]
+            some = slice(begin, end) if items is None else items[begin:end]
             cost, own, mine = np.zeros((end - begin, width)), np.zeros(end - begin), labels[some]
             for part in self.store.slices:
                 # A copy: read in one go, labels come from memory faster than block by block of draws.

@@ -221,14 +221,15 @@ class _Maker:
         n, size = self.n_items, min(_SAMPLED, self.n_items)
         begins = np.random.default_rng(0).integers(n - size + 1, size=_SAMPLED)
         rows(0, 1, n)  # the first call may compile, and would be timed
-        began = time.perf_counter()
-        above, counts = 0, np.zeros(_STEPS, dtype=np.int64)
+        seconds, above, counts = 0.0, 0, np.zeros(_STEPS, dtype=np.int64)
         for begin in begins.tolist():
+            began = time.perf_counter()
             block = rows(begin, begin + size, n)
+            seconds += time.perf_counter() - began
             above += int((block > threshold).sum())
             counts += np.histogram(block, _STEPS, (0.0, 1.0))[0]
         seen = size * _SAMPLED
-        pace, share = (time.perf_counter() - began) / seen / self.n_jobs, above / (seen * n)
+        pace, share = seconds / seen / self.n_jobs, above / (seen * n)
         # The blocks, and the values once more while they are put together.
         whole = 20.0 * n * n * self.n_matrices
         # The lowest of some thresholds above which few enough entries lie, half as many to be safe.

@@ -227,7 +227,7 @@ class _Searches:
         part = self.part if rows.all() else self.part[rows]
         found = minimize_within(part, loss, limit, rng=seed, n_jobs=self.n_jobs)
         raise_if_interrupted(found)
-        labels, converged = found.labels, found.converged
+        labels, converged = found.labels, found.converged and not self.stopper.flag[0]
         if self.items is not None:
             weights = weights_of(self.draws, rows)
             with self.stopper.for_a_share(1 / n_left):
