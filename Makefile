@@ -12,6 +12,8 @@ LOWEST_STAMP := $(LOWEST)/.installed
 CASES_DATA := .cases-data
 DIST := .venv-dist
 WHEEL := .venv-wheel
+# Numba compiles a kernel again when its own file changes, not when one that it calls does: a folder for each state.
+export NUMBA_CACHE_DIR ?= $(CURDIR)/.kernels/$(shell cat src/epluribus/_kernels/*.py | cksum | cut -d' ' -f1)
 # Of `make fuzz`: how many cases, and where they begin.
 CASES ?= 50000
 SEED ?= 0
@@ -132,5 +134,5 @@ dist:
 
 clean:
 	rm -rf $(VENV) $(GUIDES) $(LOWEST) $(DIST) $(WHEEL) $(CASES_DATA) build dist site
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .kernels .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -225,12 +225,12 @@ def against_exact(n_cases: int) -> Iterator[str]:
 @contextmanager
 def heuristic() -> Iterator[None]:
     """Inside, `minimize` searches however few the items are."""
-    kept = _minimize.EXACT_ITEMS
-    _minimize.EXACT_ITEMS = 0
+    kept = _minimize.MAX_ITEMS
+    _minimize.MAX_ITEMS = 0
     try:
         yield
     finally:
-        _minimize.EXACT_ITEMS = kept
+        _minimize.MAX_ITEMS = kept
 
 
 def _root(joint: float, size: float, group: float, n_items: float) -> float:

@@ -23,8 +23,11 @@ import epluribus as epl
 import hard
 import samples
 import scale
-from epluribus.engine import NO_BOUNDS, Engine, Settings, engine_for
+from epluribus._parallel import NEVER
 from epluribus.losses.information import xlogx
+from epluribus.search.local import make_state
+from epluribus.search.problem import Problem
+from epluribus.search.state import Bounds
 
 HERE = Path(__file__).parent
 
@@ -139,9 +142,9 @@ def kernel_speed() -> list[str]:
     for loss, k in cases:
         truth = rng.integers(k, size=1000)
         z = np.where(rng.random((1000, 1000)) < 0.9, truth, rng.integers(15, size=(1000, 1000)))
-        engine = engine_for(epl.Draws(z % 15), epl.losses.get(loss))
-        seconds = sweep_seconds(engine, epl.partition.canonical(truth), k, keep=True)
-        name = engine.loss.name
+        problem = Problem.of(epl.Draws(z % 15), epl.losses.get(loss))
+        seconds = sweep_seconds(problem, epl.partition.canonical(truth), k, keep=True)
+        name = problem.loss.name
         rows.append(f"| {name} | {k} | {seconds / (1000 * 1000 * k) * 1e9:.3f} |")
     return rows
 
@@ -150,17 +153,17 @@ def _vi(joint: float, size: float, group: float, n_items: float) -> float:
     return (size + group - 2 * joint) / n_items
 
 
-def sweep_seconds(engine: Engine, labels: np.ndarray, k: int, keep: bool = False) -> float:
+def sweep_seconds(problem: Problem, labels: np.ndarray, k: int, keep: bool = False) -> float:
     """The least CPU time of three sweeps; with `keep` no cluster may open or close."""
     rng = np.random.default_rng(0)
-    bounds = Settings(k_min=k, k_max=k) if keep else NO_BOUNDS
-    state = engine.start(labels)
+    bounds = Bounds(k, k, NEVER) if keep else Bounds(1, problem.n_items, NEVER)
+    state = make_state(problem, labels)
     for _ in range(3 if keep else 0):
-        state = engine.sweep(state, rng.permutation(engine.n_items), bounds).state
+        state.sweep(rng.permutation(problem.n_items), bounds)
     times = []
     for _ in range(3):
         began = time.process_time()
-        state = engine.sweep(state, rng.permutation(engine.n_items), bounds).state
+        state.sweep(rng.permutation(problem.n_items), bounds)
         times.append(time.process_time() - began)
     return min(times)
 
@@ -202,8 +205,8 @@ def search_row(name: str, loss: str, n_seeds: int) -> str:
     epl.minimize(draws, loss, rng=1)
     peak = tracemalloc.get_traced_memory()[1] - before
     tracemalloc.stop()
-    engine = engine_for(draws, epl.losses.get(loss))
-    sweep = sweep_seconds(engine, best.labels, best.n_clusters)
+    problem = Problem.of(draws, epl.losses.get(loss))
+    sweep = sweep_seconds(problem, best.labels, best.n_clusters)
     hits = sum(value <= known * (1 + hard.REACHED) for value in values)
     difference = [(value / known - 1) * 100 for value in (min(values), max(values))]
     seconds = float(np.median(times))

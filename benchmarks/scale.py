@@ -1,14 +1,11 @@
-"""Large samples: time by items, draws and threads, memory, and a GPU if there is one.
+"""Large samples: time by items, draws and threads, and memory.
 
 python benchmarks/scale.py             # some minutes; prints the section "Scale" of RESULTS.md
-python benchmarks/scale.py --gpu 1 10  # 1 and 10 million items by 1000 draws, on cores and GPU: `gpu.md`
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -121,10 +118,9 @@ def peak():  # of this process alone: what getrusage says begins with the parent
     return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 2**20
 epl.Draws, epl.minimize  # imported when first used
 base, began = peak(), time.perf_counter()
-limit = {"memory_limit": sys.argv[2]} if sys.argv[2] else {}
-draws = epl.Draws(sys.argv[1], missing=255, **limit)
+draws = epl.Draws(sys.argv[1], missing=255)
 read = time.perf_counter() - began
-best = epl.minimize(draws, rng=1, n_jobs=int(sys.argv[3]))
+best = epl.minimize(draws, rng=1, n_jobs=int(sys.argv[2]))
 wall = time.perf_counter() - began
 print(f"{read:.1f} | {wall:.1f} | {time.process_time():.1f} | {peak():.2f} | {base:.2f} | "
       f"{best.expected_loss:.9f}")
@@ -133,15 +129,15 @@ print(f"{read:.1f} | {wall:.1f} | {time.process_time():.1f} | {peak():.2f} | {ba
 
 def million() -> Iterator[str]:
     """One million items by 1000 draws, from a file."""
-    yield "\n| memory limit | threads | read, s | with search, s | CPU s | peak GB | of which Python | loss |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "\n| threads | read, s | with search, s | CPU s | peak GB | of which Python | loss |"
+    yield "|---|---|---|---|---|---|---|"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "z.npy"
         noisy(1_000_000, 1000, np.lib.format.open_memmap(path, "w+", np.uint8, (1000, 1_000_000)))
-        for limit, n_jobs in [("", 2), ("", 1), ("500MB", 2)]:
-            run = [sys.executable, "-c", CHILD, str(path), limit, str(n_jobs)]
+        for n_jobs in (2, 1):
+            run = [sys.executable, "-c", CHILD, str(path), str(n_jobs)]
             found = subprocess.run(run, check=True, capture_output=True, text=True).stdout.strip()
-            yield f"| {limit or 'none'} | {n_jobs} | {found} |"
+            yield f"| {n_jobs} | {found} |"
 
 
 def missing() -> Iterator[str]:
@@ -158,53 +154,25 @@ def missing() -> Iterator[str]:
             for row in z:
                 row[rng.random(n_items) < 0.8] = 255
             z.flush()
-            run = [sys.executable, "-c", CHILD, str(path), "", "2"]
+            run = [sys.executable, "-c", CHILD, str(path), "2"]
             found = subprocess.run(run, check=True, capture_output=True, text=True).stdout.strip()
             yield f"| {n_items:,} | {n_draws} | {found} |"
 
 
-def gpu(millions: list[int]) -> Iterator[str]:
-    """The same search on one core, on all cores and on the GPU, in one run."""
-    from epluribus.engine.gpu_passes import CupyDevice
-
-    epl.minimize(epl.Draws(noisy(60_000, 200)), rng=1)  # compiles
-    epl.minimize(epl.Draws(noisy(60_000, 200)), rng=1, engine="gpu")
-    yield f"\n{CupyDevice().name}, {os.cpu_count()} cores ({platform.processor() or platform.machine()}).\n"
-    yield "| items x 1000 draws | read, s | engine | threads | search, s | loss | same labels |"
-    yield "|---|---|---|---|---|---|---|"
-    for n in millions:
-        z = noisy(n * 1_000_000, 1000)
-        began = time.perf_counter()
-        draws = epl.Draws(z)
-        read = time.perf_counter() - began
-        del z
-        cases = [("gpu", os.cpu_count()), ("cpu", os.cpu_count()), ("cpu", 1)]
-        first = None
-        for engine, n_jobs in cases if n == 1 else cases[:2]:
-            wall, _, best = timed(draws, engine=engine, n_jobs=n_jobs)
-            first = first or best
-            same = bool((best.labels == first.labels).all())
-            loss = f"{best.expected_loss:.10f}"
-            yield f"| {n} million | {read:.1f} | {engine} | {n_jobs} | {wall:.2f} | {loss} | {same} |"
-
-
 def sections() -> Iterator[str]:
-    """The part of RESULTS.md, with what was measured on a machine with a GPU."""
+    """The part of RESULTS.md."""
     yield "## Scale\n"
     yield from growth()
     yield from threads()
     yield from shapes()
     yield from million()
     yield from missing()
-    yield "\n" + (Path(__file__).parent / "gpu.md").read_text(encoding="utf-8").strip()
 
 
 def main() -> None:
-    """Print the section, or that for a GPU."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--gpu", nargs="*", type=int)
-    chosen = parser.parse_args().gpu
-    for line in sections() if chosen is None else gpu(chosen or [1]):
+    """Print the section."""
+    argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
+    for line in sections():
         print(line, flush=True)
 
 

@@ -76,7 +76,7 @@ def run(folder: Path) -> dict[str, Any]:
         "n_doubtful": int(doubtful.sum()),
         "wrong_doubtful": 100 * float(wrong[doubtful].mean()),
         "wrong_others": 100 * float(wrong[~doubtful].mean()),
-        "modes": best.health().modes,
+        "modes": best.health(draws).modes,
         "n_parts": f"{sum(len(part) > 1 for part in parts):,}",
         "largest": max(map(len, parts)),
         "n_proved": f"{n_proved:,}",

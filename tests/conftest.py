@@ -1,17 +1,24 @@
 """Shared by all tests: the hypothesis profile, draws, the data folder, Ctrl-C, closing of figures."""
 
+import os
 import signal
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
-import strategies
-from epluribus.sampling import chain
-
 ROOT = Path(__file__).parents[1]
+# Numba compiles a kernel again when its own file changes, not when one that it calls does: a folder for each state.
+_KERNELS = sorted((ROOT / "src" / "epluribus" / "_kernels").glob("*.py"))
+_STATE = zlib.crc32(b"".join(path.read_bytes() for path in _KERNELS))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".kernels" / f"{_STATE:08x}"))
+
+import strategies  # noqa: E402
+from epluribus.sampling import chain  # noqa: E402
+
 collect_ignore = ["mutants.py"]  # run by `make mutants`; needs a package that the tests do not
 
 settings.register_profile("default", max_examples=25, deadline=None, derandomize=True)

@@ -33,9 +33,8 @@ SOURCE = ROOT / "src" / "epluribus"
 GOAL = 0.85
 ROOMS = {
     "partition": (["partition.py", "_integers.py"], ["tests/test_partition.py", "tests/draws"]),
-    "losses": (["losses/*.py"], ["tests/losses/test_losses.py", "tests/engine/test_expected.py"]),
+    "losses": (["losses/*.py"], ["tests/losses/test_losses.py", "tests/draws/test_expected.py"]),
     "draws": (["draws/*.py"], ["tests/draws", "tests/readers/test_files.py"]),
-    "engine": (["engine/*.py"], ["tests/engine", "tests/search/test_greedy.py"]),
     "search": (["search/*.py"], ["tests/search"]),
     "ball": (
         ["uncertainty/_ball.py"],
@@ -148,23 +147,12 @@ def warm_up():
     import numpy as np
 
     import epluribus as epl
-    from epluribus.engine import Engine
 
     z = np.random.default_rng(0).integers(3, size=(300, 12))
     draws = epl.Draws(z)
     for name in ("vi", "nid"):
         epl.minimize(draws, name, rng=0)
         epl.exact(z[:, :5], name)
-        for kind in ("tables", "members"):
-            engine = Engine(draws.item_major, draws.weights, epl.losses.get(name), kind)
-            state = engine.start(np.arange(12) % 4)
-            engine.sweep(state, np.arange(12))
-            engine.merge(np.arange(12))
-            engine.costs(state, [0])
-            engine.exact(state, [0], [0])
-            engine.apply(state, [0], [0])
-            engine.join_changes(state, 0)
-            engine.join(engine.start(np.arange(12) % 4), 0, 1)
 
 
 def run_tests(tests):

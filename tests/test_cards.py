@@ -65,7 +65,7 @@ def things(best):
         epl.certificate(best, DRAWS),
         trace,
         trace.diagnostics(warn=False),
-        best.health(),
+        best.health(DRAWS),
         epl.uncertainty.n_clusters_posterior(DRAWS),
         epl.stability(DRAWS, rng=1),
         epl.minimize(DRAWS, ["vi", "binder"], rng=1),
@@ -104,7 +104,8 @@ def test_what_speaks_against_an_answer_is_marked_and_all_else_is_not(best):
     apart = np.stack([np.tile(np.arange(15) // 5, (100, 1)), np.tile(np.arange(15) % 3, (100, 1))])
     apart[:, ::7, 3] = 9
     mark = "border-left"
-    assert mark in epl.minimize(apart, rng=1)._repr_html_()
+    found = epl.minimize(apart, rng=1)
+    assert mark in found.health(apart)._repr_html_()
     assert mark in epl.modes(apart, rng=1)._repr_html_()
     assert mark not in best._repr_html_()
     assert mark not in DRAWS._repr_html_()

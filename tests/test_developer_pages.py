@@ -83,7 +83,12 @@ def test_every_name_exists(page):
     """`epluribus.x.y` and `Class.x` are looked up; other words occur in the code or in the page's own."""
     known = words_of_code()
     own = set(re.findall(r"\w+", " ".join(CODE.findall(page.read_text("utf-8")))))
-    classes = {"Engine": "epluribus.engine", "Search": "epluribus.search.phases"}
+    classes = {
+        "LocalSearch": "epluribus.search.local",
+        "PairCosts": "epluribus.search.pair_costs",
+        "Search": "epluribus.search.rounds",
+        "TableState": "epluribus.search.state",
+    }
     for span in spans(page):
         if PLACE.fullmatch(span) or "*" in span:  # a place, or a pattern of names
             continue

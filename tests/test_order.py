@@ -16,7 +16,7 @@ Z = np.array([[0, 0, 1, 1, 2], [0, 0, 1, 1, 1], [0, 0, 0, 1, 1], [0, 0, 1, 1, 2]
 DRAWS = epl.Draws(Z)
 
 ROOMS = (
-    "", "datasets", "diagnostics", "draws", "engine", "estimate", "losses", "models", "partition",
+    "", "datasets", "diagnostics", "draws", "estimate", "losses", "models", "partition",
     "plots", "report", "sampling", "search", "studies", "uncertainty", "writers", "writers.results",
     "writers.saved",
 )  # fmt: skip

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from epluribus.changes import what_differs
     from epluribus.draws import Draws, read_draws, soft_draws, soft_psm
-    from epluribus.engine import expected_loss
+    from epluribus.draws.expected import expected_loss
     from epluribus.estimate import Estimate
     from epluribus.losses.base import Loss
     from epluribus.losses.values import loss
@@ -96,7 +96,7 @@ _ON_DEMAND = {
     "ConsensusClustering": "epluribus.search.consensus",
     "Estimate": "epluribus.estimate",
     "Loss": "epluribus.losses.base",
-    "expected_loss": "epluribus.engine",
+    "expected_loss": "epluribus.draws.expected",
     "load": "epluribus.writers.saved",
     "loss": "epluribus.losses.values",
     "sample": "epluribus.sampling",

@@ -1,15 +1,11 @@
-"""Files: errors that name them, writing them whole or not at all, releasing the memory of mapped ones."""
+"""Files: errors that name them, writing them whole or not at all."""
 
 from __future__ import annotations
 
 import csv
-import mmap
 import os
 import re
-import sys
 import tempfile
-import traceback
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +38,6 @@ def reading(path: Path | str, kind: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, ValueError) and f"'{path}'" in str(error):
             raise
-        _let_go(error)
         # Some libraries explain themselves in ten lines: the first says what is wrong.
         first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         if isinstance(error, KeyError):  # whose text is only the key
@@ -62,20 +57,6 @@ def about(path: Path | str, *arguments: str) -> Iterator[None]:
         if not mine or Path(path).name in str(error):
             raise
         raise ValueError(f"{error} The data come from '{path}'.") from None
-
-
-def _let_go(error: BaseException) -> None:
-    """Free what an error still holds, now: a half-opened file may complain as it is closed."""
-    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            one: BaseException | None = error
-            while one is not None:
-                traceback.clear_frames(one.__traceback__)
-                one = one.__context__
-    finally:
-        sys.unraisablehook = hook
 
 
 @contextmanager
@@ -220,14 +201,4 @@ def write_columns(target: Path | TextIO, columns: Mapping[str, Any]) -> None:
 
 
 def release_pages(array: Any) -> None:
-    """Hand the memory of a mapped file back to the system, which reads it again when it is needed.
-
-    Arrays that are no view of a file mapped by NumPy are left alone, and so are maps of the kind "copy on
-    write", whose changes exist only in memory.
-    """
-    shared = False
-    while isinstance(array, np.ndarray):
-        shared = shared or getattr(array, "mode", "") in ("r", "r+")
-        array = array.base
-    if shared and isinstance(array, mmap.mmap) and hasattr(array, "madvise"):
-        array.madvise(mmap.MADV_DONTNEED)
+    """Nothing: what the old `engine` and `uncertainty` still call; goes with them."""

@@ -6,7 +6,6 @@ Every message names the argument in quotes, what is allowed, what was given, and
 import difflib
 import math
 import operator
-import re
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -97,31 +96,6 @@ def check_positive(value: Any, argument: str) -> float:
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"'{argument}' must be a finite number above 0; got {shown(value)}.")
     return number
-
-
-def check_bytes(value: Any, argument: str) -> int:
-    """A number of bytes: an integer, or text such as "500MB" or "1.5 GiB".
-
-    Examples
-    --------
-    >>> from epluribus._validate import check_bytes
-    >>> check_bytes("1.5 GB", "memory_limit"), check_bytes("2KiB", "memory_limit")
-    (1500000000, 2048)
-    """
-    if not isinstance(value, str):
-        return check_count(value, argument, way_out=" Text such as '2GB' is allowed too.")
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", value.upper())
-    size = 0
-    if match is not None:
-        number, prefix, binary = match.groups()
-        # "", K, M, G, T: a power of 1000, or of 1024 with an i as in GiB.
-        size = round(float(number) * (1024 if binary else 1000) ** " KMGT".index(prefix or " "))
-    if size < 1:
-        raise ValueError(
-            f"'{argument}' must be a number of bytes above 0, such as 2000000000, '2GB' or '500MB'; "
-            f"got {shown(value)}."
-        )
-    return size
 
 
 def check_fraction(value: Any, argument: str, *, zero: bool = False, one: bool = True) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,20 +15,19 @@ from epluribus._text import count, few_of
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.part import only_these
-from epluribus.engine import Settings
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
+from epluribus.settings import Settings
 
 if TYPE_CHECKING:
     from epluribus.report import MethodsText
     from epluribus.sampling.trace import Trace
     from epluribus.uncertainty import Health
 
-__all__ = ["Estimate", "Run", "Step", "raise_if_interrupted", "read_best"]
+NEXT = "Chains, items and modes are checked by best.health(draws)."
+"""The last line of a printed estimate: printing itself computes nothing."""
 
-_KEPT = 1 << 28
-"""Bytes of labels up to which an estimate keeps the draws that it was made from, to be checked when printed;
-of more it only knows where they are, as long as somebody else keeps them."""
+__all__ = ["Estimate", "Run", "Step", "raise_if_interrupted", "read_best"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +103,8 @@ class Estimate(Shown):
         What the search was asked for: bounds on the number of clusters, kind of search.
     dimension : str or None
         Name of the dimension of the items, if the draws come from labeled arrays.
+    kind : str
+        What the draws are: "posterior" or "ensemble".
     """
 
     labels: IntArray
@@ -119,6 +118,7 @@ class Estimate(Shown):
     interrupted: bool = False
     settings: Settings = field(default_factory=Settings)
     dimension: str | None = None
+    kind: str = "posterior"
 
     @property
     def n_clusters(self) -> int:
@@ -150,52 +150,26 @@ class Estimate(Shown):
 
         return to_dict(self)
 
-    # --- the draws behind it ---
-
-    def remember(self, draws: Draws) -> Estimate:
-        """The estimate itself, which from now on knows the draws it was made from."""
-        size = (
-            draws.n_items * draws.n_distinct * int(np.min_scalar_type(draws.store.groups).itemsize)
-        )
-        known: Callable[[], Draws | None] = weakref.ref(draws)
-        if size <= _KEPT:
-            known = lambda: draws  # noqa: E731 - a reference that keeps them
-        # Not a field: it is no part of the answer, and is neither compared nor saved.
-        object.__setattr__(self, "_known", known)
-        return self
-
-    def health(self, draws: DrawsLike | None = None) -> Health:
+    def health(self, draws: DrawsLike) -> Health:
         """Whether the answer can be trusted, in at most three lines: chains, doubtful items, modes.
 
         Parameters
         ----------
-        draws : Draws or array_like of shape (n_draws, n_items), optional
-            The draws behind the estimate; by default those that `minimize` was given, if it still has them.
+        draws : Draws or array_like of shape (n_draws, n_items)
+            The draws behind the estimate.
 
         Examples
         --------
         >>> import epluribus as epl
-        >>> print(epl.minimize([[0, 0, 1], [0, 0, 1], [0, 1, 1]], rng=1).health())
+        >>> draws = [[0, 0, 1], [0, 0, 1], [0, 1, 1]]
+        >>> print(epl.minimize(draws, rng=1).health(draws))
         chains  one chain: whether another would agree is not known
         items   all of them share a cluster with the others of theirs in most draws
         modes   no second group of draws in a quick look
         """
         from epluribus.uncertainty import health
 
-        own = self._draws() if draws is None else None
-        if own is None:
-            return health(self, draws)
-        if "_health" not in self.__dict__:  # by its own draws: once
-            object.__setattr__(self, "_health", health(self, own))
-        return self.__dict__["_health"]
-
-    def _draws(self) -> Draws | None:
-        """The draws that it was made from, if they are still there."""
-        return getattr(self, "_known", lambda: None)()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Pickled without the draws.
-        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+        return health(self, draws)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text of the whole estimate, also written to `path` if given; `load` reads it."""
@@ -314,12 +288,12 @@ class Estimate(Shown):
     def methods(self, draws: DrawsLike | None = None, **options: Any) -> MethodsText:
         """A paragraph for the methods section of a paper, with its references: print it.
 
-        The draws are by default those that the estimate remembers. `options` are `level`, `rng`, `n_jobs`,
-        `progress` and `time_limit`: see `epluribus.report.write_methods`.
+        With the draws it says more. `options` are `level`, `rng`, `n_jobs`, `progress` and `time_limit`: see
+        `epluribus.report.write_methods`.
         """
         from epluribus.report import write_methods
 
-        return write_methods(self, self._draws() if draws is None else draws, **options)
+        return write_methods(self, draws, **options)
 
     def __repr__(self) -> str:
         return (
@@ -328,9 +302,8 @@ class Estimate(Shown):
         )
 
     def _card(self) -> Card:
-        draws = self._draws()
         expected, source = "expected loss", count(self.n_draws, "draw")
-        if draws is not None and draws.kind == "ensemble":
+        if self.kind == "ensemble":
             expected, source = "mean loss", count(self.n_draws, "clustering")
         facts = {
             # The largest clusters first: with many clusters the others are only counted.
@@ -344,11 +317,8 @@ class Estimate(Shown):
         trust: Part = ""
         if not self.converged:
             trust = Alert("stopped early: the best so far, a longer search may find better")
-        elif draws is not None and not draws.store.in_one_piece:
-            # On disk, or on other machines: printing must not begin work there.
-            trust = "chains, items and modes are not checked: best.health(draws) does"
-        elif draws is not None:
-            trust = self.health().facts
+        elif self.n_draws:
+            trust = NEXT
         title = f"{count(self.n_clusters, 'cluster')} of {count(len(self.labels), 'item')}"
         return Card(title, Facts(facts, width=13), trust)
 

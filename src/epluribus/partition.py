@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._integers import to_integers
-from epluribus._kernels.partitions import canonical_rows
+from epluribus._kernels.labels import canonical_rows
 from epluribus._order import ORDER
 from epluribus._text import count
 from epluribus._typing import AnyArray, IntArray, LabelsLike
@@ -207,12 +207,9 @@ def canonical_table(table: AnyArray) -> tuple[NDArray[np.uint32], IntArray]:
     if span > 16 * rows.size + 1024:
         rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape).astype(np.int64)
         low, span = 0, int(rows.max()) + 1
-    # Scratch arrays of the kernel: for each label the last row that had it, and its number in that row.
     out = np.empty(rows.shape, dtype=np.uint32)
     n_clusters = np.empty(len(rows), dtype=np.int64)
-    stamp = np.full(span, -1, dtype=np.int64)
-    code = np.empty(span, dtype=np.uint32)
-    canonical_rows(rows, low, stamp, code, out, n_clusters)
+    canonical_rows(rows, low, np.zeros(span, dtype=np.int64), out, n_clusters)
     return out, n_clusters
 
 

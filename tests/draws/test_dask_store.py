@@ -10,10 +10,9 @@ import pytest
 import epluribus as epl
 from epluribus._parallel import Stopped, Stopper
 from epluribus.draws import dask_store
-from epluribus.engine import Settings, dask_passes
 from epluribus.search import _minimize as entrance
-from epluribus.search import large
-from epluribus.search._settle import Settler
+from epluribus.search import large, settle
+from epluribus.settings import Settings
 from epluribus.uncertainty import _part, credible_ball, error, items
 
 distributed = pytest.importorskip("distributed")
@@ -88,7 +87,10 @@ def test_draws_and_what_is_said_about_them(client, store, table, form):
     np.testing.assert_array_equal(
         there.store.columns(np.array([500, 2])), here.store.columns(np.array([500, 2]))
     )
-    np.testing.assert_array_equal(np.asarray(there.thin(50)), np.asarray(here.thin(50)))
+    for part in (lambda d: d.thin(50), lambda d: d[::-1], lambda d: d[[5, 5, 440]]):
+        np.testing.assert_array_equal(np.asarray(part(there)), np.asarray(part(here)))
+        np.testing.assert_array_equal(part(there).weights, part(here).weights)
+    np.testing.assert_array_equal(there.brought_here().item_major, here.item_major)
 
 
 def test_all_labels_are_not_brought_together_silently(client):
@@ -101,6 +103,20 @@ def test_few_items_are_searched_here(client):
     np.testing.assert_array_equal(epl.minimize(sample(), rng=1, client=client).labels, ref.labels)
 
 
+@pytest.mark.parametrize("loss", ["vi", "binder", "nvi"])
+def test_very_many_items_are_searched_where_they_are(client, store, loss, monkeypatch):
+    monkeypatch.setattr(entrance, "LARGE", 300)
+    monkeypatch.setattr(large, "_FEW", 150)
+    monkeypatch.setattr(settle, "_RANGE", 256)
+    best = epl.minimize(epl.Draws(store, client=client), loss, rng=1)
+    assert best.runs[-1].start == "few items"
+    assert best.expected_loss == pytest.approx(epl.expected_loss(best, sample(), loss), rel=1e-12)
+    if loss == "nvi":  # in memory these are searched with all items
+        assert epl.loss(best, epl.minimize(sample(), loss, rng=1)) < 0.05
+    else:
+        np.testing.assert_array_equal(best.labels, epl.minimize(sample(), loss, rng=1).labels)
+
+
 def test_a_worker_lost_in_the_middle_changes_nothing(client, store, monkeypatch):
     monkeypatch.setattr(entrance, "LARGE", 300)
     monkeypatch.setattr(large, "_FEW", 150)
@@ -108,15 +124,15 @@ def test_a_worker_lost_in_the_middle_changes_nothing(client, store, monkeypatch)
     assert ref.runs[-1].start == "few items"
     draws = epl.Draws(store, client=client)
     [victim, *_] = client.run(os.getpid).values()
-    look, looks = dask_passes.DaskPasses.look, []
+    look, looks = settle.Passes.look, []
 
-    def fatal(self, *args):
+    def fatal(self, *args, **named):
         looks.append(1)
         if len(looks) == 2:  # the slices have been read and used once
             os.kill(victim, signal.SIGKILL)
-        return look(self, *args)
+        return look(self, *args, **named)
 
-    monkeypatch.setattr(dask_passes.DaskPasses, "look", fatal)
+    monkeypatch.setattr(settle.Passes, "look", fatal)
     np.testing.assert_array_equal(epl.minimize(draws, rng=1).labels, ref.labels)
     assert len(looks) >= 2
 
@@ -191,14 +207,14 @@ def test_without_workers_it_does_not_wait_forever(monkeypatch):
 
 def test_passes_end_early_though_workers_are_quick(client):
     draws, settings = epl.Draws(sample(), client=client), Settings()
-    passes = large.passes_over(draws.store, settings)
-    settler = Settler(passes, draws.weights, epl.losses.vi(), np.random.default_rng(0), settings)
-    frozen, labels = settler._frozen(settler.counted(sample()[0])), sample()[0]
+    rng = np.random.default_rng(0)
+    passes = settle.Settler(draws, draws.weights, epl.losses.vi(), rng, settings).passes
+    now = passes.count(sample()[0])
     settings.stopper.interrupt()
     with pytest.raises(Stopped):
-        passes.look(labels, frozen)
+        passes.look(now, now.labels)
     with pytest.raises(Stopped):
-        passes.count(labels, 5)
+        passes.count(now.labels)
 
 
 def test_time_is_up_before_a_draw_came(client, monkeypatch):
@@ -213,9 +229,7 @@ def test_time_is_up_before_a_draw_came(client, monkeypatch):
         epl.minimize(draws, rng=1, time_limit=60)
 
 
-def test_what_does_not_go_with_a_client(client):
-    with pytest.raises(ValueError, match="'memory_limit' must be None with 'client'"):
-        epl.Draws(sample(), client=client, memory_limit="1GB")
+def test_a_client_that_was_closed(client):
     with distributed.Client(client.scheduler.address) as other:
         pass
     with pytest.raises(ValueError, match="'client' must be connected"):

@@ -9,28 +9,31 @@ import numpy as np, epluribus as epl
 rng = np.random.default_rng(0)
 truth = rng.integers(3, size=9)
 z = np.where(rng.random((12, 9)) < 0.8, truth, rng.integers(3, size=(12, 9)))
-from epluribus.engine import Engine, Settings
-from epluribus.engine.execution import copied
-def show(done):
-    print(done.state.labels.tolist(), done.n_moves, round(done.change, 9))
+from epluribus._parallel import NEVER
+from epluribus.search.members import MemberState
+from epluribus.search.pair_costs import PairCosts
+from epluribus.search.pairs import PairState
+from epluribus.search.problem import Problem
+from epluribus.search.ratio import RatioState
+from epluribus.search.state import Bounds, TableState
+def pairs(problem, labels):
+    return PairState(PairCosts.of(problem), labels)
 for name in epl.losses.available():
-    best = epl.minimize(z, name, rng=1, n_starts=3)
+    best = epl.minimize(z, name, rng=1, n_starts=3, search="greedy")
     print(name, best.labels.tolist(), round(best.expected_loss, 9))
     print("exact", epl.exact(z[:, :6], name).labels.tolist(), epl.exact(z[:, :6], name, k=2).labels)
     draws = epl.Draws(z)
-    for kind in ("tables", "members", "pairs")[: 3 if name == "binder" else 2]:
-        engine = Engine(draws.item_major, draws.weights, epl.losses.get(name), kind)
-        merged = engine.merge(np.arange(9))
-        print(kind, merged.tolist())
-        state = engine.start(np.arange(9) % 4)
-        for thorough in (False, True):
-            show(engine.sweep(state, np.arange(9), Settings(k_max=5), thorough=thorough))
-        # Away from there: what is nudged is not a partition at which all pushes are in vain.
-        spare = copied(state)
-        spare, change = engine.lift(spare, np.array([0, 4, 8]))
-        print(spare.labels.tolist(), round(change, 9))
-        show(engine.nudge(spare, 9, Settings(k_min=2)))
-        show(engine.nudge(engine.start(np.arange(9)), 9))
+    problem = Problem.of(draws, epl.losses.get(name))
+    linear = (TableState, MemberState, pairs)[: 3 if name == "binder" else 2]
+    for make in linear if problem.loss.linear else (RatioState,):
+        state = make(problem, np.arange(9))
+        print(round(state.merge(Bounds(1, 9, NEVER)), 9), state.labels.tolist())
+        state = make(problem, np.arange(9) % 4)
+        print(round(state.move(np.array([0, 4, 8]), np.array([1, 4, 4])), 9))
+        for sweep in (state.quick_sweep, state.sweep):
+            done = sweep(np.arange(9), Bounds(1, 5, NEVER))
+            print(state.labels.tolist(), done.n_moves, round(done.change, 9))
+print(epl.greedy(np.tile(z, 2), np.arange(18) % 4, rng=1).labels.tolist())
 for name in ("binder", "vi_lb"):
     best = epl.minimize(psm=epl.psm(z), loss=name, rng=1)
     print(name, best.labels.tolist(), round(best.expected_loss, 9))

@@ -25,7 +25,7 @@ def same(a, b):
 @pytest.fixture(autouse=True, params=[True, False], ids=["blocks of two draws", "one block"])
 def small_blocks(request, monkeypatch):
     if request.param:
-        for name, value in {"_CELLS": 14, "_LINE": 2, "_BYTES": 14 * 8 * 2}.items():
+        for name, value in {"_CELLS": 14, "_LINE": 2, "_MOST": 14}.items():
             monkeypatch.setattr(collapse, name, value)
 
 

@@ -60,6 +60,8 @@ def refusal(call):
     return None
 
 
+# h5netcdf complains as it closes what it could not open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", WRITERS)
 def test_draws(name, tmp_path, capsys):
     path = tmp_path / name

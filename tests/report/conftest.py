@@ -8,17 +8,13 @@ import pytest
 from epluribus import report
 from epluribus.report import facts
 from epluribus.uncertainty import _certificate
-from epluribus.uncertainty._vi_bound import Found
 
 
 @pytest.fixture(scope="package", autouse=True)
 def _no_long_proofs():
-    """The bound by prices takes all the time that it is given, so that it would differ from page to page."""
+    """The bound by prices for cluster sizes takes many seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(facts, "_PROOF_SECONDS", 1e6)
-        patch.setattr(_certificate, "vi_bound", lambda *_: Found(-np.inf, "settled", 0.0))
-        patch.setattr(_certificate, "FEW", (5,))
-        patch.setattr(_certificate, "MORE", ())
+        patch.setattr(_certificate, "size_bound", lambda *_: -np.inf)
         yield
 
 

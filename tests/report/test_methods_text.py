@@ -22,7 +22,7 @@ def _draws():
 def test_it_is_the_paragraph_of_the_report():
     draws = _draws()
     best = epl.minimize(draws, rng=1)
-    found = best.methods(rng=1)
+    found = best.methods(draws, rng=1)
     page = re.sub(r"\s+", " ", build_report(best, draws, rng=1))
     assert found.text.replace("&", "&amp;") in page
     for reference in found.references:
@@ -31,7 +31,7 @@ def test_it_is_the_paragraph_of_the_report():
 
 
 def test_epluribus_has_an_entry_as_in_the_citation_file():
-    found = epl.minimize(_draws(), rng=1).methods(rng=1, time_limit=5)
+    found = epl.minimize(_draws(), rng=1).methods()
     (own,) = [line for line in found.references if line.startswith("The epluribus developers")]
     citation = (Path(__file__).parents[2] / "CITATION.cff").read_text()
     title = re.search('^title: "(.*)"', citation, flags=re.MULTILINE)[1]
@@ -46,19 +46,27 @@ def test_epluribus_has_an_entry_as_in_the_citation_file():
 
 def test_ensembles_cite_no_posterior():
     draws = epl.Draws(np.asarray(_draws()), kind="ensemble")
-    found = epl.minimize(draws, rng=1).methods(rng=1)
+    found = epl.minimize(draws, rng=1).methods(draws, rng=1)
     assert "posterior" not in found.text
     assert not any(line.startswith("Rastelli") for line in found.references)
     assert any("epluribus developers" in line for line in found.references)
 
 
-def test_an_estimate_that_lost_its_draws_says_so(tmp_path):
-    draws = _draws()
-    epl.minimize(draws, rng=1).save(tmp_path / "best.json")
+@pytest.mark.parametrize("kind", ["posterior", "ensemble"])
+def test_without_draws_it_says_what_was_done_and_nothing_of_uncertainty(kind, tmp_path):
+    draws = epl.Draws(np.asarray(_draws()), kind=kind)
+    epl.minimize(draws, rng=1, undecided=1).save(tmp_path / "best.json")
     best = epl.load(tmp_path / "best.json")
-    with pytest.raises(ValueError, match="'draws' must be given"):
-        best.methods()
-    assert best.methods(draws, rng=1).text
+    alone, whole = best.methods(), best.methods(draws, rng=1)
+    assert set(alone.references) <= set(whole.references)
+    for sentence in re.split(r"(?<=\.) ", alone.text):
+        assert sentence.rstrip(".").replace("120 draws", "120 draws from one chain") in whole.text
+    assert "8 other items, each of which would have added more than 1 bit" in alone.text
+
+
+def test_a_similarity_matrix_has_no_draws():
+    found = epl.minimize(psm=epl.psm(_draws())).methods()
+    assert "represented by a similarity matrix, was summarized" in found.text
 
 
 def test_the_command(tmp_path, capsys):

@@ -1,14 +1,15 @@
 """Constraints: obeyed always, contradictions named, and the best partition found, against enumeration."""
 
+import importlib
+
 import networkx as nx
 import numpy as np
 import pytest
 from scipy import sparse
 
 import epluribus as epl
-from epluribus.engine.constraints import Constraints
+from epluribus.constraints import Constraints, adjacency, group_matrix
 from epluribus.partition import partitions
-from epluribus.search import _minimize
 
 LOSSES = ("vi", "binder", "vi(cost=0.5)", "binder(cost=1.5)", "nvi")
 ALL = {n: [np.array(one) for one in partitions(n)] for n in range(3, 9)}
@@ -93,13 +94,13 @@ def test_exact_honors_constraints():
 
 
 def test_the_search_finds_the_optimum(monkeypatch):
-    monkeypatch.setattr(_minimize, "EXACT_ITEMS", 0)
+    monkeypatch.setattr(importlib.import_module("epluribus.search._minimize"), "MAX_ITEMS", 0)
     against_enumeration(2, 40, expect_all=False)
 
 
 @pytest.mark.slow
 def test_the_search_finds_the_optimum_in_many_cases(monkeypatch):
-    monkeypatch.setattr(_minimize, "EXACT_ITEMS", 0)
+    monkeypatch.setattr(importlib.import_module("epluribus.search._minimize"), "MAX_ITEMS", 0)
     against_enumeration(3, 400, expect_all=False)
 
 
@@ -220,7 +221,7 @@ def test_an_estimate_remembers_its_constraints(tmp_path):
 
 
 def test_what_is_broken_is_named():
-    groups, graph = epl.engine.constraints.group_matrix, epl.engine.constraints.adjacency
+    groups, graph = group_matrix, adjacency
     edges = np.array([[0, 1], [1, 2], [2, 3]])
     asked = Constraints(
         np.array([0, 0, 1, 2]),

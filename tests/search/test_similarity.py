@@ -8,8 +8,8 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 import epluribus as epl
 from epluribus import losses
 from epluribus.draws.similarity import SimilarityMatrix
-from epluribus.engine.matrix import MatrixEngine
 from epluribus.partition import partitions
+from epluribus.search.matrix import MatrixProblem
 
 MATRIX = np.array([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
 
@@ -32,13 +32,13 @@ def test_the_best_of_all_partitions_is_found(name, kind):
         else:  # not the similarity of any draws, as a rule
             half = np.triu(rng.random((n, n)), 1)
             matrix = half + half.T + np.eye(n)
-        engine = MatrixEngine(SimilarityMatrix.of(matrix).matrix, losses.for_matrix(name))
-        values = [(int(a.max()) + 1, engine.value_of(a)) for a in partitions(n)]
+        problem = MatrixProblem(SimilarityMatrix.of(matrix).matrix, losses.for_matrix(name))
+        values = [(int(a.max()) + 1, problem.expected(a)) for a in partitions(n)]
         for asked, low, high in (({}, 1, n), ({"k": min(3, n)}, 3, 3), ({"k_max": 2}, 1, 2)):
             best = epl.minimize(psm=matrix, loss=name, rng=seed, **asked)
             ref = min(value for k, value in values if min(low, n) <= k <= high)
             assert best.expected_loss == pytest.approx(ref, abs=1e-10)
-            assert best.expected_loss == pytest.approx(engine.value_of(best.labels), abs=1e-12)
+            assert best.expected_loss == pytest.approx(problem.expected(best.labels), abs=1e-12)
             assert min(low, n) <= best.n_clusters <= high
             assert best.converged
 
@@ -83,12 +83,14 @@ def test_same_rng_same_answer_for_any_number_of_threads():
 
 def test_never_worse_than_a_given_start_or_a_trivial_partition():
     matrix = epl.psm(np.random.default_rng(0).integers(0, 9, (20, 40)))
-    engine = MatrixEngine(SimilarityMatrix.of(matrix).matrix, losses.vi_lb())
+    problem = MatrixProblem(SimilarityMatrix.of(matrix).matrix, losses.vi_lb())
     best = epl.minimize(psm=matrix, rng=1, time_limit=1e-6, starts=np.arange(40))
     assert not best.converged
     good = epl.minimize(psm=matrix, rng=1)
     assert good.converged
-    assert good.expected_loss <= min(engine.trivial_values())
+    assert good.expected_loss <= min(
+        problem.expected(np.zeros(40, int)), problem.expected(np.arange(40))
+    )
     again = epl.minimize(psm=matrix, rng=5, n_starts=1, starts=good.labels)
     assert again.expected_loss <= good.expected_loss
     assert again.runs[0].start == "given"

@@ -1,5 +1,6 @@
 """Items that stay undecided at a cost, against enumeration of all subsets and their partitions."""
 
+import importlib
 import itertools
 
 import numpy as np
@@ -8,7 +9,6 @@ import pytest
 import epluribus as epl
 from epluribus.partition import partitions
 from epluribus.report import build_report
-from epluribus.search import _minimize
 
 PARTITIONS = {n: [np.array(one) for one in partitions(n)] for n in range(1, 7)}
 BETWEEN = np.array([[0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 2]])
@@ -57,7 +57,7 @@ def allowed_by(asked):
 def test_the_best_of_all_subsets_is_found(exact, monkeypatch):
     rng, missed, n_cases = np.random.default_rng(5), 0, 30
     if not exact:
-        monkeypatch.setattr(_minimize, "EXACT_ITEMS", 0)
+        monkeypatch.setattr(importlib.import_module("epluribus.search._minimize"), "MAX_ITEMS", 0)
     for _ in range(n_cases):
         n, k = int(rng.integers(2, 6)), int(rng.integers(1, 4))
         z = rng.integers(0, k, (int(rng.integers(1, 6)), n))

@@ -6,7 +6,7 @@ import pytest
 import epluribus as epl
 import strategies
 from epluribus import minimize
-from epluribus.search.within import minimize_within
+from epluribus.search._minimize import minimize_within
 
 
 @pytest.mark.parametrize("loss", ["vi", "nid"])

@@ -4,18 +4,12 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus._kernels.size_prices import Bins, smallest_first
+from epluribus._kernels.size_prices import smallest_first
 from epluribus._parallel import Stopper
-from epluribus.engine import draw_losses
-from epluribus.partition import as_labels, partitions
-from epluribus.uncertainty import _certificate, _vi_bound
-from epluribus.uncertainty._profiles import by_profile
-from epluribus.uncertainty._size_table import (
-    by_number,
-    log_chords,
-    make_bins,
-    possible,
-)
+from epluribus.draws.expected import draw_losses
+from epluribus.uncertainty import _certificate, _size_prices
+from epluribus.uncertainty._draw_groups import group_draws
+from epluribus.uncertainty._size_table import Bins, by_number, log_chords, make_bins, possible
 
 
 @pytest.fixture
@@ -42,12 +36,7 @@ KINDS = ("noise", "truth", "modes", "giant")
 def ascent(draws, labels, loss, *, cost=1.0, numbers=None, n_jobs=1):
     value = draws.mean(draw_losses(labels, draws, loss))
     numbers = np.arange(1, draws.n_items + 1) if numbers is None else numbers
-
-    def loss_of(each):
-        return draws.mean(draw_losses(as_labels(each), draws, loss))
-
-    room = _vi_bound.room_for(draws.n_items)
-    return _vi_bound._Ascent(draws, labels, value, cost, numbers, Stopper(), n_jobs, loss_of, room)
+    return _size_prices._Ascent(draws, labels, value, cost, numbers, Stopper(), n_jobs)
 
 
 def naive_table(x, w, draws, bins):
@@ -73,8 +62,8 @@ def naive_table(x, w, draws, bins):
 def test_the_table_is_the_naive_one(rng, n_bins):
     draws = epl.Draws(sample(rng, "truth", 7, 9))
     work = ascent(draws, draws.distinct[0].astype(np.int64), epl.losses.get("vi"))
-    work._set_bins(*make_bins(7, n_bins), np.ones((len(make_bins(7, n_bins)[0]), 7), np.uint8))
-    work.bins.alive[1, 2] = 0
+    work._set_bins(*make_bins(7, n_bins), np.ones((len(make_bins(7, n_bins)[0]), 7), bool))
+    work.bins.alive[1, 2] = False
     shape = (7, len(work.bins.low), 7)
     work.x = rng.uniform(0.1, 1.0, shape).astype(np.float32)
     work.x[np.arange(7), :, np.arange(7)] = 1.0
@@ -82,12 +71,10 @@ def test_the_table_is_the_naive_one(rng, n_bins):
     work.w -= work.w.transpose(2, 1, 0).copy()
     # One draw in each group: no inequality between the two.
     work.groups = (draws.distinct[None] == draws.item_major[:, :, None]).astype(np.float32)
-    missing = -len(draws.shares) % 4
-    work.groups = np.pad(work.groups, ((0, 0), (0, missing), (0, 0)), constant_values=1.0)
-    work.group_shares = np.tile(np.pad(draws.shares, (0, missing)), (7, 1))
+    work.group_shares = np.tile(draws.shares, (7, 1))
     work.value = np.zeros(shape[:2])
     expected = naive_table(work.x, work.w, draws, work.bins)
-    found = work._evaluate()
+    found = work.evaluate()
     assert np.array_equal(np.isinf(found), np.isinf(expected))
     some = np.isfinite(expected)
     assert found[some] == pytest.approx(expected[some], abs=1e-6)
@@ -105,15 +92,15 @@ def test_never_above_the_optimum(rng, kind, cost):
         for labels in (best.labels, np.zeros(n, dtype=np.int64)):
             work = ascent(draws, labels, loss, cost=cost)
             seen = []
-            found = work.run(seen.append)
-            assert found.bound <= least * (1 + 1e-12) + 1e-13
-            assert max(seen) <= found.bound + 1e-15
+            found = work.run(lambda bound, _, seen=seen: seen.append(bound))
+            assert found <= least * (1 + 1e-12) + 1e-13
+            assert max(seen) <= found + 1e-15
             # Prices of our own, at random: every choice of prices and rows gives a bound.
             work = ascent(draws, labels, loss, cost=cost)
             work.w = rng.normal(0, 0.05, work.w.shape).astype(np.float32)
             work.w -= work.w.transpose(2, 1, 0).copy()
             work.x = rng.uniform(0.01, 1.0, work.x.shape).astype(np.float32)
-            bound = by_number(work._evaluate(), work.bins, work.constant, work.numbers).least
+            bound = by_number(work.evaluate(), work.bins, work.constant, work.numbers).least
             assert bound / n <= least * (1 + 1e-12) + 1e-13
 
 
@@ -125,7 +112,7 @@ def test_numbers_of_clusters_and_weights(rng, kind):
     for k in (2, 3, 5):
         best = epl.exact(draws, loss, k=k)
         work = ascent(draws, best.labels, loss, numbers=np.array([k]))
-        assert work.run(lambda _: None).bound <= best.expected_loss * (1 + 1e-12)
+        assert work.run(lambda *_: None) <= best.expected_loss * (1 + 1e-12)
 
 
 def test_prices_stay_antisymmetric(rng):
@@ -141,7 +128,7 @@ def test_the_same_for_any_number_of_threads(rng):
     draws = epl.Draws(sample(rng, "truth", 20, 20))
     labels = epl.minimize(draws, rng=1).labels
     found = [
-        ascent(draws, labels, epl.losses.get("vi"), n_jobs=n_jobs).run(lambda _: None).bound
+        ascent(draws, labels, epl.losses.get("vi"), n_jobs=n_jobs).run(lambda *_: None)
         for n_jobs in (1, 3)
     ]
     assert found[0] == found[1]
@@ -169,14 +156,14 @@ def test_a_cut_is_said(rng, monkeypatch):
     best = epl.minimize(draws, rng=1)
     monkeypatch.setattr(_certificate, "set_bound", lambda *_: -np.inf)  # it would be a proof
     # The clock as the program sees it: the time is up after the first evaluation.
-    before = _vi_bound._Ascent._evaluate
+    before = _size_prices._Ascent.evaluate
 
     def then_stop(self):
         table = before(self)
         self.stopper.flag[0] = 1
         return table
 
-    monkeypatch.setattr(_vi_bound._Ascent, "_evaluate", then_stop)
+    monkeypatch.setattr(_size_prices._Ascent, "evaluate", then_stop)
     made = epl.certificate(best, draws, time_limit=1000)
     assert made.cut
     assert "cut by the time limit" in str(made)
@@ -187,7 +174,7 @@ def test_what_is_not_a_number_proves_nothing(rng):
     draws = epl.Draws(sample(rng, "truth", 9, 15))
     work = ascent(draws, np.zeros(9, dtype=np.int64), epl.losses.get("vi"))
     work.w[3, 4, 5] = np.nan
-    table = work._evaluate()
+    table = work.evaluate()
     assert np.isneginf(table[3, 4])
     assert np.isneginf(by_number(table, work.bins, work.constant, work.numbers).least)
 
@@ -205,11 +192,38 @@ def test_progress_shows_the_gap(rng):
 
 
 def test_too_large_has_no_prices(monkeypatch, rng):
-    draws = epl.Draws(sample(rng, "truth", 20, 10))
-    monkeypatch.setattr(_vi_bound, "available_memory", lambda: 1e4)
-    assert _vi_bound.room_for(20) is None
+    draws = epl.Draws(sample(rng, "noise", 20, 10))
+    monkeypatch.setattr(_size_prices, "_ITEMS", 10)
+    monkeypatch.setattr(_certificate, "set_bound", lambda *_: -np.inf)
     made = epl.certificate(epl.minimize(draws, rng=1), draws)
-    assert made.method != "prices by cluster size"
+    assert made.method == "the triangle inequality between draws"
+
+
+def test_work_is_counted(monkeypatch, rng):
+    """The same bound in two runs, and no higher one with less work."""
+    draws = epl.Draws(rng.integers(0, 4, (40, 25)))
+    best = epl.minimize(draws, rng=1)
+    monkeypatch.setattr(_certificate, "set_bound", lambda *_: -np.inf)
+    made = [epl.certificate(best, draws) for _ in range(2)]
+    assert made[0].lower_bound == made[1].lower_bound
+    assert made[0].method == "prices by cluster size"
+    assert not made[0].cut
+    monkeypatch.setattr(_size_prices, "_BUDGET", 1.0)
+    assert epl.certificate(best, draws).lower_bound <= made[0].lower_bound
+
+
+def test_groups_of_draws_are_means_rounded_up(rng):
+    labels = rng.integers(0, 3, (50, 12))
+    shares = rng.dirichlet(np.ones(50))
+    reference = rng.integers(0, 2, 12)
+    together = labels == labels[:, 4, None]
+    cells = np.stack([(together & (reference == g)).sum(axis=1) for g in range(2)], axis=1)
+    for n_groups in (1, 7, 50):
+        means, weights = group_draws(labels, shares, cells, reference[4], 4, None, n_groups)
+        assert len(means) <= n_groups
+        assert weights.sum() == pytest.approx(1.0)
+        assert np.all(means[:, 4] == 1.0)
+        assert weights @ means == pytest.approx(shares @ together, rel=1e-6)
 
 
 def test_bins_cover_all_sizes_and_chords_are_below():
@@ -236,53 +250,16 @@ def test_selection(rng):
         assert np.array_equal(np.sort(copy), np.sort(values))
 
 
-def test_the_list_of_what_is_left():
-    """Four items whose sizes are known: the only partition is listed; with two pairs it is not known."""
+def test_what_a_better_partition_cannot_have():
+    """Four items whose sizes are known: other sizes, and other numbers of clusters, are left out."""
     sizes = np.array([1, 2, 3, 4])
-    bins = Bins(sizes, sizes, *log_chords(sizes, sizes, 1.0), np.ones((4, 4), np.uint8))
+    bins = Bins(sizes, sizes, *log_chords(sizes, sizes, 1.0), np.ones((4, 4), bool))
     table = np.full((4, 4), 9.0)
     table[[0, 1, 2], 2] = 0.0
     table[3, 0] = 0.0
     found = by_number(table, bins, 0.0, np.array([1, 2, 3, 4])).below(0.5)
     assert found.numbers.tolist() == [2]
     alive = possible(table, bins, found, 0.5)
-    assert alive[2].tolist() == [1, 1, 1, 0]
-    assert alive[0].tolist() == [0, 0, 0, 1]
-    left = by_profile(table, bins, 0.0, found.numbers, 0.5)
-    assert [as_labels(labels).tolist() for labels in left.partitions] == [[0, 0, 0, 1]]
-    assert left.least == pytest.approx(0.0, abs=1e-9)
-    pairs = np.full((4, 4), 9.0)
-    pairs[:, 1] = 0.0
-    found = by_number(pairs, bins, 0.0, np.array([1, 2, 3, 4])).below(0.5)
-    left = by_profile(pairs, bins, 0.0, found.numbers, 0.5)
-    assert left.partitions is None
-    assert left.alive[1].tolist() == [1, 1, 1, 1]
-
-
-def test_profiles_by_enumeration(rng):
-    """Every partition with a small sum of entries is listed, and the bound is the smallest such sum."""
-    sizes = np.arange(1, 7)
-    for _ in range(30):
-        alive = (rng.random((6, 6)) < 0.8).astype(np.uint8)
-        bins = Bins(sizes, sizes, *log_chords(sizes, sizes, 1.0), alive)
-        table = np.where(alive.T > 0, rng.uniform(0, 1, (6, 6)), np.inf)
-        number = int(rng.integers(1, 7))
-        costs = {}
-        for labels in partitions(6):
-            count = np.bincount(labels)
-            if len(count) == number:
-                cost = float(table[np.arange(6), count[labels] - 1].sum())
-                costs[tuple(labels)] = cost
-        least = min(costs.values())
-        loss = min(least + 0.3, 1e6)
-        left = by_profile(table, bins, 0.0, np.array([number]), loss)
-        if np.isinf(least):
-            assert np.isinf(left.least)
-            continue
-        assert left.least == pytest.approx(least, abs=1e-9)
-        better = {labels for labels, cost in costs.items() if cost < loss - 1e-9}
-        if left.partitions is not None:
-            assert better <= {tuple(as_labels(labels)) for labels in left.partitions}
-        for labels in better:
-            for i, k in enumerate(np.bincount(labels)[list(labels)]):
-                assert left.alive[k - 1, i]
+    assert alive[2].tolist() == [True, True, True, False]
+    assert alive[0].tolist() == [False, False, False, True]
+    assert not alive[[1, 3]].any()

@@ -9,7 +9,7 @@ import pytest
 
 import epluribus as epl
 from epluribus import _parallel
-from epluribus.engine import draw_losses
+from epluribus.draws.expected import draw_losses
 from epluribus.losses.values import loss_values
 
 pytestmark = pytest.mark.usefixtures("hears_ctrl_c")

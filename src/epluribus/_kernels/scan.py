@@ -1,151 +1,126 @@
-"""One look at many items with nothing moved: what clusters would cost them, how close they are to moving.
+"""One look at many items with nothing moved: what clusters would cost them, and how close they are to moving.
 
-Nothing changes in between, so items can be looked at in any order, in threads, in slices of draws, or on
-another machine: costs add over draws. The numbers are sums in single precision; what they cannot decide is
-left to the loops that move items.
+Nothing changes in between, so that items can be looked at in threads, in slices of draws, or on other machines:
+costs add over draws. They are whole numbers, of which `scale` make one unit of the loss, so that sums do not depend
+on where and in which order they are added. Labels are those of the draws, of few bytes; the groups of all draws are
+numbered through, and those of draw t begin at ``first[t]`` (`sweep.py` has the formulas).
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epluribus._kernels._jit import kernel
-from epluribus._kernels.vector import BLOCK, add_block, flat
-from epluribus._typing import FloatArray, IntArray
+from epluribus._kernels.jit import kernel
+from epluribus._typing import AnyArray, FloatArray, IntArray
+
+BLOCK = 32
+"""Draws that are added up before the next item: their part of the gains stays in the cache."""
+
+
+@kernel
+def count_groups(
+    table: AnyArray, begin: int, end: int, first: IntArray, labels: IntArray, counts: IntArray
+) -> None:
+    """counts[r, s] += 1 for each item of cluster s in group r of draws begin..end-1 (OUT).
+
+    Groups are numbered from the first of draw `begin` on; items with a label of -1 are not counted.
+    """
+    low, t0, t1 = np.uint64(first[begin]), np.uint64(begin), np.uint64(end)
+    for i in range(table.shape[0]):
+        if labels[i] >= 0:
+            s = np.uint64(labels[i])
+            for t in range(t0, t1):
+                counts[np.uint64(first[t]) + np.uint64(table[i, t]) - low, s] += 1
+
+
+@kernel
+def fill_gains(
+    counts: IntArray,
+    weights: FloatArray,
+    steps: FloatArray,
+    scale: float,
+    gains: IntArray,
+    inside: IntArray,
+) -> None:
+    """What one more item adds to cell r, s with its n items, and what one of these items costs (both OUT).
+
+    gains[r, s] = scale w_r (f(n + 1) - f(n)), and inside[r, s] = scale w_r (f(n) - f(n - 1)), rounded; inside is 0
+    without items. `steps` are the differences of f.
+    """
+    for r in range(counts.shape[0]):
+        w = scale * weights[r]
+        for s in range(counts.shape[1]):
+            n = counts[r, s]
+            gains[r, s] = np.rint(w * steps[n])
+            inside[r, s] = np.rint(w * steps[n - 1]) if n > 0 else 0
 
 
 @kernel
 def add_costs(
-    table: NDArray[np.unsignedinteger],
-    gain: NDArray[np.float32],
-    used: int,
-    single: NDArray[np.float32],  # WORK (width,)
-    cost: FloatArray,  # OUT (n_items, width), added to
+    table: AnyArray,
+    first: IntArray,
+    labels: IntArray,
+    gains: IntArray,
+    inside: IntArray,
+    costs: IntArray,
+    own: IntArray,
 ) -> None:
-    """Add the gains of the items of `table` in its draws, for the first `used` clusters."""
-    n_draws, n_used, begin = np.uint64(table.shape[1]), np.uint64(used), np.uint64(0)
-    # Block by block of draws: their part of the gains stays in the cache while all items pass by.
-    while begin < n_draws:
-        end = min(begin + np.uint64(BLOCK), n_draws)
-        for i in range(table.shape[0]):
-            add_block(table[i], begin, end, gain, n_used, single)
-            for s in range(n_used):
-                cost[i, s] += single[s]
-        begin = end
+    """Add what the draws of the table say about its items to their costs.
+
+    costs[i, s] += sum_t gains[r_it, s] for all slots, and own[i] += sum_t inside[r_it, labels[i]] for items in a
+    cluster, where r_it = first[t] + table[i, t] (both OUT).
+    """
+    n_draws, width, n_items = table.shape[1], np.uint64(gains.shape[1]), np.uint64(table.shape[0])
+    at = np.empty(BLOCK, dtype=np.uint64)
+    for begin in range(0, n_draws, BLOCK):
+        n = min(BLOCK, n_draws - begin)
+        for i in range(n_items):
+            for t in range(n):
+                at[t] = first[begin + t] + table[i, begin + t]
+            t = 0
+            while t + 8 <= n:
+                a, b, c, d = at[t], at[t + 1], at[t + 2], at[t + 3]
+                e, f, g, h = at[t + 4], at[t + 5], at[t + 6], at[t + 7]
+                for s in range(width):
+                    costs[i, s] += ((gains[a, s] + gains[b, s]) + (gains[c, s] + gains[d, s])) + (
+                        (gains[e, s] + gains[f, s]) + (gains[g, s] + gains[h, s])
+                    )
+                t += 8
+            while t < n:
+                for s in range(width):
+                    costs[i, s] += gains[at[t], s]
+                t += 1
+            if labels[i] >= 0:
+                mine, total = np.uint64(labels[i]), 0
+                for t in range(n):
+                    total += inside[at[t], mine]
+                own[i] += total
 
 
 @kernel
-def add_own_costs(
-    table: NDArray[np.unsignedinteger],
+def best_moves(
+    costs: IntArray,
+    own: IntArray,
     labels: IntArray,
-    gain: NDArray[np.float32],
-    own: FloatArray,  # OUT (n_items,), added to
-) -> None:
-    """Add what items cost in their own clusters, without counting themselves."""
-    groups, width, rows = np.uint64(gain.shape[1]), np.uint64(gain.shape[2]), flat(gain)
-    n_draws, first = np.uint64(table.shape[1]), np.uint64(0)
-    while first < n_draws:
-        last = min(first + np.uint64(BLOCK), n_draws)
-        for i in range(table.shape[0]):
-            if labels[i] < 0:
-                continue
-            z, at = table[i], np.uint64(labels[i])
-            total = 0.0
-            for t in range(first, last):
-                total += rows[(np.uint64(t) * groups + np.uint64(z[t])) * width + at]
-            own[i] += total
-        first = last
-
-
-@kernel
-def add_exact_costs(
-    table: NDArray[np.unsignedinteger],
-    labels: IntArray,
-    counts: NDArray[np.integer],
-    fold: FloatArray,
-    joint: FloatArray,
-    own: FloatArray,  # OUT (n_items,), added to
-) -> None:
-    """The same in double precision, from the counts; quick if items of one cluster follow each other."""
-    groups, width, cells = (
-        np.uint64(counts.shape[1]),
-        np.uint64(counts.shape[2]),
-        flat(counts),
-    )
-    n_draws, first = np.uint64(table.shape[1]), np.uint64(0)
-    while first < n_draws:
-        last = min(first + np.uint64(BLOCK), n_draws)
-        for i in range(table.shape[0]):
-            z, at = table[i], np.uint64(labels[i])
-            total = 0.0
-            for t in range(first, last):
-                n = np.uint64(cells[(np.uint64(t) * groups + np.uint64(z[t])) * width + at])
-                total += fold[t] * joint[n - np.uint64(1)]
-            own[i] += total
-        first = last
-
-
-@kernel
-def find_gaps(
-    cost: FloatArray,
-    own: FloatArray,
-    labels: IntArray,
+    scale: float,
     sizes: IntArray,
-    n_clusters: int,
-    size: FloatArray,
-    target: IntArray,  # OUT (n_items,)
-    gap: FloatArray,  # OUT (n_items,)
+    size_steps: FloatArray,
+    may_open: bool,
+    target: IntArray,
+    gap: FloatArray,
 ) -> None:
-    """For each item the best cluster other than its own, and how much more it costs than its own.
+    """For each item the best cluster other than its own, and how much more it costs than its own (both OUT).
 
-    Entry K of a row of costs is a new cluster, which is no other cluster for an item that is alone. For an
-    item in no cluster: the best of the clusters that exist, and how much more the second best costs. `size`
-    holds what one more item changes in the size term of a cluster with n items.
+    Slot K, after the clusters in `sizes`, is a new cluster; it is none for an item that is alone or in no cluster,
+    or if none may be opened. An item in no cluster costs nothing.
     """
-    for i in range(cost.shape[0]):
+    k = sizes.shape[0]
+    for i in range(costs.shape[0]):
         mine = labels[i]
-        alone = mine >= 0 and sizes[mine] == 1
-        best, low, second = -1, np.inf, np.inf
-        for s in range(n_clusters if alone or mine < 0 else n_clusters + 1):
-            if s == mine:
-                continue
-            value = cost[i, s] + size[sizes[s]]
-            if value < low:
-                best, low, second = s, value, low
-            elif value < second:
-                second = value
-        target[i] = best
-        gap[i] = low - (own[i] + size[sizes[mine] - 1]) if mine >= 0 else second - low
-
-
-@kernel
-def largest_shifts(
-    before: NDArray[np.integer],
-    then: IntArray,
-    now: NDArray[np.integer],
-    names: IntArray,
-    fold: FloatArray,
-    joint: FloatArray,
-    most: FloatArray,  # WORK (2, len(then))
-    inside: FloatArray,  # OUT (len(then),), added to
-    outside: FloatArray,  # OUT, likewise
-) -> None:
-    """By how much at most the costs of clusters have changed for any item, by their counts before and now.
-
-    Clusters then[0], then[1], ... of before are called names[0], names[1], ... now. An item sees one group in
-    every draw, so the sum over draws of the largest change in a group is a bound. `inside` is for the items
-    of the cluster itself, which do not count themselves.
-    """
-    for t in range(now.shape[0]):
-        most[:] = 0.0
-        for v in range(now.shape[1]):
-            for j in range(then.shape[0]):
-                n, m = np.int64(before[t, v, then[j]]), np.int64(now[t, v, names[j]])
-                if n == m:
-                    continue
-                most[1, j] = max(most[1, j], abs(joint[m] - joint[n]))
-                # Otherwise no item of the cluster is there that was looked at, or still is.
-                if n > 0 and m > 0:
-                    most[0, j] = max(most[0, j], abs(joint[m - 1] - joint[n - 1]))
-        for j in range(then.shape[0]):
-            inside[j] += abs(fold[t]) * most[0, j]
-            outside[j] += abs(fold[t]) * most[1, j]
+        best, low = -1, np.inf
+        for s in range(k):
+            value = costs[i, s] / scale + size_steps[sizes[s]]
+            if s != mine and value < low:
+                best, low = s, value
+        if may_open and mine >= 0 and sizes[mine] > 1 and costs[i, k] / scale + size_steps[0] < low:
+            best, low = k, costs[i, k] / scale + size_steps[0]
+        here = own[i] / scale + size_steps[sizes[mine] - 1] if mine >= 0 else 0.0
+        target[i], gap[i] = best, low - here

@@ -1,19 +1,25 @@
-"""Is there a set of blocks that costs less than its prices? A search through all sets, branch and bound.
+"""Is there a set of blocks that costs less than its prices? All sets are searched, by branch and bound.
 
-With h(n) = n log2 n a set S costs factor h(|S|) - 2 sum of share h(|S and g|) over the draws' clusters g.
-At a node some blocks are in, some out, the others free. On the range of |S and g| that is left, h is below
-its chord, which is linear in S; h(|S|) is above its tangents. So the smallest value of a linear function
-bounds all sets of the node from below (`uncertainty/_set_prices.py` has the theory).
+With h(n) = n log2 n a set S costs
+
+    cost(S) = factor h(|S|) - 2 sum over clusters g of all draws of share_g h(|S and g|).
+
+At a node some blocks are in, some are out, the others are free. On what is left for |S and g|, h is below its
+chord, which is linear in S; h(|S|) is above each of its tangents. So the smallest value of a linear function
+bounds cost(S) - prices(S) for all sets of the node. `uncertainty/_set_prices.py` has the theory.
+
+Arrays: B blocks, T draws, H clusters of all draws. `mass` (B,) is the number of items of each block,
+`cells` (B, T) the cluster of each block in each draw, `shares` (H,) the probability of its draw, `logs` the
+table of h. `state` (B,) is FREE, IN or OUT; `low` and `high` (H,) count the items of each cluster that are
+in, and those that are not out.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels._jit import kernel
-from epluribus._kernels.dispatch import routine
+from epluribus._kernels.jit import kernel
 from epluribus._typing import FloatArray, IntArray
 
 FREE, IN, OUT = 0, 1, 2
@@ -21,144 +27,35 @@ _SLOPE = 1.0 / math.log(2.0)
 """h'(n) = log2 n + this."""
 
 
-class Blocks(NamedTuple):
-    """B blocks of items, T draws with H clusters in all."""
-
-    mass: IntArray
-    """(B,) numbers of items."""
-    cells: NDArray[np.int32]
-    """(B, T) the cluster of each block in each draw, 0..H-1."""
-    shares: FloatArray
-    """(H,) the share of the draw of each cluster."""
-    logs: FloatArray
-    """n log2 n for all n."""
-    ties: NDArray[np.int8]
-    """(B, B) 1 for blocks that must be together, 2 for those that must be apart, 0 for all others."""
-    factor: float
-    """2 minus the cost of the loss."""
-
-
-class Room(NamedTuple):
-    """Memory of a search."""
-
-    state: NDArray[np.int8]
-    """(B,) free, in or out."""
-    low: IntArray
-    """(H,) items of each cluster that are in."""
-    high: IntArray
-    """(H,) those that are in or free."""
-    inside: IntArray
-    """(H,) those of the set that makes the bound as low as it is."""
-    slope: FloatArray
-    """(H,) slopes of the chords, times the share."""
-    if_in: FloatArray
-    """(H,) by how much the chord comes nearer if one more item is in."""
-    if_out: FloatArray
-    """(H,) the same if one more is out."""
-    reduced: FloatArray
-    """(B,) what a free block adds to the bound."""
-    order: IntArray
-    """(B,) the free blocks, the most attractive first."""
-    trail: IntArray
-    """(B,) blocks that are not free, in the order in which they were decided."""
-    branch: IntArray
-    """(B + 1,) where in the trail each branching begins."""
-    second: NDArray[np.int8]
-    """(B + 1,) whether its second side is being searched."""
-    place: IntArray
-    """(2,) how many branchings and decided blocks there are, to go on from; -1 to begin."""
+@kernel
+def put(
+    b: int,
+    side: int,
+    mass: IntArray,
+    cells: IntArray,
+    state: NDArray[np.int8],  # IN and OUT
+    low: IntArray,  # IN and OUT
+    high: IntArray,  # IN and OUT
+) -> None:
+    """Put block b in, out, or back among the free ones."""
+    into = mass[b] * (int(side == IN) - int(state[b] == IN))
+    gone = mass[b] * (int(side == OUT) - int(state[b] == OUT))
+    state[b] = side
+    for g in cells[b]:
+        low[g] += into
+        high[g] -= gone
 
 
-@routine
-def _decide(blocks: Blocks, room: Room, n_decided: int, b: int, side: int) -> int:
-    """Put a free block in or out, with all that this implies; the number of blocks decided then."""
-    begin = n_decided
-    room.state[b] = side
-    room.trail[n_decided] = b
-    n_decided += 1
-    # Blocks tied to it follow, at once for all: ties are closed under what they imply.
-    for other in range(len(blocks.mass)):
-        tie = blocks.ties[b, other]
-        if tie and room.state[other] == FREE and (tie == 1 or side == IN):
-            room.state[other] = side if tie == 1 else OUT
-            room.trail[n_decided] = other
-            n_decided += 1
-    for at in range(begin, n_decided):
-        _count(blocks, room, room.trail[at], 1)
-    return n_decided
-
-
-@routine
-def _count(blocks: Blocks, room: Room, b: int, sign: int) -> None:
-    """Count a block that is decided, or no longer (sign -1)."""
-    change = sign * blocks.mass[b]
-    if room.state[b] == IN:
-        for cell in blocks.cells[b]:
-            room.low[cell] += change
-    else:
-        for cell in blocks.cells[b]:
-            room.high[cell] -= change
-
-
-@routine
-def _undo(blocks: Blocks, room: Room, n_decided: int, begin: int) -> None:
-    """Free the blocks from `begin` on in the trail."""
-    for at in range(begin, n_decided):
-        b = room.trail[at]
-        _count(blocks, room, b, -1)
-        room.state[b] = FREE
-
-
-@routine
-def _least(
-    blocks: Blocks, room: Room, prices: FloatArray, smallest: int, largest: int
-) -> tuple[float, int, int]:
-    """A bound on cost minus prices of the node's sets, how many blocks are free, and how many items are in.
-
-    Infinity if no set of the node has `smallest` to `largest` items. `reduced` is filled.
-    """
-    base, n_in, n_free, mass_free = 0.0, 0, 0, 0
-    for g in range(len(room.low)):
-        n, most = room.low[g], min(room.high[g], largest)
-        base -= 2.0 * blocks.shares[g] * blocks.logs[n]
-        room.slope[g] = 0.0
-        if most > n:
-            room.slope[g] = blocks.shares[g] * (blocks.logs[most] - blocks.logs[n]) / (most - n)
-    for b in range(len(blocks.mass)):
-        if room.state[b] == IN:
-            base -= prices[b]
-            n_in += blocks.mass[b]
-        elif room.state[b] == FREE:
-            total = 0.0
-            for cell in blocks.cells[b]:
-                total += room.slope[cell]
-            room.reduced[b] = -2.0 * total * blocks.mass[b] - prices[b]
-            mass_free += blocks.mass[b]
-            # Sorted by insertion, by what an item of the block adds.
-            at, each = n_free, room.reduced[b] / blocks.mass[b]
-            while at > 0:
-                before = room.order[at - 1]
-                if room.reduced[before] / blocks.mass[before] <= each:
-                    break
-                room.order[at] = before
-                at -= 1
-            room.order[at] = b
-            n_free += 1
-    if n_in > largest or n_in + mass_free < smallest:
-        return np.inf, n_free, n_in
-    size, slope = _tangent(blocks, room, n_free, n_in, smallest, largest)
-    # factor h(n) >= factor h(size) + slope (n - size) for all sizes n that are allowed.
-    value = base + blocks.factor * size * math.log2(size) + slope * (n_in - size)
-    for at in range(n_free):
-        b = room.order[at]
-        room.reduced[b] += slope * blocks.mass[b]
-        value += min(0.0, room.reduced[b])
-    return value, n_free, n_in
-
-
-@routine
-def _tangent(
-    blocks: Blocks, room: Room, n_free: int, n_in: int, smallest: int, largest: int
+@kernel
+def best_tangent(
+    order: IntArray,
+    n_free: int,
+    n_in: int,
+    smallest: int,
+    largest: int,
+    factor: float,
+    mass: IntArray,
+    reduced: FloatArray,
 ) -> tuple[float, float]:
     """Where the tangent to factor h(n) gives the largest bound, and its slope.
 
@@ -167,20 +64,19 @@ def _tangent(
     """
     size, last, following = float(n_in), np.inf, -np.inf
     for at in range(n_free):
-        b = room.order[at]
-        worth = -room.reduced[b] / blocks.mass[b]
+        b = order[at]
+        worth = -reduced[b] / mass[b]
         # The size at which another item is no longer worth it.
-        best = min(2.0 ** min(worth / blocks.factor - _SLOPE, 60.0), float(largest))
+        best = min(2.0 ** min(worth / factor - _SLOPE, 60.0), float(largest))
         stop = max(best, float(smallest))
         if stop <= size:
             following = worth
             break
-        if stop < size + blocks.mass[b]:
-            # Within the block: there the slope is what the block is worth.
+        if stop < size + mass[b]:  # within the block: there the slope is what the block is worth
             return stop, worth
-        size += blocks.mass[b]
+        size += mass[b]
         last = worth
-    slope = blocks.factor * (math.log2(size) + _SLOPE)
+    slope = factor * (math.log2(size) + _SLOPE)
     if size >= largest:
         slope = max(slope, following)
     if size <= smallest:
@@ -188,127 +84,182 @@ def _tangent(
     return size, slope
 
 
-@routine
-def _choose(blocks: Blocks, room: Room, n_free: int, largest: int, value: float) -> int:
-    """The free block to branch on: on both sides the bound should rise."""
-    for g in range(len(room.low)):
-        room.inside[g] = room.low[g]
+@kernel
+def bound_node(
+    mass: IntArray,
+    cells: IntArray,
+    shares: FloatArray,
+    logs: FloatArray,
+    factor: float,
+    prices: FloatArray,
+    smallest: int,
+    largest: int,
+    state: NDArray[np.int8],
+    low: IntArray,
+    high: IntArray,
+    slope: FloatArray,  # OUT (H,) slopes of the chords, times the share
+    reduced: FloatArray,  # OUT (B,) what a free block adds to the bound
+    order: IntArray,  # OUT (B,) the free blocks, the most attractive first
+) -> tuple[float, int, int]:
+    """A bound on cost minus prices of the node's sets, the number of free blocks, and of the items in.
+
+    Infinity if no set of the node has `smallest` to `largest` items.
+    """
+    value, n_in, n_free, mass_free = 0.0, 0, 0, 0
+    for g in range(len(low)):
+        n, most = low[g], min(high[g], largest)
+        value -= 2.0 * shares[g] * logs[n]
+        slope[g] = shares[g] * (logs[most] - logs[n]) / (most - n) if most > n else 0.0
+    for b in range(len(mass)):
+        if state[b] == IN:
+            value -= prices[b]
+            n_in += mass[b]
+        elif state[b] == FREE:
+            total = 0.0
+            for g in cells[b]:
+                total += slope[g]
+            reduced[b] = -2.0 * total * mass[b] - prices[b]
+            mass_free += mass[b]
+            # Sorted by insertion, by what an item of the block adds.
+            at = n_free
+            while at > 0 and reduced[order[at - 1]] * mass[b] > reduced[b] * mass[order[at - 1]]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = b
+            n_free += 1
+    if n_in > largest or n_in + mass_free < smallest:
+        return np.inf, n_free, n_in
+    size, tilt = best_tangent(order, n_free, n_in, smallest, largest, factor, mass, reduced)
+    # factor h(n) >= factor h(size) + tilt (n - size) for all sizes n that are allowed.
+    value += factor * size * math.log2(size) + tilt * (n_in - size)
     for at in range(n_free):
-        b = room.order[at]
-        if room.reduced[b] < 0.0:
-            for cell in blocks.cells[b]:
-                room.inside[cell] += blocks.mass[b]
-    for g in range(len(room.low)):
-        low, high = room.low[g], min(room.high[g], largest)
-        n = min(room.inside[g], largest)
-        room.if_in[g], room.if_out[g] = 0.0, 0.0
-        if high > low:
-            chord = _chord(blocks.logs, low, high, n)
-            if n > low:
-                room.if_in[g] = blocks.shares[g] * (chord - _chord(blocks.logs, low + 1, high, n))
-            if n < high:
-                room.if_out[g] = blocks.shares[g] * (chord - _chord(blocks.logs, low, high - 1, n))
-    chosen, best = room.order[0], -1.0
+        b = order[at]
+        reduced[b] += tilt * mass[b]
+        value += min(0.0, reduced[b])
+    return value, n_free, n_in
+
+
+@kernel
+def branching_block(
+    value: float,
+    order: IntArray,
+    n_free: int,
+    mass: IntArray,
+    cells: IntArray,
+    shares: FloatArray,
+    logs: FloatArray,
+    low: IntArray,
+    high: IntArray,
+    reduced: FloatArray,
+    error: FloatArray,  # WORK (H,)
+) -> int:
+    """The free block to branch on: where chords are far from h, and the other side would cost much."""
+    for g in range(len(low)):
+        error[g] = low[g]
     for at in range(n_free):
-        b = room.order[at]
-        rise = 0.0
-        for cell in blocks.cells[b]:
-            rise += room.if_in[cell] if room.reduced[b] < 0.0 else room.if_out[cell]
-        # The side that is wanted gains by better chords, the other by what the block adds.
-        score = min(2.0 * blocks.mass[b] * rise, -value) * (
-            min(abs(room.reduced[b]), -value) + 1e-3
-        )
+        b = order[at]
+        if reduced[b] < 0.0:
+            for g in cells[b]:
+                error[g] += mass[b]
+    for g in range(len(low)):
+        # How far the chord is above h at the number of items that the bound counts on.
+        n = int(error[g])
+        error[g] = 0.0
+        if high[g] > low[g]:
+            part = (n - low[g]) / (high[g] - low[g])
+            error[g] = shares[g] * (logs[low[g]] * (1 - part) + logs[high[g]] * part - logs[n])
+    chosen, best = order[0], -1.0
+    for at in range(n_free):
+        b = order[at]
+        total = 0.0
+        for g in cells[b]:
+            total += error[g]
+        score = mass[b] * total * (min(abs(reduced[b]), -value) + 1e-3)
         if score > best:
             chosen, best = b, score
     return int(chosen)
 
 
-@routine
-def _chord(logs: FloatArray, low: int, high: int, n: int) -> float:
-    """The chord of n log2 n from low to high, at n."""
-    if high <= low:
-        return logs[low]
-    return logs[low] + (logs[high] - logs[low]) / (high - low) * (n - low)
-
-
-@routine
-def _excess(blocks: Blocks, room: Room, prices: FloatArray, n_in: int) -> float:
-    """Cost minus prices of the set of all blocks that are in."""
-    value = blocks.factor * blocks.logs[n_in]
-    for g in range(len(room.low)):
-        value -= 2.0 * blocks.shares[g] * blocks.logs[room.low[g]]
-    for b in range(len(blocks.mass)):
-        if room.state[b] == IN:
-            value -= prices[b]
-    return value
-
-
 @kernel
 def search_sets(
-    blocks: Blocks,
+    mass: IntArray,
+    cells: IntArray,
+    shares: FloatArray,
+    logs: FloatArray,
+    factor: float,
     prices: FloatArray,
     smallest: int,
     largest: int,
     margin: float,
     max_nodes: int,
     stop: NDArray[np.uint8],
-    room: Room,
-) -> int:
+    state: NDArray[np.int8],  # OUT (B,)
+) -> tuple[int, int]:
     """Look for a set of `smallest` to `largest` items whose prices exceed its cost by more than `margin`.
 
-    0 if there is none, 1 if one was found (where `room.state` is IN), 2 if nodes or time did not suffice: the
-    next call goes on from there.
+    Returns 0 if there is none, 1 if one was found (where `state` is IN), 2 if the nodes did not suffice; and
+    the number of nodes.
     """
-    if room.place[0] < 0:
-        room.place[:] = 0
-        for g in range(len(room.low)):
-            room.low[g] = room.high[g] = 0
-        for b in range(len(blocks.mass)):
-            room.state[b] = FREE
-            for cell in blocks.cells[b]:
-                room.high[cell] += blocks.mass[b]
-    depth, n_decided, n_nodes = room.place[0], room.place[1], 0
-    while True:
+    n_blocks, n_clusters = len(mass), len(shares)
+    low, high = np.zeros(n_clusters, np.int64), np.zeros(n_clusters, np.int64)
+    slope, reduced = np.zeros(n_clusters), np.zeros(n_blocks)
+    order, trail = np.zeros(n_blocks, np.int64), np.zeros(n_blocks, np.int64)
+    # Where in the trail of decided blocks each branching begins; whether it is on its second side.
+    branch, second = np.zeros(n_blocks + 1, np.int64), np.zeros(n_blocks + 1, np.int64)
+    state[:] = FREE
+    for b in range(n_blocks):
+        for g in cells[b]:
+            high[g] += mass[b]
+    depth, n_decided, n_nodes = 0, 0, 0
+    while n_nodes < max_nodes and not stop[0]:
         n_nodes += 1
-        if n_nodes > max_nodes or stop[0]:
-            room.place[0], room.place[1] = depth, n_decided
-            return 2
-        # Decide all blocks whose other side is hopeless, until there are no more.
-        while True:
-            value, n_free, n_in = _least(blocks, room, prices, smallest, largest)
-            if value >= -margin:
-                break
+        value, n_free, n_in = bound_node(
+            mass, cells, shares, logs, factor, prices, smallest, largest,
+            state, low, high, slope, reduced, order,
+        )  # fmt: skip
+        if value < -margin:
+            # Blocks whose other side is hopeless are decided; then the node is bounded again.
             before, wanted = n_decided, False
             for at in range(n_free):
-                b = room.order[at]
-                wanted |= room.reduced[b] < 0.0
-                if room.state[b] == FREE and value + abs(room.reduced[b]) >= -margin:
-                    side = IN if room.reduced[b] < 0.0 else OUT
-                    n_decided = _decide(blocks, room, n_decided, b, side)
-            if n_decided == before:
-                # No free block would lower the sum: it may be what is in.
-                if (
-                    not wanted
-                    and smallest <= n_in <= largest
-                    and _excess(blocks, room, prices, n_in) < -margin
-                ):
-                    return 1
-                break
-        if value < -margin and n_free > 0:
-            b = _choose(blocks, room, n_free, largest, value)
-            room.branch[depth], room.second[depth] = n_decided, 0
-            depth += 1
-            n_decided = _decide(blocks, room, n_decided, b, IN)
-            continue
+                b = order[at]
+                wanted |= reduced[b] < 0.0
+                if value + abs(reduced[b]) >= -margin:
+                    put(b, IN if reduced[b] < 0.0 else OUT, mass, cells, state, low, high)
+                    trail[n_decided] = b
+                    n_decided += 1
+            if n_decided > before:
+                continue
+            # No free block would lower the sum: it may be what is in.
+            if not wanted and smallest <= n_in <= largest:
+                excess = factor * logs[n_in]
+                for g in range(n_clusters):
+                    excess -= 2.0 * shares[g] * logs[low[g]]
+                for b in range(n_blocks):
+                    excess -= prices[b] if state[b] == IN else 0.0
+                if excess < -margin:
+                    return 1, n_nodes
+            if n_free > 0:
+                b = branching_block(
+                    value, order, n_free, mass, cells, shares, logs, low, high, reduced, slope
+                )
+                branch[depth], second[depth] = n_decided, 0
+                depth += 1
+                put(b, IN, mass, cells, state, low, high)
+                trail[n_decided] = b
+                n_decided += 1
+                continue
         # Nothing here: the other side of the last branching that has one.
-        while depth > 0 and room.second[depth - 1]:
+        while depth > 0:
+            begin = branch[depth - 1]
+            for at in range(begin, n_decided):
+                put(trail[at], FREE, mass, cells, state, low, high)
+            n_decided = begin
+            if not second[depth - 1]:
+                break
             depth -= 1
-            _undo(blocks, room, n_decided, room.branch[depth])
-            n_decided = room.branch[depth]
         if depth == 0:
-            return 0
-        begin = room.branch[depth - 1]
-        b = room.trail[begin]
-        _undo(blocks, room, n_decided, begin)
-        room.second[depth - 1] = 1
-        n_decided = _decide(blocks, room, begin, b, OUT)
+            return 0, n_nodes
+        second[depth - 1] = 1
+        put(trail[n_decided], OUT, mass, cells, state, low, high)
+        n_decided += 1
+    return 2, n_nodes

@@ -12,7 +12,7 @@ triples: the triangle inequalities.
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels._jit import kernel
+from epluribus._kernels.jit import kernel
 from epluribus._typing import FloatArray, IntArray
 
 # --- entries of the matrix ---

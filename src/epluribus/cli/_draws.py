@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +44,10 @@ from epluribus.cli._input import (
     split_losses,
 )
 from epluribus.draws import Draws
-from epluribus.estimate import Estimate
+from epluribus.estimate import NEXT, Estimate
 from epluribus.readers.files import Labels, match_items, read_labels
 from epluribus.search.comparison import Comparison
+from epluribus.uncertainty import Health
 from epluribus.writers.results import (
     WITH_COLUMNS,
     WRITABLE,
@@ -107,7 +107,7 @@ def summarize(args: Namespace) -> int:
     except KeyboardInterrupt:
         if is_stream(args.out):  # the labels may be there, in part
             raise
-        _tell(args, replace(best), None)  # a copy does not know its draws, and is not checked
+        _tell(args, best, None)
         return interrupted("the answer was not checked")
     return 0
 
@@ -117,11 +117,12 @@ def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
     if is_stream(args.out):
         # The labels are for the next program in the pipe, the summary for the user.
         write_columns(data_stream(), columns(best, draws))
-        print(best, file=sys.stderr)
+        print(_card(best, None if draws is None else best.health(draws)), file=sys.stderr)
         return
     # Checks take time, and can be interrupted: first of all.
-    card = str(best)
-    health = {"health": best.health().to_dict()} if args.json and draws is not None else {}
+    found = None if draws is None else best.health(draws)
+    card = _card(best, found)
+    health = {} if found is None else {"health": found.to_dict()}
     written = ""
     if args.out is not None:
         # Only csv and parquet have a column for the certainty; asking for it in others is an error.
@@ -129,6 +130,13 @@ def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
         write_estimate(args.out, best, draws if has_column else None)
         written = f"\n  labels written to {args.out}"
     answer(args, {**best.to_dict(), **health}, card + written)
+
+
+def _card(best: Estimate, health: Health | None) -> str:
+    """The answer in words, with what speaks for and against it."""
+    lines = [line for line in str(best).splitlines() if line.strip() != NEXT]
+    found = [] if health is None or not best.converged else health.lines
+    return "\n".join([*lines, *(f"  {line}" for line in found)])
 
 
 def _summarize_all(args: Namespace, losses: list[str]) -> int:

@@ -7,7 +7,7 @@ from argparse import Namespace
 import numpy as np
 
 import epluribus as epl
-from epluribus._kernels.loops import sweep
+from epluribus._kernels.sweep import sweep
 from epluribus._typing import IntArray
 from epluribus.cli._base import command
 from epluribus.estimate import raise_if_interrupted

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,11 +18,13 @@ from epluribus._parallel import Stopped, Stopper
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import need
 from epluribus.draws.collapse import Collapsed, collapse
-from epluribus.draws.store import MULTIPLE, Labels, Slice
+from epluribus.draws.store import Labels, Slice
 from epluribus.readers.blocks import Blocks, Rows
 
 _BYTES = 64 << 20
 """Bytes of a slice, roughly: a worker has several at a time."""
+_MULTIPLE = 128
+"""A slice, except the last, holds a multiple of this many draws: whole cache lines for each item."""
 _PATIENCE, _ALONE = 0.2, 60.0
 """Seconds between two looks at the time limit, and after which a cluster without workers is given up."""
 
@@ -68,12 +69,106 @@ def results(client: Any, futures: Sequence[Any], stopper: Stopper | None = None)
             )
 
 
+class DaskStore:
+    """Slices that the workers of a cluster hold.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    parts : list of futures
+        The tables of the slices, in order.
+    widths : list of int
+        Draws in each of them.
+    n_items, groups : int
+        Number of items, and the largest number of clusters of a draw.
+    stopper : Stopper, optional
+        What ends waiting for workers early: `Stopped` is then raised.
+    """
+
+    in_one_piece = False
+
+    def __init__(
+        self,
+        client: Any,
+        parts: list[Any],
+        widths: list[int],
+        n_items: int,
+        groups: int,
+        stopper: Stopper | None = None,
+    ) -> None:
+        self.client, self.parts, self.widths = client, parts, widths
+        self.n_items, self.groups, self.n_distinct = n_items, groups, sum(widths)
+        self.begins: list[int] = np.cumsum([0, *widths[:-1]]).tolist()
+        self._stopper = stopper
+
+    def hearing(self, stopper: Stopper) -> DaskStore:
+        """The same store, in which waiting for workers ends at the time limit, or after Ctrl-C."""
+        return DaskStore(self.client, self.parts, self.widths, self.n_items, self.groups, stopper)
+
+    def map(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """`function(slice, *args)` for every slice, on the workers; results in order."""
+        return results(self.client, self._submitted(function, args), self._stopper)
+
+    def reduce(self, function: Callable[..., Any], combine: Callable[..., Any], *args: Any) -> Any:
+        """`combine(results, *args)` on a worker, where the results are those of `map`."""
+        parts = self._submitted(function, args)
+        future = self.client.submit(_combined, combine, parts, *args, pure=False)
+        return results(self.client, [future], self._stopper)[0]
+
+    def share(self, value: Any) -> Any:
+        """The value as the result of a task: it travels once, and is made again if it is lost."""
+        return self.client.submit(_same, value, pure=False)
+
+    def _submitted(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
+        """Tasks that call the function with each slice."""
+        given = [self.share(one) if isinstance(one, np.ndarray) else one for one in args]
+        return [
+            self.client.submit(_work, function, part, begin, *given, pure=False)
+            for part, begin in zip(self.parts, self.begins, strict=True)
+        ]
+
+    def rows(self, items: IntArray) -> Labels:
+        """(len(items), n_distinct) labels of some items."""
+        return np.concatenate(self.map(_rows, items), axis=1)
+
+    def columns(self, numbers: IntArray) -> Labels:
+        """(n_items, len(numbers)) labels of some distinct draws."""
+        order = np.argsort(numbers, kind="stable")
+        found = np.concatenate(self.map(_columns, numbers[order]), axis=1)
+        return found.take(np.argsort(order), axis=1)
+
+    def whole(self) -> Labels:
+        """Refused: the labels are on the workers."""
+        size = self.n_items * self.n_distinct / 1e9
+        raise MemoryError(
+            f"This needs all labels in one place, {size:.1f} GB or more; they are on the workers of a Dask "
+            "cluster. Thin the draws, and read them without 'client'."
+        )
+
+    def select(self, numbers: IntArray, n_clusters: IntArray) -> DaskStore:
+        """A store of some of the draws, in the given order, with their numbers of clusters."""
+        # Draws that follow one another in the order and in a slice are one slice of the new store.
+        at = np.searchsorted(self.begins, numbers, side="right") - 1
+        runs = np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(at)) + 1)
+        parts = [
+            self.client.submit(
+                _take, self.parts[at[own[0]]], numbers[own] - self.begins[at[own[0]]], pure=False
+            )
+            for own in runs
+        ]
+        widths = [len(own) for own in runs]
+        return DaskStore(self.client, parts, widths, self.n_items, int(n_clusters.max()))
+
+
+# --- reading ---
+
+
 def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
     """The distinct partitions among the rows `keep`, like `collapse`, read and kept by workers."""
     n_items = table.shape[1]
     n_workers = max(1, len(client.scheduler_info()["workers"]))
     fair = -(-len(keep) // (2 * n_workers))  # at least two slices for each worker
-    width = max(1, min(_BYTES // n_items, fair) // MULTIPLE) * MULTIPLE
+    width = max(1, min(_BYTES // n_items, fair) // _MULTIPLE) * _MULTIPLE
     travels = _travels(table)
     reads = []
     for begin in range(0, len(keep), width):
@@ -90,7 +185,7 @@ def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
         new = np.flatnonzero(at >= first)
         places.append(at[own])
         if len(new):
-            parts.append(client.submit(_take, read, new, pure=False))
+            parts.append(client.submit(_take_new, read, new, pure=False))
             widths.append(len(new))
             n_clusters.append(k[new])
     numbers = np.concatenate(n_clusters)
@@ -98,7 +193,7 @@ def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
         warnings.warn(
             "The workers have read that all items are in one cluster, in every draw. If that is not so, they "
             "do not find the data: give a path on storage that all of them see.",
-            stacklevel=3,
+            stacklevel=4,
         )
     store = DaskStore(client, parts, widths, n_items, int(numbers.max()))
     return Collapsed(store, np.concatenate(places), numbers, tuple(place_of))
@@ -117,84 +212,21 @@ def _travels(table: Rows) -> bool:
 
 def _cut_out(table: Rows, keep: IntArray) -> tuple[Rows, IntArray]:
     """Rows that hold the draws `keep` and nothing else, and their numbers there."""
-    rows = [block.copy() for block in table.read(keep, len(keep), 1 << 30)]
+    rows = [block.copy() for block in table.read(keep, len(keep))]
     if any(map(np.ma.is_masked, rows)):
         _refuse_missing()
-    return Blocks(np.concatenate(rows), _checked), np.arange(len(keep))
+    return Blocks(np.concatenate(rows), _unchanged), np.arange(len(keep))
 
 
-def _checked(rows: AnyArray, _: IntArray) -> AnyArray:
+def _unchanged(rows: AnyArray, _: IntArray) -> AnyArray:
     return rows
 
 
-class DaskStore:
-    """Slices that the workers of a cluster hold.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    parts : list of futures
-        The tables of the slices, in order.
-    widths : list of int
-        Draws in each of them.
-    n_items, groups : int
-        Number of items, and the largest number of clusters of a draw.
-    """
-
-    def __init__(
-        self, client: Any, parts: list[Any], widths: list[int], n_items: int, groups: int
-    ) -> None:
-        self.client, self.parts, self.widths = client, parts, widths
-        self.n_items, self.groups, self.n_distinct = n_items, groups, sum(widths)
-        self.in_one_piece = False
-        self._stopper: Stopper | None = None
-        self.begins: list[int] = np.cumsum([0, *widths[:-1]]).tolist()
-
-    def hearing(self, stopper: Stopper) -> DaskStore:
-        """The same store, in which waiting for workers ends at the time limit, or after Ctrl-C: `Stopped`."""
-        other = copy(self)
-        other._stopper = stopper
-        return other
-
-    def map(self, function: Callable[..., Any], *args: Any, n_jobs: int = 1) -> list[Any]:  # noqa: ARG002
-        """`function(slice, *args)` for every slice, on the workers; results in order."""
-        # The arguments travel once, and from worker to worker.
-        given = self.client.submit(same, args, pure=False)
-        futures = [
-            self.client.submit(_work, function, part, begin, given, pure=False)
-            for part, begin in zip(self.parts, self.begins, strict=True)
-        ]
-        return results(self.client, futures, self._stopper)
-
-    def whole(self) -> Labels:
-        """Refused: the labels are on the workers."""
-        size = self.n_items * self.n_distinct / 1e9
-        raise MemoryError(
-            f"This needs all labels in one place, {size:.1f} GB or more; they are on the workers of a Dask "
-            "cluster. Thin the draws, and read them without 'client'."
-        )
-
-    def rows(self, items: IntArray) -> Labels:
-        """(len(items), n_distinct) labels of some items, all slices side by side."""
-        return np.concatenate(self.map(_rows, items), axis=1)
-
-    def columns(self, numbers: IntArray) -> Labels:
-        """(n_items, len(numbers)) labels of some distinct draws."""
-        found = np.concatenate(self.map(_columns, np.sort(numbers)), axis=1)
-        rank = np.empty(len(numbers), dtype=np.int64)
-        rank[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
-        return np.ascontiguousarray(found[:, rank])
-
-    def select(self, numbers: IntArray, n_clusters: IntArray) -> DaskStore:
-        """A store of some of the draws, in the given order, with their numbers of clusters."""
-        # Draws that follow one another in the order and in a slice are one slice of the new store.
-        at = np.searchsorted(self.begins, numbers, side="right") - 1
-        parts, widths = [], []
-        for own in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(at)) + 1):
-            part, begin = self.parts[at[own[0]]], self.begins[at[own[0]]]
-            parts.append(self.client.submit(_some, part, numbers[own] - begin, pure=False))
-            widths.append(len(own))
-        return DaskStore(self.client, parts, widths, self.n_items, int(n_clusters.max()))
+def _refuse_missing() -> NoReturn:
+    raise ValueError(
+        "'client' must be None for draws with missing labels, which are read and searched in the memory "
+        "of one process. Read them without it."
+    )
 
 
 # --- what workers do ---
@@ -212,33 +244,29 @@ def _read(rows: Rows, keep: IntArray) -> Collapsed:
     return read
 
 
-def _refuse_missing() -> NoReturn:
-    raise ValueError(
-        "'client' must be None for draws with missing labels, which are read and searched in the memory "
-        "of one process. Read them without it."
-    )
-
-
 def _without_table(read: Collapsed) -> tuple[IntArray, IntArray, tuple[bytes, ...]]:
     return read.places, read.n_clusters, read.keys
 
 
-def _take(read: Collapsed, new: IntArray) -> Labels:
+def _take_new(read: Collapsed, new: IntArray) -> Labels:
     table = read.store.whole()
-    return table if len(new) == table.shape[1] else _some(table, new)
+    return table if len(new) == table.shape[1] else _take(table, new)
 
 
-def _some(table: Labels, own: IntArray) -> Labels:
-    return np.ascontiguousarray(table[:, own])
+def _take(table: Labels, own: IntArray) -> Labels:
+    return table.take(own, axis=1)
 
 
-def same(value: Any) -> Any:
-    """The value itself, as the result of a task: it travels once, and is made again if it is lost."""
+def _same(value: Any) -> Any:
     return value
 
 
-def _work(function: Callable[..., Any], table: Labels, begin: int, args: tuple[Any, ...]) -> Any:
+def _work(function: Callable[..., Any], table: Labels, begin: int, *args: Any) -> Any:
     return function(Slice(begin, table), *args)
+
+
+def _combined(combine: Callable[..., Any], parts: list[Any], *args: Any) -> Any:
+    return combine(parts, *args)
 
 
 def _rows(part: Slice, items: IntArray) -> Labels:
@@ -246,4 +274,4 @@ def _rows(part: Slice, items: IntArray) -> Labels:
 
 
 def _columns(part: Slice, numbers: IntArray) -> Labels:
-    return part.table[:, numbers[part.own(numbers)] - part.begin]
+    return part.table.take(numbers[part.own(numbers)] - part.begin, axis=1)

@@ -8,8 +8,6 @@ the sum of their weights (section 5 of Rastelli & Friel 2018).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -17,21 +15,14 @@ from numpy.typing import NDArray
 
 from epluribus._cards import Card, Shown
 from epluribus._progress import ProgressLike
-from epluribus._text import count, percent, sentence_list
+from epluribus._text import percent
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
-from epluribus._validate import check_bytes, check_choice, check_count
-from epluribus.draws.collapse import collapse
-from epluribus.draws.dask_store import check_client, collapse_on
-from epluribus.draws.rows import check_chains, check_items, check_weights, kept_rows, safe_weights
-from epluribus.draws.store import LocalStore, Slice, Store, Stored
+from epluribus._validate import check_count
+from epluribus.draws.contents import Contents, read_contents
+from epluribus.draws.rows import kept_rows, safe_weights
+from epluribus.draws.store import LocalStore, Store
 from epluribus.draws.text import describe
 from epluribus.draws.ways_in import WaysIn
-from epluribus.readers.blocks import Rows
-from epluribus.readers.convert import to_table
-from epluribus.readers.objects import is_ensemble
-
-KINDS = ("posterior", "ensemble")
-"""What draws can be."""
 
 
 class Draws(WaysIn, Shown):
@@ -72,10 +63,8 @@ class Draws(WaysIn, Shown):
         What a label of -1 means: an item in no cluster, which is alone (scikit-learn's meaning, and the
         default, with a warning), one cluster like any other, or a missing label.
     client : distributed.Client, optional
-        A Dask cluster: its workers read the draws and hold them, one slice each at a time.
-    memory_limit : int or str, optional
-        Bytes of memory for the labels, as a number or as text such as "2GB". Labels that need more are kept
-        in a temporary file, which is deleted when the draws are no longer used. No limit by default.
+        A Dask cluster, perhaps on this machine alone, for draws that do not fit into memory: its workers read
+        them and hold them, one slice each at a time.
     progress : bool or callable, optional
         By default and with True a bar appears, on a terminal or in a notebook, when reading has taken two
         seconds; with False it never does. A function is called as ``(done, total, info)``.
@@ -95,7 +84,7 @@ class Draws(WaysIn, Shown):
     n_clusters : ndarray of shape (n_draws,)
         Number of clusters of each draw; `distinct_n_clusters` has that of each distinct partition.
     store : Store
-        Where the labels are: one table, or with a `memory_limit` several slices in a file.
+        Where the labels are: one table in memory, or slices on the workers of a cluster.
     has_missing : bool
         Whether labels are missing.
     n_seen : ndarray of shape (n_draws,)
@@ -116,8 +105,8 @@ class Draws(WaysIn, Shown):
     loss counts pairs of items: there a draw that has seen more counts more in any case.)
 
     Time O(n_draws n_items). Labels are read in one pass and stored in the smallest unsigned type that holds
-    them. While they are read, memory besides the input stays below the stored labels plus some 150 MB. Draws
-    are known to be equal by a fingerprint of 128 bits.
+    them. While they are read, memory besides the input stays below the stored labels plus some 150 MB, or
+    600 MB where the input is not in memory. Draws are known to be equal by a hash of 128 bits.
 
     Examples
     --------
@@ -137,7 +126,7 @@ class Draws(WaysIn, Shown):
 
     def __init__(
         self,
-        z: DrawsLike,
+        z: DrawsLike | Contents,
         *,
         weights: Sequence[float] | AnyArray | str | None = None,
         burn: int = 0,
@@ -148,96 +137,52 @@ class Draws(WaysIn, Shown):
         var: str | None = None,
         missing: Any = None,
         noise: str | None = None,
-        memory_limit: int | str | None = None,
         client: Any = None,
         progress: ProgressLike = None,
     ) -> None:
-        burn = check_count(burn, "burn", low=0)
-        thin = check_count(thin, "thin", low=1)
-        limit = None if memory_limit is None else check_bytes(memory_limit, "memory_limit")
-        if kind is None:
-            kind = z.kind if isinstance(z, Draws) else KINDS[is_ensemble(z)]
-        self.kind: str = check_choice(kind, KINDS, "kind")
-        where = str(z) if isinstance(z, str | Path) else "z"  # for messages
-        table: Rows
-        self.variable: str | None
-        self.dimension: str | None
-        names: Sequence[Any] | None
-        # Another `Draws` may be given to take a part of it, or to give it other names or weights.
-        if isinstance(z, Draws):
-            table = Stored(z.store, z.index, missing=z.has_missing)
-            chain, names = z.chains, z.items
-            self.variable, self.dimension = z.variable, z.dimension
-            weights = z._given if weights is None else weights
-        else:
-            read = to_table(z, var=var, missing=missing, noise=noise)
-            table, chain, names, self.variable, self.dimension = read
-        if chains is not None:
-            chain = check_chains(chains, table.shape[0])
-        # Burn-in and thinning come first, so that only the draws that are kept are collapsed.
-        keep = kept_rows(chain, burn, thin)
-        self.n_draws: int = len(keep)
-        self.n_items: int = table.shape[1]
-        self.items: tuple[str, ...] | None = check_items(items, names, self.n_items, where)
-        self.chains: IntArray = chain[keep]
-        by_items = isinstance(weights, str) and weights == "items"
-        self._given: FloatArray = check_weights(None if by_items else weights, table.shape[0], keep)
-        self.store: Store
-        self.index: IntArray
-        self.distinct_n_clusters: IntArray
-        if client is None:
-            found = collapse(table, keep, limit, progress)
-        else:
-            if limit is not None:
-                raise ValueError(
-                    "'memory_limit' must be None with 'client': the labels are in the memory of the workers, "
-                    "which have limits of their own (dask worker --memory-limit)."
-                )
-            found = collapse_on(check_client(client), table, keep)
-        self.store, self.index, self.distinct_n_clusters = found[:3]
-        self.has_missing: bool = found.has_missing
-        self.distinct_n_seen: IntArray = np.full(self.store.n_distinct, self.n_items)
-        if self.has_missing:
-            self._count_seen(where)
-        if by_items:
-            self._given = self.n_seen / self.n_items
-        self._summarize()
+        # A part of other draws comes as `Contents`, which need not be read and collapsed again.
+        if not isinstance(z, Contents):
+            z = read_contents(
+                z._contents if isinstance(z, Draws) else z,
+                weights=weights,
+                burn=burn,
+                thin=thin,
+                items=items,
+                chains=chains,
+                kind=kind,
+                var=var,
+                missing=missing,
+                noise=noise,
+                client=client,
+                progress=progress,
+            )
+        self._contents: Contents = z
+        self.store: Store = z.store
+        self.index: IntArray = z.places
+        self.distinct_n_clusters: IntArray = z.distinct_n_clusters
+        self.distinct_n_seen: IntArray = z.distinct_n_seen
+        self.has_missing: bool = z.has_missing
+        self.chains: IntArray = z.chains
+        self.items: tuple[str, ...] | None = z.items
+        self.kind: str = z.kind
+        self.variable: str | None = z.variable
+        self.dimension: str | None = z.dimension
+        self.n_draws: int = len(z.places)
+        self.n_items: int = z.store.n_items
+        self.n_distinct: int = z.store.n_distinct
+        self.n_chains: int = int(z.chains.max()) + 1
+        # Scaled anew for each part of a sample: its weights may be tiny beside those of the other draws.
+        self.draw_weights: FloatArray = safe_weights(z.given)
+        # The weight of distinct partition d is the sum of w_t over the draws t with index[t] = d.
+        weight = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
+        self.weights: FloatArray = weight.astype(np.float64)
 
-    def _count_seen(self, where: str) -> None:
-        """Count the items that each draw has seen; refuse items that none has seen, and empty draws."""
-        draws, items = zip(*self.store.map(_seen_in_slice), strict=True)
-        self.distinct_n_seen = np.concatenate(draws)
-        empty = np.flatnonzero(self.n_seen == 0)
-        if len(empty):
-            raise ValueError(
-                f"'{where}' must have some label in every draw; all labels of draw {empty[0]} are missing. "
-                "Leave such draws out."
-            )
-        never = np.flatnonzero(np.sum(items, axis=0) == 0)
-        if len(never):
-            names = sentence_list([f"'{self.item_names[i]}'" for i in never[:3].tolist()])
-            more = f" and {count(len(never) - 3, 'other')}" if len(never) > 3 else ""
-            raise ValueError(
-                f"'{where}' must have some label for every item; all labels of {names}{more} are missing. "
-                "Leave such items out."
-            )
+    # --- access ---
 
     @property
     def n_seen(self) -> IntArray:
         """Number of items that each draw has labels for."""
         return self.distinct_n_seen[self.index]
-
-    def _summarize(self) -> None:
-        """Fill what follows from `store`, `index` and `_given`, the weights as they were given."""
-        self.n_distinct: int = self.store.n_distinct
-        self.n_chains: int = int(self.chains.max()) + 1
-        # Scaled anew for each part of a sample: its weights may be tiny beside those of the other draws.
-        self.draw_weights: FloatArray = safe_weights(self._given)
-        # The weight of distinct partition d is the sum of w_t over the draws t with index[t] = d.
-        weights = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
-        self.weights: FloatArray = weights.astype(np.float64)
-
-    # --- access ---
 
     @property
     def distinct(self) -> NDArray[np.unsignedinteger[Any]]:
@@ -317,9 +262,8 @@ class Draws(WaysIn, Shown):
 
     def brought_here(self) -> Draws:
         """The same draws with all labels in the memory of this process."""
-        new, n = copy(self), np.arange(self.n_items)
-        new.store = LocalStore([Slice(0, self.store.rows(n))], self.store.groups)
-        return new
+        table = self.store.rows(np.arange(self.n_items))
+        return Draws(self._contents._replace(store=LocalStore(table, self.store.groups)))
 
     def burn(self, n: int) -> Draws:
         """Leave out the first `n` draws of each chain."""
@@ -336,27 +280,8 @@ class Draws(WaysIn, Shown):
         return self._select(np.flatnonzero(self.chains == number))
 
     def _select(self, rows: IntArray) -> Draws:
-        """The given draws as a new object, without the distinct partitions that none of them equals."""
-        if len(rows) == 0:
-            raise ValueError(f"No draws are left: 0 of {self.n_draws} were selected.")
-        # The labels are canonical already: the constructor would read and collapse them again.
-        new = object.__new__(Draws)
-        used, first, inverse = np.unique(self.index[rows], return_index=True, return_inverse=True)
-        # np.unique sorts: `order` and its inverse `rank` restore the order of first appearance.
-        order = np.argsort(first)
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        new.n_draws, new.n_items, new.items = len(rows), self.n_items, self.items
-        new.variable, new.dimension, new.kind = self.variable, self.dimension, self.kind
-        new.has_missing = self.has_missing
-        new.distinct_n_seen = self.distinct_n_seen[used[order]]
-        new.chains = np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64)
-        new._given = self._given[rows]
-        new.index = rank[inverse]
-        new.distinct_n_clusters = self.distinct_n_clusters[used[order]]
-        new.store = self.store.select(used[order], new.distinct_n_clusters + self.has_missing)
-        new._summarize()
-        return new
+        """The given draws as a new object."""
+        return Draws(self._contents.select(rows))
 
     # --- printing ---
 
@@ -368,9 +293,3 @@ class Draws(WaysIn, Shown):
 
     def _card(self) -> Card:
         return describe(self)
-
-
-def _seen_in_slice(part: Slice) -> tuple[IntArray, IntArray]:
-    """How many items each draw of a slice has seen, and how many of its draws have seen each item."""
-    seen = part.table > 0
-    return seen.sum(axis=0), seen.sum(axis=1)

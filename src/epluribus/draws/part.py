@@ -6,6 +6,7 @@ import numpy as np
 
 from epluribus._typing import AnyArray, IntArray
 from epluribus.draws.draws import Draws
+from epluribus.readers.source import Source
 
 
 def only_these(draws: Draws, items: IntArray) -> Draws:
@@ -25,12 +26,11 @@ def only_these(draws: Draws, items: IntArray) -> Draws:
     keep, names = np.arange(draws.n_draws), draws.item_names
     if draws.has_missing:
         keep, rows = np.flatnonzero((rows > 0).any(axis=1)), np.ma.masked_equal(rows, 0)
-    part = Draws(
+    source = Source(
         rows[keep],
-        weights=draws.draw_weights[keep],
-        items=[names[i] for i in items],
-        chains=draws.chains[keep],
-        kind=draws.kind,
+        [names[i] for i in items],
+        draws.chains[keep],
+        draws.variable,
+        draws.dimension,
     )
-    part.variable, part.dimension = draws.variable, draws.dimension
-    return part
+    return Draws(source, weights=draws.draw_weights[keep], kind=draws.kind)

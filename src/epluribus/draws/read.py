@@ -26,7 +26,6 @@ def read_draws(
     items: Sequence[str] | None = None,
     missing: Any = None,
     noise: str | None = None,
-    memory_limit: int | str | None = None,
     progress: ProgressLike = None,
 ) -> Draws:
     r"""Read posterior draws of cluster labels from a file, or from one file per chain.
@@ -40,7 +39,7 @@ def read_draws(
         ``-`` reads csv from standard input.
     var : str, optional
         The variable that holds the labels; not needed if only one holds integers by draw and item.
-    weights, burn, thin, items, missing, noise, memory_limit, progress
+    weights, burn, thin, items, missing, noise, progress
         As in `Draws`. In text files empty cells and NA, NaN, NULL, None and ? are missing labels.
 
     Returns
@@ -98,7 +97,6 @@ def read_draws(
         items=items,
         missing=missing,
         noise=noise,
-        memory_limit=memory_limit,
         progress=progress,
     )
     # A delimiter that was not recognized, or one partition with a label in each line.

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._kernels.rows import compile_row
+from epluribus._kernels.f0 import compile_f0
 from epluribus._typing import AnyArray, FloatArray
 
 SizeFunction = Callable[[int], float]
@@ -198,9 +198,9 @@ class Loss:
                 )
         return form
 
-    def compiled_row(self) -> Any:
-        """f0 compiled for the kernels, for a row of clusters at a time (`_kernels/rows.py`)."""
-        return _compile(self.f0, self.name)
+    def compiled_f0(self) -> Any:
+        """f0 compiled for the kernels, once per process."""
+        return _compile(self.f0, self.name, compile_f0)
 
 
 def built_in(name: str) -> Callable[[Callable[..., Loss]], Callable[..., Loss]]:
@@ -279,10 +279,10 @@ def _check_values(values: FloatArray, field: str) -> None:
 
 
 @lru_cache(maxsize=64)
-def _compile(f0: Callable[..., float], name: str) -> Any:
+def _compile(f0: Callable[..., float], name: str, compiler: Callable[..., Any]) -> Any:
     """f0 compiled, once for each function; a failure is explained in terms of the loss."""
     try:
-        return compile_row(f0)
+        return compiler(f0)
     except Exception as error:
         raise TypeError(
             f"'f0' of the loss '{name}' could not be compiled. It may use arithmetic, 'if' and the "

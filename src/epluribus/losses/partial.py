@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels.partitions import count_dtype, count_tables
+from epluribus._kernels.labels import count_dtype, count_tables
 from epluribus._typing import FloatArray, IntArray
 from epluribus.losses.base import Loss
 from epluribus.partition import read_only

@@ -8,7 +8,7 @@ import numpy as np
 
 from epluribus._order import best_first
 from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
-from epluribus.engine import draw_losses
+from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.plots._shared import check_order, cluster_colors, get_axes
 from epluribus.uncertainty import n_clusters_posterior

@@ -81,7 +81,7 @@ def to_table(
     Examples
     --------
     >>> table = to_table([[["a", "b"], ["b", "b"]], [["b", "a"], ["a", "a"]]])
-    >>> [block.tolist() for block in table.labels.read(np.arange(4), 2, 1000)], table.chain.tolist()
+    >>> [block.tolist() for block in table.labels.read(np.arange(4), 2)], table.chain.tolist()
     ([[[0, 1], [1, 1]], [[1, 0], [0, 0]]], [0, 0, 1, 1])
     """
     # Each file is checked by itself, so that messages name the file.

@@ -29,10 +29,11 @@ def read_zarr(path: Path, var: str | None) -> Source:
         _check_chunks(node, path)
         return Source(node)
     # Where dimensions have names, xarray finds the chains, the draws and the names of the items.
-    if named:
-        source = read_arviz_file(path, var, engine="zarr")
-    else:
-        source = from_group(node, var, f"the file '{path}'")
+    source = (
+        read_arviz_file(path, var, engine="zarr")
+        if named
+        else from_group(node, var, f"the file '{path}'")
+    )
     if named and source.variable in arrays:
         _check_chunks(arrays[source.variable], path)
     return source

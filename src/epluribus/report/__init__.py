@@ -22,11 +22,11 @@ from epluribus._text import count
 from epluribus._typing import DrawsLike, RngLike
 from epluribus._validate import make_rng, need
 from epluribus.draws import as_draws
-from epluribus.engine import expected_loss
+from epluribus.draws.expected import expected_loss
 from epluribus.estimate import Estimate, read_best
 from epluribus.plots._shared import read_data
 from epluribus.report.facts import Facts, gather
-from epluribus.report.methods import UNUSED, MethodsText, methods
+from epluribus.report.methods import UNUSED, MethodsText, methods, methods_alone
 from epluribus.report.values import page_values, resource
 from epluribus.report.words import number, share
 from epluribus.uncertainty import left_out
@@ -195,7 +195,8 @@ def write_methods(
     Parameters
     ----------
     best, draws, level, rng, n_jobs, progress, time_limit
-        As for `write_report`; the same seed gives the paragraph of the page.
+        As for `write_report`; the same seed gives the paragraph of the page. Without draws it says what was
+        done, and nothing about uncertainty.
 
     Returns
     -------
@@ -213,7 +214,8 @@ def write_methods(
     4
     """
     if draws is None:
-        raise ValueError("'draws' must be given: the estimate does not have its draws any more.")
+        text, references = methods_alone(best)
+        return MethodsText(text, tuple(references))
     facts = _gather(
         best,
         draws,
@@ -246,12 +248,16 @@ def _gather(
         table = left_out(best, posterior)
         if table_of_data is not None:
             table_of_data = table_of_data[best.labels >= 0]
+        runs = best.runs  # the page says how many there were
         best, posterior = best.decided(posterior)
+        best = replace(best, runs=runs)
     # Refuses draws of another number of items.
     labels, posterior, loss = read_best(best, posterior, None)
     if best.n_draws == 0:  # found from a similarity matrix: the page has what the draws say of it
         value = expected_loss(labels, posterior, loss)
-        best = replace(best, loss=loss, expected_loss=value, n_draws=posterior.n_draws)
+        best = replace(best, loss=loss, expected_loss=value)
+    # What the page says about the draws is about these.
+    best = replace(best, n_draws=posterior.n_draws, kind=posterior.kind)
     # An estimate saved by version 0.1.0 has no bounds: then the user says what they were.
     if (k, k_max) != (None, None):
         settings = replace(settings, k_min=k or 1, k_max=k_max if k is None else k)

@@ -20,11 +20,11 @@ from epluribus._progress import ProgressLike, make_progress
 from epluribus._text import count, sentence_list, span
 from epluribus._typing import FloatArray
 from epluribus.draws import Draws
-from epluribus.engine import draw_losses
+from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, raise_if_interrupted
 from epluribus.report.pictures import heatmap
+from epluribus.search._minimize import minimize_within
 from epluribus.search.comparison import Comparison, set_side_by_side
-from epluribus.search.within import minimize_within
 from epluribus.uncertainty._part import n_looked_at
 
 ALL_LOSSES = 200
@@ -37,8 +37,6 @@ _CHAINS = 8
 """Most chains whose own estimates are shown where chains disagree."""
 _SECONDS = 10.0
 """Time limit for the search for each other loss."""
-_PROOF_SECONDS = 10.0
-"""Time limit for the lower bound, which uses it up unless it proves the estimate optimal."""
 _MODES_SECONDS = 20.0
 """Time limit for the modes; beyond it they are left out, so that those shown never depend on the clock."""
 _STEP_NAMES = {
@@ -199,10 +197,10 @@ def _steps(
     seed: Any = copy.deepcopy(rng.bit_generator.seed_seq)
     modes_rng = np.random.default_rng(seed)
 
-    def within(seconds: float) -> float:
+    def within(seconds: float | None = None) -> float | None:
         """The time limit of a step: its own, or what is left of that of the page."""
-        left = stopper.left
-        return seconds if left is None else max(1e-3, min(seconds, left))
+        limits = [limit for limit in (seconds, stopper.left) if limit is not None]
+        return max(1e-3, min(limits)) if limits else None
 
     return {
         "items": lambda: uncertainty.items(best, draws, n_jobs=n_jobs),
@@ -218,7 +216,7 @@ def _steps(
             draws, best.loss, rng=modes_rng, n_jobs=n_jobs, time_limit=within(_MODES_SECONDS)
         ),
         "certificate": lambda: uncertainty.certificate(
-            best, draws, time_limit=within(_PROOF_SECONDS), n_jobs=n_jobs
+            best, draws, time_limit=within(), n_jobs=n_jobs
         ),
     }
 
@@ -239,7 +237,7 @@ def _by_chain(
     draws: Draws,
     error: uncertainty.MonteCarloError,
     n_jobs: int | None,
-    within: Callable[[float], float],
+    within: Callable[[float], float | None],
 ) -> tuple[Estimate, ...] | None:
     """What each chain says by itself, if they disagree; None where that is not asked or takes minutes."""
     one = draws.n_chains == 1 or draws.n_items * draws.n_distinct > _HEAVY
@@ -260,12 +258,14 @@ def _other_losses(
     draws: Draws,
     rng: np.random.Generator,
     n_jobs: int | None,
-    within: Callable[[float], float],
+    within: Callable[[float], float | None],
 ) -> Comparison:
     """The estimate beside those for the other losses, all under every loss."""
     estimates = [best]
+    # With missing labels the search takes no others than linear losses.
+    all_losses = draws.n_items <= ALL_LOSSES and not draws.has_missing
     for name in losses.available():
-        is_quick = draws.n_items <= ALL_LOSSES or losses.get(name).linear
+        is_quick = all_losses or losses.get(name).linear
         if is_quick and name != best.loss.name:
             estimates.append(minimize_within(draws, name, within(_SECONDS), rng=rng, n_jobs=n_jobs))
             # An interrupted search returns the best so far, which would not be a fair comparison.

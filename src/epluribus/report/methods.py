@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from epluribus._text import count, percent
 from epluribus._version import __version__
+from epluribus.estimate import Estimate
 from epluribus.report.facts import Facts
 from epluribus.report.words import (
     degenerate,
@@ -94,13 +95,19 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
     # Error, ball and modes of draws that do not vary would be numbers without meaning.
     if degenerate(facts):
         return _equal_draws(facts, items, has), [_EPLURIBUS]
-    references = [_EPLURIBUS, _RASTELLI, *filter(None, [best.loss.reference])]
+    references = _references(best)
     if is_ensemble(facts):
-        text = _consensus(facts, items, has)
-        references = [_STREHL, *(one for one in references if one != _RASTELLI)]
+        text = _consensus(best, facts.bound, items) + _share_inside(facts)
     else:
-        text = f"{_posterior(facts, items, has)}{_error(facts, references)}. {_spread(facts, references)}"
-    text += _left_out(facts) + _certificate(facts)
+        chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
+        weighted = "weighted " if (draws.draw_weights != draws.draw_weights[0]).any() else ""
+        noun = "draw" if draws.n_draws == 1 else "draws"
+        sample = f"{draws.n_draws:,} {weighted}{noun} from {chains}"
+        text = _posterior(best, facts.bound, items, sample) + _error(facts, references)
+        text = f"{text}. {_spread(facts, references)}"
+    if facts.left_out is not None:
+        text += _undecided(best, len(facts.left_out), facts.left_out.cost)
+    text += _missing(facts) + _certificate(facts)
     if facts.modes is not None and facts.modes.n_modes > 1:
         what = "ensemble" if is_ensemble(facts) else "posterior"
         text += (
@@ -118,50 +125,70 @@ def methods(facts: Facts) -> tuple[str, list[str]]:
     return text, sorted(references)  # by author
 
 
-def _left_out(facts: Facts) -> str:
-    """That items were left undecided, or that labels are missing; empty otherwise."""
-    text, draws = "", facts.draws
-    if facts.left_out is not None:
-        n, cost = len(facts.left_out), facts.best.loss.with_unit(f"{facts.left_out.cost:g}")
-        text += (
-            f" All of this is about these items: {count(n, 'other item')}, each of which would have added "
-            f"more than {cost}, {'was' if n == 1 else 'were'} left undecided."
-        )
-    if draws.has_missing:
-        share = percent(1.0 - float(draws.n_seen.mean()) / draws.n_items)
-        text += (
-            f" {share} of the labels are missing: each {terms(facts).draw} was compared on the items it "
-            "had seen."
-        )
-    return text
+def methods_alone(best: Estimate) -> tuple[str, list[str]]:
+    """The same without the draws: what was done, and nothing about uncertainty."""
+    n_undecided = len(best.undecided)
+    items, bound = count(len(best.labels) - n_undecided, "item"), best.settings.bound
+    if best.kind == "ensemble":
+        text = _consensus(best, bound, items)
+    else:
+        sample = count(best.n_draws, "draw") if best.n_draws else "a similarity matrix"
+        text = f"{_posterior(best, bound, items, sample)}."
+    if n_undecided and best.settings.undecided is not None:
+        text += _undecided(best, n_undecided, best.settings.undecided)
+    return text, sorted(_references(best))
 
 
-def _search(facts: Facts) -> str:
+def _references(best: Estimate) -> list[str]:
+    """The references for any estimate of this kind and loss."""
+    first = _STREHL if best.kind == "ensemble" else _RASTELLI
+    own = [best.loss.reference] if best.loss.reference not in ("", _RASTELLI) else []
+    return [_EPLURIBUS, first, *own]
+
+
+def _undecided(best: Estimate, n: int, cost: float) -> str:
+    """That items were left undecided."""
+    return (
+        f" All of this is about these items: {count(n, 'other item')}, each of which would have added "
+        f"more than {best.loss.with_unit(f'{cost:g}')}, {'was' if n == 1 else 'were'} left undecided."
+    )
+
+
+def _missing(facts: Facts) -> str:
+    """That labels are missing; empty otherwise."""
+    draws = facts.draws
+    if not draws.has_missing:
+        return ""
+    share = percent(1.0 - float(draws.n_seen.mean()) / draws.n_items)
+    return (
+        f" {share} of the labels are missing: each {terms(facts).draw} was compared on the items it "
+        "had seen."
+    )
+
+
+def _search(best: Estimate) -> str:
     """How the partition was found: 'by a search of 10 runs with epluribus 0.1.0'."""
-    best = facts.best
     early = "" if best.converged else ", which was stopped early"
     # The optimum for few items is found with proof, without runs.
     runs = f"a search of {count(len(best.runs), 'run')}" if best.runs else "an exact search"
     return f"by {runs} with epluribus {__version__}{early}"
 
 
-def _among(facts: Facts) -> str:
-    """The bound on the number of clusters, if there was one."""
-    return f" among partitions {facts.bound}" if facts.bound else ""
-
-
-def _posterior(facts: Facts, items: str, has: str) -> str:
-    """What was done with a posterior sample, up to the expected loss."""
-    best, draws = facts.best, facts.draws
-    chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
-    weighted = "weighted " if (draws.draw_weights != draws.draw_weights[0]).any() else ""
+def _found(best: Estimate, bound: str) -> str:
+    """The loss, the bound on the number of clusters, if there was one, and the search."""
     # A user's own loss has no title.
     loss = best.loss.title or f"the loss '{best.loss.name}'"
+    to = " to them" if best.kind == "ensemble" else ""
+    among = f" among partitions {bound}" if bound else ""
+    return f"{loss}{to} that was found{among} {_search(best)}"
+
+
+def _posterior(best: Estimate, bound: str, items: str, sample: str) -> str:
+    """What was done with a posterior sample, up to the expected loss."""
     return (
-        f"The posterior distribution of the partition of the {items}, represented by "
-        f"{draws.n_draws:,} {weighted}{'draw' if draws.n_draws == 1 else 'draws'} from {chains}, was "
+        f"The posterior distribution of the partition of the {items}, represented by {sample}, was "
         f"summarized, following Rastelli & Friel (2018), by the partition with the smallest posterior "
-        f"expectation of {loss} that was found{_among(facts)} {_search(facts)}. This estimate has {has}; its "
+        f"expectation of {_found(best, bound)}. This estimate has {count(best.n_clusters, 'cluster')}; its "
         f"expected loss is {best.loss.with_unit(number(best.expected_loss))}"
     )
 
@@ -193,22 +220,25 @@ def _spread(facts: Facts, references: list[str]) -> str:
     )
 
 
-def _consensus(facts: Facts, items: str, has: str) -> str:
+def _consensus(best: Estimate, bound: str, items: str) -> str:
     """What was done with an ensemble, which has neither chains nor probabilities."""
-    best, draws, ball = facts.best, facts.draws, facts.ball
-    loss = best.loss.title or f"the loss '{best.loss.name}'"
-    text = (
-        f"The {count(draws.n_draws, 'clustering')} of the {items} were combined into one consensus partition "
-        f"(Strehl & Ghosh 2003): that with the smallest mean of {loss} to them that "
-        f"was found{_among(facts)} {_search(facts)}. It has {has}; its mean loss is "
+    return (
+        f"The {count(best.n_draws, 'clustering')} of the {items} were combined into one consensus partition "
+        f"(Strehl & Ghosh 2003): that with the smallest mean of {_found(best, bound)}. It has "
+        f"{count(best.n_clusters, 'cluster')}; its mean loss is "
         f"{best.loss.with_unit(number(best.expected_loss))}."
     )
-    if ball is not None:
-        text += (
-            f" A share of {share(ball.mass)} of the clusterings is within "
-            f"{ball.loss.with_unit(number(ball.radius))} of it."
-        )
-    return text
+
+
+def _share_inside(facts: Facts) -> str:
+    """The ball around the consensus of an ensemble, unless it was left out."""
+    ball = facts.ball
+    if ball is None:
+        return ""
+    return (
+        f" A share of {share(ball.mass)} of the clusterings is within "
+        f"{ball.loss.with_unit(number(ball.radius))} of it."
+    )
 
 
 def _certificate(facts: Facts) -> str:
@@ -221,7 +251,7 @@ def _certificate(facts: Facts) -> str:
         return f" The estimate was proved optimal for these {what}."
     # The verdict reads "within 3 %", of which the sentence needs the number.
     above = found.verdict.removeprefix("within ")
-    cut = " (a bound that was cut by the clock)" if found.cut else ""
+    cut = " (by a bound that a time limit ended early)" if found.cut else ""
     least = f"the smallest possible for these {what}{cut}"
     return f" The {terms(facts).loss} of the estimate is at most {above} above {least}."
 

@@ -313,7 +313,9 @@ def _search_checks(facts: Facts) -> Iterator[Check]:
     if facts.certificate is not None and facts.certificate.proved:
         yield Check(True, f"The estimate is proved optimal for these {terms(facts).draw}s.")
     elif facts.certificate is not None and facts.certificate.cut:
-        yield Check(False, "The lower bound was cut by the clock: with more time it may be closer.")
+        yield Check(
+            False, "The time limit ended the lower bound early: a longer run may come closer."
+        )
 
 
 def _summary_checks(facts: Facts) -> Iterator[Check]:

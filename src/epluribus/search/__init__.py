@@ -8,9 +8,8 @@ partition out of several, `undecided_costs` shows how many items stay undecided 
 
 from epluribus.estimate import Run, Step
 from epluribus.search._exact import exact
-from epluribus.search._greedy import greedy
+from epluribus.search._greedy import greedy, merge, recombine
 from epluribus.search._minimize import minimize
-from epluribus.search._recombine import merge, recombine
 from epluribus.search.undecided import UndecidedCosts, undecided_costs
 
 __all__ = [

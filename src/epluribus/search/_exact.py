@@ -1,46 +1,39 @@
-"""The partition with the smallest expected loss, proven, for a few items.
+"""The partition with the smallest expected loss of all, proven, for a few items.
 
-Partitions are treated by the sizes of their clusters. For given sizes there is a lower bound on the expected
-loss that is a sum over clusters (`shapes.py` derives it), and whose minimum over all partitions with these
-sizes is found exactly. Only partitions whose bound is below the best loss so far are visited.
+A linear loss is a sum over clusters, so that the best partition follows from the costs of the 2^N sets of
+items (`_kernels/few_items.py`): missing labels change these costs, constraints make some of them infinite, and
+undecided items are those outside the best set. For other losses all partitions are compared with all draws.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from epluribus import losses
-from epluribus._kernels.subsets import (
-    Best,
-    Path,
-    Sets,
-    Tree,
-    as_good,
-    least_costs,
-    search_shape,
-    subset_codes,
-    subset_sums,
-)
-from epluribus._text import count
+from epluribus._kernels.few_items import add_sums, divide
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike
-from epluribus._validate import check_memory
+from epluribus.constraints import Constraints
 from epluribus.draws import Draws, as_draws
-from epluribus.engine import NO_BOUNDS, Settings, draw_losses
-from epluribus.engine.read_constraints import read_constraints
+from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
-from epluribus.partition import n_partitions
-from epluribus.search._exact_partial import best_of_partial
+from epluribus.losses.values import loss_values
+from epluribus.partition import n_partitions, partitions, relabel, tidy
 from epluribus.search._greedy import check_bounds
-from epluribus.search._rules import nothing_obeys
-from epluribus.search.shapes import CODE, all_shapes, lines_below
+from epluribus.search.constraints import read_constraints
+from epluribus.search.problem import Problem
+from epluribus.search.rules import nothing_obeys
+from epluribus.search.staying_out import loss_of_decided, price_of
+from epluribus.settings import NO_BOUNDS, Settings
 
-MAX_ITEMS = 12
-"""12 items have 4096 sets and 4,213,597 partitions; the codes of `shapes.py` end here."""
+MAX_ITEMS, MAX_OTHERS = 12, 9
+"""Items that can be solved: with a linear loss, and with any other one, for which all 21,147 partitions of
+nine items are compared with the draws."""
+_ROUNDING = 1e-12
+"""Losses closer than this, relative to the largest, count as equal."""
 
 
 def exact(
@@ -65,7 +58,7 @@ def exact(
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
     loss : str or Loss, default "vi"
-        See `epluribus.losses.available`.
+        See `epluribus.losses.available`. Losses that are not linear, such as NVI, take at most 9 items.
     k : int, optional
         Exact number of clusters.
     k_min, k_max : int, optional
@@ -80,17 +73,9 @@ def exact(
 
     Notes
     -----
-    Partitions are not tried one by one. For given sizes of the clusters there is a lower bound on the
-    expected loss whose minimum is found from the 2**n_items sets of items, and partitions whose bound is
-    above the best loss are left out. For linear losses (VI, Binder, your own), ID, NID and one minus the
-    adjusted Rand index the bound is the expected loss itself, and nothing is left to try.
-
-    Twelve items, which have 4,213,597 partitions, and 1000 distinct draws take about 0.1 s on one core, for
-    these losses and for NVI, whether the draws agree or are pure noise. More time is needed where the bound
-    is far from the loss: 1 s for the 0-1 loss and for NVI with a small `k_max` if the draws are noise, and
-    some seconds (6 in the worst of our trials) for a loss of your own that is not linear. This part grows
-    with the number of distinct draws. Memory: some 30 MB, and 4 kB for each distinct draw where the bound is
-    not the loss itself.
+    For linear losses (VI, Binder, your own) partitions are not tried one by one: the best way to divide a set
+    of items follows from the best ways for smaller sets, and 12 items have only 4096 sets. For other losses
+    all partitions are compared with all distinct draws.
 
     Examples
     --------
@@ -103,9 +88,11 @@ def exact(
     """
     began = time.perf_counter()
     sample, chosen = as_draws(draws), losses.get(loss)
-    if sample.n_items > MAX_ITEMS:
+    most = _most_items(chosen)
+    if sample.n_items > most:
+        other = "" if chosen.linear else f" for '{chosen.name}', which is not linear"
         raise ValueError(
-            f"'draws' must have at most {MAX_ITEMS} items to be solved exactly; it has "
+            f"'draws' must have at most {most} items to be solved exactly{other}; it has "
             f"{sample.n_items}, which have {n_partitions(sample.n_items):,} partitions. Use minimize."
         )
     if not solves(sample, chosen):
@@ -140,144 +127,159 @@ def exact(
     )
 
 
+def _most_items(loss: Loss) -> int:
+    return MAX_ITEMS if _additive(loss) else MAX_OTHERS
+
+
+def _additive(loss: Loss) -> bool:
+    """Whether the loss is a sum over clusters; not if equal partitions have another loss than f0 says."""
+    return loss.linear and (not loss.zero_if_equal or loss.family is not None)
+
+
 def solves(draws: Draws, loss: Loss) -> bool:
     """Whether `best_of_all` can be asked for the best of all partitions."""
-    return draws.n_items <= MAX_ITEMS and (loss.linear or not draws.has_missing)
+    return draws.n_items <= _most_items(loss) and (loss.linear or not draws.has_missing)
 
 
 def best_of_all(draws: Draws, loss: Loss, settings: Settings = NO_BOUNDS) -> tuple[IntArray, float]:
-    """The best of all partitions within the bounds of the settings, and its expected loss.
-
-    For at most `MAX_ITEMS` items.
-    """
-    if draws.has_missing:
-        labels = best_of_partial(draws, loss, settings)
-    else:
-        labels = _Problem(draws, loss, settings).solve()
+    """The best of all partitions within the bounds of the settings, and its expected loss."""
+    find = _by_sets if _additive(loss) or draws.has_missing else _one_by_one
+    labels = find(draws, loss, settings)
     return labels, draws.mean(draw_losses(labels, draws, loss))
 
 
-class _Problem:
-    """What every set of items costs as a cluster, for each shape of the estimate."""
+def _one_by_one(draws: Draws, loss: Loss, settings: Settings) -> IntArray:
+    """The best partition, all of them compared with all draws."""
+    n, asked = draws.n_items, settings.constraints
+    found: list[IntArray] = []
+    for labels in partitions(n):
+        within = settings.k_min <= int(labels.max()) + 1 <= settings.most(n)
+        if within and (asked is None or not asked.broken(labels)):
+            found.append(labels)
+    if not found:
+        raise ValueError(nothing_obeys(settings))
+    # Draws and estimates change places: all estimates are compared with one draw at a time.
+    values = np.zeros(len(found))
+    columns = np.ascontiguousarray(np.transpose(found).astype(np.uint8))
+    for t in np.flatnonzero(draws.shares):
+        draw = relabel(draws.item_major[:, t].astype(np.int64))
+        values += draws.shares[t] * loss_values(draw, columns, loss, columns_estimate=True)
+    low = np.nanmin(values)
+    close = values <= low + _ROUNDING * max(1.0, abs(low)) if np.isfinite(low) else values == low
+    return found[int(np.argmax(close))]
 
-    def __init__(self, draws: Draws, loss: Loss, settings: Settings) -> None:
-        # Constraints are conditions on single clusters: a set that breaks one is infinitely dear.
-        asked = settings.constraints
-        self.settings, self.allowed = settings, None if asked is None else asked.allowed_sets()
-        self.n_items, self.shapes = draws.n_items, all_shapes(draws.n_items)
-        # A set of items is a number whose bit i is item i; these are the sizes of all sets.
-        self.size = np.bitwise_count(np.arange(1 << self.n_items)).astype(np.int64)
-        # Draws of the same shape, a kind, have the same lines: they are put side by side.
-        clusters = clusters_as_sets(draws)
-        shape = self.shapes.with_codes(CODE[self.size[clusters]].sum(axis=0))
-        order = np.argsort(shape, kind="stable")
-        self.clusters = clusters[:, order]
-        self.shares = draws.weights[order] / draws.total_weight
-        present, self.kinds = np.unique(shape[order], return_inverse=True)
-        self.lines = lines_below(loss, self.n_items, present)
-        self.n_kinds, self.n_codes = len(present), int(self.shapes.codes.max()) + 1
-        self.sums = self._sums(loss.tables(self.n_items)[0])
-        # Only draws whose loss is somewhere above its line have to be looked at one by one.
-        self.uneven = np.flatnonzero(np.any(self.lines.excess, axis=(1, 2))[self.kinds])
-        self.sets = self._sets(draws.item_major[:, order[self.uneven]].astype(np.int64))
-        self.path = self._path()
 
-    def _sums(self, f1: FloatArray) -> FloatArray:
-        """(n_kinds, 2**N) sum of f1 over the cells of each set, by kind of draw, times the shares."""
-        # A cluster that several draws of a kind have in common is added once, with the sum of their shares.
-        known, number = np.unique(self.kinds << self.n_items | self.clusters, return_inverse=True)
-        shares = np.broadcast_to(self.shares, self.clusters.shape)
-        weights = np.bincount(number.ravel(), weights=shares.ravel())
-        kinds, clusters = np.divmod(known, 1 << self.n_items)
-        sums = np.zeros((self.n_kinds, 1 << self.n_items))
-        subset_sums(clusters, weights, kinds, self.size, f1, sums)
-        return sums
+class _Divisions(NamedTuple):
+    """The best division of every set into every number of clusters (`_kernels/few_items.py`)."""
 
-    def _sets(self, labels: IntArray) -> Sets:
-        """The codes of all sets for the uneven draws, whose labels are given."""
-        # The kernel takes four draws at a time: up to three without weight are added.
-        n = len(self.uneven)
-        width = 4 * math.ceil(n / 4)
-        check_memory(
-            width << self.n_items,
-            f"Comparing the partitions of {self.n_items} items with {count(n, 'distinct draw')}",
-            "Take fewer draws, or use minimize.",
-        )
-        together = np.take_along_axis(self.clusters[:, self.uneven], labels, axis=0)
-        codes = np.zeros((1 << self.n_items, width), dtype=np.uint8)
-        subset_codes(together, self.size, np.diff(CODE), codes)
-        weights = np.pad(self.shares[self.uneven], (0, width - n))
-        # The row of those without weight is one of zeros, after the others.
-        kinds = np.pad(self.kinds[self.uneven], (0, width - n), constant_values=self.n_kinds)
-        return Sets(self.size, codes, weights, (kinds * self.n_codes).astype(np.uint64))
+    least: FloatArray
+    first: IntArray
+    ways: FloatArray
 
-    def _path(self) -> Path:
-        """Room for the search; all trees share it."""
-        chosen, coming, left = np.zeros((3, self.n_items), dtype=np.int64)
-        sums = np.zeros((self.n_items, len(self.sets.weights)), dtype=np.uint8)
-        return Path(chosen, coming, left, np.zeros(self.n_items), sums)
+    def labels(self, k: int, whole: int, n_items: int) -> IntArray:
+        """Labels of the items in the best division of the set `whole` into k clusters; -1 for all others."""
+        labels = np.full(n_items, -1, dtype=np.int64)
+        while whole:
+            chosen = int(self.first[whole, k])
+            labels[(chosen >> np.arange(n_items)) & 1 == 1] = k
+            k, whole = k - 1, whole ^ chosen
+        return tidy(labels)
 
-    def tree(self, shape: int) -> Tree:
-        """The search through the partitions of the shape with this number."""
-        sizes, lines = self.shapes.sizes[shape], self.lines
-        # cost(g) = sum over draws of w_t slope sum_h f1(n_gh), where the slope is the same for a kind.
-        cost = lines.slope[:, shape] @ self.sums
-        if self.allowed is not None:
-            cost[~self.allowed] = np.inf
-        least = np.empty((len(sizes) + 1, 1 << self.n_items))
-        least_costs(sizes, cost, self.size, least)
-        start = float(lines.level[self.kinds, shape] @ self.shares)
-        excess = np.zeros((self.n_kinds + 1, self.n_codes))
-        excess[:-1, self.shapes.codes] = lines.excess[:, shape]
-        # From the first to the last draw with some excess for this shape.
-        found = np.flatnonzero(np.any(excess, axis=1)[self.kinds[self.uneven]])
-        begin, end = (found[0] // 4 * 4, 4 * (found[-1] // 4 + 1)) if found.size else (0, 0)
-        large = max(1, int(np.count_nonzero(sizes > 1)))
-        return Tree(sizes, large, start, cost, least, excess.ravel(), int(begin), int(end))
 
-    def solve(self) -> IntArray:
-        """Canonical labels of the best partition within the bounds of the settings."""
-        k, settings = self.shapes.n_clusters, self.settings
-        allowed = np.flatnonzero((k >= settings.k_min) & (k <= settings.most(self.n_items)))
-        trees = [self.tree(shape) for shape in allowed.tolist()]
-        if settings.constraints is not None:
-            # A shape none of whose partitions obeys has an infinite bound.
-            trees = [tree for tree in trees if np.isfinite(tree.bound)]
-            if not trees:
-                raise ValueError(nothing_obeys(settings))
-        trees.sort(key=lambda tree: tree.bound)
-        best = _nothing_yet(self.n_items, self.lines.scale)
-        # First those with the smallest bound of their shape: they are good, and rule out most others.
-        self._search(trees, best, first=True)
-        # If the smallest loss fell by next to nothing, a partition passed over before may tie with the new
-        # best. The next time nothing falls: the smallest loss is known.
-        while self._search(trees, best):
-            pass
-        return best.labels
+def _divided(cost: FloatArray, most: int, tolerance: float) -> _Divisions:
+    shape = len(cost), most + 1
+    found = _Divisions(np.empty(shape), np.zeros(shape, dtype=np.int64), np.empty(shape))
+    divide(cost, tolerance, *found)
+    return found
 
-    def _search(self, trees: list[Tree], best: Best, *, first: bool = False) -> int:
-        """Visit the partitions that may be the best; how often the smallest loss fell by next to nothing."""
-        falls = 0
-        for tree in trees:
-            if tree.bound > as_good(best.low[0], best.scale):
+
+def _by_sets(draws: Draws, loss: Loss, settings: Settings) -> IntArray:
+    """The best partition of a loss that is a sum over clusters."""
+    n = draws.n_items
+    cost = _set_costs(Problem.of(draws, loss), settings.constraints)
+    tolerance = _tolerance(cost)
+    found = _divided(cost, settings.most(n), tolerance)
+    totals = found.least[-1, settings.k_min :]
+    if np.isinf(totals.min()):
+        raise ValueError(nothing_obeys(settings))
+    best = totals.min() + tolerance
+    close = settings.k_min + np.flatnonzero(totals <= best)
+    if found.ways[-1, close].sum() == 1:
+        return found.labels(int(close[0]), len(cost) - 1, n)
+    return _first_of_equals(cost, settings, best, tolerance, n)
+
+
+def _first_of_equals(
+    cost: FloatArray, settings: Settings, best: float, tolerance: float, n: int
+) -> IntArray:
+    """The first partition in lexicographic order that costs no more than `best`.
+
+    Item after item gets the smallest label with which the others can still be divided as well.
+    """
+    sets, labels = np.arange(len(cost)), np.full(n, -1, dtype=np.int64)
+    for i in range(n):
+        for label in range(int(labels.max()) + 2):
+            labels[i] = label
+            known = (2 << i) - 1
+            blocks = [
+                int((1 << np.flatnonzero(labels == g)).sum()) for g in range(int(labels.max()) + 1)
+            ]
+            fits = np.isin(sets & known, [0, *blocks])
+            trial = _divided(np.where(fits, cost, np.inf), settings.most(n), tolerance)
+            if trial.least[-1, settings.k_min :].min() <= best:
                 break
-            limit = as_good(tree.bound, best.scale) if first else np.inf
-            falls += search_shape(self.sets, tree, self.path, limit, best)
-        return falls
+    return labels
 
 
-def clusters_as_sets(draws: Draws) -> IntArray:
-    """(K, n_distinct) the clusters of each draw as sets of items; 0 where it has fewer than K."""
-    # Item i is the number with bit i alone.
-    items = 1 << np.arange(draws.n_items)
-    labels = range(int(draws.n_clusters.max()))
-    return np.array([items @ (draws.item_major == label) for label in labels])
+def _tolerance(cost: FloatArray) -> float:
+    return _ROUNDING * max(1.0, float(np.abs(cost[np.isfinite(cost)]).max(initial=0.0)))
 
 
-def _nothing_yet(n_items: int, scale: float) -> Best:
-    """No partition so far; `scale` is the size of the terms that losses are made of."""
-    labels = np.zeros(n_items, dtype=np.int64)
-    # Losses are compared with a tolerance of 1e-12. Where their terms are so large that rounding alone may
-    # exceed it, it grows with them: 1e-15 is some ten rounding errors.
-    scale = max(1.0, 1e-3 * scale)
-    return Best(np.full(1, np.inf), np.full(1, np.inf), labels, labels.copy(), scale)
+def _set_costs(problem: Problem, asked: Constraints | None) -> FloatArray:
+    """(2**n_items,) what each set adds to the expected loss as a cluster; infinite if not allowed."""
+    n = problem.n_items
+    size = np.bitwise_count(np.arange(1 << n)).astype(np.int64)
+    cost = problem.size[size].copy()
+    _add_groups(problem, problem.group_weights, problem.f, size, cost)
+    cost /= problem.total_weight
+    if asked is not None:
+        cost[~asked.allowed_sets()] = np.inf
+    return cost
+
+
+def _add_groups(
+    problem: Problem, weights: FloatArray, f: FloatArray, size: IntArray, cost: FloatArray
+) -> None:
+    """Add the sums over the groups of all draws; groups that are the same set of items are taken together."""
+    sets = np.zeros(problem.n_groups, dtype=np.int64)
+    np.add.at(sets, problem.rows, 1 << np.arange(problem.n_items)[:, None])
+    keys = sets << 1 | problem.kinds
+    known, number = np.unique(keys, return_inverse=True)
+    sums = np.bincount(number, weights=weights, minlength=len(known))
+    add_sums(known >> 1, sums, known & 1, size, f, cost)
+
+
+def best_of_some(draws: Draws, loss: Loss, settings: Settings) -> tuple[IntArray, float]:
+    """What minimizes the objective of `staying_out.py`: labels, -1 for undecided items, and the expected loss.
+
+    For a few items; the loss is that of the decided ones. Of equally good answers, one that decides most.
+    """
+    assert settings.undecided is not None
+    n, problem = draws.n_items, Problem.of(draws, loss)
+    size = np.bitwise_count(np.arange(1 << n)).astype(np.int64)
+    cost = _set_costs(problem, settings.constraints)
+    found = _divided(cost, settings.most(n), _tolerance(cost))
+    form, f3 = loss.linear_form(n), np.asarray(loss.tables(n)[2], dtype=np.float64)
+    # What the draws themselves add depends on the decided items alone.
+    own = np.zeros(1 << n)
+    _add_groups(problem, form.group * problem.group_weights, np.stack([f3, f3]), size, own)
+    own = own / problem.total_weight + price_of(loss, settings.undecided, n) * (n - size)
+    # No cluster at all is allowed unless a number of clusters was asked for.
+    low = 0 if settings.k_min == 1 else settings.k_min
+    total = found.least[:, low:] + own[:, None]
+    if np.isinf(total.min()):
+        raise ValueError(nothing_obeys(settings))
+    good = np.argwhere(total <= total.min() + _ROUNDING * max(1.0, abs(total.min())))
+    left, k = good[np.argmax(size[good[:, 0]])]
+    labels = found.labels(int(k) + low, int(left), n)
+    return labels, loss_of_decided(labels, draws, loss)

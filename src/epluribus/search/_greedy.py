@@ -1,22 +1,27 @@
-"""Algorithm 1 of Rastelli & Friel (2018): items in random order, each moved to its best cluster.
+"""Algorithm 1 of Rastelli & Friel (2018), and the two steps that a search adds to it, each as a function.
 
 The paper prints argmax in line 10, but means the minimum.
 """
 
 from __future__ import annotations
 
-import time
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from epluribus import losses
+from epluribus._parallel import Stopper
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import as_draws
-from epluribus.engine import Engine, Settings, engine_for
-from epluribus.estimate import Run, Step
+from epluribus.estimate import Run
 from epluribus.partition import as_labels, relabel
+from epluribus.search.lawful import begin
+from epluribus.search.local import LocalSearch, common_blocks, make_state
+from epluribus.search.problem import Problem
+from epluribus.search.starts import Start
+from epluribus.search.state import Bounds
+from epluribus.settings import Settings
 
 
 def greedy(
@@ -54,8 +59,7 @@ def greedy(
     Notes
     -----
     An item stays where it is unless a move lowers the loss. Among equally good targets the cluster with
-    the smallest label wins, and a new cluster comes last. Labels are those of `start` in canonical form;
-    when a cluster is left empty, the last one takes its label.
+    the smallest label wins, and a new cluster comes last.
 
     Each sweep takes time O(n_items n_draws K), as described in `minimize`.
 
@@ -73,8 +77,112 @@ def greedy(
     k = int(labels.max()) + 1
     if settings.k_max is not None and k > settings.k_max:
         raise ValueError(f"'start' must have at most k_max={settings.k_max} clusters; it has {k}.")
-    engine = engine_for(sample, losses.get(loss))
-    return descend(engine, labels, make_rng(rng), settings, n_draws=sample.n_draws)
+    problem = Problem.of(sample, losses.get(loss))
+    return descend(problem, labels, make_rng(rng), settings, sample.n_draws)
+
+
+def merge(
+    draws: DrawsLike, labels: LabelsLike, loss: LossLike = "vi", *, k_max: int | None = None
+) -> IntArray:
+    """Join clusters of a partition, the best pair first, while the expected loss falls.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    labels : array_like of shape (n_items,)
+        The partition.
+    loss : str or Loss, default "vi"
+        See `epluribus.losses.available`.
+    k_max : int, optional
+        Go on joining, with the smallest possible rise of the loss, until there are at most this many
+        clusters.
+
+    Returns
+    -------
+    ndarray of shape (n_items,)
+        Canonical labels.
+
+    Notes
+    -----
+    The time grows with n_draws K^2 for a partition with K clusters. For a linear loss, such as VI or Binder,
+    no two clusters of the result can be joined to lower the expected loss; moving single items may still
+    lower it.
+
+    Examples
+    --------
+    >>> from epluribus.search import merge
+    >>> merge([[0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 1, 1]], [0, 1, 2, 3])
+    array([0, 0, 0, 1])
+    """
+    sample = as_draws(draws)
+    problem = Problem.of(sample, losses.get(loss))
+    most = check_k_max(k_max)
+    state = make_state(problem, as_labels(labels, sample.n_items))
+    state.merge(Bounds(1, sample.n_items if most is None else most, Stopper().flag))
+    return relabel(state.labels)
+
+
+def recombine(
+    draws: DrawsLike,
+    partitions: Sequence[LabelsLike],
+    loss: LossLike = "vi",
+    *,
+    k_max: int | None = None,
+    rng: RngLike = None,
+) -> Run:
+    """Join the blocks on which all given partitions agree, then move single items while that helps.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    partitions : sequence of array_like of shape (n_items,)
+        Usually two or more good partitions; with one, its own clusters are the blocks.
+    loss : str or Loss, default "vi"
+        See `epluribus.losses.available`.
+    k_max : int, optional
+        Largest number of clusters.
+    rng : int, Generator or SeedSequence, optional
+        Source of randomness for the order of items.
+
+    Returns
+    -------
+    Run
+        Labels, expected loss, number of clusters, and the trace of the sweeps.
+
+    Examples
+    --------
+    >>> from epluribus.search import recombine
+    >>> draws = [[0, 0, 0, 1, 1], [0, 0, 0, 1, 1], [0, 1, 1, 2, 2]]
+    >>> recombine(draws, [[0, 0, 0, 0, 0], [0, 1, 1, 2, 2]], rng=1).labels
+    array([0, 0, 0, 1, 1])
+    """
+    sample = as_draws(draws)
+    if len(partitions) == 0:
+        raise ValueError("'partitions' must hold at least one partition; it is empty.")
+    settings = Settings(k_max=check_k_max(k_max))
+    problem = Problem.of(sample, losses.get(loss))
+    # Joining finds the coarse structure; the sweeps then correct single items.
+    blocks = common_blocks(*(as_labels(labels, sample.n_items) for labels in partitions))
+    search = LocalSearch(problem, blocks, make_rng(rng), settings)
+    search.merge()
+    search.sweep(thorough=True)
+    return search.run(sample.n_draws)
+
+
+def descend(
+    problem: Problem,
+    labels: IntArray,
+    rng: np.random.Generator,
+    settings: Settings,
+    n_draws: int,
+    start: str = "given",
+) -> Run:
+    """Sweep until nothing changes, or the search is stopped; `n_draws` and `start` are for the record."""
+    search = begin(problem, Start(start, labels), rng, settings)
+    search.sweep(thorough=True)
+    return search.run(n_draws)
 
 
 def check_k_max(k_max: int | None) -> int | None:
@@ -110,47 +218,3 @@ def _check_k(value: int, argument: str, n_items: int) -> int:
             f"'{argument}' must be at most the number of items, {n_items}; got {number}."
         )
     return number
-
-
-def descend(
-    engine: Engine,
-    labels: IntArray,
-    rng: np.random.Generator,
-    settings: Settings,
-    *,
-    n_draws: int,
-    start: str = "given",
-) -> Run:
-    """Sweep until nothing changes, or the search is stopped.
-
-    `n_draws` and `start`, the name of the start, are for the record. The trace of the run holds the expected
-    loss and the number of clusters before the first sweep and after each one.
-    """
-    began = time.perf_counter()
-    state: Any = engine.start(labels)
-    trace = [_step(engine, state)]
-    converged = False
-    while not converged and not settings.stopper.flag[0]:
-        # The first sweeps may close most clusters; smaller tables make the later ones quicker.
-        state = engine.execution.narrowed(state)
-        # A new random order for each sweep: line 6 of Algorithm 1.
-        order = rng.permutation(engine.n_items)
-        swept = engine.sweep(state, order, settings)
-        state = swept.state
-        trace.append(_step(engine, state))
-        # A sweep cut short proves nothing, even if it moved no item.
-        converged = swept.complete and swept.n_moves == 0
-    return Run(
-        labels=relabel(state.labels),
-        expected_loss=trace[-1].expected_loss,
-        n_clusters=trace[-1].n_clusters,
-        start=start,
-        trace=tuple(trace),
-        converged=converged,
-        seconds=time.perf_counter() - began,
-        n_draws=n_draws,
-    )
-
-
-def _step(engine: Engine, state: Any) -> Step:
-    return Step(engine.value(state), int(state.n_clusters[0]))

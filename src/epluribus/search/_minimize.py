@@ -16,40 +16,29 @@ from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_positive, make_rng, quoted
 from epluribus.draws import Draws
-from epluribus.draws.dask_store import DaskStore
 from epluribus.draws.similarity import SimilarityMatrix
-from epluribus.engine import Settings
-from epluribus.engine.gpu_passes import CupyDevice
-from epluribus.engine.read_constraints import read_constraints
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
-from epluribus.search._compare import compared_estimates
-from epluribus.search._exact import MAX_ITEMS, best_of_all, solves
-from epluribus.search._exact_undecided import best_of_some
-from epluribus.search._greedy import check_bounds
-from epluribus.search._parking import FAMILIES, loss_of_decided
-from epluribus.search.comparison import Comparison
-from epluribus.search.constrained import FEW_STARTS, ConstrainedSearch
+from epluribus.search._exact import MAX_ITEMS, best_of_all, best_of_some, solves
+from epluribus.search._greedy import check_bounds, descend
+from epluribus.search.comparison import Comparison, set_side_by_side
+from epluribus.search.constraints import read_constraints
 from epluribus.search.large import LARGE, LargeSearch, searches_few_first
-from epluribus.search.phases import Search
-from epluribus.search.plan import Plan, check_starts
-from epluribus.search.sample import Sample
+from epluribus.search.problem import Problem
+from epluribus.search.rounds import Search
 from epluribus.search.similarity import (
     as_draws_or_matrix,
     given_alone,
     minimize_matrix,
     refuse_rules,
 )
+from epluribus.search.starts import Plan, check_starts
+from epluribus.search.staying_out import FAMILIES, loss_of_decided
+from epluribus.settings import Settings
 
 SEARCHES = ("recombine", "greedy")
-"""What `search` may be: the procedures of `phases`."""
-
-ENGINES = ("cpu", "gpu")
-"""What `engine` may be."""
-
-EXACT_ITEMS = MAX_ITEMS
-"""Up to this many items the optimum is found with proof, in milliseconds."""
+"""What `search` may be."""
 
 
 @overload
@@ -75,7 +64,6 @@ def minimize(
     progress: ProgressLike = ...,
     time_limit: float | None = ...,
     client: Any = ...,
-    engine: str = ...,
 ) -> Estimate: ...
 @overload
 def minimize(
@@ -101,7 +89,6 @@ def minimize(
     progress: ProgressLike = ...,
     time_limit: float | None = ...,
     client: Any = ...,
-    engine: str = ...,
 ) -> Comparison: ...
 def minimize(
     draws: DrawsLike | None = None,
@@ -126,7 +113,6 @@ def minimize(
     progress: ProgressLike = None,
     time_limit: float | None = None,
     client: Any = None,
-    engine: str = "cpu",
 ) -> Estimate | Comparison:
     """Find the partition with the smallest expected posterior loss, including the number of clusters.
 
@@ -189,8 +175,6 @@ def minimize(
         limit the search is more patient, and uses the time. Ctrl-C ends it at any time.
     client : distributed.Client, optional
         A Dask cluster whose workers read the draws and hold them, if `draws` is not a `Draws` yet.
-    engine : {"cpu", "gpu"}, default "cpu"
-        What makes the passes over very many items (see Notes): threads, or a GPU. The answer is the same.
 
     Returns
     -------
@@ -206,9 +190,8 @@ def minimize(
     the rounds before. It ends when a round ends at the best partition known, which confirms it (two rounds
     for a loss whose f0 is not linear, one more for a small sample), or after 8 rounds in a row that found
     nothing better, or 1 where a sweep over the draws takes longer than some ten milliseconds. With a time
-    limit these numbers are ten times larger. The answer is never worse than one cluster, all items apart, or
-    a given start; nor than a draw, as far as a comparison of each with a few others can tell. It does not
-    depend on the order of items and draws (up to 20 million labels).
+    limit these numbers are ten times larger. The answer is never worse than one cluster, all items apart, the
+    most frequent draw, or a given start.
 
     For VI and other linear losses, ten thousand of more than 50,000 items are searched first, and some of
     every group that is too small to be seen among these; for losses that count pairs, such as Binder's, of
@@ -217,17 +200,15 @@ def minimize(
     are not in memory. Such draws are searched in this way whatever their number, so that the answer may
     differ from that for the same draws in memory.
 
-    Constraints are obeyed by every partition that is looked at; draws may break them. The search is then a
-    separate one, in Python: ten times slower or more, and without threads.
+    Constraints are obeyed by every partition that is looked at; draws may break them.
 
     With `undecided`, the expected loss is that of the n decided items, with the draws restricted to them, and
     what is minimized is (n / N) VI + cost (N - n) / N, or Binder + cost (N - n): an item is left out if it
     would add more than the cost. A higher cost never leaves more items out of the best answer.
 
-    Each sweep takes time O(n_items n_draws K). Memory besides the draws: 6 bytes (10 for a loss whose
-    f0 is not linear) per draw, cluster of a draw and cluster of the estimate. Where clusters are many and
-    small, neither grows with K: the time is O(n_items n_draws S), with S the mean size of an item's cluster,
-    and less where draws share clusters; the memory is at most 8 bytes per draw and item.
+    Each sweep takes time O(n_items n_draws K). Memory besides the draws: 8 bytes per draw, cluster of a draw
+    and cluster of the estimate. Where clusters are many and small, neither grows with K: the time is
+    O(n_items n_draws S), with S the mean size of an item's cluster.
 
     References
     ----------
@@ -245,15 +226,9 @@ def minimize(
     3
     """
     # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
-    check_choice(engine, ENGINES, "engine")
-    if engine == "gpu":
-        CupyDevice()  # an error now, not after the draws have been read
-    sample = as_draws_or_matrix(draws, psm, client, engine, map_labels, progress)
-    if isinstance(sample, Draws) and isinstance(sample.store, DaskStore):
-        if engine == "gpu":
-            raise ValueError('\'engine\' must be "cpu" with draws on a Dask cluster; got "gpu".')
-        if sample.n_items <= LARGE:  # searched here, as if they had been read here
-            sample = sample.brought_here()
+    sample = as_draws_or_matrix(draws, psm, client, map_labels, progress)
+    if isinstance(sample, Draws) and not sample.store.in_one_piece and sample.n_items <= LARGE:
+        sample = sample.brought_here()  # searched here, as if they had been read here
     check_choice(search, SEARCHES, "search")
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
     disturbed = None
@@ -288,9 +263,7 @@ def minimize(
                 )
             cost = _check_undecided(undecided, chosen)
             sample.check_complete("Leaving items undecided")
-    settings = Settings(
-        low, high, search, resolve_jobs(n_jobs), engine, asked, cost, Stopper(time_limit)
-    )
+    settings = Settings(low, high, search, resolve_jobs(n_jobs), asked, cost, Stopper(time_limit))
     # One seed for all losses, so that they share the draws searched first and the starts. A SeedSequence
     # counts the children it has spawned, so each loss gets a fresh copy.
     source: Any = generator.bit_generator.seed_seq
@@ -301,12 +274,7 @@ def minimize(
         return estimates if several else estimates[0]
     fresh = partial(np.random.SeedSequence, seed.entropy, spawn_key=seed.spawn_key)
     found = [solve(sample, one, plan, settings, progress, fresh()) for one in chosen]
-    if not several:
-        return found[0].remember(sample)
-    compared = compared_estimates(sample, found, settings, seed)
-    for estimate in compared:
-        estimate.remember(sample)
-    return compared
+    return _compared(sample, found, settings, seed) if several else found[0]
 
 
 def _check_undecided(cost: float, chosen: list[Loss]) -> float:
@@ -332,7 +300,7 @@ def solve(
     began = time.perf_counter()
     recombine, stopper = settings.search == "recombine", settings.stopper
     runs: list[Run] = []
-    if recombine and draws.n_items <= EXACT_ITEMS and solves(draws, loss):
+    if recombine and draws.n_items <= MAX_ITEMS and solves(draws, loss):
         enumerate_all = best_of_all if settings.undecided is None else best_of_some
         labels, value = enumerate_all(draws, loss, settings)
         converged = True
@@ -347,7 +315,7 @@ def solve(
         labels, value = best.labels, best.expected_loss
         if settings.undecided is not None:
             value = loss_of_decided(labels, draws, loss)
-        # The last run may have converged on a partition that earlier phases had no time to improve.
+        # The last run may have converged on a partition that earlier steps had no time to improve.
         converged = best.converged and not stopper.flag[0]
     return Estimate(
         labels=labels,
@@ -359,6 +327,7 @@ def solve(
         seconds=time.perf_counter() - began,
         items=draws.items,
         dimension=draws.dimension,
+        kind=draws.kind,
         interrupted=stopper.interrupted,
         settings=settings,
     )
@@ -373,25 +342,62 @@ def _search(
     seed: np.random.SeedSequence,
 ) -> tuple[list[Run], Run]:
     """The runs of a search, and the last or the best of them."""
-    free = settings.constraints is None and settings.undecided is None
-    if free and settings.search == "recombine" and searches_few_first(draws, loss, LARGE, settings):
+    whole = settings.search == "recombine" and settings.free
+    if whole and searches_few_first(draws, loss, LARGE, settings):
         job = LargeSearch.of(draws, loss, settings, seed, bar)
-        run = None if job is None else job.run(plan)
-        if run is not None:
+        if job is not None:
+            run = job.run(plan)
             return [run], run
-    # The random choices of a search do not depend on the order of items and draws.
-    sample = Sample.of(draws, settings.n_jobs)
-    starts = (start.taken(sample) for start in plan.starts())
-    if free:
-        search = Search(sample, sample.engine(loss), starts, plan.n_starts, settings, seed)
-        search.bar = bar
-        runs, best = search.recombine() if settings.search == "recombine" else search.greedy()
-    else:
-        n_starts = plan.n_starts if plan.asked else FEW_STARTS
-        own = starts, n_starts, settings, seed, bar
-        runs, best = ConstrainedSearch(sample, sample.engine(loss), *own).run()
+    known = Problem.of(draws, loss), plan.starts(), plan.n_starts
+    search = Search(*known, settings, seed, bar, draws.n_draws)
+    return search.recombine() if settings.search == "recombine" else search.greedy()
 
-    def given_back(run: Run) -> Run:
-        return replace(run, labels=sample.give_back(run.labels))
 
-    return [given_back(run) for run in runs], given_back(best)
+def minimize_within(
+    draws: Draws,
+    loss: LossLike,
+    seconds: float | None,
+    *,
+    rng: RngLike = None,
+    n_jobs: int | None = None,
+) -> Estimate:
+    """What ``minimize(draws, loss, rng=rng)`` finds, or the best by the time limit.
+
+    With a time limit `minimize` is more patient and uses the time, as someone who gives one expects. A step
+    of a report or of the search for modes is not to take longer because it may not take forever.
+    """
+    if not draws.store.in_one_piece and draws.n_items <= LARGE:
+        draws = draws.brought_here()  # as `minimize` does
+    plan = check_starts(None, None, "recombine", draws.n_items, None)
+    stopper = Stopper(seconds, patient=False)
+    settings = Settings(n_jobs=resolve_jobs(n_jobs), stopper=stopper)
+    # `minimize` spawns one seed for all its losses.
+    source: Any = make_rng(rng).bit_generator.seed_seq
+    return solve(draws, losses.get(loss), plan, settings, None, source.spawn(1)[0])
+
+
+def _compared(
+    draws: Draws, estimates: list[Estimate], settings: Settings, seed: np.random.SeedSequence
+) -> Comparison:
+    """Set the estimates side by side; where one is better under another's loss, it replaces that one.
+
+    No estimate is then worse, under its own loss, than that for any other loss.
+    """
+    rng = np.random.default_rng(seed)
+    now = set_side_by_side(draws, estimates)
+    expected = now.expected_losses
+    improved, found = [], False
+    for number, mine in enumerate(estimates):
+        # expected[a, b] is the expected loss of estimate a under loss b. The best one in a column need not
+        # be the one that was searched for under this loss.
+        winner = int(np.argmin(expected[:, number]))
+        if expected[winner, number] < mine.expected_loss * (1 - 1e-12):
+            # It is polished for this loss before it takes the place.
+            problem, labels = Problem.of(draws, mine.loss), estimates[winner].labels
+            run = descend(problem, labels, rng, settings, draws.n_draws, "other loss")
+            runs, value = (*mine.runs, run), run.expected_loss
+            mine = replace(mine, labels=run.labels, expected_loss=value, runs=runs)
+            found = True
+        improved.append(mine)
+    # What was found for one loss may help another: until nothing changes.
+    return _compared(draws, improved, settings, seed) if found else now

@@ -11,7 +11,7 @@ from epluribus._cards import Card, Shown, Table
 from epluribus._typing import FloatArray
 from epluribus.changes import EQUAL, what_differs
 from epluribus.draws import Draws
-from epluribus.engine import draw_losses
+from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate
 from epluribus.losses.values import loss
 

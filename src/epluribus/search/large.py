@@ -1,87 +1,71 @@
 """The search for very many items: a few of them first, then all the others.
 
-1. *Few items*: ten thousand random items, and some of every group that is too small to be seen among these,
-   are searched with all draws, as any sample is (`phases`).
-2. *Place*: every other item goes where it costs least given these, in one pass. Items between two clusters
-   that single precision cannot tell apart wait for the next step.
-3. *Settle*: single items move, and clusters are joined, until nothing helps (`_settle`, `_settle_pairs`).
+1. *Few items*: ten thousand random items, and some of every group that is too small to be seen among these, are
+   searched with all draws, as any sample is (`rounds.py`).
+2. *Place*: every other item goes where it costs least given these, in one pass over the draws.
+3. *Settle*: items move, and clusters are joined, until no single item would move (`settle.py`).
 
-A pass needs no order and no memory of its own, so that the draws may lie in a file, on other machines, or on
-a GPU (`engine/passes.py`); everything else works with tables and with few items.
+Losses that are not linear are searched in this way only where the draws are not in memory: their few items are placed
+by VI, and stay there.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epluribus._parallel import Stopped, Stopper
+from epluribus import losses
+from epluribus._parallel import Stopped
 from epluribus._progress import Progress
 from epluribus._typing import IntArray
 from epluribus.draws import Draws
-from epluribus.draws.dask_store import DaskStore
-from epluribus.draws.store import Labels, LocalStore, Slice, Store
-from epluribus.engine import Engine, Settings, draw_losses
-from epluribus.engine.dask_passes import DaskPasses
-from epluribus.engine.gpu_passes import CupyDevice, GpuPasses
-from epluribus.engine.pairs import counts_pairs
-from epluribus.engine.passes import LocalPasses, Passes
+from epluribus.draws.expected import draw_losses
+from epluribus.draws.store import Labels
 from epluribus.estimate import Run, Step
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
-from epluribus.search._settle import LOWER, Found, Settler
-from epluribus.search._settle_pairs import PairSettler, TooManyFree, settler_for
-from epluribus.search.phases import Search
-from epluribus.search.plan import Plan
-from epluribus.search.sample import Sample
-from epluribus.search.starts import comb, few_clusters, fit_clusters
+from epluribus.search.pair_costs import counts_pairs
+from epluribus.search.problem import Problem
+from epluribus.search.rounds import Search
+from epluribus.search.settle import COLUMNS, Settled, Settler
+from epluribus.search.starts import Plan, few_clusters, fit_clusters, systematic_resample
+from epluribus.settings import Settings
 
-_PASSES, _STEPS = 4, 10
-"""Passes over all items that are foreseen, and steps of the progress bar for each of them."""
-LARGE = 50_000
-"""Items above which a few are searched first."""
-_MANY, _CELLS = 15_000, 2
-"""The same for losses that are sums over pairs, which want thousands of items alone (`_settle_pairs`); and
-cells of a draw's table for each item, above which all items are searched at once."""
+LARGE, _MANY = 50_000, 15_000
+"""Items above which a few are searched first; the second number for sums over pairs, with many small clusters."""
+_FEW, _SEEN, _MOST = 10_000, 10, 30_000
+"""Random items searched first; of a smaller group of a draw so many that it is seen; but no more items than this in
+all: with more small groups, all items are searched at once."""
 DRAWS = 16
 """Draws in which small groups are sought."""
-_FEW = 10_000
-"""Random items searched first ..."""
-_SEEN = 10
-"""... and of a smaller group of a draw so many that it is seen ..."""
-_MOST = 30_000
-"""... but no more items than this in all: with more small groups, all items are searched at once."""
-_SHARE = 1 / 3
-"""Share of the time, if it is limited, after which the others are placed."""
-_COLUMNS = 10
-"""Clusters of a partition for each cluster of a draw, up to which tables are made for it."""
-_QUICK = 10**9
-"""Labels up to which a pass over all draws in memory takes at most half a second."""
 _LABELS, _FEW_DRAWS = 40_000_000, 500
 """Labels of the few items up to which all draws are searched, and draws that are searched at least."""
+_SHARE = 1 / 3
+"""Share of the time, if it is limited, after which the others are placed."""
+_QUICK = 10**9
+"""Labels in memory up to which the loss of a partition takes a second or two."""
+_LOWER = 1 - 1e-12
+"""Factor below which a loss is lower than another, and not only rounded otherwise."""
+_STEPS, _PASSES = 10, 4
+"""Steps of the progress bar for a pass over all items, and passes that are foreseen."""
 
 
 def searches_few_first(draws: Draws, loss: Loss, most: int, settings: Settings) -> bool:
     """Whether a few items are searched first: if it pays, or if nothing else is possible."""
     if draws.has_missing:  # one table in memory is needed
         return False
-    many = settings.most(draws.n_items) > _COLUMNS * draws.store.groups
-    if many and counts_pairs(loss, draws.n_items):
-        most = min(most, max(_MANY, draws.store.groups**2 // _CELLS))
+    groups, n = draws.store.groups, draws.n_items
+    if settings.most(n) > COLUMNS * groups and counts_pairs(loss, n):
+        # Groups of two items or so: they all would have to be seen.
+        most = min(most, max(_MANY, groups**2 // 2))
     # Losses that are not linear have partitions far apart that are nearly as good as each other: a few items
     # do not show them.
-    return (draws.n_items > most and loss.linear) or not draws.store.in_one_piece
+    return (n > most and loss.linear) or not draws.store.in_one_piece
 
 
-def few_items(
-    columns: NDArray[np.unsignedinteger[Any]], rng: np.random.Generator
-) -> IntArray | None:
+def few_items(columns: Labels, rng: np.random.Generator) -> IntArray | None:
     """Items to be searched first, sorted, given some draws; None if there would be too many."""
     n = len(columns)
     chosen = np.zeros(n, dtype=np.bool_)
@@ -89,8 +73,6 @@ def few_items(
     for labels in columns.T:
         sizes, seen = np.bincount(labels), np.bincount(labels[chosen], minlength=labels.max() + 1)
         missing = np.maximum(np.minimum(sizes, _SEEN) - seen, 0)
-        if not missing.any():
-            continue
         if missing.sum() + chosen.sum() > _MOST:
             return None
         # In random order, the first `missing` items of each group that are not chosen yet.
@@ -102,31 +84,11 @@ def few_items(
     return np.flatnonzero(chosen)
 
 
-def passes_over(
-    store: Store, settings: Settings, on_done: Callable[[float], Any] = lambda _: None
-) -> Passes:
-    """Passes over the draws, wherever they are."""
-    if isinstance(store, DaskStore):
-        return DaskPasses(store, settings.stopper, on_done)
-    assert isinstance(store, LocalStore)
-    if settings.engine == "gpu":
-        return GpuPasses(store, CupyDevice(), settings.stopper, on_done)
-    return LocalPasses(store, settings.n_jobs, settings.stopper, on_done)
-
-
-def _rows(part: Slice, items: IntArray, at: IntArray | None) -> Labels:
-    """Labels of some items in the draws of a slice: in all of them, or those with the numbers `at`."""
-    if at is None:
-        return part.table[items]
-    return part.table[items][:, at[part.own(at)] - part.begin]
-
-
 class _Ahead(Progress):
     """The bar of a search over few items, with passes over all of them ahead."""
 
     def __init__(self, bar: Progress) -> None:
-        self._bar, self._done, self._passed, self._ahead = bar, 0, 0.0, _PASSES
-        self._total = 0
+        self._bar, self._done, self._total, self._passed, self._ahead = bar, 0, 0, 0.0, _PASSES
 
     def grow(self, total: int) -> None:
         """Change the number of steps of the search over few items."""
@@ -146,14 +108,18 @@ class _Ahead(Progress):
             self.grow(self._total)
         self._bar.show(self._done + int(_STEPS * self._passed), {})
 
+    def finish(self) -> None:
+        """Nothing is ahead any more."""
+        done = self._done + int(_STEPS * self._passed)
+        self._bar.grow(done)
+        self._bar.show(done, {})
+
 
 class LargeSearch:
     """One search for one loss over very many items.
 
     Parameters
     ----------
-    passes : Passes
-        Passes over the draws, wherever they are.
     draws : Draws
     loss : Loss
     columns : ndarray of shape (n_items, DRAWS)
@@ -167,20 +133,21 @@ class LargeSearch:
 
     def __init__(
         self,
-        passes: Passes,
         draws: Draws,
         loss: Loss,
-        columns: NDArray[np.unsignedinteger[Any]],
+        columns: Labels,
         items: IntArray,
         settings: Settings,
         seed: np.random.SeedSequence,
         bar: Progress,
     ) -> None:
-        self.passes, self.draws, self.loss = passes, draws, loss
-        self.columns, self.items, self.settings, self.seed = columns, items, settings, seed
+        self.began, self.bar = time.perf_counter(), _Ahead(bar)
+        self.draws, self.loss, self.columns, self.items = draws, loss, columns, items
+        self.settings, self.seed = settings, seed
         self.rng = np.random.default_rng(seed.spawn(1)[0])
-        self.settler = settler_for(passes, draws.weights, loss, self.rng, settings)
-        self.began, self.bar = time.perf_counter(), bar
+        # Costs that are no sums over draws cannot be added up: items are then placed as under VI.
+        linear = loss if loss.linear else losses.vi()
+        self.settler = Settler(draws, draws.weights, linear, self.rng, settings, self.bar.passed)
 
     @classmethod
     def of(
@@ -194,11 +161,9 @@ class LargeSearch:
         """The search over the draws; None if too many of their groups are small."""
         rng = np.random.default_rng(seed.spawn(1)[0])
         n = min(DRAWS, int(np.count_nonzero(draws.shares)))
-        ahead = _Ahead(bar)
-        passes = passes_over(draws.store, settings, ahead.passed)
-        chosen = np.sort(rng.choice(draws.n_distinct, n, False, draws.shares))
+        some = np.sort(rng.choice(draws.n_distinct, n, False, draws.shares))
         try:
-            columns = passes.store.columns(chosen)
+            columns = draws.store.hearing(settings.stopper).columns(some)
         except Stopped:  # there is no partition at all that could be returned
             settings.stopper.check()
             raise TimeoutError(
@@ -207,84 +172,70 @@ class LargeSearch:
         items = few_items(columns, rng)
         if items is None or settings.k_min > len(items):
             return None
-        return cls(passes, draws, loss, columns, items, settings, seed, ahead)
+        return cls(draws, loss, columns, items, settings, seed, bar)
 
-    def run(self, plan: Plan) -> Run | None:
-        """The best partition that was found; never worse than those that are given to start from.
-
-        None if all items should be searched at once: too many of them are far from any cluster.
-        """
-        best, floors = None, []
+    def run(self, plan: Plan) -> Run:
+        """The best partition that was found; never worse than those that are given to start from."""
+        found: list[tuple[float, Settled]] = []
+        settler = self.settler
         try:
-            labels = self._search_few(plan)
-            best = self.settler.settled(self.settler.placed(self.items, labels))
-            floors = self._floors(best, plan)
-            for value, labels in floors:
-                if value < best.value * LOWER and (self._pairs or self._has_tables(labels)):
-                    with suppress(TooManyFree):
-                        best = self.settler.settled(labels)
-        except TooManyFree:
-            if self.passes.store.in_one_piece and self.draws.n_items <= LARGE:
-                return None
-            own = self.draws.weights, self.loss, self.rng, self.settings
-            rough, self.settler = self.settler.rough, Settler(self.passes, *own)
-            self.settler.rough = rough
-            return self.run(plan)
+            placed = settler.place(self.items, self._search_few(plan))
+            if not self.loss.linear:
+                return self._unsettled(placed)
+            found.append(self._valued(settler.settle(placed)))
+            first = found[0][0]
+            for value, labels in self._others(plan):
+                if value < first * _LOWER:
+                    found.append((value, Settled(labels)))
+                    if settler.pairs or self._has_tables(labels):
+                        found.append(self._valued(settler.settle(labels)))
         except Stopped:
-            found = [one for one in (best, self.settler.latest) if one is not None]
-            if not found:
-                return self._unsettled()
-            best = replace(min(found, key=lambda one: one.value), converged=False)
-        labels, value, converged = best.labels, best.value, best.converged
-        for least, floor in floors:
-            if least < value * LOWER:
-                labels, value, converged = floor, least, False
-        return self._record(labels, value, converged, self.draws.n_draws)
-
-    @property
-    def _pairs(self) -> bool:
-        """Whether the search works with pairs of items."""
-        return isinstance(self.settler, PairSettler)
+            if settler.latest is None or (settler.latest.value is None and not found):
+                return self._unsettled(None if settler.latest is None else settler.latest.labels)
+            if settler.latest.value is not None:
+                found.append((settler.latest.value, settler.latest))
+        value, best = min(found, key=lambda one: one[0])
+        converged = best.converged and not self.settings.stopper.stopped
+        return self._record(best.labels, value, converged, self.draws.n_draws)
 
     def _search_few(self, plan: Plan) -> IntArray:
-        """The best partition of the few items."""
-        # All draws, or as many as are searched with ease.
-        weights, at, store = self.draws.weights, None, self.passes.store
-        if len(self.items) * len(weights) > _LABELS:
+        """The best partition of the few items, in all draws or as many as are searched with ease."""
+        rows, weights = self.settler.store.rows(self.items), self.draws.weights
+        if rows.size > _LABELS:
             n = max(_FEW_DRAWS, _LABELS // len(self.items))
-            at, weights = comb(weights, n, np.random.default_rng(self.seed.spawn(1)[0]))
-        rows = np.concatenate(store.map(_rows, self.items, at), axis=1)
-        n_draws, n_jobs = self.draws.n_draws if at is None else len(at), self.settings.n_jobs
-        sample = Sample.of_table(rows, weights, n_draws, n_jobs=n_jobs)
+            rng = np.random.default_rng(self.seed.spawn(1)[0])
+            at, weights = systematic_resample(weights, n, rng)
+            rows = np.ascontiguousarray(rows.take(at, axis=1))
+        problem = Problem(rows, weights, self.loss)
         # Items that a loss wants alone are found when all of them are settled: large clusters are enough.
-        settings = few_clusters(self.settings, sample) if self._pairs else self.settings
-        most = settings.most(sample.n_items)
-        taken = (start.taken(sample, self.items) for start in plan.starts())
+        pairs = self.settler.pairs
+        settings = few_clusters(self.settings, problem) if pairs else self.settings
         # Joining very many clusters until there are no more than allowed would take too long.
         starts = (
-            one
-            for one in taken
-            if one.labels is None or one.labels.max() < most or self._has_tables(one.labels)
+            start._replace(
+                labels=None if start.labels is None else relabel(start.labels[self.items]),
+                base=None if start.base is None else relabel(start.base[self.items]),
+            )
+            for start in plan.starts()
+            if start.labels is None or self._has_tables(start.labels)
         )
         search = Search(
-            sample, sample.engine(self.loss), starts, plan.n_starts, settings, self.seed
+            problem, starts, plan.n_starts, settings, self.seed, self.bar, expensive=pairs or None
         )
-        search.bar, search.dear = self.bar, search.dear or self._pairs
         with self.settings.stopper.for_a_share(_SHARE):
             _, best = search.recombine()
-        return sample.give_back(best.labels)
+        return best.labels
 
-    def _floors(self, best: Found, plan: Plan) -> list[tuple[float, IntArray]]:
+    def _others(self, plan: Plan) -> list[tuple[float, IntArray]]:
         """Partitions within the bounds that anybody would try, with their losses."""
-        n = self.draws.n_items
-        low, high = self.settings.k_min, self.settings.most(n)
-        given = (start.labels for start in plan.first if start.labels is not None)
-        found = [
-            (self._value_of(labels), labels)
-            for labels in map(relabel, given)
-            if low <= labels.max() + 1 <= high
-        ]
-        together, apart = best.engine.trivial_values()
+        n, low, high = (
+            self.draws.n_items,
+            self.settings.k_min,
+            self.settings.most(self.draws.n_items),
+        )
+        given = [relabel(one.labels) for one in plan.first if one.labels is not None]
+        found = [(self._value_of(one), one) for one in given if low <= one.max() + 1 <= high]
+        together, apart = self.settler.trivial_values()
         if low == 1:
             found.append((together, np.zeros(n, dtype=np.int64)))
         if high == n:
@@ -293,34 +244,37 @@ class LargeSearch:
 
     def _has_tables(self, labels: IntArray) -> bool:
         """Whether there is room for tables of a partition: they have a column for each of its clusters."""
-        return bool(labels.max() < _COLUMNS * self.passes.store.groups)
+        return bool(labels.max() < COLUMNS * self.draws.store.groups)
+
+    def _valued(self, settled: Settled) -> tuple[float, Settled]:
+        """A partition with its expected loss."""
+        value = settled.value
+        return self._value_of(relabel(settled.labels)) if value is None else value, settled
 
     def _value_of(self, labels: IntArray) -> float:
         """Expected loss of canonical labels."""
-        if self._has_tables(labels):  # a pass in threads, which hears Ctrl-C and the time limit
-            return self.settler.counted(labels).value
+        if self._has_tables(labels) and self.loss.linear:  # a pass in threads, which hears Ctrl-C
+            return self.settler.value(self.settler.passes.count(labels))
         return self.draws.mean(draw_losses(labels, self.draws, self.loss))
 
-    def _unsettled(self) -> Run:
-        """What there is when the search is ended early: a draw, if the items have not been placed yet.
+    def _unsettled(self, labels: IntArray | None) -> Run:
+        """Items placed, and perhaps not all settled; a draw, if the search was ended before that.
 
-        Where a pass over all draws would take too long, its loss is that against a few of them.
+        Where a pass over all draws would take too long, the loss is that against a few of them.
         """
-        engine = Engine(self.columns, np.ones(self.columns.shape[1]), self.loss)
-        labels = self.settler.rough
+        store = self.draws.store
+        few = Problem(self.columns, np.ones(self.columns.shape[1]), self.loss)
         if labels is None:
-            draw = relabel(self.columns[:, 0].astype(np.int64))
-            labels = fit_clusters(draw, engine, self.rng, self.settings)
-        labels, store = relabel(labels), self.draws.store
+            labels = fit_clusters(relabel(few.draw(0)), few, self.rng, self.settings)
+        labels = relabel(labels)
         quick = store.in_one_piece and store.n_items * store.n_distinct <= _QUICK
-        if quick and self._has_tables(labels):
-            settings = replace(self.settings, engine="cpu", stopper=Stopper())
-            own = self.draws.weights, self.loss, self.rng, settings
-            value = Settler(passes_over(store, settings), *own).counted(labels).value
+        if quick or not self.settings.stopper.stopped:
+            value = self.draws.mean(draw_losses(labels, self.draws, self.loss))
             return self._record(labels, value, False, self.draws.n_draws)
-        return self._record(labels, engine.value_of(labels), False, self.columns.shape[1])
+        return self._record(labels, few.expected(labels), False, few.n_draws)
 
     def _record(self, labels: IntArray, value: float, converged: bool, n_draws: int) -> Run:
+        self.bar.finish()
         labels, k = relabel(labels), int(labels.max()) + 1
         seconds = time.perf_counter() - self.began
         return Run(labels, value, k, "few items", (Step(value, k),), converged, seconds, n_draws)

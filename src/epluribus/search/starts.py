@@ -13,106 +13,206 @@ of them: what remains is a handful of items, which one or two sweeps over the wh
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, cycle
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from epluribus._parallel import Stopper
 from epluribus._typing import FloatArray, IntArray
-from epluribus.engine import Engine, Settings
-from epluribus.partition import relabel
-from epluribus.search.sample import Sample
+from epluribus._validate import check_choice, check_count, quoted
+from epluribus.partition import as_labels, is_estimate, relabel
+from epluribus.search.local import make_state
+from epluribus.search.problem import Problem
+from epluribus.search.state import Bounds, State
+from epluribus.settings import Settings
 
 STARTS = ("draws", "sequential", "random", "noisy", "together")
 """The kinds of starts, as `minimize` names them."""
-
+# Kinds of starts in the order in which they are used, repeated if more are asked for. Recombination needs
+# starts that are good and different, hence mostly draws; the greedy search takes the kinds of the paper.
+_KINDS = {
+    "recombine": [
+        "draws",
+        "draws",
+        "together",
+        "draws",
+        "draws",
+        "sequential",
+        "draws",
+        "random",
+        "noisy",
+    ],
+    "greedy": ["random", "noisy", "draws"],
+}
+_N_STARTS = {"recombine": 6, "greedy": 9}
+"""Number of starts, at least, if none is asked for."""
 _NOISE = 0.1
 """Share of the items that a noisy start moves at random."""
+_CANDIDATES = 10
+"""Random draws of which a noisy start disturbs the best: enough to leave out those that are far away."""
 _DRAWS = (500, 2000)
 """Draws searched first, if there are more than twice as many: with this many, the mean losses of two clearly
 different partitions differ by many standard errors. The second number is for losses whose f0 is not linear:
 these often have partitions that are far apart and nearly as good as each other."""
-DEAR = 1.6e7
-"""Steps above which a sweep is dear: some ten milliseconds. Fewer draws are then searched first ..."""
-_FEW = 200
-"""... but at least this many, or all ..."""
-_LABELS = 2_000_000
-"""... or as many as have this many labels in all: with many items each draw says more ..."""
-_FEWEST = 32
-"""... but never fewer draws than this."""
-_CANDIDATES = 10
-"""Random draws of which a noisy start disturbs the best: enough to leave out those that are far away."""
+EXPENSIVE = 1.6e7
+"""Cells that a sweep looks at, above which it takes some ten milliseconds. Fewer draws are then searched first ..."""
+_FEW, _FEWEST, _LABELS = 200, 32, 2_000_000
+"""... at least 200, or as many as have two million labels in all, since with many items each draw says more; but
+never fewer than 32."""
 
 
-def few_draws(sample: Sample, rng: np.random.Generator, full: Engine) -> Engine:
-    """The engine over some of the draws, or `full` itself."""
-    n, steps = _DRAWS[0 if full.loss.linear else 1], full.execution.steps
-    if steps > DEAR:
-        n = min(n, max(_FEW, int(sample.n_distinct * DEAR / steps)))
-        n = min(n, max(_FEWEST, _LABELS // sample.n_items))
-    elif 2 * n >= sample.n_distinct:
-        n = sample.n_distinct
-    if n >= sample.n_distinct or not full.execution.grows_with_draws:
-        return full
-    columns, counts = comb(sample.weights, n, rng)
-    return full.over(columns, counts)
+class Start(NamedTuple):
+    """One start: its kind, or labels that were given."""
+
+    name: str
+    labels: IntArray | None = None
+    base: IntArray | None = None
+    """The partition that a noisy start disturbs; by default the best of ten random draws."""
 
 
-def comb(weights: FloatArray, n: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+class Plan(NamedTuple):
+    """The starts of a search."""
+
+    first: tuple[Start, ...]
+    """Starts made once, at the beginning: labels that were given."""
+    kinds: tuple[Start, ...]
+    """Kinds of starts made after them, in turn, as long as the search goes on."""
+    n_starts: int
+    """Number of starts, at least."""
+    asked: bool = False
+    """Whether that number, or labels to start from, were given."""
+
+    def starts(self) -> Iterator[Start]:
+        """The starts, without end."""
+        return chain(self.first, cycle(self.kinds))
+
+
+def check_starts(
+    starts: Any, n_starts: int | None, search: str, n_items: int, disturbed: IntArray | None
+) -> Plan:
+    """The starts that are asked for."""
+    wanted = None if n_starts is None else check_count(n_starts, "n_starts")
+    first: tuple[Start, ...] = ()
+    kinds: Sequence[str] = _KINDS[search]
+    if isinstance(starts, str):
+        kinds = [check_choice(starts, STARTS, "starts")]
+    elif starts is not None:
+        rows = list(starts) if not is_estimate(starts) else [starts]
+        if not rows:
+            raise ValueError(
+                f"'starts' must be one or more of {quoted(STARTS)}, or labels; it is empty."
+            )
+        # Strings may also be the labels of one partition: only names of kinds are taken as kinds.
+        if all(isinstance(kind, str) and kind in STARTS for kind in rows):
+            kinds = rows
+        else:
+            first = _given(starts, rows, n_items)
+            # The paper's procedure starts from the given labels alone; they are repeated if need be.
+            kinds = () if search == "greedy" else kinds
+    made = tuple(Start(kind, base=disturbed if kind == "noisy" else None) for kind in kinds)
+    n = len(first) or _N_STARTS[search]
+    return Plan(first, made or first, wanted or n, wanted is not None or bool(first))
+
+
+def _given(starts: Any, rows: list[Any], n_items: int) -> tuple[Start, ...]:
+    """The labels of one partition, or of one partition per row."""
+    if hasattr(starts, "to_numpy"):  # a data frame iterates over its columns, not over its rows
+        starts = starts.to_numpy()
+        rows = list(starts)
+    several = all(is_estimate(one) or np.ndim(one) > 0 for one in rows) and not is_estimate(starts)
+    column = getattr(starts, "ndim", 1) == 2 and starts.shape[1] == 1 and n_items > 1
+    partitions = rows if several and not column else [starts]
+    return tuple(Start("given", as_labels(one, n_items, argument="starts")) for one in partitions)
+
+
+def few_draws(problem: Problem, rng: np.random.Generator) -> Problem:
+    """The problem with some of the draws, or itself."""
+    n, n_draws = _DRAWS[0 if problem.loss.linear else 1], problem.n_draws
+    if problem.cells > EXPENSIVE:
+        n = min(n, max(_FEW, int(n_draws * EXPENSIVE / problem.cells)))
+        n = min(n, max(_FEWEST, _LABELS // problem.n_items))
+    elif 2 * n >= n_draws:
+        n = n_draws
+    if n >= n_draws or problem.pairs is not None:
+        return problem
+    return problem.with_draws(*systematic_resample(problem.weights, n, rng))
+
+
+def systematic_resample(
+    weights: FloatArray, n: int, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
     """Numbers of some draws, and how often each is chosen, n times in all: in proportion to the weights."""
-    # A comb with n teeth is laid over the weights, which lie side by side: a draw is chosen as often as
-    # teeth fall on its weight. Each tooth then counts 1.
     edges = np.cumsum(weights) / weights.sum()
-    teeth = (np.arange(n) + rng.random()) / n
-    at = np.minimum(np.searchsorted(edges, teeth, side="right"), len(weights) - 1)
-    columns, counts = np.unique(at, return_counts=True)
-    return columns, counts.astype(np.float64)
+    points = (np.arange(n) + rng.random()) / n
+    at = np.minimum(np.searchsorted(edges, points, side="right"), len(weights) - 1)
+    numbers, counts = np.unique(at, return_counts=True)
+    return numbers, counts.astype(np.float64)
 
 
-def few_clusters(settings: Settings, sample: Sample) -> Settings:
+def few_clusters(settings: Settings, problem: Problem) -> Settings:
     """The settings with at most twice as many clusters as any draw has."""
-    most = max(2 * int(sample.n_clusters.max()), settings.k_min)
-    return replace(settings, k_max=min(most, settings.most(sample.n_items)))
+    most = max(2 * int(problem.n_clusters.max()), settings.k_min)
+    return replace(settings, k_max=min(most, settings.most(problem.n_items)))
 
 
 def make_start(
-    kind: str,
-    sample: Sample,
-    engine: Engine,
-    rng: np.random.Generator,
-    settings: Settings,
-    map_labels: IntArray | None = None,
+    start: Start, problem: Problem, rng: np.random.Generator, settings: Settings
 ) -> IntArray:
-    """Labels of a start of the given kind, within the bounds of the settings.
-
-    `map_labels` is the partition that a noisy start disturbs; by default the best of ten random draws.
-    """
-    if kind == "draws":
-        labels = _random_draw(sample, engine, rng)
+    """Canonical labels of a start, within the bounds of the settings."""
+    n, kind = problem.n_items, start.name
+    if start.labels is not None:
+        labels = start.labels
+    elif kind == "draws":
+        labels = _random_draw(problem, rng)
     elif kind == "sequential":
-        labels = engine.allocate(rng.permutation(sample.n_items), settings.k_max)
+        labels = completed(problem, np.full(n, -1), rng, settings.k_max)
     elif kind == "together":
-        labels = np.zeros(sample.n_items, dtype=np.int64)
+        labels = np.zeros(n, dtype=np.int64)
     elif kind == "random":
         # k_max clusters, but at most twice as many as any draw has; some may stay empty.
-        k = min(settings.k_max or sample.n_items, 2 * int(sample.n_clusters.max()), sample.n_items)
-        labels = relabel(rng.integers(k, size=sample.n_items))
+        k = min(settings.k_max or n, 2 * int(problem.n_clusters.max()), n)
+        labels = relabel(rng.integers(k, size=n))
     else:
-        if map_labels is None:
-            candidates = [_random_draw(sample, engine, rng) for _ in range(_CANDIDATES)]
-            map_labels = min(candidates, key=engine.value_of)
-        labels = relabel(noisy(map_labels, rng))
-    return fit_clusters(labels, engine, rng, settings)
+        base = start.base
+        if base is None:
+            candidates = [_random_draw(problem, rng) for _ in range(_CANDIDATES)]
+            base = min(candidates, key=problem.expected)
+        labels = relabel(noisy(base, rng))
+    return fit_clusters(labels, problem, rng, settings)
+
+
+def completed(
+    problem: Problem, labels: IntArray, rng: np.random.Generator, k_max: int | None = None
+) -> IntArray:
+    """The labels, with items in no cluster (-1) put one by one, in random order, where they cost least."""
+    out = rng.permutation(np.flatnonzero(labels < 0))
+    if len(out) == 0:
+        return relabel(labels)
+    k = int(labels.max(initial=-1)) + 1
+    if k and np.count_nonzero(np.bincount(labels[labels >= 0])) < k:
+        labels = np.append(relabel(labels[labels >= 0]), -1)[
+            np.where(labels < 0, -1, np.cumsum(labels >= 0) - 1)
+        ]
+    state: State = make_state(problem, labels)
+    # It cannot be stopped, because half of the items are not a partition of all.
+    state.sweep(out, Bounds(1, problem.n_items if k_max is None else max(k_max, k), Stopper().flag))
+    return relabel(state.labels)
 
 
 def fit_clusters(
-    labels: IntArray, engine: Engine, rng: np.random.Generator, settings: Settings
+    labels: IntArray, problem: Problem, rng: np.random.Generator, settings: Settings
 ) -> IntArray:
     """The labels, with clusters joined or items separated if the bounds of the settings require it."""
     k = int(labels.max()) + 1
     if settings.k_max is not None and k > settings.k_max:
-        # With k_min = k_max the joins end as soon as the bound is met. The stopper is not passed on: a start
-        # with too many clusters would be of no use.
-        return engine.merge(labels, Settings(k_min=settings.k_max, k_max=settings.k_max))
+        # With k_min = k_max the joins end as soon as the bound is met. They are not stopped: a start with too
+        # many clusters would be of no use.
+        state = make_state(problem, labels)
+        state.merge(Bounds(settings.k_max, settings.k_max, Stopper().flag))
+        return relabel(state.labels)
     # Too few clusters: items become clusters by themselves, in random order, but never the last item of a
     # cluster, which would only rename it.
     labels, sizes = labels.copy(), np.bincount(labels, minlength=max(k, settings.k_min))
@@ -124,9 +224,10 @@ def fit_clusters(
     return relabel(labels)
 
 
-def _random_draw(sample: Sample, engine: Engine, rng: np.random.Generator) -> IntArray:
-    # A distinct partition is chosen with probability proportional to its weight.
-    return sample.draw(rng.choice(sample.n_distinct, p=sample.shares), engine, rng)
+def _random_draw(problem: Problem, rng: np.random.Generator) -> IntArray:
+    """A draw, chosen with probability proportional to its weight; what it has not seen is placed."""
+    t = rng.choice(problem.n_draws, p=problem.weights / problem.total_weight)
+    return completed(problem, problem.draw(int(t)), rng)
 
 
 def noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:

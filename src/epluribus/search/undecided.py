@@ -14,11 +14,11 @@ from epluribus._text import plain_table, to_frame
 from epluribus._typing import DrawsLike, FloatArray, LossLike, RngLike
 from epluribus._validate import check_positive, make_rng
 from epluribus.draws import as_draws
-from epluribus.engine import Engine, engine_for
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.search._minimize import minimize
-from epluribus.search._parking import Parking, price_of
+from epluribus.search.problem import Problem
+from epluribus.search.staying_out import added_by_each, price_of
 
 _SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 """Costs that are tried by default: this share of the items adds less to the loss of the whole partition."""
@@ -110,7 +110,7 @@ def undecided_costs(
     fresh = partial(np.random.SeedSequence, seed.entropy, spawn_key=seed.spawn_key)
     if costs is None:
         whole = minimize(sample, chosen, rng=fresh(), **options)
-        costs = _quantiles(engine_for(sample, chosen), whole)
+        costs = _quantiles(Problem.of(sample, chosen), whole)
     wanted = np.sort([check_positive(cost, "costs") for cost in costs])[::-1]
     found = [
         minimize(sample, chosen, undecided=float(cost), rng=fresh(), **options) for cost in wanted
@@ -131,26 +131,13 @@ def undecided_costs(
     return UndecidedCosts(wanted, tuple(best), chosen)
 
 
-def _quantiles(engine: Engine, whole: Estimate) -> list[float]:
+def _quantiles(problem: Problem, whole: Estimate) -> list[float]:
     """Costs between what half of the items add to the loss, and what the last one adds."""
-    added = added_by_each(engine, whole.labels) / (
-        engine.total_weight * price_of(engine.loss, 1.0, engine.n_items)
-    )
+    unit = problem.total_weight * price_of(problem.loss, 1.0, problem.n_items)
+    added = added_by_each(problem, whole.labels, np.arange(problem.n_items)) / unit
     levels = np.quantile(added, _SHARES)
     rounded = [_round_up(level) for level in [*levels, _TOP * levels[-1]] if level > 0]
     return sorted(set(rounded)) or [1.0]
-
-
-def added_by_each(engine: Engine, labels: Any) -> FloatArray:
-    """(n_items,) what each item adds to the total loss of a partition: how much it falls without it."""
-    parking, state = Parking(engine, 0.0), engine.start(labels)
-    k, added = int(state.n_clusters[0]), np.empty(engine.n_items)
-    for i in range(engine.n_items):
-        row = engine.costs(state, np.array([i]))[0]
-        alone = state.sizes[labels[i]] == 1
-        apart = 0.0 if alone else float(row[labels[i]] - row[k])
-        added[i] = apart + parking.alone + parking.look(i, out=False)
-    return added
 
 
 def _round_up(value: float) -> float:

@@ -25,7 +25,7 @@ import numpy as np
 from epluribus import plots
 from epluribus._typing import IntArray, RngLike
 from epluribus.datasets import FrenchBlogs, load_french_blogs
-from epluribus.engine import expected_loss
+from epluribus.draws.expected import expected_loss
 from epluribus.estimate import raise_if_interrupted
 from epluribus.models import StochasticBlockModel
 from epluribus.plots._shared import new_figure

@@ -19,7 +19,7 @@ from scipy.optimize import linear_sum_assignment
 
 from epluribus._typing import FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws
-from epluribus.engine import expected_loss
+from epluribus.draws.expected import expected_loss
 from epluribus.partition import as_labels, contingency
 from epluribus.uncertainty import psm
 

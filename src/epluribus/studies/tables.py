@@ -13,7 +13,7 @@ import numpy as np
 from epluribus._text import sentence_list, span
 from epluribus._typing import IntArray
 from epluribus.draws import Draws
-from epluribus.engine import expected_loss
+from epluribus.draws.expected import expected_loss
 from epluribus.estimate import Estimate, Run
 from epluribus.studies._confusion import Groups, items_moved
 from epluribus.studies.analysis import Analysis

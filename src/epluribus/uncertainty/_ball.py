@@ -32,7 +32,7 @@ from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossL
 from epluribus._validate import check_fraction
 from epluribus.changes import EQUAL, what_differs
 from epluribus.draws import as_draws
-from epluribus.engine import draw_losses
+from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels

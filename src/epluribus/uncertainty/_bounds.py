@@ -16,21 +16,15 @@ formula, so that the solver's tolerances do not matter. Items that no path of pa
 connects are apart in an optimum: the components of that graph are solved one by one, the small ones first.
 Large ones get the bound of a packing of triangles.
 
-**Metrics**: see `_matching.py`.
+**Metrics.** For any partition a and draws s and t, loss(a, s) + loss(a, t) >= loss(s, t). With probabilities
+p_t and a matching y_st = y_ts >= 0, sum_t y_st <= p_s,
 
-**Variation of information** with cost c. An item's part in the expected loss depends on its own cluster
-A only, and by Jensen's inequality
+    psi(a) >= sum over pairs s < t of y_st loss(s, t),
 
-    N part_i(A) >= c E log2 n_i + (2 - c) log2 |A| - 2 log2 sum_{j in A} P_ij,
-
-with n_i the size of the item's cluster in a draw (Wade & Ghahramani 2018, section 3). For each size |A|
-the last sum is largest over the items most similar to i: the minimum over sizes bounds every partition.
+so draws are matched with distant ones, in blocks, by solving an assignment problem.
 
 Groetschel, M., Wakabayashi, Y. (1989). A cutting plane algorithm for a clustering problem.
 Mathematical Programming 45, 59-96. doi:10.1007/BF01589097
-
-Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible balls.
-Bayesian Analysis 13, 559-626. doi:10.1214/17-BA1073
 """
 
 from __future__ import annotations
@@ -47,6 +41,8 @@ from epluribus.diagnostics import Similarity
 from epluribus.draws import Draws
 from epluribus.draws.rows import all_equal
 from epluribus.draws.together import map_blocks
+from epluribus.losses.base import Loss
+from epluribus.losses.values import loss_values
 from epluribus.uncertainty._matrix import psm
 
 _DENSE_ITEMS = 6000
@@ -59,8 +55,10 @@ _CUTS_PER_ITEM = 40
 """Largest number of constraints added in a round, per item; the most violated come first."""
 SAFETY = 1e-12
 """Bound on the rounding errors, as a share of the sum of the terms' absolute values: it is subtracted."""
-_LONG_ROW = 30_000
-"""From this many items on, a row of the similarity matrix takes long: the clock is seen after each."""
+_BLOCK = 512
+"""Draws that are matched with each other: the time of a matching grows with the cube."""
+_MANY_ITEMS = 5000
+"""With more items there are half as many, since the losses between the draws take longest."""
 
 
 # --- Binder's loss ---
@@ -227,30 +225,71 @@ def _solve(cost: FloatArray, matrix: Any, stopper: Stopper) -> Any:
     return run_apart(task, stopper)
 
 
-# --- the variation of information ---
+# --- metrics ---
 
 
-def item_bound(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> float:
-    """A number not above the smallest expected variation of information.
+def triangle_bound(draws: Draws, loss: Loss, stopper: Stopper, n_jobs: int) -> float:
+    """A number not above the smallest expected value of a metric loss.
 
-    Time O(n_items^2 (n_draws + log n_items)); the similarity matrix is never formed as a whole.
+    Time O(n_draws _BLOCK (n_items + _BLOCK)).
     """
-    n, rows = draws.n_items, Similarity(draws)
-    log_size = np.zeros(n)  # E log2 n_i
-    for row, share in zip(draws.distinct, draws.shares, strict=True):
+    if all_equal(draws.draw_weights):  # draw by draw, so that all have the same mass
+        columns, mass = draws.index, np.full(draws.n_draws, 1.0 / draws.n_draws)
+    else:
+        columns, mass = np.arange(draws.n_distinct), draws.shares
+    size = _BLOCK if draws.n_items <= _MANY_ITEMS else _BLOCK // 2
+    n_blocks = -(-len(columns) // size)
+    # Draws of a block are far apart in the sample: neighbors in a chain are alike.
+    blocks = [np.arange(first, len(columns), n_blocks) for first in range(n_blocks)]
+    tasks = [partial(_match, draws, columns[block], mass[block], loss, stopper) for block in blocks]
+    return sum(run_tasks(tasks, n_jobs=n_jobs, stopper=stopper))
+
+
+def _match(
+    draws: Draws, columns: IntArray, mass: FloatArray, loss: Loss, stopper: Stopper
+) -> float:
+    """The part of a block of draws in the bound, by a good matching."""
+    table = draws.item_major.take(columns, axis=1)
+    distance = np.zeros((len(mass), len(mass)))
+    for s in range(len(mass)):
         if stopper.stopped:
-            return 0.0  # without all draws nothing is known but that losses are not negative
-        log_size += share * np.log2(np.bincount(row))[row]
-    own = (2.0 - cost) * np.log2(np.arange(1, n + 1))  # for |A| = 1, 2, ..., N
+            break  # rows left out count as 0, which is a valid bound on a distance
+        distance[s] = loss_values(table[:, s].astype(np.int64), table, loss)
+    pairs = _by_assignment(distance, mass[0]) if all_equal(mass) else _greedily(distance, mass)
+    return float(sum(y * distance[s, t] for s, t, y in pairs))
 
-    def part(begin: int, end: int) -> float:
-        # Very many items: row by row, so that the clock is seen in time. Parts left out count as 0.
-        if n > _LONG_ROW and end - begin > 1:
-            return sum(part(i, i + 1) for i in range(begin, end) if not stopper.stopped)
-        # The most similar items first: the sums over the first |A| of them, for every size |A| at once.
-        similarity = -np.sort(-rows(begin, end, n), axis=1)
-        least = (own - 2.0 * np.log2(np.cumsum(similarity, axis=1))).min(axis=1)
-        # An item's part is never negative, whatever the bound says.
-        return float(np.maximum(0.0, cost * log_size[begin:end] + least).sum())
 
-    return sum(map_blocks(n, part, n_jobs, stopper)) / n
+def _by_assignment(distance: FloatArray, mass: float) -> list[tuple[int, int, float]]:
+    """The best permutation: each draw has a successor. A cycle is cut into pairs of neighbors."""
+    from scipy.optimize import linear_sum_assignment
+
+    successor = linear_sum_assignment(distance, maximize=True)[1]
+    left, pairs = np.ones(len(distance), dtype=bool), []
+    for first in range(len(distance)):
+        cycle = []
+        at = first
+        while left[at]:
+            left[at] = False
+            cycle.append(at)
+            at = successor[at]
+        steps = list(zip(cycle, cycle[1:] + cycle[:1], strict=True))
+        if len(cycle) % 2:  # every step, with half of the mass of both
+            pairs += [(s, t, mass / 2.0) for s, t in steps]
+        elif cycle:  # every second step, with all of it: the larger of the two ways
+            ways = [[(s, t, mass) for s, t in steps[begin::2]] for begin in (0, 1)]
+            pairs += max(ways, key=lambda way: sum(distance[s, t] for s, t, _ in way))
+    return pairs
+
+
+def _greedily(distance: FloatArray, mass: FloatArray) -> list[tuple[int, int, float]]:
+    """The most distant pair first, with as much mass as both have left."""
+    left, pairs = mass.copy(), []
+    i, j = np.triu_indices(len(mass), 1)
+    for at in np.argsort(-distance[i, j], kind="stable"):
+        s, t = int(i[at]), int(j[at])
+        y = min(left[s], left[t])
+        if y > 0:
+            pairs.append((s, t, float(y)))
+            left[s] -= y
+            left[t] -= y
+    return pairs

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.chips import Growth, Path, grow
+from epluribus._kernels.chips import grow
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._text import count, percent, plain_table
 from epluribus._typing import DrawsLike, FloatArray, IntArray, RngLike
@@ -33,6 +33,18 @@ from epluribus.uncertainty._statement import statement_holds
 
 _SHOWN = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5, 0.2, 0.1, 0.05, 0.01)
 """Probabilities for which the largest partial partition is printed."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Path:
+    """What a run has found: the items as they were added."""
+
+    order: IntArray
+    """(n_items,) the items."""
+    label: IntArray
+    """(n_items,) their clusters."""
+    kept: FloatArray
+    """(n_items,) weight of the draws that agree, after each of them."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -245,19 +257,9 @@ def _run(
     table: Any, weights: FloatArray, first: int, rng: np.random.Generator, stopper: Stopper
 ) -> Path:
     """All items added greedily, beginning with the first one."""
-    n_items, n_draws = table.shape
     # Among items that keep the same weight the order in the heap decides.
-    heap = rng.permutation(n_items)
-    ints = np.empty((4, n_items), dtype=np.int64)
-    path = Path(ints[0], ints[1], np.empty(n_items))
-    work = Growth(
-        heap=np.concatenate([[first], heap[heap != first]]),
-        bound=np.empty(n_items),
-        target=ints[2],
-        seen=ints[3],
-        alive=np.empty(n_draws, dtype=np.int64),
-        cluster=np.empty((n_draws, int(table.max()) + 1), dtype=np.int32),
-        mass=np.empty(n_items + 1),
-    )
-    grow(table, weights, work, stopper.flag, path)
+    heap = rng.permutation(len(table))
+    heap = np.concatenate([[first], heap[heap != first]])
+    path = Path(np.empty_like(heap), np.empty_like(heap), np.empty(len(table)))
+    grow(table, weights, heap, stopper.flag, path.order, path.label, path.kept)
     return path

@@ -45,8 +45,8 @@ from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
 from epluribus.changes import what_differs
 from epluribus.diagnostics import Agreement, by_chain, chain_agreement, ess
 from epluribus.draws import Draws
+from epluribus.draws.expected import draw_losses
 from epluribus.draws.rows import all_equal
-from epluribus.engine import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 

@@ -19,7 +19,7 @@ from epluribus._text import percent, sentence_list
 from epluribus._typing import DrawsLike
 from epluribus.diagnostics import Agreement, chain_agreement
 from epluribus.draws import Draws, as_draws
-from epluribus.engine import draw_losses
+from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate
 from epluribus.partition import check_estimate
 from epluribus.uncertainty._error import warn_of_weights

@@ -10,11 +10,11 @@ import numpy as np
 from epluribus._text import plain_table, to_frame
 from epluribus._typing import DrawsLike, FloatArray, IntArray
 from epluribus.draws import as_draws
-from epluribus.engine import engine_for
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.partition import check_estimate
-from epluribus.search._parking import price_of, would_add
+from epluribus.search.problem import Problem
+from epluribus.search.staying_out import added_by_each, price_of
 
 _SHOWN = 15
 """Rows that are printed."""
@@ -116,9 +116,9 @@ def left_out(best: Estimate, draws: DrawsLike) -> LeftOut:
     if sample.n_items != n:
         raise ValueError(f"'draws' must have the {n} items of 'best'; got {sample.n_items}.")
     out = best.undecided
-    engine = engine_for(sample, best.loss)
-    unit = engine.total_weight * price_of(best.loss, 1.0, n)
-    adds = would_add(engine, best.labels, out) / unit
+    problem = Problem.of(sample, best.loss)
+    unit = problem.total_weight * price_of(best.loss, 1.0, n)
+    adds = added_by_each(problem, best.labels, out) / unit
     order = np.argsort(-adds, kind="stable")
     out, adds = out[order], adds[order]
     places, probabilities, alone = _affinities(best, sample.item_major, sample.shares, out)

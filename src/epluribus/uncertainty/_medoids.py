@@ -11,10 +11,11 @@ from numpy.random import Generator
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.draws.part import only_these
-from epluribus.engine import PartialEngine, engine_for
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import relabel
+from epluribus.search.problem import Problem
+from epluribus.search.starts import completed
 from epluribus.uncertainty._mode_rule import Sample
 
 _LINKAGES = ("ward", "average")
@@ -57,10 +58,10 @@ def distances(part: Draws, loss: Loss, most: int) -> tuple[list[FloatArray], Flo
 def as_modes(draws: Draws, columns: IntArray, loss: Loss) -> IntArray:
     """(n, n_items) some distinct draws; items that they have not seen go where they cost least."""
     rows = draws.distinct[columns].astype(np.int64)
-    engine = engine_for(draws, loss) if draws.has_missing else None
-    if not isinstance(engine, PartialEngine):
+    if not draws.has_missing:
         return rows
-    return np.stack([engine.completed(row, np.arange(draws.n_items)) for row in rows])
+    problem, rng = Problem.of(draws, loss), np.random.default_rng(0)
+    return np.stack([completed(problem, row, rng) for row in rows])
 
 
 def centers_of(distance: FloatArray, mass: FloatArray, groups: IntArray) -> IntArray:

@@ -15,10 +15,12 @@ import numpy as np
 from epluribus._text import plain_table, to_frame
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_count
-from epluribus.engine import engine_for
+from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
+from epluribus.search.local import make_state
+from epluribus.search.problem import Problem
 
 _SHOWN = 15
 """Number of merges that are printed: the last ones, which leave the fewest clusters."""
@@ -139,35 +141,22 @@ def merges(
     1               0       3     4          4.667
     """
     labels, sample, chosen = read_best(best, draws, loss)
-    engine = engine_for(sample, chosen)
-    state = engine.start(labels)
+    state = make_state(Problem.of(sample, chosen), labels)
     k = int(labels.max()) + 1
-    # The number that each label of the state has in the tree.
+    # The number that each slot of the state has in the tree.
     nodes, sizes = np.arange(k), np.bincount(labels)
-    pairs, made, values = [], [], [engine.value(state)]
-    changes = _all_changes(engine, state)
+    pairs, made, joined = [], [], labels.copy()
+    values = [sample.mean(draw_losses(labels, sample, chosen))]
+    changes = state.join_changes()
     for step in range(k - 1):
-        if step and not chosen.linear:
-            # What a join changes depends on all clusters, not on the two alone.
-            changes = _all_changes(engine, state)
-        left = k - step
-        a, b = sorted(divmod(int(changes.argmin()), left))
-        engine.join(state, a, b)
-        values.append(engine.value(state))
+        a, b = sorted(divmod(int(changes.argmin()), len(changes)))
+        items = np.flatnonzero(joined == b)
+        state.move(items, np.full(len(items), a))
+        joined[items] = a
+        values.append(sample.mean(draw_losses(relabel(joined), sample, chosen)))
         pairs.append(sorted((int(nodes[a]), int(nodes[b]))))
         made.append(int(sizes[a] + sizes[b]))
         nodes[a], sizes[a] = k + step, made[-1]
-        # The last cluster takes the label of the one that is gone.
-        nodes[b], sizes[b] = nodes[left - 1], sizes[left - 1]
-        changes[b], changes[:, b] = changes[-1], changes[:, -1]
-        changes = changes[:-1, :-1].copy()
-        np.fill_diagonal(changes, np.inf)
-        if chosen.linear and left > 2:
-            changes[a] = changes[:, a] = engine.join_changes(state, a)
+        changes = state.join_changes()
     table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return Merges(labels, table, np.array(values), np.array(made, dtype=np.int64), chosen)
-
-
-def _all_changes(engine: Any, state: Any) -> FloatArray:
-    """(K, K) change of the total loss for the union of every two clusters; infinite on the diagonal."""
-    return np.array([engine.join_changes(state, a) for a in range(int(state.n_clusters[0]))])

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.engine import draw_losses
+from epluribus.draws.expected import draw_losses
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import relabel

@@ -27,12 +27,14 @@ from numpy.typing import NDArray
 from epluribus._parallel import Stopper, run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
+from epluribus.draws.expected import draw_losses
 from epluribus.draws.part import only_these
-from epluribus.engine import Settings, draw_losses, engine_for
 from epluribus.estimate import Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
 from epluribus.search._greedy import descend
-from epluribus.search.within import minimize_within
+from epluribus.search._minimize import minimize_within
+from epluribus.search.problem import Problem
+from epluribus.settings import Settings
 from epluribus.uncertainty._medoids import (
     as_modes,
     centers_of,
@@ -318,7 +320,7 @@ class ModeSearch:
             # too long.
             downhill = [
                 descend(
-                    engine_for(draws, self.loss, group), mode, rng, settings, n_draws=len(group)
+                    _problem_of(draws, self.loss, group), mode, rng, settings, len(group)
                 ).labels
                 for mode, group in before
             ]
@@ -327,6 +329,11 @@ class ModeSearch:
             if all(np.array_equal(a, b) for (_, a), b in zip(before, found.groups, strict=True)):
                 break
         return found
+
+
+def _problem_of(draws: Draws, loss: Loss, group: IntArray) -> Problem:
+    """The problem of some of the distinct draws."""
+    return Problem.of(draws, loss).with_draws(group, draws.weights[group])
 
 
 def _different(fits: list[Assignment]) -> list[Assignment]:

@@ -1,27 +1,26 @@
 """Large samples: searches on some of the items, and all other items placed afterwards.
 
 What a few thousand random items say about modes, losses and halves of the sample is what all items say. A
-partition of these items becomes one of all items as in a search for very many items (`search/_settle.py`):
+partition of these items becomes one of all items as in a search for very many items (`search/settle.py`):
 every other item goes to the cluster where it costs least, and then single items move until no move helps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from epluribus import losses
 from epluribus._parallel import Stopped, Stopper, resolve_jobs, run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.engine import Settings
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
-from epluribus.search._settle import Settler
-from epluribus.search._settle_pairs import TooManyFree, settler_for
-from epluribus.search.large import passes_over
+from epluribus.search.settle import Settler
+from epluribus.settings import Settings
 
 LARGE = 2 * 10**7
 """Above this many labels (items times distinct draws) searches look at some of the items only."""
@@ -64,30 +63,24 @@ def place_others(
     `weights`, one for each distinct draw, take the place of their own if some of the draws are meant. Ctrl-C
     raises an exception. After the time limit all items are still placed, in one pass, but none is moved.
     """
-    mass = draws.weights if weights is None else weights
+    weights = draws.weights if weights is None else weights
+    # Costs that are no sums over draws cannot be added up: items are then placed as under VI.
+    linear = loss if loss.linear else losses.vi()
 
-    def settler(stopper: Stopper, make: Callable[..., Settler] = settler_for) -> Settler:
+    def settler(stopper: Stopper) -> Settler:
         settings = Settings(n_jobs=resolve_jobs(None), stopper=stopper)
-        return make(passes_over(draws.store, settings), mass, loss, rng, settings)
-
-    def place() -> tuple[IntArray, IntArray]:
-        placing = settler(unlimited)
-        found = placing.placed(items, labels)
-        assert placing.rough is not None
-        return found, placing.rough
+        return Settler(draws, weights, linear, rng, settings)
 
     def settle() -> IntArray:
+        job = settler(stopper)
         try:
-            try:
-                return settler(stopper).settled(found).labels
-            except TooManyFree:
-                return settler(stopper, Settler).settled(found).labels
+            return job.settle(placed).labels
         except Stopped:
-            return rough
+            return placed if job.latest is None else job.latest.labels
 
     unlimited = Stopper()
     try:
-        [(found, rough)] = run_all([place], 1, unlimited)
+        [placed] = run_all([partial(settler(unlimited).place, items, labels)], 1, unlimited)
     except Stopped:  # it has no limit
         raise KeyboardInterrupt from None
-    return relabel(run_all([settle], 1, stopper)[0])
+    return relabel(run_all([settle], 1, stopper)[0] if loss.linear else placed)

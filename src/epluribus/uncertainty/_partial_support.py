@@ -18,8 +18,8 @@ import numpy as np
 
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
+from epluribus.draws.expected import draw_losses
 from epluribus.draws.store import Slice
-from epluribus.engine import draw_losses
 from epluribus.losses.base import Loss
 from epluribus.losses.partial import linear_forms
 from epluribus.uncertainty._support import Support, pick_places

@@ -17,12 +17,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epluribus._kernels.size_prices import Bins
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.uncertainty._bounds import SAFETY
 
 _PRICES = np.concatenate([-np.geomspace(1000, 0.01, 40), [0.0], np.geomspace(0.01, 1000, 40)])
 """Values of nu that are tried first."""
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of cluster sizes; on each, (2 - cost) log2 of the size is at least base + slope times size."""
+
+    low: IntArray
+    """(n_bins,) smallest size of each bin."""
+    high: IntArray
+    """(n_bins,) largest size."""
+    base: FloatArray
+    """(n_bins,)"""
+    slope: FloatArray
+    """(n_bins,) 0 where the bin is a single size."""
+    alive: AnyArray
+    """(n_bins, n_items) False where an item is known to be in no cluster of that size."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +99,7 @@ def with_price(values: FloatArray, bins: Bins, nu: float) -> FloatArray:
 
 def possible(values: FloatArray, bins: Bins, found: ByNumber, loss: float) -> AnyArray:
     """(n_bins, n_items) which items can be in clusters of which sizes in a partition better than `loss`."""
-    alive = np.zeros(bins.alive.shape, dtype=np.uint8)
+    alive = np.zeros(bins.alive.shape, dtype=bool)
     for bound, nu in zip(found.bounds, found.prices, strict=True):
         table = with_price(values, bins, nu)
         excess = table - table.min(axis=1, keepdims=True)
@@ -97,7 +112,7 @@ def possible(values: FloatArray, bins: Bins, found: ByNumber, loss: float) -> An
         alive |= (bound + least * (1 - SAFETY) < loss).T
     alive &= bins.alive
     # A size needs as many items.
-    alive[alive.sum(axis=1) < bins.low] = 0
+    alive[alive.sum(axis=1) < bins.low] = False
     return alive
 
 

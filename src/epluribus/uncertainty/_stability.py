@@ -28,12 +28,12 @@ from epluribus._text import sentence_list, to_frame
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import Draws, as_draws
+from epluribus.draws.expected import draw_losses
 from epluribus.draws.part import only_these
-from epluribus.engine import draw_losses
 from epluribus.estimate import raise_if_interrupted
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.losses.values import loss_values
-from epluribus.search.within import minimize_within
+from epluribus.search._minimize import minimize_within
 from epluribus.uncertainty._part import choose_items, place_others, weights_of
 
 

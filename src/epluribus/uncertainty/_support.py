@@ -21,16 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._files import release_pages
-from epluribus._kernels.partitions import count_tables
-from epluribus._kernels.support import Shares, cluster_recovery, item_support, members_support
+from epluribus._kernels.labels import count_tables
+from epluribus._kernels.support import cluster_recovery, item_support, members_support
 from epluribus._parallel import Stopper, parts, run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.draws.store import LocalStore, Slice
-from epluribus.engine import draw_losses
-from epluribus.engine.members import collect_sets
-from epluribus.engine.tables import tables_pay
+from epluribus.draws.expected import draw_losses
+from epluribus.draws.store import Slice
 from epluribus.losses.base import Loss
 from epluribus.losses.pairs import square
 from epluribus.partition import read_only
@@ -44,6 +41,24 @@ _BATCH_CELLS = 1 << 20
 """Cells of the contingency tables that are made at a time: 4 MB."""
 _TABLE_BYTES = 1 << 28
 """Tables of all draws are kept up to this size; beyond it each block of items makes them anew."""
+_WALK, _LOOKED_AT = 4.5, 20
+"""Reading a member takes as long as adding so many cells of a table; draws that decide which is quicker."""
+
+
+class _Shares(NamedTuple):
+    """One item's part of the loss against draw t: scale[t] * (joint[n_gh] + size[n_g] + group[n_h]).
+
+    The item is in cluster g of the partition and in cluster h of the draw.
+    """
+
+    joint: FloatArray
+    """(n_items + 1,) the term of the cell, by its count."""
+    size: FloatArray
+    """(n_items + 1,) the term of the cluster, by its size."""
+    group: FloatArray
+    """(n_items + 1,) the term of the draw's cluster, by its size."""
+    scale: FloatArray
+    """(n_draws,) factor of each draw."""
 
 
 class Support(NamedTuple):
@@ -77,14 +92,11 @@ def support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> Support:
     sizes = np.bincount(labels)
     # Items per task: few where there are many clusters, but enough for a pass over the draws to pay.
     step = max(256, min(8192, _CELLS // len(sizes)))
-    if not isinstance(draws.store, LocalStore):  # each block is a journey to other machines
+    if not draws.store.in_one_piece:  # each block is a journey to other machines
         step *= 16
     shares, constant = _shares(labels, draws, loss)
     stopper = Stopper()
-    # Members of clusters are collected from all draws at once, which slices do not allow.
-    whole = draws.store.in_one_piece
-    walk = whole and not tables_pay(draws.item_major, draws.n_clusters, loss)
-    fill = (_by_members if walk else _by_tables)(draws, labels, sizes, shares, stopper)
+    fill = (_by_members if _walks(draws) else _by_tables)(draws, labels, sizes, shares, stopper)
     tasks = [
         partial(_block, fill, labels, sizes, begin, min(begin + step, draws.n_items))
         for begin in range(0, draws.n_items, step)
@@ -95,8 +107,19 @@ def support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> Support:
     return Support(own, runner_up, second, part + constant, sum(between[1:], start=between[0]))
 
 
+def _walks(draws: Draws) -> bool:
+    """Whether walking through the members of clusters is quicker than tables: many small clusters."""
+    if not draws.store.in_one_piece:  # members are collected from all draws at once
+        return False
+    table = draws.item_major
+    some = table[:, :: max(1, table.shape[1] // _LOOKED_AT)].T
+    # n of the items are in a cluster of size n, so that the mean size of an item's cluster is sum n^2 / N.
+    size = np.mean([np.square(np.bincount(row)).sum() for row in some]) / len(table)
+    return bool(draws.n_clusters.mean() > _WALK * size)
+
+
 def _by_tables(
-    draws: Draws, labels: IntArray, sizes: IntArray, shares: Shares, stopper: Stopper
+    draws: Draws, labels: IntArray, sizes: IntArray, shares: _Shares, stopper: Stopper
 ) -> Callable[..., None]:
     """A function that fills the sums of a block of items from the contingency tables of all draws."""
     store, mass, k = draws.store, draws.shares, len(sizes)
@@ -108,22 +131,18 @@ def _by_tables(
             for total, part in zip(out, sums, strict=True):
                 total += part
 
-    if not isinstance(store, LocalStore):
+    if not store.in_one_piece:
         return fill_elsewhere
     # Tables that all blocks of items need are made once, if there is room for those of all draws.
-    room = min(_TABLE_BYTES, (store.limit or _TABLE_BYTES * 4) // 4)
-    keep = store.n_distinct * store.groups * k * 4 <= room
-    made: list[list[_Batch]] = store.map(_slice_tables, labels, k, batch) if keep else []
-    slices = store.slices
+    whole = Slice(0, draws.item_major)
+    keep = store.n_distinct * store.groups * k * 4 <= _TABLE_BYTES
+    made = list(_batches(whole, labels, k, batch)) if keep else []
 
     def fill(begin: int, end: int, *out: FloatArray) -> None:
-        for number, part in enumerate(slices):
-            batches = made[number] if keep else _batches(part, labels, k, batch)
-            for some in batches:
-                if stopper.stopped:
-                    return
-                _add_support(part, some, labels, sizes, shares, mass, begin, end, *out)
-            release_pages(part.table)
+        for some in made if keep else _batches(whole, labels, k, batch):
+            if stopper.stopped:
+                return
+            _add_support(whole, some, labels, sizes, shares, mass, begin, end, *out)
 
     return fill
 
@@ -132,7 +151,7 @@ def _slice_support(
     part: Slice,
     labels: IntArray,
     sizes: IntArray,
-    shares: Shares,
+    shares: _Shares,
     mass: FloatArray,
     begin: int,
     end: int,
@@ -150,7 +169,7 @@ def _add_support(
     some: _Batch,
     labels: IntArray,
     sizes: IntArray,
-    shares: Shares,
+    shares: _Shares,
     mass: FloatArray,
     begin: int,
     end: int,
@@ -159,9 +178,11 @@ def _add_support(
     """Add the sums over some draws of a slice."""
     every = slice(part.begin + some.draws.start, part.begin + some.draws.stop)
     rows = read_only(np.ascontiguousarray(part.table[begin:end, some.draws]))
-    scaled = shares._replace(scale=shares.scale[every])
-    here = labels[begin:end]
-    item_support(rows, mass[every], here, sizes, scaled, some.counts, some.sizes, *out)
+    joint, size, group, scale = shares
+    item_support(
+        rows, mass[every], labels[begin:end], sizes, joint, size, group, scale[every],
+        some.counts, some.sizes, *out,
+    )  # fmt: skip
 
 
 class _Batch(NamedTuple):
@@ -185,24 +206,24 @@ def _batches(part: Slice, labels: IntArray, k: int, step: int) -> Iterator[_Batc
         yield _Batch(slice(begin, end), counts, counts.sum(axis=2, dtype=np.int64))
 
 
-def _slice_tables(part: Slice, labels: IntArray, k: int, step: int) -> list[_Batch]:
-    """All batches of a slice."""
-    return list(_batches(part, labels, k, step))
-
-
 def _by_members(
-    draws: Draws, labels: IntArray, sizes: IntArray, shares: Shares, stopper: Stopper
+    draws: Draws, labels: IntArray, sizes: IntArray, shares: _Shares, stopper: Stopper
 ) -> Callable[..., None]:
     """The same by walking through the members of the draws' clusters, where these are many and small."""
-    # With the weights as given, divided once at the end: integer weights have exact sums, so that ties
-    # between places stay ties.
-    sets = collect_sets(draws.item_major, draws.weights, distinct=True, smallest=1)
-    scale = collect_sets(draws.item_major, shares.scale, distinct=True, smallest=1).weight
-    scaled = shares._replace(scale=scale)
+    table = draws.item_major
+    # The clusters of all draws, numbered through; members are sorted by these numbers.
+    n_clusters = table.max(axis=0).astype(np.int64) + 1
+    number = table + (np.cumsum(n_clusters) - n_clusters)
+    member = (np.argsort(number, axis=None, kind="stable") // table.shape[1]).astype(np.int32)
+    start = np.append(0, np.cumsum(np.bincount(number.ravel())))
 
-    def fill(begin: int, end: int, *out: FloatArray) -> None:
+    def fill(begin: int, end: int, *out: FloatArray) -> None:  # noqa: ARG001 - the blocks have their sizes
         if not stopper.stopped:
-            members_support(sets, labels, sizes, begin, end, scaled, *out)
+            # With the weights as given, divided once at the end: integer weights have exact sums, so that
+            # ties between places stay ties.
+            members_support(
+                number, member, start, draws.weights, labels, sizes, *shares, begin, *out
+            )
             for sums in out[:2]:
                 sums /= draws.total_weight
 
@@ -253,7 +274,7 @@ def pick_places(
     return own, runner_up, np.where(leaves, alone, np.maximum(second, 0.0))
 
 
-def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
+def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[_Shares, float]:
     """How an item's part is computed, and what is added to the part of every item."""
     n, mass = draws.n_items, draws.shares
     # f(n)/n for n = 0..N: from sums over cells to sums over items. Counts of 0 belong to no item.
@@ -261,7 +282,7 @@ def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
     f1, f2, f3 = (table / per_item for table in loss.tables(n))
     if loss.linear:
         form = loss.linear_form(n)
-        scaled = Shares(form.joint * f1, form.size * f2, form.group * f3, mass)
+        scaled = _Shares(form.joint * f1, form.size * f2, form.group * f3, mass)
         return scaled, form.constant / n
     function = loss.f1
     # An item's share is never negative if f1(n)/n does not decrease; if it does, the loss is shared in
@@ -275,7 +296,7 @@ def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[Shares, float]:
     differ = disagreement > 0
     scale = np.divide(values, disagreement, out=np.zeros_like(values), where=differ)
     # A user's own loss may not be 0 for equal partitions: what they cost is shared equally.
-    return Shares(-2.0 * f1, f1, f1, scale), float(values[~differ].sum()) / n
+    return _Shares(-2.0 * f1, f1, f1, scale), float(values[~differ].sum()) / n
 
 
 def _disagreement(joint: float, size: float, group: float, n_items: float) -> float:  # noqa: ARG001
@@ -300,9 +321,8 @@ def _slice_recovery(
     k, groups = int(labels.max()) + 1, int(part.table.max()) + 1
     # The items of cluster g are member[first[g]:first[g + 1]].
     member, first = np.argsort(labels, kind="stable"), np.append(0, np.cumsum(np.bincount(labels)))
-    count, sizes = np.zeros(groups, np.int64), np.empty(groups, np.int64)
     jaccard, found = np.zeros(k), np.zeros(k)
     for some in parts(len(mass), 2 * len(labels) + groups):  # Ctrl-C is heard between the parts
         rows = read_only(np.ascontiguousarray(part.table[:, some].T))
-        cluster_recovery(rows, mass[some], member, first, count, sizes, jaccard, found)
+        cluster_recovery(rows, mass[some], member, first, groups, jaccard, found)
     return jaccard, found

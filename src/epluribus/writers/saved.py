@@ -1,10 +1,10 @@
 """Saving and loading estimates as json or as NumPy's npz, never by pickle.
 
 The record is what `Estimate.to_dict` returns, with ``format``, ``version``, ``loss_built_in`` (whether the
-name is enough to find the loss again) and ``interrupted``; each run also has ``seconds``, ``labels`` and
-``trace``, a list of pairs (expected loss, number of clusters). A json file is the record. An npz file has
-it as text in ``record``, without the labels, which are arrays: ``labels`` of shape (n_items,) and
-``run_labels`` of shape (n_runs, n_items).
+name is enough to find the loss again), ``interrupted``, ``dimension`` and ``kind``; each run also has
+``seconds``, ``labels`` and ``trace``, a list of pairs (expected loss, number of clusters). A json file is
+the record. An npz file has it as text in ``record``, without the labels, which are arrays: ``labels`` of
+shape (n_items,) and ``run_labels`` of shape (n_runs, n_items).
 
 With constraints or undecided items there are also ``constraints`` (what `Constraints.to_dict` returns) and
 ``undecided``, their cost; a label of -1 is an undecided item.
@@ -24,11 +24,11 @@ import numpy as np
 
 from epluribus import losses
 from epluribus._files import as_path, check_ending, open_arrays, reading, write_arrays, write_whole
-from epluribus.engine import Settings
-from epluribus.engine.constraints import Constraints
+from epluribus.constraints import Constraints
 from epluribus.estimate import Estimate, Run, Step
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.partition import tidy
+from epluribus.settings import Settings
 
 _Kind = TypeVar("_Kind", Run, Estimate)
 _ENDINGS = (".npz", ".json")
@@ -169,6 +169,7 @@ def _to_record(estimate: Estimate) -> dict[str, Any]:
     record["loss_built_in"] = estimate.loss.name.partition("(")[0] == estimate.loss.family
     record["interrupted"] = estimate.interrupted
     record["dimension"] = estimate.dimension
+    record["kind"] = estimate.kind
     # `to_dict` is brief about the runs: what is needed to make them again is added.
     for entry, run in zip(record["runs"], estimate.runs, strict=True):
         entry["seconds"] = run.seconds
@@ -210,7 +211,9 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
         asked["constraints"] = Constraints.from_dict(record["constraints"])
     record["settings"] = Settings(**asked, undecided=record.get("undecided"))
     record["runs"] = tuple(_make(Run, entry) for entry in record["runs"])
-    record.setdefault("dimension", None)  # files of version 0.1 do not have it
+    # Files of older versions do not have these two.
+    record.setdefault("dimension", None)
+    record.setdefault("kind", "posterior")
     record["items"] = None if record["items"] is None else tuple(record["items"])
     return _make(Estimate, {**record, "loss": loss})
 

@@ -1,0 +1,29 @@
+"""How every kernel is compiled: the one decorator of this folder, on documented options of Numba alone.
+
+`nogil` lets kernels run in threads, `cache` keeps them on disk between runs, and the NumPy error model makes
+division by zero follow IEEE rules instead of raising. Fast-math stays off: sums are added in the order written,
+so that results do not depend on the machine. With ``NUMBA_DISABLE_JIT=1`` kernels run as plain Python.
+
+Numba recompiles a kernel when its own file changes, not when a kernel that it calls in another file does. The
+Makefile and the tests therefore keep compiled kernels in a folder named after a hash of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import config, njit
+
+JIT_ENABLED: bool = not config.DISABLE_JIT  # type: ignore[attr-defined]
+"""Whether kernels are compiled at all; False with ``NUMBA_DISABLE_JIT=1``."""
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+"""Options of every kernel; those compiled for a function of the user are not kept on disk."""
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function when it is first called, or load it from the disk cache."""
+    try:
+        return njit(cache=True, **OPTIONS)(function)
+    except RuntimeError:  # no folder can be written to: every process compiles for itself
+        return njit(**OPTIONS)(function)

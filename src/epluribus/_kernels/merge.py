@@ -1,0 +1,155 @@
+"""Joining the clusters of a partition, the best pair first, for a linear loss on contingency tables.
+
+Joining clusters a and b changes the total loss of `sweep.py` by
+
+    sum_r w_r [f_r(n_ra + n_rb) - f_r(n_ra) - f_r(n_rb)]  +  W [f2(n_a + n_b) - f2(n_a) - f2(n_b)]
+
+Only cells in use count, since f_r(0) = 0. The change for two clusters depends on these two alone.
+"""
+
+import numpy as np
+
+from epluribus._kernels.jit import kernel
+from epluribus._typing import FloatArray, IntArray
+
+
+@kernel
+def all_joins(
+    counts: IntArray,
+    weights: FloatArray,
+    kinds: IntArray,
+    f: FloatArray,
+    size: FloatArray,
+    sizes: IntArray,
+    used: IntArray,
+    changes: FloatArray,
+) -> None:
+    """changes[a, b] for every two of the clusters (OUT), infinite for a = b and for empty ones.
+
+    ``size[n]`` is W f2(n).
+    `used` is scratch: the clusters with items in a group.
+    """
+    k = sizes.shape[0]
+    for a in range(k):
+        for b in range(k):
+            changes[a, b] = 0.0
+    for r in range(counts.shape[0]):
+        w, kind, n_used = weights[r], kinds[r], 0
+        for s in range(k):
+            used[n_used] = s
+            n_used += counts[r, s] > 0
+        for x in range(1, n_used):
+            a = used[x]
+            n = counts[r, a]
+            own = f[kind, n]
+            for y in range(x):
+                m = counts[r, used[y]]
+                changes[a, used[y]] += w * (f[kind, n + m] - own - f[kind, m])
+    for a in range(k):
+        changes[a, a] = np.inf
+        for b in range(a):
+            if sizes[a] == 0 or sizes[b] == 0:
+                changes[a, b] = np.inf
+            changes[a, b] += size[sizes[a] + sizes[b]] - size[sizes[a]] - size[sizes[b]]
+            changes[b, a] = changes[a, b]
+
+
+@kernel
+def join_row(
+    a: int,
+    counts: IntArray,
+    weights: FloatArray,
+    kinds: IntArray,
+    f: FloatArray,
+    size: FloatArray,
+    sizes: IntArray,
+    row: FloatArray,
+) -> None:
+    """row[b] = change if clusters a and b are joined (OUT); infinite for a itself and for empty ones."""
+    k = sizes.shape[0]
+    for b in range(k):
+        row[b] = 0.0
+    for r in range(counts.shape[0]):
+        n = counts[r, a]
+        if n == 0:
+            continue
+        w, kind, own = weights[r], kinds[r], f[kinds[r], n]
+        for b in range(k):
+            m = counts[r, b]
+            if m > 0 and b != a:
+                row[b] += w * (f[kind, n + m] - own - f[kind, m])
+    for b in range(k):
+        if b == a or sizes[b] == 0:
+            row[b] = np.inf
+        else:
+            row[b] += size[sizes[a] + sizes[b]] - size[sizes[a]] - size[sizes[b]]
+
+
+@kernel
+def find_partner(s: int, changes: FloatArray, partner: IntArray, least: FloatArray) -> None:
+    """The cluster whose join with s changes the loss least, and that change (OUT)."""
+    partner[s] = 0
+    for b in range(changes.shape[1]):
+        if changes[s, b] < changes[s, partner[s]]:
+            partner[s] = b
+    least[s] = changes[s, partner[s]]
+
+
+@kernel
+def merge(
+    counts: IntArray,
+    weights: FloatArray,
+    kinds: IntArray,
+    f: FloatArray,
+    size: FloatArray,
+    tolerance: float,
+    k_min: int,
+    k_max: int,
+    stop: IntArray,
+    changes: FloatArray,
+    partner: IntArray,
+    least: FloatArray,
+    sizes: IntArray,
+    into: IntArray,
+) -> float:
+    """Join the best pair while that lowers the loss, and while there are more than `k_max` clusters.
+
+    `changes` are those of `all_joins`. Changes counts and sizes; ``into[s]`` is the cluster that s is in now
+    (OUT). `partner` and `least` are scratch: the best partner of each cluster, and the change of that join.
+    Returns the change of the total loss.
+    """
+    k, left, total = sizes.shape[0], 0, 0.0
+    for s in range(k):
+        left += sizes[s] > 0
+        into[s] = s
+        find_partner(s, changes, partner, least)
+    while left > k_min and stop[0] == 0:
+        a = 0
+        for s in range(k):
+            if least[s] < least[a]:
+                a = s
+        b = partner[a]
+        if not (least[a] < -tolerance or (left > k_max and least[a] < np.inf)):
+            break
+        total += least[a]
+        for r in range(counts.shape[0]):
+            counts[r, a] += counts[r, b]
+            counts[r, b] = 0
+        sizes[a] += sizes[b]
+        sizes[b] = 0
+        for s in range(k):
+            if into[s] == b:
+                into[s] = a
+            changes[s, b] = np.inf
+            changes[b, s] = np.inf
+        least[b] = np.inf
+        left -= 1
+        join_row(a, counts, weights, kinds, f, size, sizes, changes[a])
+        for s in range(k):
+            changes[s, a] = changes[a, s]
+            if sizes[s] > 0:
+                if s == a or partner[s] == a or partner[s] == b:
+                    find_partner(s, changes, partner, least)
+                elif changes[s, a] < least[s]:
+                    partner[s], least[s] = a, changes[s, a]
+    return total

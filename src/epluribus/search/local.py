@@ -1,0 +1,300 @@
+"""One partition, improved by moves of single items and of several items at a time.
+
+- `sweep`: single items, until no move helps (Algorithm 1 of Rastelli & Friel 2018);
+- `settle`: the same, and joins of clusters, until nothing helps;
+- `kick`: a random group of items becomes a cluster of its own, the clusters concerned are swept, and the result is
+  kept if it is better: few other steps lead to a distant partition that the draws find plausible.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from epluribus._typing import IntArray
+from epluribus.estimate import Run, Step
+from epluribus.partition import meet_labels, relabel
+from epluribus.search.matrix import MatrixProblem, MatrixState
+from epluribus.search.members import MemberState, members_pay
+from epluribus.search.pairs import PairState
+from epluribus.search.problem import Problem
+from epluribus.search.ratio import RatioState
+from epluribus.search.state import Bounds, State, TableState
+from epluribus.settings import Settings
+
+_BLOCKS = 8, 32
+"""A partition with K clusters is combined with another one in at most min(8 K, 32 + 2 K) blocks: joining B blocks
+costs up to B squared."""
+
+
+def make_state(problem: Problem | MatrixProblem, labels: IntArray) -> State:
+    """The state that is quickest for this loss and as many clusters as `labels` has."""
+    if problem.loss.linear and problem.pairs is not None:
+        return PairState(problem.pairs, labels)
+    if isinstance(problem, MatrixProblem):
+        return MatrixState(problem, labels)
+    if not problem.loss.linear:
+        return RatioState(problem, labels)
+    if members_pay(problem, int(labels.max(initial=0)) + 1):
+        return MemberState(problem, labels)
+    return TableState(problem, labels)
+
+
+class LocalSearch:
+    """A partition under change, which only ever becomes better.
+
+    Parameters
+    ----------
+    problem : Problem
+        The expected loss.
+    labels : ndarray of shape (n_items,)
+        Where it starts, within the bounds of the settings.
+    rng : Generator
+        Source of randomness.
+    settings : Settings
+        Bounds on the number of clusters, and what ends the search early.
+    start : str
+        Name of the start, for the record.
+    state : State, optional
+        The partition, if it is known already.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        labels: IntArray,
+        rng: np.random.Generator,
+        settings: Settings,
+        start: str = "recombined",
+        state: State | None = None,
+    ) -> None:
+        self.problem, self.rng, self.settings, self.start = problem, rng, settings, start
+        self.bounds = Bounds(settings.k_min, settings.most(problem.n_items), settings.stopper.flag)
+        self.tolerance = problem.tolerance
+        """Changes of the total loss that are smaller are none."""
+        self.began = time.perf_counter()
+        self.state = make_state(problem, labels) if state is None else state
+        self._total = self._count()
+        self.trace = [Step(self.value, self.n_clusters)]
+        self.converged = False
+
+    def _count(self) -> float:
+        """Total loss from the counts, free of the rounding errors of many changes."""
+        return self.state.total()
+
+    @property
+    def value(self) -> float:
+        """Expected loss."""
+        constant = self.problem.constant if self.problem.loss.linear else 0.0
+        total = constant + self._total
+        # What is left of zero after rounding is zero.
+        if abs(total) <= 1e-14 * (abs(constant) + abs(self._total)):
+            return 0.0
+        return total / self.problem.total_weight
+
+    @property
+    def labels(self) -> IntArray:
+        """Canonical labels."""
+        return relabel(self.state.labels)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return self.state.n_clusters
+
+    def spawn(self, labels: IntArray, rng: np.random.Generator) -> LocalSearch:
+        """Another search, at other labels."""
+        return LocalSearch(self.problem, labels, rng, self.settings)
+
+    def blocks_with(self, other: LocalSearch) -> IntArray:
+        """The blocks on which both partitions agree."""
+        return common_blocks(self.labels, other.labels)
+
+    def obey(self) -> bool:
+        """Make the partition obey rules that single moves and joins do not keep; whether it does."""
+        return True
+
+    def run(self, n_draws: int) -> Run:
+        """What was done on `n_draws` draws, with the expected loss computed from the counts."""
+        self._total = self._count()
+        self.trace[-1] = Step(self.value, self.n_clusters)
+        seconds, labels = time.perf_counter() - self.began, self.labels
+        record = labels, self.value, self.n_clusters, self.start, tuple(self.trace)
+        return Run(*record, self.converged, seconds, n_draws)
+
+    def sweep(self, most: int | None = None, *, thorough: bool = False) -> bool:
+        """Sweep until no move of a single item helps, or `most` times; whether none helps.
+
+        Unless it is `thorough`, moves may be overlooked if f0 is not linear.
+        """
+        self.converged, done = False, 0
+        while not self.converged and done != most and not self.settings.stopper.stopped:
+            one = self.state.sweep if thorough else self.state.quick_sweep
+            swept = one(self.rng.permutation(self.problem.n_free), self.bounds)
+            self._total += swept.change
+            self.trace.append(Step(self.value, self.n_clusters))
+            # A sweep cut short proves nothing, even if it moved no item.
+            self.converged = swept.complete and swept.n_moves == 0
+            self._suit()
+            done += 1
+        return self.converged
+
+    def _suit(self) -> None:
+        """Go on with smaller tables if most clusters are gone, or with tables if few are left."""
+        state = self.state
+        if isinstance(state, MemberState) and not members_pay(self.problem, self.n_clusters):
+            self.state = TableState(self.problem, self.labels)
+        elif len(state.sizes) > 2 * self.n_clusters + 16:
+            state.compact()
+
+    def settle(self, *, thorough: bool = False) -> None:
+        """Sweep, and join clusters, until nothing helps."""
+        while self.sweep(thorough=thorough) and self.merge():
+            pass
+
+    def merge(self, like: State | None = None) -> bool:
+        """Join clusters, the best pair first, while that lowers the loss; whether any were joined."""
+        k = self.n_clusters
+        self._total += self.state.merge(self.bounds, like)
+        self._suit()
+        return self.n_clusters < k
+
+    def kick(self) -> float:
+        """Make a cluster of a random group; the change of the total loss, undone unless negative."""
+        labels, problem, rng = self.state.labels, self.problem, self.rng
+        i = int(rng.integers(problem.n_free))
+        group = problem.random_group(i, rng)
+        # With as many clusters as are allowed no item can open one, with as few none that is alone can leave
+        # its own: then an item is also tried alone, which makes two others join, or lets one close.
+        k = self.n_clusters
+        at_bound = k == self.bounds.k_max or k == self.bounds.k_min > 1
+        kind = rng.integers(5 if at_bound else 3)
+        if kind > 2:
+            group = np.arange(len(labels)) == i
+        elif kind == 0:  # the part of the group in the cluster of item i: that cluster is split
+            group &= labels == labels[i]
+        elif kind == 1:  # the clusters that have most of their items in the group: they are joined
+            share = np.bincount(labels, group, len(self.state.sizes)) / np.maximum(
+                self.state.sizes, 1
+            )
+            group = (share > 0.5)[labels]
+        return self.make_cluster(np.flatnonzero(group))
+
+    def pool(self) -> float:
+        """Make one cluster of all singletons; the change, undone unless negative.
+
+        Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
+        """
+        return self.make_cluster(np.flatnonzero(self.state.sizes[self.state.labels] == 1))
+
+    def make_cluster(self, items: IntArray) -> float:
+        """Make a cluster of the items, sweep the clusters they were in, and keep the result if it is better.
+
+        Returns the change of the total loss, 0 if the sweeps led back; infinite if there was nothing to try.
+        """
+        state = self.state
+        # Two slots to spare, so that sweeps seldom run out of them.
+        state.make_room(3)
+        before, renamed = state.labels.copy(), state.renamed
+        touched = np.zeros(len(state.sizes), dtype=np.bool_)
+        touched[before[items]] = True
+        near = np.flatnonzero(touched[before])
+        # None at all, or a cluster already: nothing to try.
+        if len(items) == 0 or (len(near) == len(items) and touched.sum() == 1):
+            return np.inf
+        new = int(np.argmin(state.sizes > 0))
+        change = state.move(items, np.full(len(items), new))
+        if state.n_clusters > self.bounds.k_max:
+            change += self._join_two(new)
+        while self.bounds.k_min <= state.n_clusters <= self.bounds.k_max:
+            swept = state.quick_sweep(self.rng.permutation(near), self.bounds)
+            change += swept.change
+            if swept.n_moves == 0 or not swept.complete:
+                break
+        else:
+            change = np.inf  # too many clusters, or too few
+        if change < -8 * self.tolerance:
+            self._total += change
+            self.sweep()
+        elif state.renamed == renamed:
+            moved = np.flatnonzero(state.labels != before)
+            state.move(moved, before[moved])
+        else:
+            self.state = make_state(self.problem, before)
+        return change
+
+    def _join_two(self, new: int) -> float:
+        """Join a random cluster, not the new one, with the best of the others; the change."""
+        state = self.state
+        slots = np.flatnonzero(state.sizes)
+        slots = slots[slots != new]
+        a = int(self.rng.choice(slots))
+        members = np.flatnonzero(state.labels == a)
+        best, change = -1, np.inf
+        # Tried one after the other: this is only done where the number of clusters is bounded, so they are few.
+        for b in slots[slots != a]:
+            by = state.move(members, np.full(len(members), b))
+            if by < change:
+                best, change = int(b), by
+            state.move(members, np.full(len(members), a))
+        if best >= 0:
+            state.move(members, np.full(len(members), best))
+        return change
+
+
+def best_of(found: list[LocalSearch]) -> LocalSearch:
+    """The one with the smallest loss; the first of several."""
+    return min(found, key=lambda one: one.value)
+
+
+def combined(one: LocalSearch, other: LocalSearch, rng: np.random.Generator) -> LocalSearch:
+    """A partition out of two: the blocks on which both agree, joined, and swept once.
+
+    Two items that are together in two good partitions probably belong together. A cluster that wrongly combines
+    two groups of items is divided again in this way, which would take many single moves, the first ones uphill.
+    """
+    child = one.spawn(one.blocks_with(other), rng)
+    child.merge(one.state)
+    # Stopped halfway, there may be more clusters left than are allowed: then it leads nowhere.
+    if one.settings.stopper.flag[0] or not child.obey():
+        return one
+    child.sweep(1)
+    return child
+
+
+def all_combined(found: list[LocalSearch], rng: np.random.Generator) -> LocalSearch:
+    """The best of some partitions, combined with the others in turn while that helps."""
+    best, *others = sorted(found, key=lambda one: one.value)
+    for other in others:
+        if best.settings.stopper.stopped:
+            break
+        best = best_of([best, combined(best, other, rng)])
+    return best
+
+
+def common_blocks(first: IntArray, *others: IntArray) -> IntArray:
+    """The meet of canonical partitions, with a bound on the number of blocks.
+
+    If there are too many, the smallest are added to the largest block of their cluster in the first
+    partition: their few items can still be moved one by one later.
+    """
+    blocks = first
+    for other in others:
+        blocks = meet_labels(blocks, other)
+    k = int(first.max()) + 1
+    limit = min(_BLOCKS[0] * k, _BLOCKS[1] + 2 * k)
+    sizes = np.bincount(blocks)
+    if len(sizes) <= limit:
+        return blocks
+    # Every block lies within one cluster of the first partition, since the meet refines it.
+    cluster = np.empty(len(sizes), dtype=np.int64)
+    cluster[blocks] = first
+    # Going through the blocks by size, the first one found in each cluster is its largest.
+    largest_first = np.argsort(-sizes, kind="stable")
+    _, at = np.unique(cluster[largest_first], return_index=True)
+    main = largest_first[at]
+    kept = np.union1d(main, largest_first[:limit])
+    target = main[cluster]
+    target[kept] = kept
+    return relabel(target[blocks])

@@ -1,0 +1,229 @@
+"""What a search minimizes: draws, weights and a loss, in the form in which the kernels read them.
+
+The groups of all draws are numbered through, and ``rows[i, t]`` is the group of item i in draw t. For a linear
+loss the total loss of a partition, which is its expected loss times the total weight, is
+
+    constant  +  sum_r w_r sum_s f_r(n_rs)  +  W sum_s f2(n_s)
+
+where n_rs is the number of items of group r in cluster s (`_kernels/sweep.py`).
+
+Where labels are missing, the loss of a draw is that on the items it has seen. All of these form one more group,
+over which f2 is summed, and its row is one more column of `rows`; items that the draw has not seen are in a last
+group whose weight is 0. So the same kernels serve.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epluribus._typing import FloatArray, IntArray
+from epluribus.draws import Draws
+from epluribus.losses.base import Loss
+from epluribus.losses.partial import linear_forms, partial_sums
+from epluribus.losses.values import groups_of, loss_values
+from epluribus.search.member_lists import MemberLists
+from epluribus.search.pair_costs import PairCosts
+
+_SINGLE = 2e-6
+"""Largest relative error of a sum of costs in single precision (`_kernels/sweep.py`)."""
+
+
+class Problem:
+    """The expected loss over a sample of partitions.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_items, n_draws)
+        Labels 0..K-1 of each draw, item-major, unsigned; with `missing` from 1 on, and 0 for a missing one.
+    weights : ndarray of shape (n_draws,)
+        Weight of each draw.
+    loss : Loss
+        The loss whose expectation is wanted.
+    missing : bool, default False
+        Whether labels are missing; the loss must then be linear.
+    n_items : int, optional
+        Number of items with those that are not in the table: they stay where they are (`large.py`).
+    n_clusters : ndarray of shape (n_draws,), optional
+        Number of clusters of each draw, where the items of the table do not show all of them.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_items, n_columns)
+        Group of each item in each column.
+    group_weights, kinds : ndarray of shape (n_groups,)
+        w_r, and which of the two functions f_r is.
+    f, steps : ndarray of shape (2, n_items + 2)
+        The two functions, and their differences f(n + 1) - f(n).
+    size, size_steps : ndarray of shape (n_items + 2,)
+        W f2, and its differences.
+    tolerance, margin : float
+        Total losses closer than the tolerance count as equal; the margin bounds the error of single precision.
+    """
+
+    def __init__(
+        self,
+        table: NDArray[np.unsignedinteger[Any]],
+        weights: FloatArray,
+        loss: Loss,
+        *,
+        missing: bool = False,
+        n_items: int | None = None,
+        n_clusters: IntArray | None = None,
+    ) -> None:
+        if missing and not loss.linear:
+            raise ValueError(
+                f'\'loss\' must be linear where labels are missing, such as "vi" or "binder"; got '
+                f"'{loss.name}'. Or leave out the draws, or the items, with missing labels."
+            )
+        self.table, self.loss, self.missing = table, loss, missing
+        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self.n_free, self.n_draws = table.shape
+        self.n_items = self.n_free if n_items is None else n_items
+        self.total_weight = float(self.weights.sum())
+        tops = table.max(axis=0, initial=0).astype(np.int64)
+        self.n_clusters = tops + (not missing) if n_clusters is None else n_clusters
+        """(n_draws,) number of clusters of each draw."""
+        self.first = np.append(0, np.cumsum(self.n_clusters))
+        """Groups of draw t are first[t]..first[t + 1] - 1."""
+        self.owner = np.repeat(np.arange(self.n_draws), self.n_clusters)
+        """(n_groups,) draw of each group."""
+        n = self.n_items
+        f1, f2, _ = (np.append(values, 0.0) for values in loss.tables(n))
+        if missing:
+            self._with_missing(f1, f2)
+        else:
+            self.rows = np.add(table, self.first[:-1].astype(np.int32), dtype=np.int32)
+            form = loss.linear_form(n) if loss.linear else None
+            joint, size = (
+                (1.0, 1.0) if form is None else (form.joint, form.size * self.total_weight)
+            )
+            self.group_weights, self.kinds = (
+                self.weights[self.owner],
+                np.zeros(len(self.owner), np.int8),
+            )
+            self.f, self.size = np.stack([joint * f1, joint * f1]), size * f2
+        self.steps = np.append(np.diff(self.f, axis=1), np.zeros((2, 1)), axis=1)
+        self.size_steps = np.append(np.diff(self.size), 0.0)
+        # Of the last two entries of the tables one is beyond the number of items, and its step is never used.
+        self.steps[:, n:] = self.size_steps[n:] = 0.0
+        # No item can cost more than this in any cluster.
+        columns = self.weights if not missing else np.concatenate([self._joint, self._sizes])
+        scale = float(np.abs(self.steps).max() * np.abs(columns).sum())
+        self.margin = 2 * _SINGLE * scale
+        rounding = 8 * self.n_draws * 2.0**-53
+        self.tolerance = float(rounding * (scale + np.abs(self.size_steps).max()))
+        if not loss.linear:
+            self.tolerance = 1e-11 * self.total_weight
+
+    def _with_missing(self, f1: FloatArray, f2: FloatArray) -> None:
+        """Rows, weights and functions where labels of 0 are missing."""
+        seen = self.table > 0
+        forms = linear_forms(self.loss, np.count_nonzero(seen, axis=0))
+        n_groups, n_draws = int(self.first[-1]), self.n_draws
+        last = n_groups + n_draws
+        joint = np.where(seen, self.table + self.first[:-1] - 1, last)
+        whole = np.where(seen, n_groups + np.arange(n_draws), last)
+        self.rows = np.ascontiguousarray(np.concatenate([joint, whole], axis=1), dtype=np.int32)
+        self._joint, self._sizes = self.weights * forms.joint, self.weights * forms.size
+        self.group_weights = np.concatenate([self._joint[self.owner], self._sizes, [0.0]])
+        self.kinds = np.zeros(last + 1, np.int8)
+        self.kinds[n_groups:last] = 1
+        self.f, self.size = np.stack([f1, f2]), np.zeros(len(f2))
+
+    @classmethod
+    def of(cls, draws: Draws, loss: Loss) -> Problem:
+        """The problem of all draws."""
+        return cls(draws.item_major, draws.weights, loss, missing=draws.has_missing)
+
+    def with_loss(self, loss: Loss) -> Problem:
+        """The same draws with another loss."""
+        return Problem(self.table, self.weights, loss, missing=self.missing)
+
+    def with_draws(self, numbers: IntArray, weights: FloatArray) -> Problem:
+        """Some of the draws, with other weights."""
+        table = np.ascontiguousarray(self.table.take(numbers, axis=1))
+        return Problem(table, weights, self.loss, missing=self.missing)
+
+    @property
+    def cells(self) -> float:
+        """Cells that a sweep looks at: items, draws and clusters, or pairs of items."""
+        if self.pairs is not None:
+            return float(self.n_items) ** 2
+        shares = self.weights / self.total_weight
+        return self.rows.size * float(shares @ self.n_clusters)
+
+    @cached_property
+    def scale(self) -> float:
+        """The largest expected loss that is of interest: one cluster, or all items apart."""
+        return max(*map(abs, self.trivial_values), 1e-300)
+
+    @cached_property
+    def trivial_values(self) -> tuple[float, float]:
+        """Expected loss of one cluster, and of all items apart."""
+        n = self.n_items
+        if self.missing or not self.loss.linear:
+            return self.expected(np.zeros(n, dtype=np.int64)), self.expected(np.arange(n))
+        # The groups of all draws have n_r items in one cluster, and one in each of n_r clusters.
+        groups = np.bincount(self.rows.ravel(), minlength=self.n_groups)
+        together = float(self.group_weights @ self.f[0, groups]) + self.size[n]
+        apart = n * (self.total_weight * self.f[0, 1] + self.size[1])
+        return (self.constant + together) / self.total_weight, (
+            self.constant + apart
+        ) / self.total_weight
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, those of missing labels included."""
+        return len(self.group_weights)
+
+    @cached_property
+    def members(self) -> MemberLists:
+        """The groups as lists of their members, for `MemberState`."""
+        return MemberLists.of(self)
+
+    @cached_property
+    def members_seen(self) -> float:
+        """Sum of the squared sizes of all groups: members that a sweep without tables looks at, at most."""
+        sizes = np.bincount(self.rows.ravel(), minlength=self.n_groups)
+        return float((sizes.astype(np.float64) ** 2).sum())
+
+    @cached_property
+    def pairs(self) -> PairCosts | None:
+        """What pairs of items cost together, if the loss is a sum over pairs and the matrix pays."""
+        return PairCosts.of(self) if PairCosts.pays(self) else None
+
+    @cached_property
+    def group_sums(self) -> FloatArray:
+        """(n_draws,) sum of f3 over the groups of each draw: the part of the loss that no search changes."""
+        return groups_of(self.table, self.loss.tables(self.n_items)[2]).sums
+
+    @cached_property
+    def constant(self) -> float:
+        """What a linear loss adds to the total loss of every partition."""
+        if self.missing:
+            seen = self.table > 0
+            forms = linear_forms(self.loss, np.count_nonzero(seen, axis=0))
+            sums = partial_sums(np.zeros(self.n_items, np.int64), self.table, self.loss).group
+            return float(self.weights @ (forms.constant + forms.group * sums))
+        form = self.loss.linear_form(self.n_items)
+        return float(self.weights @ (form.constant + form.group * self.group_sums))
+
+    def draw(self, t: int) -> IntArray:
+        """Labels of draw t; -1 where they are missing."""
+        return self.table[:, t].astype(np.int64) - self.missing
+
+    def random_group(self, i: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """(n_free,) items that a random draw has together with item i."""
+        draw = self.table[:, rng.choice(self.n_draws, p=self.weights / self.total_weight)]
+        if self.missing and draw[i] == 0:
+            return np.arange(self.n_free) == i
+        return draw == draw[i]
+
+    def expected(self, labels: IntArray) -> float:
+        """Expected loss of canonical labels, from scratch."""
+        values = loss_values(labels, self.table, self.loss, missing=self.missing)
+        return float(self.weights @ values) / self.total_weight

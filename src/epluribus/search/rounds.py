@@ -1,0 +1,286 @@
+"""One search for one loss: rounds of starts, recombined, kicked and confirmed.
+
+1. *A round* makes three starts, sweeps each twice, combines the best with the others in turn (`local.combined`),
+   and settles the result. Rounds know nothing of each other.
+2. The result is combined with the best partition known, and the better of the two is kicked: groups of items
+   that draws have together are tried as clusters, until several kicks in a row have led back.
+3. A round that ends at the best partition known confirms it. The search ends when the best partition has been
+   confirmed, once or a few times, or after several rounds in a row that found nothing better: 8 where rounds
+   are cheap, 1 where they are expensive. With a time limit to be used these numbers are ten times larger.
+
+Rounds look at all draws, or at some of many (`starts.few_draws`); the best partition is then settled on all draws.
+In the end it is compared with partitions that anybody would try: one cluster, all items apart, the given starts,
+and the draw with the largest weight.
+
+`Search.greedy` is the paper's procedure: Algorithm 1 from several starts, and the best of the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice, repeat
+
+import numpy as np
+
+from epluribus import losses
+from epluribus._parallel import run_tasks
+from epluribus._progress import Progress
+from epluribus._typing import IntArray
+from epluribus.estimate import Run
+from epluribus.search.lawful import begin
+from epluribus.search.local import LocalSearch, all_combined, best_of, combined
+from epluribus.search.problem import Problem
+from epluribus.search.starts import EXPENSIVE, Start, completed, few_clusters, few_draws
+from epluribus.settings import Settings
+
+_ROUND = 3
+"""Starts in a round: fewer would leave little to combine, more would confirm less often."""
+_SWEEPS_BEFORE = 2
+"""Sweeps of a start before it is combined: the first two achieve nearly all that sweeps can achieve."""
+_KICKS, _MORE_KICKS = 16, 64
+"""Kicks in a round, at most; the second number where sweeps are quick."""
+_QUICK, _TINY = 3e6, 1e5
+"""Cells of a sweep up to which there are more kicks, and up to which one more confirmation is asked for."""
+_RETURNS = 6
+"""Kicks that lead back to where they started, after which no more are tried."""
+_PATIENCE = 8
+"""Rounds in a row without success that end a search; one is enough where sweeps are expensive."""
+_AT_ONCE = 4
+"""Rounds that are made at a time, at most: usually no more are needed."""
+_LONGER = 10
+"""How many times longer a search goes on if it has a time limit."""
+
+
+class Search:
+    """One search for one loss.
+
+    Parameters
+    ----------
+    problem : Problem
+        The expected loss over all draws.
+    plan : iterator of Start
+        The starts, without end.
+    n_starts : int
+        Number of starts, at least.
+    settings : Settings
+        Bounds on the number of clusters, threads, and what ends the search early.
+    seed : SeedSequence
+        Source of all randomness.
+    bar : Progress, optional
+        Shows how far it is.
+    n_draws : int, optional
+        Number of draws, equal ones counted as often as they occur: for the record.
+    expensive : bool, optional
+        Whether rounds do the least, and moves of several items wait for the end; by default if sweeps take long.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        plan: Iterator[Start],
+        n_starts: int,
+        settings: Settings,
+        seed: np.random.SeedSequence,
+        bar: Progress | None = None,
+        n_draws: int | None = None,
+        expensive: bool | None = None,
+    ) -> None:
+        self.problem, self.plan, self.n_starts = problem, plan, n_starts
+        self.settings, self.seed, self.stopper = settings, seed, settings.stopper
+        self.bar = Progress() if bar is None else bar
+        self.n_draws = problem.n_draws if n_draws is None else n_draws
+        self.rng = np.random.default_rng(seed.spawn(1)[0])
+        self.expensive = problem.cells > EXPENSIVE if expensive is None else expensive
+        self.bounded = settings.k_min > 1 or settings.k_max is not None
+        self.runs: list[Run] = []
+        self.given: list[IntArray] = []
+        self.best_so_far, self.n_done = np.inf, 0
+
+    def greedy(self) -> tuple[list[Run], Run]:
+        """Algorithm 1 from every start; return all runs and the best of them."""
+        starts = islice(self.plan, self.n_starts)
+        tasks = [
+            partial(self._greedy_run, start, np.random.default_rng(child))
+            for start, child in zip(starts, self.seed.spawn(self.n_starts), strict=True)
+        ]
+        n_jobs = self.settings.n_jobs
+        self.runs = run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper, on_done=self._report)
+        return self.runs, min(self.runs, key=lambda run: run.expected_loss)
+
+    def _greedy_run(self, start: Start, rng: np.random.Generator) -> Run:
+        search = begin(self.problem, start, rng, self.settings)
+        search.sweep(thorough=True)
+        return search.run(self.n_draws)
+
+    def recombine(self) -> tuple[list[Run], Run]:
+        """Rounds of starts on some or all draws, then the best on all draws; all runs and the last."""
+        problem, settings = few_draws(self.problem, self.rng), self.settings
+        few = problem is not self.problem
+        if few and settings.free:
+            # Few draws may not tell which items belong together, and Binder's loss then leaves thousands of
+            # them alone. These can wait for the other draws.
+            settings = few_clusters(settings, self.problem)
+        best = self._rounds(problem, settings)
+        if few:
+            self.runs.append(best.run(round(problem.total_weight)))
+            best = begin(self.problem, Start("few draws", best.labels), self.rng, self.settings)
+        if self.expensive or few:  # the rounds have left these steps out
+            best.settle()
+        if self.expensive and not few:
+            self._kick(best)
+        best = self._not_beaten(best)
+        if not self.problem.loss.linear:  # until here moves may have been overlooked
+            best.settle(thorough=True)
+        best.start = "recombined"
+        last = best.run(self.n_draws)
+        self.bar.grow(self.n_done + 1)
+        self._report(last)
+        return [*self.runs, last], last
+
+    def _rounds(self, problem: Problem, settings: Settings) -> LocalSearch:
+        """The best partition of several rounds of starts."""
+        needed = 1 + (problem.cells <= _TINY) + 2 * (not problem.loss.linear) + self.bounded
+        patience = 1 if self.expensive else _PATIENCE
+        if self.stopper.patient:
+            needed, patience = _LONGER * needed, _LONGER * patience
+        near = [] if problem.loss.linear else self._near_starts(problem, settings)
+        rounds = self._in_turn(problem, settings, near)
+        best = next(rounds)
+        # Losses closer than this are equal: running sums are rounded in proportion to the largest of them.
+        tolerance = 1e-12 * problem.scale
+        confirmed, failed = 0, 0
+        while not self.stopper.stopped:
+            before = best.value
+            if not self.expensive:
+                self._kick(best)
+            if len(self.runs) >= self.n_starts and (confirmed >= needed or failed >= patience):
+                break
+            other = next(rounds)
+            if abs(other.value - best.value) <= tolerance:
+                confirmed += 1
+            elif not self.stopper.stopped:
+                child = combined(best, other, self.rng)
+                if not self.expensive:
+                    child.settle()
+                best = best_of([best, other, child])
+            failed += 1
+            if best.value < before - tolerance:
+                confirmed, failed = 0, 0
+        return best
+
+    def _in_turn(
+        self, problem: Problem, settings: Settings, near: list[Start]
+    ) -> Iterator[LocalSearch]:
+        """The partitions of one round after the other, without end; `near` starts are in the first.
+
+        With several threads some rounds are made at a time, perhaps more than are asked for.
+        """
+        n_jobs = self.settings.n_jobs
+        n_rounds = 1 if n_jobs == 1 else min(max(2, n_jobs // _ROUND), _AT_ONCE)
+        while True:
+            plans = []
+            for _ in range(n_rounds):
+                plans.append([*near, *islice(self.plan, _ROUND)])
+                near = []
+            seeds = [self.seed.spawn(len(starts) + 1) for starts in plans]
+            # How many rounds there will be is not known: after these, at least the last run.
+            self.bar.grow(max(self.n_done + sum(map(len, plans)), self.n_starts) + 1)
+            tasks = [
+                partial(self._descend, problem, settings, start, np.random.default_rng(seed))
+                for starts, own in zip(plans, seeds, strict=True)
+                for start, seed in zip(starts, own[:-1], strict=True)
+            ]
+            done = iter(run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper))
+            # Stopped early, the last of them are missing, and perhaps all of the second round.
+            found = [list(islice(done, len(starts))) for starts in plans]
+            rounds = [
+                partial(self._round, [one for one, _ in some], np.random.default_rng(own[-1]))
+                for some, own in zip(found, seeds, strict=True)
+                if some
+            ]
+            bests = run_tasks(rounds, n_jobs=n_jobs, stopper=self.stopper)
+            for starts, some, best in zip(plans, found, bests, strict=False):
+                for _, run in some:
+                    self.runs.append(run)
+                    self._report(run)
+                self.given += [
+                    s.labels for s in starts if s.name == "given" and s.labels is not None
+                ]
+                yield best
+
+    def _descend(
+        self, problem: Problem, settings: Settings, start: Start, rng: np.random.Generator
+    ) -> tuple[LocalSearch, Run]:
+        """The start after a few sweeps, and the record of them."""
+        search = begin(problem, start, rng, settings)
+        search.sweep(_SWEEPS_BEFORE)
+        n_draws = self.n_draws if problem is self.problem else round(problem.total_weight)
+        return search, search.run(n_draws)
+
+    def _round(self, found: list[LocalSearch], rng: np.random.Generator) -> LocalSearch:
+        """One partition out of all those of a round."""
+        best = all_combined(found, rng)
+        if not (self.expensive or self.stopper.stopped):
+            best.settle()
+        return best
+
+    def _kick(self, best: LocalSearch) -> None:
+        """Kick the best partition until kicks lead back, and settle it if one helped."""
+        before, returned = best.value, 0
+        best.pool()
+        for _ in range(_MORE_KICKS if best.problem.cells <= _QUICK else _KICKS):
+            if self.stopper.stopped or returned == _RETURNS:
+                break
+            returned += abs(best.kick()) <= 8 * best.tolerance
+        if best.value < before:
+            best.settle()
+
+    def _near_starts(self, problem: Problem, settings: Settings) -> list[Start]:
+        """More starts for a loss whose f0 is not linear, for which greedy joining is less reliable.
+
+        The minimizers of the two linear losses cost little to find and are usually close to those of other
+        losses. The most frequent draw is the minimizer of the 0-1 loss, which gives a search no direction.
+        """
+        near = []
+        for loss in (losses.vi(), losses.binder()):
+            if not self.stopper.stopped:
+                # Starts that were given are for this loss; the others make do with draws.
+                seed = self.seed.spawn(1)[0]
+                linear = problem.with_loss(loss)
+                other = Search(linear, repeat(Start("draws")), 0, settings, seed)
+                best = next(other._in_turn(linear, settings, []))
+                near.append(Start(f"best for {loss.name}", best.labels))
+        return [*near, *(Start("most frequent draw", one) for one in self._frequent(problem))]
+
+    def _frequent(self, problem: Problem) -> list[IntArray]:
+        """The draw with the largest weight, unless all have the same."""
+        if np.ptp(problem.weights) == 0:
+            return []
+        return [completed(problem, problem.draw(int(problem.weights.argmax())), self.rng)]
+
+    def _not_beaten(self, best: LocalSearch) -> LocalSearch:
+        """The best partition, or a better one from a partition that anybody would try."""
+        problem, n = self.problem, self.problem.n_items
+        if self.stopper.stopped:
+            return best
+        together, apart = problem.trivial_values
+        tried = [(together, np.zeros(n, dtype=np.int64)), (apart, np.arange(n))]
+        known = [*self._frequent(problem), *self.given]
+        tried += [(problem.expected(labels), labels) for labels in known]
+        for value, labels in tried:
+            k = int(labels.max()) + 1
+            asked = self.settings.constraints
+            allowed = self.settings.k_min <= k <= self.settings.most(n)
+            allowed = allowed and (asked is None or not asked.broken(labels))
+            if allowed and value < best.value - 1e-12 * problem.scale:
+                best = begin(problem, Start("known", labels), self.rng, self.settings)
+                best.settle()
+        return best
+
+    def _report(self, run: Run) -> None:
+        """Advance the progress bar."""
+        self.best_so_far = min(self.best_so_far, run.expected_loss)
+        self.n_done += 1
+        info = {"loss": f"{self.best_so_far:.6g}", "clusters": run.n_clusters}
+        self.bar.show(self.n_done, info)

@@ -1,0 +1,83 @@
+"""What a search was asked for: one object is passed from `minimize` down to the last sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from epluribus._parallel import Stopper
+from epluribus._text import count
+from epluribus.constraints import Constraints
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a search was asked for: one object is passed from `minimize` down to the last sweep."""
+
+    k_min: int = 1
+    """Smallest number of clusters."""
+    k_max: int | None = None
+    """Largest number of clusters; None for no bound."""
+    search: str = "recombine"
+    """"recombine" or "greedy", as in `minimize`."""
+    n_jobs: int = 1
+    """Threads; the result does not depend on their number."""
+    constraints: Constraints | None = None
+    """What every partition must obey; None for nothing."""
+    undecided: float | None = None
+    """Cost of leaving an item undecided; None if all items must be placed."""
+    # Not compared: two searches with the same bounds are the same question, whatever ends them early.
+    stopper: Stopper = field(default_factory=Stopper, repr=False, compare=False)
+
+    def most(self, n_items: int) -> int:
+        """Largest number of clusters of `n_items` items."""
+        return n_items if self.k_max is None else self.k_max
+
+    @property
+    def free(self) -> bool:
+        """Whether there are no constraints, and no item may stay undecided."""
+        return self.constraints is None and self.undecided is None
+
+    @property
+    def bound(self) -> str:
+        """What was asked for in words, such as "with at most 5 clusters"; "" if nothing was."""
+        said = [self._bound] if self._bound else []
+        if self.constraints is not None:
+            said.append(f"subject to {self.constraints.words}")
+        if self.undecided is not None:
+            said.append(f"in which an item may stay undecided at a cost of {self.undecided:g}")
+        return ", ".join(said)
+
+    def facts(self, n_undecided: int) -> dict[str, str]:
+        """Constraints and undecided items in words, by name; empty if there is nothing to say."""
+        said = {}
+        if self.constraints is not None:
+            said["subject to"] = self.constraints.words
+        if self.undecided is not None:
+            items = count(n_undecided, "item")
+            said["undecided"] = f"{items}, at a cost of {self.undecided:g} each"
+        return said
+
+    def extra(self) -> dict[str, Any]:
+        """Constraints and cost of undecided items in plain values; empty if there are none."""
+        record: dict[str, Any] = {}
+        if self.constraints is not None:
+            record["constraints"] = self.constraints.to_dict()
+        if self.undecided is not None:
+            record["undecided"] = self.undecided
+        return record
+
+    @property
+    def _bound(self) -> str:
+        low, high = self.k_min, self.k_max
+        if low == high:
+            return f"with exactly {count(low, 'cluster')}"
+        if high is None:
+            return f"with at least {count(low, 'cluster')}" if low > 1 else ""
+        if low > 1:
+            return f"with {low:,} to {count(high, 'cluster')}"
+        return f"with at most {count(high, 'cluster')}"
+
+
+NO_BOUNDS = Settings()
+"""Any number of clusters, and nothing that ends the work early."""

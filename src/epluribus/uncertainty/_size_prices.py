@@ -1,0 +1,332 @@
+"""A lower bound on the expected variation of information, by prices for each cluster size.
+
+**The bound.** Let x_ij = 1 if a partition has items i and j together, n_i the size of the cluster of i, and
+n_it the number of items that share its cluster both in the partition and in draw t. With cost c,
+
+    N E VI = sum_i [ c E log2 m_it + (2 - c) log2 n_i - 2 E log2 n_it ].
+
+Take prices w^k for each size k with w^k_ij = -w^k_ji. The pairs that are together in clusters of size k are a
+symmetric relation, so that over these pairs the prices add up to zero: adding w^k_ij x_ij to the part of each
+item i in a cluster of size k changes nothing. Now let each item choose its row of x and its size on its own,
+with no regard to the others. The sum of their minima is a lower bound, for any prices. Tangents to -log2 n_it
+make a row's part linear in x, and its minimum over rows with k items is a sum of the k smallest coefficients.
+`_size_table` combines the minima, and finds sizes that no better partition has; without them the bound is
+stronger, and faster. docs/certificates.md has the proofs.
+
+**The ascent.** Rows move towards their cheapest form, and prices rise where row i has j more than row j has
+i, with momentum; steps are proportional to 1 / k, the scale of a row's coefficients. This is done in single
+precision and only chooses the prices. From time to time the bound for these prices is computed anew in double
+precision, rounded outward. Many sizes may share a bin, and draws that look alike from an item are a group
+(`_draw_groups`): both lower the bound, by concavity and by Jensen's inequality, and are refined as sizes are
+left out. Arrays: N items, K bins, G groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from epluribus._kernels.size_prices import improve_rows
+from epluribus._parallel import Stopper, run_tasks
+from epluribus._typing import AnyArray, FloatArray, IntArray
+from epluribus.draws import Draws
+from epluribus.uncertainty._draw_groups import group_draws
+from epluribus.uncertainty._size_table import (
+    Bins,
+    ByNumber,
+    by_number,
+    log_chords,
+    make_bins,
+    possible,
+    with_price,
+)
+
+_ITEMS = 2000
+"""Items above which this is not tried: a row for each item and bin would fill the memory."""
+_BINS, _GROUPS = 96, 64
+"""Bins of sizes and groups of draws at a time; when sizes are gone, there are more groups."""
+_ROWS = 6
+"""Rows of an item that its groups are made for, the cheapest ones: the others are far from the bound."""
+_WORK = 5e8
+"""Bins times groups times the square of the number of items in a sweep: a quarter of a second."""
+_BUDGET = 6e10
+"""The same in all sweeps together: up to a minute of one core."""
+_CHUNK = 1 << 19
+"""Entries of an array that a task works on: 2 MB, so that it stays in the cache."""
+_KEEP = 0.9
+"""Momentum of the prices: a hundred sweeps reach what thousands did not without."""
+_GAIN = 0.2
+"""Part of the way that a row goes towards its cheapest form in a sweep, at first."""
+_LONGEST = 0.15
+"""Longest step of the prices: with longer ones the bound collapses."""
+_PATIENCE, _SHORTER, _SLOWER = 5, 0.8, 0.9
+"""Sweeps in a row without a higher bound after which steps get shorter, and rows slower, and how much."""
+_SOFT = 0.05
+"""Items whose coefficient is within this, over the size, of the last one chosen are in a row by a part."""
+_SWEEPS = 40
+"""Sweeps between two exact evaluations, each of which takes as long as three sweeps."""
+_CLOSE = 5e-7
+"""A gap, as a share of the loss, below which the work ends: it is reported as such."""
+
+
+def size_bound(
+    draws: Draws,
+    labels: IntArray,
+    loss: float,
+    cost: float,
+    numbers: IntArray,
+    stopper: Stopper,
+    n_jobs: int,
+    report: Callable[[float, float], Any] = lambda *_: None,
+) -> float:
+    """A number not above the smallest expected variation of information.
+
+    Parameters
+    ----------
+    draws : Draws
+    labels : ndarray of shape (n_items,)
+        A good partition.
+    loss : float
+        Its expected loss: only partitions that are better matter.
+    cost : float
+        The cost of the loss; 1 for the usual one.
+    numbers : ndarray of int
+        The numbers of clusters that are allowed.
+    stopper : Stopper
+        When its time is up, the best bound so far is returned; minus infinity if there is none.
+    n_jobs : int
+        Threads.
+    report : callable
+        Called with the bound and the share of the work that is done, after each evaluation.
+    """
+    if draws.n_items > _ITEMS or not 0.0 < cost < 2.0:
+        return -np.inf
+    return _Ascent(draws, labels, loss, cost, numbers, stopper, n_jobs).run(report)
+
+
+class _Ascent:
+    """Rows, prices and what is known so far. Losses are sums over items here: N times the expected loss."""
+
+    def __init__(
+        self,
+        draws: Draws,
+        labels: IntArray,
+        loss: float,
+        cost: float,
+        numbers: IntArray,
+        stopper: Stopper,
+        n_jobs: int,
+    ) -> None:
+        n = draws.n_items
+        self.n_items, self.reference, self.numbers = n, labels, numbers
+        self.stopper, self.n_jobs = stopper, n_jobs
+        keep = draws.shares > 0
+        self.shares = np.ascontiguousarray(draws.shares[keep])
+        self.labels = np.ascontiguousarray(draws.distinct[keep])
+        self.upper, self.factor = loss * n, 2.0 - cost
+        # Sum over items of c E log2 m_it.
+        sizes = [np.bincount(row) for row in self.labels]
+        logs = [float(size @ np.log2(np.maximum(1, size))) for size in sizes]
+        self.constant = cost * float(self.shares @ logs)
+        # (draws, clusters of the draw, clusters of the reference) numbers of items
+        shape = (len(self.shares), int(self.labels.max()) + 1, int(labels.max()) + 1)
+        self.counts = np.zeros(shape, dtype=np.int32)
+        np.add.at(self.counts, (np.arange(shape[0])[:, None], self.labels, labels), 1)
+        # A sweep takes 4 n_bins n_groups n_items^2 operations: both numbers fall with the items.
+        self.work = min(_BINS * _GROUPS, max(512, int(_WORK / n**2)))
+        self.n_bins = int(min(n, _BINS, max(_BINS // 8, 0.88 * self.work**0.5)))
+        low, high = make_bins(n, self.n_bins)
+        self._set_bins(low, high, np.ones((len(low), n), dtype=bool))
+        n_groups = min(_GROUPS, self.work // self.n_bins, len(self.shares))
+        self._group(n_groups, None)
+        self.x = self._first_rows()
+        self.w, self.momentum = np.zeros_like(self.x), np.zeros_like(self.x)
+        self.saved = (self.x, self.w, -np.inf)
+        self.value = np.full((n, len(low)), np.inf)
+        self.step, self.gain, self.best = (0.1 if n <= 200 else 0.05), _GAIN, -np.inf
+        self.sweeps, self.idle, self.spent = 0, 0, 0.0
+        self.driving: ByNumber | None = None  # bounds by number of clusters, a few sweeps old
+
+    def _set_bins(self, low: IntArray, high: IntArray, alive: AnyArray) -> None:
+        self.bins = Bins(low, high, *log_chords(low, high, self.factor), alive)
+
+    def _first_rows(self) -> AnyArray:
+        """(N, K, N) for each size the items that are most similar, and a little of all others."""
+        n, high = self.n_items, self.bins.high[:, None]
+        similarity = np.einsum("ig,igj->ij", self.group_shares, self.groups)
+        np.fill_diagonal(similarity, 2.0)
+        rank = np.argsort(np.argsort(-similarity, axis=1, kind="stable"), axis=1)
+        x = 0.9 * (rank[:, None, :] < high) + 0.1 * high / n
+        return x.astype(np.float32)
+
+    def _group(self, n_groups: int, x: AnyArray | None) -> None:
+        """Put the draws into groups, for each item: alike in the reference, and in its cheapest rows."""
+        n = self.n_items
+        self.groups = np.ones((n, n_groups, n), dtype=np.float32)
+        self.group_shares = np.zeros((n, n_groups))
+
+        def some(begin: int, end: int) -> None:
+            for i in range(begin, end):
+                if self.stopper.flag[0]:
+                    return
+                rows = None if x is None else x[i, np.argsort(self.value[i], kind="stable")[:_ROWS]]
+                cells = self.counts[np.arange(len(self.shares)), self.labels[:, i]]
+                own = int(self.reference[i])
+                means, shares = group_draws(self.labels, self.shares, cells, own, i, rows, n_groups)
+                self.groups[i, : len(means)] = means
+                self.group_shares[i, : len(means)] = shares
+
+        self._in_threads(some, len(self.shares) * n)
+
+    def _in_threads(self, work: Callable[[int, int], Any], entries: int) -> None:
+        """Call work(begin, end) for ranges of items; each item has so many entries of an array."""
+        step = max(1, min(_CHUNK // entries, -(-self.n_items // self.n_jobs)))
+        ranges = [(i, min(i + step, self.n_items)) for i in range(0, self.n_items, step)]
+        tasks = [partial(work, *each) for each in ranges]
+        run_tasks(tasks, n_jobs=self.n_jobs, stopper=self.stopper)
+
+    # --- rows and prices ---
+
+    def _rows(self, begin: int, end: int, gain: float, dtype: Any, size: FloatArray) -> None:
+        """Values of the rows of items begin..end-1, and a step of each towards its cheapest form.
+
+        The values are bounds whatever x and w are. `size` is filled with the sums of their absolute terms.
+        """
+        bins, some = self.bins, slice(begin, end)
+        arrays = (self.x[some], self.w[some], self.groups[some])
+        improve_rows(
+            begin, *(array.astype(dtype, copy=False) for array in arrays), self.group_shares[some],
+            bins.low, bins.high, bins.base, bins.slope, bins.alive, gain, _SOFT,
+            self.stopper.flag, self.value[some], size[some],
+        )  # fmt: skip
+
+    def _sweep(self) -> None:
+        """One step of all rows, then one of all prices."""
+        n, n_bins, n_groups = self.n_items, len(self.bins.low), self.groups.shape[1]
+        gain = max(2.0 / (self.sweeps + 2.0), self.gain)
+        work = partial(self._rows, gain=gain, dtype=np.float32, size=np.empty_like(self.value))
+        self._in_threads(work, n * max(n_bins, n_groups))
+        if self.stopper.flag[0]:
+            return
+        self.sweeps += 1
+        self.spent += float(n_bins * n_groups * n**2)
+        if self.sweeps % 5 == 1 or self.driving is None:
+            self.driving = by_number(self.value, self.bins, self.constant, self.numbers, 2)
+        pulled = self._pull()[..., None] * self.x
+        # Where row i has j more than row j has i, w_ij rises and w_ji falls by the same.
+        excess = pulled - pulled.transpose(2, 1, 0)
+        excess *= (self.step / self.bins.high).astype(np.float32)[:, None]
+        self.momentum *= np.float32(_KEEP)
+        self.momentum += excess
+        self.w += self.momentum
+
+    def _pull(self) -> FloatArray:
+        """(N, K) how much each row counts: those that make the bound as low as it is."""
+        assert self.driving is not None
+        order = np.argsort(self.driving.bounds, kind="stable")[:3]
+        prices, numbers = self.driving.prices[order], self.driving.numbers[order]
+        # Soft minima over sizes and over numbers of clusters: the hard ones would jump.
+        tau = float(np.clip((self.upper - self.best) / self.n_items, 1e-4, 0.02))
+        pulls, sums = [], []
+        for nu, number in zip(prices, numbers, strict=True):
+            table = with_price(self.value, self.bins, nu)
+            least = table.min(axis=1, keepdims=True)
+            pull = np.exp((least - table) / tau)
+            pulls.append(pull / pull.sum(axis=1, keepdims=True))
+            sums.append(float(least.sum()) - nu * number + self.constant)
+        weights = np.exp((min(sums) - np.array(sums)) / (0.1 * tau * self.n_items))
+        self._judge(min(sums))
+        mixed = np.tensordot(weights / weights.sum(), pulls, axes=1)
+        return mixed.astype(np.float32)
+
+    def _judge(self, value: float) -> None:
+        """Longer steps while the bound rises, shorter ones if not; back to good prices if it has fallen."""
+        if value > self.best:
+            self.best, self.idle = value, 0
+            self.step = min(_LONGEST, 1.02 * self.step)
+            if self.upper - value < 0.98 * (self.upper - self.saved[2]):
+                self.saved = (self.x.copy(), self.w.copy(), value)
+            return
+        self.idle += 1
+        if not self.upper - value < 1.5 * (self.upper - self.best) and self.sweeps > 20:
+            self.step *= 0.5
+            self.x[...], self.w[...] = self.saved[:2]
+            self.momentum[...] = 0.0
+            self.best, self.idle = self.saved[2], 0
+        elif self.idle == _PATIENCE:
+            # Prices go around the best ones: rows that follow more slowly are better means.
+            self.step, self.gain, self.idle = _SHORTER * self.step, _SLOWER * self.gain, 0
+
+    # --- exact evaluations ---
+
+    def evaluate(self) -> FloatArray | None:
+        """The table of row values in double precision, rounded outward; None if there was no time."""
+        size = np.zeros(self.value.shape)
+        work = partial(self._rows, gain=0.0, dtype=np.float64, size=size)
+        self._in_threads(work, 2 * self.n_items * max(len(self.bins.low), self.groups.shape[1]))
+        if self.stopper.flag[0]:
+            return None
+        # The error of a sum is at most its length times the unit roundoff, as a share of its absolute terms;
+        # a factor of 4 for the products and logarithms.
+        length = len(self.shares) + self.groups.shape[1] + self.n_items
+        table = self.value - 4.0 * length * np.finfo(np.float64).eps * size
+        # What is not a number proves nothing.
+        return np.where(np.isnan(table), -np.inf, table)
+
+    def _narrow(self, table: FloatArray, found: ByNumber) -> None:
+        """Leave out what no better partition has, then split bins and draws more finely."""
+        self.numbers = found.numbers
+        alive = possible(table, self.bins, found, self.upper)
+        low, high = self.bins.low, self.bins.high
+        parts = [(a, int(low[a]), int(high[a])) for a in np.flatnonzero(alive.any(axis=1)).tolist()]
+        # Split in the middle of the logarithm, all at once, as long as there are not more bins than before.
+        while 0 < sum(h > s for _, s, h in parts) <= self.n_bins - len(parts):
+            parts = [piece for a, s, h in parts for piece in _split(a, s, h)]
+        if len(parts) == len(low) and np.array_equal(alive, self.bins.alive):
+            return
+        source, lows, highs = np.array(parts, dtype=np.int64).reshape(-1, 3).T.copy()
+        self._set_bins(lows, highs, np.ascontiguousarray(alive[source]))
+        self.x, self.w, self.momentum = (
+            np.ascontiguousarray(array[:, source]) for array in (self.x, self.w, self.momentum)
+        )
+        self.saved = (self.x.copy(), self.w.copy(), -np.inf)
+        self.value = np.ascontiguousarray(table[:, source])
+        self.driving, self.best = None, -np.inf
+        wanted = min(len(self.shares), self.work // max(1, len(parts)))
+        if len(parts) and wanted >= 1.5 * self.groups.shape[1]:
+            self._group(wanted, self.x)
+
+    def run(self, report: Callable[[float, float], Any]) -> float:
+        """Sweep and evaluate until the loss is reached, the bound no longer moves, or the work is done."""
+        best, idle = -np.inf, 0
+        # Three evaluations in a row that close less than a hundredth of the gap: it moves no more.
+        while idle < 3 and self.spent < _BUDGET and self.upper - best > _CLOSE * self.upper:
+            for _ in range(_SWEEPS):
+                if not self.stopper.stopped:
+                    self._sweep()
+            table = self.evaluate()
+            if table is None:
+                break
+            found = by_number(table, self.bins, self.constant, self.numbers, n_refined=12)
+            found = found.below(self.upper)
+            before, best = best, max(best, min(found.least, self.upper))
+            report(best / self.n_items, min(1.0, self.spent / _BUDGET))
+            if np.isfinite(best):
+                self._narrow(table, found)
+            if not len(found.numbers) or not len(self.bins.low):
+                best = (
+                    self.upper
+                )  # no number of clusters, or no size, is left for a better partition
+            idle = idle + 1 if best - before < 0.01 * (self.upper - best) else 0
+        return float(best) / self.n_items
+
+
+def _split(a: int, low: int, high: int) -> list[tuple[int, int, int]]:
+    """A bin in two, with the number of the bin that they come from."""
+    if low == high:
+        return [(a, low, high)]
+    middle = min(max(low, int((low * high) ** 0.5)), high - 1)
+    return [(a, low, middle), (a, middle + 1, high)]
