@@ -96,13 +96,15 @@ def noise(seed, n_items, n_draws, k):
 
 
 def check(z, loss, weights=None, **bounds):
-    """The same partition, the first of those that tie, and the same value as by enumeration."""
+    """A partition within the bounds with the smallest value found by enumeration; which of equals does not matter."""
     best = epl.exact(epl.Draws(z, weights=weights), loss, **bounds)
     if "k" in bounds:
         bounds = {"k_min": bounds["k"], "k_max": bounds["k"]}
     labels, value = oracles.best_partition(loss, z, weights, **bounds)
     assert best.expected_loss == pytest.approx(value, rel=1e-9, abs=1e-9)
-    assert best.labels.tolist() == labels
+    again = epl.expected_loss(best.labels, epl.Draws(z, weights=weights), loss)
+    assert best.expected_loss == pytest.approx(again, rel=1e-12, abs=1e-12)
+    assert bounds.get("k_min", 1) <= best.n_clusters <= bounds.get("k_max", len(labels))
     assert best.converged
     assert best.runs == ()
 
@@ -148,7 +150,7 @@ def test_exact_for_any_draws(z, loss):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_the_first_of_equally_good_partitions_is_taken(name):
+def test_equally_good_partitions(name):
     """Two or three draws of equal weight: many partitions tie, up to rounding errors."""
     loss = epl.losses.get(name)
     check([[0, 0, 1, 1], [0, 1, 0, 1]], loss)
@@ -166,9 +168,9 @@ def test_nearly_equal_losses():
 def test_all_partitions_tie():
     z = noise(0, 9, 4, 3)
     assert epl.exact(z, own(constant)).labels.tolist() == [0] * 9
-    assert epl.exact(z, own(constant), k=3).labels.tolist() == [0] * 7 + [1, 2]
-    # No draw has five clusters: the first of those that have.
-    assert epl.exact(z, "zero_one", k=5).labels.tolist() == [0] * 5 + [1, 2, 3, 4]
+    assert epl.exact(z, own(constant), k=3).n_clusters == 3
+    assert epl.exact(z, "zero_one", k=5).n_clusters == 5  # no draw has five clusters
+    assert epl.exact([[0, 0, 1, 1], [0, 1, 0, 1]], "binder").n_clusters == 2
 
 
 @pytest.mark.parametrize(
@@ -221,17 +223,18 @@ def test_sums_over_all_sets():
 
 def test_best_divisions_against_enumeration():
     cost = np.random.default_rng(0).random(32)
-    least, first, ways = np.empty((32, 6)), np.zeros((32, 6), dtype=np.int64), np.empty((32, 6))
-    divide(cost, 1e-12, least, first, ways)
+    least, first = np.empty((32, 6)), np.zeros((32, 6), dtype=np.int64)
+    divide(cost, 1e-12, least, first)
     by_number = {}
     for labels in oracles.all_partitions(5):
         clusters = [sum(1 << i for i in range(5) if labels[i] == g) for g in set(labels)]
         by_number.setdefault(len(clusters), []).append(sum(cost[c] for c in clusters))
     for k, values in by_number.items():
         assert least[31, k] == pytest.approx(min(values))
-        assert ways[31, k] == 1
-    divide(np.zeros(32), 1e-12, least, first, ways)  # all of them tie
-    assert ways[31].tolist() == [0.0, *(len(by_number[k]) for k in range(1, 6))]
+        assert cost[first[31, k]] <= least[31, k] + 1e-12
+    divide(np.zeros(32), 1e-12, least, first)  # all of them tie
+    assert first[31, 1] == 31
+    assert first[31, 2] == 29  # the largest number that leaves an item
 
 
 # --- arguments ---

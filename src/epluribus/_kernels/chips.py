@@ -12,14 +12,12 @@ it stays there. The choices are the same as if all items were looked at in every
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epluribus._kernels.jit import kernel
-from epluribus._typing import FloatArray, IntArray
 
 
 @kernel
-def sink(heap: IntArray, bound: FloatArray, n: int) -> None:  # `heap` is IN and OUT
+def sink(heap, bound, n):
     """Move the item at the top of a heap of n items down to its place; equal ones stay where they are."""
     q = 0
     while 2 * q + 1 < n:
@@ -33,15 +31,7 @@ def sink(heap: IntArray, bound: FloatArray, n: int) -> None:  # `heap` is IN and
 
 
 @kernel
-def grow(
-    table: NDArray[np.unsignedinteger],
-    weights: FloatArray,
-    heap: IntArray,  # WORK (n_items,): all items in random order, the first one first
-    stop: NDArray[np.uint8],
-    order: IntArray,  # OUT (n_items,): the items as they were added
-    label: IntArray,  # OUT (n_items,): their clusters
-    kept: FloatArray,  # OUT (n_items,): weight of the draws that agree, after each of them
-) -> None:
+def grow(table, weights, heap, stop, order, label, kept):
     """Add all items, one by one; once `stop[0]` is set, the rest without looking for the best.
 
     `table` is (n_items, n_draws).

@@ -6,7 +6,6 @@ from typing import Any
 from numba import njit
 
 from epluribus._kernels.jit import OPTIONS
-from epluribus._typing import FloatArray
 
 
 def compile_f0(f0: Callable[..., float]) -> Any:
@@ -15,14 +14,7 @@ def compile_f0(f0: Callable[..., float]) -> Any:
 
 
 @njit(**OPTIONS)
-def apply_f0(
-    f0: Any,
-    joint: FloatArray,
-    size: FloatArray,
-    group: FloatArray,
-    n_items: float,
-    values: FloatArray,  # OUT
-) -> None:
+def apply_f0(f0, joint, size, group, n_items, values):
     """values[t] = f0(joint[t], size[t], group[t], n_items); compiled anew for each f0, in 0.2 s."""
     for t in range(joint.shape[0]):
         values[t] = f0(joint[t], size[t], group[t], n_items)

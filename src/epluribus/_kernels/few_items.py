@@ -13,18 +13,10 @@ Time O(3^N k) for all sets of N items.
 """
 
 from epluribus._kernels.jit import kernel
-from epluribus._typing import FloatArray, IntArray
 
 
 @kernel
-def add_sums(
-    groups: IntArray,
-    weights: FloatArray,
-    kinds: IntArray,
-    sizes: IntArray,
-    f: FloatArray,
-    cost: FloatArray,
-) -> None:
+def add_sums(groups, weights, kinds, sizes, f, cost):
     """Add sum_r w_r f_r(|C n r|) to ``cost[C]`` for all sets C (OUT), of ``sizes[C]`` items."""
     for x in range(groups.shape[0]):
         r, w, values = groups[x], weights[x], f[kinds[x]]
@@ -33,18 +25,15 @@ def add_sums(
 
 
 @kernel
-def divide(
-    cost: FloatArray, tolerance: float, least: FloatArray, first: IntArray, ways: FloatArray
-) -> None:
+def divide(cost, tolerance, least, first):
     """The best division of every set into 0..K clusters, for ``least`` of shape (2^N, K + 1).
 
     ``least[S, k]`` is its cost (OUT), infinite if there is no way; ``first[S, k]`` the cluster of its first
-    item (OUT), and ``ways[S, k]`` the number of divisions that are as good, up to the tolerance (OUT).
+    item (OUT). Of clusters that are equally good, up to the tolerance, the largest number is taken.
     """
     n_sets, width = least.shape
     least[:] = float("inf")
-    ways[:] = 0.0
-    least[0, 0], ways[0, 0] = 0.0, 1.0
+    least[0, 0] = 0.0
     for whole in range(1, n_sets):
         lowest = whole & -whole
         rest = whole ^ lowest
@@ -52,15 +41,8 @@ def divide(
         while True:
             c, left = cost[part | lowest], rest ^ part
             for k in range(1, width):
-                value = c + least[left, k - 1]
-                low = least[whole, k]
-                if value < low - tolerance:
-                    least[whole, k], first[whole, k] = value, part | lowest
-                    ways[whole, k] = ways[left, k - 1]
-                elif value <= low + tolerance and value < float("inf"):
-                    ways[whole, k] += ways[left, k - 1]
-                    if value < low:
-                        least[whole, k], first[whole, k] = value, part | lowest
+                if c + least[left, k - 1] < least[whole, k] - tolerance:
+                    least[whole, k], first[whole, k] = c + least[left, k - 1], part | lowest
             if part == 0:
                 break
             part = (part - 1) & rest

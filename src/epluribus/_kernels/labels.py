@@ -6,10 +6,8 @@ needs the sums of f1(n_gh) over the cells, of f2(n_g) over the clusters and of f
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epluribus._kernels.jit import kernel
-from epluribus._typing import FloatArray, IntArray
 
 _TILE = 64
 """Items written at a time: their labels in 64 rows fit into the first cache of a core."""
@@ -27,18 +25,13 @@ def count_dtype(n_items: int) -> type[np.integer]:
 
 
 @kernel
-def canonical_rows(
-    rows: NDArray[np.integer],
-    low: int,
-    seen: IntArray,  # WORK, one entry per label, zero on entry
-    out: NDArray[np.unsignedinteger],  # OUT, shape of `rows`
-    n_clusters: IntArray,  # OUT
-) -> None:
+def canonical_rows(rows, low, seen, out, n_clusters):
     """Relabel each row in order of first appearance (Strehl & Ghosh 2003): 7 3 7 9 becomes 0 1 0 2.
 
-    `rows` holds integers of at least `low`. Entry label - low of `seen` is (t + 1) 2^32 + code, where t is
-    the last row in which the label was seen and code its number there: entries of earlier rows are smaller
-    than all of this row, so that nothing has to be cleared between rows.
+    `rows` holds integers of at least `low`; `out` (OUT) has its shape, `n_clusters` (OUT) one entry for each row.
+    `seen` (WORK) has an entry for each label, zero on entry. Its entry label - low is (t + 1) 2^32 + code, where t
+    is the last row in which the label was seen and code its number there: entries of earlier rows are smaller than
+    all of this row, so that nothing has to be cleared between rows.
     """
     for t in range(rows.shape[0]):
         row, line = rows[t], out[t]
@@ -57,16 +50,8 @@ def canonical_rows(
 
 
 @kernel
-def write_columns(
-    rows: NDArray[np.unsignedinteger],
-    skip: int,
-    chosen: IntArray,
-    at: int,
-    begin: int,
-    end: int,
-    table: NDArray[np.unsignedinteger],  # OUT, item-major
-) -> None:
-    """Write the chosen rows into columns at, at + 1, ... of the table, for items begin..end-1.
+def write_columns(rows, skip, chosen, at, begin, end, table):
+    """Write the chosen rows into columns at, at + 1, ... of the item-major table (OUT), for items begin..end-1.
 
     Item i of the table is column i + skip of the rows.
     """
@@ -79,14 +64,11 @@ def write_columns(
 
 
 @kernel
-def count_tables(
-    draws: NDArray[np.unsignedinteger],
-    begin: int,
-    end: int,
-    labels: IntArray,
-    counts: NDArray[np.integer],  # OUT (end - begin, groups, width), zero on entry
-) -> None:
-    """Contingency tables between `labels` and the draws begin..end-1; a label of -1 is in no cluster."""
+def count_tables(draws, begin, end, labels, counts):
+    """Contingency tables between `labels` and the draws begin..end-1; a label of -1 is in no cluster.
+
+    `counts` (OUT), of shape (end - begin, groups, width), is zero on entry.
+    """
     # Labels are item-major: the tables of many draws grow together, of all of them if rows are short.
     long = draws.shape[1] * draws.itemsize > _SHORT
     some = max(1, _LINE // draws.itemsize if long else end - begin)
@@ -104,20 +86,13 @@ def count_tables(
 
 
 @kernel
-def table_sums(
-    counts: NDArray[np.integer],
-    n_clusters: int,
-    begin: int,
-    f1: FloatArray,
-    f3: FloatArray,
-    sums: FloatArray,  # OUT (2, n_draws): of f1 over the cells, of f3 over the clusters of the draw
-    used: IntArray,  # OUT (2, n_draws): how many cells and clusters of the draw are in use
-) -> None:
+def table_sums(counts, n_clusters, begin, f1, f3, sums, used):
     """The sums of a loss over contingency tables, those of the draws from number `begin` on.
 
-    These are, for draw t, the sums of f1(n_tvs) over groups v and clusters s and of f3(n_tv) over v, where
-    n_tv is the sum of row v, and the numbers of n_tvs and of n_tv above 0. A draw is the same partition as
-    the estimate if and only if both have as many clusters as there are cells in use.
+    `sums` (OUT) and `used` (OUT) have shape (2, n_draws). For draw t they hold the sums of f1(n_tvs) over groups v
+    and clusters s and of f3(n_tv) over v, where n_tv is the sum of row v, and the numbers of n_tvs and of n_tv above
+    0. A draw is the same partition as the estimate if and only if both have as many clusters as there are cells in
+    use.
     """
     for t in range(counts.shape[0]):
         sum1, sum3 = 0.0, 0.0
@@ -138,21 +113,15 @@ def table_sums(
 
 
 @kernel
-def sparse_joint(
-    draws: NDArray[np.unsignedinteger],
-    member: IntArray,
-    first: IntArray,
-    f1: FloatArray,
-    count: NDArray[np.int32],  # WORK (block, groups), zero on entry and at the end
-    before: NDArray[np.int32],  # WORK (n_draws,)
-    joint: FloatArray,  # OUT sum over cells of f1(n_gh), zero on entry
-    n_cells: IntArray,  # OUT number of cells in use, zero on entry
-) -> None:
+def sparse_joint(draws, member, first, f1, count, before, joint, n_cells):
     """The sums over cells of the tables of labels and draws, for tables that are large and nearly empty.
 
     The items of cluster g of the labels are member[first[g]:first[g + 1]]. In a small cluster each item is
     compared with those before it, for all draws at once; in a large one the items are counted by group. Only
     cells in use are visited: time O(n_draws n_items), as long as clusters are small.
+
+    Added to `joint` (OUT) is the sum of f1(n_gh) for each draw, to `n_cells` (OUT) the number of cells in use.
+    WORK are `count`, of shape (block, groups), zero on entry and at the end, and `before`, of shape (n_draws,).
     """
     n_draws, block = draws.shape[1], count.shape[0]
     for g in range(first.shape[0] - 1):

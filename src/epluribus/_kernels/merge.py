@@ -10,20 +10,10 @@ Only cells in use count, since f_r(0) = 0. The change for two clusters depends o
 import numpy as np
 
 from epluribus._kernels.jit import kernel
-from epluribus._typing import FloatArray, IntArray
 
 
 @kernel
-def all_joins(
-    counts: IntArray,
-    weights: FloatArray,
-    kinds: IntArray,
-    f: FloatArray,
-    size: FloatArray,
-    sizes: IntArray,
-    used: IntArray,
-    changes: FloatArray,
-) -> None:
+def all_joins(counts, weights, kinds, f, size, sizes, used, changes):
     """changes[a, b] for every two of the clusters (OUT), infinite for a = b and for empty ones.
 
     ``size[n]`` is W f2(n).
@@ -55,16 +45,7 @@ def all_joins(
 
 
 @kernel
-def join_row(
-    a: int,
-    counts: IntArray,
-    weights: FloatArray,
-    kinds: IntArray,
-    f: FloatArray,
-    size: FloatArray,
-    sizes: IntArray,
-    row: FloatArray,
-) -> None:
+def join_row(a, counts, weights, kinds, f, size, sizes, row):
     """row[b] = change if clusters a and b are joined (OUT); infinite for a itself and for empty ones."""
     k = sizes.shape[0]
     for b in range(k):
@@ -86,7 +67,7 @@ def join_row(
 
 
 @kernel
-def find_partner(s: int, changes: FloatArray, partner: IntArray, least: FloatArray) -> None:
+def find_partner(s, changes, partner, least):
     """The cluster whose join with s changes the loss least, and that change (OUT)."""
     partner[s] = 0
     for b in range(changes.shape[1]):
@@ -97,21 +78,9 @@ def find_partner(s: int, changes: FloatArray, partner: IntArray, least: FloatArr
 
 @kernel
 def merge(
-    counts: IntArray,
-    weights: FloatArray,
-    kinds: IntArray,
-    f: FloatArray,
-    size: FloatArray,
-    tolerance: float,
-    k_min: int,
-    k_max: int,
-    stop: IntArray,
-    changes: FloatArray,
-    partner: IntArray,
-    least: FloatArray,
-    sizes: IntArray,
-    into: IntArray,
-) -> float:
+    counts, weights, kinds, f, size, tolerance, k_min, k_max, stop, changes, partner, least, sizes,
+    into,
+):  # fmt: skip
     """Join the best pair while that lowers the loss, and while there are more than `k_max` clusters.
 
     `changes` are those of `all_joins`. Changes counts and sizes; ``into[s]`` is the cluster that s is in now

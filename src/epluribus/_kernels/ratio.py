@@ -12,7 +12,6 @@ import numpy as np
 
 from epluribus._kernels.jit import kernel
 from epluribus._kernels.sweep import item_costs as linear_costs
-from epluribus._typing import FloatArray, IntArray
 
 NVI, NID, ID, OMARI, ZERO_ONE, OWN = range(6)
 """Numbers of the built-in losses, and of a user's own."""
@@ -21,7 +20,7 @@ _NO_ENTROPY = 1e-12
 
 
 @kernel
-def f0_value(code, own, joint, size, group, n):  # type: ignore[no-untyped-def]
+def f0_value(code, own, joint, size, group, n):
     """The value of f0; `losses.information` and `losses.pairs` have the formulas."""
     if code == ID:
         return (max(size, group) - joint) / n
@@ -45,7 +44,7 @@ def f0_value(code, own, joint, size, group, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def total_loss(code, own, weights, joint, size, group, n):  # type: ignore[no-untyped-def]
+def total_loss(code, own, weights, joint, size, group, n):
     """sum_t w_t f0(J_t, A, Z_t, N)."""
     total = 0.0
     for t in range(weights.shape[0]):
@@ -54,7 +53,7 @@ def total_loss(code, own, weights, joint, size, group, n):  # type: ignore[no-un
 
 
 @kernel
-def joint_sums(counts: IntArray, owner: IntArray, f1: FloatArray, joint: FloatArray) -> None:
+def joint_sums(counts, owner, f1, joint):
     """J_t = sum of f1 over the cells of each draw (OUT)."""
     for t in range(joint.shape[0]):
         joint[t] = 0.0
@@ -66,7 +65,7 @@ def joint_sums(counts: IntArray, owner: IntArray, f1: FloatArray, joint: FloatAr
 
 
 @kernel
-def move_item(i, target, rows, steps, size_steps, joint, size, labels, sizes, counts):  # type: ignore[no-untyped-def]
+def move_item(i, target, rows, steps, size_steps, joint, size, labels, sizes, counts):
     """Move item i to slot `target`; the sums follow. It may come from nowhere (-1)."""
     own = labels[i]
     for t in range(rows.shape[1]):
@@ -85,9 +84,9 @@ def move_item(i, target, rows, steps, size_steps, joint, size, labels, sizes, co
 
 
 @kernel
-def move_items(  # type: ignore[no-untyped-def]
-    items, targets, rows, steps, size_steps, joint, size, labels, sizes, counts, by_joint, gains,
-):  # fmt: skip
+def move_items(
+    items, targets, rows, steps, size_steps, joint, size, labels, sizes, counts, by_joint, gains
+):
     """Move items to slots, one by one; the gains of the tangent follow (`quick_sweep`)."""
     for x in range(items.shape[0]):
         i, own, target = items[x], labels[items[x]], targets[x]
@@ -101,7 +100,7 @@ def move_items(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def item_costs(  # type: ignore[no-untyped-def]
+def item_costs(
     code, f0, i, width, n, rows, weights, steps, joint, group, own, areas, counts, costs
 ):
     """costs[s] = sum_t w_t f0(J_t with item i in s, areas[s], Z_t, N) for the slots s < width (OUT).
@@ -141,9 +140,9 @@ def item_costs(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sweep(  # type: ignore[no-untyped-def]
-    code, f0, order, rows, weights, steps, size_steps, group, tolerance, k_min, k_max, stop, blocked,
-    joint, size, labels, sizes, counts, areas, costs,
+def sweep(
+    code, f0, order, rows, weights, steps, size_steps, group, tolerance, k_min, k_max, stop,
+    blocked, joint, size, labels, sizes, counts, areas, costs,
 ):  # fmt: skip
     """Visit the items in `order`; each goes to the cluster where it costs least, perhaps a new one.
 
@@ -194,7 +193,7 @@ def sweep(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def exact_cost(code, f0, i, s, n, rows, weights, steps, joint, group, own, area, counts):  # type: ignore[no-untyped-def]
+def exact_cost(code, f0, i, s, n, rows, weights, steps, joint, group, own, area, counts):
     """One entry of `item_costs`: the total loss with item i, now in slot `own`, in slot s; A is then `area`."""
     total = 0.0
     for t in range(rows.shape[1]):
@@ -207,9 +206,9 @@ def exact_cost(code, f0, i, s, n, rows, weights, steps, joint, group, own, area,
 
 
 @kernel
-def quick_sweep(  # type: ignore[no-untyped-def]
-    code, f0, order, rows, weights, steps, size_steps, group, tolerance, k_min, k_max, stop,
-    joint, size, labels, sizes, counts, by_joint, by_size, gains, single, costs,
+def quick_sweep(
+    code, f0, order, rows, weights, steps, size_steps, group, tolerance, k_min, k_max, stop, joint,
+    size, labels, sizes, counts, by_joint, by_size, gains, single, costs,
 ):  # fmt: skip
     """As `sweep`, for items that are all in clusters; only the cluster that looks best is looked at.
 
@@ -266,7 +265,7 @@ def quick_sweep(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def all_joins(  # type: ignore[no-untyped-def]
+def all_joins(
     code, f0, counts, first, weights, f1, f2, joint, size, group, n, sizes, used, more, changes
 ):
     """changes[a, b] of the total loss if two clusters are joined (OUT), infinite for a = b.
@@ -307,7 +306,7 @@ def all_joins(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def slopes(code, f0, weights, joint, size, group, n, by_joint):  # type: ignore[no-untyped-def]
+def slopes(code, f0, weights, joint, size, group, n, by_joint):
     """Derivatives of the total loss: by J_t for each draw (OUT), and by A, which is returned.
 
     They are differences over one step of a size that moves of single items have.

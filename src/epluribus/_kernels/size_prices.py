@@ -13,17 +13,15 @@ and a lower bound. `uncertainty/_size_prices.py` has the theory. Arrays: N items
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epluribus._kernels.jit import kernel
-from epluribus._typing import AnyArray, FloatArray, IntArray
 
 _TWO_BITS = 2.0 / math.log(2.0)
 """-2 log2 m >= -2 log2 n + _TWO_BITS (1 - m / n): the tangent at n."""
 
 
 @kernel
-def add_products(row: AnyArray, right: AnyArray, out: AnyArray) -> None:  # `out` is IN and OUT
+def add_products(row, right, out):
     """Add row @ right to `out`, four factors at a time: the compiler makes vector instructions of it."""
     n_inner, width = right.shape
     c = 0
@@ -41,7 +39,7 @@ def add_products(row: AnyArray, right: AnyArray, out: AnyArray) -> None:  # `out
 
 
 @kernel
-def smallest_first(values: AnyArray, n: int, r: int) -> None:  # `values` is IN and OUT
+def smallest_first(values, n, r):
     """Reorder values[:n] so that the r smallest come first, for 0 < r < n (Hoare's selection).
 
     `np.partition` does the same, but takes ten seconds to compile.
@@ -69,22 +67,8 @@ def smallest_first(values: AnyArray, n: int, r: int) -> None:  # `values` is IN 
 
 @kernel
 def improve_rows(
-    begin: int,
-    x: AnyArray,  # IN and OUT (n, K, N)
-    w: AnyArray,
-    groups: AnyArray,
-    shares: FloatArray,
-    low: IntArray,
-    high: IntArray,
-    base: FloatArray,
-    slope: FloatArray,
-    alive: NDArray[np.bool_],
-    gain: float,
-    soft: float,
-    stop: NDArray[np.uint8],
-    value: FloatArray,  # OUT (n, K)
-    size: FloatArray,  # OUT (n, K)
-) -> None:
+    begin, x, w, groups, shares, low, high, base, slope, alive, gain, soft, stop, value, size
+):
     """The value of each row's cheapest form, and a step of the row towards it, for n items from `begin` on.
 
     `w` is (n, K, N), `groups` (n, G, N) with `shares` (n, G): in which share of a group's draws the others

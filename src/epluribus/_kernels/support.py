@@ -6,10 +6,8 @@ against draw t; `joint`, `size` and `group` are tables for 0, 1, ..., N, `scale`
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epluribus._kernels.jit import kernel
-from epluribus._typing import FloatArray, IntArray
 
 _DRAWS = 16
 """Draws handled at a time: their tables stay in the cache while all items pass."""
@@ -17,26 +15,15 @@ _DRAWS = 16
 
 @kernel
 def item_support(
-    rows: NDArray[np.unsignedinteger],
-    weights: FloatArray,
-    labels: IntArray,
-    cluster_sizes: IntArray,
-    joint: FloatArray,
-    size: FloatArray,
-    group: FloatArray,
-    scale: FloatArray,
-    counts: NDArray[np.integer],
-    sizes: IntArray,
-    together: FloatArray,  # IN and OUT (n, n_clusters)
-    alone: FloatArray,  # IN and OUT (n,)
-    part: FloatArray,  # IN and OUT (n,)
-) -> None:
+    rows, weights, labels, cluster_sizes, joint, size, group, scale, counts, sizes, together, alone,
+    part,
+):  # fmt: skip
     """For some items: the weighted number of items of each cluster that are with them in a draw.
 
     Added to together[i, k] is the sum over t of w_t n_hk, where h is the cluster of item i in draw t; the
     item itself is counted. Also the weight of the draws in which the item is alone, and its part in the loss.
     `rows` is (n, n_draws), `counts` (n_draws, groups, n_clusters) has the n_hk, `sizes` (n_draws, groups) the
-    n_h.
+    n_h. Added to: `together` (n, n_clusters), `alone` (n,), `part` (n,).
     """
     for first in range(0, rows.shape[1], _DRAWS):
         for i in range(rows.shape[0]):
@@ -56,21 +43,9 @@ def item_support(
 
 @kernel
 def members_support(
-    number: NDArray[np.integer],
-    member: NDArray[np.integer],
-    start: IntArray,
-    weights: FloatArray,
-    labels: IntArray,
-    cluster_sizes: IntArray,
-    joint: FloatArray,
-    size: FloatArray,
-    group: FloatArray,
-    scale: FloatArray,
-    begin: int,
-    together: FloatArray,  # OUT (n, n_clusters), zero on entry
-    alone: FloatArray,  # OUT (n,), zero on entry
-    part: FloatArray,  # OUT (n,), zero on entry
-) -> None:
+    number, member, start, weights, labels, cluster_sizes, joint, size, group, scale, begin,
+    together, alone, part,
+):  # fmt: skip
     """The same for n items from `begin` on, by walking through the members of the clusters of the draws.
 
     `number` is (n_items, n_draws), with the clusters of all draws numbered through; the items of cluster b
@@ -92,20 +67,13 @@ def members_support(
 
 
 @kernel
-def cluster_recovery(
-    rows: NDArray[np.unsignedinteger],
-    weights: FloatArray,
-    member: IntArray,
-    first: IntArray,
-    groups: int,
-    jaccard: FloatArray,  # IN and OUT (n_clusters,)
-    found: FloatArray,  # IN and OUT (n_clusters,)
-) -> None:
+def cluster_recovery(rows, weights, member, first, groups, jaccard, found):
     """Weighted best Jaccard index of each cluster in the draws, and weight of the draws that have it.
 
-    `rows` is (n_draws, n_items), with labels below `groups`. The items of cluster g are
-    member[first[g]:first[g + 1]]. The Jaccard index of g with cluster h of a draw is the number of items in
-    both over the number in either, n_gh / (n_g + n_h - n_gh); it is 1 if and only if the draw has g.
+    Added to `jaccard` and `found`, (n_clusters,). `rows` is (n_draws, n_items), with labels below `groups`. The
+    items of cluster g are member[first[g]:first[g + 1]]. The Jaccard index of g with cluster h of a draw is the
+    number of items in both over the number in either, n_gh / (n_g + n_h - n_gh); it is 1 if and only if the draw
+    has g.
     """
     count, sizes = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     for t in range(rows.shape[0]):

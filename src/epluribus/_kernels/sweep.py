@@ -17,11 +17,10 @@ Clusters have slots 0..width-1; a slot without items is an empty cluster, which 
 import numpy as np
 
 from epluribus._kernels.jit import kernel
-from epluribus._typing import AnyArray, FloatArray, IntArray
 
 
 @kernel
-def count_cells(rows: IntArray, labels: IntArray, counts: IntArray) -> None:
+def count_cells(rows, labels, counts):
     """Add the items to the counts (OUT): items with a label of -1 are in no cluster."""
     for i in range(rows.shape[0]):
         s = labels[i]
@@ -31,21 +30,7 @@ def count_cells(rows: IntArray, labels: IntArray, counts: IntArray) -> None:
 
 
 @kernel
-def take_columns(counts: IntArray, slots: IntArray, out: IntArray) -> None:
-    """Columns `slots` of the counts become the first ones of another table (OUT)."""
-    for r in range(counts.shape[0]):
-        for x in range(slots.shape[0]):
-            out[r, x] = counts[r, slots[x]]
-
-
-@kernel
-def fill_gains(
-    counts: IntArray,
-    weights: FloatArray,
-    kinds: IntArray,
-    steps: FloatArray,
-    gains: AnyArray,
-) -> None:
+def fill_gains(counts, weights, kinds, steps, gains):
     """gains[r, s] = w_r (f_r(n + 1) - f_r(n)) for the n items of each cell (OUT)."""
     for r in range(counts.shape[0]):
         w, kind = weights[r], kinds[r]
@@ -54,7 +39,7 @@ def fill_gains(
 
 
 @kernel
-def cell_sum(counts: IntArray, weights: FloatArray, kinds: IntArray, f: FloatArray) -> float:
+def cell_sum(counts, weights, kinds, f):
     """sum_r w_r sum_s f_r(counts[r, s])."""
     total = 0.0
     for r in range(counts.shape[0]):
@@ -66,19 +51,7 @@ def cell_sum(counts: IntArray, weights: FloatArray, kinds: IntArray, f: FloatArr
 
 
 @kernel
-def move_item(
-    i: int,
-    own: int,
-    target: int,
-    rows: IntArray,
-    weights: FloatArray,
-    kinds: IntArray,
-    steps: FloatArray,
-    labels: IntArray,
-    sizes: IntArray,
-    counts: IntArray,
-    gains: AnyArray,
-) -> float:
+def move_item(i, own, target, rows, weights, kinds, steps, labels, sizes, counts, gains):
     """Move item i from slot `own` to slot `target` (-1: nowhere): two cells of each of its groups change.
 
     Returns the change of the total loss, without what depends on the sizes.
@@ -106,18 +79,8 @@ def move_item(
 
 @kernel
 def move_items(
-    items: IntArray,
-    targets: IntArray,
-    rows: IntArray,
-    weights: FloatArray,
-    kinds: IntArray,
-    steps: FloatArray,
-    size_steps: FloatArray,
-    labels: IntArray,
-    sizes: IntArray,
-    counts: IntArray,
-    gains: AnyArray,
-) -> float:
+    items, targets, rows, weights, kinds, steps, size_steps, labels, sizes, counts, gains
+):
     """Move items to slots, one by one; returns the change of the total loss."""
     change = 0.0
     for x in range(items.shape[0]):
@@ -135,14 +98,7 @@ def move_items(
 
 
 @kernel
-def item_costs(
-    i: int,
-    width: int,
-    rows: IntArray,
-    gains: AnyArray,
-    single: AnyArray,
-    costs: FloatArray,
-) -> None:
+def item_costs(i, width, rows, gains, single, costs):
     """costs[s] = sum_t gains[rows[i, t], s] for the slots s < width (OUT); `single` is scratch.
 
     Eight lines are added at a time, and the sums are handed over to double precision every 64 of them: the
@@ -179,16 +135,7 @@ def item_costs(
 
 
 @kernel
-def exact_cost(
-    i: int,
-    s: int,
-    rows: IntArray,
-    weights: FloatArray,
-    kinds: IntArray,
-    steps: FloatArray,
-    labels: IntArray,
-    counts: IntArray,
-) -> float:
+def exact_cost(i, s, rows, weights, kinds, steps, labels, counts):
     """The sum of `item_costs` for one slot in double precision, with the item itself not counted."""
     total, inside = 0.0, int(labels[i] == s)
     for t in range(rows.shape[1]):
@@ -199,25 +146,9 @@ def exact_cost(
 
 @kernel
 def sweep(
-    order: IntArray,
-    rows: IntArray,
-    weights: FloatArray,
-    kinds: IntArray,
-    steps: FloatArray,
-    size_steps: FloatArray,
-    margin: float,
-    tolerance: float,
-    k_min: int,
-    k_max: int,
-    stop: IntArray,
-    blocked: AnyArray,
-    labels: IntArray,
-    sizes: IntArray,
-    counts: IntArray,
-    gains: AnyArray,
-    costs: FloatArray,
-    single: AnyArray,
-) -> tuple[int, int, float]:
+    order, rows, weights, kinds, steps, size_steps, margin, tolerance, k_min, k_max, stop, blocked,
+    labels, sizes, counts, gains, costs, single,
+):  # fmt: skip
     """Visit the items in `order`; each goes to the cluster where it costs least, perhaps a new one.
 
     It stays unless that lowers the loss by more than `tolerance`; `margin` bounds the error of single precision.

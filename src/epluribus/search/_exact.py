@@ -8,14 +8,13 @@ undecided items are those outside the best set. For other losses all partitions 
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from epluribus import losses
 from epluribus._kernels.few_items import add_sums, divide
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike
-from epluribus.constraints import Constraints
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate
@@ -51,7 +50,7 @@ def exact(
 ) -> Estimate:
     """The partition with the smallest expected loss of all, proven; for at most 12 items.
 
-    Ties go to the partition that comes first in the lexicographic order of canonical labels.
+    Of equally good partitions one with few clusters is returned, always the same.
 
     Parameters
     ----------
@@ -142,9 +141,14 @@ def solves(draws: Draws, loss: Loss) -> bool:
 
 
 def best_of_all(draws: Draws, loss: Loss, settings: Settings = NO_BOUNDS) -> tuple[IntArray, float]:
-    """The best of all partitions within the bounds of the settings, and its expected loss."""
+    """The best of all partitions that the settings allow, and its expected loss.
+
+    With undecided items, which have a label of -1, the loss is that of the decided ones.
+    """
     find = _by_sets if _additive(loss) or draws.has_missing else _one_by_one
     labels = find(draws, loss, settings)
+    if settings.undecided is not None:
+        return labels, loss_of_decided(labels, draws, loss)
     return labels, draws.mean(draw_losses(labels, draws, loss))
 
 
@@ -169,117 +173,47 @@ def _one_by_one(draws: Draws, loss: Loss, settings: Settings) -> IntArray:
     return found[int(np.argmax(close))]
 
 
-class _Divisions(NamedTuple):
-    """The best division of every set into every number of clusters (`_kernels/few_items.py`)."""
-
-    least: FloatArray
-    first: IntArray
-    ways: FloatArray
-
-    def labels(self, k: int, whole: int, n_items: int) -> IntArray:
-        """Labels of the items in the best division of the set `whole` into k clusters; -1 for all others."""
-        labels = np.full(n_items, -1, dtype=np.int64)
-        while whole:
-            chosen = int(self.first[whole, k])
-            labels[(chosen >> np.arange(n_items)) & 1 == 1] = k
-            k, whole = k - 1, whole ^ chosen
-        return tidy(labels)
-
-
-def _divided(cost: FloatArray, most: int, tolerance: float) -> _Divisions:
-    shape = len(cost), most + 1
-    found = _Divisions(np.empty(shape), np.zeros(shape, dtype=np.int64), np.empty(shape))
-    divide(cost, tolerance, *found)
-    return found
-
-
 def _by_sets(draws: Draws, loss: Loss, settings: Settings) -> IntArray:
     """The best partition of a loss that is a sum over clusters."""
-    n = draws.n_items
-    cost = _set_costs(Problem.of(draws, loss), settings.constraints)
-    tolerance = _tolerance(cost)
-    found = _divided(cost, settings.most(n), tolerance)
-    totals = found.least[-1, settings.k_min :]
-    if np.isinf(totals.min()):
-        raise ValueError(nothing_obeys(settings))
-    best = totals.min() + tolerance
-    close = settings.k_min + np.flatnonzero(totals <= best)
-    if found.ways[-1, close].sum() == 1:
-        return found.labels(int(close[0]), len(cost) - 1, n)
-    return _first_of_equals(cost, settings, best, tolerance, n)
-
-
-def _first_of_equals(
-    cost: FloatArray, settings: Settings, best: float, tolerance: float, n: int
-) -> IntArray:
-    """The first partition in lexicographic order that costs no more than `best`.
-
-    Item after item gets the smallest label with which the others can still be divided as well.
-    """
-    sets, labels = np.arange(len(cost)), np.full(n, -1, dtype=np.int64)
-    for i in range(n):
-        for label in range(int(labels.max()) + 2):
-            labels[i] = label
-            known = (2 << i) - 1
-            blocks = [
-                int((1 << np.flatnonzero(labels == g)).sum()) for g in range(int(labels.max()) + 1)
-            ]
-            fits = np.isin(sets & known, [0, *blocks])
-            trial = _divided(np.where(fits, cost, np.inf), settings.most(n), tolerance)
-            if trial.least[-1, settings.k_min :].min() <= best:
-                break
-    return labels
-
-
-def _tolerance(cost: FloatArray) -> float:
-    return _ROUNDING * max(1.0, float(np.abs(cost[np.isfinite(cost)]).max(initial=0.0)))
-
-
-def _set_costs(problem: Problem, asked: Constraints | None) -> FloatArray:
-    """(2**n_items,) what each set adds to the expected loss as a cluster; infinite if not allowed."""
-    n = problem.n_items
-    size = np.bitwise_count(np.arange(1 << n)).astype(np.int64)
-    cost = problem.size[size].copy()
-    _add_groups(problem, problem.group_weights, problem.f, size, cost)
-    cost /= problem.total_weight
-    if asked is not None:
-        cost[~asked.allowed_sets()] = np.inf
-    return cost
-
-
-def _add_groups(
-    problem: Problem, weights: FloatArray, f: FloatArray, size: IntArray, cost: FloatArray
-) -> None:
-    """Add the sums over the groups of all draws; groups that are the same set of items are taken together."""
-    sets = np.zeros(problem.n_groups, dtype=np.int64)
-    np.add.at(sets, problem.rows, 1 << np.arange(problem.n_items)[:, None])
-    keys = sets << 1 | problem.kinds
-    known, number = np.unique(keys, return_inverse=True)
-    sums = np.bincount(number, weights=weights, minlength=len(known))
-    add_sums(known >> 1, sums, known & 1, size, f, cost)
-
-
-def best_of_some(draws: Draws, loss: Loss, settings: Settings) -> tuple[IntArray, float]:
-    """What minimizes the objective of `staying_out.py`: labels, -1 for undecided items, and the expected loss.
-
-    For a few items; the loss is that of the decided ones. Of equally good answers, one that decides most.
-    """
-    assert settings.undecided is not None
     n, problem = draws.n_items, Problem.of(draws, loss)
     size = np.bitwise_count(np.arange(1 << n)).astype(np.int64)
-    cost = _set_costs(problem, settings.constraints)
-    found = _divided(cost, settings.most(n), _tolerance(cost))
-    form, f3 = loss.linear_form(n), np.asarray(loss.tables(n)[2], dtype=np.float64)
-    # What the draws themselves add depends on the decided items alone.
-    own = np.zeros(1 << n)
-    _add_groups(problem, form.group * problem.group_weights, np.stack([f3, f3]), size, own)
-    own = own / problem.total_weight + price_of(loss, settings.undecided, n) * (n - size)
-    # No cluster at all is allowed unless a number of clusters was asked for.
-    low = 0 if settings.k_min == 1 else settings.k_min
-    total = found.least[:, low:] + own[:, None]
+    cost = problem.size[size] + _group_sums(problem, problem.group_weights, problem.f, size)
+    cost /= problem.total_weight
+    if settings.constraints is not None:
+        cost[~settings.constraints.allowed_sets()] = np.inf
+    tolerance = _ROUNDING * max(1.0, float(np.abs(cost[np.isfinite(cost)]).max(initial=0.0)))
+    least = np.empty((len(cost), settings.most(n) + 1))
+    first = np.zeros(least.shape, dtype=np.int64)
+    divide(cost, tolerance, least, first)
+    # What a set of decided items costs besides its clusters: all items must be decided, or the others have a price.
+    besides, low = np.full(len(cost), np.inf), settings.k_min
+    besides[-1] = 0.0
+    if settings.undecided is not None:
+        # What the draws themselves add depends on the decided items alone.
+        weights, f3 = loss.linear_form(n).group * problem.group_weights, loss.tables(n)[2]
+        besides = _group_sums(problem, weights, np.stack([f3, f3]), size) / problem.total_weight
+        besides += price_of(loss, settings.undecided, n) * (n - size)
+        low = 0 if low == 1 else low  # no cluster at all, unless a number of clusters was asked for
+    total = least + besides[:, None]
+    total[:, :low] = np.inf
     if np.isinf(total.min()):
         raise ValueError(nothing_obeys(settings))
-    good = np.argwhere(total <= total.min() + _ROUNDING * max(1.0, abs(total.min())))
-    left, k = good[np.argmax(size[good[:, 0]])]
-    labels = found.labels(int(k) + low, int(left), n)
-    return labels, loss_of_decided(labels, draws, loss)
+    # Of equally good answers one that decides most items, in the fewest clusters.
+    good = np.argwhere(total <= total.min() + tolerance)
+    left, k = good[np.argmax(size[good[:, 0]])].tolist()
+    labels = np.full(n, -1, dtype=np.int64)
+    while left:
+        chosen = int(first[left, k])
+        labels[(chosen >> np.arange(n)) & 1 == 1] = k
+        left, k = left ^ chosen, k - 1
+    return tidy(labels)
+
+
+def _group_sums(problem: Problem, weights: FloatArray, f: FloatArray, size: IntArray) -> FloatArray:
+    """(2**n_items,) sum over the groups of all draws for each set; equal groups are taken together."""
+    sets = np.zeros(problem.n_groups, dtype=np.int64)
+    np.add.at(sets, problem.rows, 1 << np.arange(problem.n_items)[:, None])
+    known, number = np.unique(sets << 1 | problem.kinds, return_inverse=True)
+    sums, cost = np.bincount(number, weights=weights, minlength=len(known)), np.zeros(len(size))
+    add_sums(known >> 1, sums, known & 1, size, np.asarray(f, dtype=np.float64), cost)
+    return cost

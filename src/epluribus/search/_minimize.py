@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
-from epluribus.search._exact import MAX_ITEMS, best_of_all, best_of_some, solves
+from epluribus.search._exact import MAX_ITEMS, best_of_all, solves
 from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.search.constraints import read_constraints
@@ -41,55 +41,6 @@ SEARCHES = ("recombine", "greedy")
 """What `search` may be."""
 
 
-@overload
-def minimize(
-    draws: DrawsLike | None = ...,
-    loss: LossLike | None = ...,
-    *,
-    k: int | None = ...,
-    k_min: int | None = ...,
-    k_max: int | None = ...,
-    search: str = ...,
-    starts: str | Sequence[str] | LabelsLike | None = ...,
-    n_starts: int | None = ...,
-    map_labels: LabelsLike | None = ...,
-    must_link: Any = ...,
-    cannot_link: Any = ...,
-    sources: Any = ...,
-    contiguity: Any = ...,
-    min_size: int | None = ...,
-    undecided: float | None = ...,
-    n_jobs: int | None = ...,
-    rng: RngLike = ...,
-    progress: ProgressLike = ...,
-    time_limit: float | None = ...,
-    client: Any = ...,
-) -> Estimate: ...
-@overload
-def minimize(
-    draws: DrawsLike | None = ...,
-    loss: list[LossLike] | tuple[LossLike, ...] = ...,
-    *,
-    psm: Any = ...,
-    k: int | None = ...,
-    k_min: int | None = ...,
-    k_max: int | None = ...,
-    search: str = ...,
-    starts: str | Sequence[str] | LabelsLike | None = ...,
-    n_starts: int | None = ...,
-    map_labels: LabelsLike | None = ...,
-    must_link: Any = ...,
-    cannot_link: Any = ...,
-    sources: Any = ...,
-    contiguity: Any = ...,
-    min_size: int | None = ...,
-    undecided: float | None = ...,
-    n_jobs: int | None = ...,
-    rng: RngLike = ...,
-    progress: ProgressLike = ...,
-    time_limit: float | None = ...,
-    client: Any = ...,
-) -> Comparison: ...
 def minimize(
     draws: DrawsLike | None = None,
     loss: LossLike | list[LossLike] | tuple[LossLike, ...] | None = None,
@@ -113,7 +64,7 @@ def minimize(
     progress: ProgressLike = None,
     time_limit: float | None = None,
     client: Any = None,
-) -> Estimate | Comparison:
+) -> Any:
     """Find the partition with the smallest expected posterior loss, including the number of clusters.
 
     The expected loss of a partition is its mean loss over the draws, equation 2 of Rastelli & Friel (2018):
@@ -301,8 +252,7 @@ def solve(
     recombine, stopper = settings.search == "recombine", settings.stopper
     runs: list[Run] = []
     if recombine and draws.n_items <= MAX_ITEMS and solves(draws, loss):
-        enumerate_all = best_of_all if settings.undecided is None else best_of_some
-        labels, value = enumerate_all(draws, loss, settings)
+        labels, value = best_of_all(draws, loss, settings)
         converged = True
     else:
         bar = make_progress(progress, plan.n_starts, f"minimize {loss.name}", stopper)

@@ -26,6 +26,9 @@ from epluribus.settings import Settings
 _BLOCKS = 8, 32
 """A partition with K clusters is combined with another one in at most min(8 K, 32 + 2 K) blocks: joining B blocks
 costs up to B squared."""
+_APART = 32
+"""Items of a cluster that falls apart into single items, at most, unless there are more clusters: the sweep that
+follows takes time in proportion to their number."""
 
 
 def make_state(problem: Problem | MatrixProblem, labels: IntArray) -> State:
@@ -161,52 +164,63 @@ class LocalSearch:
         return self.n_clusters < k
 
     def kick(self) -> float:
-        """Make a cluster of a random group; the change of the total loss, undone unless negative."""
-        labels, problem, rng = self.state.labels, self.problem, self.rng
-        i = int(rng.integers(problem.n_free))
-        group = problem.random_group(i, rng)
+        """Change the partition as a random draw suggests, sweep, and keep the result if it is better.
+
+        One of six ways is taken, with a random item, its cluster, and its group in the draw: the group becomes a
+        cluster; the cluster is split by the group; the clusters that have most of their items in the group are
+        joined; the cluster falls apart, along the groups of the draw or into single items; it takes all singletons.
+        Returns the change of the total loss, as `attempt` does.
+        """
+        labels, sizes, rng = self.state.labels, self.state.sizes, self.rng
+        i = int(rng.integers(self.problem.n_free))
+        draw = self.problem.random_draw(i, rng)
+        group, own, k = draw == draw[i], labels == labels[i], self.n_clusters
+        kind = rng.integers(6)
         # With as many clusters as are allowed no item can open one, with as few none that is alone can leave
         # its own: then an item is also tried alone, which makes two others join, or lets one close.
-        k = self.n_clusters
-        at_bound = k == self.bounds.k_max or k == self.bounds.k_min > 1
-        kind = rng.integers(5 if at_bound else 3)
-        if kind > 2:
-            group = np.arange(len(labels)) == i
-        elif kind == 0:  # the part of the group in the cluster of item i: that cluster is split
-            group &= labels == labels[i]
-        elif kind == 1:  # the clusters that have most of their items in the group: they are joined
-            share = np.bincount(labels, group, len(self.state.sizes)) / np.maximum(
-                self.state.sizes, 1
-            )
+        if (k == self.bounds.k_max or k == self.bounds.k_min > 1) and rng.integers(5) < 2:
+            return self.attempt(np.array([i]))
+        if kind == 0:
+            group &= own
+        elif kind == 1:
+            share = np.bincount(labels, group, len(sizes)) / np.maximum(sizes, 1)
             group = (share > 0.5)[labels]
-        return self.make_cluster(np.flatnonzero(group))
+        elif kind == 2:
+            group = own | (sizes[labels] == 1)
+        elif kind == 3 and sizes[labels[i]] <= max(_APART, k):
+            return self.attempt(np.flatnonzero(own), np.arange(np.count_nonzero(own)))
+        elif kind == 4:
+            return self.attempt(np.flatnonzero(own), relabel(draw[own]))
+        return self.attempt(np.flatnonzero(group))
 
     def pool(self) -> float:
         """Make one cluster of all singletons; the change, undone unless negative.
 
         Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
         """
-        return self.make_cluster(np.flatnonzero(self.state.sizes[self.state.labels] == 1))
+        return self.attempt(np.flatnonzero(self.state.sizes[self.state.labels] == 1))
 
-    def make_cluster(self, items: IntArray) -> float:
-        """Make a cluster of the items, sweep the clusters they were in, and keep the result if it is better.
+    def attempt(self, items: IntArray, parts: IntArray | None = None) -> float:
+        """Make a cluster of the items, or of each of their `parts`, sweep the clusters they were in, keep the better.
 
         Returns the change of the total loss, 0 if the sweeps led back; infinite if there was nothing to try.
         """
         state = self.state
+        parts = np.zeros(len(items), dtype=np.int64) if parts is None else parts
+        n_new = int(parts.max(initial=0)) + 1
         # Two slots to spare, so that sweeps seldom run out of them.
-        state.make_room(3)
+        state.make_room(n_new + 2)
         before, renamed = state.labels.copy(), state.renamed
         touched = np.zeros(len(state.sizes), dtype=np.bool_)
         touched[before[items]] = True
         near = np.flatnonzero(touched[before])
         # None at all, or a cluster already: nothing to try.
-        if len(items) == 0 or (len(near) == len(items) and touched.sum() == 1):
+        if len(items) == 0 or (len(near) == len(items) and touched.sum() == n_new == 1):
             return np.inf
-        new = int(np.argmin(state.sizes > 0))
-        change = state.move(items, np.full(len(items), new))
-        if state.n_clusters > self.bounds.k_max:
-            change += self._join_two(new)
+        new = np.flatnonzero(state.sizes == 0)[:n_new]
+        change = state.move(items, new[parts])
+        if state.n_clusters > self.bounds.k_max and n_new == 1:
+            change += self._join_two(int(new[0]))
         while self.bounds.k_min <= state.n_clusters <= self.bounds.k_max:
             swept = state.quick_sweep(self.rng.permutation(near), self.bounds)
             change += swept.change

@@ -169,11 +169,10 @@ class Problem:
             return self.expected(np.zeros(n, dtype=np.int64)), self.expected(np.arange(n))
         # The groups of all draws have n_r items in one cluster, and one in each of n_r clusters.
         groups = np.bincount(self.rows.ravel(), minlength=self.n_groups)
-        together = float(self.group_weights @ self.f[0, groups]) + self.size[n]
+        together = float(self.group_weights @ self.f[0, groups] + self.size[n])
         apart = n * (self.total_weight * self.f[0, 1] + self.size[1])
-        return (self.constant + together) / self.total_weight, (
-            self.constant + apart
-        ) / self.total_weight
+        together, apart = self.constant + together, self.constant + apart
+        return together / self.total_weight, apart / self.total_weight
 
     @property
     def n_groups(self) -> int:
@@ -216,12 +215,12 @@ class Problem:
         """Labels of draw t; -1 where they are missing."""
         return self.table[:, t].astype(np.int64) - self.missing
 
-    def random_group(self, i: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """(n_free,) items that a random draw has together with item i."""
-        draw = self.table[:, rng.choice(self.n_draws, p=self.weights / self.total_weight)]
-        if self.missing and draw[i] == 0:
-            return np.arange(self.n_free) == i
-        return draw == draw[i]
+    def random_draw(self, i: int, rng: np.random.Generator) -> IntArray:  # noqa: ARG002
+        """(n_free,) labels of a random draw; items whose label is missing are apart. It need not have seen item i."""
+        draw = self.draw(int(rng.choice(self.n_draws, p=self.weights / self.total_weight)))
+        missing = draw < 0
+        draw[missing] = draw.max() + 1 + np.arange(np.count_nonzero(missing))
+        return draw
 
     def expected(self, labels: IntArray) -> float:
         """Expected loss of canonical labels, from scratch."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from epluribus._kernels import merge as linear
 from epluribus._kernels import ratio
 from epluribus._kernels.jit import JIT_ENABLED, OPTIONS
-from epluribus._kernels.sweep import count_cells, fill_gains, take_columns
+from epluribus._kernels.sweep import count_cells, fill_gains
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.losses.base import Loss
 from epluribus.search.problem import Problem
@@ -113,7 +113,7 @@ class RatioState(State):
             n_moves, change, order = n_moves + moves, change + by, order[done:]
             if len(order) == 0 or bounds.stop[0]:
                 return Swept(n_moves, change, len(order) == 0)
-            self.make_room(self.n_clusters // 2 + 1)
+            self.make_room(self.n_clusters + 1)
 
     def quick_sweep(self, order: IntArray, bounds: Bounds) -> Swept:
         """The same by the tangent of the loss, which is linear: several times quicker, but may overlook moves."""
@@ -129,7 +129,7 @@ class RatioState(State):
             n_moves, change, order = n_moves + moves, change + by, order[done:]
             if len(order) == 0 or bounds.stop[0]:
                 return Swept(n_moves, change, len(order) == 0)
-            self.make_room(self.n_clusters // 2 + 1)
+            self.make_room(self.n_clusters + 1)
 
     @property
     def tangent(self) -> tuple[FloatArray, float, NDArray[np.float32]]:
@@ -164,7 +164,7 @@ class RatioState(State):
 
     def _resize(self, slots: IntArray, width: int) -> None:
         counts = np.zeros((len(self.counts), width), dtype=np.int32)
-        take_columns(self.counts, slots, counts)
+        counts[:, : len(slots)] = self.counts[:, slots]
         self.counts, self.sizes = counts, padded(self.sizes[slots], width)
         self._tangent = None
         self._areas, self._costs = np.empty((2, width))

@@ -42,7 +42,7 @@ _KICKS, _MORE_KICKS = 16, 64
 """Kicks in a round, at most; the second number where sweeps are quick."""
 _QUICK, _TINY = 3e6, 1e5
 """Cells of a sweep up to which there are more kicks, and up to which one more confirmation is asked for."""
-_RETURNS = 6
+_RETURNS = 8
 """Kicks that lead back to where they started, after which no more are tried."""
 _PATIENCE = 8
 """Rounds in a row without success that end a search; one is enough where sweeps are expensive."""
@@ -127,7 +127,7 @@ class Search:
             best = begin(self.problem, Start("few draws", best.labels), self.rng, self.settings)
         if self.expensive or few:  # the rounds have left these steps out
             best.settle()
-        if self.expensive and not few:
+        if self.expensive:
             self._kick(best)
         best = self._not_beaten(best)
         if not self.problem.loss.linear:  # until here moves may have been overlooked

@@ -34,19 +34,9 @@ STARTS = ("draws", "sequential", "random", "noisy", "together")
 # Kinds of starts in the order in which they are used, repeated if more are asked for. Recombination needs
 # starts that are good and different, hence mostly draws; the greedy search takes the kinds of the paper.
 _KINDS = {
-    "recombine": [
-        "draws",
-        "draws",
-        "together",
-        "draws",
-        "draws",
-        "sequential",
-        "draws",
-        "random",
-        "noisy",
-    ],
+    "recombine": ["draws", "draws", "together", "draws", "draws", "sequential", "draws", "random", "noisy"],
     "greedy": ["random", "noisy", "draws"],
-}
+}  # fmt: skip
 _N_STARTS = {"recombine": 6, "greedy": 9}
 """Number of starts, at least, if none is asked for."""
 _NOISE = 0.1
@@ -59,8 +49,8 @@ different partitions differ by many standard errors. The second number is for lo
 these often have partitions that are far apart and nearly as good as each other."""
 EXPENSIVE = 1.6e7
 """Cells that a sweep looks at, above which it takes some ten milliseconds. Fewer draws are then searched first ..."""
-_FEW, _FEWEST, _LABELS = 200, 32, 2_000_000
-"""... at least 200, or as many as have two million labels in all, since with many items each draw says more; but
+_FEW, _FEWEST, _LABELS = 250, 32, 2_000_000
+"""... at least 250, or as many as have two million labels in all, since with many items each draw says more; but
 never fewer than 32."""
 
 
@@ -134,9 +124,8 @@ def few_draws(problem: Problem, rng: np.random.Generator) -> Problem:
     if problem.cells > EXPENSIVE:
         n = min(n, max(_FEW, int(n_draws * EXPENSIVE / problem.cells)))
         n = min(n, max(_FEWEST, _LABELS // problem.n_items))
-    elif 2 * n >= n_draws:
-        n = n_draws
-    if n >= n_draws or problem.pairs is not None:
+    # More than half of them would cost nearly as much as all, and may lead elsewhere.
+    if 2 * n >= n_draws or problem.pairs is not None:
         return problem
     return problem.with_draws(*systematic_resample(problem.weights, n, rng))
 

@@ -212,7 +212,7 @@ class TableState(State):
             n_moves, change, order = n_moves + moves, change + by, order[done:]
             if len(order) == 0 or bounds.stop[0]:
                 return Swept(n_moves, change, len(order) == 0)
-            self.make_room(self.n_clusters // 2 + 1)
+            self.make_room(self.n_clusters + 1)
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
@@ -240,7 +240,7 @@ class TableState(State):
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
         counts = np.zeros((len(self.counts), width), dtype=np.int32)
-        sweep.take_columns(self.counts, slots, counts)
+        counts[:, : len(slots)] = self.counts[:, slots]
         self.counts, self.sizes = counts, padded(self.sizes[slots], width)
         self._gains, self._costs = None, np.empty(width)
         self._single = np.empty(width, dtype=np.float32)
