@@ -289,6 +289,7 @@ class Interrupts:
         # below a progress bar.
         start = "\n" if os.isatty(2) else ""
         os.write(2, f"{start}epluribus: {self._words[min(self.count, 2) - 1]}\n".encode())
-        if self.count > 1:
-            os._exit(INTERRUPTED)  # a normal exit would wait for the threads that are still working
+        if self.count > 1:  # a normal exit would wait for the threads that are still working
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGINT)
         raise KeyboardInterrupt

@@ -8,14 +8,10 @@ was asked for none.
 from __future__ import annotations
 
 import sys
-import threading
-import time
 import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeAlias
-
-from numba.core import event
 
 from epluribus._parallel import Stopper
 from epluribus._validate import shown
@@ -24,9 +20,6 @@ ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any] | No
 """What the argument `progress` may be: None, True, False, or a function (done, total, info)."""
 
 
-_event: Any = event
-COMPILING = "compiling, once"
-"""Shown beside a bar while functions are compiled."""
 DELAY = 2.0
 """Seconds of work after which a bar appears that nobody asked for."""
 
@@ -63,15 +56,6 @@ class _Bar(Progress):
             leave=False,
             delay=delay,
         )
-        if self._bar.disable:
-            return
-        self._compiling = _Compiling(self._bar, time.monotonic() + delay)
-        _event.register("numba:compile", self._compiling)
-        # tqdm looks at the clock when a step is done: the first one may take minutes.
-        self._timer = threading.Timer(delay, self._bar.refresh)
-        self._timer.daemon = True
-        if delay > 0:
-            self._timer.start()
 
     def grow(self, total: int) -> None:
         """Change the number of steps."""
@@ -86,9 +70,6 @@ class _Bar(Progress):
     def close(self) -> None:
         """Remove the bar."""
         super().close()
-        if not self._bar.disable:
-            self._timer.cancel()
-            _event.unregister("numba:compile", self._compiling)
         self._bar.close()
 
 
@@ -105,22 +86,6 @@ def _kind_of_bar() -> tuple[Any, bool]:
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm as notebook_tqdm
     return notebook_tqdm, True
-
-
-class _Compiling(event.Listener):
-    """Says beside a bar that functions are compiled, which takes seconds the first time."""
-
-    def __init__(self, bar: Any, due: float) -> None:
-        self._bar, self._due = bar, due
-
-    def on_start(self, _event: event.Event) -> None:
-        """A function is being compiled; Numba does not say this of one that it finds on disk."""
-        if self._bar.postfix != COMPILING:
-            # Not shown before the bar is due: it will then have these words.
-            self._bar.set_postfix_str(COMPILING, refresh=time.monotonic() >= self._due)
-
-    def on_end(self, _event: event.Event) -> None:
-        """It stays until the next step is shown: there is more to compile."""
 
 
 class _Call(Progress):

@@ -12,6 +12,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -87,13 +88,8 @@ def command(summary: str, *arguments: Argument) -> Callable[[Run], Run]:
     return register
 
 
-class _Help(argparse.HelpFormatter):
-    """The text of ``--help`` with a wider column of names, so that most lines hold a name and its text."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28)
-        # Room for the longest name of a command, which argparse forgets.
-        self._action_max_length = 14
+_FORMAT = partial(argparse.HelpFormatter, max_help_position=28)
+"""The text of ``--help`` with a wider column of names, so that most lines hold a name and its text."""
 
 
 def make_parser(files: Any = None) -> argparse.ArgumentParser:
@@ -105,15 +101,15 @@ def make_parser(files: Any = None) -> argparse.ArgumentParser:
         prog="epluribus",
         description="One optimal partition out of many posterior draws of cluster labels.",
         epilog="Example: epluribus summarize draws.csv --loss vi --out labels.csv",
-        formatter_class=_Help,
+        formatter_class=_FORMAT,
     )
     parser.add_argument("--version", action="version", version=f"epluribus {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND [options]")
     for name, (summary, arguments, run) in _COMMANDS.items():
         # argparse wraps the text again, so the line breaks of the docstring do not matter.
         *text, example = inspect.cleandoc(run.__doc__ or "").split("\n\n")
         made = commands.add_parser(
-            name, help=summary, description=" ".join(text), epilog=example, formatter_class=_Help
+            name, help=summary, description=" ".join(text), epilog=example, formatter_class=_FORMAT
         )
         made.set_defaults(run=run)
         for argument in arguments:
