@@ -61,7 +61,7 @@ def test_a_locale_without_the_letters(shell):
 
 
 def test_ctrl_c_while_loading(monkeypatch, capsys):
-    def interrupted(name):
+    def interrupted(_):
         raise KeyboardInterrupt
 
     module = type(sys)("epluribus.cli")

@@ -88,7 +88,7 @@ def to_table(
     if noise is not None:
         check_choice(noise, NOISE, "noise")
     options = {"missing": missing, "noise": noise}
-    if _is_list_of_files(z):
+    if isinstance(z, list | tuple) and _is_list_of_files(z):
         return _stack_chains([to_table(Path(path), var=var, **options) for path in z], z)
     source = to_source(z, var, argument)
     _refuse_one_partition(source, z if isinstance(z, str | Path) else argument)
@@ -142,6 +142,8 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
     """
     if isinstance(z, Source):
         return z
+    if type(z) is np.ndarray:
+        return Source(z)
     if isinstance(z, str | Path):
         return read_source(Path(z), var=var)
     if is_frame(z):
@@ -204,12 +206,10 @@ def _warn_of_odd_words(table: AnyArray, missing: Any, argument: str) -> None:
 # --- several files, one per chain ---
 
 
-def _is_list_of_files(z: Any) -> bool:
-    """Whether `z` is a list of paths; strings count only if all name files, since labels may be strings."""
-    return (
-        isinstance(z, list | tuple)
-        and bool(z)
-        and all(isinstance(x, Path) or (isinstance(x, str) and Path(x).exists()) for x in z)
+def _is_list_of_files(z: Sequence[Any]) -> bool:
+    """Whether the list `z` is one of paths; strings count only if all name files, since labels may be strings."""
+    return bool(z) and all(
+        isinstance(x, Path) or (isinstance(x, str) and Path(x).exists()) for x in z
     )
 
 
