@@ -8,8 +8,8 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 import epluribus as epl
 from epluribus import losses
 from epluribus.draws.similarity import SimilarityMatrix
-from epluribus.partition import partitions
-from epluribus.search.matrix import MatrixProblem
+from epluribus.partition import partitions, relabel
+from epluribus.search.similarity import MatrixProblem
 
 MATRIX = np.array([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
 
@@ -94,6 +94,14 @@ def test_never_worse_than_a_given_start_or_a_trivial_partition():
     again = epl.minimize(psm=matrix, rng=5, n_starts=1, starts=good.labels)
     assert again.expected_loss <= good.expected_loss
     assert again.runs[0].start == "given"
+
+
+def test_clusters_around_pivots_are_those_of_a_certain_matrix():
+    truth = relabel(np.random.default_rng(0).integers(0, 6, 30))
+    problem = MatrixProblem(SimilarityMatrix.of(epl.psm([truth])).matrix, losses.binder())
+    for seed in range(3):
+        labels = problem.random_draw(np.random.default_rng(seed))
+        np.testing.assert_array_equal(relabel(labels), truth)
 
 
 def test_an_interrupt_returns_the_best_so_far():

@@ -8,11 +8,11 @@ from epluribus import losses
 from epluribus._parallel import NEVER
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.partition import relabel
-from epluribus.search.matrix import MatrixProblem, MatrixState
 from epluribus.search.members import MemberState
 from epluribus.search.pair_costs import PairCosts
 from epluribus.search.pairs import PairState
 from epluribus.search.problem import Problem
+from epluribus.search.similarity import MatrixProblem
 from epluribus.search.state import Bounds, TableState
 
 MAKERS = {
@@ -79,6 +79,26 @@ def test_items_in_no_cluster_are_placed(kind, name):
     assert state.total() == pytest.approx(tables.total())
 
 
+@pytest.mark.parametrize("name", ["vi", "binder"])
+@pytest.mark.parametrize("k_max", [1, 4, 13, 40])
+def test_clusters_that_share_no_group_are_joined_if_there_are_too_many(name, k_max):
+    rng = np.random.default_rng(k_max)
+    truth = np.sort(rng.integers(0, 25, 60))
+    z = np.where(rng.random((8, 60)) < 0.1, 25 + np.arange(60), truth)
+    problem = Problem.of(epl.Draws(z), losses.get(name))
+    state = MemberState(problem, np.arange(60))
+    before = TableState(problem, np.arange(60)).total()
+    change = state.merge(Bounds(1, k_max, NEVER))
+    after = TableState(problem, relabel(state.labels)).total()
+    assert change == pytest.approx(after - before, abs=1e-9)
+    assert state.total() == pytest.approx(after)
+    assert state.n_clusters <= k_max
+    # Items in no cluster find a place though they share no group with anyone there.
+    state.move(np.flatnonzero(truth == truth[0]), np.full(np.sum(truth == truth[0]), -1))
+    state.sweep(np.arange(60), Bounds(1, max(1, state.n_clusters), NEVER))
+    assert (state.labels >= 0).all()
+
+
 def matrix_problem(rng, name, n=9):
     """A random matrix with zeros, which is not the similarity of any draws."""
     half = np.triu(rng.random((n, n)) * (rng.random((n, n)) > 0.3), 1)
@@ -107,21 +127,21 @@ def test_moves_and_joins_on_a_matrix_are_differences_of_losses(name, seed):
     labels = relabel(rng.integers(0, 4, 9))
     value = naive_value(problem, labels)
     assert problem.expected(labels) == pytest.approx(value)
-    assert MatrixState(problem, labels).total() + problem.constant == pytest.approx(value)
+    assert PairState(problem.pairs, labels).total() + problem.constant == pytest.approx(value)
     for i in range(9):
         for target in range(labels.max() + 2):
-            state = MatrixState(problem, labels)
+            state = PairState(problem.pairs, labels)
             change = state.move(np.array([i]), np.array([target]))
             assert naive_value(problem, state.labels) - value == pytest.approx(change, abs=1e-10)
-            again = MatrixState(problem, relabel(state.labels))
+            again = PairState(problem.pairs, relabel(state.labels))
             np.testing.assert_allclose(state.inside, again.inside, atol=1e-12)
-    changes = MatrixState(problem, labels).join_changes()
+    changes = PairState(problem.pairs, labels).join_changes()
     for a in range(labels.max() + 1):
         for b in range(labels.max() + 1):
             joined = naive_value(problem, np.where(labels == b, a, labels)) - value
             assert changes[a, b] == (pytest.approx(joined, abs=1e-10) if a != b else np.inf)
     for bounds in (Bounds(1, 9, NEVER), Bounds(3, 3, NEVER), Bounds(4, 9, NEVER)):
-        state = MatrixState(problem, np.arange(9))
+        state = PairState(problem.pairs, np.arange(9))
         change = state.merge(bounds)
         now = naive_value(problem, state.labels)
         assert now - naive_value(problem, np.arange(9)) == pytest.approx(change, abs=1e-10)
@@ -138,7 +158,7 @@ def test_long_products_lose_nothing(name):
     star[0, 1:] = star[1:, 0] = 1
     problem = MatrixProblem(SimilarityMatrix.of(star + np.eye(n)).matrix, losses.for_matrix(name))
     labels = np.r_[0, np.ones(n - 1, int)]
-    change = MatrixState(problem, labels).move(np.array([0]), np.array([1]))
+    change = PairState(problem.pairs, labels).move(np.array([0]), np.array([1]))
     assert change == pytest.approx(
         problem.expected(0 * labels) - problem.expected(labels), rel=1e-9
     )

@@ -9,24 +9,14 @@ With x_ij = 1 for together, 0 for apart, x is a partition if and only if x_ij + 
 triples: the triangle inequalities.
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
 from epluribus._kernels.jit import kernel
-from epluribus._typing import FloatArray, IntArray
 
 # --- entries of the matrix ---
 
 
 @kernel
-def together_counts(
-    labels: NDArray[np.unsignedinteger],
-    begin: int,
-    end: int,
-    stop: int,
-    out: NDArray[np.int32],  # OUT (at least end - begin, stop)
-) -> None:
-    """Number of draws in which items begin..end-1 share a cluster with items 0..stop-1.
+def together_counts(labels, begin, end, stop, out):
+    """Number of draws in which items begin..end-1 share a cluster with items 0..stop-1 (OUT).
 
     `labels` is item-major. The block of items stays in the cache while the others are read once.
     """
@@ -40,15 +30,8 @@ def together_counts(
 
 
 @kernel
-def together_weights(
-    rows: NDArray[np.unsignedinteger],
-    weights: FloatArray,
-    begin: int,
-    end: int,
-    stop: int,
-    out: FloatArray,  # OUT (at least end - begin, stop)
-) -> None:
-    """Weight of the draws in which items begin..end-1 share a cluster with items 0..stop-1.
+def together_weights(rows, weights, begin, end, stop, out):
+    """Weight of the draws in which items begin..end-1 share a cluster with items 0..stop-1 (OUT).
 
     `rows` is draw-major: the sums for all j grow side by side, each in the order of the draws, so the
     result does not depend on how the items are divided into blocks.
@@ -66,14 +49,11 @@ def together_weights(
 
 
 @kernel
-def keep_above(
-    block: FloatArray,
-    threshold: float,
-    counts: IntArray,  # OUT entries kept of each row
-    columns: NDArray[np.int32],  # OUT (block.size,)
-    values: FloatArray,  # OUT (block.size,)
-) -> int:
-    """Columns and values of the entries above `threshold`, row after row; returns how many."""
+def keep_above(block, threshold, counts, columns, values):
+    """Columns and values of the entries above `threshold`, row after row (OUT); returns how many.
+
+    ``counts[i]`` is the number of entries kept of row i (OUT). `columns` and `values` have room for the whole block.
+    """
     size = 0
     for i in range(block.shape[0]):
         begin = size
@@ -90,7 +70,7 @@ def keep_above(
 
 
 @kernel
-def least_costs(block: FloatArray, begin: int, cost: float) -> float:
+def least_costs(block, begin, cost):
     """Sum over pairs j < i of the cheaper of apart and together: a lower bound on Binder's loss.
 
     `block` holds the rows of the similarity matrix from item `begin` on.
@@ -104,16 +84,13 @@ def least_costs(block: FloatArray, begin: int, cost: float) -> float:
 
 
 @kernel
-def pack_triangles(
-    cost: FloatArray,  # IN and OUT (n, n) symmetric
-    stop: NDArray[np.uint8],
-) -> float:
+def pack_triangles(cost, stop):
     """Raise the bound sum of min(0, cost) by triangles that cannot have all they want; return by how much.
 
-    `cost` is what it costs to have a pair together rather than apart. Suppose that i and j want to be
-    together, and j and k too, but i and k do not. With a multiplier d for the constraint
-    x_ij + x_jk - x_ik <= 1, two costs rise by d, one falls by d, and d is subtracted from the bound. As long
-    as no cost changes its sign, the sum rises by 2 d, so the bound rises by d.
+    `cost`, of shape (n, n) and symmetric (IN and OUT), is what it costs to have a pair together rather than apart.
+    Suppose that i and j want to be together, and j and k too, but i and k do not. With a multiplier d for the
+    constraint x_ij + x_jk - x_ik <= 1, two costs rise by d, one falls by d, and d is subtracted from the bound. As
+    long as no cost changes its sign, the sum rises by 2 d, so the bound rises by d.
     """
     n = cost.shape[0]
     total = 0.0
@@ -142,12 +119,11 @@ def pack_triangles(
 
 
 @kernel
-def worst_triangles(
-    x: FloatArray,
-    violation: FloatArray,  # OUT (n, n)
-    third: IntArray,  # OUT (n, n)
-) -> None:
-    """For each pair i < j the item k with the largest x_ik + x_kj - x_ij - 1; x has zeros on its diagonal."""
+def worst_triangles(x, violation, third):
+    """For each pair i < j the item k with the largest x_ik + x_kj - x_ij - 1, and that value (OUT, both (n, n)).
+
+    x has zeros on its diagonal.
+    """
     n = x.shape[0]
     for i in range(n):
         for j in range(i + 1, n):

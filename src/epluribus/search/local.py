@@ -15,7 +15,6 @@ import numpy as np
 from epluribus._typing import IntArray
 from epluribus.estimate import Run, Step
 from epluribus.partition import meet_labels, relabel
-from epluribus.search.matrix import MatrixProblem, MatrixState
 from epluribus.search.members import MemberState, members_pay
 from epluribus.search.pairs import PairState
 from epluribus.search.problem import Problem
@@ -31,12 +30,10 @@ _APART = 32
 follows takes time in proportion to their number."""
 
 
-def make_state(problem: Problem | MatrixProblem, labels: IntArray) -> State:
+def make_state(problem: Problem, labels: IntArray) -> State:
     """The state that is quickest for this loss and as many clusters as `labels` has."""
     if problem.loss.linear and problem.pairs is not None:
         return PairState(problem.pairs, labels)
-    if isinstance(problem, MatrixProblem):
-        return MatrixState(problem, labels)
     if not problem.loss.linear:
         return RatioState(problem, labels)
     if members_pay(problem, int(labels.max(initial=0)) + 1):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from epluribus._kernels import small_clusters, small_merge
+from epluribus._kernels import members as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.search.problem import Problem
 from epluribus.search.state import Bounds, State, Swept, open_slots, padded, slot_count
 
 _STEP = 4.0
-"""Nanoseconds for each member looked at in a sweep."""
+"""Nanoseconds for each member looked at in a sweep: it tells when lists are quicker than tables."""
 _FEW = 32
-"""Clusters up to which tables are always quicker."""
+"""Clusters up to which tables are always quicker: saves counting the members."""
 
 
 def members_pay(problem: Problem, k: int) -> bool:
@@ -43,52 +43,21 @@ class MemberState(State):
     def __init__(self, problem: Problem, labels: IntArray) -> None:
         self.problem, self.lists, self.labels = problem, problem.members, labels.astype(np.int64)
         k = int(labels.max(initial=-1)) + 1
-        self.sizes = np.zeros(slot_count(k, 1), dtype=np.int64)
-        self.sizes[:k] = np.bincount(labels[labels >= 0], minlength=k)
-        n, f2 = problem.n_items, problem.size_steps
-        self._least_step = float(f2[1:n].min(initial=np.inf))
-        # Joining clusters never lowers the sum of a convex f2 with f2(0) = 0.
-        self._convex = bool((np.diff(f2[:n]) >= -problem.tolerance).all())
-        self._visited = np.full(len(self.lists.weights), -1)
-        self._fill()
-
-    def _fill(self) -> None:
-        """Work arrays: costs, the clusters touched, counts, marks."""
-        n = len(self.sizes)
-        self._work = (
-            np.zeros(n),
-            np.zeros(n, np.int64),
-            np.zeros(n, np.int64),
-            np.zeros(n, np.uint8),
-        )
-
-    @property
-    def work(self) -> float:
-        """Steps of one sweep."""
-        return _STEP * self.lists.steps
+        self.sizes = padded(np.bincount(labels[labels >= 0], minlength=k), slot_count(k, 1))
+        self._least_step = float(problem.size_steps[1 : problem.n_items].min(initial=np.inf))
 
     def total(self) -> float:
-        """Total loss without the constant."""
-        p, lists = self.problem, self.lists
-        placed = np.flatnonzero(self.labels >= 0)
-        # An item costs w f(1) in each of its groups that has no one else.
-        alone = p.total_weight * len(placed)
-        alone -= float(lists.weights @ np.add.reduceat(
-            np.append(self.labels[lists.member] >= 0, 0).astype(np.int64), lists.start[:-1]
-        )) if len(lists.weights) else 0.0  # fmt: skip
-        shared = small_clusters.set_sum(
-            lists.start, lists.member, lists.weights, p.f[0], self.labels, self._work[2]
-        )
-        return float(p.f[0, 1] * alone + shared + p.size[self.sizes].sum())
+        """Total loss without the constant: what it costs to put all items in their clusters, one by one."""
+        labels, sizes = np.full_like(self.labels, -1), np.zeros_like(self.sizes)
+        return self._move(np.arange(len(labels)), self.labels, labels, sizes)
 
     def sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray | None = None) -> Swept:
         """Visit the items in `order`, and move each to the cluster where it costs least."""
         p, n_moves, change = self.problem, 0, 0.0
         while True:
-            done, moves, by = small_clusters.sweep(
+            done, moves, by = kernels.sweep(
                 order, *self.lists, p.steps[0], p.size_steps, self._least_step, p.tolerance,
-                *bounds, open_slots(self) if blocked is None else blocked,
-                self.labels, self.sizes, *self._work,
+                *bounds, open_slots(self) if blocked is None else blocked, self.labels, self.sizes,
             )  # fmt: skip
             n_moves, change, order = n_moves + moves, change + by, order[done:]
             if len(order) == 0 or bounds.stop[0]:
@@ -97,58 +66,55 @@ class MemberState(State):
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
+        return self._move(items, targets, self.labels, self.sizes)
+
+    def _move(self, items: IntArray, targets: IntArray, labels: IntArray, sizes: IntArray) -> float:
         p = self.problem
-        change = small_clusters.move_items(
-            items, targets, *self.lists, p.steps[0], p.size_steps, p.total_weight * p.f[0, 1],
-            self.labels, self.sizes,
-        )  # fmt: skip
-        return float(change)
+        known = *self.lists, p.steps[0], p.size_steps, p.total_weight * p.f[0, 1]
+        return float(kernels.move_items(items, targets, *known, labels, sizes))
 
     def make_room(self, n: int) -> None:
         """Have at least n empty slots; the others keep their names."""
         old = len(self.sizes)
         if old - self.n_clusters < n:
             self.sizes = padded(self.sizes, slot_count(old, n))
-            self._fill()
 
     def compact(self) -> None:
         """Number the clusters 0..K-1 without gaps."""
         used = self.rename_slots()
         self.sizes = padded(self.sizes[used], slot_count(len(used), 1))
-        self._fill()
 
     def join_changes(self) -> FloatArray:
-        """(K, K) change of the total loss if two clusters are joined."""
-        self.compact()
-        k = self.n_clusters
-        return np.array([self.join_row(a)[:k] for a in range(k)])
+        """Change of the total loss if two slots are joined."""
+        return np.array([self.join_row(a) for a in range(len(self.sizes))])
 
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one."""
-        p, sizes, items = self.problem, self.sizes, np.flatnonzero(self.labels == a)
-        # The items as a chain: the first one, and the next one after each.
-        head, after = np.full(len(sizes), -1), np.full(len(self.labels), -1)
-        head[a], after[items[:-1]] = items[0], items[1:]
-        row, touched, tally, seen = self._work
-        n = small_merge.join_row(
-            a, head, after, *self.lists, p.f[0], self.labels,
-            row, touched, tally, seen, self._visited,
+        p, sizes, width = self.problem, self.sizes, len(self.sizes)
+        head, after = np.empty(width, dtype=np.int64), np.empty_like(self.labels)
+        kernels.link_members(self.labels, head, after)
+        row, touched = np.full(width + 1, np.inf), np.empty(width + 1, dtype=np.int64)
+        kernels.join_row(
+            a, head, after, *self.lists, p.f[0], p.size, self.labels, sizes,
+            row, touched, np.zeros(width + 1, dtype=np.int64),
         )  # fmt: skip
-        changes = p.size[np.minimum(sizes[a] + sizes, p.n_items)] - p.size[sizes[a]] - p.size[sizes]
-        changes += row
-        row[touched[:n]], seen[touched[:n]] = 0.0, 0
-        changes[sizes == 0] = changes[a] = np.inf
-        return changes
+        apart = p.size[np.minimum(sizes[a] + sizes, p.n_items)] - p.size[sizes[a]] - p.size[sizes]
+        row = np.where(row[:-1] < np.inf, row[:-1], apart)
+        row[(sizes == 0) | (sizes[a] == 0)] = row[a] = np.inf
+        return row
 
     def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
         """Join clusters, the best pair first, while that helps or there are too many."""
-        self.compact()
-        p, k = self.problem, self.n_clusters
-        if k <= max(bounds.k_min, 1):
-            return 0.0
-        change = small_merge.merge(
-            *self.lists, p.f[0], p.size, self._convex, p.tolerance, *bounds,
-            self.labels, self.sizes[:k], *self._work,
-        )  # fmt: skip
-        self.compact()
-        return float(change)
+        p = self.problem
+        bounds = bounds._replace(k_min=max(bounds.k_min, 1))
+        known = *self.lists, p.f[0], p.size, p.tolerance, *bounds
+        change = float(kernels.merge(*known, self.labels, self.sizes))
+        # The clusters left share no set: the smallest are joined, two by two.
+        while self.n_clusters > bounds.k_max and not bounds.stop[0]:
+            k, into = self.n_clusters, np.append(np.arange(len(self.sizes)), -1)
+            smallest = np.argsort(self.sizes, kind="stable")[len(self.sizes) - k :]
+            n = min(k - bounds.k_max, k // 2)
+            into[smallest[1 : 2 * n : 2]] = smallest[: 2 * n : 2]
+            moved = np.flatnonzero(into[self.labels] != self.labels)
+            change += self.move(moved, into[self.labels[moved]])
+        return change

@@ -1,50 +1,47 @@
-"""A partition with sums of the costs of pairs, for Binder's loss."""
+"""A partition with sums of similarities: Binder's loss, and the lower bound of VI for a similarity matrix."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from epluribus._kernels import pair_costs
+from epluribus._kernels import pairs as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.search.pair_costs import PairCosts
 from epluribus.search.state import Bounds, State, Swept, open_slots, padded, slot_count
 
 
 class PairState(State):
-    """A partition, and for each cluster the sums of `pairs.together` over its items."""
+    """A partition, and sums of the similarities of each item with clusters (`_kernels/pairs.py`)."""
 
     def __init__(self, pairs: PairCosts, labels: IntArray) -> None:
-        self.pairs, self.labels = pairs, labels.astype(np.int64)
-        k = int(labels.max(initial=-1)) + 1
-        self.sizes = padded(np.bincount(labels[labels >= 0], minlength=k), slot_count(k, 1))
-        self.sums = self._zeros(len(self.sizes))
-        pair_costs.fill_sums(pairs.together, self.labels, self.sums)
-
-    def _zeros(self, width: int) -> AnyArray:
-        """Sums of nothing; whole units are at most 65,535 for each of at most 8,000 items."""
-        dtype = np.int32 if self.pairs.together.dtype == np.uint16 else np.float64
-        return np.zeros((width, len(self.labels)), dtype=dtype)
+        n, k = len(labels), int(labels.max(initial=-1)) + 1
+        self._costs = pairs[: PairCosts._fields.index("size")]  # what all kernels read
+        self.pairs, self.labels, self.inside = pairs, np.full(n, -1), np.full(n, pairs.one)
+        # Whole units are at most 65,535 for each of at most 8,000 items.
+        dtype = np.int32 if pairs.together.dtype == np.uint16 else np.float64
+        self.sizes, self.sums = np.zeros(0, dtype=np.int64), np.zeros((0, n), dtype=dtype)
+        self._resize(np.arange(0), slot_count(k, 1))
+        placed = np.flatnonzero(labels >= 0)
+        self.move(placed, labels[placed])
 
     @property
-    def work(self) -> float:
-        """Steps of one sweep."""
-        return float(len(self.labels)) * (self.n_clusters + 0.1 * len(self.labels))
+    def _partition(self) -> tuple[AnyArray, ...]:
+        return self.labels, self.sizes, self.sums, self.inside
 
     def total(self) -> float:
         """Total loss without the constant."""
         p, at = self.pairs, np.flatnonzero(self.labels >= 0)
-        sizes = self.sizes.astype(np.float64)
-        inside = self.sums[self.labels[at], at].sum(dtype=np.float64)
-        pairs = p.unit * inside + p.base * (sizes * (sizes - 1)).sum()
-        return float(p.own_cost * len(at) + pairs / 2)
+        inside = p.one + self.sums[self.labels[at], at] if len(self.sums) else self.inside[at]
+        joint = (np.log2(inside) if p.logs else inside).sum()
+        return float(p.scale * joint + p.size[self.sizes].sum())
 
     def sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray | None = None) -> Swept:
         """Visit the items in `order`, and move each to the cluster where it costs least."""
         p, n_moves, change = self.pairs, 0, 0.0
         while True:
-            done, moves, by = pair_costs.sweep(
-                order, p.together, p.base, p.unit, p.first, p.friends, p.tolerance, *bounds,
-                open_slots(self) if blocked is None else blocked, self.labels, self.sizes, self.sums,
+            done, moves, by = kernels.sweep(
+                order, *self._costs, p.size_steps, p.tolerance, *bounds,
+                open_slots(self) if blocked is None else blocked, *self._partition,
             )  # fmt: skip
             n_moves, change, order = n_moves + moves, change + by, order[done:]
             if len(order) == 0 or bounds.stop[0]:
@@ -53,19 +50,8 @@ class PairState(State):
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
-        p = self.pairs
-        change = pair_costs.move_items(
-            items,
-            targets,
-            p.together,
-            p.base,
-            p.unit,
-            p.own_cost,
-            self.labels,
-            self.sizes,
-            self.sums,
-        )
-        return float(change)
+        known = *self._costs, self.pairs.size_steps, *self._partition
+        return float(kernels.move_items(items, targets, *known))
 
     def make_room(self, n: int) -> None:
         """Have at least n empty slots; the others keep their names."""
@@ -79,29 +65,27 @@ class PairState(State):
         self._resize(used, slot_count(len(used), 1))
 
     def _resize(self, slots: IntArray, width: int) -> None:
-        sums = self._zeros(width)
-        sums[: len(slots)] = self.sums[slots]
-        self.sums, self.sizes = sums, padded(self.sizes[slots], width)
+        """Keep these slots, and have `width` of them in all."""
+        self.sizes = padded(self.sizes[slots], width)
+        if len(self.pairs.together):
+            more = np.zeros((width - len(slots), len(self.labels)), dtype=self.sums.dtype)
+            self.sums = np.concatenate([self.sums[slots], more])
+
+    def join_row(self, a: int) -> FloatArray:
+        """(n_slots,) change of the total loss if slot a is joined with each other one."""
+        p, row = self.pairs, np.empty(len(self.sizes))
+        kernels.join_row(
+            a, p.first, p.near, p.share, p.scale, p.logs, p.size, *self._partition,
+            row, np.zeros(len(row)), np.empty(len(self.labels)),
+        )  # fmt: skip
+        return row
 
     def join_changes(self) -> FloatArray:
         """Change of the total loss if two slots are joined."""
-        p, top = self.pairs, int(np.flatnonzero(self.sizes)[-1]) + 1
-        changes = np.empty((top, top))
-        pair_costs.all_joins(p.base, p.unit, self.labels, self.sizes, self.sums, changes)
-        return changes
+        return np.array([self.join_row(s) for s in range(len(self.sizes))])
 
     def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
         """Join clusters, the best pair first, while that helps or there are too many."""
-        if self.n_clusters <= max(bounds.k_min, 1):
-            return 0.0
-        changes = self.join_changes()
-        k = len(changes)
-        into = np.empty(k, dtype=np.int64)
-        change = pair_costs.merge(
-            self.pairs.tolerance, *bounds, self.sizes, changes, np.empty_like(into), into
-        )
-        for s in np.flatnonzero(into != np.arange(k)):
-            self.sums[into[s]] += self.sums[s]
-            self.sums[s] = 0
-        self.labels = np.append(into, -1)[self.labels]
+        p, bounds = self.pairs, bounds._replace(k_min=max(bounds.k_min, 1))
+        change = kernels.merge(*self._costs, p.size, p.tolerance, *bounds, *self._partition)
         return float(change)

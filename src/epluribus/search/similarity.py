@@ -1,47 +1,121 @@
 """A search without draws: the partition that suits a similarity matrix best.
 
-The rounds are those of a search with draws (`rounds`); starts come from the matrix, and kicks try groups of
-items that are similar to one of them:
+    binder   the sum over pairs of (2 - c)(1 - p_ij) for those together and c p_ij for those apart
+    vi_lb    (c Z + (2 - c) A - 2 J) / N with Z = sum_i log2 r_i, A = sum_i log2 n_i and J = sum_i log2 s_i: the
+             lower bound of Wade & Ghahramani (`losses.vi_lb`)
 
-- ``"average"`` and ``"complete"``: the best of several cuts through the tree of that linkage, once each;
-- ``"pivots"``: a random item and those most similar to it are a cluster, then the same with the items left;
-- ``"sequential"`` and ``"together"``, as with draws.
+where n_i is the size of the cluster of item i, r_i the sum of p_ij over all items, and s_i over its cluster.
+
+The rounds are those of a search with draws (`rounds`). In place of a random draw there is a partition around
+*pivots*: a random item, with all items more similar to it than a random number, is a cluster, then the same with the
+items left. Other starts are ``"average"`` and ``"complete"``, the best of several cuts through the tree of that
+linkage, and ``"sequential"`` and ``"together"``, as with draws.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from itertools import chain, cycle
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import cycle
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from epluribus._kernels.pairs import cluster_around_pivots
 from epluribus._parallel import run_tasks
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import IntArray
-from epluribus._validate import shown
+from epluribus._validate import available_memory, shown
 from epluribus.draws import Draws, as_draws
+from epluribus.draws.expected import matrix_loss
 from epluribus.draws.similarity import SimilarityMatrix
-from epluribus.estimate import Estimate, Run
+from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss as loss_between
 from epluribus.partition import relabel
 from epluribus.search.comparison import Comparison
-from epluribus.search.local import LocalSearch
-from epluribus.search.matrix import MatrixProblem, similar_items
+from epluribus.search.pair_costs import MOST_ITEMS, PairCosts
 from epluribus.search.rounds import Search
 from epluribus.search.starts import Start
 from epluribus.settings import Settings
 
-_FIRST = ("average", "sequential", "complete")
-"""The kinds of starts of the first round ..."""
 _KINDS = ("pivots", "pivots", "sequential", "pivots", "pivots", "together")
-"""... and of the others, in turn."""
+"""The kinds of starts after the first round, in turn."""
 _TREE = 3000
 """Items above which no tree is made: it takes memory for all pairs, and time that grows with their number."""
 _CUTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 100, 150, 250, 500)
 """Numbers of clusters at which a tree is cut."""
+_DENSE = 16
+"""For Binder's loss a matrix with one pair in 16 above 0, or more, is kept as a whole, which is quicker."""
+
+
+class MatrixProblem:
+    """The expected loss from a similarity matrix, with what a search asks a `Problem` for.
+
+    Parameters
+    ----------
+    matrix : scipy.sparse.csr_array of shape (n_items, n_items)
+        Similarities above zero, symmetric, without the diagonal.
+    loss : Loss
+        `losses.binder` or `losses.vi_lb`, with any cost.
+    """
+
+    def __init__(self, matrix: Any, loss: Loss) -> None:
+        self.matrix, self.loss, n = matrix, loss, matrix.shape[0]
+        self.n_items, self.n_free, self.n_draws, self.total_weight = n, n, 0, 1.0
+        self.weights = np.ones(1)
+        self.first, self.near = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+        form = loss.linear_form(n)
+        self.size = form.size * np.append(loss.tables(n)[1], 0.0)
+        self.size_steps = np.append(np.diff(self.size), 0.0)
+        # A cost is a sum over up to n items.
+        largest = abs(form.joint) + float(np.abs(self.size_steps[:n]).max())
+        self.tolerance = 8 * n * 2.0**-53 * largest
+        logs = loss.family == "vi_lb"
+        rows = 1.0 + matrix.sum(axis=1)
+        self.constant = float(form.constant + form.group * (np.log2(rows) if logs else rows).sum())
+        """What is the same for all partitions."""
+        few = n <= MOST_ITEMS and 8.0 * n**2 <= available_memory() / 4
+        if few and not logs and _DENSE * len(self.near) >= n**2:
+            self.pairs = PairCosts.dense(matrix.toarray(), form.joint, 1.0, self)
+        else:
+            lists = np.empty((0, 0)), self.first, self.near, matrix.data
+            sizes = self.size, self.size_steps, self.tolerance
+            self.pairs = PairCosts(*lists, form.joint, 1.0, logs, *sizes)
+
+    @property
+    def cells(self) -> float:
+        """Steps of a sweep; those for a neighbor are like four for a cell of a table."""
+        return float(self.n_items) ** 2 if len(self.pairs.together) else 4.0 * len(self.near)
+
+    @cached_property
+    def trivial_values(self) -> tuple[float, float]:
+        """Expected loss of one cluster, and of all items apart."""
+        apart = np.arange(self.n_items)
+        return self.expected(0 * apart), self.expected(apart)
+
+    @cached_property
+    def scale(self) -> float:
+        """The largest expected loss that is of interest: one cluster, or all items apart."""
+        return max(*map(abs, self.trivial_values), 1e-300)
+
+    def expected(self, labels: IntArray) -> float:
+        """Expected loss of canonical labels, from scratch."""
+        return matrix_loss(labels, self.matrix, self.loss)
+
+    def random_draw(self, rng: np.random.Generator) -> IntArray:
+        """(n_items,) clusters around random pivots: items are together about as often as they are similar."""
+        n, labels = self.n_items, np.full(self.n_items, -1)
+        lists = self.first, self.near, self.matrix.data
+        cluster_around_pivots(rng.permutation(n), rng.random(n), *lists, labels)
+        return labels
+
+    def random_group(self, i: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """(n_items,) the items in the cluster of item i around random pivots."""
+        draw = self.random_draw(rng)
+        return draw == draw[i]
 
 
 def as_draws_or_matrix(
@@ -87,8 +161,32 @@ def minimize_matrix(
     seed: np.random.SeedSequence,
 ) -> Comparison:
     """One estimate for each of the losses, and how they compare."""
-    problems = [MatrixProblem(matrix.matrix, loss) for loss in chosen]
-    found = [_solve(matrix, one, given, n_starts, settings, progress, seed) for one in problems]
+    problems: list[Any] = [MatrixProblem(matrix.matrix, loss) for loss in chosen]
+    found, stopper = [], settings.stopper
+    for problem in problems:
+        began = time.perf_counter()
+        bar = make_progress(progress, n_starts, f"minimize {problem.loss.name}", stopper)
+        plan = _starts(problem, given, np.random.default_rng(seed.spawn(1)[0]))
+        search = Search(problem, plan, n_starts, settings, seed, bar)
+        try:
+            # In a worker thread, so that this one is free to receive Ctrl-C.
+            task = search.recombine if settings.search == "recombine" else search.greedy
+            [(runs, best)] = run_tasks([task], n_jobs=1, stopper=stopper)
+        finally:
+            bar.close()
+        estimate = Estimate(
+            labels=best.labels,
+            expected_loss=problem.expected(best.labels),
+            loss=problem.loss,
+            n_draws=0,
+            runs=tuple(runs),
+            converged=best.converged and not stopper.flag[0],
+            seconds=time.perf_counter() - began,
+            items=matrix.items,
+            interrupted=stopper.interrupted,
+            settings=settings,
+        )
+        found.append(estimate)
     return Comparison(
         tuple(found),
         np.array([[problem.expected(a.labels) for problem in problems] for a in found]),
@@ -96,86 +194,26 @@ def minimize_matrix(
     )
 
 
-def _solve(
-    matrix: SimilarityMatrix,
-    problem: Any,  # a MatrixProblem, which offers what a Problem does
-    given: list[IntArray],
-    n_starts: int,
-    settings: Settings,
-    progress: ProgressLike,
-    seed: np.random.SeedSequence,
-) -> Estimate:
-    """The estimate for one loss."""
-    began, stopper = time.perf_counter(), settings.stopper
-    first = _FIRST if matrix.n_items <= _TREE else ()
-    plan = chain(
-        (Start("given", one) for one in given), map(Start, first), cycle(map(Start, _KINDS))
-    )
-    bar = make_progress(progress, n_starts, f"minimize {problem.loss.name}", stopper)
-    search = MatrixSearch(problem, plan, n_starts, settings, seed, bar)
-    try:
-        # In a worker thread, so that this one is free to receive Ctrl-C.
-        task = search.recombine if settings.search == "recombine" else search.greedy
-        [(runs, best)] = run_tasks([task], n_jobs=1, stopper=stopper)
-    finally:
-        bar.close()
-    return Estimate(
-        labels=best.labels,
-        expected_loss=problem.expected(best.labels),
-        loss=problem.loss,
-        n_draws=0,
-        runs=tuple(runs),
-        converged=best.converged and not stopper.flag[0],
-        seconds=time.perf_counter() - began,
-        items=matrix.items,
-        interrupted=stopper.interrupted,
-        settings=settings,
-    )
+def _starts(
+    problem: MatrixProblem, given: list[IntArray], rng: np.random.Generator
+) -> Iterator[Start]:
+    """The starts, without end; those that only the matrix can tell have labels already."""
+    yield from (Start("given", one) for one in given)
+    if problem.n_items <= _TREE:
+        yield Start("average", _cut_tree(problem, "average"))
+        yield Start("sequential")
+        yield Start("complete", _cut_tree(problem, "complete"))
+    for kind in cycle(_KINDS):
+        yield Start(kind, relabel(problem.random_draw(rng)) if kind == "pivots" else None)
 
 
-class MatrixSearch(Search):
-    """One search for one loss; see `Search`."""
+def _cut_tree(problem: MatrixProblem, method: str) -> IntArray:
+    """The best cut through a tree of the items; distances are 1 - p_ij."""
+    from scipy.cluster.hierarchy import fcluster, linkage
 
-    problem: Any
-
-    def _greedy_run(self, start: Start, rng: np.random.Generator) -> Run:
-        return super()._greedy_run(self._made(start, rng), rng)
-
-    def _descend(
-        self, problem: Any, settings: Settings, start: Start, rng: np.random.Generator
-    ) -> tuple[LocalSearch, Run]:
-        return super()._descend(problem, settings, self._made(start, rng), rng)
-
-    def _made(self, start: Start, rng: np.random.Generator) -> Start:
-        """The start with its labels, if only the matrix can tell them."""
-        if start.name in ("average", "complete"):
-            return start._replace(labels=self._cut_tree(start.name))
-        return start._replace(labels=self._around_pivots(rng)) if start.name == "pivots" else start
-
-    def _cut_tree(self, method: str) -> IntArray:
-        """The best cut through a tree of the items; distances are 1 - p_ij."""
-        from scipy.cluster.hierarchy import fcluster, linkage
-
-        n = self.problem.n_items
-        if n < 2:
-            return np.zeros(n, dtype=np.int64)
-        tree = linkage(1.0 - self.problem.matrix.toarray()[np.triu_indices(n, 1)], method)
-        cuts = (fcluster(tree, k, "maxclust").astype(np.int64) for k in _CUTS if k <= n)
-        return min(map(relabel, cuts), key=self.problem.expected)
-
-    def _around_pivots(self, rng: np.random.Generator) -> IntArray:
-        """A random item with those most similar to it, then another with those of the rest, and so on."""
-        first, near, share = self.problem.neighbors[:3]
-        labels, k = np.full(self.problem.n_items, -1, dtype=np.int64), 0
-        for i in rng.permutation(self.problem.n_items):
-            if labels[i] < 0:
-                own = slice(first[i], first[i + 1])
-                left = labels[near[own]] < 0
-                items, row = np.append(near[own][left], i), np.append(share[own][left], 1.0)
-                labels[items[similar_items(row, rng)]] = k
-                labels[i], k = k, k + 1
-        return relabel(labels)
-
-    def _frequent(self, problem: Any) -> list[IntArray]:  # noqa: ARG002
-        """No draw is known."""
-        return []
+    n = problem.n_items
+    if n < 2:
+        return np.zeros(n, dtype=np.int64)
+    tree = linkage(1.0 - problem.matrix.toarray()[np.triu_indices(n, 1)], method)
+    cuts = (fcluster(tree, k, "maxclust").astype(np.int64) for k in _CUTS if k <= n)
+    return min(map(relabel, cuts), key=problem.expected)

@@ -5,7 +5,7 @@ There are four states, one for each way to know what a move costs:
     TableState   contingency tables of all draws; linear losses (this file)
     RatioState   the same for losses whose f0 is not linear (`ratio.py`)
     MemberState  lists of the members of groups, for thousands of small clusters; linear losses (`members.py`)
-    PairState    a matrix of pairs of items, for Binder's loss and for similarity matrices (`pairs.py`)
+    PairState    similarities of pairs of items, for Binder's loss and for similarity matrices (`pairs.py`)
 
 `LocalSearch` (`local.py`) is written once on what they have in common.
 """
@@ -129,11 +129,6 @@ class State(ABC):
         self.labels, self.renamed = names[self.labels], self.renamed + 1
         return used
 
-    @property
-    @abstractmethod
-    def work(self) -> float:
-        """Steps of one sweep over all items, about a nanosecond each."""
-
 
 class TableState(State):
     """A partition with the contingency tables of all draws.
@@ -189,11 +184,6 @@ class TableState(State):
     @property
     def _groups(self) -> tuple[FloatArray, AnyArray]:
         return self.problem.group_weights, self.problem.kinds
-
-    @property
-    def work(self) -> float:
-        """Steps of one sweep."""
-        return 0.3 * self.problem.rows.size * (self.n_clusters + 4)
 
     def total(self) -> float:
         """Total loss without the constant."""

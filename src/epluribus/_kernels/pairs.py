@@ -1,0 +1,236 @@
+"""Sweeps and joins for losses that depend on similarities of pairs of items: Binder's, and the lower bound of VI.
+
+With p_ij the similarity of items i and j, p_ii = `one`, and s_i the sum of p_ij over the items j in the cluster of i,
+the total loss is
+
+    constant  +  sum_s size(n_s)  +  scale * sum_i g(s_i)
+
+with g(s) = s for Binder's loss, and g(s) = log2 s for the bound (`logs`). An item i that joins cluster s adds
+
+    size(n_s + 1) - size(n_s)  +  scale * [ g(one + r) + sum over the items j of s of g(s_j + p_ij) - g(s_j) ]
+
+where r is the sum of p_ij over the items j of s. There are two ways to know r:
+
+- ``together[i, j]`` is p_ij, without the diagonal, and ``sums[s, i]`` is r, for Binder's loss only: a look takes time
+  O(K), a move O(n_items);
+- item i has the neighbors ``near[first[i]]`` to ``near[first[i + 1] - 1]``, with similarities `share` above 0, and
+  ``inside[j]`` is s_j: a look takes time O(neighbors + K). `together` and `sums` are then empty.
+"""
+
+import math
+
+import numpy as np
+
+from epluribus._kernels.jit import kernel
+
+_LARGE = 2.0**900
+"""A product above this is replaced by its logarithm, before it exceeds the largest number; no factor is above 2."""
+
+
+@kernel
+def item_costs(
+    i, first, near, share, scale, one, logs, size_steps, labels, sizes, sums, inside,
+    costs, gains, products,
+):  # fmt: skip
+    """costs[s] = what item i costs in slot s, itself not counted there (OUT).
+
+    The sum of logarithms is one logarithm of a product, whose factors are 1 + p_ij / s_j. `gains` and `products`
+    are WORK.
+    """
+    own = labels[i]
+    if sums.shape[0] > 0:
+        for s in range(sizes.shape[0]):
+            reach = sums[s, i] if sizes[s] > 0 else 0
+            costs[s] = size_steps[sizes[s] - int(s == own)] + scale * (one + 2.0 * reach)
+        return
+    costs[:], gains[:], products[:] = 0.0, 0.0, 1.0
+    for q in range(first[i], first[i + 1]):
+        j, p = near[q], share[q]
+        s = labels[j]
+        if s < 0:
+            continue
+        costs[s] += p
+        if logs:
+            rest = inside[j] - p if s == own else inside[j]
+            products[s] *= (rest + p) / rest
+            if products[s] > _LARGE:
+                gains[s] += math.log2(products[s])
+                products[s] = 1.0
+    for s in range(sizes.shape[0]):
+        reach = costs[s]
+        costs[s] = size_steps[sizes[s] - int(s == own)]
+        if not logs:
+            costs[s] += scale * (one + 2.0 * reach)
+        elif reach > 0.0:
+            costs[s] += scale * (math.log2(one + reach) + gains[s] + math.log2(products[s]))
+
+
+@kernel
+def move_item(i, target, together, first, near, share, one, labels, sizes, sums, inside):
+    """Item i goes to a slot."""
+    own = labels[i]
+    if sums.shape[0] > 0:
+        row, into = together[i], sums[target]
+        for j in range(row.shape[0]):
+            into[j] += row[j]
+        if own >= 0:
+            out = sums[own]
+            for j in range(row.shape[0]):
+                out[j] -= row[j]
+    inside[i] = one
+    for q in range(first[i], first[i + 1]):
+        j = near[q]
+        if labels[j] == target:
+            inside[j] += share[q]
+            inside[i] += share[q]
+        elif own >= 0 and labels[j] == own:
+            inside[j] -= share[q]
+    labels[i] = target
+    sizes[target] += 1
+    if own >= 0:
+        sizes[own] -= 1
+
+
+@kernel
+def move_items(
+    items, targets, together, first, near, share, scale, one, logs, size_steps,
+    labels, sizes, sums, inside,
+):  # fmt: skip
+    """Move items to slots, one by one; returns the change of the total loss."""
+    change, n = 0.0, sizes.shape[0]
+    costs, gains, products = np.empty(n), np.empty(n), np.empty(n)
+    for x in range(items.shape[0]):
+        i, target = items[x], targets[x]
+        own = labels[i]
+        if own != target:
+            item_costs(
+                i, first, near, share, scale, one, logs, size_steps, labels, sizes, sums, inside,
+                costs, gains, products,
+            )  # fmt: skip
+            change += costs[target] - (costs[own] if own >= 0 else 0.0)
+            move_item(i, target, together, first, near, share, one, labels, sizes, sums, inside)
+    return change
+
+
+@kernel
+def sweep(
+    order, together, first, near, share, scale, one, logs, size_steps, tolerance,
+    k_min, k_max, stop, blocked, labels, sizes, sums, inside,
+):  # fmt: skip
+    """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change."""
+    moves, change, used, new, n = 0, 0.0, np.count_nonzero(sizes), 0, sizes.shape[0]
+    costs, gains, products = np.empty(n), np.empty(n), np.empty(n)
+    for x in range(order.shape[0]):
+        i = order[x]
+        own = labels[i]
+        if used == n or stop[0] != 0:
+            return x, moves, change
+        while sizes[new] > 0:
+            new = new + 1 if new + 1 < n else 0
+        alone = own >= 0 and sizes[own] == 1
+        if alone and used <= k_min:
+            continue
+        item_costs(
+            i, first, near, share, scale, one, logs, size_steps, labels, sizes, sums, inside,
+            costs, gains, products,
+        )  # fmt: skip
+        here = costs[own] if own >= 0 else np.inf
+        best, low = -1, here
+        for s in range(n):
+            if costs[s] < low and sizes[s] > 0 and s != own and blocked[s] == 0:
+                best, low = s, costs[s]
+        if used < k_max and not alone and costs[new] < low:
+            best, low = new, costs[new]
+        if best < 0 or low >= here - tolerance:
+            continue
+        if own >= 0:
+            change += low - here
+        used += int(sizes[best] == 0) - int(alone)
+        move_item(i, best, together, first, near, share, one, labels, sizes, sums, inside)
+        moves += 1
+    return order.shape[0], moves, change
+
+
+@kernel
+def join_row(a, first, near, share, scale, logs, size, labels, sizes, sums, inside, row, reach, added):  # fmt: skip
+    """row[s] = change if slots a and s are joined (OUT); infinite for a itself and for empty ones.
+
+    WORK: `reach`, sums of similarities by slot, 0 on entry and exit; `added`, what a adds to each s_j.
+    """
+    row[:] = 0.0
+    added[:] = 0.0
+    for i in range(labels.shape[0]):
+        if sums.shape[0] > 0:
+            added[i] = sums[a, i]
+        if labels[i] != a:
+            continue
+        for q in range(first[i], first[i + 1]):
+            added[near[q]] += share[q]
+            if labels[near[q]] >= 0:
+                reach[labels[near[q]]] += share[q]
+        for s in range(row.shape[0]):
+            if reach[s] > 0.0 and logs:
+                row[s] += math.log2(1.0 + reach[s] / inside[i])
+            reach[s] = 0.0
+    # The other side: what the items of each slot gain from a.
+    for j in range(labels.shape[0]):
+        if added[j] > 0.0 and labels[j] >= 0:
+            row[labels[j]] += math.log2(1.0 + added[j] / inside[j]) if logs else 2.0 * added[j]
+    for s in range(row.shape[0]):
+        if s == a or sizes[s] == 0 or sizes[a] == 0:
+            row[s] = np.inf
+        else:
+            row[s] = scale * row[s] + size[sizes[a] + sizes[s]] - size[sizes[a]] - size[sizes[s]]
+
+
+@kernel
+def merge(
+    together, first, near, share, scale, one, logs, size, tolerance, k_min, k_max, stop,
+    labels, sizes, sums, inside,
+):  # fmt: skip
+    """Join the best pair while that lowers the loss, and while there are more than `k_max` clusters.
+
+    Returns the change of the total loss. If the partner of a slot has joined another one (-1), the change is no
+    longer exact, but none is less.
+    """
+    k, total, n_seen, left = sizes.shape[0], 0.0, 0, np.count_nonzero(sizes)
+    row, reach, added = np.empty(k), np.zeros(k), np.empty(labels.shape[0])
+    partner, least = np.full(k, -1), np.full(k, np.inf)
+    while stop[0] == 0:
+        a, b = n_seen, -1
+        if n_seen < k:  # first of all, each slot looks for a partner
+            n_seen += 1
+        else:
+            a = int(np.argmin(least))
+            b = partner[a]
+            wanted = least[a] < -tolerance or (left > k_max and least[a] < np.inf)
+            if left <= k_min or not wanted:
+                break
+        if b >= 0:
+            total += least[a]
+            for i in np.flatnonzero(labels == b):
+                move_item(i, a, together, first, near, share, one, labels, sizes, sums, inside)
+            least[b] = np.inf
+            left -= 1
+        join_row(a, first, near, share, scale, logs, size, labels, sizes, sums, inside, row, reach, added)  # fmt: skip
+        partner[a] = np.argmin(row)
+        least[a] = row[partner[a]]
+        for s in range(k):
+            if row[s] < least[s]:
+                partner[s], least[s] = a, row[s]
+            elif b >= 0 and s != a and (partner[s] == a or partner[s] == b):
+                partner[s] = -1
+    return total
+
+
+@kernel
+def cluster_around_pivots(order, levels, first, near, share, labels):
+    """Each item in no cluster (-1), in this order, makes one of those more similar to it than its level (OUT)."""
+    k = 0
+    for i in order:
+        if labels[i] < 0:
+            labels[i] = k
+            for q in range(first[i], first[i + 1]):
+                if labels[near[q]] < 0 and share[q] > levels[i]:
+                    labels[near[q]] = k
+            k += 1
