@@ -170,7 +170,7 @@ class LocalSearch:
         """
         labels, sizes, rng = self.state.labels, self.state.sizes, self.rng
         i = int(rng.integers(self.problem.n_free))
-        draw = self.problem.random_draw(i, rng)
+        draw = self.problem.random_draw(rng)
         group, own, k = draw == draw[i], labels == labels[i], self.n_clusters
         kind = rng.integers(6)
         # With as many clusters as are allowed no item can open one, with as few none that is alone can leave

@@ -215,8 +215,8 @@ class Problem:
         """Labels of draw t; -1 where they are missing."""
         return self.table[:, t].astype(np.int64) - self.missing
 
-    def random_draw(self, i: int, rng: np.random.Generator) -> IntArray:  # noqa: ARG002
-        """(n_free,) labels of a random draw; items whose label is missing are apart. It need not have seen item i."""
+    def random_draw(self, rng: np.random.Generator) -> IntArray:
+        """(n_free,) labels of a random draw; items whose label is missing are apart."""
         draw = self.draw(int(rng.choice(self.n_draws, p=self.weights / self.total_weight)))
         missing = draw < 0
         draw[missing] = draw.max() + 1 + np.arange(np.count_nonzero(missing))
