@@ -20,7 +20,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from epluribus import losses
-from epluribus._parallel import parts
+from epluribus._parallel import Stopper, parts
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.draws.draws import Draws
 from epluribus.draws.read import as_draws
@@ -124,12 +124,16 @@ def matrix_loss(labels: IntArray, matrix: Any, loss: Loss) -> float:
     return float(loss.f0(float(inside.sum()), float(size), float(rows.sum()), n))
 
 
-def draw_losses(labels: IntArray, draws: Draws, loss: Loss) -> FloatArray:
+def draw_losses(
+    labels: IntArray, draws: Draws, loss: Loss, stopper: Stopper | None = None
+) -> FloatArray:
     """(n_distinct,) loss of canonical labels against each distinct draw.
 
-    The work is done in parts of about a tenth of a second; Ctrl-C takes effect between two of them.
+    The work is done in parts of about a tenth of a second; Ctrl-C takes effect between two of them. Waiting for the
+    workers of a cluster ends with the stopper.
     """
     store, missing = draws.store, draws.has_missing
+    store = store if stopper is None else store.hearing(stopper)
     return np.concatenate(store.map(_slice_losses, labels, store.groups, loss, missing))
 
 
