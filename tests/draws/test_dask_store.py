@@ -90,7 +90,7 @@ def test_draws_and_what_is_said_about_them(client, store, table, form):
     for part in (lambda d: d.thin(50), lambda d: d[::-1], lambda d: d[[5, 5, 440]]):
         np.testing.assert_array_equal(np.asarray(part(there)), np.asarray(part(here)))
         np.testing.assert_array_equal(part(there).weights, part(here).weights)
-    np.testing.assert_array_equal(there.brought_here().item_major, here.item_major)
+    np.testing.assert_array_equal(there.to_local().item_major, here.item_major)
 
 
 def test_all_labels_are_not_brought_together_silently(client):

@@ -33,25 +33,17 @@ from epluribus.partition import as_labels
 
 @overload
 def expected_loss(
-    labels: LabelsLike,
-    draws: DrawsLike | None = ...,
-    loss: LossLike | None = ...,
-    *,
-    psm: Any = ...,
-    per_draw: Literal[False] = ...,
-) -> float: ...
+    labels: LabelsLike, draws: DrawsLike | None = ..., loss: LossLike | None = ..., *,
+    psm: Any = ..., per_draw: Literal[False] = ...,
+) -> float: ...  # fmt: skip
 @overload
 def expected_loss(
     labels: LabelsLike, draws: DrawsLike, loss: LossLike | None = ..., *, per_draw: Literal[True]
 ) -> FloatArray: ...
 def expected_loss(
-    labels: LabelsLike,
-    draws: DrawsLike | None = None,
-    loss: LossLike | None = None,
-    *,
-    psm: Any = None,
-    per_draw: bool = False,
-) -> float | FloatArray:
+    labels: LabelsLike, draws: DrawsLike | None = None, loss: LossLike | None = None, *,
+    psm: Any = None, per_draw: bool = False,
+) -> float | FloatArray:  # fmt: skip
     """Expected posterior loss of a partition: the mean of its loss over the draws.
 
     Parameters

@@ -228,7 +228,7 @@ def minimize(
     # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
     sample = as_draws_or_matrix(draws, psm, client, map_labels, progress)
     if isinstance(sample, Draws) and not sample.store.in_one_piece and sample.n_items <= LARGE:
-        sample = sample.brought_here()  # searched here, as if they had been read here
+        sample = sample.to_local()  # searched here, as if they had been read here
     check_choice(search, SEARCHES, "search")
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
     disturbed = None
@@ -367,7 +367,7 @@ def minimize_within(
     of a report or of the search for modes is not to take longer because it may not take forever.
     """
     if not draws.store.in_one_piece and draws.n_items <= LARGE:
-        draws = draws.brought_here()  # as `minimize` does
+        draws = draws.to_local()  # as `minimize` does
     plan = check_starts(None, None, "recombine", draws.n_items, None)
     stopper = Stopper(seconds, patient=False)
     settings = Settings(n_jobs=resolve_jobs(n_jobs), stopper=stopper)
