@@ -14,7 +14,6 @@ from epluribus._cards import Alert, Card, Facts, Part, Shown
 from epluribus._text import count, few_of
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
-from epluribus.draws.part import only_these
 from epluribus.losses.base import Loss
 from epluribus.partition import as_labels
 from epluribus.settings import Settings
@@ -138,7 +137,7 @@ class Estimate(Shown):
     def decided(self, draws: DrawsLike) -> tuple[Estimate, Draws]:
         """The estimate and its draws for the decided items only, for the functions that take both."""
         inside = np.flatnonzero(self.labels >= 0)
-        part = only_these(as_draws(draws), inside)
+        part = as_draws(draws).select_items(inside)
         settings = replace(self.settings, constraints=None, undecided=None)
         new = replace(self, labels=self.labels[inside], items=part.items, settings=settings)
         return replace(new, runs=()), part

@@ -11,7 +11,7 @@ import epluribus as epl
 from epluribus._parallel import Stopped, Stopper
 from epluribus.draws import dask_store
 from epluribus.search import _minimize as entrance
-from epluribus.search import large, settle
+from epluribus.search import large, refine
 from epluribus.settings import Settings
 from epluribus.uncertainty import _part, credible_ball, error, items
 
@@ -90,7 +90,7 @@ def test_draws_and_what_is_said_about_them(client, store, table, form):
     for part in (lambda d: d.thin(50), lambda d: d[::-1], lambda d: d[[5, 5, 440]]):
         np.testing.assert_array_equal(np.asarray(part(there)), np.asarray(part(here)))
         np.testing.assert_array_equal(part(there).weights, part(here).weights)
-    np.testing.assert_array_equal(there.brought_here().item_major, here.item_major)
+    np.testing.assert_array_equal(there.to_local().item_major, here.item_major)
 
 
 def test_all_labels_are_not_brought_together_silently(client):
@@ -107,7 +107,7 @@ def test_few_items_are_searched_here(client):
 def test_very_many_items_are_searched_where_they_are(client, store, loss, monkeypatch):
     monkeypatch.setattr(entrance, "LARGE", 300)
     monkeypatch.setattr(large, "_FEW", 150)
-    monkeypatch.setattr(settle, "_RANGE", 256)
+    monkeypatch.setattr(refine, "_TASK", 256)
     best = epl.minimize(epl.Draws(store, client=client), loss, rng=1)
     assert best.runs[-1].start == "few items"
     assert best.expected_loss == pytest.approx(epl.expected_loss(best, sample(), loss), rel=1e-12)
@@ -124,7 +124,7 @@ def test_a_worker_lost_in_the_middle_changes_nothing(client, store, monkeypatch)
     assert ref.runs[-1].start == "few items"
     draws = epl.Draws(store, client=client)
     [victim, *_] = client.run(os.getpid).values()
-    look, looks = settle.Passes.look, []
+    look, looks = refine.LargeRefiner._look, []
 
     def fatal(self, *args, **named):
         looks.append(1)
@@ -132,7 +132,7 @@ def test_a_worker_lost_in_the_middle_changes_nothing(client, store, monkeypatch)
             os.kill(victim, signal.SIGKILL)
         return look(self, *args, **named)
 
-    monkeypatch.setattr(settle.Passes, "look", fatal)
+    monkeypatch.setattr(refine.LargeRefiner, "_look", fatal)
     np.testing.assert_array_equal(epl.minimize(draws, rng=1).labels, ref.labels)
     assert len(looks) >= 2
 
@@ -208,13 +208,13 @@ def test_without_workers_it_does_not_wait_forever(monkeypatch):
 def test_passes_end_early_though_workers_are_quick(client):
     draws, settings = epl.Draws(sample(), client=client), Settings()
     rng = np.random.default_rng(0)
-    passes = settle.Settler(draws, draws.weights, epl.losses.vi(), rng, settings).passes
-    now = passes.count(sample()[0])
+    refiner = refine.LargeRefiner(draws, draws.weights, epl.losses.vi(), rng, settings)
+    now = refiner._count(sample()[0])
     settings.stopper.interrupt()
     with pytest.raises(Stopped):
-        passes.look(now, now.labels)
+        refiner._look(now, now.labels)
     with pytest.raises(Stopped):
-        passes.count(now.labels)
+        refiner._count(now.labels)
 
 
 def test_time_is_up_before_a_draw_came(client, monkeypatch):

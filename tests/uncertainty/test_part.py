@@ -6,14 +6,14 @@ import pytest
 import epluribus as epl
 from epluribus import losses
 from epluribus._parallel import Stopper
-from epluribus.search import settle
+from epluribus.search import refine
 from epluribus.uncertainty._part import place_others
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 @pytest.mark.parametrize("time_limit", [None, 1e-9])
 def test_all_items_are_placed_though_the_time_is_up(loss, time_limit, monkeypatch):
-    monkeypatch.setattr(settle, "_ITEMS", 64)  # a pass has several parts
+    monkeypatch.setattr(refine, "_TASK", 64)  # a pass has several parts
     rng = np.random.default_rng(1)
     truth = rng.integers(4, size=800)
     z = np.where(rng.random((100, 800)) < 0.2, rng.integers(4, size=(100, 800)), truth)

@@ -18,7 +18,7 @@ from epluribus._kernels.labels import canonical_rows, write_columns
 from epluribus._parallel import Stopper, resolve_jobs, run_all
 from epluribus._progress import DELAY, ProgressLike, make_progress
 from epluribus._typing import AnyArray, IntArray
-from epluribus.draws.store import Labels, LocalStore, Store
+from epluribus.draws.store import Labels, Store
 from epluribus.readers.blocks import Rows
 
 _CELLS = 1 << 20
@@ -71,7 +71,7 @@ def _collapse(
     """The distinct partitions; None if labels are missing though that was not expected."""
     n_items, n_draws = table.shape[1], len(keep)
     size = max(1, _CELLS // n_items, min(_LINE, _MOST // n_items))
-    columns = _Columns(n_items, n_draws)
+    labels: Labels = np.empty((n_items, 0), dtype=np.uint8)
     place_of: dict[bytes, int] = {}  # number of a distinct partition by its hash
     index: list[int] = []
     n_clusters: list[int] = []
@@ -88,14 +88,25 @@ def _collapse(
                 if index[-1] == len(n_clusters):
                     new.append(t)
                     n_clusters.append(int(k[t]))
-            expected = -(-len(place_of) * n_draws // len(index))  # if the others are as varied
-            columns.add(codes, new, k[new].max(initial=1), expected)
+            kind = np.promote_types(labels.dtype, _type_for(int(k[new].max(initial=1))))
+            used, width = len(n_clusters) - len(new), labels.shape[1]
+            if width < len(n_clusters):
+                # As many as there will be if the other draws are as varied as those so far.
+                expected = -(-len(n_clusters) * n_draws // len(index))
+                width = min(n_draws, max(expected, width + width // 2))
+            if (width, kind) != (labels.shape[1], labels.dtype):
+                # np.empty reserves addresses; the system provides memory for what is written.
+                wider = np.empty((n_items, width), dtype=kind)
+                wider[:, :used] = labels[:, :used]
+                labels = wider
+            _write(codes, np.array(new, dtype=np.int64), used, labels)
             bar.show(len(index), {})
             stopper.check()
     finally:
         bar.close()
     found = np.array(n_clusters, dtype=np.int64)
-    store = LocalStore(columns.done(), int(found.max()))
+    labels = np.ascontiguousarray(labels[:, : len(found)])
+    store = Store(labels, int(found.max()))
     # Missing labels were counted as one more cluster of each draw.
     return Collapsed(store, np.array(index), found - missing, tuple(place_of), missing)
 
@@ -170,47 +181,10 @@ def _near_zero(rows: AnyArray) -> tuple[AnyArray, int, int]:
     return rows, low, span
 
 
-# --- the table ---
+def _write(rows: Labels, new: IntArray, at: int, table: Labels) -> None:
+    """The `new` rows become columns at, at + 1, ... of the item-major table."""
 
+    def work(first: int, last: int) -> None:
+        write_columns(rows, rows.shape[1] - len(table), new, at, first, last, table)
 
-class _Columns:
-    """The item-major table while it grows."""
-
-    def __init__(self, n_items: int, n_draws: int) -> None:
-        self._n_items, self._n_draws = n_items, n_draws
-        self._table: Labels = np.empty((n_items, 0), dtype=np.uint8)
-        self._used = 0
-
-    def add(self, rows: Labels, chosen: list[int], n_clusters: int, expected: int) -> None:
-        """Add the chosen rows; with as many in all as are `expected`, the table need not grow again."""
-        kind = np.promote_types(self._table.dtype, _type_for(n_clusters))
-        used, end, width = self._used, self._used + len(chosen), self._table.shape[1]
-        if end > width or kind != self._table.dtype:
-            if end > width:
-                width = min(self._n_draws, max(end, expected, width + width // 2))
-            # np.empty reserves addresses; the system provides memory for what is written.
-            wider = np.empty((self._n_items, width), dtype=kind)
-            wider[:, :used] = self._table[:, :used]
-            self._table = wider
-        table, numbers, skip = self._table, np.array(chosen, dtype=np.int64), rows.shape[1]
-
-        def work(first: int, last: int) -> None:
-            write_columns(rows, skip - self._n_items, numbers, used, first, last, table)
-
-        _in_threads(work, self._n_items, self._n_items * len(chosen))
-        self._used = end
-
-    def done(self) -> Labels:
-        """The table without the columns that were not needed, in the same memory."""
-        table, used = self._table, self._used
-        if used == table.shape[1]:
-            return table
-        cells, step = table.reshape(-1), max(1, _CELLS // used)
-        for i in range(0, self._n_items, step):
-            some = table[
-                i : i + step, :used
-            ].ravel()  # a copy, since it may overlap with its new place
-            cells[i * used : i * used + some.size] = some
-        del cells
-        table.resize((self._n_items, used), refcheck=False)
-        return table
+    _in_threads(work, len(table), len(table) * len(new))

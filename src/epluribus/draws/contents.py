@@ -15,7 +15,7 @@ from epluribus._validate import check_choice, check_count
 from epluribus.draws.collapse import Collapsed, collapse
 from epluribus.draws.dask_store import check_client, collapse_on
 from epluribus.draws.rows import check_chains, check_items, check_weights, kept_rows
-from epluribus.draws.store import Slice, Store
+from epluribus.draws.store import Store
 from epluribus.readers.blocks import Blocks
 from epluribus.readers.convert import Table, to_table
 from epluribus.readers.objects import is_ensemble
@@ -67,20 +67,10 @@ class Contents(NamedTuple):
 
 
 def read_contents(
-    z: Any,
-    *,
-    weights: Any,
-    burn: int,
-    thin: int,
-    items: Sequence[Any] | None,
-    chains: Any,
-    kind: str | None,
-    var: str | None,
-    missing: Any,
-    noise: str | None,
-    client: Any,
+    z: Any, weights: Any, burn: int, thin: int, items: Sequence[Any] | None, chains: Any,
+    kind: str | None, var: str | None, missing: Any, noise: str | None, client: Any,
     progress: ProgressLike,
-) -> Contents:
+) -> Contents:  # fmt: skip
     """Read draws from anything that `Draws` accepts, with its arguments; other draws are `Contents`."""
     burn = check_count(burn, "burn", low=0)
     thin = check_count(thin, "thin", low=1)
@@ -106,32 +96,24 @@ def read_contents(
     n_seen = np.full(found.store.n_distinct, n_items)
     if found.has_missing:
         n_seen = _count_seen(found, names, where)
+    given = n_seen[found.places] / n_items if by_items else given
     return Contents(
-        store=found.store,
-        places=found.places,
-        distinct_n_clusters=found.n_clusters,
-        distinct_n_seen=n_seen,
-        has_missing=found.has_missing,
-        chains=chain[keep],
-        given=n_seen[found.places] / n_items if by_items else given,
-        items=names,
-        kind=kind,
-        variable=table.variable,
-        dimension=table.dimension,
-    )
+        found.store, found.places, found.n_clusters, n_seen, found.has_missing, chain[keep],
+        given, names, kind, table.variable, table.dimension,
+    )  # fmt: skip
 
 
 def _count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> IntArray:
     """Items that each distinct draw has seen; items that none has seen, and empty draws, are refused."""
-    draws, items = zip(*found.store.map(_seen_in_slice), strict=True)
-    n_seen: IntArray = np.concatenate(draws)
+    seen = found.store.whole() > 0
+    n_seen: IntArray = seen.sum(axis=0)
     empty = np.flatnonzero(n_seen[found.places] == 0)
     if len(empty):
         raise ValueError(
             f"'{where}' must have some label in every draw; all labels of draw {empty[0]} are missing. "
             "Leave such draws out."
         )
-    never = np.flatnonzero(np.sum(items, axis=0) == 0).tolist()
+    never = np.flatnonzero(~seen.any(axis=1)).tolist()
     if never:
         first = sentence_list([f"'{names[i] if names else i}'" for i in never[:3]])
         more = f" and {count(len(never) - 3, 'other')}" if len(never) > 3 else ""
@@ -140,9 +122,3 @@ def _count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> 
             "Leave such items out."
         )
     return n_seen
-
-
-def _seen_in_slice(part: Slice) -> tuple[IntArray, IntArray]:
-    """How many items each draw of a slice has seen, and how many of its draws have seen each item."""
-    seen = part.table > 0
-    return seen.sum(axis=0), seen.sum(axis=1)

@@ -18,7 +18,7 @@ from epluribus._parallel import Stopped, Stopper
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import need
 from epluribus.draws.collapse import Collapsed, collapse
-from epluribus.draws.store import Labels, Slice
+from epluribus.draws.store import Labels, Slice, Store
 from epluribus.readers.blocks import Blocks, Rows
 
 _BYTES = 64 << 20
@@ -69,7 +69,7 @@ def results(client: Any, futures: Sequence[Any], stopper: Stopper | None = None)
             )
 
 
-class DaskStore:
+class DaskStore(Store):
     """Slices that the workers of a cluster hold.
 
     Parameters
@@ -88,14 +88,9 @@ class DaskStore:
     in_one_piece = False
 
     def __init__(
-        self,
-        client: Any,
-        parts: list[Any],
-        widths: list[int],
-        n_items: int,
-        groups: int,
+        self, client: Any, parts: list[Any], widths: list[int], n_items: int, groups: int,
         stopper: Stopper | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.client, self.parts, self.widths = client, parts, widths
         self.n_items, self.groups, self.n_distinct = n_items, groups, sum(widths)
         self.begins: list[int] = np.cumsum([0, *widths[:-1]]).tolist()

@@ -18,14 +18,15 @@ from epluribus._progress import ProgressLike
 from epluribus._text import percent
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_count
+from epluribus.draws.constructors import Constructors
 from epluribus.draws.contents import Contents, read_contents
 from epluribus.draws.rows import kept_rows, safe_weights
-from epluribus.draws.store import LocalStore, Store
+from epluribus.draws.store import Store
 from epluribus.draws.text import describe
-from epluribus.draws.ways_in import WaysIn
+from epluribus.readers.source import Source
 
 
-class Draws(WaysIn, Shown):
+class Draws(Constructors, Shown):
     """Posterior draws of a partition of `n_items` items.
 
     Parameters
@@ -144,18 +145,8 @@ class Draws(WaysIn, Shown):
         if not isinstance(z, Contents):
             z = read_contents(
                 z._contents if isinstance(z, Draws) else z,
-                weights=weights,
-                burn=burn,
-                thin=thin,
-                items=items,
-                chains=chains,
-                kind=kind,
-                var=var,
-                missing=missing,
-                noise=noise,
-                client=client,
-                progress=progress,
-            )
+                weights, burn, thin, items, chains, kind, var, missing, noise, client, progress,
+            )  # fmt: skip
         self._contents: Contents = z
         self.store: Store = z.store
         self.index: IntArray = z.places
@@ -260,10 +251,25 @@ class Draws(WaysIn, Shown):
             table = np.subtract(table, 1, dtype=np.int64)
         return table if dtype is None else table.astype(dtype)
 
-    def brought_here(self) -> Draws:
+    def to_local(self) -> Draws:
         """The same draws with all labels in the memory of this process."""
         table = self.store.rows(np.arange(self.n_items))
-        return Draws(self._contents._replace(store=LocalStore(table, self.store.groups)))
+        return Draws(self._contents._replace(store=Store(table, self.store.groups)))
+
+    def select_items(self, items: IntArray) -> Draws:
+        """All draws of some of the items, given by number; items without names are named by their numbers.
+
+        Draws that have seen none of these items are left out.
+
+        >>> Draws([[0, 0, 1], [0, 1, 1]]).select_items(np.array([0, 2])).items
+        ('0', '2')
+        """
+        rows: AnyArray = np.ascontiguousarray(self.store.rows(items).T)[self.index]
+        keep, names = np.arange(self.n_draws), [self.item_names[i] for i in items]
+        if self.has_missing:
+            keep, rows = np.flatnonzero((rows > 0).any(axis=1)), np.ma.masked_equal(rows, 0)
+        source = Source(rows[keep], names, self.chains[keep], self.variable, self.dimension)
+        return Draws(source, weights=self.draw_weights[keep], kind=self.kind)
 
     def burn(self, n: int) -> Draws:
         """Leave out the first `n` draws of each chain."""

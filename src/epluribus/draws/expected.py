@@ -20,7 +20,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from epluribus import losses
-from epluribus._parallel import parts
+from epluribus._parallel import Stopper, parts
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.draws.draws import Draws
 from epluribus.draws.read import as_draws
@@ -33,25 +33,17 @@ from epluribus.partition import as_labels
 
 @overload
 def expected_loss(
-    labels: LabelsLike,
-    draws: DrawsLike | None = ...,
-    loss: LossLike | None = ...,
-    *,
-    psm: Any = ...,
-    per_draw: Literal[False] = ...,
-) -> float: ...
+    labels: LabelsLike, draws: DrawsLike | None = ..., loss: LossLike | None = ..., *,
+    psm: Any = ..., per_draw: Literal[False] = ...,
+) -> float: ...  # fmt: skip
 @overload
 def expected_loss(
     labels: LabelsLike, draws: DrawsLike, loss: LossLike | None = ..., *, per_draw: Literal[True]
 ) -> FloatArray: ...
 def expected_loss(
-    labels: LabelsLike,
-    draws: DrawsLike | None = None,
-    loss: LossLike | None = None,
-    *,
-    psm: Any = None,
-    per_draw: bool = False,
-) -> float | FloatArray:
+    labels: LabelsLike, draws: DrawsLike | None = None, loss: LossLike | None = None, *,
+    psm: Any = None, per_draw: bool = False,
+) -> float | FloatArray:  # fmt: skip
     """Expected posterior loss of a partition: the mean of its loss over the draws.
 
     Parameters
@@ -124,12 +116,16 @@ def matrix_loss(labels: IntArray, matrix: Any, loss: Loss) -> float:
     return float(loss.f0(float(inside.sum()), float(size), float(rows.sum()), n))
 
 
-def draw_losses(labels: IntArray, draws: Draws, loss: Loss) -> FloatArray:
+def draw_losses(
+    labels: IntArray, draws: Draws, loss: Loss, stopper: Stopper | None = None
+) -> FloatArray:
     """(n_distinct,) loss of canonical labels against each distinct draw.
 
-    The work is done in parts of about a tenth of a second; Ctrl-C takes effect between two of them.
+    The work is done in parts of about a tenth of a second; Ctrl-C takes effect between two of them. Waiting for the
+    workers of a cluster ends with the stopper.
     """
     store, missing = draws.store, draws.has_missing
+    store = store if stopper is None else store.hearing(stopper)
     return np.concatenate(store.map(_slice_losses, labels, store.groups, loss, missing))
 
 

@@ -89,16 +89,9 @@ def read_draws(
     files = [Path(entry) for entry in paths]
     source = files if len(files) > 1 else files[0]
     draws = Draws(
-        source,
-        var=var,
-        weights=weights,
-        burn=burn,
-        thin=thin,
-        items=items,
-        missing=missing,
-        noise=noise,
-        progress=progress,
-    )
+        source, var=var, weights=weights, burn=burn, thin=thin, items=items, missing=missing,
+        noise=noise, progress=progress,
+    )  # fmt: skip
     # A delimiter that was not recognized, or one partition with a label in each line.
     if draws.n_items == 1:
         warnings.warn(

@@ -8,7 +8,7 @@ the others.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,55 +38,20 @@ class Slice(NamedTuple):
         return np.flatnonzero((numbers >= self.columns.start) & (numbers < self.columns.stop))
 
 
-class Store(Protocol):
-    """The labels of all distinct draws, wherever they are."""
-
-    n_items: int
-    n_distinct: int
-    groups: int
-    """The largest number of clusters of a draw; one more if labels are missing."""
-    in_one_piece: bool
-    """Whether all labels are one table in memory, see `whole`."""
-
-    def map(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """`function(slice, *args)` for every slice, results in order; the function is one of a module."""
-
-    def reduce(self, function: Callable[..., Any], combine: Callable[..., Any], *args: Any) -> Any:
-        """`combine(results, *args)`, where the results are those of `map`; also where the draws are."""
-
-    def share(self, value: Any) -> Any:
-        """An argument for many calls of `map` and `reduce`: it travels to the draws once."""
-
-    def hearing(self, stopper: Stopper) -> Store:
-        """The same store, in which waiting ends at the time limit, or after Ctrl-C."""
-
-    def rows(self, items: IntArray) -> Labels:
-        """(len(items), n_distinct) labels of some items."""
-
-    def columns(self, numbers: IntArray) -> Labels:
-        """(n_items, len(numbers)) labels of some distinct draws."""
-
-    def whole(self) -> Labels:
-        """(n_items, n_distinct) all labels, if they are in memory."""
-
-    def select(self, numbers: IntArray, n_clusters: IntArray) -> Store:
-        """A store of some of the draws, with their numbers of clusters."""
-
-
-class LocalStore:
-    """One table in memory.
+class Store:
+    """The labels of all distinct draws: here one table in memory.
 
     Parameters
     ----------
     table : ndarray of shape (n_items, n_distinct)
         Canonical labels, item-major and contiguous. It can no longer be written to: views are handed out.
     groups : int
-        The largest number of clusters of a draw.
+        The largest number of clusters of a draw; one more if labels are missing.
 
     Examples
     --------
     >>> import numpy as np
-    >>> store = LocalStore(np.array([[0, 0, 0], [0, 1, 1]], np.uint8), 2)
+    >>> store = Store(np.array([[0, 0, 0], [0, 1, 1]], np.uint8), 2)
     >>> store.rows(np.array([1])).tolist(), store.columns(np.array([2, 0])).tolist()
     ([[0, 1, 1]], [[0, 0], [1, 0]])
     >>> store.map(lambda part: part.table.shape)
@@ -94,6 +59,7 @@ class LocalStore:
     """
 
     in_one_piece = True
+    """Whether all labels are one table in memory, see `whole`."""
 
     def __init__(self, table: Labels, groups: int) -> None:
         table.flags.writeable = False
@@ -101,19 +67,19 @@ class LocalStore:
         self.n_items, self.n_distinct, self.groups = *table.shape, groups
 
     def map(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """The result of `function(slice, *args)` for the only slice, in a list."""
+        """`function(slice, *args)` for every slice, results in order; the function is one of a module."""
         return [function(Slice(0, self._table), *args)]
 
     def reduce(self, function: Callable[..., Any], combine: Callable[..., Any], *args: Any) -> Any:
-        """`combine(results, *args)`, where the results are those of `map`."""
+        """`combine(results, *args)`, where the results are those of `map`; also where the draws are."""
         return combine(self.map(function, *args), *args)
 
     def share(self, value: Any) -> Any:
-        """The value itself."""
+        """An argument for many calls of `map` and `reduce`: it travels to the draws once."""
         return value
 
-    def hearing(self, stopper: Stopper) -> LocalStore:  # noqa: ARG002
-        """Itself: nothing is waited for."""
+    def hearing(self, stopper: Stopper) -> Store:  # noqa: ARG002
+        """The same store, in which waiting ends at the time limit, or after Ctrl-C."""
         return self
 
     def rows(self, items: IntArray) -> Labels:
@@ -128,6 +94,6 @@ class LocalStore:
         """(n_items, n_distinct) all labels."""
         return self._table
 
-    def select(self, numbers: IntArray, n_clusters: IntArray) -> LocalStore:
+    def select(self, numbers: IntArray, n_clusters: IntArray) -> Store:
         """A store of some of the draws, with their numbers of clusters."""
-        return LocalStore(self.columns(numbers), int(n_clusters.max()))
+        return Store(self.columns(numbers), int(n_clusters.max()))

@@ -88,18 +88,6 @@ def seen_together(table: NDArray[np.unsignedinteger[Any]], weights: FloatArray) 
     return found
 
 
-def together_where_seen(table: NDArray[np.unsignedinteger[Any]], weights: FloatArray) -> FloatArray:
-    """(n_items, n_items) weight of the draws that have both items in one cluster; 0 is a missing label.
-
-    >>> together_where_seen(np.array([[1, 0], [1, 0]], np.uint8), np.ones(2)).tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
-    """
-    # Two missing labels are equal as well, but not together.
-    unseen = (table == 0).astype(np.float64)
-    found: FloatArray = Together(table, weights).matrix(1) - (unseen * weights) @ unseen.T
-    return found
-
-
 def map_blocks(
     n_items: int,
     task: Callable[[int, int], Any],

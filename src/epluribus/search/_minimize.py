@@ -144,7 +144,7 @@ def minimize(
     limit these numbers are ten times larger. The answer is never worse than one cluster, all items apart, the
     most frequent draw, or a given start.
 
-    For VI and other linear losses, ten thousand of more than 50,000 items are searched first, and some of
+    For VI and other linear losses, five thousand of more than 50,000 items are searched first, and some of
     every group that is too small to be seen among these; for losses that count pairs, such as Binder's, of
     more than 15,000. The others are placed in one pass over the draws, and then single items move until no
     move helps. For losses that are not linear this finds worse partitions: it is done only with draws that
@@ -179,7 +179,7 @@ def minimize(
     # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
     sample = as_draws_or_matrix(draws, psm, client, map_labels, progress)
     if isinstance(sample, Draws) and not sample.store.in_one_piece and sample.n_items <= LARGE:
-        sample = sample.brought_here()  # searched here, as if they had been read here
+        sample = sample.to_local()  # searched here, as if they had been read here
     check_choice(search, SEARCHES, "search")
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
     disturbed = None
@@ -317,7 +317,7 @@ def minimize_within(
     of a report or of the search for modes is not to take longer because it may not take forever.
     """
     if not draws.store.in_one_piece and draws.n_items <= LARGE:
-        draws = draws.brought_here()  # as `minimize` does
+        draws = draws.to_local()  # as `minimize` does
     plan = check_starts(None, None, "recombine", draws.n_items, None)
     stopper = Stopper(seconds, patient=False)
     settings = Settings(n_jobs=resolve_jobs(n_jobs), stopper=stopper)

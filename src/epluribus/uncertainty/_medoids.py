@@ -10,7 +10,6 @@ from numpy.random import Generator
 
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.draws.part import only_these
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import relabel
@@ -105,7 +104,7 @@ def quick_look(draws: Draws, loss: Loss, best: IntArray) -> tuple[int, bool]:
     part = some_draws(draws, _QUICK_DRAWS, rng)
     items = np.sort(rng.permutation(draws.n_items)[:_QUICK_ITEMS])
     if len(items) < draws.n_items:
-        part, best = only_these(part, items), relabel(best[items])
+        part, best = part.select_items(items), relabel(best[items])
     judge = Sample(part, loss, rng)
     trees, distance, columns = distances(part, loss, _QUICK_LINKED)
     mass = part.weights[columns]

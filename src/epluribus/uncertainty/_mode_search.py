@@ -28,7 +28,6 @@ from epluribus._parallel import Stopper, run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
-from epluribus.draws.part import only_these
 from epluribus.estimate import Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
 from epluribus.search._greedy import descend
@@ -148,7 +147,7 @@ class ModeSearch:
         # Of many items only some are looked at; `placed` adds the others in the end.
         self.whole, self.items = draws, choose_items(draws, part_rng)
         if self.items is not None:
-            draws = only_these(draws, self.items)
+            draws = draws.select_items(self.items)
         self.draws, self.converged = draws, True
         # Numbers of modes are tried on a random part of the draws, in their order.
         self.part = some_draws(draws, _DRAWS, part_rng)

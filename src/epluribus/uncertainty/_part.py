@@ -1,12 +1,13 @@
 """Large samples: searches on some of the items, and all other items placed afterwards.
 
 What a few thousand random items say about modes, losses and halves of the sample is what all items say. A
-partition of these items becomes one of all items as in a search for very many items (`search/settle.py`):
+partition of these items becomes one of all items as in a search for very many items (`search/refine.py`):
 every other item goes to the cluster where it costs least, and then single items move until no move helps.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -19,7 +20,7 @@ from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
-from epluribus.search.settle import Settler
+from epluribus.search.refine import LargeRefiner
 from epluribus.settings import Settings
 
 LARGE = 2 * 10**7
@@ -67,20 +68,19 @@ def place_others(
     # Costs that are no sums over draws cannot be added up: items are then placed as under VI.
     linear = loss if loss.linear else losses.vi()
 
-    def settler(stopper: Stopper) -> Settler:
+    def refiner(stopper: Stopper) -> LargeRefiner:
         settings = Settings(n_jobs=resolve_jobs(None), stopper=stopper)
-        return Settler(draws, weights, linear, rng, settings)
+        return LargeRefiner(draws, weights, linear, rng, settings)
 
-    def settle() -> IntArray:
-        job = settler(stopper)
-        try:
-            return job.settle(placed).labels
-        except Stopped:
-            return placed if job.latest is None else job.latest.labels
+    def refine() -> IntArray:
+        job = refiner(stopper)
+        with suppress(Stopped):
+            job.refine(assigned)
+        return assigned if job.labels is None else job.labels
 
     unlimited = Stopper()
     try:
-        [placed] = run_all([partial(settler(unlimited).place, items, labels)], 1, unlimited)
+        [assigned] = run_all([partial(refiner(unlimited).assign, items, labels)], 1, unlimited)
     except Stopped:  # it has no limit
         raise KeyboardInterrupt from None
-    return relabel(run_all([settle], 1, stopper)[0] if loss.linear else placed)
+    return relabel(run_all([refine], 1, stopper)[0] if loss.linear else assigned)

@@ -29,7 +29,6 @@ from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import draw_losses
-from epluribus.draws.part import only_these
 from epluribus.estimate import raise_if_interrupted
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.losses.values import loss_values
@@ -217,7 +216,7 @@ class _Searches:
     ) -> None:
         self.draws, self.rng, self.n_jobs, self.stopper = draws, rng, n_jobs, stopper
         self.items = choose_items(draws, rng)
-        self.part = draws if self.items is None else only_these(draws, self.items)
+        self.part = draws if self.items is None else draws.select_items(self.items)
 
     def run(self, rows: NDArray[np.bool_], loss: Loss, seed: int, *, n_left: int) -> _Row:
         """The estimate from the draws in `rows`; it has an equal share of the time left."""

@@ -9,7 +9,7 @@ from epluribus.readers.labeled_arrays import from_labeled
 from epluribus.readers.objects import from_frame, stack_labels
 
 
-class WaysIn:
+class Constructors:
     """The class methods of `Draws` that make draws from objects of other packages."""
 
     def __init__(self, z: Any, **options: Any) -> None:
