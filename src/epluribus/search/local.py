@@ -130,8 +130,8 @@ class LocalSearch:
         """
         self.converged, done = False, 0
         while not self.converged and done != most and not self.settings.stopper.stopped:
-            one = self.state.sweep if thorough else self.state.quick_sweep
-            swept = one(self.rng.permutation(self.problem.n_free), self.bounds)
+            order = self.rng.permutation(self.problem.n_free)
+            swept = self.state.sweep(order, self.bounds, quick=not thorough)
             self._total += swept.change
             self.trace.append(Step(self.value, self.n_clusters))
             # A sweep cut short proves nothing, even if it moved no item.
@@ -219,7 +219,7 @@ class LocalSearch:
         if state.n_clusters > self.bounds.k_max and n_new == 1:
             change += self._join_two(int(new[0]))
         while self.bounds.k_min <= state.n_clusters <= self.bounds.k_max:
-            swept = state.quick_sweep(self.rng.permutation(near), self.bounds)
+            swept = state.sweep(self.rng.permutation(near), self.bounds, quick=True)
             change += swept.change
             if swept.n_moves == 0 or not swept.complete:
                 break

@@ -8,7 +8,7 @@ from epluribus._kernels import members as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, State, Swept, open_slots, padded, slot_count
+from epluribus.search.state import Bounds, State, padded, slot_count
 
 _STEP = 4.0
 """Nanoseconds for each member looked at in a sweep: it tells when lists are quicker than tables."""
@@ -51,18 +51,19 @@ class MemberState(State):
         labels, sizes = np.full_like(self.labels, -1), np.zeros_like(self.sizes)
         return self._move(np.arange(len(labels)), self.labels, labels, sizes)
 
-    def sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray | None = None) -> Swept:
-        """Visit the items in `order`, and move each to the cluster where it costs least."""
-        p, n_moves, change = self.problem, 0, 0.0
-        while True:
-            done, moves, by = kernels.sweep(
-                order, *self.lists, p.steps[0], p.size_steps, self._least_step, p.tolerance,
-                *bounds, open_slots(self) if blocked is None else blocked, self.labels, self.sizes,
-            )  # fmt: skip
-            n_moves, change, order = n_moves + moves, change + by, order[done:]
-            if len(order) == 0 or bounds.stop[0]:
-                return Swept(n_moves, change, len(order) == 0)
-            self.make_room(self.n_clusters // 2 + 1)
+    def _sweep(
+        self,
+        order: IntArray,
+        bounds: Bounds,
+        blocked: AnyArray,
+        quick: bool,  # noqa: ARG002
+    ) -> tuple[int, int, float]:
+        p = self.problem
+        done: tuple[int, int, float] = kernels.sweep(
+            order, *self.lists, p.steps[0], p.size_steps, self._least_step, p.tolerance, *bounds, blocked,
+            self.labels, self.sizes,
+        )  # fmt: skip
+        return done
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
@@ -73,16 +74,8 @@ class MemberState(State):
         known = *self.lists, p.steps[0], p.size_steps, p.total_weight * p.f[0, 1]
         return float(kernels.move_items(items, targets, *known, labels, sizes))
 
-    def make_room(self, n: int) -> None:
-        """Have at least n empty slots; the others keep their names."""
-        old = len(self.sizes)
-        if old - self.n_clusters < n:
-            self.sizes = padded(self.sizes, slot_count(old, n))
-
-    def compact(self) -> None:
-        """Number the clusters 0..K-1 without gaps."""
-        used = self.rename_slots()
-        self.sizes = padded(self.sizes[used], slot_count(len(used), 1))
+    def _resize(self, slots: IntArray, width: int) -> None:
+        self.sizes = padded(self.sizes[slots], width)
 
     def join_changes(self) -> FloatArray:
         """Change of the total loss if two slots are joined."""

@@ -7,7 +7,7 @@ import numpy as np
 from epluribus._kernels import pairs as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.search.pair_costs import PairCosts
-from epluribus.search.state import Bounds, State, Swept, open_slots, padded, slot_count
+from epluribus.search.state import Bounds, State, padded, slot_count
 
 
 class PairState(State):
@@ -35,34 +35,23 @@ class PairState(State):
         joint = (np.log2(inside) if p.logs else inside).sum()
         return float(p.scale * joint + p.size[self.sizes].sum())
 
-    def sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray | None = None) -> Swept:
-        """Visit the items in `order`, and move each to the cluster where it costs least."""
-        p, n_moves, change = self.pairs, 0, 0.0
-        while True:
-            done, moves, by = kernels.sweep(
-                order, *self._costs, p.size_steps, p.tolerance, *bounds,
-                open_slots(self) if blocked is None else blocked, *self._partition,
-            )  # fmt: skip
-            n_moves, change, order = n_moves + moves, change + by, order[done:]
-            if len(order) == 0 or bounds.stop[0]:
-                return Swept(n_moves, change, len(order) == 0)
-            self.make_room(self.n_clusters // 2 + 1)
+    def _sweep(
+        self,
+        order: IntArray,
+        bounds: Bounds,
+        blocked: AnyArray,
+        quick: bool,  # noqa: ARG002
+    ) -> tuple[int, int, float]:
+        p = self.pairs
+        done: tuple[int, int, float] = kernels.sweep(
+            order, *self._costs, p.size_steps, p.tolerance, *bounds, blocked, *self._partition
+        )
+        return done
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
         known = *self._costs, self.pairs.size_steps, *self._partition
         return float(kernels.move_items(items, targets, *known))
-
-    def make_room(self, n: int) -> None:
-        """Have at least n empty slots; the others keep their names."""
-        old = len(self.sizes)
-        if old - self.n_clusters < n:
-            self._resize(np.arange(old), slot_count(old, n))
-
-    def compact(self) -> None:
-        """Number the clusters 0..K-1 without gaps."""
-        used = self.rename_slots()
-        self._resize(used, slot_count(len(used), 1))
 
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""

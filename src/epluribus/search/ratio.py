@@ -16,7 +16,7 @@ from epluribus._kernels.sweep import count_cells, fill_gains
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.losses.base import Loss
 from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, State, Swept, open_slots, padded, slot_count
+from epluribus.search.state import Bounds, State, padded, slot_count
 
 _CODES = {
     "nvi": ratio.NVI,
@@ -101,35 +101,31 @@ class RatioState(State):
             )
         )
 
-    def sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray | None = None) -> Swept:
-        """Visit the items in `order`, and move each to the cluster where it costs least."""
-        p, n_moves, change = self.problem, 0, 0.0
-        while True:
-            done, moves, by = ratio.sweep(
-                *self.f0, order, p.rows, p.weights, p.steps[0], p.size_steps, p.group_sums, p.tolerance,
-                *bounds, open_slots(self) if blocked is None else blocked,
-                self.joint, self.size, self.labels, self.sizes, self.counts, self._areas, self._costs,
-            )  # fmt: skip
-            n_moves, change, order = n_moves + moves, change + by, order[done:]
-            if len(order) == 0 or bounds.stop[0]:
-                return Swept(n_moves, change, len(order) == 0)
-            self.make_room(self.n_clusters + 1)
-
-    def quick_sweep(self, order: IntArray, bounds: Bounds) -> Swept:
-        """The same by the tangent of the loss, which is linear: several times quicker, but may overlook moves."""
-        p, n_moves, change = self.problem, 0, 0.0
-        if len(order) == p.n_items:  # a tangent of some time ago is good enough for a few items
-            self._tangent = None
-        while True:
-            done, moves, by = ratio.quick_sweep(
-                *self.f0, order, p.rows, p.weights, p.steps[0], p.size_steps, p.group_sums, p.tolerance,
-                *bounds, self.joint, self.size, self.labels, self.sizes, self.counts,
-                *self.tangent, np.empty(len(self.sizes), np.float32), self._costs,
-            )  # fmt: skip
-            n_moves, change, order = n_moves + moves, change + by, order[done:]
-            if len(order) == 0 or bounds.stop[0]:
-                return Swept(n_moves, change, len(order) == 0)
-            self.make_room(self.n_clusters + 1)
+    def _sweep(
+        self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool
+    ) -> tuple[int, int, float]:
+        p = self.problem
+        known = (
+            *self.f0,
+            order,
+            p.rows,
+            p.weights,
+            p.steps[0],
+            p.size_steps,
+            p.group_sums,
+            p.tolerance,
+            *bounds,
+        )
+        now = self.joint, self.size, self.labels, self.sizes, self.counts
+        done: tuple[int, int, float]
+        if quick:
+            if len(order) == p.n_items:  # a tangent of some time ago is good enough for a few items
+                self._tangent = None
+            single = np.empty(len(self.sizes), dtype=np.float32)
+            done = ratio.quick_sweep(*known, *now, *self.tangent, single, self._costs)
+        else:
+            done = ratio.sweep(*known, blocked, *now, self._areas, self._costs)
+        return done
 
     @property
     def tangent(self) -> tuple[FloatArray, float, NDArray[np.float32]]:
@@ -150,17 +146,6 @@ class RatioState(State):
             self.labels, self.sizes, self.counts, self.tangent[0], self.tangent[2],
         )  # fmt: skip
         return self._total() - before
-
-    def make_room(self, n: int) -> None:
-        """Have at least n empty slots; the others keep their names."""
-        k, old = self.n_clusters, len(self.sizes)
-        if old - k < n or self.sizes[-1] > 0:  # the last one is always empty
-            self._resize(np.arange(old), slot_count(old, n))
-
-    def compact(self) -> None:
-        """Number the clusters 0..K-1 without gaps, in as little memory as they need."""
-        used = self.rename_slots()
-        self._resize(used, slot_count(len(used), 1))
 
     def _resize(self, slots: IntArray, width: int) -> None:
         counts = np.zeros((len(self.counts), width), dtype=np.int32)

@@ -70,31 +70,59 @@ class State(ABC):
     def total(self) -> float:
         """Total loss, from the counts."""
 
-    @abstractmethod
-    def sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray | None = None) -> Swept:
+    def sweep(
+        self,
+        order: IntArray,
+        bounds: Bounds,
+        blocked: AnyArray | None = None,
+        *,
+        quick: bool = False,
+    ) -> Swept:
         """Visit the items in `order`, and move each to the cluster where it costs least.
 
-        Clusters that are not 0 in `blocked`, of length n_slots, take none; there must be an empty slot then.
+        Clusters that are not 0 in `blocked`, of length n_slots, take none; there must be an empty slot then. A
+        `quick` sweep may overlook moves if f0 is not linear, where it is much quicker.
         """
+        n_moves, change = 0, 0.0
+        while True:
+            closed = np.zeros(len(self.sizes), dtype=np.uint8) if blocked is None else blocked
+            done, moves, by = self._sweep(order, bounds, closed, quick)
+            n_moves, change, order = n_moves + moves, change + by, order[done:]
+            if len(order) == 0 or bounds.stop[0]:
+                return Swept(n_moves, change, len(order) == 0)
+            self.make_room(self.n_clusters + 1)
 
-    def quick_sweep(self, order: IntArray, bounds: Bounds) -> Swept:
-        """The same; it may overlook moves if f0 is not linear, where it is much quicker."""
-        return self.sweep(order, bounds)
+    @abstractmethod
+    def _sweep(
+        self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool
+    ) -> tuple[int, int, float]:
+        """The same until no slot is empty: the number of items visited, of moves, and the change."""
 
     @abstractmethod
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots, which may be empty; the change of the total loss."""
 
-    @abstractmethod
     def make_room(self, n: int) -> None:
-        """Have at least n empty slots.
-
-        `renamed` grows by one if slots have other names afterwards.
-        """
+        """Have at least n empty slots, the last one among them; the others keep their names."""
+        old = len(self.sizes)
+        if old - self.n_clusters < n or self.sizes[-1] > 0:
+            self._resize(np.arange(old), slot_count(old, n))
 
     def compact(self) -> None:
         """Number the clusters 0..K-1 without gaps, in as little memory as they need."""
-        self.make_room(1)
+        used, names = np.flatnonzero(self.sizes), np.full(len(self.sizes) + 1, -1)
+        names[used] = np.arange(len(used))
+        self._rename(names)
+        self.renamed += 1
+        self._resize(used, slot_count(len(used), 1))
+
+    def _rename(self, names: IntArray) -> None:
+        """Give slot s the name names[s]; the last name is that of nowhere, -1."""
+        self.labels = names[self.labels]
+
+    @abstractmethod
+    def _resize(self, slots: IntArray, width: int) -> None:
+        """Keep these slots, and have `width` of them in all."""
 
     @abstractmethod
     def join_changes(self) -> FloatArray:
@@ -113,21 +141,6 @@ class State(ABC):
 
         `like` is a partition that the result may be similar to; only `RatioState` looks at it.
         """
-
-    def slots_suit(self, n: int) -> bool:
-        """Whether clusters are numbered without gaps, with n empty slots after them, and not very many more."""
-        used, old = np.flatnonzero(self.sizes), len(self.sizes)
-        k = len(used)
-        suit = k + n <= old <= 2 * slot_count(k, n)
-        return suit and (k == 0 or int(used[-1]) == k - 1)
-
-    def rename_slots(self) -> IntArray:
-        """Give the clusters the names 0..K-1 in `labels`; the slots they were in."""
-        used = np.flatnonzero(self.sizes)
-        names = np.full(len(self.sizes) + 1, -1)
-        names[used] = np.arange(len(used))
-        self.labels, self.renamed = names[self.labels], self.renamed + 1
-        return used
 
 
 class TableState(State):
@@ -190,19 +203,19 @@ class TableState(State):
         cells = sweep.cell_sum(self.counts, *self._groups, self.problem.f)
         return float(cells + self.problem.size[self.sizes].sum())
 
-    def sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray | None = None) -> Swept:
-        """Visit the items in `order`, and move each to the cluster where it costs least."""
-        p, n_moves, change = self.problem, 0, 0.0
-        while True:
-            done, moves, by = sweep.sweep(
-                order, p.rows, *self._groups, p.steps, p.size_steps, p.margin, p.tolerance,
-                *bounds, open_slots(self) if blocked is None else blocked,
-                self.labels, self.sizes, self.counts, self.gains, self._costs, self._single,
-            )  # fmt: skip
-            n_moves, change, order = n_moves + moves, change + by, order[done:]
-            if len(order) == 0 or bounds.stop[0]:
-                return Swept(n_moves, change, len(order) == 0)
-            self.make_room(self.n_clusters + 1)
+    def _sweep(
+        self,
+        order: IntArray,
+        bounds: Bounds,
+        blocked: AnyArray,
+        quick: bool,  # noqa: ARG002
+    ) -> tuple[int, int, float]:
+        p = self.problem
+        done: tuple[int, int, float] = sweep.sweep(
+            order, p.rows, *self._groups, p.steps, p.size_steps, p.margin, p.tolerance, *bounds, blocked,
+            self.labels, self.sizes, self.counts, self.gains, self._costs, self._single,
+        )  # fmt: skip
+        return done
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
@@ -213,19 +226,8 @@ class TableState(State):
         )  # fmt: skip
         return float(change)
 
-    def make_room(self, n: int) -> None:
-        """Have at least n empty slots; the others keep their names."""
-        k, old = self.n_clusters, len(self.sizes)
-        if old - k < n or self.sizes[-1] > 0:  # the last one is always empty
-            self._resize(np.arange(old), slot_count(old, n))
-
-    def compact(self) -> None:
-        """Number the clusters 0..K-1 without gaps, in as little memory as they need."""
-        names = np.full(len(self.sizes) + 1, -1)
-        used = self.rename_slots()
-        names[used] = np.arange(len(used))
-        self.fixed_slots = names[self.fixed_slots]
-        self._resize(used, slot_count(len(used), 1))
+    def _rename(self, names: IntArray) -> None:
+        self.labels, self.fixed_slots = names[self.labels], names[self.fixed_slots]
 
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
@@ -259,15 +261,9 @@ class TableState(State):
             self.counts, *self._groups, p.f, p.size, p.tolerance, *bounds, changes,
             np.empty_like(into), np.empty(len(into)), self.sizes[: len(into)], into,
         )  # fmt: skip
-        into = np.append(into, -1)
-        self.labels, self.fixed_slots = into[self.labels], into[self.fixed_slots]
+        self._rename(np.append(into, -1))
         self._gains = None
         return float(change)
-
-
-def open_slots(state: State) -> AnyArray:
-    """(n_slots,) zeros: every slot may take items."""
-    return np.zeros(len(state.sizes), dtype=np.uint8)
 
 
 def padded(sizes: IntArray, width: int) -> IntArray:
