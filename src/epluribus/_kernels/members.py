@@ -87,7 +87,9 @@ def sweep(
     """
     moves, change, new, width = 0, 0.0, 0, sizes.shape[0]
     costs, tally = np.full(width + 1, np.inf), np.zeros(width + 1, np.int64)
-    touched, used = np.empty(width + 1, np.int64), np.count_nonzero(sizes)
+    touched, used = np.empty(width + 1, np.int64), 0
+    for s in range(width):
+        used += sizes[s] > 0
     for x in range(order.shape[0]):
         i = order[x]
         own = labels[i]
@@ -185,12 +187,15 @@ def merge(start, member, weights, first, sets_of, f, size, tolerance, k_min, k_m
     Returns the change of the total loss. If the partner of a cluster has joined another one (-1), the change is no
     longer exact, but none is less.
     """
-    width, total, n_seen, left = sizes.shape[0], 0.0, 0, np.count_nonzero(sizes)
+    width, total, n_seen, left = sizes.shape[0], 0.0, 0, 0
     head, after = np.empty(width, np.int64), np.empty(labels.shape[0], np.int64)
     link_members(labels, head, after)
     row, tally = np.full(width + 1, np.inf), np.zeros(width + 1, np.int64)
     touched = np.empty(width + 1, np.int64)
-    partner, least = np.full(width, -1), np.full(width, np.inf)
+    partner, least = np.empty(width, np.int64), np.empty(width)
+    for s in range(width):
+        left += sizes[s] > 0
+        partner[s], least[s] = -1, np.inf
     while stop[0] == 0:
         a, b = n_seen, -1
         if n_seen < width:  # first of all, each cluster looks for a partner

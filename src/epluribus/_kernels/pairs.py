@@ -43,7 +43,8 @@ def item_costs(
             reach = sums[s, i] if sizes[s] > 0 else 0
             costs[s] = size_steps[sizes[s] - int(s == own)] + scale * (one + 2.0 * reach)
         return
-    costs[:], gains[:], products[:] = 0.0, 0.0, 1.0
+    for s in range(sizes.shape[0]):
+        costs[s], gains[s], products[s] = 0.0, 0.0, 1.0
     for q in range(first[i], first[i + 1]):
         j, p = near[q], share[q]
         s = labels[j]
@@ -118,8 +119,10 @@ def sweep(
     k_min, k_max, stop, blocked, labels, sizes, sums, inside,
 ):  # fmt: skip
     """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change."""
-    moves, change, used, new, n = 0, 0.0, np.count_nonzero(sizes), 0, sizes.shape[0]
+    moves, change, used, new, n = 0, 0.0, 0, 0, sizes.shape[0]
     costs, gains, products = np.empty(n), np.empty(n), np.empty(n)
+    for s in range(n):
+        used += sizes[s] > 0
     for x in range(order.shape[0]):
         i = order[x]
         own = labels[i]
@@ -157,11 +160,11 @@ def join_row(a, first, near, share, scale, logs, size, labels, sizes, sums, insi
 
     WORK: `reach`, sums of similarities by slot, 0 on entry and exit; `added`, what a adds to each s_j.
     """
-    row[:] = 0.0
-    added[:] = 0.0
+    for s in range(row.shape[0]):
+        row[s] = 0.0
     for i in range(labels.shape[0]):
-        if sums.shape[0] > 0:
-            added[i] = sums[a, i]
+        added[i] = sums[a, i] if sums.shape[0] > 0 else 0.0
+    for i in range(labels.shape[0]):
         if labels[i] != a:
             continue
         for q in range(first[i], first[i + 1]):
@@ -193,9 +196,12 @@ def merge(
     Returns the change of the total loss. If the partner of a slot has joined another one (-1), the change is no
     longer exact, but none is less.
     """
-    k, total, n_seen, left = sizes.shape[0], 0.0, 0, np.count_nonzero(sizes)
+    k, total, n_seen, left = sizes.shape[0], 0.0, 0, 0
     row, reach, added = np.empty(k), np.zeros(k), np.empty(labels.shape[0])
-    partner, least = np.full(k, -1), np.full(k, np.inf)
+    partner, least = np.empty(k, np.int64), np.empty(k)
+    for s in range(k):
+        left += sizes[s] > 0
+        partner[s], least[s] = -1, np.inf
     while stop[0] == 0:
         a, b = n_seen, -1
         if n_seen < k:  # first of all, each slot looks for a partner
@@ -208,14 +214,16 @@ def merge(
                 break
         if b >= 0:
             total += least[a]
-            for i in np.flatnonzero(labels == b):
-                move_item(i, a, together, first, near, share, one, labels, sizes, sums, inside)
+            for i in range(labels.shape[0]):
+                if labels[i] == b:
+                    move_item(i, a, together, first, near, share, one, labels, sizes, sums, inside)
             least[b] = np.inf
             left -= 1
         join_row(a, first, near, share, scale, logs, size, labels, sizes, sums, inside, row, reach, added)  # fmt: skip
-        partner[a] = np.argmin(row)
-        least[a] = row[partner[a]]
+        partner[a], least[a] = -1, np.inf
         for s in range(k):
+            if row[s] < least[a]:
+                partner[a], least[a] = s, row[s]
             if row[s] < least[s]:
                 partner[s], least[s] = a, row[s]
             elif b >= 0 and s != a and (partner[s] == a or partner[s] == b):
