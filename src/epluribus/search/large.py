@@ -141,7 +141,7 @@ class LargeSearch:
             if self.loss.linear:
                 labels, converged = refiner.refine(labels)
                 value = self._value(labels) if refiner.value is None else refiner.value
-                others = [(self._value(one), one) for one in self._others(plan)]
+                others = self._others(plan)
                 least, other = min(others, key=lambda one: one[0], default=(np.inf, labels))
                 if least < value * (1 - 1e-12):  # clearly lower, and not only rounded otherwise
                     if not (refiner.pairs or refiner.has_tables(other)):
@@ -174,15 +174,21 @@ class LargeSearch:
         self.done = float(search.n_done)
         return best.labels
 
-    def _others(self, plan: Plan) -> list[IntArray]:
-        """Other partitions that anybody would try, within the bounds on K."""
-        n, low = self.draws.n_items, self.settings.k_min
-        given = [relabel(one.labels) for one in plan.first if one.labels is not None]
-        found = [*given, np.zeros(n, dtype=np.int64), np.arange(n)]
+    def _others(self, plan: Plan) -> list[tuple[float, IntArray]]:
+        """Other partitions that anybody would try, within the bounds on K, with their expected losses."""
+        n, low, high = (
+            self.draws.n_items,
+            self.settings.k_min,
+            self.settings.most(self.draws.n_items),
+        )
+        found = [relabel(one.labels) for one in plan.first if one.labels is not None]
         if np.ptp(self.draws.weights) > 0:
             frequent = np.array([self.draws.weights.argmax()])
             found.append(self.refiner.store.columns(frequent)[:, 0].astype(np.int64))
-        return [one for one in found if low <= one.max() + 1 <= self.settings.most(n)]
+        together, apart = self.refiner.trivial_values()
+        others = [(self._value(one), one) for one in found if low <= one.max() + 1 <= high]
+        others += [(together, np.zeros(n, dtype=np.int64))] * (low == 1)
+        return others + [(apart, np.arange(n))] * (high == n)
 
     def _value(self, labels: IntArray) -> float:
         """Expected loss."""

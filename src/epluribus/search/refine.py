@@ -159,13 +159,24 @@ class LargeRefiner:
         # After a sweep without moves there is one more only if clusters were joined.
         return found, len(search.trace) > 2
 
+    def _constant(self, counts: IntArray) -> float:
+        """What the loss adds to the total loss of every partition, given the tables of any one."""
+        p, form = self.problem, self.loss.linear_form(self.draws.n_items)
+        groups = self.loss.tables(p.n_items)[2][counts.sum(axis=1)]
+        return p.total_weight * form.constant + form.group * float(p.group_weights @ groups)
+
     def _expected(self, now: _Counted) -> float:
         """Expected loss."""
-        p, form = self.problem, self.loss.linear_form(self.draws.n_items)
-        groups = self.loss.tables(p.n_items)[2][now.counts.sum(axis=1)]
-        constant = p.total_weight * form.constant + form.group * float(p.group_weights @ groups)
+        p, constant = self.problem, self._constant(now.counts)
         cells = sweep.cell_sum(now.counts, p.group_weights, p.kinds, p.f)
         return (constant + cells + float(p.size[now.sizes].sum())) / p.total_weight
+
+    def trivial_values(self) -> tuple[float, float]:
+        """Expected loss of one cluster, and of all items apart."""
+        p, together = self.problem, self._count(np.zeros(self.draws.n_items, dtype=np.int64))
+        apart = p.n_items * (p.total_weight * float(p.f[0, 1]) + float(p.size[1]))
+        constant = self._constant(together.counts)
+        return self._expected(together), (constant + apart) / p.total_weight
 
     def _refine_pairs(self, labels: IntArray) -> bool:
         free = np.zeros(len(labels), dtype=np.bool_)
