@@ -221,6 +221,7 @@ def quick_sweep(
         if sizes[s] > 0:
             used += 1
             top = s + 1
+    now = total_loss(code, f0, weights, joint, size, group, n)
     for x in range(order.shape[0]):
         i = order[x]
         own = labels[i]
@@ -242,15 +243,13 @@ def quick_sweep(
         if best == own:
             continue
         area = size[0] - size_steps[sizes[own] - 1] + size_steps[sizes[best]]
-        now = exact_cost(
-            code, f0, i, own, n, rows, weights, steps, joint, group, own, size[0], counts
-        )
         then = exact_cost(
             code, f0, i, best, n, rows, weights, steps, joint, group, own, area, counts
         )
         if then >= now - tolerance:
             continue
         change += then - now
+        now = then
         used += (sizes[best] == 0) - int(alone)
         move_item(i, best, rows, steps, size_steps, joint, size, labels, sizes, counts)
         for t in range(rows.shape[1]):

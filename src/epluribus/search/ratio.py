@@ -119,7 +119,7 @@ class RatioState(State):
         now = self.joint, self.size, self.labels, self.sizes, self.counts
         done: tuple[int, int, float]
         if quick:
-            if len(order) == p.n_items:  # a tangent of some time ago is good enough for a few items
+            if 4 * len(order) >= p.n_items:  # a tangent of some time ago is good enough for few items
                 self._tangent = None
             single = np.empty(len(self.sizes), dtype=np.float32)
             done = ratio.quick_sweep(*known, *now, *self.tangent, single, self._costs)
@@ -149,7 +149,8 @@ class RatioState(State):
 
     def _resize(self, slots: IntArray, width: int) -> None:
         counts = np.zeros((len(self.counts), width), dtype=np.int32)
-        counts[:, : len(slots)] = self.counts[:, slots]
+        widened = len(slots) == len(self.sizes)
+        counts[:, : len(slots)] = self.counts if widened else self.counts[:, slots]
         self.counts, self.sizes = counts, padded(self.sizes[slots], width)
         self._tangent = None
         self._areas, self._costs = np.empty((2, width))

@@ -228,8 +228,9 @@ class Search:
     def _kick(self, best: LocalSearch) -> None:
         """Kick the best partition until kicks lead back, and settle it if one helped."""
         before, returned = best.value, 0
+        quick = best.problem.cells <= _QUICK and best.problem.loss.linear
         best.pool()
-        for _ in range(_MORE_KICKS if best.problem.cells <= _QUICK else _KICKS):
+        for _ in range(_MORE_KICKS if quick else _KICKS):
             if self.stopper.stopped or returned == _RETURNS:
                 break
             returned += abs(best.kick()) <= 8 * best.tolerance

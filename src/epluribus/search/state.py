@@ -232,7 +232,8 @@ class TableState(State):
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
         counts = np.zeros((len(self.counts), width), dtype=np.int32)
-        counts[:, : len(slots)] = self.counts[:, slots]
+        widened = len(slots) == len(self.sizes)
+        counts[:, : len(slots)] = self.counts if widened else self.counts[:, slots]
         self.counts, self.sizes = counts, padded(self.sizes[slots], width)
         self._gains, self._costs = None, np.empty(width)
         self._single = np.empty(width, dtype=np.float32)
