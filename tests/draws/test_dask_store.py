@@ -107,7 +107,7 @@ def test_few_items_are_searched_here(client):
 def test_very_many_items_are_searched_where_they_are(client, store, loss, monkeypatch):
     monkeypatch.setattr(entrance, "LARGE", 300)
     monkeypatch.setattr(large, "_FEW", 150)
-    monkeypatch.setattr(refine, "_TASK", 256)
+    monkeypatch.setattr(refine, "_TASK", 16)
     best = epl.minimize(epl.Draws(store, client=client), loss, rng=1)
     assert best.runs[-1].start == "few items"
     assert best.expected_loss == pytest.approx(epl.expected_loss(best, sample(), loss), rel=1e-12)

@@ -51,8 +51,10 @@ def add_costs(
                     costs[i, s] += gains[at[t], s]
                 t += 1
             if labels[i] >= 0:
+                mine, total = np.uint64(labels[i]), 0
                 for t in range(n):
-                    own[i] += inside[at[t], np.uint64(labels[i])]
+                    total += inside[at[t], mine]
+                own[i] += total
 
 
 @kernel

@@ -34,8 +34,10 @@ from epluribus.search.problem import Problem
 from epluribus.search.state import TableState
 from epluribus.settings import Settings
 
-_TASK = 1 << 14
-"""Items of a task of a pass: few enough for their costs to stay in the cache, and enough for a journey."""
+_TASK = 4096
+"""Items of a task of a pass: their costs stay in the cache. On a cluster, where they travel, 16 times as many."""
+_DRAWS = 64
+"""Draws of a task that counts: one line of the cache for each item."""
 _FREE = 0.05
 """Share of the items that are free: those that would move or come closest, so that few passes are needed."""
 _PASSES = 8
@@ -96,6 +98,8 @@ class LargeRefiner:
         self.pairs = most > self.limit and counts_pairs(loss, draws.n_items)
         self.labels: IntArray | None = None
         self.value: float | None = None
+        self._groups: Any = None
+        """(n_groups,) items of each group, once they are counted."""
 
     def _with_items(self, table: Labels) -> Problem:
         """The problem with some of the items."""
@@ -159,24 +163,26 @@ class LargeRefiner:
         # After a sweep without moves there is one more only if clusters were joined.
         return found, len(search.trace) > 2
 
-    def _constant(self, counts: IntArray) -> float:
-        """What the loss adds to the total loss of every partition, given the tables of any one."""
-        p, form = self.problem, self.loss.linear_form(self.draws.n_items)
-        groups = self.loss.tables(p.n_items)[2][counts.sum(axis=1)]
-        return p.total_weight * form.constant + form.group * float(p.group_weights @ groups)
-
     def _expected(self, now: _Counted) -> float:
         """Expected loss."""
-        p, constant = self.problem, self._constant(now.counts)
+        p = self.problem
         cells = sweep.cell_sum(now.counts, p.group_weights, p.kinds, p.f)
-        return (constant + cells + float(p.size[now.sizes].sum())) / p.total_weight
+        return (self._constant() + cells + float(p.size[now.sizes].sum())) / p.total_weight
+
+    def _constant(self) -> float:
+        """What the loss adds to the total loss of every partition."""
+        p, form = self.problem, self.loss.linear_form(self.draws.n_items)
+        groups = self.loss.tables(p.n_items)[2][self._groups]
+        return p.total_weight * form.constant + form.group * float(p.group_weights @ groups)
 
     def trivial_values(self) -> tuple[float, float]:
         """Expected loss of one cluster, and of all items apart."""
-        p, together = self.problem, self._count(np.zeros(self.draws.n_items, dtype=np.int64))
+        p, together = self.problem, np.zeros(self.draws.n_items, dtype=np.int64)
+        if self._groups is None:
+            self._count(together)
+        now = _Counted(together, self._groups[:, None], np.array([p.n_items]))
         apart = p.n_items * (p.total_weight * float(p.f[0, 1]) + float(p.size[1]))
-        constant = self._constant(together.counts)
-        return self._expected(together), (constant + apart) / p.total_weight
+        return self._expected(now), (self._constant() + apart) / p.total_weight
 
     def _refine_pairs(self, labels: IntArray) -> bool:
         free = np.zeros(len(labels), dtype=np.bool_)
@@ -248,12 +254,14 @@ class LargeRefiner:
         """The partition with the contingency tables of all draws."""
         k, n = int(labels.max()) + 1, self.store.n_distinct
         given = self.store.share((labels, self.problem.n_clusters))
-        step = kernels.BLOCK if self.store.in_one_piece else n
+        step = _DRAWS if self.store.in_one_piece else n
         tasks = [
             partial(self.store.map, _count_groups, begin, begin + step, k, given)
             for begin in range(0, n, step)
         ]
         counts = np.concatenate([one for found in self._run(tasks) for one in found])
+        if labels.min() >= 0:
+            self._groups = counts.sum(axis=1)
         return _Counted(labels, counts, np.bincount(labels[labels >= 0], minlength=k))
 
     def _look(
@@ -268,14 +276,17 @@ class LargeRefiner:
         # An item has one group in each draw: sums of the largest gains must not overflow.
         scale = 2.0**30 / (p.total_weight * np.abs(steps[: now.counts.max() + 1]).max())
         w = scale * p.group_weights[:, None]
+        # Whole vectors of eight clusters.
+        counts = np.pad(now.counts, ((0, 0), (0, -len(now.sizes) % 8)))
         # Without items in a cell the second entry is of no use: it is the last step, which is 0.
-        gains, inside = (np.rint(w * steps[now.counts - x]).astype(np.int32) for x in (0, 1))
+        gains, inside = (np.rint(w * steps[counts - x]).astype(np.int32) for x in (0, 1))
         opens = p.total_weight * steps[0] + p.size_steps[0] if may_open else np.inf
         size_costs = scale, now.sizes, p.size_steps, opens
         given = self.store.share((labels, p.first, gains, inside, size_costs))
+        step = _TASK if self.store.in_one_piece else 16 * _TASK
         tasks = [
-            partial(self.store.reduce, _add_costs, _best_moves, slice(begin, begin + _TASK), given)
-            for begin in range(0, len(labels), _TASK)
+            partial(self.store.reduce, _add_costs, _best_moves, slice(begin, begin + step), given)
+            for begin in range(0, len(labels), step)
         ]
         target, gap = map(np.concatenate, zip(*self._run(tasks), strict=True))
         return target, gap, p.n_draws / scale
@@ -328,7 +339,7 @@ def _best_moves(
     """The best moves of some items, from what all slices say; see `LargeRefiner._look`."""
     costs, own = (sum(found[1:], found[0]) for found in zip(*parts, strict=True))
     labels, (scale, sizes, size_steps, opens) = given[0][some], given[-1]
-    values = costs / scale + size_steps[sizes]
+    values = costs[:, : len(sizes)] / scale + size_steps[sizes]
     placed = np.flatnonzero(labels >= 0)
     at = labels[placed]
     values[placed, at] = np.inf
