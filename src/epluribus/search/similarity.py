@@ -21,7 +21,6 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epluribus._kernels.pairs import cluster_around_pivots
 from epluribus._parallel import run_tasks
@@ -111,11 +110,6 @@ class MatrixProblem:
         lists = self.first, self.near, self.matrix.data
         cluster_around_pivots(rng.permutation(n), rng.random(n), *lists, labels)
         return labels
-
-    def random_group(self, i: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """(n_items,) the items in the cluster of item i around random pivots."""
-        draw = self.random_draw(rng)
-        return draw == draw[i]
 
 
 def as_draws_or_matrix(
