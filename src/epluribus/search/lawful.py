@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from epluribus._kernels import rules as kernels
-from epluribus._typing import IntArray
+from epluribus._typing import FloatArray, IntArray
 from epluribus.estimate import Step
 from epluribus.partition import meet_labels, tidy
 from epluribus.search.local import LocalSearch
@@ -112,10 +112,18 @@ class LawfulSearch(LocalSearch):
         if was != (slot >= 0):
             self._total += self.out.move(items, -1 if was else 1)
 
-    def _place(self, items: IntArray, *, must: bool = False, out: bool = True) -> bool:
+    def _place(
+        self,
+        items: IntArray,
+        *,
+        must: bool = False,
+        out: bool = True,
+        joins: FloatArray | None = None,
+    ) -> bool:
         """Move the items, a unit or a cluster, to their best place, perhaps `out`; whether they have moved.
 
-        If they `must` go, it is the best of the other places, whatever that costs.
+        If they `must` go, it is the best of the other places, whatever that costs. `joins` are changes if slots are
+        joined, perhaps of some joins ago.
         """
         state, before = self.state, self._total
         state.make_room(1)
@@ -124,36 +132,36 @@ class LawfulSearch(LocalSearch):
         leaves, places = self.rules.find_open(items, state)
         if not must and (not leaves or (whole and self.n_clusters <= self.bounds.k_min)):
             return False
+        room = places[state.sizes == 0].any() and self.n_clusters < self.bounds.k_max
         if len(items) == 1 and self.decides_all and not must:  # the same, quicker
-            room = self.bounds.k_max if places[state.sizes == 0].any() else self.n_clusters
-            bounds = self.bounds._replace(k_max=min(room, self.bounds.k_max))
+            bounds = self.bounds._replace(k_max=self.n_clusters + int(room))
             swept = state.sweep(items, bounds, (~places).view(np.uint8))
             self._total += swept.change
             return swept.n_moves > 0
         # As a cluster by themselves they are joined with each other one.
         alone = own if whole else int(np.argmin(state.sizes > 0))
-        new = places[alone] and self.n_clusters < self.bounds.k_max
+        places &= state.sizes > 0
+        places[alone], places[own] = False, places[own] and not (must or whole)
         self._put(items, alone)
-        row, value = np.full(len(state.sizes), np.inf), self._total
-        row[alone] = 0.0 if (whole or new) and not must else np.inf
-        if must and own >= 0:
-            places[own] = False
-        others = np.flatnonzero(places & (state.sizes > 0))
-        others = others[others != alone]
+        value, row = self._total, np.full(len(places), np.inf)
         if self.problem.loss.linear:
-            row[others] = state.join_row(alone)[others]
-        else:  # quicker than all that `RatioState` would look at
-            for s in others.tolist():
+            row = state.join_row(alone)
+        elif joins is not None:
+            row[: len(joins)] = joins[alone]
+        else:
+            for s in np.flatnonzero(places).tolist():
                 self._put(items, s)
                 row[s] = self._total - value
+        row = np.where(places, row, np.inf)
+        row[alone] = 0.0 if (whole or room) and not must else np.inf
         best, low = int(row.argmin()), value + float(row.min())
         if out and not self.decides_all:
             self._put(items, -1)
-            if self._total < low:
-                best, low = -1, self._total
-        if low < (np.inf if must else before - 8 * self.tolerance):
+            best, low = (-1, self._total) if self._total < low else (best, low)
+        if low < np.inf:
             self._put(items, best)
-            return True
+            if must or (best != own and self._total < before - 8 * self.tolerance):
+                return True
         self._put(items, own)
         self._total = before
         return False
@@ -169,10 +177,11 @@ class LawfulSearch(LocalSearch):
             moved = True
             while moved:
                 moved = False
+                joins = None if self.problem.loss.linear else self.state.join_changes()
                 for a in np.argsort(-self.state.sizes, kind="stable")[: self.n_clusters].tolist():
                     if self.state.sizes[a] > 0 and not self.bounds.stop[0]:
                         must = self.n_clusters > self.bounds.k_max
-                        moved |= self._place(self.members(a), must=must, out=out)
+                        moved |= self._place(self.members(a), must=must, out=out, joins=joins)
         self._suit()
         return self.n_clusters < k
 
