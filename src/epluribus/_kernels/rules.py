@@ -46,7 +46,9 @@ def find_open(
     left = sizes[own] - n if own >= 0 else 0
     for i in unit:
         labels[i] = sizes.shape[0]  # a cluster by themselves
-    alone = n >= min_size and (not graph or reach(unit[0], labels, near_first, near, mark, queue) == n)
+    alone = n >= min_size and (
+        not graph or reach(unit[0], labels, near_first, near, mark, queue) == n
+    )
     for s in range(sizes.shape[0]):
         blocked[s] = graph if sizes[s] > 0 else not alone
     for i in unit[: n * graph]:
@@ -56,7 +58,9 @@ def find_open(
             if s >= 0 and s < sizes.shape[0]:
                 blocked[s] = 0
     for s in range(sizes.shape[0]):
-        if graph and n > 1 and blocked[s] == 0 and sizes[s] > 0:  # they may not be connected without it
+        if (
+            graph and n > 1 and blocked[s] == 0 and sizes[s] > 0
+        ):  # they may not be connected without it
             for i in unit:
                 labels[i] = s
             whole = left + n if s == own else sizes[s] + n
@@ -110,10 +114,11 @@ def sweep(
     """Visit the units in `order`; each goes to the open cluster where it costs least, or stays out.
 
     As `sweep.sweep`, with its arrays. A unit costs sum_r w_r [f_r(n_rs + m_r) - f_r(n_rs)] + W [f2(n_s + m) - f2(n_s)]
-    in cluster s, with m_r of its m items in group r. Where items may stay undecided (a finite `price` of each), all
-    clusters cost sum_r w_r [f3(n_r + m_r) - f3(n_r)] - price m more, with the differences of f3 in `sum_steps` and
-    n_r = ``decided[r]`` the decided items of group r; staying out costs nothing. `costs`, `single`, `blocked`
-    (n_slots,), `mark` and `queue` (n_items,): WORK. Returns the numbers of units visited and of moves, and the change of the total loss.
+    in cluster s, with m_r of its m items in group r; ``size[n]`` is W f2(n). Where items may stay undecided (a finite
+    `price` of each), all clusters cost sum_r w_r [f3(n_r + m_r) - f3(n_r)] - price m more, with the differences of f3
+    in `sum_steps` and n_r = ``decided[r]`` the decided items of group r; staying out costs nothing.
+    `costs`, `single`, `blocked` (n_slots,), `mark` and `queue` (n_items,): WORK.
+    Returns the numbers of units visited and of moves, and the change of the total loss.
     """
     moves, change, used = 0, 0.0, 0
     for s in range(sizes.shape[0]):
@@ -134,7 +139,9 @@ def sweep(
         if own >= 0:
             here = size[sizes[own]] - size[sizes[own] - n]
             for i in unit:
-                here -= move_item(i, own, -1, rows, weights, kinds, steps, labels, sizes, counts, gains)
+                here -= move_item(
+                    i, own, -1, rows, weights, kinds, steps, labels, sizes, counts, gains
+                )
             count_decided(unit, -1, rows, price, decided)
         unit_costs(unit, rows, weights, kinds, steps, counts, gains, single, costs)
         if price < np.inf:
@@ -158,7 +165,9 @@ def sweep(
         if best >= 0:
             there = enter + size[sizes[best] + n] - size[sizes[best]]
             for i in unit:
-                there += move_item(i, -1, best, rows, weights, kinds, steps, labels, sizes, counts, gains)
+                there += move_item(
+                    i, -1, best, rows, weights, kinds, steps, labels, sizes, counts, gains
+                )
         if best != own and there >= here - tolerance:  # it seemed better in single precision
             for i in unit:
                 move_item(i, best, own, rows, weights, kinds, steps, labels, sizes, counts, gains)

@@ -3,7 +3,7 @@
 A *unit* is a set of items that must be together, most often a single one (`rules.py`). It moves as a whole, to a
 cluster that may take it, if its own can let it go; an undecided item is in no cluster, with a label of -1. Kicks
 have two more kinds: a unit goes where it is not allowed to go, and what is in its way makes room; and a unit
-changes places with another one.
+changes places with another one. Where items may stay undecided, a group becomes a cluster, or stays out, more often.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class LawfulSearch(LocalSearch):
         self.rules, self.out = rules, StayingOut(problem, labels, settings.undecided)
         self.decides_all = settings.undecided is None
         super().__init__(problem, labels, rng, settings, start, _state(problem, labels))
-        if not self.decides_all:  # all items may be undecided; sums with a high price are less exact
+        if (
+            not self.decides_all
+        ):  # all items may be undecided; sums with a high price are less exact
             self.bounds = self.bounds._replace(k_min=settings.k_min if settings.k_min > 1 else 0)
             self.tolerance = max(problem.tolerance, 1e-14 * self.out.price)
 
@@ -236,34 +238,34 @@ class LawfulSearch(LocalSearch):
     # --- several units at a time ---
 
     def kick(self) -> float:
-        """Try one of several changes at random; the change of the total loss, undone unless negative."""
-        labels, blocks, rng = self.state.labels.copy(), self.rules.blocks, self.rng
-        i = int(rng.integers(len(labels)))
-        group, kind = self.problem.random_group(i, rng), int(rng.integers(5))
-        there, here = labels[rng.choice(np.flatnonzero(group))], labels[i]
-        if kind < 3 or self.settings.constraints is None:
-            if kind == 0:
-                group &= labels == here
-            elif kind == 1:
-                group = blocks == blocks[i]
-            # They become a cluster, or all of them stay out and may come back one by one.
-            out = not self.decides_all and rng.integers(3) == 0
-            labels[group] = -1 if out else len(self.state.sizes)
-        elif there < 0 or there == here:
+        """As `LocalSearch.kick`; or a unit goes where it may not be, or changes places with another one."""
+        rng, blocks, labels = self.rng, self.rules.blocks, self.state.labels.copy()
+        kind, i = int(rng.integers(5)), int(rng.integers(len(labels)))
+        if kind > 1:
+            return super().kick()
+        draw, here = self.problem.random_draw(i, rng), labels[i]
+        if not self.decides_all:
+            return self.attempt(np.flatnonzero(draw == draw[i]))
+        mates = np.flatnonzero((draw == draw[i]) & (labels != here))
+        if len(mates) == 0:
             return np.inf
-        else:  # a unit goes where it may not be, or changes places with another one
-            if kind == 3:
-                labels[blocks == blocks[rng.choice(np.flatnonzero(labels == there))]] = here
-            labels[blocks == blocks[i]] = there
-        return self._attempt(labels, i)
+        there = labels[rng.choice(mates)]
+        if (
+            kind == 0
+        ):  # with one of that cluster, or one that a draw has together with one of the own cluster
+            group = draw == draw[rng.choice(np.flatnonzero(labels == here))]
+            others = np.flatnonzero((labels == there) | (group & (labels != here)))
+            labels[blocks == blocks[rng.choice(others)]] = here
+        labels[blocks == blocks[i]] = there
+        return self._go_to(labels, i)
 
-    def make_cluster(self, items: IntArray) -> float:
-        """Make a cluster of the items, as far as it is allowed, sweep, and keep the result if it is better."""
-        labels = self.state.labels.copy()
-        labels[items] = len(self.state.sizes)
-        return np.inf if len(items) == 0 else self._attempt(labels)
+    def attempt(self, items: IntArray, parts: IntArray | None = None) -> float:
+        """As `LocalSearch.attempt`, as far as it is allowed; or all stay out, and may come back one by one."""
+        labels, out = self.state.labels.copy(), not self.decides_all and self.rng.integers(3) == 0
+        labels[items] = -1 if out else len(self.state.sizes) + (0 if parts is None else parts)
+        return np.inf if len(items) == 0 else self._go_to(labels, int(items[0]))
 
-    def _attempt(self, labels: IntArray, lead: int | None = None) -> float:
+    def _go_to(self, labels: IntArray, lead: int) -> float:
         """Go to these labels, made to obey; sweep the clusters that have changed; keep what is better."""
         child = self.spawn(labels, self.rng, lead)
         if not child.obey():

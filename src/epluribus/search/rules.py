@@ -35,7 +35,9 @@ class Rules:
         self.constraints, self.blocks, self.min_size = asked, asked.blocks, asked.min_size
         self.units = _lists(self.blocks)
         """Where the items of each unit begin, and the items of one unit after the other."""
-        near = np.empty((2, 0)) if asked.graph is None else (asked.graph.indptr, asked.graph.indices)
+        near = (
+            np.empty((2, 0)) if asked.graph is None else (asked.graph.indptr, asked.graph.indices)
+        )
         by_item, groups = asked.groups.T.tocsr(), asked.groups
         lists = by_item.indptr, by_item.indices, groups.indptr, groups.indices, *near
         self.lists = tuple(one.astype(np.int64) for one in lists)
@@ -52,7 +54,9 @@ class Rules:
         known = state.labels, state.sizes, *self.lists, self.min_size
         return bool(kernels.find_open(items, *known, *work)), blocked == 0
 
-    def fitted(self, labels: IntArray, rng: np.random.Generator, lead: int | None = None) -> IntArray:
+    def fitted(
+        self, labels: IntArray, rng: np.random.Generator, lead: int | None = None
+    ) -> IntArray:
         """The partition with units made whole and clusters divided until all are allowed, sizes aside.
 
         Items with a label of -1 stay out, with all of their unit. Where items must be apart, that of item `lead`

@@ -66,7 +66,9 @@ class StayingOut:
         if cost is not None:
             form = problem.loss.linear_form(n)
             self.price = price_of(problem.loss, cost, n) * problem.total_weight
-            self._sums[: n + 1] = form.group * np.asarray(problem.loss.tables(n)[2], dtype=np.float64)
+            self._sums[: n + 1] = form.group * np.asarray(
+                problem.loss.tables(n)[2], dtype=np.float64
+            )
             self._whole = form.group * float(problem.weights @ problem.group_sums)
             count_decided(np.flatnonzero(labels >= 0), 1, problem.rows, self.price, self.decided)
         self.steps = np.diff(self._sums)
@@ -92,7 +94,11 @@ def added_by_each(problem: Problem, labels: IntArray, items: IntArray) -> FloatA
 
     Items with a label of -1 are out; each of them is placed where it costs least.
     """
-    state, out, added = TableState(problem, labels), StayingOut(problem, labels, 0.0), np.empty(len(items))
+    state, out, added = (
+        TableState(problem, labels),
+        StayingOut(problem, labels, 0.0),
+        np.empty(len(items)),
+    )
     nowhere = np.array([-1])
     for q, i in enumerate(items.tolist()):
         one = np.array([i])
