@@ -4,13 +4,14 @@ A *unit* is a set of items that must be together, most often a single one: unit 
 ``items[first[u]:first[u + 1]]``. Rules are lists in the same form. The groups of item i, of which no two items may
 be together, are ``groups[group_first[i]:group_first[i + 1]]``; the items of group g are
 ``members[member_first[g]:member_first[g + 1]]``; the neighbors of item i in the graph are
-``near[near_first[i]:near_first[i + 1]]``. Without a graph `near_first` is empty. A label of -1 is an undecided item.
+``near[near_first[i]:near_first[i + 1]]``. Without a graph `near_first` is empty. These six arrays, in this order,
+are `lists`. A label of -1 is an undecided item.
 """
 
 import numpy as np
 
 from epluribus._kernels.jit import kernel
-from epluribus._kernels.sweep import item_costs, move_item
+from epluribus._kernels.sweep import item_costs, move_items
 
 
 @kernel
@@ -33,24 +34,20 @@ def reach(i, labels, near_first, near, mark, queue):
 
 
 @kernel
-def find_open(
-    unit, labels, sizes, group_first, groups, member_first, members, near_first, near, min_size,
-    blocked, mark, queue,
-):  # fmt: skip
+def find_open(unit, labels, sizes, lists, min_size, blocked, mark, queue):
     """blocked[s] = 0 where the items of one cluster may go, 1 elsewhere (OUT); whether they may leave theirs.
 
     They may join a cluster without an item of their groups that is connected with them; an empty slot if they can
     be a cluster by themselves. Those that stay must be connected, and `min_size` of them, or none.
     """
+    group_first, groups, member_first, members, near_first, near = lists
     n, own, graph, begin = unit.shape[0], labels[unit[0]], near_first.shape[0] > 0, -1
     left = sizes[own] - n if own >= 0 else 0
     for i in unit:
         labels[i] = sizes.shape[0]  # a cluster by themselves
-    alone = n >= min_size and (
-        not graph or reach(unit[0], labels, near_first, near, mark, queue) == n
-    )
+    alone = not graph or reach(unit[0], labels, near_first, near, mark, queue) == n
     for s in range(sizes.shape[0]):
-        blocked[s] = graph if sizes[s] > 0 else not alone
+        blocked[s] = graph if sizes[s] > 0 else n < min_size or not alone
     for i in unit[: n * graph]:
         for q in range(near_first[i], near_first[i + 1]):
             s = labels[near[q]]
@@ -81,12 +78,15 @@ def find_open(
 
 
 @kernel
-def count_decided(unit, sign, rows, price, decided):
-    """The items are counted (1), or no longer (-1), among the decided items of their groups (OUT)."""
-    if price < np.inf:
-        for i in unit:
-            for r in rows[i]:
-                decided[r] += sign
+def count_decided(unit, sign, rows, weights, sum_steps, decided):
+    """Count the items (1), or no longer (-1), in `decided` (OUT); the change of sum_r w_r f3(decided[r])."""
+    change = 0.0
+    for i in unit:
+        for r in rows[i]:
+            decided[r] -= sign < 0
+            change += sign * weights[r] * sum_steps[decided[r]]
+            decided[r] += sign > 0
+    return change
 
 
 @kernel
@@ -107,8 +107,8 @@ def unit_costs(unit, rows, weights, kinds, steps, counts, gains, single, costs):
 
 @kernel
 def sweep(
-    order, first, items, rows, weights, kinds, steps, size, margin, tolerance, k_min, k_max, stop,
-    group_first, groups, member_first, members, near_first, near, min_size, price, sum_steps,
+    order, first, items, rows, weights, kinds, steps, size_steps, size, margin, tolerance,
+    k_min, k_max, stop, lists, min_size, price, sum_steps,
     labels, sizes, counts, gains, decided, costs, single, blocked, mark, queue,
 ):  # fmt: skip
     """Visit the units in `order`; each goes to the open cluster where it costs least, or stays out.
@@ -129,28 +129,21 @@ def sweep(
         if used == sizes.shape[0] or stop[0] != 0:
             return x, moves, change
         whole = own >= 0 and sizes[own] == n
-        if (whole and used <= k_min) or not find_open(
-            unit, labels, sizes, group_first, groups, member_first, members, near_first, near, min_size,
-            blocked, mark, queue,
-        ):  # fmt: skip
+        leaves = find_open(unit, labels, sizes, lists, min_size, blocked, mark, queue)
+        if not leaves or (whole and used <= k_min):
             continue
         used -= whole
-        here, enter, new = 0.0, -n * price if price < np.inf else 0.0, whole
-        if own >= 0:
-            here = size[sizes[own]] - size[sizes[own] - n]
-            for i in unit:
-                here -= move_item(
-                    i, own, -1, rows, weights, kinds, steps, labels, sizes, counts, gains
-                )
-            count_decided(unit, -1, rows, price, decided)
-        unit_costs(unit, rows, weights, kinds, steps, counts, gains, single, costs)
+        here = -move_items(
+            unit, np.full(n, -1), rows, weights, kinds, steps, size_steps,
+            labels, sizes, counts, gains,
+        )  # fmt: skip
+        enter, new = 0.0, whole
         if price < np.inf:
-            for i in unit:
-                for r in rows[i]:
-                    enter += weights[r] * sum_steps[decided[r]]
-                    decided[r] += 1
-            count_decided(unit, -1, rows, price, decided)
-        here += enter if own >= 0 else 0.0
+            if own < 0:
+                count_decided(unit, 1, rows, weights, sum_steps, decided)
+            enter = -count_decided(unit, -1, rows, weights, sum_steps, decided) - n * price
+            here += enter * (own >= 0)
+        unit_costs(unit, rows, weights, kinds, steps, counts, gains, single, costs)
         best, low = own, here + margin
         if price < np.inf and here - tolerance > 0:
             best, low = -1, 0.0
@@ -161,31 +154,31 @@ def sweep(
             cost = costs[s] + size[sizes[s] + n] - size[sizes[s]] + enter
             if blocked[s] == 0 and s != own and cost < low:
                 best, low = s, cost
-        there = 0.0
-        if best >= 0:
-            there = enter + size[sizes[best] + n] - size[sizes[best]]
-            for i in unit:
-                there += move_item(
-                    i, -1, best, rows, weights, kinds, steps, labels, sizes, counts, gains
-                )
+        there = enter * (best >= 0) + move_items(
+            unit, np.full(n, best), rows, weights, kinds, steps, size_steps,
+            labels, sizes, counts, gains,
+        )  # fmt: skip
         if best != own and there >= here - tolerance:  # it seemed better in single precision
-            for i in unit:
-                move_item(i, best, own, rows, weights, kinds, steps, labels, sizes, counts, gains)
             best = own
-        if best != own:
+            move_items(
+                unit, np.full(n, own), rows, weights, kinds, steps, size_steps,
+                labels, sizes, counts, gains,
+            )  # fmt: skip
+        elif best != own:
             moves, change = moves + 1, change + there - here
-        if best >= 0:
-            count_decided(unit, 1, rows, price, decided)
-            used += sizes[best] == n
+        if best >= 0 and price < np.inf:
+            count_decided(unit, 1, rows, weights, sum_steps, decided)
+        used += best >= 0 and sizes[best] == n
     return order.shape[0], moves, change
 
 
 @kernel
-def divide(order, first, items, labels, group_first, groups, member_first, members, part, taken):
+def divide(order, first, items, labels, lists, part, taken):
     """Each unit goes to the first part of its cluster that has no item of its groups: `part` (OUT; -1 before).
 
     ``taken`` (n_items + 1,) -1: WORK.
     """
+    group_first, groups, member_first, members = lists[:4]
     for u in order:
         unit = items[first[u] : first[u + 1]]
         for i in unit:

@@ -8,10 +8,13 @@ changes places with another one. Where items may stay undecided, a group becomes
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.random import Generator
 
 from epluribus._kernels import rules as kernels
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import IntArray
 from epluribus.estimate import Step
 from epluribus.partition import meet_labels, tidy
 from epluribus.search.local import LocalSearch
@@ -39,7 +42,7 @@ class LawfulSearch(LocalSearch):
         self,
         problem: Problem,
         labels: IntArray,
-        rng: np.random.Generator,
+        rng: Generator,
         settings: Settings,
         rules: Rules,
         start: str = "recombined",
@@ -47,9 +50,8 @@ class LawfulSearch(LocalSearch):
         self.rules, self.out = rules, StayingOut(problem, labels, settings.undecided)
         self.decides_all = settings.undecided is None
         super().__init__(problem, labels, rng, settings, start, _state(problem, labels))
-        if (
-            not self.decides_all
-        ):  # all items may be undecided; sums with a high price are less exact
+        if not self.decides_all:
+            # All items may be undecided. Sums with a high price are less exact.
             self.bounds = self.bounds._replace(k_min=settings.k_min if settings.k_min > 1 else 0)
             self.tolerance = max(problem.tolerance, 1e-14 * self.out.price)
 
@@ -61,9 +63,7 @@ class LawfulSearch(LocalSearch):
     def _count(self) -> float:
         return self.state.total() + self.out.total(int(np.count_nonzero(self.state.labels < 0)))
 
-    def spawn(
-        self, labels: IntArray, rng: np.random.Generator, lead: int | None = None
-    ) -> LawfulSearch:
+    def spawn(self, labels: IntArray, rng: Generator, lead: int | None = None) -> LawfulSearch:
         """Another search, at other labels; it may not obey yet. See `Rules.fitted` for `lead`."""
         fitted = self.rules.fitted(labels, rng, lead)
         return LawfulSearch(self.problem, fitted, rng, self.settings, self.rules)
@@ -97,9 +97,9 @@ class LawfulSearch(LocalSearch):
             state.make_room(1)
             n, k = len(state.labels), len(state.sizes)
             done, moved, change = kernels.sweep(
-                order, *self.rules.units, p.rows, p.group_weights, p.kinds, p.steps, p.size, p.margin,
-                self.tolerance, *self.bounds, *self.rules.lists, self.rules.min_size, self.out.price, self.out.steps,
-                state.labels, state.sizes, state.counts, state.gains, self.out.decided,
+                order, *self.rules.units, p.rows, p.group_weights, p.kinds, p.steps, p.size_steps, p.size,
+                p.margin, self.tolerance, *self.bounds, self.rules.lists, self.rules.min_size, self.out.price,
+                self.out.steps, state.labels, state.sizes, state.counts, state.gains, self.out.decided,
                 np.empty(k), np.empty(k, np.float32), np.empty(k, np.uint8),
                 np.zeros(n, np.uint8), np.empty(n, np.int64),
             )  # fmt: skip
@@ -115,12 +115,7 @@ class LawfulSearch(LocalSearch):
             self._total += self.out.move(items, -1 if was else 1)
 
     def _place(
-        self,
-        items: IntArray,
-        *,
-        must: bool = False,
-        out: bool = True,
-        joins: FloatArray | None = None,
+        self, items: IntArray, *, must: bool = False, out: bool = True, joins: Any = None
     ) -> bool:
         """Move the items, a unit or a cluster, to their best place, perhaps `out`; whether they have moved.
 
@@ -143,7 +138,7 @@ class LawfulSearch(LocalSearch):
         # As a cluster by themselves they are joined with each other one.
         alone = own if whole else int(np.argmin(state.sizes > 0))
         places &= state.sizes > 0
-        places[alone], places[own] = False, places[own] and not (must or whole)
+        places[[alone, own] if must and own >= 0 else [alone]] = False
         self._put(items, alone)
         value, row = self._total, np.full(len(places), np.inf)
         if self.problem.loss.linear:
@@ -160,10 +155,9 @@ class LawfulSearch(LocalSearch):
         if out and not self.decides_all:
             self._put(items, -1)
             best, low = (-1, self._total) if self._total < low else (best, low)
-        if low < np.inf:
-            self._put(items, best)
-            if must or (best != own and self._total < before - 8 * self.tolerance):
-                return True
+        self._put(items, best if low < np.inf else own)
+        if low < np.inf and (must or self._total < before - 8 * self.tolerance):
+            return True
         self._put(items, own)
         self._total = before
         return False
@@ -176,16 +170,20 @@ class LawfulSearch(LocalSearch):
         """Join clusters, or leave them undecided, while that helps or there are too many; whether any were."""
         k = self.n_clusters
         for out in (False, True):
-            moved = True
-            while moved:
-                moved = False
-                joins = None if self.problem.loss.linear else self.state.join_changes()
-                for a in np.argsort(-self.state.sizes, kind="stable")[: self.n_clusters].tolist():
-                    if self.state.sizes[a] > 0 and not self.bounds.stop[0]:
-                        must = self.n_clusters > self.bounds.k_max
-                        moved |= self._place(self.members(a), must=must, out=out, joins=joins)
+            while self._join_each(out=out):
+                pass
         self._suit()
         return self.n_clusters < k
+
+    def _join_each(self, *, out: bool) -> bool:
+        """Join each cluster, the largest first, with its best partner if that helps; whether any were."""
+        state, moved = self.state, False
+        joins = None if self.problem.loss.linear else state.join_changes()
+        for a in np.argsort(-state.sizes, kind="stable")[: self.n_clusters].tolist():
+            if state.sizes[a] > 0 and not self.bounds.stop[0]:
+                must = self.n_clusters > self.bounds.k_max
+                moved |= self._place(self.members(a), must=must, out=out, joins=joins)
+        return moved
 
     def obey(self) -> bool:
         """Join or divide clusters until their sizes and their number are as asked for; whether they are."""
@@ -208,11 +206,10 @@ class LawfulSearch(LocalSearch):
         if self._place(items, must=True, out=False):
             return True
         for unit in map(rules.unit, self.rng.permutation(len(rules.units[0]) - 1)):
-            if state.labels[unit[0]] not in (a, -1):
-                leaves, places = rules.find_open(unit, state)
-                if leaves and places[a]:
-                    self._put(unit, a)
-                    return True
+            leaves, places = rules.find_open(unit, state)
+            if leaves and places[a] and state.labels[unit[0]] not in (a, -1):
+                self._put(unit, a)
+                return True
         return all(self._place(rules.unit(u), must=True) for u in np.unique(rules.blocks[items]))
 
     def _divide(self) -> bool:
@@ -291,9 +288,7 @@ def _state(problem: Problem, labels: IntArray) -> State:
     return TableState(problem, labels)
 
 
-def begin(
-    problem: Problem, start: Start, rng: np.random.Generator, settings: Settings
-) -> LocalSearch:
+def begin(problem: Problem, start: Start, rng: Generator, settings: Settings) -> LocalSearch:
     """A search at a start; with rules, at one that was made to obey."""
     if settings.free:
         labels = make_start(start, problem, rng, settings)

@@ -18,6 +18,9 @@ from epluribus.partition import relabel, tidy
 from epluribus.search.state import State
 from epluribus.settings import Settings
 
+_NO_PATH = """'must_link' puts items together that no path in 'contiguity' connects without items that must be \
+apart from them. Leave out one of these constraints, or add edges."""
+
 
 class Rules:
     """What constraints mean for the moves of a search.
@@ -48,10 +51,10 @@ class Rules:
         return self.units[1][self.units[0][u] : self.units[0][u + 1]]
 
     def find_open(self, items: IntArray, state: State) -> tuple[bool, NDArray[np.bool_]]:
-        """Whether some items of one cluster may leave it, and (n_slots,) where they may go, that one included."""
+        """Whether some items of one cluster may leave it, and (n_slots,) where they may go, or go back to."""
         blocked, n = np.empty(len(state.sizes), np.uint8), len(state.labels)
         work = blocked, np.zeros(n, np.uint8), np.empty(n, np.int64)
-        known = state.labels, state.sizes, *self.lists, self.min_size
+        known = state.labels, state.sizes, self.lists, self.min_size
         return bool(kernels.find_open(items, *known, *work)), blocked == 0
 
     def fitted(
@@ -70,7 +73,7 @@ class Rules:
             if lead is not None:
                 order = np.append(cores[lead], order[order != cores[lead]])
             part = np.full(n, -1)
-            kernels.divide(order, *_lists(cores), new, *self.lists[:4], part, np.full(n + 1, -1))
+            kernels.divide(order, *_lists(cores), new, self.lists, part, np.full(n + 1, -1))
             new = np.where(new < 0, -1, new * (n + 1) + part)
             if graph is None:
                 return tidy(new)
@@ -95,11 +98,7 @@ class Rules:
             for i in unit[1:]:
                 while i != unit[0]:
                     if before[at[i]] < 0:
-                        raise ValueError(
-                            "'must_link' puts items together that no path in 'contiguity' connects without "
-                            "items that must be apart from them. Leave out one of these constraints, or add "
-                            "edges."
-                        )
+                        raise ValueError(_NO_PATH)
                     i = free[before[at[i]]]
                     core[core == core[i]] = core[unit[0]]
         return relabel(core)

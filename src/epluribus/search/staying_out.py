@@ -60,33 +60,28 @@ class StayingOut:
     """
 
     def __init__(self, problem: Problem, labels: IntArray, cost: float | None) -> None:
-        self.problem, n = problem, problem.n_items
-        self.price, self._sums = np.inf, np.zeros(n + 2)
-        self.decided = np.zeros(problem.n_groups, dtype=np.int64)
+        self.problem, n, self.price, self._whole = problem, problem.n_items, np.inf, 0.0
+        self._sums, self.decided = np.zeros(n + 2), np.zeros(problem.n_groups, dtype=np.int64)
         if cost is not None:
-            form = problem.loss.linear_form(n)
+            values = np.asarray(problem.loss.tables(n)[2], dtype=np.float64)
+            self._sums[: n + 1] = problem.loss.linear_form(n).group * values
             self.price = price_of(problem.loss, cost, n) * problem.total_weight
-            self._sums[: n + 1] = form.group * np.asarray(
-                problem.loss.tables(n)[2], dtype=np.float64
-            )
-            self._whole = form.group * float(problem.weights @ problem.group_sums)
-            count_decided(np.flatnonzero(labels >= 0), 1, problem.rows, self.price, self.decided)
+            self.decided += np.bincount(problem.rows.ravel(), minlength=problem.n_groups)
+            self._whole = self.total(0)
         self.steps = np.diff(self._sums)
-
-    def _sum(self) -> float:
-        return float(self.problem.group_weights @ self._sums[self.decided])
+        if cost is not None:
+            self.move(np.flatnonzero(labels < 0), -1)
 
     def total(self, n_out: int) -> float:
         """What is added to the total loss of the state with `n_out` items left out."""
-        return 0.0 if np.isinf(self.price) else self._sum() - self._whole + n_out * self.price
+        price = n_out * self.price if n_out else 0.0
+        return float(self.problem.group_weights @ self._sums[self.decided]) - self._whole + price
 
     def move(self, items: IntArray, sign: int) -> float:
         """The items come back (1) or leave (-1): the change of the total loss, with their price."""
-        if np.isinf(self.price):
-            return 0.0
-        before = self._sum() + sign * len(items) * self.price
-        count_decided(items, sign, self.problem.rows, self.price, self.decided)
-        return self._sum() - before
+        p = self.problem
+        change = count_decided(items, sign, p.rows, p.group_weights, self.steps, self.decided)
+        return float(change) - sign * len(items) * self.price
 
 
 def added_by_each(problem: Problem, labels: IntArray, items: IntArray) -> FloatArray:
@@ -94,21 +89,16 @@ def added_by_each(problem: Problem, labels: IntArray, items: IntArray) -> FloatA
 
     Items with a label of -1 are out; each of them is placed where it costs least.
     """
-    state, out, added = (
-        TableState(problem, labels),
-        StayingOut(problem, labels, 0.0),
-        np.empty(len(items)),
-    )
-    nowhere = np.array([-1])
-    for q, i in enumerate(items.tolist()):
-        one = np.array([i])
-        if labels[i] < 0:
+    state, out = TableState(problem, labels), StayingOut(problem, labels, 0.0)
+    added = np.empty(len(items))
+    for q, one in enumerate(items[:, None]):
+        if labels[one[0]] < 0:
             state.make_room(1)
             state.sweep(one, Bounds(1, problem.n_items, Stopper().flag))
             out.move(one, 1)
         at = state.labels[one].copy()
-        added[q] = -state.move(one, nowhere) - out.move(one, -1)
-        if labels[i] >= 0:
+        added[q] = -state.move(one, np.array([-1])) - out.move(one, -1)
+        if labels[one[0]] >= 0:
             state.move(one, at)
             out.move(one, 1)
     return added
