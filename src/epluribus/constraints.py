@@ -20,6 +20,7 @@ import numpy as np
 
 from epluribus._text import count, sentence_list
 from epluribus._typing import IntArray
+from epluribus.partition import tidy
 
 # SciPy's sparse matrices are imported where they are used: `import epluribus` is to stay quick.
 if TYPE_CHECKING:
@@ -51,112 +52,82 @@ class Constraints:
         """Number of blocks, single items included."""
         return int(self.blocks.max()) + 1
 
+    @property
+    def n_pairs(self) -> int:
+        """Number of groups that are no sources."""
+        return int(self.groups.shape[0]) - self.n_sources
+
     def broken(self, labels: IntArray) -> list[str]:
         """The names of the arguments that a partition breaks; items with a label of -1 are in no cluster."""
-        found, inside = [], labels >= 0
-        # A block is whole if all its items have the label of one of them.
         one = np.empty(self.n_blocks, dtype=np.int64)
-        one[self.blocks] = labels
-        if np.any(one[self.blocks] != labels):
-            found.append("must_link")
-        shared = self._shared(labels)
-        n_pairs = self.groups.shape[0] - self.n_sources
-        if np.any(shared < n_pairs):
-            found.append("cannot_link")
-        if np.any(shared >= n_pairs):
-            found.append("sources")
-        if self.graph is not None and inside.any():
-            parts = components(self.graph, labels)[inside]
-            if parts.max() > labels.max():  # a cluster falls apart
-                found.append("contiguity")
-        if inside.any() and np.bincount(labels[inside]).min() < self.min_size:
-            found.append("min_size")
-        return found
-
-    def _shared(self, labels: IntArray) -> IntArray:
-        """The groups with two or more items in one cluster."""
+        one[self.blocks] = labels  # a block is whole if all its items have the label of one of them
         group, item = self.groups.nonzero()
-        inside = labels[item] >= 0
-        k = int(labels.max()) + 1
-        cells, n = np.unique((group * max(k, 1) + labels[item])[inside], return_counts=True)
-        return np.unique(cells[n > 1] // max(k, 1))
+        known, k = labels[item] >= 0, len(labels)
+        cells, n = np.unique((group * k + labels[item])[known], return_counts=True)
+        shared = cells[n > 1] // k
+        parts = labels if self.graph is None else components(self.graph, labels)
+        wrong = {
+            "must_link": np.any(one[self.blocks] != labels),
+            "cannot_link": np.any(shared < self.n_pairs),
+            "sources": np.any(shared >= self.n_pairs),
+            "contiguity": parts.max() > labels.max(),
+            "min_size": np.any(
+                np.unique(labels[labels >= 0], return_counts=True)[1] < self.min_size
+            ),
+        }
+        return [name for name, is_wrong in wrong.items() if is_wrong]
 
     def allowed_sets(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """(2**n_items,) which sets of a few items may be clusters; bit i of a set is item i."""
         n = self.n_items
-        sets = np.arange(1 << n)
-        allowed = np.bitwise_count(sets) >= self.min_size
-        for members in (np.flatnonzero(self.blocks == b) for b in range(self.n_blocks)):
-            block = int((1 << members).sum())
-            allowed &= (sets & block == 0) | (sets & block == block)
-        for row in range(self.groups.shape[0]):
-            group = int((1 << self.groups[[row]].nonzero()[1]).sum())
-            allowed &= np.bitwise_count(sets & group) <= 1
+        sets = np.arange(1 << n)[:, None] >> np.arange(n) & 1
+        blocks = np.eye(self.n_blocks, dtype=np.int64)[self.blocks]
+        inside = sets @ blocks
+        allowed = (sets.sum(axis=1) >= self.min_size) & (sets @ self.groups.T <= 1).all(axis=1)
+        allowed &= ((inside == 0) | (inside == blocks.sum(axis=0))).all(axis=1)
         if self.graph is not None:
-            allowed &= self._connected_sets(sets)
+            # Grown from the first item of each set, step by step, as far as the set reaches.
+            reached = sets * (sets.cumsum(axis=1) == 1)
+            for _ in range(n):
+                reached |= sets & (reached @ self.graph > 0)
+            allowed &= (reached == sets).all(axis=1)
         return np.asarray(allowed)
 
-    def _connected_sets(self, sets: IntArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which of the sets are connected in the graph."""
-        assert self.graph is not None
-        near = [int((1 << self.graph[[i]].nonzero()[1]).sum()) for i in range(self.n_items)]
-        # Grown from the first item of each set, step by step, as far as the set reaches.
-        reached = sets & -sets
-        for _ in range(self.n_items):
-            for i, neighbors in enumerate(near):
-                reached |= np.where(reached >> i & 1, neighbors & sets, 0)
-        return reached == sets
-
-    def taken(self, items: IntArray | None) -> Constraints:
-        """The same conditions with the items in another order; None for the same order."""
-        if items is None:
-            return self
-        graph = None if self.graph is None else self.graph[items][:, items]
-        blocks = np.unique(self.blocks[items], return_inverse=True)[1].astype(np.int64)
-        return Constraints(blocks, self.groups[:, items], self.n_sources, graph, self.min_size)
+    @property
+    def _said(self) -> dict[str, str]:
+        """What is asked for in words, by the arguments of `minimize` that were given."""
+        sizes = np.bincount(self.blocks)
+        linked, pairs = sizes[sizes > 1], count(self.n_pairs, "cannot-link")
+        said = {
+            "must_link": len(linked)
+            and f"{count(int(linked.sum()), 'item')} in {count(len(linked), 'must-link')}",
+            "cannot_link": self.n_pairs and pairs,
+            "sources": self.n_sources and "at most one item of each source in a cluster",
+            "contiguity": self.graph is not None and "clusters connected in the graph",
+            "min_size": self.min_size > 1 and f"clusters of at least {self.min_size} items",
+        }
+        return {name: str(words) for name, words in said.items() if words}
 
     @property
     def words(self) -> str:
         """What is asked for, in words: 'with 3 items that must be together'."""
-        sizes, said = np.bincount(self.blocks), []
-        linked = int(sizes[sizes > 1].sum())
-        if linked:
-            said.append(f"{count(linked, 'item')} in {count(int((sizes > 1).sum()), 'must-link')}")
-        n_pairs = self.groups.shape[0] - self.n_sources
-        if n_pairs:
-            said.append(count(n_pairs, "cannot-link"))
-        if self.n_sources:
-            said.append("at most one item of each source in a cluster")
-        if self.graph is not None:
-            said.append("clusters connected in the graph")
-        if self.min_size > 1:
-            said.append(f"clusters of at least {self.min_size} items")
-        return sentence_list(said)
+        return sentence_list(list(self._said.values()))
 
     @property
     def names(self) -> list[str]:
         """The arguments of `minimize` that were given."""
-        n_pairs = self.groups.shape[0] - self.n_sources
-        given = {
-            "must_link": self.n_blocks < self.n_items,
-            "cannot_link": n_pairs > 0,
-            "sources": self.n_sources > 0,
-            "contiguity": self.graph is not None,
-            "min_size": self.min_size > 1,
-        }
-        return [name for name, present in given.items() if present]
+        return list(self._said)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; `from_dict` makes the object again."""
-        groups = [self.groups[[g]].nonzero()[1].tolist() for g in range(self.groups.shape[0])]
-        upper = None if self.graph is None else self.graph.nonzero()
-        if upper is not None:  # each edge once
-            upper = tuple(ends[upper[0] < upper[1]] for ends in upper)
+        edges = None if self.graph is None else np.transpose(self.graph.nonzero())
         return {
             "blocks": self.blocks.tolist(),
-            "groups": groups,
+            "groups": [
+                one.tolist() for one in np.split(self.groups.indices, self.groups.indptr[1:-1])
+            ],
             "n_sources": self.n_sources,
-            "edges": None if upper is None else np.transpose(upper).tolist(),
+            "edges": None if edges is None else edges[edges[:, 0] < edges[:, 1]].tolist(),
             "min_size": self.min_size,
         }
 
@@ -164,15 +135,16 @@ class Constraints:
     def from_dict(cls, record: dict[str, Any]) -> Constraints:
         """The object of which `to_dict` made the record."""
         blocks = np.array(record["blocks"], dtype=np.int64)
-        n = len(blocks)
-        edges = record["edges"]
-        return cls(
-            blocks,
-            group_matrix([np.array(group, dtype=np.int64) for group in record["groups"]], n),
-            int(record["n_sources"]),
-            None if edges is None else adjacency(np.array(edges, dtype=np.int64).reshape(-1, 2), n),
-            int(record["min_size"]),
+        groups = group_matrix(
+            [np.array(group, dtype=np.int64) for group in record["groups"]], len(blocks)
         )
+        edges = record["edges"]
+        graph = (
+            None
+            if edges is None
+            else adjacency(np.array(edges, np.int64).reshape(-1, 2), len(blocks))
+        )
+        return cls(blocks, groups, int(record["n_sources"]), graph, int(record["min_size"]))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Constraints) and self.to_dict() == other.to_dict()
@@ -186,17 +158,11 @@ def components(graph: sparse.csr_array, labels: IntArray) -> IntArray:
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
-    edges = graph.tocoo()
-    same = (labels[edges.row] == labels[edges.col]) & (labels[edges.row] >= 0)
-    inner = sparse.coo_array(
-        (np.ones(int(same.sum()), dtype=np.int8), (edges.row[same], edges.col[same])), graph.shape
-    )
-    part = connected_components(inner, directed=False)[1].astype(np.int64)
-    # Without those in no cluster, each of which is a part by itself.
-    inside = labels >= 0
-    out = np.full(len(labels), -1, dtype=np.int64)
-    out[inside] = np.unique(part[inside], return_inverse=True)[1]
-    return out
+    i, j = graph.nonzero()
+    same = labels[i] == labels[j]
+    inner = sparse.coo_array((np.ones(int(same.sum()), np.int8), (i[same], j[same])), graph.shape)
+    # Those in no cluster are parts as well, which are not numbered.
+    return tidy(np.where(labels < 0, -1, connected_components(inner, directed=False)[1]))
 
 
 def adjacency(edges: IntArray, n_items: int) -> sparse.csr_array:

@@ -1,5 +1,7 @@
 """Rules of constrained searches, against plain Python and networkx."""
 
+from types import SimpleNamespace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -28,18 +30,19 @@ def test_open_clusters_and_items_that_may_leave(seed):
     rng, n = np.random.default_rng(seed), 9
     rules, graph, groups = random_rules(rng, n)
     labels = rng.integers(-1, 3, n)
+    sizes = np.bincount(labels[labels >= 0], minlength=4)
     for i in np.flatnonzero(labels >= 0).tolist():
-        blocked = rules.blocked(labels, np.array([i]), 4)
-        for s in range(4):
+        leaves, places = rules.find_open(np.array([i]), SimpleNamespace(labels=labels, sizes=sizes))
+        for s in np.flatnonzero(sizes).tolist():
             near = any(labels[j] == s for j in graph[i])
             clash = any(i in g and any(labels[j] == s for j in g if j != i) for g in groups)
-            assert blocked[s] == (not near or clash)
+            assert places[s] == (near and not clash)
+        assert places[sizes == 0].all()
         own = np.flatnonzero(labels == labels[i])
         rest = [j for j in own.tolist() if j != i]
         # Only clusters that are connected are asked about.
         if rest and nx.is_connected(graph.subgraph(own.tolist())):
-            leaves = nx.is_connected(graph.subgraph(rest))
-            assert rules.may_leave(labels, np.array([i]), len(own)) == leaves
+            assert leaves == nx.is_connected(graph.subgraph(rest))
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder(cost=1.5)", "nvi"])
@@ -49,17 +52,62 @@ def test_the_announced_change_is_that_of_the_loss(loss, cost):
         pytest.skip("items may stay undecided with VI and Binder's loss alone")
     rng = np.random.default_rng(4)
     draws = as_draws(rng.integers(0, 4, (12, 20)))
-    asked = Constraints(
-        np.append(0, np.arange(19)), group_matrix([np.array([3, 5, 9])], 20), min_size=2
-    )
-    problem = Problem.of(draws, epl.losses.get(loss))
-    search = LawfulSearch(
-        problem, rng.integers(0, 4, 20), rng, Settings(constraints=asked, undecided=cost)
-    )
+    # Three items in one unit, of which two may be in one group of a draw.
+    blocks = np.append([0, 0, 0], np.arange(1, 18))
+    asked = Constraints(blocks, group_matrix([np.array([3, 5, 9])], 20), min_size=2)
+    problem, rules = Problem.of(draws, epl.losses.get(loss)), Rules(asked, 20)
+    labels = rules.fitted(rng.integers(0, 4, 20), rng)
+    settings = Settings(constraints=asked, undecided=cost)
+    search = LawfulSearch(problem, labels, rng, settings, rules)
     assert search.obey()
     for step in (search.sweep, search.merge, *[search.kick] * 20):
         step()
-        assert search.lawful
+        assert asked.broken(search.labels) == []
         assert search._total == pytest.approx(search._count(), abs=1e-8)
         if cost is None:
             assert search.value == pytest.approx(epl.expected_loss(search.labels, draws, loss))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_start_is_made_to_obey_sizes_aside(seed):
+    rng, n = np.random.default_rng(seed), 16
+    grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 4))
+    blocks = np.array([0, *range(1, 15), 0])  # opposite corners: only others can connect them
+    # No shortest path has two items of the first group.
+    groups = group_matrix([np.array([3, 9, 12]), np.array([0, 6])], n)
+    asked = Constraints(blocks, groups, graph=adjacency(np.array(grid.edges), n))
+    labels = Rules(asked, n).fitted(rng.integers(-1, 3, n), rng, lead=5)
+    assert asked.broken(labels) == []
+    lead = rng.integers(0, 2, n)
+    apart = Constraints(np.arange(n), groups)
+    fitted = Rules(apart, n).fitted(lead, rng, lead=9)
+    # The item that leads stays with all others of its cluster that it may be with.
+    for i in np.flatnonzero(lead == lead[9]).tolist():
+        free = not np.any(groups[:, [i]].toarray())
+        assert (fitted[i] == fitted[9]) or not free
+
+
+@pytest.mark.parametrize("cost", [None, 0.7])
+def test_a_sweep_ends_where_no_move_of_a_unit_helps(cost):
+    rng = np.random.default_rng(2)
+    z = np.where(rng.random((30, 18)) < 0.4, rng.integers(0, 3, (30, 18)), np.arange(18) // 6)
+    draws = as_draws(z)
+    asked = Constraints(np.append([0, 0], np.arange(1, 17)), group_matrix([np.array([4, 7])], 18))
+    problem, rules = Problem.of(draws, epl.losses.get("vi")), Rules(asked, 18)
+    settings = Settings(constraints=asked, undecided=cost)
+    start = rules.fitted(rng.integers(0, 4, 18), rng)
+    search = LawfulSearch(problem, start, rng, settings, rules)
+    assert search.sweep()
+    labels = search.labels
+
+    def objective(one):
+        inside = one >= 0
+        value = epl.expected_loss(one[inside], z[:, inside]) if inside.any() else 0.0
+        return inside.mean() * value + (cost or 0.0) * (1 - inside.mean())
+
+    assert search.value == pytest.approx(objective(labels))
+    for unit in range(17):
+        for place in range(-1 if cost else 0, labels.max() + 2):
+            other = np.where(asked.blocks == unit, place, labels)
+            if not asked.broken(other):
+                assert objective(other) >= search.value - 1e-9

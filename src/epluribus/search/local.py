@@ -180,7 +180,8 @@ class LocalSearch:
         if kind == 0:
             group &= own
         elif kind == 1:
-            share = np.bincount(labels, group, len(sizes)) / np.maximum(sizes, 1)
+            placed = labels >= 0
+            share = np.bincount(labels[placed], group[placed], len(sizes)) / np.maximum(sizes, 1)
             group = (share > 0.5)[labels]
         elif kind == 2:
             group = own | (sizes[labels] == 1)

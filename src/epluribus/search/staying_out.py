@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from epluribus._kernels.rules import count_decided
 from epluribus._parallel import Stopper
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
@@ -42,43 +43,45 @@ class StayingOut:
     Parameters
     ----------
     problem : Problem
-        The expected loss, of a family in `FAMILIES`, without missing labels.
-    cost : float
-        Cost of an undecided item, as in `minimize`.
+        The expected loss, without missing labels; of a family in `FAMILIES`, unless the cost is None.
+    labels : ndarray of shape (n_items,)
+        The partition; -1 for undecided items.
+    cost : float or None
+        Cost of an undecided item, as in `minimize`; None if all items must be placed.
+
+    Attributes
+    ----------
+    price : float
+        What an undecided item adds; infinite if none may be.
+    steps : ndarray of shape (n_items + 1,)
+        Differences of f3, whose sum over the groups of all draws changes when items are left out.
+    decided : ndarray of shape (n_groups,)
+        Decided items of each group.
     """
 
-    def __init__(self, problem: Problem, cost: float) -> None:
-        self.problem, n = problem, problem.n_items
-        form = problem.loss.linear_form(n)
-        self.price = price_of(problem.loss, cost, n) * problem.total_weight
-        self._sums = form.group * np.asarray(problem.loss.tables(n)[2], dtype=np.float64)
-        self._steps = np.append(np.diff(self._sums), 0.0)
-        self._all = np.bincount(problem.rows.ravel(), minlength=problem.n_groups)
-        self.counts = self._all.copy()
-        """(n_groups,) decided items of each group."""
+    def __init__(self, problem: Problem, labels: IntArray, cost: float | None) -> None:
+        self.problem, n, self.price, self._whole = problem, problem.n_items, np.inf, 0.0
+        self._sums, self.decided = np.zeros(n + 2), np.zeros(problem.n_groups, dtype=np.int64)
+        if cost is not None:
+            values = np.asarray(problem.loss.tables(n)[2], dtype=np.float64)
+            self._sums[: n + 1] = problem.loss.linear_form(n).group * values
+            self.price = price_of(problem.loss, cost, n) * problem.total_weight
+            self.decided += np.bincount(problem.rows.ravel(), minlength=problem.n_groups)
+            self._whole = self.total(0)
+        self.steps = np.diff(self._sums)
+        if cost is not None:
+            self.move(np.flatnonzero(labels < 0), -1)
 
-    def drop(self, items: IntArray) -> float:
-        """The items leave: the change of these sums, their price included."""
-        change = self.price * len(items)
-        for i in items:
-            row = self.problem.rows[i]
-            self.counts[row] -= 1
-            change -= float(self.problem.weights @ self._steps[self.counts[row]])
-        return change
+    def total(self, n_out: int) -> float:
+        """What is added to the total loss of the state with `n_out` items left out."""
+        price = n_out * self.price if n_out else 0.0
+        return float(self.problem.group_weights @ self._sums[self.decided]) - self._whole + price
 
-    def take(self, items: IntArray) -> float:
-        """The items come back: the change."""
-        change = -self.price * len(items)
-        for i in items:
-            row = self.problem.rows[i]
-            change += float(self.problem.weights @ self._steps[self.counts[row]])
-            self.counts[row] += 1
-        return change
-
-    def correction(self, n_out: int) -> float:
-        """What is added to the total loss of the state, with `n_out` items left out."""
-        lost = self._sums[self.counts] - self._sums[self._all]
-        return float(self.problem.group_weights @ lost) + n_out * self.price
+    def move(self, items: IntArray, sign: int) -> float:
+        """The items come back (1) or leave (-1): the change of the total loss, with their price."""
+        p = self.problem
+        change = count_decided(items, sign, p.rows, p.group_weights, self.steps, self.decided)
+        return float(change) - sign * len(items) * self.price
 
 
 def added_by_each(problem: Problem, labels: IntArray, items: IntArray) -> FloatArray:
@@ -86,20 +89,18 @@ def added_by_each(problem: Problem, labels: IntArray, items: IntArray) -> FloatA
 
     Items with a label of -1 are out; each of them is placed where it costs least.
     """
-    state, out = TableState(problem, labels), StayingOut(problem, 0.0)
-    out.drop(np.flatnonzero(labels < 0))
+    state, out = TableState(problem, labels), StayingOut(problem, labels, 0.0)
     added = np.empty(len(items))
-    for q, i in enumerate(items.tolist()):
-        one, own = np.array([i]), int(labels[i])
-        if own < 0:
+    for q, one in enumerate(items[:, None]):
+        if labels[one[0]] < 0:
             state.make_room(1)
             state.sweep(one, Bounds(1, problem.n_items, Stopper().flag))
-            out.take(one)
+            out.move(one, 1)
         at = state.labels[one].copy()
-        added[q] = -state.move(one, np.array([-1])) - out.drop(one)
-        if own >= 0:
+        added[q] = -state.move(one, np.array([-1])) - out.move(one, -1)
+        if labels[one[0]] >= 0:
             state.move(one, at)
-            out.take(one)
+            out.move(one, 1)
     return added
 
 
