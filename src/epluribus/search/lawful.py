@@ -240,7 +240,7 @@ class LawfulSearch(LocalSearch):
         kind, i = int(rng.integers(5)), int(rng.integers(len(labels)))
         if kind > 1:
             return super().kick()
-        draw, here = self.problem.random_draw(i, rng), labels[i]
+        draw, here = self.problem.random_draw(rng), labels[i]
         if not self.decides_all:
             return self.attempt(np.flatnonzero(draw == draw[i]))
         mates = np.flatnonzero((draw == draw[i]) & (labels != here))
