@@ -247,9 +247,8 @@ class LawfulSearch(LocalSearch):
         if len(mates) == 0:
             return np.inf
         there = labels[rng.choice(mates)]
-        if (
-            kind == 0
-        ):  # with one of that cluster, or one that a draw has together with one of the own cluster
+        if kind == 0:
+            # It changes places with one of that cluster, or with one that a draw has together with one of its own.
             group = draw == draw[rng.choice(np.flatnonzero(labels == here))]
             others = np.flatnonzero((labels == there) | (group & (labels != here)))
             labels[blocks == blocks[rng.choice(others)]] = here

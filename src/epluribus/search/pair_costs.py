@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MOST_ITEMS, _ITEMS_PER_CLUSTER = 8000, 400
 """With more items, or more of them for each cluster or for each item of a usual group, the others are quicker."""
 
+_CELLS = 1e6
+"""Cells of a sweep on tables, below which these are quick enough, and nothing more has to be compiled."""
+
 
 def counts_pairs(loss: Loss, n_items: int) -> bool:
     """Whether a linear loss is a sum over pairs of items."""
@@ -50,6 +53,8 @@ class PairCosts(NamedTuple):
         """Whether the loss is a sum over pairs, and their matrix is small and quick to make."""
         n, loss = problem.n_items, problem.loss
         if n > MOST_ITEMS or problem.missing or not loss.linear or problem.n_free < n:
+            return False
+        if problem.rows.size * float(problem.n_clusters.mean()) < _CELLS:
             return False
         if n > _ITEMS_PER_CLUSTER * float(problem.n_clusters.mean()) or not counts_pairs(loss, n):
             return False
