@@ -119,7 +119,9 @@ class RatioState(State):
         now = self.joint, self.size, self.labels, self.sizes, self.counts
         done: tuple[int, int, float]
         if quick:
-            if 4 * len(order) >= p.n_items:  # a tangent of some time ago is good enough for few items
+            if (
+                4 * len(order) >= p.n_items
+            ):  # a tangent of some time ago is good enough for few items
                 self._tangent = None
             single = np.empty(len(self.sizes), dtype=np.float32)
             done = ratio.quick_sweep(*known, *now, *self.tangent, single, self._costs)
