@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import config, njit
+from numba.extending import register_jitable
 
 JIT_ENABLED: bool = not config.DISABLE_JIT  # type: ignore[attr-defined]
 """Whether kernels are compiled at all; False with ``NUMBA_DISABLE_JIT=1``."""
@@ -27,3 +28,12 @@ def kernel(function: Callable[..., Any]) -> Any:
         return njit(cache=True, **OPTIONS)(function)
     except RuntimeError:  # no folder can be written to: every process compiles for itself
         return njit(**OPTIONS)(function)
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """Let kernels call a function; to Python it stays a plain function, for models in plain Python.
+
+    A compiled function that calls another one counts references to the arrays that it has given a name. Where it
+    matters, read them by ``m.`` each time.
+    """
+    return register_jitable(**OPTIONS)(function)

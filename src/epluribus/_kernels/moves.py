@@ -1,178 +1,253 @@
-"""The moves of the sampler; `epluribus.sampling.moves` has their formulas and references.
+"""The moves of the sampler that need no launch; `epluribus.sampling.moves` has their formulas and references.
 
-Every move takes a model's state `m` and a partition `p`, changes both, counts its proposals and
-acceptances in `tally`, and returns the change of the log target: 0 if the proposal is rejected.
+Every move takes the state of a side, changes it, counts its proposals and acceptances in `tally`, and returns the
+change of the log target: 0 if the proposal is rejected.
 """
 
 import math
-from typing import Any
 
-from epluribus._kernels.chain import (
+from epluribus._kernels.chain import gather, grow
+from epluribus._kernels.chance import accept, pick, pick_weighted, shuffle, toss
+from epluribus._kernels.jit import part
+from epluribus._kernels.likelihood import ask, n_choices
+from epluribus._kernels.states import (
+    ADD,
+    COUNT,
     KINDS,
-    gather,
-    grow,
-    log_weight_in,
-    move_in,
-    move_out,
-    put,
-    take,
+    LABEL,
+    LOG_FACTORIAL,
+    LOG_SIZE,
+    LOG_WEIGHT,
+    MEMBER,
+    ORDER,
+    PLACE,
+    PREDICT,
+    REMOVE,
+    SIZE,
+    TARGET,
+    WEIGH,
+    WEIGHT,
 )
-from epluribus._kernels.chance import accept, draw, pick, pick_share, pick_weighted, toss
-from epluribus._kernels.dispatch import guess, logpred, part, routine
 
-GIBBS, SPLIT_MERGE, ALLOCATION, LAUNCH, INFORMED, REGROUP = range(6)
+GIBBS, SPLIT_MERGE, ALLOCATION, LAUNCH = range(4)
 """Codes of the moves in a schedule. Checkpoints contain them: new ones must be added at the end."""
-_GIBBS, _TRANSFER, _ABSORPTION, _EJECTION, _INFORMED = (
-    KINDS.index(name) for name in ("gibbs", "transfer", "absorption", "ejection", "informed")
-)
+MARGIN = 1e-9
+"""By how much a log target must be higher to be the highest so far: more than rounding errors."""
+_GIBBS, _SPLIT, _MERGE, _TRANSFER, _ABSORPTION, _EJECTION = range(len(KINDS))
 
 
 @part
-def gibbs(m: Any, p: Any, i: int, rng: Any, tally: Any) -> float:
-    """Draw the cluster of item i from its full conditional distribution."""
-    old = p.labels[i]
-    take(m, p, i)  # leaves i prepared for `logpred`
-    k = p.n_clusters[0]
-    # Log prior ratio plus log predictive, for the clusters in use and a new one, `order[k]`, unless there
-    # are as many as possible.
-    n = min(k + 1, p.sizes.size)
-    for s in range(n):
-        g = p.order[s]
-        log_prior = p.log_weight[k + (s == k)] + grow(p, g)
-        p.log_weights[s] = log_prior + logpred(m, p, i, g)
-    # If the item was alone, its old cluster is now `order[k]`, the new one: `place` finds it in any case.
-    before = p.place[old]
-    after = pick_weighted(rng, p.log_weights, n, p.cumulative)
-    put(m, p, i, p.order[after])
-    tally[_GIBBS, 0] += 1
-    if after == before:
+def gibbs(first, n, rng, tally, running, stop, m):
+    """Draw the clusters of up to n items in turn from their full conditional distributions; return how many.
+
+    It ends early at a new highest log target, which is to be recorded, or if it is told to stop.
+    """
+    for done in range(n):
+        i = (first + done) % m.x.shape[0]
+        old = m.own[LABEL, i]
+        ask(REMOVE, i, old, m)
+        # Log prior ratio plus log predictive, for the clusters in use and the next new one.
+        ask(WEIGH, i, old, m)
+        k, choices = m.own[COUNT, 0], n_choices(m)
+        for s in range(choices):
+            log_prior = m.logs[LOG_WEIGHT, k + (s == k)] + grow(m.own[ORDER, s], m)
+            m.logs[WEIGHT, s] += log_prior
+        # If the item was alone, its old cluster is now the next new one: `PLACE` finds it in any case.
+        before = m.own[PLACE, old]
+        after = pick_weighted(rng, choices, m)
+        tally[_GIBBS, 0] += 1
+        if after != before:
+            tally[_GIBBS, 1] += 1  # the updates that moved the item
+            # The log weights are the log target up to one constant; read before ADD, which may use the array.
+            running[0] += m.logs[WEIGHT, after] - m.logs[WEIGHT, before]
+        ask(ADD, i, m.own[ORDER, after], m)
+        if running[0] > running[1] + MARGIN or stop[0] != 0:
+            return done + 1
+    return n
+
+
+# --- split and merge by sequential allocation ---
+
+
+@part
+def split_merge(rng, tally, m):
+    """Split the cluster of two random items, or merge their two clusters if they are apart.
+
+    The acceptance ratio of a split is pi(new) / (pi(old) q), where q is the probability of dividing the
+    cluster in just this way; that of a merge is pi(new) q / pi(old), with q for the way back.
+    """
+    n_items = m.x.shape[0]
+    if n_items < 2:
         return 0.0
-    tally[_GIBBS, 1] += 1  # counts the updates that moved the item
-    # The log weights are the log target up to one constant: their difference is the change.
-    return p.log_weights[after] - p.log_weights[before]
-
-
-@routine
-def informed(m: Any, p: Any, i: int, rng: Any, tally: Any) -> float:
-    """Propose one cluster for item i, as the model guesses, and accept or reject it."""
-    old = p.labels[i]
-    at_old = move_out(m, p, i)
-    k = p.n_clusters[0]
-    n = min(k + 1, p.sizes.size)
-    # The guess does not know where i was: it is the same for the way back. The random number that it uses
-    # is drawn first, and is the same both ways.
-    guess(m, p, i, draw(rng))
-    before = p.place[old]
-    after = pick_share(rng, p.log_weights, n, p.cumulative)
-    tally[_INFORMED, 0] += 1
+    i = pick(rng, n_items)
+    j = pick(rng, n_items - 1)  # any item but i
+    if j >= i:
+        j += 1
+    g, h = m.own[LABEL, i], m.own[LABEL, j]
+    is_split = g == h
+    kind = _SPLIT if is_split else _MERGE
+    tally[kind, 0] += 1
+    k = m.own[COUNT, 0]
+    if is_split and k == m.own[COUNT, 1]:  # no room for another cluster
+        return 0.0
+    n_g, n_h = m.own[SIZE, g], m.own[SIZE, h]
+    # The other members of g and h in random order, then j. `TARGET` remembers where they are now: if the move is a
+    # merge, the way back must lead there.
+    n_rest = 0
+    for item in range(n_items):
+        if m.own[LABEL, item] in (g, h) and item not in (i, j):
+            m.own[MEMBER, n_rest], m.own[TARGET, item] = item, m.own[LABEL, item]
+            n_rest += 1
+    shuffle(rng, n_rest, m)
+    m.own[MEMBER, n_rest] = j
     change = 0.0
-    chosen = old
-    if after != before:
-        new = p.order[after]
-        change = log_weight_in(m, p, i, new) - grow(p, old) - at_old
-        change += p.log_weight[k + (after == k)] - p.log_weight[k + (before == k)]
-        if accept(rng, change + math.log(p.log_weights[before] / p.log_weights[after])):
-            chosen = new
-            tally[_INFORMED, 1] += 1
-        else:
-            change = 0.0
-    move_in(m, p, i, chosen)
-    return change
+    if not is_split:  # prior for K, prior for the sizes, and likelihood of the merged cluster
+        change = m.logs[LOG_WEIGHT, k - 1] - m.logs[LOG_WEIGHT, k]
+        change += m.logs[LOG_SIZE, n_g + n_h] - m.logs[LOG_SIZE, n_g] - m.logs[LOG_SIZE, n_h]
+        change += gather(n_rest + 1, g, m)
+    # A merge is divided again into the two clusters it came from. This gives q for the way back, and leaves
+    # the partition as it was: a rejected merge has nothing to undo.
+    log_q, log_likelihood = _allocate(n_rest, g, not is_split, rng, m)
+    log_ratio = change + log_q
+    if is_split:  # likelihood, prior for K, and prior for the sizes of the two parts
+        n_kept = m.own[SIZE, g]  # n_g was the size before
+        change = log_likelihood + (m.logs[LOG_WEIGHT, k + 1] - m.logs[LOG_WEIGHT, k])
+        change += m.logs[LOG_SIZE, n_kept] + m.logs[LOG_SIZE, n_g - n_kept] - m.logs[LOG_SIZE, n_g]
+        log_ratio = change - log_q
+    accepted = accept(rng, log_ratio)
+    if accepted != is_split:  # a merge to be made, or a split to be undone
+        gather(n_rest + 1, g, m)
+    tally[kind, 1] += accepted
+    return change if accepted else 0.0
+
+
+@part
+def _allocate(n_rest, g, forced, rng, m):
+    """Divide cluster g in two; return log q of the choices and the change of the log likelihood.
+
+    The last of the members, j, founds a new cluster h. The others are taken out and go to g or h one
+    by one, to h with odds (prior x predictive of h) / (prior x predictive of g), given the items already
+    there. If `forced`, they go where `TARGET` says, and q is the probability of just these choices.
+    """
+    # All members but i, which stays in g: the likelihood loses their predictives.
+    change = 0.0
+    for s in range(n_rest + 1):
+        change -= ask(REMOVE, m.own[MEMBER, s], g, m)
+    h = m.own[ORDER, m.own[COUNT, 0]]  # for a merge the cluster that `gather` has just closed
+    change += ask(ADD, m.own[MEMBER, n_rest], h, m)
+    log_q, log_likelihood = 0.0, 0.0
+    for s in range(n_rest):
+        i = m.own[MEMBER, s]
+        at_g = grow(g, m) + ask(PREDICT, i, g, m)
+        at_h = grow(h, m) + ask(PREDICT, i, h, m)
+        odds = at_h - at_g if at_h != at_g else 0.0  # in logs; 0 if both are minus infinity
+        to_h = m.own[TARGET, i] == h if forced else toss(rng, math.exp(log_logistic(odds)))
+        log_q += log_logistic(odds if to_h else -odds)  # log P(h) or log P(g) = log(1 - P(h))
+        log_likelihood += ask(ADD, i, h if to_h else g, m)
+    return log_q, change + log_likelihood
+
+
+@part
+def log_logistic(x):
+    """log(1 / (1 + exp(-x))), without overflow: the argument of `exp` is never positive."""
+    if x > 0.0:
+        return -math.log1p(math.exp(-x))
+    return x - math.log1p(math.exp(x))
 
 
 # --- allocation ---
 
 
-@routine
-def allocation(m: Any, p: Any, rng: Any, tally: Any) -> float:
+@part
+def allocation(rng, tally, m):
     """Move some items of one cluster to another or to a new one.
 
     A *transfer* moves a part of g to another cluster, an *absorption* all of it, so that g closes; an
     *ejection* opens a new cluster, and is the reverse of an absorption.
     """
-    k = p.n_clusters[0]
-    slots = p.sizes.size
+    k, slots = m.own[COUNT, 0], m.own[COUNT, 1]
     if slots == 1:
         return 0.0
     s = pick(rng, k)
-    g = p.order[s]
-    n_g = p.sizes[g]
+    g = m.own[ORDER, s]
+    n_g = m.own[SIZE, g]
     # The target: with probability a_k one of the other clusters, otherwise a new one. A new one gets at
     # most half of the items, rounded up.
     a = _occupied(k, slots)
     if a == 1.0 or (a > 0.0 and toss(rng, a)):
         t = pick(rng, k - 1)  # any cluster but g
-        if t >= s:
-            t += 1
-        h = p.order[t]
-        n_h = p.sizes[h]
+        h = m.own[ORDER, t + (t >= s)]
+        n_h = m.own[SIZE, h]
         r = 1 + pick(rng, n_g)
         kind = _TRANSFER if r < n_g else _ABSORPTION
     else:
-        h = p.order[k]
+        h = m.own[ORDER, k]
         n_h = 0
         r = 1 + pick(rng, (n_g + 1) // 2)
         kind = _EJECTION
     tally[kind, 0] += 1
     if n_h == 0 and n_g == 1:  # only the number of the cluster would change, not the partition
         return 0.0
-    log_ratio = _log_proposal_ratio(p, n_g, n_h, r)
+    log_ratio = _log_proposal_ratio(k, slots, n_g, n_h, r, m)
     if log_ratio == -math.inf:  # the move could not be undone
         return 0.0
     # A uniformly random subset of r items of g: the first r steps of a shuffle of its members.
     n = 0
-    for i in range(p.labels.size):
-        if p.labels[i] == g:
-            p.members[n] = i
+    for i in range(m.x.shape[0]):
+        if m.own[LABEL, i] == g:
+            m.own[MEMBER, n] = i
             n += 1
     for s in range(r):
         t = s + pick(rng, n - s)
-        p.members[s], p.members[t] = p.members[t], p.members[s]
-    change = gather(m, p, r, h)
+        m.own[MEMBER, s], m.own[MEMBER, t] = m.own[MEMBER, t], m.own[MEMBER, s]
+    change = gather(r, h, m)
     # Added to the likelihood: the prior for the sizes, and the prior for K, which is known only now
     # because g may have closed and h may have opened.
-    change += p.log_size[n_g - r] + p.log_size[n_h + r] - p.log_size[n_g] - p.log_size[n_h]
-    change += p.log_weight[p.n_clusters[0]] - p.log_weight[k]
+    change += (
+        m.logs[LOG_SIZE, n_g - r]
+        + m.logs[LOG_SIZE, n_h + r]
+        - m.logs[LOG_SIZE, n_g]
+        - m.logs[LOG_SIZE, n_h]
+    )
+    change += m.logs[LOG_WEIGHT, m.own[COUNT, 0]] - m.logs[LOG_WEIGHT, k]
     if accept(rng, change + log_ratio):
         tally[kind, 1] += 1
         return change
-    gather(m, p, r, g)
+    gather(r, g, m)
     return 0.0
 
 
 @part
-def _log_proposal_ratio(p: Any, n_g: int, n_h: int, r: int) -> float:
-    """Log of Q for moving r of the n_g items of g to a cluster of n_h items; called before the move.
+def _log_proposal_ratio(k, slots, n_g, n_h, r, m):
+    """Log of Q for moving r of the n_g items of g to a cluster of n_h items; there are k clusters.
 
     Q is the probability of proposing the way back divided by that of proposing the move. In the formulas
     n = n_g, m = n_h, C is a binomial coefficient, a_k as in `_occupied`, and b_k = 1 - a_k.
     """
-    k = p.n_clusters[0]
-    slots = p.sizes.size
     if n_h > 0 and r < n_g:  # transfer: n C(n, r) / [ (m + r) C(m + r, r) ]
-        back = math.log(n_h + r) + _log_choose(p, n_h + r, r)
-        return math.log(n_g) + _log_choose(p, n_g, r) - back
+        back = math.log(n_h + r) + _log_choose(n_h + r, r, m)
+        return math.log(n_g) + _log_choose(n_g, r, m) - back
     if n_h > 0:  # absorption: k n b_{k-1} / [ a_k ceil((m + n)/2) C(m + n, n) ]
         half = (n_h + n_g + 1) // 2
         if n_g > half:  # an ejection takes at most half of a cluster: there is no way back
             return -math.inf
         there = k * n_g * (1.0 - _occupied(k - 1, slots)) / (_occupied(k, slots) * half)
-        return math.log(there) - _log_choose(p, n_h + n_g, n_g)
+        return math.log(there) - _log_choose(n_h + n_g, n_g, m)
     # ejection: a_{k+1} ceil(n/2) C(n, r) / [ (k + 1) b_k r ]
     half = (n_g + 1) // 2
     back = _occupied(k + 1, slots) * half / ((k + 1) * (1.0 - _occupied(k, slots)) * r)
-    return math.log(back) + _log_choose(p, n_g, r)
+    return math.log(back) + _log_choose(n_g, r, m)
 
 
 @part
-def _occupied(k: int, m: int) -> float:
-    """a_k: probability that the target is one of the k clusters, of which there are at most m."""
+def _occupied(k, most):
+    """a_k: probability that the target is one of the k clusters, of which there are at most `most`."""
     if k == 1:
         return 0.0
-    return 1.0 if k == m else 0.5
+    return 1.0 if k == most else 0.5
 
 
 @part
-def _log_choose(p: Any, n: int, r: int) -> float:
+def _log_choose(n, r, m):
     """Log binomial coefficient."""
-    return p.log_factorial[n] - p.log_factorial[r] - p.log_factorial[n - r]
+    return m.logs[LOG_FACTORIAL, n] - m.logs[LOG_FACTORIAL, r] - m.logs[LOG_FACTORIAL, n - r]

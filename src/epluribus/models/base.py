@@ -5,9 +5,8 @@ A model defines a posterior on partitions up to a constant, with all other param
     log p(partition | data) = log p(data | partition) + log p(partition) + constant
 
 A model has one *side*, the items it clusters, or two (the rows and the columns of a matrix). Each side has
-a name, a number of items and a prior. `states` makes the NamedTuples on which the moves work, one per side,
-and `statistics` names those of their arrays that change. docs/developer/new-model.md shows how to write a
-model.
+a name, a number of items and a prior. `states` makes the arrays on which the moves work, for each side.
+docs/developer/new-model.md shows how to write a model.
 """
 
 from __future__ import annotations
@@ -20,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.chain import Partition
+from epluribus._kernels.states import State
 from epluribus._typing import IntArray, LabelsLike
 from epluribus.models.prior import PartitionLaw, PriorTables, cached_tables
+from epluribus.models.states import Partition
 from epluribus.partition import as_labels
 
 
@@ -48,14 +48,12 @@ class Side:
 class Model(ABC):
     """Base of all models.
 
-    A subclass sets `sides` and `statistics` and defines `states`, `_log_likelihood` and `_parameters`.
+    A subclass sets `sides` and defines `states`, `_log_likelihood` and `_parameters`.
 
     Attributes
     ----------
     sides : tuple of Side
         The sets of items that are clustered: one, or two.
-    statistics : tuple of str
-        Fields of the state that the moves change, work arrays excepted: checkpoints save them.
     compiled : bool
         Whether the moves can be compiled for the state; false for a model that calls a Python function.
     weak_items : bool
@@ -74,15 +72,14 @@ class Model(ABC):
     """
 
     sides: tuple[Side, ...]
-    statistics: tuple[str, ...] = ()
     compiled: bool = True
     weak_items: bool = False
 
     @abstractmethod
-    def states(self, partitions: Sequence[Partition]) -> tuple[Any, ...]:
+    def states(self, partitions: Sequence[Partition]) -> tuple[State, ...]:
         """Fresh states, one per side, with empty statistics of the right size.
 
-        They are filled by the first step of a chain. States may share arrays with the partitions.
+        They are filled by the first step of a chain, and share arrays with the partitions.
         """
 
     @abstractmethod

@@ -42,13 +42,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, betaln, gammaln
 
-from epluribus._kernels.block_models import (
-    BetaTables,
-    DirectedBlockState,
-    LatentBlockState,
-    UndirectedBlockState,
-)
-from epluribus._kernels.chain import Partition
+from epluribus._kernels.states import BINARY, LATENT, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive, shown
 from epluribus.models.base import Model, Side
@@ -59,9 +53,11 @@ from epluribus.models.network_model import (
     TABLE_LIMIT,
     NetworkModel,
     count_ones,
+    sparse_links,
     sparse_rows,
 )
 from epluribus.models.prior import PartitionLaw, as_prior
+from epluribus.models.states import Partition, make_state
 
 
 class StochasticBlockModel(NetworkModel):
@@ -94,8 +90,7 @@ class StochasticBlockModel(NetworkModel):
 
     Notes
     -----
-    A Gibbs update costs O(K^2 + degree) with K clusters, an informed one O(K + degree); memory
-    O(n_edges + k_max^2).
+    A Gibbs update costs O(K^2 + degree) with K clusters; memory O(n_edges + k_max^2).
 
     Examples
     --------
@@ -130,33 +125,12 @@ class StochasticBlockModel(NetworkModel):
     def _log_likelihood(self, *labels: IntArray) -> float:
         return _log_blocks(self.beta, *self._blocks(labels[0]))
 
-    def states(self, partitions: Sequence[Partition]) -> tuple[Any]:
+    def states(self, partitions: Sequence[Partition]) -> tuple[State]:
         """One fresh state; see `Model.states`."""
-        slots = partitions[0].sizes.size
         N = self.n_items
         # The largest count that a table must hold: all pairs, with every node in one block.
-        pairs = N * (N + 1) // (1 if self.directed else 2)
-        tables = _beta_tables(self.beta, self.n_edges, pairs)
-        if self.loops:
-            return (self.network_state(slots, tables, np.zeros(N)),)
-        start, neighbors = sparse_rows(self._matrix)
-        common: dict[str, Any] = {
-            "start": start,
-            "neighbors": neighbors,
-            "beta": tables,
-            "edges": np.zeros((slots, slots), dtype=np.int64),
-            "cell": np.zeros((slots, slots)),
-            "links": np.zeros(slots, dtype=np.int64),
-        }
-        if not self.directed:
-            return (UndirectedBlockState(**common),)
-        # A directed network also needs the edges that arrive at each node: the rows of the transpose.
-        start_in, neighbors_in = sparse_rows(self._matrix.T)
-        links_in = np.zeros(slots, dtype=np.int64)
-        state = DirectedBlockState(
-            start_in=start_in, neighbors_in=neighbors_in, links_in=links_in, **common
-        )
-        return (state,)
+        tables = _beta_tables(self.beta, N * (N + 1) // (1 if self.directed else 2))
+        return (self._network_state(partitions[0], BINARY, self.beta, tables, np.zeros(N)),)
 
     def _posterior(self, edges: IntArray, pairs: FloatArray) -> tuple[FloatArray, ...]:
         ones, zeros = edges + self.beta[0], pairs - edges + self.beta[1]
@@ -215,7 +189,6 @@ class LatentBlockModel(Model):
     True
     """
 
-    statistics = ("ones", "cell")
     weak_items = True
 
     def __init__(
@@ -238,27 +211,25 @@ class LatentBlockModel(Model):
         cells = np.outer(np.bincount(labels[0]), np.bincount(labels[1]))
         return _log_blocks(self.beta, count_ones(self._matrix, *labels), cells)
 
-    def states(self, partitions: Sequence[Partition]) -> tuple[LatentBlockState, LatentBlockState]:
-        """Two fresh states, views of one table of counts; see `Model.states`."""
+    def states(self, partitions: Sequence[Partition]) -> tuple[State, State]:
+        """Two fresh states, which share their statistics; see `Model.states`."""
         rows, columns = partitions
-        # Cut out of larger arrays: for the compiler, strided views have the same type whether or not they
-        # are transposed, so that both sides share one compiled function. (A single row would be
-        # contiguous, hence the 2.)
-        K, L = max(rows.sizes.size, 2), max(columns.sizes.size, 2)
-        ones = np.zeros((K + 1, L + 1), dtype=np.int64)[:K, :L]
-        cell = np.zeros((K + 1, L + 1))[:K, :L]
-        n_rows, n_columns = self._matrix.shape
-        tables = _beta_tables(self.beta, self._matrix.nnz, n_rows * n_columns)
+        table, log_gamma = _beta_tables(self.beta, self._matrix.shape[0] * self._matrix.shape[1])
+        shape = (rows.slots * columns.slots, 2)
 
-        def view(matrix: Any, other: Partition, ones: Any, cell: Any) -> LatentBlockState:
-            start, where = sparse_rows(matrix)
-            links = np.zeros(other.sizes.size, dtype=np.int64)
-            # Not copies: moves of the other partition are seen here at once.
-            theirs = (other.labels, other.sizes, other.order, other.n_clusters)
-            return LatentBlockState(start, where, tables, *theirs, ones, cell, links)
+        def view(own: Partition, other: Partition, matrix: Any, down: int, across: int) -> State:
+            hyper, links = (
+                (*self.beta, down, across, 0.0, 0.0, 0.0, *log_gamma),
+                sparse_links(matrix),
+            )
+            return make_state(
+                own, LATENT, shape, hyper=hyper, links=links, table=table, other=other
+            )
 
-        row_state = view(self._matrix, columns, ones, cell)
-        return row_state, view(self._matrix.T, rows, ones.T, cell.T)
+        first = view(rows, columns, self._matrix, columns.slots, 1)
+        # The columns see the same blocks, transposed.
+        second = view(columns, rows, self._matrix.T, 1, columns.slots)
+        return first, second._replace(stat=first.stat)
 
     def _parameters(self) -> dict[str, Any]:
         start, where = sparse_rows(self._matrix)
@@ -280,15 +251,11 @@ def _check_beta(beta: Any) -> tuple[float, float]:
     return check_positive(b1, "beta"), check_positive(b2, "beta")
 
 
-def _beta_tables(beta: tuple[float, float], n_ones: int, n_cells: int) -> BetaTables:
-    """Log rising factorials, log b (b + 1) ... (b + n - 1), for up to `n_ones` ones among `n_cells` cells."""
-
-    def table(b: float, last: int) -> FloatArray:
-        return np.asarray(gammaln(np.arange(min(last + 1, TABLE_LIMIT)) + b) - gammaln(b))
-
-    # log B(e + b1, n - e + b2) - log B(b1, b2) = ones[e] + zeros[n - e] - cells[n]: three look-ups
-    b1, b2 = beta
-    return BetaTables(b1, b2, table(b1, n_ones), table(b2, n_cells), table(b1 + b2, n_cells))
+def _beta_tables(beta: tuple[float, float], n_cells: int) -> tuple[FloatArray, FloatArray]:
+    """Log rising factorials, log b (b + 1) ... (b + n - 1), of b1, b2 and b1 + b2, and their lgamma(b)."""
+    # log B(e + b1, n - e + b2) - log B(b1, b2) = row 0 at e + row 1 at n - e - row 2 at n: three look-ups
+    n, b = np.arange(min(n_cells + 1, TABLE_LIMIT)), np.array([*beta, sum(beta)])
+    return gammaln(n + b[:, None]) - gammaln(b)[:, None], gammaln(b)
 
 
 def _log_blocks(beta: tuple[float, float], ones: AnyArray, cells: AnyArray) -> float:

@@ -25,14 +25,15 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from epluribus._kernels.categories import CategoryState
-from epluribus._kernels.chain import Partition
+from epluribus._kernels.columns import FIRST
+from epluribus._kernels.states import CATEGORIES, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive, shown
 from epluribus.models.base import Side
 from epluribus.models.cells import check_columns, read_categories, read_counts
 from epluribus.models.mixture import BoolArray, CellLaw, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
+from epluribus.models.states import Partition, make_state
 
 
 class CategoricalMixture(Mixture):
@@ -72,7 +73,6 @@ class CategoricalMixture(Mixture):
     -3.06
     """
 
-    statistics = ("tally", "seen")
     kind = "categories"
 
     def __init__(
@@ -135,15 +135,15 @@ class CategoricalMixture(Mixture):
     def _cell_law(self, members: IntArray) -> CellLaw:
         return _CategoryLaw(self._log_probabilities(members))
 
-    def states(self, partitions: Sequence[Partition]) -> tuple[CategoryState]:
+    def states(self, partitions: Sequence[Partition]) -> tuple[State]:
         """One fresh state; see `Model.states`."""
-        slots = partitions[0].sizes.size
-        state = CategoryState(
-            cells=self.values,
-            weight=self.weight,
-            weights=self.weights,
-            tally=np.zeros((slots, self.weight.size), dtype=np.int64),
-            seen=np.zeros((slots, self.weights.size), dtype=np.int64),
+        state = make_state(
+            partitions[0],
+            CATEGORIES,
+            (partitions[0].slots * self.weight.size, 2),
+            hyper=np.concatenate([np.zeros(FIRST), self.weights]),
+            x=np.where(self.values >= 0, self.values, np.nan),
+            table=self.weight[None],
         )
         return (state,)
 

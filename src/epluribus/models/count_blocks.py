@@ -39,13 +39,13 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaincinv, gammaln
 
-from epluribus._kernels.chain import Partition
-from epluribus._kernels.count_blocks import GammaTables, NetworkState
+from epluribus._kernels.states import POISSON, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.graphs import read_network
 from epluribus.models.network_model import TABLE_LIMIT, NetworkModel, sparse_rows
 from epluribus.models.prior import PartitionLaw
+from epluribus.models.states import Partition
 
 
 class PoissonBlockModel(NetworkModel):
@@ -79,8 +79,7 @@ class PoissonBlockModel(NetworkModel):
 
     Notes
     -----
-    A Gibbs update costs O(K^2 + degree) with K clusters, an informed one O(K + degree); memory
-    O(n_edges + k_max^2).
+    A Gibbs update costs O(K^2 + degree) with K clusters; memory O(n_edges + k_max^2).
 
     Examples
     --------
@@ -89,8 +88,6 @@ class PoissonBlockModel(NetworkModel):
     >>> model.n_items, model.n_edges
     (3, 8)
     """
-
-    statistics = ("edges", "cell", "cluster_ends", "log_ends")
 
     def __init__(
         self,
@@ -150,14 +147,16 @@ class PoissonBlockModel(NetworkModel):
                 own -= math.log(2.0) * self._matrix.diagonal()
         return np.asarray(own, dtype=np.float64)
 
-    def states(self, partitions: Sequence[Partition]) -> tuple[NetworkState]:
+    def states(self, partitions: Sequence[Partition]) -> tuple[State]:
         """One fresh state; see `Model.states`."""
-        top = min(self.n_edges + 1, TABLE_LIMIT)
-        rising = gammaln(np.arange(top) + self.shape) - gammaln(self.shape)
-        twice = min(2 * self.n_items**2 + 1, TABLE_LIMIT)
-        log_exposure = np.log(self.rate + np.arange(twice) / 2)
-        law = GammaTables(self.shape, self.rate, np.asarray(rising, np.float64), log_exposure)
-        return (self.network_state(partitions[0].sizes.size, law, self._constants()),)
+        # All counts of links, all exposures in steps of 1/2, and all sizes with their ends of links.
+        most = max(2 * self.n_items**2, self.n_items + 2 * self.n_edges)
+        n = np.arange(min(most + 1, TABLE_LIMIT))
+        log_gamma = np.array([gammaln(self.shape), 0.0, 0.0])
+        rising = gammaln(n + self.shape) - log_gamma[0]
+        table = np.array([rising, np.log(self.rate + n / 2), gammaln(n + 1.0)])
+        prior, tables = (self.shape, self.rate), (table, log_gamma)
+        return (self._network_state(partitions[0], POISSON, prior, tables, self._constants()),)
 
     def _posterior(self, edges: IntArray, pairs: FloatArray) -> tuple[FloatArray, ...]:
         counts, exposure = edges + self.shape, pairs + self.rate

@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, gammaln
 
-from epluribus._kernels.chain import Partition
-from epluribus._kernels.counts import CountState
+from epluribus._kernels.states import COUNTS, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Side
 from epluribus.models.cells import check_columns, check_known, per_column, read_counts
 from epluribus.models.mixture import BoolArray, CellLaw, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
+from epluribus.models.states import Partition, make_state
 
 _WAY_OUT = "For measurements take GaussianMixture."
 
@@ -64,7 +64,6 @@ class PoissonMixture(Mixture):
     True
     """
 
-    statistics = ("seen", "total")
     kind = "counts"
 
     def __init__(
@@ -123,16 +122,15 @@ class PoissonMixture(Mixture):
         check_columns(table, self.values.shape[1], "new")
         return table
 
-    def states(self, partitions: Sequence[Partition]) -> tuple[CountState]:
+    def states(self, partitions: Sequence[Partition]) -> tuple[State]:
         """One fresh state; see `Model.states`."""
-        size = (partitions[0].sizes.size, self.values.shape[1])
-        state = CountState(
-            cells=self.values,
-            log_factorial=gammaln(np.maximum(self.values, 0) + 1.0).sum(axis=1),
-            shape=self.shape,
-            rate=self.rate,
-            seen=np.zeros(size, dtype=np.int64),
-            total=np.zeros(size, dtype=np.int64),
+        state = make_state(
+            partitions[0],
+            COUNTS,
+            (partitions[0].slots * self.rate.size, 2),
+            hyper=np.concatenate([[self.shape, 0.0], self.rate]),
+            x=np.where(self.values >= 0, self.values, np.nan),
+            table=gammaln(np.maximum(self.values, 0) + 1.0).sum(axis=1)[None],
         )
         return (state,)
 

@@ -13,16 +13,16 @@ exact. The price is that split-merge makes its proposals without looking at the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.chain import Partition
-from epluribus._kernels.dispatch import implement
-from epluribus._typing import FloatArray, IntArray
+from epluribus._kernels.states import ADD, JOIN, LABEL, PREDICT, REMOVE, State
+from epluribus._typing import IntArray
 from epluribus._validate import check_count, shown
 from epluribus.models.base import Model, Side
 from epluribus.models.prior import FlatPrior, PartitionLaw
+from epluribus.models.states import Partition, make_state
 from epluribus.partition import relabel
 
 
@@ -61,7 +61,6 @@ class CustomModel(Model):
     """
 
     compiled = False
-    statistics = ("missing", "current")
 
     def __init__(
         self,
@@ -101,86 +100,45 @@ class CustomModel(Model):
     def _log_likelihood(self, *labels: IntArray) -> float:
         return self._evaluate(labels[0])
 
-    def states(self, partitions: Sequence[Partition]) -> tuple[_State]:  # noqa: ARG002
-        """One fresh state; see `Model.states`."""
-        return (_State(self._evaluate, np.zeros(1, np.int64), np.zeros(1), {}),)
+    def states(self, partitions: Sequence[Partition]) -> tuple[State]:
+        """One fresh state; see `Model.states`.
+
+        The statistics have a row for each cluster, with the log target if the one missing item joins it, as far
+        as computed, else NaN; and a last row with the log target of the labels if no item is missing, else 0.
+        """
+        own = partitions[0]
+        return (make_state(own, self._answer, (own.slots + 1, 1)),)
+
+    def _answer(self, what: int, i: int, g: int, h: int, m: State) -> float:
+        """What the moves ask; see `epluribus._kernels.likelihood`."""
+        labels, known, current = m.own[LABEL, :-1], m.stat[:-1, 0], m.stat[-1]
+        if what == JOIN:
+            return self._evaluate(relabel(np.where(labels == h, g, labels))) - float(current[0])
+        # A label of -1 marks an item that is taken out. If others are missing too, the log target is 0 with and
+        # without item i.
+        alone = np.count_nonzero(labels < 0) == 1
+        value = 0.0
+        if what == REMOVE:
+            value = float(current[0])
+        elif what in (PREDICT, ADD) and alone:
+            if np.isnan(known[g]):
+                trial = labels.copy()
+                trial[i] = g
+                # The user's function sees canonical labels, whatever the numbers of the clusters in the chain.
+                known[g] = self._evaluate(relabel(trial))
+            value = float(known[g])
+        if what != PREDICT:
+            known[:] = np.nan
+        if what == ADD:
+            current[0] = value
+        elif what == REMOVE:
+            current[0] = 0.0
+            if alone:  # the value of putting it back is known already
+                known[g] = value
+        return value
 
     def _parameters(self) -> dict[str, Any]:
         # Functions cannot be compared, so their names have to do: a checkpoint does not notice that the
         # body of the function has changed.
         name = getattr(self._function, "__qualname__", type(self._function).__name__)
         return {"name": np.frombuffer(name.encode(), dtype=np.uint8)}
-
-
-# --- the six functions that the moves call; see `_kernels/dispatch.py` ---
-
-
-class _State(NamedTuple):
-    """The function, and the values that are known."""
-
-    function: Callable[[IntArray], float]
-    """Log target of canonical labels."""
-    missing: IntArray
-    """(1,) number of items taken out."""
-    current: FloatArray
-    """(1,) log target of the labels if no item is missing, else 0."""
-    known: dict[int, float]
-    """Log target for each cluster that the one missing item could join, as far as computed."""
-
-
-def _reset(m: _State) -> None:
-    m.missing[0] = -1  # unknown until the first `_prepare` counts
-    m.current[0] = 0.0
-    m.known.clear()
-
-
-def _prepare(m: _State, p: Any, i: int) -> None:  # noqa: ARG001 - the same arguments for all models
-    # A label of -1 marks an item that is taken out.
-    m.missing[0] = np.count_nonzero(p.labels < 0)
-    m.known.clear()
-
-
-def _logpred(m: _State, p: Any, i: int, g: int) -> float:
-    # Other items are missing too: the log target is 0 with and without item i.
-    if m.missing[0] != 1:
-        return 0.0
-    if int(g) not in m.known:
-        labels = p.labels.copy()
-        labels[i] = g
-        # The user's function sees canonical labels, whatever the numbers of the clusters in the chain.
-        m.known[int(g)] = m.function(relabel(labels))
-    return m.known[int(g)]
-
-
-def _add(m: _State, p: Any, i: int, g: int) -> float:
-    m.current[0] = _logpred(m, p, i, g)
-    m.missing[0] -= 1
-    m.known.clear()
-    return float(m.current[0])
-
-
-def _remove(m: _State, p: Any, i: int, g: int) -> float:  # noqa: ARG001
-    value = float(m.current[0])  # 0 unless no item was missing
-    m.known.clear()
-    # Item i alone is missing from now on, and the value of putting it back is known already.
-    if m.missing[0] == 0:
-        m.known[int(g)] = value
-    m.missing[0] += 1
-    m.current[0] = 0.0
-    return value
-
-
-def _join(m: _State, p: Any, g: int, h: int) -> float:
-    labels = np.where(p.labels == h, g, p.labels)
-    return m.function(relabel(labels)) - float(m.current[0])
-
-
-implement(
-    _State,
-    reset=_reset,
-    prepare=_prepare,
-    logpred=_logpred,
-    add=_add,
-    remove=_remove,
-    join=_join,
-)

@@ -45,10 +45,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from epluribus._kernels.chain import Partition
-from epluribus._kernels.full_gaussian import FullGaussianState
-from epluribus._kernels.gaussian import GaussianState
-from epluribus._kernels.gaussian_cells import GaussianCellsState
+from epluribus._kernels.states import FULL, GAUSSIAN, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Side
@@ -61,6 +58,7 @@ from epluribus.models.gaussian_checks import (
 )
 from epluribus.models.mixture import BoolArray, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
+from epluribus.models.states import Partition, make_state, stack
 from epluribus.models.student import StudentLaw, log_student_full
 
 _RATE = 0.5
@@ -159,19 +157,6 @@ class GaussianMixture(Mixture):
             full = self._copy(self.values)
             full.covariance = "full"
             warn_of_diagonal(self, full)
-
-    @property
-    def statistics(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Fields of the state that the moves change."""
-        if self.covariance == "full":
-            return ("total", "factor", "log_det")
-        if self._has_gaps:
-            return ("seen", "total", "square", "log_cell")
-        return ("total", "square", "log_cluster")
-
-    @property
-    def _has_gaps(self) -> bool:
-        return bool(np.isnan(self.values).any())
 
     @property
     def delta(self) -> FloatArray:
@@ -290,43 +275,23 @@ class GaussianMixture(Mixture):
 
     # --- for the sampler and for predictions ---
 
-    def states(self, partitions: Sequence[Partition]) -> tuple[Any]:
+    def states(self, partitions: Sequence[Partition]) -> tuple[State]:
         """One fresh state; see `Model.states`."""
         n_items, d = self.values.shape
-        n = np.arange(n_items + 1)
-        slots = partitions[0].sizes.size
-        inverse = np.asarray(1.0 / (n + self.tau), dtype=np.float64)
+        slots, n = partitions[0].slots, np.arange(n_items + 1)
         # All sizes that a cluster can have: what depends on n alone is looked up.
-        common = {"values": self.values, "inverse": inverse, "total": np.zeros((slots, d))}
         if self.covariance == "full":
-            full = FullGaussianState(
-                freedom=self._freedom,
-                constant=self._constant_full(n),
-                factor=np.zeros((slots, d, d)),
-                log_det=np.zeros(slots),
-                work=np.zeros(d),
-                square=np.zeros((d, d)),
-                **common,
+            table = stack(1.0 / (n + self.tau), self._constant_full(n))
+            shape, hyper = ((slots + 1) * (d + 1), d + 1), np.array([self._freedom])
+            return (
+                make_state(partitions[0], FULL, shape, hyper=hyper, x=self.values, table=table),
             )
-            return (full,)
-        common.update(square=np.zeros((slots, d)))
-        if self._has_gaps:
-            cells = GaussianCellsState(
-                shape=self.gamma,
-                rate=_RATE,
-                log_unit=np.log(self.unit),
-                constant=self._constant(n),
-                seen=np.zeros((slots, d), dtype=np.int64),
-                log_cell=np.zeros((slots, d)),
-                **common,
-            )
-            return (cells,)
-        # Without gaps every column has as many values as the cluster has items: one table for all of them.
-        constant = d * self._constant(n) - n * np.log(self.unit).sum()
-        plain = GaussianState(
-            shape=self.gamma, rate=_RATE, constant=constant, log_cluster=np.zeros(slots), **common
+        table = stack(1.0 / (n + self.tau), self._constant(n))
+        hyper = np.concatenate([[self.gamma, _RATE], np.log(self.unit)])
+        shape = (slots * d, 4)
+        return (
+            make_state(partitions[0], GAUSSIAN, shape, hyper=hyper, x=self.values, table=table),
         )
-        return (plain,)
 
     def _read(self, new: Any) -> FloatArray:
         table = read_numbers(new, "new")

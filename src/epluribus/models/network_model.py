@@ -8,15 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import gammaln
 
-from epluribus._kernels.count_blocks import NetworkState
+from epluribus._kernels.states import State
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import as_draws
 from epluribus.models.base import Model, Side
 from epluribus.models.graphs import Network
 from epluribus.models.links import BlockTable, read_pairs, some_draws
 from epluribus.models.prior import PartitionLaw, as_prior
+from epluribus.models.states import Partition, make_state
 from epluribus.partition import relabel
 
 TABLE_LIMIT = 1 << 20
@@ -37,7 +37,6 @@ def default_k_max(k_max: int | None, prior: Any, n_items: int) -> int | None:
 class NetworkModel(Model):
     """Base of the block models of networks."""
 
-    statistics: tuple[str, ...] = ("edges", "cell")
     weak_items = True
     loops = False
     """Whether a node may be linked to itself."""
@@ -213,37 +212,30 @@ class NetworkModel(Model):
         upper = np.triu_indices(len(edges))
         return edges[upper], pairs[upper]
 
-    def network_state(self, slots: int, law: Any, constants: FloatArray) -> NetworkState:
-        """A fresh state of the general kind, for the given law of the edges and constants of the nodes."""
+    def _network_state(
+        self,
+        partition: Partition,
+        model: int,
+        prior: tuple[float, float],
+        tables: tuple[FloatArray, FloatArray],
+        constants: FloatArray,
+    ) -> State:
+        """A fresh state, for the number of the model, its prior and tables, and constants of the nodes."""
+        table, log_gamma = tables
         loops = self._matrix.diagonal().astype(np.int64)
         out = sparse.csr_array(self._matrix - sparse.diags_array(loops, dtype=np.int64))
         out.eliminate_zeros()
-        into = sparse.csr_array(out.T) if self.directed else out
-        ends = np.zeros((self.n_items, 2), dtype=np.int64)
-        for side, own in enumerate(self._ends()):
-            ends[:, side] = own
-        top = min(self.n_items + 2 * self.n_edges + 1, TABLE_LIMIT) if self.with_degrees else 1
-        log_gamma = gammaln(np.arange(max(top, 2), dtype=np.float64))
-        log_gamma[0] = 0.0
-        return NetworkState(
-            *sparse_rows(out),
-            out.data.astype(np.int64),
-            *sparse_rows(into),
-            into.data.astype(np.int64),
-            loops=loops,
-            ends=ends,
-            constants=constants,
-            directed=self.directed,
-            with_degrees=self.with_degrees,
-            own_pairs=self._own_pairs,
-            law=law,
-            log_gamma=log_gamma,
-            edges=np.zeros((slots, slots), dtype=np.int64),
-            cell=np.zeros((slots, slots)),
-            cluster_ends=np.zeros((slots, 2), dtype=np.int64),
-            log_ends=np.zeros(slots),
-            links=np.zeros(slots, dtype=np.int64),
-            links_in=np.zeros(slots, dtype=np.int64),
+        ends = self._ends()
+        degrees = float(self.with_degrees)
+        slots = partition.slots
+        return make_state(
+            partition,
+            model,
+            (slots * (slots + 2 * self.with_degrees), 2),
+            hyper=(*prior, slots, 1.0, float(self.directed), degrees, self._own_pairs, *log_gamma),
+            x=np.column_stack([loops, ends[0], ends[-1], constants]),
+            links=sparse_links(sparse.vstack([out, out.T]) if self.directed else out),
+            table=table,
         )
 
 
@@ -265,3 +257,9 @@ def sparse_rows(matrix: Any) -> tuple[IntArray, IntArray]:
     """Where the ones of each row begin, (n_rows + 1,), and their columns, (n_ones,)."""
     csr = sparse.csr_array(matrix)
     return csr.indptr.astype(np.int64), csr.indices.astype(np.int64)
+
+
+def sparse_links(matrix: Any) -> tuple[IntArray, IntArray]:
+    """Where the links of each row begin, and (n_links, 2) the column and the count of each."""
+    csr = sparse.csr_array(matrix)
+    return csr.indptr.astype(np.int64), np.column_stack([csr.indices, csr.data]).astype(np.int64)

@@ -1,6 +1,6 @@
 """Sampling: chains that explore a posterior, the moves they make, and the trace they leave."""
 
-from epluribus.sampling.moves import Allocation, Gibbs, Informed, Regroup, SplitMerge
+from epluribus.sampling.moves import Allocation, Gibbs, SplitMerge
 from epluribus.sampling.run import sample
 from epluribus.sampling.trace import Diagnostics, Trace
 
@@ -8,8 +8,6 @@ __all__ = [
     "Allocation",
     "Diagnostics",
     "Gibbs",
-    "Informed",
-    "Regroup",
     "SplitMerge",
     "Trace",
     "sample",

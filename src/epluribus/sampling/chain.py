@@ -17,19 +17,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from epluribus._files import open_arrays, reading, write_arrays
 from epluribus._kernels.advance import advance_for
-from epluribus._kernels.chain import KINDS, Partition, Record
-from epluribus._kernels.moves import ALLOCATION, INFORMED, LAUNCH, REGROUP, SPLIT_MERGE
+from epluribus._kernels.states import KINDS, Record
 from epluribus._typing import AnyArray, IntArray
 from epluribus.models.base import Model
-from epluribus.models.prior import PriorTables
+from epluribus.models.states import make_partition
 from epluribus.sampling.moves import is_large
 from epluribus.sampling.tuning import REST, first_tuning, tune
 
-FORMAT = 1
+FORMAT = 2
 """Version of checkpoint files; it changes when older files can no longer be continued."""
 _BLOCK_SECONDS = 0.1
 """Seconds that a block of steps should take: between blocks a thread checks the stop flag and the clock."""
@@ -52,42 +50,6 @@ class RunSettings(NamedTuple):
     n_chains: int = 1
 
 
-def make_partition(labels: IntArray, tables: PriorTables) -> Partition:
-    """The partition of canonical labels, ready for moves.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_items,)
-        Canonical labels of at most `tables.slots` clusters.
-    tables : PriorTables
-        The prior for this number of items; not copied if its arrays are contiguous.
-    """
-    slots, n_items = tables.slots, labels.size
-    return Partition(
-        labels=labels.astype(np.int64),
-        sizes=np.bincount(labels, minlength=slots).astype(np.int64),
-        # Labels are canonical: the non-empty clusters are 0..K-1, as `order` must begin.
-        order=np.arange(slots),
-        place=np.arange(slots),
-        n_clusters=np.array([labels.max() + 1], dtype=np.int64),
-        log_weight=np.ascontiguousarray(tables.log_weight, dtype=np.float64),
-        log_size=np.ascontiguousarray(tables.log_size, dtype=np.float64),
-        log_factorial=gammaln(np.arange(n_items + 1) + 1.0),
-        # Work space of the moves, so that they never allocate memory.
-        members=np.zeros(n_items, dtype=np.int64),
-        target=np.zeros(n_items, dtype=np.int64),
-        scores=np.zeros(n_items),
-        log_weights=np.zeros(slots + 1),
-        cumulative=np.zeros(slots + 1),
-    )
-
-
-def moves_used(schedule: IntArray) -> list[bool | None]:
-    """The last arguments of `advance`: None for a move that is not in the schedule, to compile less."""
-    codes = (SPLIT_MERGE, LAUNCH, ALLOCATION, INFORMED, REGROUP)
-    return [True if code in schedule[:, 1] else None for code in codes]
-
-
 class Chain:
     """One chain of one model.
 
@@ -103,9 +65,6 @@ class Chain:
         A generator that no other chain uses.
     """
 
-    _SAVED = ("labels", "sizes", "order", "place", "n_clusters")
-    """Fields of a partition that moves change; the rest is the prior and work space."""
-
     def __init__(
         self,
         model: Model,
@@ -116,10 +75,8 @@ class Chain:
     ) -> None:
         self.rng, self.schedule, self.settings = rng, schedule, settings
         pairs = list(zip(labels, [side.tables for side in model.sides], strict=True))
-        self.partitions = tuple(make_partition(own, tables) for own, tables in pairs)
-        self.states = model.states(self.partitions)
-        self._statistics = model.statistics
-        self._advance = advance_for(self.states[0], compiled=model.compiled)
+        self.states = model.states([make_partition(own, tables) for own, tables in pairs])
+        self._advance = advance_for(self.states[0].model, compiled=model.compiled)
         # Draws go to small 32-bit records first, so that one compiled loop serves every type of kept labels.
         capacity = int(np.clip(_BUFFER_CELLS // max(own.size for own in labels), 1, 1024))
         self.records = tuple(
@@ -139,7 +96,6 @@ class Chain:
         cycles = settings.burn_in // int(schedule[:, 2].sum())
         self._rest = cycles // REST if is_large(model) else 0
         self.tuning = first_tuning(schedule, rest=self._rest > 0)
-        self._used = moves_used(schedule)
         self._log_posterior = np.zeros(capacity)
         self.n_kept = 0
         # Room for all draws from the start, in the smallest type that holds the labels.
@@ -180,12 +136,15 @@ class Chain:
 
     def run_until(self, until: int, stop: NDArray[np.uint8]) -> None:
         """Run to the given step, or until another thread sets `stop`."""
-        settings = np.array([self.settings.burn_in, self.settings.thin, until], dtype=np.int64)
+        n_sides = len(self.states)
+        settings = np.array([self.settings.burn_in, self.settings.thin, until, n_sides])
+        # The loop is compiled for two sides; a model with one has it twice.
+        states, records = (self.states * 2)[:2], (self.records * 2)[:2]
         # `advance` also returns when the records are full: empty them and go on.
         while self.clock[0] < until and stop[0] == 0:
             self._advance(
-                self.states, self.partitions, self.records, self.schedule, settings, stop, self.rng,
-                self.clock, self.running, self.tuning, self._log_posterior, *self._used,
+                states, records, self.schedule, settings, stop, self.rng,
+                self.clock, self.running, self.tuning, self._log_posterior,
             )  # fmt: skip
             self._empty_records()
             if self.clock[4]:
@@ -198,12 +157,11 @@ class Chain:
         side, _, _, scans = self.schedule[row].tolist()
         cycle = int(self.schedule[:, 2].sum())
         last = self.done + cycle >= self.settings.burn_in
-        number = (
-            self.done // cycle - self._rest
-        )  # the cycle of which this row is the last move, or before
+        # The cycle of which this row is the last move, or before.
+        number = self.done // cycle - self._rest
         if number < 0 and not last:
             return
-        n_items = self.partitions[side].labels.size
+        n_items = len(self.states[side].x)
         tune(self.tuning[row], n_items, number, free=scans < 0, last=last)
 
     def _empty_records(self) -> None:
@@ -223,12 +181,11 @@ class Chain:
         """Every array that changes except the draws, by name."""
         # Not copies: `restore` writes into these arrays.
         out = {"clock": self.clock, "running": self.running, "tuning": self.tuning}
-        for side, (partition, record) in enumerate(zip(self.partitions, self.records, strict=True)):
-            out |= {f"{name}{side}": getattr(partition, name) for name in self._SAVED}
+        for side, (state, record) in enumerate(zip(self.states, self.records, strict=True)):
+            out[f"own{side}"] = state.own
             out |= {f"best{side}": record.best, f"tally{side}": record.tally}
-        # The sides of a model share their statistics: those of the first side are complete.
-        out |= {f"statistic_{name}": getattr(self.states[0], name) for name in self._statistics}
-        return out
+        # The sides of a model share their statistics.
+        return out | {"stat": self.states[0].stat}
 
     def kept(self, n: int) -> dict[str, AnyArray]:
         """The first n draws of each kept array, by name; views, not copies."""
@@ -248,9 +205,7 @@ class Chain:
         self.n_kept = snapshot["n_kept"]
         # In place: the states of the model and the partitions share these arrays.
         for name, array in self._arrays().items():
-            # Files of earlier versions lack the last entries of the clock and of the tallies, and all tuning.
-            saved = snapshot["arrays"].get(name, array[:0])
-            array[: len(saved)] = saved
+            array[...] = snapshot["arrays"][name]
         for name, array in self.kept(self.n_kept).items():
             array[...] = snapshot["kept"][name]
 

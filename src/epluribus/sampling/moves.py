@@ -16,20 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epluribus._kernels.moves import (
-    ALLOCATION,
-    GIBBS,
-    INFORMED,
-    LAUNCH,
-    REGROUP,
-    SPLIT_MERGE,
-)
+from epluribus._kernels.moves import ALLOCATION, GIBBS, LAUNCH, SPLIT_MERGE
 from epluribus._typing import IntArray
 from epluribus._validate import check_choice, check_count, shown
 from epluribus.models.base import Model
 
 LARGE = 1000
-"""With more items than this, block models are sampled by informed proposals instead of Gibbs sweeps."""
+"""With more items than this, block models get a longer burn-in, in whose first part only single items move."""
 SCHEDULES = ("default", "appendix")
 """Names of the built-in cycles."""
 
@@ -80,51 +73,6 @@ class Gibbs(Move):
     def code(self) -> int:
         """Its number in the compiled loop."""
         return GIBBS
-
-    def n_steps(self, n_items: int) -> int:
-        """Number of steps in one cycle."""
-        return self.sweeps * n_items
-
-
-@dataclass(frozen=True)
-class Informed(Move):
-    """Sweeps of single proposals: each item in turn may go to one cluster that the model guesses.
-
-    In a network the guess looks at one random neighbor of the item, in cluster t, and takes cluster s with
-    probability proportional to 1 plus the number of edges between s and t, the item's own left out; for
-    rows and columns in the same way. Other models have no guess, and take any cluster. The guess does not
-    know where the item was, so with q its probabilities the proposal is accepted with probability
-
-        min(1, pi(after) q(before) / ( pi(before) q(after) ))
-
-    The cost is O(K + degree) in a block model with K clusters, where a Gibbs update costs O(K^2 + degree).
-
-    Parameters
-    ----------
-    sweeps : int, default 1
-        Number of sweeps over all items in each cycle.
-
-    References
-    ----------
-    Peixoto, T. P. (2014). Efficient Monte Carlo and greedy heuristic for the inference of stochastic block
-    models. Physical Review E 89, 012804. doi:10.1103/PhysRevE.89.012804
-
-    Examples
-    --------
-    >>> from epluribus.sampling import Informed
-    >>> Informed(2).n_steps(n_items=10)
-    20
-    """
-
-    sweeps: int = 1
-
-    def __post_init__(self) -> None:
-        check_count(self.sweeps, "sweeps")
-
-    @property
-    def code(self) -> int:
-        """Its number in the compiled loop."""
-        return INFORMED
 
     def n_steps(self, n_items: int) -> int:
         """Number of steps in one cycle."""
@@ -208,70 +156,6 @@ class SplitMerge(Move):
 
 
 @dataclass(frozen=True)
-class Regroup(Move):
-    """Proposals for parts of clusters: to another cluster, in exchange for another part, or apart.
-
-    Where small groups of nodes are too small for clusters of their own, a block model puts two of them into
-    one cluster. Which two can hardly be changed by a split and a merge, since what is between them is
-    improbable. Here clusters are divided by a launch, as for a split of `SplitMerge`, with probability q; of
-    two random clusters the smaller one is taken, so that each has some probability w. There are three kinds.
-
-    In half of the proposals one part of a cluster takes one of the other clusters, or the rest of its own
-    again, with probabilities proportional to the posterior of the result. The union that it makes is then
-    divided by a launch of its own. With q' the probability that its last scan gives just the two that
-    were joined, and w' that of taking this union, the move is accepted with probability
-
-        min(1, q' w' / (q w))
-
-    The posterior cancels: on the way back, the part returns with a probability that is proportional to the
-    posterior of the present partition. Launches depend on the divided union only, and each move makes both
-    of them, one to go and one to return.
-
-    In a quarter two clusters are divided, and the posterior chooses which two of the four parts share a
-    cluster; q, w, q' and w' are then products for two clusters.
-
-    In the others a cluster *dissolves*: both parts choose another cluster, one after the other, by the
-    posterior (c is the probability of these choices), and there is one cluster less. The reverse, rarely
-    proposed, is to *condense* a new cluster from parts of two others. With u and 1 - u the shares of these
-    proposals, a cluster out of K dissolves with probability
-
-        min(1, pi(after) / pi(before) x q' w' u / (2 q w c (1 - u)))
-
-    where q' and w' belong to the two clusters to be divided on the way back, and the inverse ratio is
-    that of condensing. Where no numbers are left for new clusters, nothing is proposed.
-
-    Parameters
-    ----------
-    proposals : int, default 25
-        Number of proposals in each cycle.
-    scans : int, default 5
-        Scans of a launch; a quarter of them where coins are smoothed.
-
-    Examples
-    --------
-    >>> from epluribus.sampling import Regroup
-    >>> Regroup().n_steps(n_items=1000)
-    25
-    """
-
-    proposals: int = 25
-    scans: int = 5
-
-    def __post_init__(self) -> None:
-        check_count(self.proposals, "proposals")
-        check_count(self.scans, "scans", low=0)
-
-    @property
-    def code(self) -> int:
-        """Its number in the compiled loop."""
-        return REGROUP
-
-    def n_steps(self, n_items: int) -> int:  # noqa: ARG002 - the same for any number of items
-        """Number of steps in one cycle."""
-        return self.proposals
-
-
-@dataclass(frozen=True)
 class Allocation(Move):
     """Proposals of the allocation sampler of the paper's appendix, corrected.
 
@@ -328,7 +212,7 @@ class Allocation(Move):
 
 
 def is_large(model: Model) -> bool:
-    """Whether the model is a block model of so many items that Gibbs sweeps would take most of the time."""
+    """Whether the model is a block model of so many items that its burn-in must be longer."""
     return model.weak_items and max(side.n_items for side in model.sides) > LARGE
 
 
@@ -339,9 +223,8 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     ----------
     moves : {"default", "appendix"} or sequence of Move
         "default" is one Gibbs sweep and split-merge: launches for block models, otherwise 5 proposals
-        by sequential allocation. Block models of more than 1,000 items have three informed sweeps
-        instead of the Gibbs sweep, and regroup. With two sides, these for each side. "appendix" is the
-        paper's sampler alone, with as many allocation proposals as there are items.
+        by sequential allocation. With two sides, these for each side. "appendix" is the paper's sampler
+        alone, with as many allocation proposals as there are items.
     model : Model
 
     Returns
@@ -361,18 +244,15 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     if isinstance(moves, str):
         check_choice(moves, SCHEDULES, "moves")
         # On the paper's data sequential allocation gave the most effective draws per second. In networks of
-        # thousands of nodes it never splits anything, and Gibbs sweeps take most of the time.
+        # thousands of nodes it never splits anything.
         split_merge = SplitMerge() if model.weak_items else SplitMerge(scans=0)
-        default: tuple[Move, ...] = (Gibbs(), split_merge)
-        if is_large(model):
-            default = (Informed(3), split_merge, Regroup())
-        chosen = default if moves == "default" else (Allocation(),)
+        chosen = (Gibbs(), split_merge) if moves == "default" else (Allocation(),)
     else:
         chosen = tuple(moves)
         if not chosen or not all(isinstance(move, Move) for move in chosen):
             raise TypeError(
-                "'moves' must be 'default', 'appendix' or a sequence of Gibbs(), Informed(), "
-                f"SplitMerge(), Regroup() and Allocation(); got {shown(moves)}."
+                "'moves' must be 'default', 'appendix' or a sequence of Gibbs(), SplitMerge() and "
+                f"Allocation(); got {shown(moves)}."
             )
     # With two sides: all moves of the rows, then all moves of the columns.
     rows = [
@@ -385,6 +265,6 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
 
 def _scans(move: Move) -> int:
     """Scans of a launch, -1 if they are to be chosen during burn-in; 0 for moves without a launch."""
-    if not isinstance(move, SplitMerge | Regroup):
+    if not isinstance(move, SplitMerge):
         return 0
     return -1 if move.scans is None else move.scans

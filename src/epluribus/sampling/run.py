@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from epluribus._files import as_path, check_folder, reading
-from epluribus._kernels.chain import KINDS
+from epluribus._kernels.states import KINDS
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import IntArray, LabelsLike, RngLike
@@ -70,10 +70,8 @@ def sample(
         Number of independent chains.
     moves : {'default', 'appendix'} or sequence of Move, default 'default'
         The cycle of moves. 'default' is one Gibbs sweep and split-merge: for mixtures 5 proposals, for
-        block models launches, whose number of scans is chosen during burn-in; block models of more than
-        1,000 items have three sweeps of informed proposals instead of the Gibbs sweep, and regroup.
-        'appendix' is the paper's allocation sampler alone. Or a sequence of `Gibbs`, `Informed`,
-        `SplitMerge`, `Regroup` and `Allocation`.
+        block models launches, whose number of scans is chosen during burn-in. 'appendix' is the paper's
+        allocation sampler alone. Or a sequence of `Gibbs`, `SplitMerge` and `Allocation`.
     start : {'dispersed', 'one', 'many', 'random', 'extremes'}, labels or Trace, default 'dispersed'
         Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' starts
         the first chain from one cluster, the second from many, the others at random; for block models
@@ -211,8 +209,7 @@ def _continue(
     """The settings of a checkpoint, its chains, and where they began; an error if the run does not match."""
     header, snapshots = read_checkpoint(path)
     with reading(path, "a checkpoint"):
-        # Files of earlier versions have three columns: their split-merge had no scans.
-        saved = [[*row, 0][:4] for row in header["schedule"]]
+        saved = header["schedule"]
         settings = RunSettings(**{name: int(header[name]) for name in RunSettings._fields})
         most = max(snapshot["n_kept"] for snapshot in snapshots)
     if header.get("model") != model.fingerprint():

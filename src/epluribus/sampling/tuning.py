@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from epluribus._kernels.split_merge import CHOICES, SCANS, SHARE, TRIALS, TUNING, WORK
+from epluribus._kernels.launch import CHOICES, SCANS, SHARE, TRIALS, WORK
 from epluribus._typing import FloatArray, IntArray
 
 _USUAL = 10
@@ -37,7 +37,7 @@ def first_tuning(schedule: IntArray, *, rest: bool = False) -> FloatArray:
     rest : bool, default False
         Whether they do nothing until `tune` is called for the first time.
     """
-    tuning = np.zeros((len(schedule), TUNING))
+    tuning = np.zeros((len(schedule), TRIALS + 2 * len(CHOICES)))
     tuning[:, SCANS] = np.where(schedule[:, 3] < 0, _USUAL, schedule[:, 3])
     tuning[:, SHARE] = 0.0 if rest else _FIRST
     return tuning
@@ -52,7 +52,7 @@ def tune(tuning: FloatArray, n_items: int, cycle: int, *, free: bool, last: bool
 
     Parameters
     ----------
-    tuning : ndarray of shape (TUNING,)
+    tuning : ndarray
         Changed in place.
     n_items : int
         Number of items of the side.
