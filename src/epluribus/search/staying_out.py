@@ -74,8 +74,10 @@ class StayingOut:
 
     def total(self, n_out: int) -> float:
         """What is added to the total loss of the state with `n_out` items left out."""
-        price = n_out * self.price if n_out else 0.0
-        return float(self.problem.group_weights @ self._sums[self.decided]) - self._whole + price
+        if np.isinf(self.price):
+            return 0.0
+        sums = (self.problem.group_weights * self._sums[self.decided]).sum()
+        return float(sums) - self._whole + n_out * self.price
 
     def move(self, items: IntArray, sign: int) -> float:
         """The items come back (1) or leave (-1): the change of the total loss, with their price."""
