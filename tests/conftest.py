@@ -17,7 +17,6 @@ _STATE = zlib.crc32(b"".join(path.read_bytes() for path in _KERNELS))
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".kernels" / f"{_STATE:08x}"))
 
 import strategies  # noqa: E402
-from epluribus.sampling import chain  # noqa: E402
 
 collect_ignore = ["mutants.py"]  # run by `make mutants`; needs a package that the tests do not
 
@@ -32,15 +31,6 @@ def _close_figures():
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.close("all")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compile_all_moves():
-    """Each model's loop is compiled once, with all moves, and not anew for every choice of them."""
-    moves_used = chain.moves_used
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chain, "moves_used", lambda schedule: [True] * len(moves_used(schedule)))
-        yield
 
 
 @pytest.fixture

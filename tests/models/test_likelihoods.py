@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.stats import gamma as gamma_distribution
 from scipy.stats import norm
 
+from epluribus._kernels.states import LABEL
 from epluribus.datasets import load_congress_votes, load_galaxies
 from epluribus.models import (
     CategoricalMixture,
@@ -149,7 +150,7 @@ def test_running_log_posterior_equals_the_one_from_scratch(name):
     # Up to just before a refresh, where rounding has had the longest time to collect.
     for until in (1, 500, 65_535) if model.compiled else (1, 300):
         chain.run_until(until, stop)
-        fresh = model.log_posterior(*[p.labels for p in chain.partitions])
+        fresh = model.log_posterior(*[state.own[LABEL, :-1] for state in chain.states])
         np.testing.assert_allclose(chain.running[0], fresh, rtol=0, atol=1e-8)
     for t in range(0, chain.n_kept, max(1, chain.n_kept // 20)):
         fresh = model.log_posterior(*[table[t] for table in chain.labels])

@@ -11,9 +11,10 @@ from unittest import mock
 
 import numpy as np
 
-from epluribus._kernels import chance, moves, regroup, split_merge
-from epluribus._kernels.chain import KINDS, log_target
-from epluribus.sampling.chain import make_partition
+from epluribus._kernels import chance, launch, moves
+from epluribus._kernels.chain import log_target
+from epluribus._kernels.states import KINDS, LABEL, WEIGHT
+from epluribus.models.states import make_partition
 from oracles_models import canonical
 
 
@@ -59,16 +60,10 @@ class Paths:
         p = math.exp(min(0.0, log_ratio))
         return bool(self.choose([1 - p, p]))
 
-    def pick_weighted(self, rng, log_weights, n, cumulative):
-        weights = np.exp(log_weights[:n] - log_weights[:n].max())
+    def pick_weighted(self, rng, n, m):
+        log_weights = m.logs[WEIGHT, :n]
+        weights = np.exp(log_weights - log_weights.max())
         return self.choose((weights / weights.sum()).tolist())
-
-    def draw(self, rng):
-        # A few of all numbers: the move is in detailed balance for each of them.
-        return (self.choose([1 / 3] * 3) + 0.5) / 3
-
-    def pick_share(self, rng, weights, n, cumulative):
-        return self.choose((weights[:n] / weights[:n].sum()).tolist())
 
 
 @contextmanager
@@ -79,48 +74,30 @@ def scripted(paths, one_order, one_launch):
     `one_launch`, all coins that divide the items of a launch show heads: any way to divide them will do, if
     it depends on the items only.
     """
-    names = ("pick", "toss", "accept")
-    replaced = {name: getattr(paths, name) for name in names}
+    replaced = {name: getattr(paths, name) for name in ("pick", "toss", "accept")}
+    coin = (lambda _: True) if one_launch else paths.coin
+    shuffle = (lambda *_: None) if one_order else chance.shuffle
     with (
         mock.patch.object(chance, "pick", paths.pick),
-        mock.patch.multiple(
-            moves,
-            pick_weighted=paths.pick_weighted,
-            draw=paths.draw,
-            pick_share=paths.pick_share,
-            **replaced,
-        ),
-        mock.patch.multiple(
-            split_merge, coin=(lambda _: True) if one_launch else paths.coin, **replaced
-        ),
-        mock.patch.multiple(regroup, pick_weighted=paths.pick_weighted, **replaced),
-        mock.patch.object(
-            split_merge, "shuffle", (lambda *_: None) if one_order else chance.shuffle
-        ),
+        mock.patch.multiple(moves, pick_weighted=paths.pick_weighted, **replaced),
+        mock.patch.multiple(launch, coin=coin, shuffle=shuffle, **replaced),
     ):
         yield
 
 
-FROM_LAUNCH = ("launch", "regroup", "exchange", "dissolve")
-
-
-def one_move(name, item, model, partition):
+def one_move(name, item, state):
+    """One step of a move: the change of the log target."""
     tally = np.zeros((len(KINDS), 2), dtype=np.int64)
-    if name in ("gibbs", "informed"):
-        return getattr(moves, name)(model, partition, item, None, tally)
-    if name.startswith(FROM_LAUNCH):  # "launch 2": two scans
-        tuning = np.zeros(split_merge.TUNING)
-        tuning[:2] = int(name.split()[1]), 0.3
-        if name.startswith(("exchange", "dissolve")):  # some of the proposals to regroup, alone
-            arguments = model, partition, None, tally, int(tuning[0]), "smoothed" in name
-            if name.startswith("exchange"):
-                return regroup._exchange(*arguments)
-            up = regroup.toss(None, regroup._UP)
-            return (regroup._condense if up else regroup._dissolve)(*arguments)
-        kernel = {"launch": split_merge.launch, "regroup": regroup.regroup}[name.split()[0]]
-        return kernel(model, partition, None, tally, tuning)
-    move = {"split-merge": split_merge.split_merge, "allocation": moves.allocation}[name]
-    return move(model, partition, None, tally)
+    if name == "gibbs":
+        running = np.array([0.0, np.inf])
+        moves.gibbs(item, 1, None, tally, running, np.zeros(1), state)
+        return running[0]
+    if name.startswith("launch"):  # "launch 2": two scans
+        tuning = np.zeros(launch.TRIALS + 2 * len(launch.CHOICES))
+        tuning[[launch.SCANS, launch.SHARE]] = int(name.split()[1]), 0.3
+        return launch.launch(None, tally, tuning, state)
+    move = {"split-merge": moves.split_merge, "allocation": moves.allocation}[name]
+    return move(None, tally, state)
 
 
 def arrays(state):
@@ -142,30 +119,29 @@ def transition_matrix(model, posterior, move, side, item=0):
             P[number[state], number[state]] = 1.0
             continue
         paths = Paths()
-        from_launch = move.startswith(FROM_LAUNCH)
+        from_launch = move.startswith("launch")
         with scripted(
             paths,
             one_order=from_launch and "shuffled" not in move,
             one_launch=from_launch and "heads" in move,
         ):
-            parts = tuple(
-                make_partition(np.array(z), table) for z, table in zip(state, tables, strict=True)
-            )
-            compiled = model.states(parts)
-            before = log_target(compiled, parts)
+            pairs = zip(state, tables, strict=True)
+            sides = model.states([make_partition(np.array(z), table) for z, table in pairs])
+            before = log_target(sides, len(sides))
             # Every path begins with the same arrays: putting them back is quicker than making them again.
-            changed = [a for a in arrays((parts, compiled)) if a.flags.writeable]
+            changed = [a for a in arrays(sides) if a.flags.writeable]
             saved = [a.copy() for a in changed]
             more = True
             while more:
                 for array, own in zip(changed, saved, strict=True):
                     array[...] = own
                 paths.begin()
-                change = one_move(move, item, compiled[side], parts[side])
-                after = tuple(canonical(p.labels.tolist()) for p in parts)
+                change = one_move(move, item, sides[side])
+                after = tuple(canonical(m.own[LABEL, :-1].tolist()) for m in sides)
                 P[number[state], number[after]] += paths.probability
                 assert change == np.float64(change)
                 np.testing.assert_allclose(change, log_pi[after] - log_pi[state], atol=1e-8)
-                np.testing.assert_allclose(log_target(compiled, parts), before + change, atol=1e-8)
+                fresh = log_target(sides, len(sides))
+                np.testing.assert_allclose(fresh, before + change, atol=1e-8)
                 more = paths.next_script()
     return P

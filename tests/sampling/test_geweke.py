@@ -8,6 +8,7 @@ compared by z-scores at level 1e-4 in all (Bonferroni)."""
 import numpy as np
 from scipy.stats import norm
 
+from epluribus._kernels.states import LABEL
 from epluribus.diagnostics import ess
 from epluribus.models import DirichletProcess, GaussianMixture
 from epluribus.sampling.chain import Chain, RunSettings
@@ -59,16 +60,17 @@ def test_the_joint_distribution_is_kept():
     settings = RunSettings(n_draws=1, burn_in=10**9, thin=1)
     chain = Chain(model, (np.zeros(N, int),), make_schedule("default", model), settings, rng)
     stop = np.zeros(1, dtype=np.uint8)
+    (state,) = chain.states
     labels, y = np.empty((T, N), dtype=np.int64), np.empty((T, N))
     for t in range(T):
-        y[t] = draw_data(chain.partitions[0].labels[None], rng)[0]
-        chain.states[0].values[:, 0] = y[t] / model.unit[0]
+        y[t] = draw_data(state.own[LABEL, None, :-1], rng)[0]
+        state.x[:, 0] = y[t] / model.unit[0]
         # New data: back to step 0, where everything is computed from the labels; half a cycle of
         # moves.
         chain.clock[:] = 0
         chain.clock[1] = t % 2
         chain.run_until(5, stop)
-        labels[t] = chain.partitions[0].labels
+        labels[t] = state.own[LABEL, :-1]
     walk = features(labels, y)
 
     for a, b in zip(direct.T, walk.T, strict=True):

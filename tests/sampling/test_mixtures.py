@@ -5,9 +5,10 @@ import pytest
 
 from enumerate_paths import transition_matrix
 from epluribus._kernels.chain import log_target
-from epluribus._kernels.dispatch import add, join, logpred, prepare, remove
+from epluribus._kernels.likelihood import ask
+from epluribus._kernels.states import ADD, JOIN, LABEL, ORDER, PREDICT, REMOVE, WEIGH, WEIGHT
+from epluribus.models.states import make_partition
 from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
-from epluribus.sampling.chain import make_partition
 from mixture_cases import KINDS, make_mixture_case, make_model
 from oracles_models import partitions
 from sampler_cases import frequencies, make_prior
@@ -26,37 +27,36 @@ def test_log_marginals_match_the_oracle(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_item_in_every_cluster(kind):
-    # logpred, add and remove are differences of log likelihoods, and `join` is that of two clusters.
+    # All answers are differences of log likelihoods.
     prior, _ = make_prior("uniform", 6)
     model, oracle = make_model(kind, prior, 6)
     for z in ((0, 0, 1, 1, 0, 2), (0, 1, 0, 2, 2, 1), (0, 0, 0, 0, 0, 0)):
         labels = np.array(z)
-        p = make_partition(labels, model.sides[0].tables)
-        (m,) = model.states((p,))
-        log_target((m,), (p,))
+        (m,) = model.states((make_partition(labels, model.sides[0].tables),))
+        log_target((m,), 1)
         K = labels.max() + 1
         for i in range(6):
             rest = np.delete(labels, i)
             without = _oracle_without(model, i, rest)
-            g = p.labels[i]
-            p.labels[i], p.sizes[g] = -1, p.sizes[g] - 1
-            gone = remove(m, p, i, g)
+            g = m.own[LABEL, i]
+            gone = ask(REMOVE, i, g, m)
             np.testing.assert_allclose(gone, oracle(z) - without, atol=1e-10)
-            prepare(m, p, i)
-            for h in range(K + 1):
+            ask(WEIGH, i, g, m)
+            weights = m.logs[WEIGHT].copy()
+            for s in range(len(set(rest.tolist())) + 1):
+                h = m.own[ORDER, s]
                 moved = labels.copy()
                 moved[i] = h
                 expected = oracle(moved.tolist()) - without
-                np.testing.assert_allclose(logpred(m, p, i, h), expected, atol=1e-10)
-            np.testing.assert_allclose(add(m, p, i, g), gone, atol=1e-10)
-            p.labels[i], p.sizes[g] = g, p.sizes[g] + 1
+                np.testing.assert_allclose(ask(PREDICT, i, h, m), expected, atol=1e-10)
+                np.testing.assert_allclose(weights[s], expected, atol=1e-10)
+            np.testing.assert_allclose(ask(ADD, i, g, m), gone, atol=1e-10)
         for g in range(K):
             for h in range(K):
                 if g != h:
                     one = np.where(labels == h, g, labels).tolist()
-                    np.testing.assert_allclose(
-                        join(m, p, g, h), oracle(one) - oracle(z), atol=1e-10
-                    )
+                    change = oracle(one) - oracle(z)
+                    np.testing.assert_allclose(ask(JOIN, g, h, m), change, atol=1e-10)
 
 
 def _oracle_without(model, i, rest):

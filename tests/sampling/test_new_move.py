@@ -37,9 +37,9 @@ def in_place_of_the_moves(page):
         with mock.patch.multiple(page, pick=paths.pick, accept=paths.accept):
             yield
 
-    def one_move(name, item, model, partition):
+    def one_move(name, item, state):
         tally = np.zeros((page.SWAP_ROW + 1, 2), dtype=np.int64)
-        return page.swap(model, partition, None, tally)
+        return page.swap(None, tally, state)
 
     with mock.patch.multiple(enumerate_paths, scripted=scripted, one_move=one_move):
         yield
@@ -70,6 +70,6 @@ def test_swap_is_in_detailed_balance(page, kind, prior):
 
 
 def test_the_row_of_the_tally_is_the_next_one(page):
-    from epluribus._kernels.moves import KINDS
+    from epluribus._kernels.states import KINDS
 
     assert len(KINDS) == page.SWAP_ROW

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from epluribus._kernels.chain import KINDS
+from epluribus._kernels.states import KINDS
 from epluribus.draws import Draws
 from epluribus.models import (
     CustomModel,
@@ -17,10 +17,9 @@ from epluribus.models import (
     PoissonBlockModel,
     StochasticBlockModel,
 )
-from epluribus.sampling import Allocation, Gibbs, Informed, Regroup, SplitMerge, sample
-from epluribus.sampling import chain as chain_module
+from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
 from epluribus.sampling import moves as moves_module
-from epluribus.sampling.chain import Chain, RunSettings, moves_used, read_checkpoint
+from epluribus.sampling.chain import Chain, RunSettings, read_checkpoint
 from epluribus.sampling.moves import make_schedule
 
 MODELS = {
@@ -54,27 +53,13 @@ def same(a, b):
     return True
 
 
-def test_a_loop_without_other_moves_makes_the_same_draws(monkeypatch):
-    # The tests compile all moves at once (`conftest.py`); users' loops have only the moves that they use.
-    model, moves = MODELS["gaussian"], [Gibbs(), SplitMerge(2, scans=0)]
-    assert moves_used(make_schedule(moves, model)) == [True, None, None, None, None]
-    assert moves_used(make_schedule([Gibbs()], model)) == [None] * 5
-    assert moves_used(make_schedule([Informed(), Regroup(3), Allocation(2)], model)) == [
-        None, None, True, True, True,
-    ]  # fmt: skip
-    known = {"n_draws": 30, "burn_in": 200, "thin": 20, "n_chains": 2, "moves": moves, "rng": 1}
-    everything = sample(model, **known)
-    monkeypatch.setattr(chain_module, "moves_used", moves_used)
-    assert same(everything, sample(model, **known))
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_goes_through_every_move(name):
     model = MODELS[name]
     for moves in (
         "default",
         "appendix",
-        [Informed(), SplitMerge(2, scans=0), SplitMerge(2), Regroup(2)],
+        [SplitMerge(2, scans=0), SplitMerge(2), Allocation(2)],
     ):
         trace = sample(model, n_draws=30, moves=moves, rng=1, n_chains=3)
         assert trace.log_posterior.shape == trace.n_clusters.shape == (3, 30)
@@ -325,10 +310,10 @@ def test_launches_of_large_networks_rest_at_first(monkeypatch):
     settings = RunSettings(n_draws=5, burn_in=20 * cycle, thin=cycle)
     chain = Chain(model, labels, schedule, settings, np.random.default_rng(1))
     stop = np.zeros(1, dtype=np.uint8)
-    rows = [KINDS.index(kind) for kind in ("split", "merge", "regroup")]
+    rows = [KINDS.index(kind) for kind in ("split", "merge")]
     chain.run_until(5 * cycle, stop)  # a quarter of the burn-in
     assert chain.records[0].tally[rows].sum() == 0
-    assert chain.records[0].tally[KINDS.index("informed"), 0] == 15 * model.n_items
+    assert chain.records[0].tally[KINDS.index("gibbs"), 0] == 5 * model.n_items
     chain.run_until(20 * cycle, stop)
     assert (chain.records[0].tally[rows, 0] > 0).all()
 
@@ -419,7 +404,7 @@ def test_bad_checkpoints(tmp_path):
     header = json.loads(arrays["header"].tobytes()) | {"format": 99}
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     np.savez(tmp_path / "new.npz", **arrays)
-    with pytest.raises(ValueError, match=r"checkpoint of format 1; .* has 99"):
+    with pytest.raises(ValueError, match=r"checkpoint of format 2; .* has 99"):
         sample(model, resume=tmp_path / "new.npz")
 
 
@@ -439,7 +424,7 @@ def test_an_error_in_a_thread_is_raised():
 @pytest.mark.parametrize("name", ["gaussian", "sbm", "directed sbm", "lbm", "corrected"])
 def test_compiled_and_plain_python_make_the_same_draws(name):
     model = MODELS[name]
-    moves = [Gibbs(), SplitMerge(3), SplitMerge(3, scans=0), Allocation(3), Informed(), Regroup(3)]
+    moves = [Gibbs(), SplitMerge(3), SplitMerge(3, scans=0), Allocation(3)]
     compiled = sample(model, n_draws=15, thin=20, burn_in=0, moves=moves, rng=4)
     plain = copy.copy(model)
     plain.compiled = False

@@ -45,7 +45,7 @@ _SMALL = 1e-200
 def gaussian(what, i, a, b, m):
     """Change of the log likelihood if item i joins each cluster at places a to b - 1, or leaves the one there."""
     hyper, x, table, stat, own, logs = m.hyper, m.x, m.table, m.stat, m.own, m.logs
-    sign = -1 if what == REMOVE else 1
+    sign, write = -1 if what == REMOVE else 1, what in (ADD, REMOVE)
     total = 0.0
     for t in range(a, b):
         at = own[ORDER, t] * x.shape[1]
@@ -61,7 +61,7 @@ def gaussian(what, i, a, b, m):
                     s, q = stat[row, TOTAL] + sign * y, stat[row, SQUARE] + sign * y * y
                     after = _log_cell(n, s, q, d, hyper, table)
                 total += after - stat[row, CELL]
-                if what == ADD or what == REMOVE:  # noqa: SIM109 - no tuples here
+                if write:
                     stat[row, N], stat[row, TOTAL], stat[row, SQUARE], stat[row, CELL] = (
                         n,
                         s,

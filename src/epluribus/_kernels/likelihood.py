@@ -74,7 +74,7 @@ def _built_in(what, i, g, m):
     elif m.model == FULL:
         value = full_gaussian(what, i, a, b, m)
     else:
-        if what == REMOVE or what == PREDICT:  # noqa: SIM109 - no tuples here
+        if what in (REMOVE, PREDICT):
             count_links(i, m)
         value = change_blocks(what, i, a, b, m)
     _end(what, i, a, m)

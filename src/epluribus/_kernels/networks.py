@@ -79,7 +79,7 @@ def change_blocks(what, i, a, b, m):
     down, across = int(hyper[DOWN]), int(hyper[ACROSS])
     directed = hyper[DIRECTED] > 0.0
     sign = -1 if what == REMOVE else 1
-    write = what == ADD or what == REMOVE
+    write = what in (ADD, REMOVE)
     symmetric = write and not directed and model != LATENT
     total = 0.0
     for s in range(a, b):
@@ -182,7 +182,7 @@ def join_blocks(g, h, m):
     total = 0.0
     for t in range(other[COUNT, 0]):
         k = other[ORDER, t]
-        if model == LATENT or (k != g and k != h):
+        if model == LATENT or k not in (g, h):
             twice = 2 * n * other[SIZE, k]
             for side in range(2 if directed else 1):
                 one, two = g * down + k * across, h * down + k * across
@@ -226,7 +226,7 @@ def smooth(g, h, m):
                 row = side * m.x.shape[0] + i
                 for at in range(start[row], start[row + 1]):
                     k = near[at, 0]
-                    if own[LABEL, k] == g or own[LABEL, k] == h:
+                    if own[LABEL, k] in (g, h):
                         score += logs[SCORE, k]
                         degree += 1
             if degree > 0:
