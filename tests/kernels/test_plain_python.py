@@ -30,8 +30,8 @@ for name in epl.losses.available():
         print(round(state.merge(Bounds(1, 9, NEVER)), 9), state.labels.tolist())
         state = make(problem, np.arange(9) % 4)
         print(round(state.move(np.array([0, 4, 8]), np.array([1, 4, 4])), 9))
-        for sweep in (state.quick_sweep, state.sweep):
-            done = sweep(np.arange(9), Bounds(1, 5, NEVER))
+        for quick in (True, False):
+            done = state.sweep(np.arange(9), Bounds(1, 5, NEVER), quick=quick)
             print(state.labels.tolist(), done.n_moves, round(done.change, 9))
 print(epl.greedy(np.tile(z, 2), np.arange(18) % 4, rng=1).labels.tolist())
 for name in ("binder", "vi_lb"):
