@@ -3,6 +3,9 @@
 import _thread
 import copy
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -431,3 +434,24 @@ def test_compiled_and_plain_python_make_the_same_draws(name):
     python = sample(plain, n_draws=15, thin=20, burn_in=0, moves=moves, rng=4)
     assert np.array_equal(np.asarray(compiled.draws), np.asarray(python.draws))
     np.testing.assert_allclose(compiled.log_posterior, python.log_posterior, atol=1e-9)
+
+
+def test_the_loop_runs_with_the_jit_off():
+    code = (
+        "from epluribus.models import GaussianMixture; from epluribus.sampling import sample\n"
+        "trace = sample(GaussianMixture([0.1, -0.2, 5.0, 5.3]), n_draws=5, burn_in=50, rng=1)\n"
+        "print(trace.draws.n_clusters.tolist())"
+    )
+    command = [sys.executable, "-W", "error", "-c", code]
+    outs = [
+        subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "NUMBA_DISABLE_JIT": off},
+        ).stdout
+        for off in "01"
+    ]
+    assert outs[0] == outs[1]
+    assert len(outs[0]) > 10

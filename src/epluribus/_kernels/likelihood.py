@@ -45,13 +45,13 @@ from epluribus._kernels.states import (
 
 def ask(what, i, g, m):
     """What the model answers."""
-    return (_built_in if isinstance(m.model, int) else _own)(what, i, g, m)
+    return (_built_in if isinstance(m.model, int) else _of_user)(what, i, g, m)
 
 
 @overload(ask, jit_options=OPTIONS)  # type: ignore[arg-type]
 def _ask(what, i, g, m):
     """The same in compiled code: chosen by the type of the model."""
-    return _built_in if isinstance(m.field_dict["model"], types.Integer) else _own
+    return _built_in if isinstance(m.field_dict["model"], types.Integer) else _of_user
 
 
 def _built_in(what, i, g, m):
@@ -81,7 +81,7 @@ def _built_in(what, i, g, m):
     return value
 
 
-def _own(what, i, g, m):
+def _of_user(what, i, g, m):
     """A function of the user, cluster by cluster."""
     a = _begin(what, i, g, m)
     b = n_choices(m) if what == WEIGH else a + 1

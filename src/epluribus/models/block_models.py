@@ -149,14 +149,8 @@ class StochasticBlockModel(NetworkModel):
 
     def _parameters(self) -> dict[str, Any]:
         start, neighbors = sparse_rows(self._matrix)
-        out = {
-            "start": start,
-            "neighbour": neighbors,  # spelled as in the fingerprints of existing checkpoints
-            "beta": np.array(self.beta),
-            "directed": np.array(self.directed),
-        }
-        # Left out where there are none, for the same reason.
-        return out | ({"loops": np.array(True)} if self.loops else {})
+        kind = np.array([self.directed, self.loops])
+        return {"start": start, "neighbors": neighbors, "beta": np.array(self.beta), "kind": kind}
 
 
 class LatentBlockModel(Model):

@@ -239,7 +239,7 @@ def _continue(
             chain = Chain(model, labels, schedule, settings, np.random.Generator(kind()))
             chain.restore(snapshot)  # overwrites the labels and the state of the generator
         chains.append(chain)
-    return settings, chains, str(header.get("start", "as recorded by an earlier version"))
+    return settings, chains, str(header["start"])
 
 
 # --- running ---
