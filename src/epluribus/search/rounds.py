@@ -127,7 +127,7 @@ class Search:
             best = begin(self.problem, Start("few draws", best.labels), self.rng, self.settings)
         if self.expensive or few:  # the rounds have left these steps out
             best.settle()
-        if self.expensive:
+        if self.expensive and not few:
             self._kick(best)
         best = self._not_beaten(best)
         if not self.problem.loss.linear:  # until here moves may have been overlooked
