@@ -14,7 +14,10 @@ ROOT = Path(__file__).parents[1]
 # Numba compiles a kernel again when its own file changes, not when one that it calls does: a folder for each state.
 _KERNELS = sorted((ROOT / "src" / "epluribus" / "_kernels").glob("*.py"))
 _STATE = zlib.crc32(b"".join(path.read_bytes() for path in _KERNELS))
-os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".kernels" / f"{_STATE:08x}"))
+_FOLDER = os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".kernels" / f"{_STATE:08x}"))
+# And one for each process that runs tests: if two write compiled code of the same function for different types at
+# the same time, Numba's index may name the one for the other.
+os.environ["NUMBA_CACHE_DIR"] = str(Path(_FOLDER, os.environ.get("PYTEST_XDIST_WORKER", "main")))
 
 import strategies  # noqa: E402
 
