@@ -10,7 +10,7 @@ from epluribus.report import facts
 from epluribus.uncertainty import _certificate
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _no_long_proofs():
     """The bound by prices for cluster sizes takes many seconds."""
     with pytest.MonkeyPatch.context() as patch:
