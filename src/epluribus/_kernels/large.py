@@ -15,6 +15,7 @@ A look at an item takes time O(n_free + K), and a move O(1): there may be thousa
 import numpy as np
 
 from epluribus._kernels.jit import kernel
+from epluribus._kernels.sweep import used_slots
 
 BLOCK = 32
 """Draws that are added up before the next item: their gains stay in the cache."""
@@ -67,10 +68,8 @@ def sweep_pairs(
     It stays unless that lowers the loss by more than `tolerance`. There is always an empty slot in `sizes`. Changes
     labels and sizes; `sums` is WORK. Returns the number of moves; it returns early if ``stop[0]`` is set.
     """
-    moves, used, top = 0, 0, 0
-    for s in range(sizes.shape[0]):
-        used += sizes[s] > 0
-        top = s + 1 if sizes[s] > 0 else top
+    moves = 0
+    used, top = used_slots(sizes)
     for i in order:
         own = labels[i]
         alone = sizes[own] == 1

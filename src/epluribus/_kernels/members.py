@@ -18,6 +18,8 @@ are *touched*. A sweep, and the joins of all clusters, take time in proportion t
 import numpy as np
 
 from epluribus._kernels.jit import kernel
+from epluribus._kernels.merge import next_pair, note_joins
+from epluribus._kernels.sweep import used_slots
 
 
 @kernel
@@ -87,9 +89,7 @@ def sweep(
     """
     moves, change, new, width = 0, 0.0, 0, sizes.shape[0]
     costs, tally = np.full(width + 1, np.inf), np.zeros(width + 1, np.int64)
-    touched, used = np.empty(width + 1, np.int64), 0
-    for s in range(width):
-        used += sizes[s] > 0
+    touched, used = np.empty(width + 1, np.int64), used_slots(sizes)[0]
     for x in range(order.shape[0]):
         i = order[x]
         own = labels[i]
@@ -184,28 +184,19 @@ def join_row(
 def merge(start, member, weights, first, sets_of, f, size, tolerance, k_min, k_max, stop, labels, sizes):  # fmt: skip
     """Join the best pair that shares a set while that lowers the loss, or there are more than `k_max` clusters.
 
-    Returns the change of the total loss. If the partner of a cluster has joined another one (-1), the change is no
-    longer exact, but none is less.
+    Returns the change of the total loss.
     """
-    width, total, n_seen, left = sizes.shape[0], 0.0, 0, 0
+    width, total, n_seen, left = sizes.shape[0], 0.0, 0, used_slots(sizes)[0]
     head, after = np.empty(width, np.int64), np.empty(labels.shape[0], np.int64)
     link_members(labels, head, after)
     row, tally = np.full(width + 1, np.inf), np.zeros(width + 1, np.int64)
     touched = np.empty(width + 1, np.int64)
-    partner, least = np.empty(width, np.int64), np.empty(width)
-    for s in range(width):
-        left += sizes[s] > 0
-        partner[s], least[s] = -1, np.inf
+    partner, least = np.full(width, -1), np.full(width, np.inf)
     while stop[0] == 0:
-        a, b = n_seen, -1
-        if n_seen < width:  # first of all, each cluster looks for a partner
-            n_seen += 1
-        else:
-            a = int(np.argmin(least))
-            b = partner[a]
-            wanted = least[a] < -tolerance or (left > k_max and least[a] < np.inf)
-            if left <= k_min or not wanted:
-                break
+        a, b = next_pair(n_seen, left, k_min, k_max, tolerance, partner, least)
+        if a < 0:
+            break
+        n_seen += n_seen < width
         if b >= 0:
             total += least[a]
             i = head[b]
@@ -220,13 +211,6 @@ def merge(start, member, weights, first, sets_of, f, size, tolerance, k_min, k_m
             a, head, after, start, member, weights, first, sets_of, f, size, labels, sizes,
             row, touched, tally,
         )  # fmt: skip
-        partner[a], least[a] = -1, np.inf
-        for s in touched[:n]:
-            if row[s] < least[a] or (row[s] == least[a] and s < partner[a]):
-                partner[a], least[a] = s, row[s]
-            if row[s] < least[s]:
-                partner[s], least[s] = a, row[s]
-            elif b >= 0 and (partner[s] == a or partner[s] == b):
-                partner[s] = -1
-            row[s] = np.inf
+        note_joins(a, b, row, touched[:n], partner, least)
+        row[touched[:n]] = np.inf
     return total

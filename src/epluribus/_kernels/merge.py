@@ -67,6 +67,34 @@ def join_row(a, counts, weights, kinds, f, size, sizes, row):
 
 
 @kernel
+def next_pair(n_seen, left, k_min, k_max, tolerance, partner, least):
+    """The cluster a to be looked at next, -1 for none, and b if the two are to be joined, else -1.
+
+    First of all each of the clusters looks for a partner, the first `n_seen` have; then it is the one whose join
+    changes the loss least. `left` clusters are left. If a partner has joined another one, it is -1: then ``least[a]``
+    is no longer exact, but none is less, and cluster a is looked at again.
+    """
+    if n_seen < partner.shape[0]:
+        return n_seen, -1
+    a = int(np.argmin(least))
+    wanted = least[a] < -tolerance or (left > k_max and least[a] < np.inf)
+    return (a, partner[a]) if left > k_min and wanted else (-1, -1)
+
+
+@kernel
+def note_joins(a, b, row, others, partner, least):
+    """Partners and least changes (OUT) from the changes ``row[s]`` if a, which b may have joined, is joined with s."""
+    partner[a], least[a] = -1, np.inf
+    for s in others:
+        if row[s] < least[a] or (row[s] == least[a] and s < partner[a]):
+            partner[a], least[a] = s, row[s]
+        if row[s] < least[s]:
+            partner[s], least[s] = a, row[s]
+        elif b >= 0 and s != a and (partner[s] == a or partner[s] == b):
+            partner[s] = -1
+
+
+@kernel
 def find_partner(s, changes, partner, least):
     """The cluster whose join with s changes the loss least, and that change (OUT)."""
     partner[s] = 0

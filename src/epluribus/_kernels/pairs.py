@@ -22,6 +22,8 @@ import math
 import numpy as np
 
 from epluribus._kernels.jit import kernel
+from epluribus._kernels.merge import next_pair, note_joins
+from epluribus._kernels.sweep import used_slots
 
 _LARGE = 2.0**900
 """A product above this is replaced by its logarithm, before it exceeds the largest number; no factor is above 2."""
@@ -119,10 +121,8 @@ def sweep(
     k_min, k_max, stop, blocked, labels, sizes, sums, inside,
 ):  # fmt: skip
     """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change."""
-    moves, change, used, new, n = 0, 0.0, 0, 0, sizes.shape[0]
+    moves, change, used, new, n = 0, 0.0, used_slots(sizes)[0], 0, sizes.shape[0]
     costs, gains, products = np.empty(n), np.empty(n), np.empty(n)
-    for s in range(n):
-        used += sizes[s] > 0
     for x in range(order.shape[0]):
         i = order[x]
         own = labels[i]
@@ -193,25 +193,16 @@ def merge(
 ):  # fmt: skip
     """Join the best pair while that lowers the loss, and while there are more than `k_max` clusters.
 
-    Returns the change of the total loss. If the partner of a slot has joined another one (-1), the change is no
-    longer exact, but none is less.
+    Returns the change of the total loss.
     """
-    k, total, n_seen, left = sizes.shape[0], 0.0, 0, 0
-    row, reach, added = np.empty(k), np.zeros(k), np.empty(labels.shape[0])
-    partner, least = np.empty(k, np.int64), np.empty(k)
-    for s in range(k):
-        left += sizes[s] > 0
-        partner[s], least[s] = -1, np.inf
+    k, total, n_seen, left = sizes.shape[0], 0.0, 0, used_slots(sizes)[0]
+    row, reach, added, every = np.empty(k), np.zeros(k), np.empty(labels.shape[0]), np.arange(k)
+    partner, least = np.full(k, -1), np.full(k, np.inf)
     while stop[0] == 0:
-        a, b = n_seen, -1
-        if n_seen < k:  # first of all, each slot looks for a partner
-            n_seen += 1
-        else:
-            a = int(np.argmin(least))
-            b = partner[a]
-            wanted = least[a] < -tolerance or (left > k_max and least[a] < np.inf)
-            if left <= k_min or not wanted:
-                break
+        a, b = next_pair(n_seen, left, k_min, k_max, tolerance, partner, least)
+        if a < 0:
+            break
+        n_seen += n_seen < k
         if b >= 0:
             total += least[a]
             for i in range(labels.shape[0]):
@@ -220,14 +211,7 @@ def merge(
             least[b] = np.inf
             left -= 1
         join_row(a, first, near, share, scale, logs, size, labels, sizes, sums, inside, row, reach, added)  # fmt: skip
-        partner[a], least[a] = -1, np.inf
-        for s in range(k):
-            if row[s] < least[a]:
-                partner[a], least[a] = s, row[s]
-            if row[s] < least[s]:
-                partner[s], least[s] = a, row[s]
-            elif b >= 0 and s != a and (partner[s] == a or partner[s] == b):
-                partner[s] = -1
+        note_joins(a, b, row, every, partner, least)
     return total
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from epluribus._kernels.jit import kernel
 from epluribus._kernels.sweep import item_costs as linear_costs
+from epluribus._kernels.sweep import used_slots
 
 NVI, NID, ID, OMARI, ZERO_ONE, OWN = range(6)
 """Numbers of the built-in losses, and of a user's own."""
@@ -148,11 +149,8 @@ def sweep(
 
     Returns the number of items visited, of moves, and the change of the total loss; see `sweep.sweep`.
     """
-    moves, change, used, top, n = 0, 0.0, 0, 0, float(labels.shape[0])
-    for s in range(sizes.shape[0]):
-        if sizes[s] > 0:
-            used += 1
-            top = s + 1
+    moves, change, n = 0, 0.0, float(labels.shape[0])
+    used, top = used_slots(sizes)
     for x in range(order.shape[0]):
         i = order[x]
         own = labels[i]
@@ -216,11 +214,8 @@ def quick_sweep(
     `by_size` (`slopes`), whose ``gains[r, s]`` are those of `sweep.py`. Moves may be overlooked, but none is made
     that does not lower the loss.
     """
-    moves, change, used, top, n = 0, 0.0, 0, 0, float(labels.shape[0])
-    for s in range(sizes.shape[0]):
-        if sizes[s] > 0:
-            used += 1
-            top = s + 1
+    moves, change, n = 0, 0.0, float(labels.shape[0])
+    used, top = used_slots(sizes)
     now = total_loss(code, f0, weights, joint, size, group, n)
     for x in range(order.shape[0]):
         i = order[x]

@@ -11,7 +11,7 @@ are `lists`. A label of -1 is an undecided item.
 import numpy as np
 
 from epluribus._kernels.jit import kernel
-from epluribus._kernels.sweep import item_costs, move_items
+from epluribus._kernels.sweep import item_costs, move_items, used_slots
 
 
 @kernel
@@ -120,9 +120,7 @@ def sweep(
     `costs`, `single`, `blocked` (n_slots,), `mark` and `queue` (n_items,): WORK.
     Returns the numbers of units visited and of moves, and the change of the total loss.
     """
-    moves, change, used = 0, 0.0, 0
-    for s in range(sizes.shape[0]):
-        used += sizes[s] > 0
+    moves, change, used = 0, 0.0, used_slots(sizes)[0]
     for x in range(order.shape[0]):
         unit = items[first[order[x]] : first[order[x] + 1]]
         n, own = unit.shape[0], labels[unit[0]]

@@ -146,6 +146,16 @@ def exact_cost(i, s, rows, weights, kinds, steps, labels, counts):
 
 
 @kernel
+def used_slots(sizes):
+    """The number of slots in use, and the number up to the last one of these."""
+    used, top = 0, 0
+    for s in range(sizes.shape[0]):
+        if sizes[s] > 0:
+            used, top = used + 1, s + 1
+    return used, top
+
+
+@kernel
 def sweep(
     order, rows, weights, kinds, steps, size_steps, margin, tolerance, k_min, k_max, stop, blocked,
     labels, sizes, counts, gains, costs, single,
@@ -157,10 +167,8 @@ def sweep(
     Returns the number of items visited, of moves, and the change of the total loss. It returns early if there is no
     empty slot left, or if ``stop[0]`` is set.
     """
-    moves, change, used, top = 0, 0.0, 0, 0
-    for s in range(sizes.shape[0]):
-        used += sizes[s] > 0
-        top = s + 1 if sizes[s] > 0 else top
+    moves, change = 0, 0.0
+    used, top = used_slots(sizes)
     for x in range(order.shape[0]):
         i = order[x]
         own = labels[i]

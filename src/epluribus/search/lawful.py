@@ -17,10 +17,8 @@ from epluribus._kernels import rules as kernels
 from epluribus._typing import IntArray
 from epluribus.estimate import Step
 from epluribus.partition import meet_labels, tidy
-from epluribus.search.local import LocalSearch
-from epluribus.search.members import MemberState, members_pay
+from epluribus.search.local import LocalSearch, make_state
 from epluribus.search.problem import Problem
-from epluribus.search.ratio import RatioState
 from epluribus.search.rules import Rules, nothing_obeys
 from epluribus.search.starts import Start, make_start
 from epluribus.search.state import State, TableState
@@ -49,7 +47,9 @@ class LawfulSearch(LocalSearch):
     ) -> None:
         self.rules, self.out = rules, StayingOut(problem, labels, settings.undecided)
         self.decides_all = settings.undecided is None
-        super().__init__(problem, labels, rng, settings, start, _state(problem, labels))
+        # Rules are kept by sweeps on tables, and by moves in the other states.
+        state = make_state(problem, labels, pairs=False)
+        super().__init__(problem, labels, rng, settings, start, state)
         if not self.decides_all:
             # All items may be undecided. Sums with a high price are less exact.
             self.bounds = self.bounds._replace(k_min=settings.k_min if settings.k_min > 1 else 0)
@@ -277,14 +277,6 @@ class LawfulSearch(LocalSearch):
             self.state, self.out, self._total = child.state, child.out, child._total
             self.sweep()
         return change
-
-
-def _state(problem: Problem, labels: IntArray) -> State:
-    if not problem.loss.linear:
-        return RatioState(problem, labels)
-    if members_pay(problem, int(labels.max(initial=0)) + 1):
-        return MemberState(problem, labels)
-    return TableState(problem, labels)
 
 
 def begin(problem: Problem, start: Start, rng: Generator, settings: Settings) -> LocalSearch:

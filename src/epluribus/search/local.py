@@ -30,9 +30,9 @@ _APART = 32
 follows takes time in proportion to their number."""
 
 
-def make_state(problem: Problem, labels: IntArray) -> State:
-    """The state that is quickest for this loss and as many clusters as `labels` has."""
-    if problem.loss.linear and problem.pairs is not None:
+def make_state(problem: Problem, labels: IntArray, *, pairs: bool = True) -> State:
+    """The state that is quickest for this loss and as many clusters as `labels` has; perhaps on `pairs` of items."""
+    if pairs and problem.loss.linear and problem.pairs is not None:
         return PairState(problem.pairs, labels)
     if not problem.loss.linear:
         return RatioState(problem, labels)

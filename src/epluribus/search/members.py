@@ -8,7 +8,7 @@ from epluribus._kernels import members as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, State, padded, slot_count
+from epluribus.search.state import Bounds, State, Visited, padded, slot_count
 
 _STEP = 4.0
 """Nanoseconds for each member looked at in a sweep: it tells when lists are quicker than tables."""
@@ -51,15 +51,9 @@ class MemberState(State):
         labels, sizes = np.full_like(self.labels, -1), np.zeros_like(self.sizes)
         return self._move(np.arange(len(labels)), self.labels, labels, sizes)
 
-    def _sweep(
-        self,
-        order: IntArray,
-        bounds: Bounds,
-        blocked: AnyArray,
-        quick: bool,  # noqa: ARG002
-    ) -> tuple[int, int, float]:
+    def _sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
         p = self.problem
-        done: tuple[int, int, float] = kernels.sweep(
+        done: Visited = kernels.sweep(
             order, *self.lists, p.steps[0], p.size_steps, self._least_step, p.tolerance, *bounds, blocked,
             self.labels, self.sizes,
         )  # fmt: skip

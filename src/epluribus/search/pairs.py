@@ -7,7 +7,7 @@ import numpy as np
 from epluribus._kernels import pairs as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.search.pair_costs import PairCosts
-from epluribus.search.state import Bounds, State, padded, slot_count
+from epluribus.search.state import Bounds, State, Visited, padded, slot_count
 
 
 class PairState(State):
@@ -35,15 +35,9 @@ class PairState(State):
         joint = (np.log2(inside) if p.logs else inside).sum()
         return float(p.scale * joint + p.size[self.sizes].sum())
 
-    def _sweep(
-        self,
-        order: IntArray,
-        bounds: Bounds,
-        blocked: AnyArray,
-        quick: bool,  # noqa: ARG002
-    ) -> tuple[int, int, float]:
+    def _sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
         p = self.pairs
-        done: tuple[int, int, float] = kernels.sweep(
+        done: Visited = kernels.sweep(
             order, *self._costs, p.size_steps, p.tolerance, *bounds, blocked, *self._partition
         )
         return done

@@ -16,7 +16,7 @@ from epluribus._kernels.sweep import count_cells, fill_gains
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.losses.base import Loss
 from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, State, padded, slot_count
+from epluribus.search.state import Bounds, State, Visited, columns, padded, slot_count
 
 _CODES = {
     "nvi": ratio.NVI,
@@ -68,8 +68,7 @@ class RatioState(State):
         self.problem, self.labels = problem, labels.astype(np.int64)
         self.f0 = f0_of(problem.loss)
         k = int(labels.max(initial=-1)) + 1
-        self.sizes = np.zeros(slot_count(k, 1), dtype=np.int64)
-        self.sizes[:k] = np.bincount(labels[labels >= 0], minlength=k)
+        self.sizes = padded(np.bincount(labels[labels >= 0], minlength=k), slot_count(k, 1))
         self.counts = np.zeros((problem.n_groups, len(self.sizes)), dtype=np.int32)
         count_cells(problem.rows, self.labels, self.counts)
         self.joint, self.size = np.empty(problem.n_draws), np.empty(1)
@@ -82,11 +81,6 @@ class RatioState(State):
         ratio.joint_sums(self.counts, p.owner, p.f[0], self.joint)
         self.size[0] = p.size[self.sizes].sum()
         self._areas, self._costs = np.empty((2, len(self.sizes)))
-
-    @property
-    def work(self) -> float:
-        """Steps of one sweep."""
-        return 2.0 * self.problem.rows.size * (self.n_clusters + 2)
 
     def total(self) -> float:
         """Total loss."""
@@ -101,33 +95,30 @@ class RatioState(State):
             )
         )
 
-    def _sweep(
-        self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool
-    ) -> tuple[int, int, float]:
-        p = self.problem
-        known = (
-            *self.f0,
-            order,
-            p.rows,
-            p.weights,
-            p.steps[0],
-            p.size_steps,
-            p.group_sums,
-            p.tolerance,
-            *bounds,
-        )
-        now = self.joint, self.size, self.labels, self.sizes, self.counts
-        done: tuple[int, int, float]
-        if quick:
-            if (
-                4 * len(order) >= p.n_items
-            ):  # a tangent of some time ago is good enough for few items
-                self._tangent = None
-            single = np.empty(len(self.sizes), dtype=np.float32)
-            done = ratio.quick_sweep(*known, *now, *self.tangent, single, self._costs)
-        else:
-            done = ratio.sweep(*known, blocked, *now, self._areas, self._costs)
+    def _sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
+        work = self._areas, self._costs
+        done: Visited = ratio.sweep(*self._known(order, bounds), blocked, *self._now, *work)
         return done
+
+    def _quick_sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:  # noqa: ARG002
+        # A tangent of some time ago is good enough for few items.
+        if 4 * len(order) >= self.problem.n_items:
+            self._tangent = None
+        work = np.empty(len(self.sizes), dtype=np.float32), self._costs
+        known = self._known(order, bounds)
+        done: Visited = ratio.quick_sweep(*known, *self._now, *self.tangent, *work)
+        return done
+
+    def _known(self, order: IntArray, bounds: Bounds) -> tuple[Any, ...]:
+        """What a sweep reads."""
+        p = self.problem
+        fixed = p.rows, p.weights, p.steps[0], p.size_steps, p.group_sums, p.tolerance
+        return *self.f0, order, *fixed, *bounds
+
+    @property
+    def _now(self) -> tuple[AnyArray, ...]:
+        """What a sweep changes."""
+        return self.joint, self.size, self.labels, self.sizes, self.counts
 
     @property
     def tangent(self) -> tuple[FloatArray, float, NDArray[np.float32]]:
@@ -150,10 +141,10 @@ class RatioState(State):
         return self._total() - before
 
     def _resize(self, slots: IntArray, width: int) -> None:
-        counts = np.zeros((len(self.counts), width), dtype=np.int32)
-        widened = len(slots) == len(self.sizes)
-        counts[:, : len(slots)] = self.counts if widened else self.counts[:, slots]
-        self.counts, self.sizes = counts, padded(self.sizes[slots], width)
+        self.counts, self.sizes = (
+            columns(self.counts, slots, width),
+            padded(self.sizes[slots], width),
+        )
         self._tangent = None
         self._areas, self._costs = np.empty((2, width))
 

@@ -13,7 +13,7 @@ There are four states, one for each way to know what a move costs:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,10 @@ class Swept(NamedTuple):
     """Change of the total loss."""
     complete: bool
     """Whether all items were visited."""
+
+
+Visited: TypeAlias = tuple[int, int, float]
+"""The number of items visited, the number of moves, and the change of the total loss."""
 
 
 class State(ABC):
@@ -83,20 +87,22 @@ class State(ABC):
         Clusters that are not 0 in `blocked`, of length n_slots, take none; there must be an empty slot then. A
         `quick` sweep may overlook moves if f0 is not linear, where it is much quicker.
         """
-        n_moves, change = 0, 0.0
+        n_moves, change, visit = 0, 0.0, self._quick_sweep if quick else self._sweep
         while True:
             closed = np.zeros(len(self.sizes), dtype=np.uint8) if blocked is None else blocked
-            done, moves, by = self._sweep(order, bounds, closed, quick)
+            done, moves, by = visit(order, bounds, closed)
             n_moves, change, order = n_moves + moves, change + by, order[done:]
             if len(order) == 0 or bounds.stop[0]:
                 return Swept(n_moves, change, len(order) == 0)
             self.make_room(self.n_clusters + 1)
 
     @abstractmethod
-    def _sweep(
-        self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool
-    ) -> tuple[int, int, float]:
-        """The same until no slot is empty: the number of items visited, of moves, and the change."""
+    def _sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
+        """The same until no slot is empty."""
+
+    def _quick_sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
+        """The same, in a way that may overlook moves, where there is a quicker one."""
+        return self._sweep(order, bounds, blocked)
 
     @abstractmethod
     def move(self, items: IntArray, targets: IntArray) -> float:
@@ -176,8 +182,7 @@ class TableState(State):
             k = max(k, len(fixed[1]))
             self.fixed_slots = np.append(np.where(fixed[1] > 0, np.arange(len(fixed[1])), -1), -1)
         width = slot_count(k, 1)
-        self.sizes = np.zeros(width, dtype=np.int64)
-        self.sizes[:k] = np.bincount(labels[labels >= 0], minlength=k)
+        self.sizes = padded(np.bincount(labels[labels >= 0], minlength=k), width)
         self.counts = np.zeros((problem.n_groups, width), dtype=np.int32)
         if fixed is not None:
             self.counts[:, : len(fixed[1])] = fixed[0]
@@ -203,15 +208,9 @@ class TableState(State):
         cells = sweep.cell_sum(self.counts, *self._groups, self.problem.f)
         return float(cells + self.problem.size[self.sizes].sum())
 
-    def _sweep(
-        self,
-        order: IntArray,
-        bounds: Bounds,
-        blocked: AnyArray,
-        quick: bool,  # noqa: ARG002
-    ) -> tuple[int, int, float]:
+    def _sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
         p = self.problem
-        done: tuple[int, int, float] = sweep.sweep(
+        done: Visited = sweep.sweep(
             order, p.rows, *self._groups, p.steps, p.size_steps, p.margin, p.tolerance, *bounds, blocked,
             self.labels, self.sizes, self.counts, self.gains, self._costs, self._single,
         )  # fmt: skip
@@ -231,10 +230,10 @@ class TableState(State):
 
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
-        counts = np.zeros((len(self.counts), width), dtype=np.int32)
-        widened = len(slots) == len(self.sizes)
-        counts[:, : len(slots)] = self.counts if widened else self.counts[:, slots]
-        self.counts, self.sizes = counts, padded(self.sizes[slots], width)
+        self.counts, self.sizes = (
+            columns(self.counts, slots, width),
+            padded(self.sizes[slots], width),
+        )
         self._gains, self._costs = None, np.empty(width)
         self._single = np.empty(width, dtype=np.float32)
 
@@ -271,6 +270,14 @@ def padded(sizes: IntArray, width: int) -> IntArray:
     """The sizes, followed by zeros."""
     out = np.zeros(width, dtype=np.int64)
     out[: len(sizes)] = sizes
+    return out
+
+
+def columns(counts: AnyArray, slots: IntArray, width: int) -> AnyArray:
+    """These columns of the counts, followed by zeros."""
+    out = np.zeros((len(counts), width), dtype=np.int32)
+    # To choose columns takes longer than to copy all.
+    out[:, : len(slots)] = counts if len(slots) == counts.shape[1] else counts[:, slots]
     return out
 
 
