@@ -42,7 +42,10 @@ def run(folder: Path) -> dict[str, Any]:
         )
         draws = trace.draws
         best = epl.minimize(draws, rng=1)
-        ball, k = epl.credible_ball(best, draws), epl.uncertainty.n_clusters_posterior(best, draws)
+        ball, k = (
+            epl.credible_ball(best, draws),
+            epl.uncertainty.n_clusters_posterior(draws, best=best),
+        )
         shares.append(_by_type(epl.psm(draws), types))
         single = np.array([scores(labels, types) for labels in np.asarray(draws)[::10]])
         ari, vi = scores(best.labels, types)

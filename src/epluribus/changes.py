@@ -15,7 +15,7 @@ import numpy as np
 
 from epluribus._text import count, sentence_list
 from epluribus._typing import IntArray, LabelsLike
-from epluribus.partition import as_labels
+from epluribus.partition import as_labels, matched
 
 __all__ = ["Change", "find_changes", "what_differs"]
 
@@ -136,7 +136,7 @@ def what_differs(
     'the two are equal'
     """
     first = as_labels(a, argument="a")
-    second = as_labels(b, len(first), "b")
+    second = matched(b, a, "b", other="'a'")
     found = find_changes(first, second)
     if not found:
         return EQUAL

@@ -15,7 +15,7 @@ from epluribus._text import count, few_of
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
 from epluribus.losses.base import Loss
-from epluribus.partition import as_labels
+from epluribus.partition import matched
 from epluribus.settings import Settings
 
 if TYPE_CHECKING:
@@ -136,10 +136,12 @@ class Estimate(Shown):
 
     def decided(self, draws: DrawsLike) -> tuple[Estimate, Draws]:
         """The estimate and its draws for the decided items only, for the functions that take both."""
-        inside = np.flatnonzero(self.labels >= 0)
-        part = as_draws(draws).select_items(inside)
+        sample = as_draws(draws)
+        labels = matched(self, sample, missing=True)
+        inside = np.flatnonzero(labels >= 0)
+        part = sample.select_items(inside)
         settings = replace(self.settings, constraints=None, undecided=None)
-        new = replace(self, labels=self.labels[inside], items=part.items, settings=settings)
+        new = replace(self, labels=labels[inside], items=part.items, settings=settings)
         return replace(new, runs=()), part
 
     def to_dict(self) -> dict[str, Any]:
@@ -331,7 +333,7 @@ def read_best(
     """
     posterior = as_draws(draws)
     # The draws come first: only they say how many labels there must be.
-    labels = as_labels(best, posterior.n_items, argument)
+    labels = matched(best, posterior, argument)
     if loss is None:
         loss = best.loss if isinstance(best, Estimate) else "vi"
         if isinstance(loss, Loss) and loss.family == "vi_lb":  # draws have VI itself

@@ -18,12 +18,17 @@ from numpy.typing import NDArray
 
 from epluribus._integers import to_integers
 from epluribus._kernels.labels import canonical_rows
-from epluribus._order import ORDER
 from epluribus._text import count
 from epluribus._typing import AnyArray, IntArray, LabelsLike
 from epluribus._validate import check_count, shown
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
+
+ORDER = (
+    "The estimate comes before the draws where a function takes both: (best, draws). Others take only "
+    "draws."
+)
+"""The way out named in messages, where draws were given in place of an estimate or the reverse."""
 
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
 
@@ -232,7 +237,7 @@ def as_labels(
     argument : str
         Name of the argument, for messages.
     missing : bool, default False
-        Whether labels may be missing; they are then -1 in the result.
+        Whether labels may be missing, or items undecided; they are then -1 in the result.
 
     Examples
     --------
@@ -248,7 +253,9 @@ def as_labels(
         labels = np.ma.masked_equal(labels[0], -1) if labels.has_missing else labels[0]
     if is_estimate(labels):
         labels = labels.labels
-        if np.any(labels < 0):
+        if missing:
+            labels = np.ma.masked_equal(labels, -1)
+        elif np.any(labels < 0):
             raise ValueError(
                 f"'{argument}' must have a cluster for every item; it leaves "
                 f"{count(int((labels < 0).sum()), 'item')} undecided. Take the others: "
@@ -317,8 +324,7 @@ def check_estimate(best: Any) -> None:
 
 def _pair(a: LabelsLike, b: LabelsLike) -> tuple[IntArray, IntArray]:
     """Two partitions of the same items."""
-    first = as_labels(a, argument="a")
-    return first, as_labels(b, len(first), argument="b")
+    return as_labels(a, argument="a"), matched(b, a, "b", other="'a'")
 
 
 def is_groups(labels: Any) -> bool:
@@ -359,3 +365,103 @@ def _groups_to_mapping(draw: Any, t: int, argument: str) -> dict[Any, Any]:
                 )
             found[item] = label
     return found
+
+
+# --- two things that have items ---
+
+
+def item_names(thing: Any) -> tuple[str, ...] | None:
+    """Names of the items of an estimate, draws, labels or data, as text; None where it has none.
+
+    Names are what an Estimate or Draws calls its items, the index of a pandas object, the keys of a mapping, the
+    members of sets, and the coordinate of the first dimension of a labeled array. The index 0, 1, 2, ... that pandas
+    makes itself is not a name.
+
+    >>> item_names({"ann": 0, "bob": 1}), item_names([0, 1])
+    (('ann', 'bob'), None)
+    """
+    if is_estimate(thing) or hasattr(thing, "item_major"):
+        return getattr(thing, "items", None)
+    if is_groups(thing):
+        return tuple(map(str, groups_to_labels([thing], "labels")[1]))
+    if hasattr(thing, "iloc"):  # pandas
+        # A frame with one row is one partition: its columns are the items.
+        index = thing.columns if thing.ndim == 2 and len(thing) == 1 else thing.index
+        default = index.equals(type(index)(range(len(index)))) if index.dtype.kind == "i" else False
+        return None if default else tuple(map(str, index))
+    if hasattr(thing, "coords") and thing.dims and thing.dims[0] in thing.coords:  # xarray
+        return tuple(map(str, thing.coords[thing.dims[0]].values))
+    return None
+
+
+def matched(
+    thing: Any,
+    others: Any,
+    argument: str = "best",
+    *,
+    other: str = "the draws",
+    rows: bool = False,
+    missing: bool = False,
+) -> AnyArray:
+    """Labels (or rows of data) of `thing` in the order of the items of `others`: the one way in which two meet.
+
+    Items are matched by name where both have names, by position where one of them has none. Names that are all
+    numbers, such as those that filtering a data frame leaves behind, are names only if the other side has the same.
+
+    Parameters
+    ----------
+    thing : Estimate, labels, or data with one row for each item
+        What is put into order.
+    others : Estimate, Draws, labels or data
+        What gives the order.
+    argument, other : str
+        What messages call the two.
+    rows : bool, default False
+        Whether `thing` is data, whose rows are returned as an array or a frame, as they came; by default it is one
+        partition, which is returned as canonical labels (see `as_labels`, which `missing` is for).
+
+    Examples
+    --------
+    >>> from epluribus.partition import matched
+    >>> matched({"bob": 1, "ann": 0, "cy": 1}, {"cy": 5, "ann": 7, "bob": 5}, "b")
+    array([0, 1, 1])
+    """
+    names, wanted = item_names(thing), item_names(others)
+    n_items = others.n_items if hasattr(others, "n_items") else None
+    if n_items is None:
+        n_items = len(wanted) if wanted is not None else as_labels(others, missing=True).size
+    labels = thing if rows else as_labels(thing, n_items, argument, missing=missing)
+    if len(labels) != n_items:
+        raise ValueError(
+            f"'{argument}' must have one row for each of the {count(n_items, 'item')} of {other}; got {len(labels)}."
+        )
+    order = _order_of(names, wanted, argument, other)
+    if order is None:
+        return labels
+    if rows:
+        return labels.iloc[order] if hasattr(labels, "iloc") else labels[order]
+    return tidy(labels[order])
+
+
+def _order_of(
+    names: tuple[str, ...] | None, wanted: tuple[str, ...] | None, argument: str, other: str
+) -> IntArray | None:
+    """Where each of the wanted names is among the names; None if positions are to be used as they are."""
+    if names is None or wanted is None or names == wanted:
+        return None
+    place = {name: i for i, name in enumerate(names)}
+    odd = [name for name in wanted if name not in place]
+    if odd and (_all_numbers(names) or _all_numbers(wanted)):
+        return None
+    if odd or len(place) < len(names):
+        what = f"{odd[0]!r} is missing" if odd else "a name appears twice"
+        raise ValueError(
+            f"'{argument}' must name the same items as {other}; {what} in '{argument}', which begins with "
+            f"{names[0]!r}. Rename them, or leave the names out (such as with to_numpy()) to match by position."
+        )
+    return np.array([place[name] for name in wanted])
+
+
+def _all_numbers(names: tuple[str, ...]) -> bool:
+    """Whether names are only numbers."""
+    return all(name.lstrip("-").isdigit() for name in names)

@@ -457,7 +457,7 @@ def test_the_estimate_comes_first(draws, best, plot):
             getattr(plots, plot)(*pair)
 
 
-@pytest.mark.parametrize("plot", ["similarity", "n_clusters", "partition_map"])
+@pytest.mark.parametrize("plot", ["similarity", "partition_map"])
 def test_an_estimate_and_draws_are_needed(draws, best, plot):
     words = f"plots.{plot} takes the estimate first, then the draws: {plot}\\(best, draws\\)"
     for pair in ((draws, draws), (best, best)):

@@ -86,16 +86,16 @@ def test_histogram_wants_one_finite_number_an_item():
 def test_n_clusters_shows_the_posterior_and_the_estimate():
     draws = epl.Draws([[0, 0, 1], [0, 0, 0], [0, 1, 2], [0, 1, 0]])
     best = epl.minimize(draws, rng=0)
-    ax = plots.n_clusters(best, draws)
+    ax = plots.n_clusters(draws, best=best)
     assert [bar.get_height() for bar in ax.patches] == [0.25, 0.5, 0.25]
     assert ax.texts[0].get_text() == f"estimate: {best.n_clusters}"
-    assert plots.n_clusters(["a", "b", "b"], draws).texts[0].get_text() == "estimate: 2"
+    assert plots.n_clusters(draws, best=["a", "b", "b"]).texts[0].get_text() == "estimate: 2"
 
 
 def test_bars_of_the_number_of_clusters_have_no_color_of_a_cluster():
     from epluribus.plots._shared import cluster_colors
 
-    ax = plots.n_clusters([0, 0, 1], [[0, 0, 1], [0, 0, 0], [0, 1, 2]])
+    ax = plots.n_clusters([[0, 0, 1], [0, 0, 0], [0, 1, 2]], best=[0, 0, 1])
     bars = {mpl.colors.to_hex(bar.get_facecolor()).lower() for bar in ax.patches}
     assert len(bars) == 2
     assert not bars & {color.lower() for color in [*cluster_colors(7), *cluster_colors(20)]}

@@ -13,7 +13,7 @@ from epluribus.uncertainty import n_clusters_posterior
 def test_posterior_and_shortest_interval(z):
     rng = np.random.default_rng(z.size)
     weights = rng.random(len(z)) + 0.01
-    found = n_clusters_posterior(z[0], epl.Draws(z, weights=weights), level=0.8)
+    found = n_clusters_posterior(epl.Draws(z, weights=weights), best=z[0], level=0.8)
     k = np.array([len(set(row)) for row in z.tolist()])
     ref = {n: weights[k == n].sum() / weights.sum() for n in range(1, z.shape[1] + 1)}
     for n, probability in ref.items():
@@ -29,7 +29,7 @@ def test_posterior_and_shortest_interval(z):
 
 
 def test_printing():
-    found = n_clusters_posterior([0, 0, 0], [[0, 0, 1], [0, 0, 1], [0, 1, 2]])
+    found = n_clusters_posterior([[0, 0, 1], [0, 0, 1], [0, 1, 2]], best=[0, 0, 0])
     assert "number of clusters: 2 to 3 with probability 1, most probable 2" in str(found)
     assert "the estimate has 1, which has probability 0" in str(found)
     assert repr(found) == "NClusters(mode=2, interval=(2, 3), level=0.95)"

@@ -28,7 +28,7 @@ from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.draws.store import Slice
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
-from epluribus.partition import as_labels
+from epluribus.partition import matched
 
 
 @overload
@@ -85,10 +85,12 @@ def expected_loss(
             raise ValueError("'per_draw' must be False with 'psm', which has no draws.")
         matrix = SimilarityMatrix.of(psm)
         chosen = losses.for_matrix("vi_lb" if loss is None else loss)
-        return matrix_loss(as_labels(labels, matrix.n_items), matrix.matrix, chosen)
+        return matrix_loss(
+            matched(labels, matrix, "labels", other="the similarity matrix"), matrix.matrix, chosen
+        )
     sample = as_draws(draws)
     chosen = losses.get("vi" if loss is None else loss)
-    values = draw_losses(as_labels(labels, sample.n_items), sample, chosen)
+    values = draw_losses(matched(labels, sample, "labels"), sample, chosen)
     # `index` leads from each draw, in the order given, to its distinct partition.
     return values[sample.index] if per_draw else sample.mean(values)
 

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from epluribus._order import ORDER
 from epluribus._progress import ProgressLike
 from epluribus._typing import AnyArray, DrawsLike
 from epluribus._validate import shown
 from epluribus.draws.draws import Draws
 from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
-from epluribus.partition import is_estimate
+from epluribus.partition import ORDER, is_estimate
 
 
 def read_draws(

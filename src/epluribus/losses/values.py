@@ -20,7 +20,7 @@ from epluribus._kernels.labels import count_dtype, count_tables, sparse_joint, t
 from epluribus._typing import FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.losses.base import Loss
 from epluribus.losses.partial import partial_values
-from epluribus.partition import as_labels, read_only, relabel
+from epluribus.partition import as_labels, matched, read_only, relabel
 
 _TABLE_CELLS = 1 << 18
 """Cells of the contingency tables held at a time: half a megabyte, so that they stay in the cache."""
@@ -57,7 +57,7 @@ def loss(a: LabelsLike, b: LabelsLike, loss: LossLike = "vi") -> float:
     0.0
     """
     first = as_labels(a, argument="a", missing=True)
-    second = as_labels(b, len(first), argument="b", missing=True)
+    second = matched(b, a, "b", other="'a'", missing=True)
     both = (first >= 0) & (second >= 0)
     if not both.any():
         raise ValueError(

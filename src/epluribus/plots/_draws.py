@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._order import best_first
 from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
 from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
@@ -19,21 +18,17 @@ _WINDOW = 0.05
 """Share of a chain over which the running mean is taken: enough to smooth, little enough to follow."""
 
 
-@best_first
 def n_clusters(
-    best: Estimate | LabelsLike | DrawsLike | None = None,
-    draws: DrawsLike | None = None,
-    *,
-    ax: Any = None,
+    draws: DrawsLike, *, best: Estimate | LabelsLike | None = None, ax: Any = None
 ) -> Any:
     """Bar chart of the posterior of the number of clusters.
 
     Parameters
     ----------
-    best : Estimate or array_like of shape (n_items,), optional
-        A partition whose number of clusters is marked: ``n_clusters(draws)`` does without.
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
+    best : Estimate or array_like of shape (n_items,), optional
+        A partition whose number of clusters is marked.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -54,8 +49,7 @@ def n_clusters(
     >>> [(bar.get_center()[0].item(), bar.get_height().item()) for bar in ax.patches]
     [(2.0, 0.5), (3.0, 0.5)]
     """
-    check_order("n_clusters(best, draws)", best, draws)
-    found = n_clusters_posterior(best, draws)
+    found = n_clusters_posterior(draws, best=best)
     values, marked = found.values, found.estimate
     ax = get_axes(ax)
     # Grays: the colors of clusters would say that a bar is a cluster.

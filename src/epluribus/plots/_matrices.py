@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epluribus._order import best_first
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
@@ -31,7 +30,6 @@ _SHOWN = 2000
 """The largest number of items drawn: a picture has fewer dots than this across."""
 
 
-@best_first
 def similarity(
     best: Estimate | LabelsLike | None = None,
     draws: DrawsLike | None = None,

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epluribus._order import best_first
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
@@ -29,7 +28,6 @@ _SHARE = 0.05
 """From this share of the draws on, it is written beside a dot."""
 
 
-@best_first
 def partition_map(
     best: Estimate | LabelsLike,
     draws: DrawsLike,

@@ -148,7 +148,7 @@ def gather(
             f"Labels are missing: each {noun} counts for the items that it has seen, "
             f"{span(int(draws.n_seen.min()), int(draws.n_seen.max()))} of {count(draws.n_items, 'item')}."
         )
-    n_clusters = finish(lambda: uncertainty.n_clusters_posterior(best, draws, level=level))
+    n_clusters = finish(lambda: uncertainty.n_clusters_posterior(draws, best=best, level=level))
     bar = make_progress(progress, len(steps), "report", stopper)
     try:
         for number, (name, step) in enumerate(() if brief else steps.items(), 1):

@@ -15,7 +15,7 @@ from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_count, make_rng
 from epluribus.draws import as_draws
 from epluribus.estimate import Run
-from epluribus.partition import as_labels, relabel
+from epluribus.partition import matched, relabel
 from epluribus.search.lawful import begin
 from epluribus.search.local import LocalSearch, common_blocks, make_state
 from epluribus.search.problem import Problem
@@ -72,7 +72,7 @@ def greedy(
     (array([0, 0, 0, 1, 1]), 2)
     """
     sample = as_draws(draws)
-    labels = as_labels(start, sample.n_items, argument="start")
+    labels = matched(start, sample, "start")
     settings = Settings(k_max=check_k_max(k_max))
     k = int(labels.max()) + 1
     if settings.k_max is not None and k > settings.k_max:
@@ -118,7 +118,7 @@ def merge(
     sample = as_draws(draws)
     problem = Problem.of(sample, losses.get(loss))
     most = check_k_max(k_max)
-    state = make_state(problem, as_labels(labels, sample.n_items))
+    state = make_state(problem, matched(labels, sample, "labels"))
     state.merge(Bounds(1, sample.n_items if most is None else most, Stopper().flag))
     return relabel(state.labels)
 
@@ -164,7 +164,7 @@ def recombine(
     settings = Settings(k_max=check_k_max(k_max))
     problem = Problem.of(sample, losses.get(loss))
     # Joining finds the coarse structure; the sweeps then correct single items.
-    blocks = common_blocks(*(as_labels(labels, sample.n_items) for labels in partitions))
+    blocks = common_blocks(*(matched(labels, sample, "partitions") for labels in partitions))
     search = LocalSearch(problem, blocks, make_rng(rng), settings)
     search.merge()
     search.sweep(thorough=True)

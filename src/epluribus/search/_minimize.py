@@ -19,7 +19,7 @@ from epluribus.draws import Draws
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
-from epluribus.partition import as_labels
+from epluribus.partition import matched
 from epluribus.search._exact import MAX_ITEMS, best_of_all, solves
 from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.comparison import Comparison, set_side_by_side
@@ -184,8 +184,8 @@ def minimize(
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
     disturbed = None
     if map_labels is not None:
-        disturbed = as_labels(map_labels, sample.n_items, argument="map_labels")
-    plan = check_starts(starts, n_starts, search, sample.n_items, disturbed)
+        disturbed = matched(map_labels, sample, "map_labels")
+    plan = check_starts(starts, n_starts, search, sample, disturbed)
     generator = make_rng(rng)
     several = isinstance(loss, list | tuple)
     loss = loss if loss is not None else "vi" if psm is None else "vi_lb"
@@ -318,7 +318,7 @@ def minimize_within(
     """
     if not draws.store.in_one_piece and draws.n_items <= LARGE:
         draws = draws.to_local()  # as `minimize` does
-    plan = check_starts(None, None, "recombine", draws.n_items, None)
+    plan = check_starts(None, None, "recombine", draws, None)
     stopper = Stopper(seconds, patient=False)
     settings = Settings(n_jobs=resolve_jobs(n_jobs), stopper=stopper)
     # `minimize` spawns one seed for all its losses.

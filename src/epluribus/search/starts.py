@@ -23,7 +23,7 @@ import numpy as np
 from epluribus._parallel import Stopper
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import check_choice, check_count, quoted
-from epluribus.partition import as_labels, is_estimate, relabel
+from epluribus.partition import is_estimate, matched, relabel
 from epluribus.search.local import make_state
 from epluribus.search.problem import Problem
 from epluribus.search.state import Bounds, State
@@ -81,7 +81,7 @@ class Plan(NamedTuple):
 
 
 def check_starts(
-    starts: Any, n_starts: int | None, search: str, n_items: int, disturbed: IntArray | None
+    starts: Any, n_starts: int | None, search: str, draws: Any, disturbed: IntArray | None
 ) -> Plan:
     """The starts that are asked for."""
     wanted = None if n_starts is None else check_count(n_starts, "n_starts")
@@ -99,7 +99,7 @@ def check_starts(
         if all(isinstance(kind, str) and kind in STARTS for kind in rows):
             kinds = rows
         else:
-            first = _given(starts, rows, n_items)
+            first = _given(starts, rows, draws)
             # The paper's procedure starts from the given labels alone; they are repeated if need be.
             kinds = () if search == "greedy" else kinds
     made = tuple(Start(kind, base=disturbed if kind == "noisy" else None) for kind in kinds)
@@ -107,15 +107,17 @@ def check_starts(
     return Plan(first, made or first, wanted or n, wanted is not None or bool(first))
 
 
-def _given(starts: Any, rows: list[Any], n_items: int) -> tuple[Start, ...]:
+def _given(starts: Any, rows: list[Any], draws: Any) -> tuple[Start, ...]:
     """The labels of one partition, or of one partition per row."""
-    if hasattr(starts, "to_numpy"):  # a data frame iterates over its columns, not over its rows
+    if (
+        hasattr(starts, "to_numpy") and starts.ndim == 2
+    ):  # a data frame iterates over its columns, not over its rows
         starts = starts.to_numpy()
         rows = list(starts)
     several = all(is_estimate(one) or np.ndim(one) > 0 for one in rows) and not is_estimate(starts)
-    column = getattr(starts, "ndim", 1) == 2 and starts.shape[1] == 1 and n_items > 1
+    column = getattr(starts, "ndim", 1) == 2 and starts.shape[1] == 1 and draws.n_items > 1
     partitions = rows if several and not column else [starts]
-    return tuple(Start("given", as_labels(one, n_items, argument="starts")) for one in partitions)
+    return tuple(Start("given", matched(one, draws, "starts")) for one in partitions)
 
 
 def few_draws(problem: Problem, rng: np.random.Generator) -> Problem:

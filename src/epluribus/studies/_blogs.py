@@ -213,7 +213,7 @@ def _pictures(
         plots.blocks(net.adjacency, own, ax=ax)
         ax.set_title(title)
     third, ax = new_figure((5.6, 4.0))
-    plots.n_clusters(analysis.best, analysis.draws, ax=ax)
+    plots.n_clusters(analysis.draws, best=analysis.best, ax=ax)
     return (
         Picture("network", first, "The network: blogs by party, and by VI-optimal cluster"),
         Picture(

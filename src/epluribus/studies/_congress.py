@@ -148,7 +148,7 @@ def _pictures(
 ) -> tuple[Picture, ...]:
     """The paper's figures: the number of clusters, and the votes in order of the clusters."""
     first, ax = new_figure((5.6, 4.0))
-    plots.n_clusters(analysis.best, analysis.draws, ax=ax)
+    plots.n_clusters(analysis.draws, best=analysis.best, ax=ax)
     ax.set_xlabel("number of clusters of members")
     second, axes = new_figure((9.0, 7.5), 1, 2)
     # The file has identifiers, such as "el-salvador-aid": words are easier to read.

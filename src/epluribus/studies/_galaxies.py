@@ -108,7 +108,7 @@ def _pictures(analysis: Analysis, velocity: FloatArray) -> tuple[Picture, ...]:
     plots.histogram(velocity / 1000, analysis.best, ax=ax)
     ax.set(xlabel="velocity (1000 km/s)", ylabel="galaxies")
     second, ax = new_figure((5.6, 4.0))
-    plots.n_clusters(analysis.best, analysis.draws, ax=ax)
+    plots.n_clusters(analysis.draws, best=analysis.best, ax=ax)
     return (
         Picture("partition", first, "The VI-optimal partition of the galaxies (figure 1, left)"),
         Picture("clusters", second, "Posterior of the number of clusters (figure 1, right)"),

@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._order import best_first
 from epluribus._text import plain_table
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws
@@ -114,7 +113,6 @@ class Alignment:
         return text if self.parameters is None else f"{text}\n{self.parameters}"
 
 
-@best_first
 def align(
     best: Estimate | LabelsLike, draws: DrawsLike, *, parameters: Any = None, raw_labels: Any = None
 ) -> Alignment:

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._cards import Card, Shown, Table
-from epluribus._order import best_first
 from epluribus._text import count, span
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_fraction
@@ -35,7 +34,7 @@ from epluribus.draws import as_draws
 from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
-from epluribus.partition import as_labels
+from epluribus.partition import matched
 
 _TIE = 1e-9
 """Distances that differ by less than this share of the largest are ties: rounding must not break them."""
@@ -256,11 +255,10 @@ def credible_ball(
     )
 
 
-@best_first
 def n_clusters_posterior(
-    best: Estimate | LabelsLike | DrawsLike | None = None,
-    draws: DrawsLike | None = None,
+    draws: DrawsLike,
     *,
+    best: Estimate | LabelsLike | None = None,
     level: float = 0.95,
 ) -> NClusters:
     """Posterior of the number of clusters, with its shortest interval.
@@ -269,10 +267,10 @@ def n_clusters_posterior(
 
     Parameters
     ----------
-    best : Estimate or array_like of shape (n_items,), optional
-        The estimate to set beside it: ``n_clusters_posterior(draws)`` does without.
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
+    best : Estimate or array_like of shape (n_items,), optional
+        An estimate whose number of clusters is named beside it.
     level : float, default 0.95
         Smallest probability of the interval.
 
@@ -284,17 +282,15 @@ def n_clusters_posterior(
     --------
     >>> import epluribus as epl
     >>> draws = [[0, 0, 1], [0, 1, 1], [0, 0, 0], [0, 1, 2]]
-    >>> found = epl.uncertainty.n_clusters_posterior([0, 0, 1], draws, level=0.7)
+    >>> found = epl.uncertainty.n_clusters_posterior(draws, best=[0, 0, 1], level=0.7)
     >>> found.values, found.probabilities
     (array([1, 2, 3]), array([0.25, 0.5 , 0.25]))
     >>> found.interval, found.mass
     ((1, 2), 0.75)
     """
-    if draws is None:
-        raise TypeError("'draws' must be given: n_clusters_posterior(best, draws).")
     sample = as_draws(draws)
     share = check_fraction(level, "level")
-    labels = None if best is None else as_labels(best, sample.n_items, "best")
+    labels = None if best is None else matched(best, sample)
     # P(K = k) for k = 0, 1, ..., as far as the draws go; numbers below `low` have probability 0.
     mass = np.bincount(sample.n_clusters, weights=sample.draw_weights) / sample.total_weight
     low = int(np.flatnonzero(mass)[0])

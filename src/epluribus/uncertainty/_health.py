@@ -20,7 +20,7 @@ from epluribus._typing import DrawsLike
 from epluribus.diagnostics import Agreement, chain_agreement
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import draw_losses
-from epluribus.estimate import Estimate
+from epluribus.estimate import Estimate, read_best
 from epluribus.partition import check_estimate
 from epluribus.uncertainty._error import warn_of_weights
 from epluribus.uncertainty._items import ItemTable, items
@@ -128,6 +128,7 @@ def health(
     check_estimate(best)
     if len(best.undecided):  # what can be trusted is asked of the others
         best, sample = best.decided(sample)
+    labels, sample, loss = read_best(best, sample, None)
     if int((sample.weights > 0).sum()) == 1:
         noun = _noun(sample)
         what = f"only one {noun}" if sample.n_draws == 1 else f"all {noun}s are equal"
@@ -137,7 +138,7 @@ def health(
     lines: list[tuple[str, bool | None]] = [("", True)]
     if not ensemble:
         if agreement is None:
-            values = draw_losses(best.labels, sample, best.loss)[sample.index]
+            values = draw_losses(labels, sample, loss)[sample.index]
             budget = seconds * _COMPARED
             agreement = chain_agreement(sample, n_jobs, series={"loss": values}, comparisons=budget)
         lines = [_chains(agreement, sample)]
@@ -148,7 +149,7 @@ def health(
     if modes is not None:
         lines.append(_modes(modes))
     elif sample.store.in_one_piece and size <= 10 * seconds * _LOOKED_AT:
-        groups, diffuse = quick_look(sample, best.loss, best.labels)
+        groups, diffuse = quick_look(sample, loss, labels)
         lines.append(_quick(groups, diffuse, _noun(sample)))
     else:
         lines.append(("not checked: see epl.modes", None))
