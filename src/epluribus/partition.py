@@ -380,7 +380,7 @@ def item_names(thing: Any) -> tuple[str, ...] | None:
     >>> item_names({"ann": 0, "bob": 1}), item_names([0, 1])
     (('ann', 'bob'), None)
     """
-    if is_estimate(thing) or hasattr(thing, "item_major"):
+    if is_estimate(thing) or hasattr(thing, "item_names"):  # an Estimate, or Draws
         return getattr(thing, "items", None)
     if is_groups(thing):
         return tuple(map(str, groups_to_labels([thing], "labels")[1]))
