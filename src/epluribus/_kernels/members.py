@@ -46,6 +46,26 @@ def item_costs(i, own, start, member, weights, first, sets_of, steps, labels, co
 
 
 @kernel
+def cell_sum(start, member, weights, first, sets_of, f, total_weight, labels, tally):
+    """sum_b w_b sum_s f(n_bs), with the sets of single items. `tally` is as in `item_costs`."""
+    total = 0.0
+    for b in range(start.shape[0] - 1):
+        for q in range(start[b], start[b + 1]):
+            tally[labels[member[q]]] += 1
+        tally[-1] = 0
+        for q in range(start[b], start[b + 1]):
+            s = labels[member[q]]
+            total += weights[b] * f[tally[s]]  # f(0) = 0: each cell counts once
+            tally[s] = 0
+    for i in range(labels.shape[0]):
+        alone = total_weight
+        for x in range(first[i], first[i + 1]):
+            alone -= weights[sets_of[x]]
+        total += alone * f[1] if labels[i] >= 0 else 0.0
+    return total
+
+
+@kernel
 def move_items(
     items, targets, start, member, weights, first, sets_of, steps, size_steps, nowhere, labels, sizes
 ):  # fmt: skip
@@ -80,7 +100,7 @@ def move_items(
 @kernel
 def sweep(
     order, start, member, weights, first, sets_of, steps, size_steps, least_step, tolerance,
-    k_min, k_max, stop, blocked, labels, sizes,
+    k_min, k_max, stop, blocked, labels, sizes, gap, second,
 ):  # fmt: skip
     """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change.
 
@@ -98,6 +118,7 @@ def sweep(
         while sizes[new] > 0:
             new = new + 1 if new + 1 < width else 0
         alone = own >= 0 and sizes[own] == 1
+        gap[i] = np.inf
         if alone and used <= k_min:
             continue
         labels[i] = -1
@@ -106,19 +127,20 @@ def sweep(
         )
         labels[i] = own
         here = costs[own] + size_steps[sizes[own] - 1] if own >= 0 else np.inf
-        best, low = -1, here
+        best, low = -1, np.inf
         for s in touched[1:n]:
             cost = costs[s] + size_steps[sizes[s]]
             if (cost < low or (cost == low and s < best)) and blocked[s] == 0:
                 best, low = s, cost
         if used < k_max and not alone and size_steps[0] < low:
             best, low = new, size_steps[0]
-        if least_step < low - tolerance:
+        if least_step < min(low, here) - tolerance:
             for s in range(width):
                 free = sizes[s] > 0 and costs[s] == np.inf and blocked[s] == 0
                 if free and size_steps[sizes[s]] < low:
                     best, low = s, size_steps[sizes[s]]
         costs[touched[:n]] = np.inf
+        gap[i], second[i] = low - here, best
         if best < 0 or low >= here - tolerance:
             continue
         if own >= 0:

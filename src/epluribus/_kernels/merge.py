@@ -95,58 +95,33 @@ def note_joins(a, b, row, others, partner, least):
 
 
 @kernel
-def find_partner(s, changes, partner, least):
-    """The cluster whose join with s changes the loss least, and that change (OUT)."""
-    partner[s] = 0
-    for b in range(changes.shape[1]):
-        if changes[s, b] < changes[s, partner[s]]:
-            partner[s] = b
-    least[s] = changes[s, partner[s]]
-
-
-@kernel
-def merge(
-    counts, weights, kinds, f, size, tolerance, k_min, k_max, stop, changes, partner, least, sizes,
-    into,
-):  # fmt: skip
+def merge(counts, weights, kinds, f, size, tolerance, k_min, k_max, stop, changes, sizes, into):
     """Join the best pair while that lowers the loss, and while there are more than `k_max` clusters.
 
     `changes` are those of `all_joins`. Changes counts and sizes; ``into[s]`` is the cluster that s is in now
-    (OUT). `partner` and `least` are scratch: the best partner of each cluster, and the change of that join.
-    Returns the change of the total loss.
+    (OUT). Returns the change of the total loss.
     """
-    k, left, total = sizes.shape[0], 0, 0.0
+    k, left, total, every = sizes.shape[0], 0, 0.0, np.arange(sizes.shape[0])
+    partner, least, row = np.empty(k, np.int64), np.empty(k), np.empty(k)
     for s in range(k):
         left += sizes[s] > 0
-        into[s] = s
-        find_partner(s, changes, partner, least)
-    while left > k_min and stop[0] == 0:
-        a = 0
-        for s in range(k):
-            if least[s] < least[a]:
-                a = s
-        b = partner[a]
-        if not (least[a] < -tolerance or (left > k_max and least[a] < np.inf)):
+        into[s], partner[s] = s, np.argmin(changes[s])
+        least[s] = changes[s, partner[s]]
+    while stop[0] == 0:
+        a, b = next_pair(k, left, k_min, k_max, tolerance, partner, least)
+        if a < 0:
             break
-        total += least[a]
-        for r in range(counts.shape[0]):
-            counts[r, a] += counts[r, b]
-            counts[r, b] = 0
-        sizes[a] += sizes[b]
-        sizes[b] = 0
-        for s in range(k):
-            if into[s] == b:
-                into[s] = a
-            changes[s, b] = np.inf
-            changes[b, s] = np.inf
-        least[b] = np.inf
-        left -= 1
-        join_row(a, counts, weights, kinds, f, size, sizes, changes[a])
-        for s in range(k):
-            changes[s, a] = changes[a, s]
-            if sizes[s] > 0:
-                if s == a or partner[s] == a or partner[s] == b:
-                    find_partner(s, changes, partner, least)
-                elif changes[s, a] < least[s]:
-                    partner[s], least[s] = a, changes[s, a]
+        if b >= 0:
+            total += least[a]
+            for r in range(counts.shape[0]):
+                counts[r, a] += counts[r, b]
+                counts[r, b] = 0
+            sizes[a] += sizes[b]
+            sizes[b], least[b] = 0, np.inf
+            left -= 1
+            for s in range(k):
+                if into[s] == b:
+                    into[s] = a
+        join_row(a, counts, weights, kinds, f, size, sizes, row)
+        note_joins(a, b, row, every, partner, least)
     return total

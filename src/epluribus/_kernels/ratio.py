@@ -66,16 +66,20 @@ def joint_sums(counts, owner, f1, joint):
 
 
 @kernel
-def move_item(i, target, rows, steps, size_steps, joint, size, labels, sizes, counts):
-    """Move item i to slot `target`; the sums follow. It may come from nowhere (-1)."""
+def move_item(
+    i, target, rows, steps, size_steps, joint, size, labels, sizes, counts, by_joint, gains
+):
+    """Move item i to slot `target`; the sums, and the gains of the tangent, follow. It may come from nowhere (-1)."""
     own = labels[i]
     for t in range(rows.shape[1]):
         r = rows[i, t]
         if own >= 0:
             counts[r, own] -= 1
             joint[t] -= steps[counts[r, own]]
+            gains[r, own] = by_joint[t] * steps[counts[r, own]]
         joint[t] += steps[counts[r, target]]
         counts[r, target] += 1
+        gains[r, target] = by_joint[t] * steps[counts[r, target]]
     if own >= 0:
         sizes[own] -= 1
         size[0] -= size_steps[sizes[own]]
@@ -88,16 +92,13 @@ def move_item(i, target, rows, steps, size_steps, joint, size, labels, sizes, co
 def move_items(
     items, targets, rows, steps, size_steps, joint, size, labels, sizes, counts, by_joint, gains
 ):
-    """Move items to slots, one by one; the gains of the tangent follow (`quick_sweep`)."""
+    """Move items to slots, one by one."""
     for x in range(items.shape[0]):
-        i, own, target = items[x], labels[items[x]], targets[x]
-        if own != target:
-            move_item(i, target, rows, steps, size_steps, joint, size, labels, sizes, counts)
-            for t in range(rows.shape[1]):
-                r = rows[i, t]
-                if own >= 0:
-                    gains[r, own] = by_joint[t] * steps[counts[r, own]]
-                gains[r, target] = by_joint[t] * steps[counts[r, target]]
+        if labels[items[x]] != targets[x]:
+            move_item(
+                items[x], targets[x], rows, steps, size_steps, joint, size, labels, sizes, counts,
+                by_joint, gains,
+            )  # fmt: skip
 
 
 @kernel
@@ -141,56 +142,6 @@ def item_costs(
 
 
 @kernel
-def sweep(
-    code, f0, order, rows, weights, steps, size_steps, group, tolerance, k_min, k_max, stop,
-    blocked, joint, size, labels, sizes, counts, areas, costs,
-):  # fmt: skip
-    """Visit the items in `order`; each goes to the cluster where it costs least, perhaps a new one.
-
-    Returns the number of items visited, of moves, and the change of the total loss; see `sweep.sweep`.
-    """
-    moves, change, n = 0, 0.0, float(labels.shape[0])
-    used, top = used_slots(sizes)
-    for x in range(order.shape[0]):
-        i = order[x]
-        own = labels[i]
-        if top == sizes.shape[0] or stop[0] != 0:
-            return x, moves, change
-        alone = own >= 0 and sizes[own] == 1
-        if alone and used <= k_min:
-            continue
-        without = size[0]
-        if own >= 0:
-            without -= size_steps[sizes[own] - 1]
-        for s in range(top + 1):
-            areas[s] = without + size_steps[sizes[s] - (s == own)]
-        item_costs(
-            code, f0, i, top + 1, n, rows, weights, steps, joint, group, own, areas, counts, costs
-        )
-        best, low, new = own, np.inf, top
-        if own >= 0:
-            low = costs[own] - tolerance
-        for s in range(top + 1):
-            if sizes[s] == 0:
-                new = min(new, s)
-            elif costs[s] < low and blocked[s] == 0:
-                best, low = s, costs[s]
-        if used < k_max and not alone and costs[new] < low:
-            best = new
-        if best == own:
-            continue
-        if own >= 0:
-            change += costs[best] - costs[own]
-        used += (sizes[best] == 0) - int(alone)
-        move_item(i, best, rows, steps, size_steps, joint, size, labels, sizes, counts)
-        moves += 1
-        top = max(top, best + 1)
-        while top > 0 and sizes[top - 1] == 0:
-            top -= 1
-    return order.shape[0], moves, change
-
-
-@kernel
 def exact_cost(code, f0, i, s, n, rows, weights, steps, joint, group, own, area, counts):
     """One entry of `item_costs`: the total loss with item i, now in slot `own`, in slot s; A is then `area`."""
     total = 0.0
@@ -204,53 +155,67 @@ def exact_cost(code, f0, i, s, n, rows, weights, steps, joint, group, own, area,
 
 
 @kernel
-def quick_sweep(
-    code, f0, order, rows, weights, steps, size_steps, group, tolerance, k_min, k_max, stop, joint,
-    size, labels, sizes, counts, by_joint, by_size, gains, single, costs,
+def sweep(
+    code, f0, order, rows, weights, steps, size_steps, group, tolerance, k_min, k_max, stop,
+    blocked, quick, joint, size, labels, sizes, counts, by_joint, by_size, gains, areas, single, costs,
+    gap, second,
 ):  # fmt: skip
-    """As `sweep`, for items that are all in clusters; only the cluster that looks best is looked at.
+    """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change.
 
-    It is the one where the tangent of the loss is lowest: the linear loss with the derivatives `by_joint` and
-    `by_size` (`slopes`), whose ``gains[r, s]`` are those of `sweep.py`. Moves may be overlooked, but none is made
-    that does not lower the loss.
+    If it is `quick`, only the cluster that looks best is looked at, so that moves may be overlooked: it is the one
+    where the tangent of the loss is lowest, the linear loss with the derivatives `by_joint` and `by_size` (`slopes`),
+    whose ``gains[r, s]`` are those of `sweep.py`. No move is made that does not lower the loss.
     """
     moves, change, n = 0, 0.0, float(labels.shape[0])
     used, top = used_slots(sizes)
     now = total_loss(code, f0, weights, joint, size, group, n)
     for x in range(order.shape[0]):
         i = order[x]
-        own = labels[i]
-        if top == sizes.shape[0] or stop[0] != 0:
+        own, end = labels[i], min(top + 1, sizes.shape[0])
+        if used == sizes.shape[0] or stop[0] != 0:
             return x, moves, change
-        alone = sizes[own] == 1
+        alone, exact = own >= 0 and sizes[own] == 1, own < 0 or not quick
+        gap[i] = np.inf
         if alone and used <= k_min:
             continue
-        linear_costs(i, top + 1, rows, gains, single, costs)
-        here = by_size * size_steps[sizes[own] - 1]
-        for t in range(rows.shape[1]):
-            here += by_joint[t] * steps[counts[rows[i, t], own] - 1]
-        best, low = own, here
-        for s in range(top + 1):
-            allowed = sizes[s] > 0 or (used < k_max and not alone)
-            cost = costs[s] + by_size * size_steps[sizes[s]]
+        without = size[0] - (size_steps[sizes[own] - 1] if own >= 0 else 0.0)
+        for s in range(end):
+            areas[s] = without + size_steps[sizes[s] - (s == own)]
+        if exact:
+            item_costs(
+                code, f0, i, end, n, rows, weights, steps, joint, group, own, areas, counts,
+                costs,
+            )  # fmt: skip
+            now = costs[own] if own >= 0 else np.inf
+            here = now
+        else:
+            linear_costs(i, end, rows, gains, single, costs)
+            here = by_size * areas[own]
+            for t in range(rows.shape[1]):
+                here += by_joint[t] * steps[counts[rows[i, t], own] - 1]
+        best, low = -1, np.inf
+        for s in range(end):
+            allowed = blocked[s] == 0 if sizes[s] > 0 else used < k_max and not alone
+            cost = costs[s] if exact else costs[s] + by_size * areas[s]
             if s != own and allowed and cost < low:
                 best, low = s, cost
-        if best == own:
+        gap[i], second[i] = low - here, best
+        if best < 0 or low >= here:
             continue
-        area = size[0] - size_steps[sizes[own] - 1] + size_steps[sizes[best]]
-        then = exact_cost(
-            code, f0, i, best, n, rows, weights, steps, joint, group, own, area, counts
-        )
+        then = low
+        if not exact:
+            then = exact_cost(
+                code, f0, i, best, n, rows, weights, steps, joint, group, own, areas[best], counts
+            )
         if then >= now - tolerance:
             continue
-        change += then - now
+        if own >= 0:
+            change += then - now
         now = then
         used += (sizes[best] == 0) - int(alone)
-        move_item(i, best, rows, steps, size_steps, joint, size, labels, sizes, counts)
-        for t in range(rows.shape[1]):
-            r = rows[i, t]
-            gains[r, own] = by_joint[t] * steps[counts[r, own]]
-            gains[r, best] = by_joint[t] * steps[counts[r, best]]
+        move_item(
+            i, best, rows, steps, size_steps, joint, size, labels, sizes, counts, by_joint, gains
+        )
         moves += 1
         top = max(top, best + 1)
         while top > 0 and sizes[top - 1] == 0:

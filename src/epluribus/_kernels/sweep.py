@@ -9,7 +9,8 @@ total loss is, up to a constant,
 where f_r is one of the two functions in `f` (`kind` says which), and W is the total weight. ``steps[q, n]`` is
 f_q(n + 1) - f_q(n), and ``gains[r, s]`` is w_r times the step of that cell, in single precision. Putting item i
 into cluster s thus costs sum_t gains[rows[i, t], s] + W (f2(n_s + 1) - f2(n_s)). Who wants to move by this sum is
-looked at again in double precision, from the counts.
+looked at again in double precision, from the counts. All groups of a column have one weight and one function, which
+what looks at one item takes from there; groups from number `n_seen` on are of missing labels, and count for nothing.
 
 Clusters have slots 0..width-1; a slot without items is an empty cluster, which costs what a new one costs.
 """
@@ -51,7 +52,7 @@ def cell_sum(counts, weights, kinds, f):
 
 
 @kernel
-def move_item(i, own, target, rows, weights, kinds, steps, labels, sizes, counts, gains):
+def move_item(i, own, target, rows, weights, kinds, n_seen, steps, labels, sizes, counts, gains):
     """Move item i from slot `own` to slot `target` (-1: nowhere): two cells of each of its groups change.
 
     Returns the change of the total loss, without what depends on the sizes.
@@ -59,16 +60,16 @@ def move_item(i, own, target, rows, weights, kinds, steps, labels, sizes, counts
     change = 0.0
     for t in range(rows.shape[1]):
         r = rows[i, t]
-        w, kind = weights[r], kinds[r]
+        w = weights[t] if r < n_seen else 0.0
         if own >= 0:
             counts[r, own] -= 1
-            step = w * steps[kind, counts[r, own]]
+            step = w * steps[kinds[t], counts[r, own]]
             change -= step
             gains[r, own] = step
         if target >= 0:
-            change += w * steps[kind, counts[r, target]]
+            change += w * steps[kinds[t], counts[r, target]]
             counts[r, target] += 1
-            gains[r, target] = w * steps[kind, counts[r, target]]
+            gains[r, target] = w * steps[kinds[t], counts[r, target]]
     if own >= 0:
         sizes[own] -= 1
     if target >= 0:
@@ -79,7 +80,7 @@ def move_item(i, own, target, rows, weights, kinds, steps, labels, sizes, counts
 
 @kernel
 def move_items(
-    items, targets, rows, weights, kinds, steps, size_steps, labels, sizes, counts, gains
+    items, targets, rows, weights, kinds, n_seen, steps, size_steps, labels, sizes, counts, gains
 ):
     """Move items to slots, one by one; returns the change of the total loss."""
     change = 0.0
@@ -92,7 +93,7 @@ def move_items(
             if target >= 0:
                 change += size_steps[sizes[target]]
             change += move_item(
-                i, own, target, rows, weights, kinds, steps, labels, sizes, counts, gains
+                i, own, target, rows, weights, kinds, n_seen, steps, labels, sizes, counts, gains
             )
     return change
 
@@ -136,12 +137,14 @@ def item_costs(i, width, rows, gains, single, costs):
 
 
 @kernel
-def exact_cost(i, s, rows, weights, kinds, steps, labels, counts):
+def exact_cost(i, s, rows, weights, kinds, n_seen, steps, labels, counts):
     """The sum of `item_costs` for one slot in double precision, with the item itself not counted."""
-    total, inside = 0.0, int(labels[i] == s)
-    for t in range(rows.shape[1]):
-        r = rows[i, t]
-        total += weights[r] * steps[kinds[r], counts[r, s] - inside]
+    total, inside = 0.0, np.uint64(labels[i] == s)
+    item, slot = np.uint64(i), np.uint64(s)  # unsigned, as above
+    for t in range(np.uint64(rows.shape[1])):
+        r = np.uint64(rows[item, t])
+        if r < n_seen:
+            total += weights[t] * steps[np.uint64(kinds[t]), np.uint64(counts[r, slot]) - inside]
     return total
 
 
@@ -157,13 +160,14 @@ def used_slots(sizes):
 
 @kernel
 def sweep(
-    order, rows, weights, kinds, steps, size_steps, margin, tolerance, k_min, k_max, stop, blocked,
-    labels, sizes, counts, gains, costs, single,
+    order, rows, weights, kinds, n_seen, steps, size_steps, margin, tolerance, k_min, k_max, stop,
+    blocked, labels, sizes, counts, gains, costs, single, gap, second,
 ):  # fmt: skip
     """Visit the items in `order`; each goes to the cluster where it costs least, perhaps a new one.
 
     It stays unless that lowers the loss by more than `tolerance`; `margin` bounds the error of single precision.
-    ``size_steps[n]`` is W (f2(n + 1) - f2(n)). Clusters with ``blocked[s]`` take no item.
+    ``size_steps[n]`` is W (f2(n + 1) - f2(n)). Clusters with ``blocked[s]`` take no item. ``second[i]`` is the best
+    slot other than its own for each item visited, -1 for none, and ``gap[i]`` how much more it costs (OUT).
     Returns the number of items visited, of moves, and the change of the total loss. It returns early if there is no
     empty slot left, or if ``stop[0]`` is set.
     """
@@ -171,35 +175,37 @@ def sweep(
     used, top = used_slots(sizes)
     for x in range(order.shape[0]):
         i = order[x]
-        own = labels[i]
-        if top == sizes.shape[0] or stop[0] != 0:
+        own, end = labels[i], min(top + 1, sizes.shape[0])
+        if used == sizes.shape[0] or stop[0] != 0:
             return x, moves, change
         alone = own >= 0 and sizes[own] == 1
+        gap[i] = np.inf
         if alone and used <= k_min:
             continue
-        item_costs(i, top + 1, rows, gains, single, costs)
+        item_costs(i, end, rows, gains, single, costs)
         here = np.inf
         if own >= 0:
-            here = exact_cost(i, own, rows, weights, kinds, steps, labels, counts)
+            here = exact_cost(i, own, rows, weights, kinds, n_seen, steps, labels, counts)
             here += size_steps[sizes[own] - 1]
-        best, low, new = own, here + margin, top
-        for s in range(top + 1):
+        best, low, new = -1, np.inf, end
+        for s in range(end):
             if sizes[s] == 0:
                 new = min(new, s)
             elif s != own and costs[s] + size_steps[sizes[s]] < low and blocked[s] == 0:
                 best, low = s, costs[s] + size_steps[sizes[s]]
         if used < k_max and not alone and costs[new] + size_steps[0] < low:
-            best = new
-        if best == own:
+            best, low = new, costs[new] + size_steps[0]
+        gap[i], second[i] = low - here, best
+        if best < 0 or low >= here + margin:
             continue
-        there = exact_cost(i, best, rows, weights, kinds, steps, labels, counts)
+        there = exact_cost(i, best, rows, weights, kinds, n_seen, steps, labels, counts)
         there += size_steps[sizes[best]]
         if there >= here - tolerance:
             continue
         if own >= 0:  # an item from nowhere has no cost before
             change += there - here
         used += (sizes[best] == 0) - int(alone)
-        move_item(i, own, best, rows, weights, kinds, steps, labels, sizes, counts, gains)
+        move_item(i, own, best, rows, weights, kinds, n_seen, steps, labels, sizes, counts, gains)
         moves += 1
         top = max(top, best + 1)
         while top > 0 and sizes[top - 1] == 0:

@@ -1,7 +1,8 @@
 """One partition, improved by moves of single items and of several items at a time.
 
 - `sweep`: single items, until no move helps (Algorithm 1 of Rastelli & Friel 2018);
-- `settle`: the same, and joins of clusters, until nothing helps;
+- `nudge`: a few items that must move together;
+- `settle`: both, and joins of clusters, until nothing helps;
 - `kick`: a random group of items becomes a cluster of its own, the clusters concerned are swept, and the result is
   kept if it is better: few other steps lead to a distant partition that the draws find plausible.
 """
@@ -25,6 +26,10 @@ from epluribus.settings import Settings
 _BLOCKS = 8, 32
 """A partition with K clusters is combined with another one in at most min(8 K, 32 + 2 K) blocks: joining B blocks
 costs up to B squared."""
+_CLOSEST = 8
+"""One in so many items is visited again before the next sweep over all of them: there are then fewer such sweeps."""
+_NUDGED = 8, 32, 250
+"""Items that are nudged: one in 8 of a few items, and at least 8; one in 200 of many, and at least 32; at most 250."""
 _APART = 32
 """Items of a cluster that falls apart into single items, at most, unless there are more clusters: the sweep that
 follows takes time in proportion to their number."""
@@ -32,10 +37,10 @@ follows takes time in proportion to their number."""
 
 def make_state(problem: Problem, labels: IntArray, *, pairs: bool = True) -> State:
     """The state that is quickest for this loss and as many clusters as `labels` has; perhaps on `pairs` of items."""
-    if pairs and problem.loss.linear and problem.pairs is not None:
-        return PairState(problem.pairs, labels)
     if not problem.loss.linear:
         return RatioState(problem, labels)
+    if pairs and problem.pairs is not None:
+        return PairState(problem.pairs, labels)
     if members_pay(problem, int(labels.max(initial=0)) + 1):
         return MemberState(problem, labels)
     return TableState(problem, labels)
@@ -86,7 +91,7 @@ class LocalSearch:
     @property
     def value(self) -> float:
         """Expected loss."""
-        constant = self.problem.constant if self.problem.loss.linear else 0.0
+        constant = self.problem.constant
         total = constant + self._total
         # What is left of zero after rounding is zero.
         if abs(total) <= 1e-14 * (abs(constant) + abs(self._total)):
@@ -126,19 +131,30 @@ class LocalSearch:
     def sweep(self, most: int | None = None, *, thorough: bool = False) -> bool:
         """Sweep until no move of a single item helps, or `most` times; whether none helps.
 
-        Unless it is `thorough`, moves may be overlooked if f0 is not linear.
+        After each sweep over all items those closest to moving are visited until they stay. Unless it is `thorough`,
+        moves may be overlooked if f0 is not linear.
         """
-        self.converged, done = False, 0
+        self.converged, done, n = False, 0, self.problem.n_free
         while not self.converged and done != most and not self.settings.stopper.stopped:
-            order = self.rng.permutation(self.problem.n_free)
-            swept = self.state.sweep(order, self.bounds, quick=not thorough)
+            swept = self.state.sweep(self.rng.permutation(n), self.bounds, quick=not thorough)
             self._total += swept.change
-            self.trace.append(Step(self.value, self.n_clusters))
             # A sweep cut short proves nothing, even if it moved no item.
             self.converged = swept.complete and swept.n_moves == 0
+            while swept.complete and 0 < swept.n_moves < n // _CLOSEST:
+                near = self.rng.permutation(self._closest(n // _CLOSEST))
+                swept = self.state.sweep(near, self.bounds, quick=not thorough)
+                self._total += swept.change
+            self.trace.append(Step(self.value, self.n_clusters))
             self._suit()
             done += 1
         return self.converged
+
+    def _closest(self, n: int) -> IntArray:
+        """The n items that are closest to moving, as far as is known, the closest first."""
+        gap = self.state.gap
+        near = np.argpartition(gap, n)[:n] if n < len(gap) else np.arange(len(gap))
+        near = near[np.isfinite(gap[near])]
+        return near[np.argsort(gap[near], kind="stable")]
 
     def _suit(self) -> None:
         """Go on with smaller tables if most clusters are gone, or with tables if few are left."""
@@ -148,17 +164,47 @@ class LocalSearch:
         elif len(state.sizes) > 2 * self.n_clusters + 16:
             state.compact()
 
-    def settle(self, *, thorough: bool = False) -> None:
-        """Sweep, and join clusters, until nothing helps."""
-        while self.sweep(thorough=thorough) and self.merge():
-            pass
-
     def merge(self, like: State | None = None) -> bool:
         """Join clusters, the best pair first, while that lowers the loss; whether any were joined."""
         k = self.n_clusters
         self._total += self.state.merge(self.bounds, like)
         self._suit()
         return self.n_clusters < k
+
+    def settle(self, *, thorough: bool = False) -> None:
+        """Sweep, nudge and join clusters until nothing helps."""
+        while self.sweep(thorough=thorough) and (self.nudge() or self.merge()):
+            pass
+
+    def nudge(self) -> bool:
+        """Push items that nearly prefer another cluster there, let others follow, and keep what lowers the loss.
+
+        This finds a few items that must move together. Returns whether there were any.
+        """
+        n, state, before = self.problem.n_free, self.state, self._total
+        state.make_room(2)
+        few, more, most = _NUDGED
+        near = self._closest(max(min(n // 200, most), min(n // 8, more), min(n, few)))
+        second = state.second[near]
+        for i, target in zip(near, second, strict=True):
+            own, k = state.labels[i], state.n_clusters
+            closes, opens = state.sizes[own] == 1, state.sizes[target] == 0
+            if self.settings.stopper.stopped or target in (own, -1) or (closes and opens):
+                continue
+            if (closes and k <= self.bounds.k_min) or (opens and k >= self.bounds.k_max):
+                continue
+            labels = state.labels[near]
+            pair = (labels == own) | (labels == target) | (second == own) | (second == target)
+            others = near[pair & (near != i)]
+            change, n_moves = state.move(np.array([i]), np.array([target])), 1
+            while n_moves > 0 and not self.bounds.stop[0]:
+                n_moves, by, _ = state.sweep(others, self.bounds, quick=True)
+                change += by
+            if change < -4 * self.tolerance:
+                self._total += change
+            else:
+                state.move(near, labels)
+        return self._total < before
 
     def kick(self) -> float:
         """Change the partition as a random draw suggests, sweep, and keep the result if it is better.

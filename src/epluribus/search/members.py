@@ -8,7 +8,7 @@ from epluribus._kernels import members as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, State, Visited, padded, slot_count
+from epluribus.search.state import Bounds, State, Visited, resized, slot_count
 
 _STEP = 4.0
 """Nanoseconds for each member looked at in a sweep: it tells when lists are quicker than tables."""
@@ -41,39 +41,34 @@ class MemberState(State):
     """
 
     def __init__(self, problem: Problem, labels: IntArray) -> None:
+        super().__init__(len(labels))
         self.problem, self.lists, self.labels = problem, problem.members, labels.astype(np.int64)
-        k = int(labels.max(initial=-1)) + 1
-        self.sizes = padded(np.bincount(labels[labels >= 0], minlength=k), slot_count(k, 1))
+        width = slot_count(int(labels.max(initial=-1)) + 1, 1)
+        self.sizes = np.bincount(labels[labels >= 0], minlength=width)
         self._least_step = float(problem.size_steps[1 : problem.n_items].min(initial=np.inf))
 
     def total(self) -> float:
-        """Total loss without the constant: what it costs to put all items in their clusters, one by one."""
-        labels, sizes = np.full_like(self.labels, -1), np.zeros_like(self.sizes)
-        return self._move(np.arange(len(labels)), self.labels, labels, sizes)
+        """Total loss without the constant."""
+        p, tally = self.problem, np.zeros(len(self.sizes) + 1, dtype=np.int64)
+        cells = kernels.cell_sum(*self.lists, p.f[0], p.total_weight, self.labels, tally)
+        return float(cells + p.size[self.sizes].sum())
 
-    def _sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
+    def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:  # noqa: ARG002
         p = self.problem
         done: Visited = kernels.sweep(
             order, *self.lists, p.steps[0], p.size_steps, self._least_step, p.tolerance, *bounds, blocked,
-            self.labels, self.sizes,
+            self.labels, self.sizes, self.gap, self.second,
         )  # fmt: skip
         return done
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
-        return self._move(items, targets, self.labels, self.sizes)
-
-    def _move(self, items: IntArray, targets: IntArray, labels: IntArray, sizes: IntArray) -> float:
         p = self.problem
         known = *self.lists, p.steps[0], p.size_steps, p.total_weight * p.f[0, 1]
-        return float(kernels.move_items(items, targets, *known, labels, sizes))
+        return float(kernels.move_items(items, targets, *known, self.labels, self.sizes))
 
     def _resize(self, slots: IntArray, width: int) -> None:
-        self.sizes = padded(self.sizes[slots], width)
-
-    def join_changes(self) -> FloatArray:
-        """Change of the total loss if two slots are joined."""
-        return np.array([self.join_row(a) for a in range(len(self.sizes))])
+        self.sizes = resized(self.sizes, slots, width)
 
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one."""

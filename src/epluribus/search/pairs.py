@@ -7,13 +7,14 @@ import numpy as np
 from epluribus._kernels import pairs as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.search.pair_costs import PairCosts
-from epluribus.search.state import Bounds, State, Visited, padded, slot_count
+from epluribus.search.state import Bounds, State, Visited, resized, slot_count
 
 
 class PairState(State):
     """A partition, and sums of the similarities of each item with clusters (`_kernels/pairs.py`)."""
 
     def __init__(self, pairs: PairCosts, labels: IntArray) -> None:
+        super().__init__(len(labels))
         n, k = len(labels), int(labels.max(initial=-1)) + 1
         self._costs = pairs[: PairCosts._fields.index("size")]  # what all kernels read
         self.pairs, self.labels, self.inside = pairs, np.full(n, -1), np.full(n, pairs.one)
@@ -35,10 +36,18 @@ class PairState(State):
         joint = (np.log2(inside) if p.logs else inside).sum()
         return float(p.scale * joint + p.size[self.sizes].sum())
 
-    def _sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
+    def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:  # noqa: ARG002
         p = self.pairs
         done: Visited = kernels.sweep(
-            order, *self._costs, p.size_steps, p.tolerance, *bounds, blocked, *self._partition
+            order,
+            *self._costs,
+            p.size_steps,
+            p.tolerance,
+            *bounds,
+            blocked,
+            *self._partition,
+            self.gap,
+            self.second,
         )
         return done
 
@@ -49,7 +58,7 @@ class PairState(State):
 
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
-        self.sizes = padded(self.sizes[slots], width)
+        self.sizes = resized(self.sizes, slots, width)
         if len(self.pairs.together):
             more = np.zeros((width - len(slots), len(self.labels)), dtype=self.sums.dtype)
             self.sums = np.concatenate([self.sums[slots], more])
@@ -62,10 +71,6 @@ class PairState(State):
             row, np.zeros(len(row)), np.empty(len(self.labels)),
         )  # fmt: skip
         return row
-
-    def join_changes(self) -> FloatArray:
-        """Change of the total loss if two slots are joined."""
-        return np.array([self.join_row(s) for s in range(len(self.sizes))])
 
     def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
         """Join clusters, the best pair first, while that helps or there are too many."""

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epluribus._kernels.sweep import count_cells
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.losses.base import Loss
-from epluribus.losses.partial import linear_forms, partial_sums
-from epluribus.losses.values import groups_of, loss_values
+from epluribus.losses.partial import linear_forms
+from epluribus.losses.values import loss_values
 from epluribus.search.member_lists import MemberLists
 from epluribus.search.pair_costs import PairCosts
 
@@ -54,8 +55,12 @@ class Problem:
     ----------
     rows : ndarray of shape (n_items, n_columns)
         Group of each item in each column.
+    column_weights, column_kinds : ndarray of shape (n_columns,)
+        Weight of the groups of each column, and which of the two functions f_r is.
     group_weights, kinds : ndarray of shape (n_groups,)
-        w_r, and which of the two functions f_r is.
+        The same for each group.
+    n_seen_groups : int
+        Groups from this number on are of missing labels: they count for nothing.
     f, steps : ndarray of shape (2, n_items + 2)
         The two functions, and their differences f(n + 1) - f(n).
     size, size_steps : ndarray of shape (n_items + 2,)
@@ -82,7 +87,7 @@ class Problem:
         self.table, self.loss, self.missing = table, loss, missing
         self.weights = np.ascontiguousarray(weights, dtype=np.float64)
         self.n_free, self.n_draws = table.shape
-        self.n_items = self.n_free if n_items is None else n_items
+        self.n_items = n = self.n_free if n_items is None else n_items
         self.total_weight = float(self.weights.sum())
         tops = table.max(axis=0, initial=0).astype(np.int64)
         self.n_clusters = tops + (not missing) if n_clusters is None else n_clusters
@@ -90,48 +95,53 @@ class Problem:
         self.first = np.append(0, np.cumsum(self.n_clusters))
         """Groups of draw t are first[t]..first[t + 1] - 1."""
         self.owner = np.repeat(np.arange(self.n_draws), self.n_clusters)
-        """(n_groups,) draw of each group."""
-        n = self.n_items
-        f1, f2, _ = (np.append(values, 0.0) for values in loss.tables(n))
+        """(first[n_draws],) draw of each group."""
+        f1, f2, self.f3 = (np.append(values, 0.0) for values in loss.tables(n))
         if missing:
             self._with_missing(f1, f2)
         else:
+            self.form = loss.linear_form(n) if loss.linear else None
+            joint, size = (1.0, 1.0) if self.form is None else (self.form.joint, self.form.size)
             self.rows = np.add(table, self.first[:-1].astype(np.int32), dtype=np.int32)
-            form = loss.linear_form(n) if loss.linear else None
-            joint, size = (
-                (1.0, 1.0) if form is None else (form.joint, form.size * self.total_weight)
-            )
-            self.group_weights, self.kinds = (
-                self.weights[self.owner],
-                np.zeros(len(self.owner), np.int8),
-            )
+            self.column_weights = self.weights
+            self.group_weights = self.weights[self.owner]
             self.f, self.size = np.stack([joint * f1, joint * f1]), size * f2
+            if self.form is not None:
+                self.size *= self.total_weight
+        self.n_groups, self.n_seen_groups = (
+            len(self.group_weights),
+            len(self.group_weights) - missing,
+        )
+        # In each column but those of all that a draw has seen the function is the first one.
+        self.column_kinds = (np.arange(len(self.column_weights)) >= self.n_draws).astype(np.uint8)
+        self.kinds = (np.arange(self.n_groups) >= self.first[-1]).astype(np.uint8)
         self.steps = np.append(np.diff(self.f, axis=1), np.zeros((2, 1)), axis=1)
         self.size_steps = np.append(np.diff(self.size), 0.0)
         # Of the last two entries of the tables one is beyond the number of items, and its step is never used.
         self.steps[:, n:] = self.size_steps[n:] = 0.0
         # No item can cost more than this in any cluster.
-        columns = self.weights if not missing else np.concatenate([self._joint, self._sizes])
-        scale = float(np.abs(self.steps).max() * np.abs(columns).sum())
+        scale = float(np.abs(self.steps).max() * np.abs(self.column_weights).sum())
         self.margin = 2 * _SINGLE * scale
         rounding = 8 * self.n_draws * 2.0**-53
         self.tolerance = float(rounding * (scale + np.abs(self.size_steps).max()))
         if not loss.linear:
             self.tolerance = 1e-11 * self.total_weight
+        shares = self.weights / max(self.total_weight, 1e-300)
+        self.table_cells = self.rows.size * float(shares @ self.n_clusters)
+        """Cells of tables that a sweep looks at: items, draws and clusters."""
 
     def _with_missing(self, f1: FloatArray, f2: FloatArray) -> None:
         """Rows, weights and functions where labels of 0 are missing."""
         seen = self.table > 0
-        forms = linear_forms(self.loss, np.count_nonzero(seen, axis=0))
+        self.form = linear_forms(self.loss, np.count_nonzero(seen, axis=0))
         n_groups, n_draws = int(self.first[-1]), self.n_draws
         last = n_groups + n_draws
         joint = np.where(seen, self.table + self.first[:-1] - 1, last)
         whole = np.where(seen, n_groups + np.arange(n_draws), last)
         self.rows = np.ascontiguousarray(np.concatenate([joint, whole], axis=1), dtype=np.int32)
-        self._joint, self._sizes = self.weights * forms.joint, self.weights * forms.size
-        self.group_weights = np.concatenate([self._joint[self.owner], self._sizes, [0.0]])
-        self.kinds = np.zeros(last + 1, np.int8)
-        self.kinds[n_groups:last] = 1
+        joint, size = self.weights * self.form.joint, self.weights * self.form.size
+        self.column_weights = np.concatenate([joint, size])
+        self.group_weights = np.concatenate([joint[self.owner], size, [0.0]])
         self.f, self.size = np.stack([f1, f2]), np.zeros(len(f2))
 
     @classmethod
@@ -150,34 +160,45 @@ class Problem:
 
     @property
     def cells(self) -> float:
-        """Cells that a sweep looks at: items, draws and clusters, or pairs of items."""
-        if self.pairs is not None:
-            return float(self.n_items) ** 2
-        shares = self.weights / self.total_weight
-        return self.rows.size * float(shares @ self.n_clusters)
+        """Steps of a sweep: cells of tables, or pairs of items."""
+        return self.table_cells if self.pairs is None else float(self.n_items) ** 2
+
+    @cached_property
+    def group_sizes(self) -> IntArray:
+        """(n_groups,) items of each group."""
+        sizes = np.zeros((self.n_groups, 1), dtype=np.int32)
+        count_cells(self.rows, np.zeros(self.n_free, dtype=np.int64), sizes)
+        return sizes[:, 0].astype(np.int64)
+
+    @cached_property
+    def group_sums(self) -> FloatArray:
+        """(n_draws,) sum of f3 over the groups of each draw: the part of the loss that no search changes."""
+        values = self.f3[self.group_sizes[: len(self.owner)]]
+        return np.bincount(self.owner, values, minlength=self.n_draws)
+
+    @cached_property
+    def constant(self) -> float:
+        """What the total loss has besides the sums over cells and clusters; 0 for a loss that is not linear."""
+        if self.form is None:
+            return 0.0
+        return float(self.weights @ (self.form.constant + self.form.group * self.group_sums))
+
+    @cached_property
+    def trivial_values(self) -> tuple[float, float]:
+        """Expected loss of one cluster, and of all items apart."""
+        n, sizes = self.n_items, self.group_sizes
+        if not self.loss.linear:
+            return self.expected(np.zeros(n, dtype=np.int64)), self.expected(np.arange(n))
+        # The items of a group are in one cluster, or each in one of its own.
+        together = self.group_weights @ self.f[self.kinds, sizes] + self.size[n]
+        apart = (self.group_weights * sizes) @ self.f[self.kinds, 1] + n * self.size[1]
+        both = self.constant + np.array([together, apart])
+        return tuple((both / self.total_weight).tolist())
 
     @cached_property
     def scale(self) -> float:
         """The largest expected loss that is of interest: one cluster, or all items apart."""
         return max(*map(abs, self.trivial_values), 1e-300)
-
-    @cached_property
-    def trivial_values(self) -> tuple[float, float]:
-        """Expected loss of one cluster, and of all items apart."""
-        n = self.n_items
-        if self.missing or not self.loss.linear:
-            return self.expected(np.zeros(n, dtype=np.int64)), self.expected(np.arange(n))
-        # The groups of all draws have n_r items in one cluster, and one in each of n_r clusters.
-        groups = np.bincount(self.rows.ravel(), minlength=self.n_groups)
-        together = float(self.group_weights @ self.f[0, groups] + self.size[n])
-        apart = n * (self.total_weight * self.f[0, 1] + self.size[1])
-        together, apart = self.constant + together, self.constant + apart
-        return together / self.total_weight, apart / self.total_weight
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups, those of missing labels included."""
-        return len(self.group_weights)
 
     @cached_property
     def members(self) -> MemberLists:
@@ -187,29 +208,12 @@ class Problem:
     @cached_property
     def members_seen(self) -> float:
         """Sum of the squared sizes of all groups: members that a sweep without tables looks at, at most."""
-        sizes = np.bincount(self.rows.ravel(), minlength=self.n_groups)
-        return float((sizes.astype(np.float64) ** 2).sum())
+        return float((self.group_sizes.astype(np.float64) ** 2).sum())
 
     @cached_property
     def pairs(self) -> PairCosts | None:
         """What pairs of items cost together, if the loss is a sum over pairs and the matrix pays."""
         return PairCosts.of(self) if PairCosts.pays(self) else None
-
-    @cached_property
-    def group_sums(self) -> FloatArray:
-        """(n_draws,) sum of f3 over the groups of each draw: the part of the loss that no search changes."""
-        return groups_of(self.table, self.loss.tables(self.n_items)[2]).sums
-
-    @cached_property
-    def constant(self) -> float:
-        """What a linear loss adds to the total loss of every partition."""
-        if self.missing:
-            seen = self.table > 0
-            forms = linear_forms(self.loss, np.count_nonzero(seen, axis=0))
-            sums = partial_sums(np.zeros(self.n_items, np.int64), self.table, self.loss).group
-            return float(self.weights @ (forms.constant + forms.group * sums))
-        form = self.loss.linear_form(self.n_items)
-        return float(self.weights @ (form.constant + form.group * self.group_sums))
 
     def draw(self, t: int) -> IntArray:
         """Labels of draw t; -1 where they are missing."""

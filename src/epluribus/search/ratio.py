@@ -16,7 +16,7 @@ from epluribus._kernels.sweep import count_cells, fill_gains
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.losses.base import Loss
 from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, State, Visited, columns, padded, slot_count
+from epluribus.search.state import Bounds, State, Visited, resized, slot_count
 
 _CODES = {
     "nvi": ratio.NVI,
@@ -65,11 +65,12 @@ class RatioState(State):
     """
 
     def __init__(self, problem: Problem, labels: IntArray) -> None:
+        super().__init__(len(labels))
         self.problem, self.labels = problem, labels.astype(np.int64)
         self.f0 = f0_of(problem.loss)
-        k = int(labels.max(initial=-1)) + 1
-        self.sizes = padded(np.bincount(labels[labels >= 0], minlength=k), slot_count(k, 1))
-        self.counts = np.zeros((problem.n_groups, len(self.sizes)), dtype=np.int32)
+        width = slot_count(int(labels.max(initial=-1)) + 1, 1)
+        self.sizes = np.bincount(labels[labels >= 0], minlength=width)
+        self.counts = np.zeros((problem.n_groups, width), dtype=np.int32)
         count_cells(problem.rows, self.labels, self.counts)
         self.joint, self.size = np.empty(problem.n_draws), np.empty(1)
         self._tangent: tuple[FloatArray, float, NDArray[np.float32]] | None = None
@@ -80,7 +81,6 @@ class RatioState(State):
         p = self.problem
         ratio.joint_sums(self.counts, p.owner, p.f[0], self.joint)
         self.size[0] = p.size[self.sizes].sum()
-        self._areas, self._costs = np.empty((2, len(self.sizes)))
 
     def total(self) -> float:
         """Total loss."""
@@ -89,36 +89,21 @@ class RatioState(State):
 
     def _total(self) -> float:
         p = self.problem
-        return float(
-            ratio.total_loss(
-                *self.f0, p.weights, self.joint, self.size, p.group_sums, float(p.n_items)
-            )
-        )
+        sums = self.joint, self.size, p.group_sums
+        return float(ratio.total_loss(*self.f0, p.weights, *sums, float(p.n_items)))
 
-    def _sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
-        work = self._areas, self._costs
-        done: Visited = ratio.sweep(*self._known(order, bounds), blocked, *self._now, *work)
-        return done
-
-    def _quick_sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:  # noqa: ARG002
-        # A tangent of some time ago is good enough for few items.
-        if 4 * len(order) >= self.problem.n_items:
+    def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:
+        p, width = self.problem, len(self.sizes)
+        # A tangent of some time ago is good enough for some of the items.
+        if quick and len(order) == p.n_items:
             self._tangent = None
-        work = np.empty(len(self.sizes), dtype=np.float32), self._costs
-        known = self._known(order, bounds)
-        done: Visited = ratio.quick_sweep(*known, *self._now, *self.tangent, *work)
+        work = np.empty(width), np.empty(width, dtype=np.float32), np.empty(width)
+        known = p.rows, p.weights, p.steps[0], p.size_steps, p.group_sums, p.tolerance
+        done: Visited = ratio.sweep(
+            *self.f0, order, *known, *bounds, blocked, quick, self.joint, self.size, self.labels,
+            self.sizes, self.counts, *self.tangent, *work, self.gap, self.second,
+        )  # fmt: skip
         return done
-
-    def _known(self, order: IntArray, bounds: Bounds) -> tuple[Any, ...]:
-        """What a sweep reads."""
-        p = self.problem
-        fixed = p.rows, p.weights, p.steps[0], p.size_steps, p.group_sums, p.tolerance
-        return *self.f0, order, *fixed, *bounds
-
-    @property
-    def _now(self) -> tuple[AnyArray, ...]:
-        """What a sweep changes."""
-        return self.joint, self.size, self.labels, self.sizes, self.counts
 
     @property
     def tangent(self) -> tuple[FloatArray, float, NDArray[np.float32]]:
@@ -141,12 +126,8 @@ class RatioState(State):
         return self._total() - before
 
     def _resize(self, slots: IntArray, width: int) -> None:
-        self.counts, self.sizes = (
-            columns(self.counts, slots, width),
-            padded(self.sizes[slots], width),
-        )
+        self.counts, self.sizes = (resized(one, slots, width) for one in (self.counts, self.sizes))
         self._tangent = None
-        self._areas, self._costs = np.empty((2, width))
 
     def join_changes(self) -> FloatArray:
         """(K, K) change of the total loss if two clusters are joined."""
@@ -157,6 +138,13 @@ class RatioState(State):
             p.group_sums, float(p.n_items), self.sizes[:k], np.empty(k + 1, np.int64), more, changes,
         )  # fmt: skip
         return changes
+
+    def join_row(self, a: int) -> FloatArray:
+        """(n_slots,) change of the total loss if slot a is joined with each other one."""
+        row = np.full(len(self.sizes), np.inf)
+        changes = self.join_changes()
+        row[: len(changes)] = changes[a]
+        return row
 
     def slopes(self) -> tuple[FloatArray, float]:
         """Derivatives of the total loss by the sums J_t, and by A."""
@@ -191,13 +179,10 @@ class RatioState(State):
     def _merge_linear(self, bounds: Bounds, by_joint: FloatArray, by_size: float) -> None:
         """Join clusters as the linear loss with these derivatives wants."""
         p, k = self.problem, int(np.flatnonzero(self.sizes)[-1]) + 1
-        weights, size = by_joint[p.owner], by_size * p.size
-        changes, into = np.empty((k, k)), np.empty(k, dtype=np.int64)
-        given = self.counts, weights, p.kinds, p.f, size
-        linear.all_joins(*given, self.sizes[:k], np.empty(k + 1, np.int64), changes)
-        linear.merge(
-            *given, 0.0, *bounds, changes, np.empty_like(into), np.empty(k), self.sizes[:k], into
-        )
-        self.labels = np.append(into, -1)[self.labels]
+        changes, into, sizes = np.empty((k, k)), np.empty(k, dtype=np.int64), self.sizes[:k]
+        given = by_joint[p.owner], p.kinds, p.f, by_size * p.size
+        linear.all_joins(self.counts, *given, sizes, np.empty(k + 1, np.int64), changes)
+        linear.merge(self.counts, *given, 0.0, *bounds, changes, sizes, into)
+        self._rename(np.append(into, np.full(len(self.sizes) - k + 1, -1)))
         self._tangent = None
         self._add_up()

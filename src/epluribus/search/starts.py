@@ -49,7 +49,7 @@ different partitions differ by many standard errors. The second number is for lo
 these often have partitions that are far apart and nearly as good as each other."""
 EXPENSIVE = 1.6e7
 """Cells that a sweep looks at, above which it takes some ten milliseconds. Fewer draws are then searched first ..."""
-_FEW, _FEWEST, _LABELS = 250, 32, 2_000_000
+_FEW, _FEWEST, _LABELS = 200, 32, 2_000_000
 """... at least 250, or as many as have two million labels in all, since with many items each draw says more; but
 never fewer than 32."""
 

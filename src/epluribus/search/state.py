@@ -57,6 +57,8 @@ class State(ABC):
         Slot of each item.
     sizes : ndarray of shape (n_slots,)
         Number of items in each slot.
+    gap, second : ndarray of shape (n_items,)
+        How much more the best other slot costs than the item's own, and that slot, when it was visited last.
     renamed : int
         How often slots have been given other names.
     """
@@ -65,6 +67,9 @@ class State(ABC):
     sizes: IntArray
     renamed: int = 0
 
+    def __init__(self, n_items: int) -> None:
+        self.gap, self.second = np.full(n_items, np.inf), np.full(n_items, -1)
+
     @property
     def n_clusters(self) -> int:
         """Number of clusters that have items."""
@@ -72,7 +77,7 @@ class State(ABC):
 
     @abstractmethod
     def total(self) -> float:
-        """Total loss, from the counts."""
+        """Total loss without the constant, from the counts."""
 
     def sweep(
         self,
@@ -87,31 +92,27 @@ class State(ABC):
         Clusters that are not 0 in `blocked`, of length n_slots, take none; there must be an empty slot then. A
         `quick` sweep may overlook moves if f0 is not linear, where it is much quicker.
         """
-        n_moves, change, visit = 0, 0.0, self._quick_sweep if quick else self._sweep
+        n_moves, change = 0, 0.0
         while True:
             closed = np.zeros(len(self.sizes), dtype=np.uint8) if blocked is None else blocked
-            done, moves, by = visit(order, bounds, closed)
+            done, moves, by = self._visit(order, bounds, closed, quick)
             n_moves, change, order = n_moves + moves, change + by, order[done:]
             if len(order) == 0 or bounds.stop[0]:
                 return Swept(n_moves, change, len(order) == 0)
             self.make_room(self.n_clusters + 1)
 
     @abstractmethod
-    def _sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
+    def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:
         """The same until no slot is empty."""
-
-    def _quick_sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
-        """The same, in a way that may overlook moves, where there is a quicker one."""
-        return self._sweep(order, bounds, blocked)
 
     @abstractmethod
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots, which may be empty; the change of the total loss."""
 
     def make_room(self, n: int) -> None:
-        """Have at least n empty slots, the last one among them; the others keep their names."""
+        """Have at least n empty slots; the others keep their names."""
         old = len(self.sizes)
-        if old - self.n_clusters < n or self.sizes[-1] > 0:
+        if old - self.n_clusters < n:
             self._resize(np.arange(old), slot_count(old, n))
 
     def compact(self) -> None:
@@ -124,22 +125,20 @@ class State(ABC):
 
     def _rename(self, names: IntArray) -> None:
         """Give slot s the name names[s]; the last name is that of nowhere, -1."""
-        self.labels = names[self.labels]
+        self.labels, self.second = names[self.labels], names[self.second]
 
     @abstractmethod
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
 
     @abstractmethod
-    def join_changes(self) -> FloatArray:
-        """Change of the total loss if two slots are joined, infinite on the diagonal and for empty ones."""
-
     def join_row(self, a: int) -> FloatArray:
-        """(n_slots,) change of the total loss if slot a is joined with each other one."""
-        row = np.full(len(self.sizes), np.inf)
-        changes = self.join_changes()
-        row[: len(changes)] = changes[a]
-        return row
+        """(n_slots,) change of the total loss if slot a is joined with each other one; infinite for empty ones."""
+
+    def join_changes(self) -> FloatArray:
+        """The same for every two slots up to the last one in use."""
+        top = int(np.flatnonzero(self.sizes)[-1]) + 1
+        return np.array([self.join_row(s)[:top] for s in range(top)])
 
     @abstractmethod
     def merge(self, bounds: Bounds, like: State | None = None) -> float:
@@ -175,21 +174,23 @@ class TableState(State):
         labels: IntArray,
         fixed: tuple[IntArray, IntArray] | None = None,
     ) -> None:
-        self.problem, self.labels = problem, labels.astype(np.int64)
-        k = int(labels.max(initial=-1)) + 1
-        self.fixed_slots = np.full(1, -1)
+        super().__init__(len(labels))
+        p, self.problem, self.labels = problem, problem, labels.astype(np.int64)
+        k, self.fixed_slots = int(labels.max(initial=-1)) + 1, np.full(1, -1)
         if fixed is not None:
             k = max(k, len(fixed[1]))
             self.fixed_slots = np.append(np.where(fixed[1] > 0, np.arange(len(fixed[1])), -1), -1)
         width = slot_count(k, 1)
-        self.sizes = padded(np.bincount(labels[labels >= 0], minlength=k), width)
-        self.counts = np.zeros((problem.n_groups, width), dtype=np.int32)
+        self.sizes = np.bincount(labels[labels >= 0], minlength=width)
+        self.counts = np.zeros((p.n_groups, width), dtype=np.int32)
         if fixed is not None:
             self.counts[:, : len(fixed[1])] = fixed[0]
             self.sizes[: len(fixed[1])] += fixed[1]
-        sweep.count_cells(problem.rows, self.labels, self.counts)
+        sweep.count_cells(p.rows, self.labels, self.counts)
         self._gains: NDArray[np.float32] | None = None
-        self._costs, self._single = np.empty(width), np.empty(width, dtype=np.float32)
+        self._groups = p.group_weights, p.kinds
+        self._columns = p.rows, p.column_weights, p.column_kinds, p.n_seen_groups, p.steps
+        self._work = np.empty(width), np.empty(width, dtype=np.float32)
 
     @property
     def gains(self) -> NDArray[np.float32]:
@@ -199,46 +200,36 @@ class TableState(State):
             sweep.fill_gains(self.counts, *self._groups, self.problem.steps, self._gains)
         return self._gains
 
-    @property
-    def _groups(self) -> tuple[FloatArray, AnyArray]:
-        return self.problem.group_weights, self.problem.kinds
-
     def total(self) -> float:
         """Total loss without the constant."""
         cells = sweep.cell_sum(self.counts, *self._groups, self.problem.f)
         return float(cells + self.problem.size[self.sizes].sum())
 
-    def _sweep(self, order: IntArray, bounds: Bounds, blocked: AnyArray) -> Visited:
+    def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:  # noqa: ARG002
         p = self.problem
         done: Visited = sweep.sweep(
-            order, p.rows, *self._groups, p.steps, p.size_steps, p.margin, p.tolerance, *bounds, blocked,
-            self.labels, self.sizes, self.counts, self.gains, self._costs, self._single,
+            order, *self._columns, p.size_steps, p.margin, p.tolerance, *bounds, blocked,
+            self.labels, self.sizes, self.counts, self.gains, *self._work, self.gap, self.second,
         )  # fmt: skip
         return done
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
-        p = self.problem
-        change = sweep.move_items(
-            items, targets, p.rows, *self._groups, p.steps, p.size_steps,
-            self.labels, self.sizes, self.counts, self.gains,
-        )  # fmt: skip
-        return float(change)
+        known = *self._columns, self.problem.size_steps
+        now = self.labels, self.sizes, self.counts, self.gains
+        return float(sweep.move_items(items, targets, *known, *now))
 
     def _rename(self, names: IntArray) -> None:
-        self.labels, self.fixed_slots = names[self.labels], names[self.fixed_slots]
+        super()._rename(names)
+        self.fixed_slots = names[self.fixed_slots]
 
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
-        self.counts, self.sizes = (
-            columns(self.counts, slots, width),
-            padded(self.sizes[slots], width),
-        )
-        self._gains, self._costs = None, np.empty(width)
-        self._single = np.empty(width, dtype=np.float32)
+        self.counts, self.sizes = (resized(one, slots, width) for one in (self.counts, self.sizes))
+        self._gains, self._work = None, (np.empty(width), np.empty(width, dtype=np.float32))
 
     def join_changes(self) -> FloatArray:
-        """Change of the total loss if two slots are joined."""
+        """Change of the total loss for every two slots up to the last one in use."""
         p, top = self.problem, int(np.flatnonzero(self.sizes)[-1]) + 1
         changes, used = np.empty((top, top)), np.empty(top + 1, dtype=np.int64)
         merge.all_joins(self.counts, *self._groups, p.f, p.size, self.sizes[:top], used, changes)
@@ -252,32 +243,23 @@ class TableState(State):
 
     def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
         """Join clusters, the best pair first, while that helps or there are too many."""
-        p, k = self.problem, self.n_clusters
+        p, k, bounds = self.problem, self.n_clusters, bounds._replace(k_min=max(bounds.k_min, 1))
         changes = self.join_changes()
-        if k <= max(bounds.k_min, 1) or (k <= bounds.k_max and changes.min() >= -p.tolerance):
+        if k <= bounds.k_min or (k <= bounds.k_max and changes.min() >= -p.tolerance):
             return 0.0
-        into = np.empty(len(changes), dtype=np.int64)
-        change = merge.merge(
-            self.counts, *self._groups, p.f, p.size, p.tolerance, *bounds, changes,
-            np.empty_like(into), np.empty(len(into)), self.sizes[: len(into)], into,
-        )  # fmt: skip
-        self._rename(np.append(into, -1))
+        into, sizes = np.empty(len(changes), dtype=np.int64), self.sizes[: len(changes)]
+        known = *self._groups, p.f, p.size, p.tolerance
+        change = merge.merge(self.counts, *known, *bounds, changes, sizes, into)
+        self._rename(np.append(into, np.full(len(self.sizes) - len(into) + 1, -1)))
         self._gains = None
         return float(change)
 
 
-def padded(sizes: IntArray, width: int) -> IntArray:
-    """The sizes, followed by zeros."""
-    out = np.zeros(width, dtype=np.int64)
-    out[: len(sizes)] = sizes
-    return out
-
-
-def columns(counts: AnyArray, slots: IntArray, width: int) -> AnyArray:
-    """These columns of the counts, followed by zeros."""
-    out = np.zeros((len(counts), width), dtype=np.int32)
+def resized(array: AnyArray, slots: IntArray, width: int) -> AnyArray:
+    """These entries of the last dimension, followed by zeros."""
+    out = np.zeros((*array.shape[:-1], width), dtype=array.dtype)
     # To choose columns takes longer than to copy all.
-    out[:, : len(slots)] = counts if len(slots) == counts.shape[1] else counts[:, slots]
+    out[..., : len(slots)] = array if len(slots) == array.shape[-1] else array[..., slots]
     return out
 
 
