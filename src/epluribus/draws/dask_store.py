@@ -15,11 +15,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from epluribus._parallel import Stopped, Stopper
-from epluribus._typing import AnyArray, IntArray
+from epluribus._typing import IntArray
 from epluribus._validate import need
-from epluribus.draws.collapse import Collapsed, collapse
-from epluribus.draws.store import Labels, Slice, Store
-from epluribus.readers.blocks import Blocks, Rows
+from epluribus.draws.store import Collapsed, Labels, Slice, Store, collapse
+from epluribus.readers.table import Part, Rows, unchanged
 
 _BYTES = 64 << 20
 """Bytes of a slice, roughly: a worker has several at a time."""
@@ -107,7 +106,7 @@ class DaskStore(Store):
     def reduce(self, function: Callable[..., Any], combine: Callable[..., Any], *args: Any) -> Any:
         """`combine(results, *args)` on a worker, where the results are those of `map`."""
         parts = self._submitted(function, args)
-        future = self.client.submit(_combined, combine, parts, *args, pure=False)
+        future = self.client.submit(combine, parts, *args, pure=False)
         return results(self.client, [future], self._stopper)[0]
 
     def share(self, value: Any) -> Any:
@@ -147,7 +146,11 @@ class DaskStore(Store):
         runs = np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(at)) + 1)
         parts = [
             self.client.submit(
-                _take, self.parts[at[own[0]]], numbers[own] - self.begins[at[own[0]]], pure=False
+                np.take,
+                self.parts[at[own[0]]],
+                numbers[own] - self.begins[at[own[0]]],
+                1,
+                pure=False,
             )
             for own in runs
         ]
@@ -191,7 +194,7 @@ def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
             stacklevel=4,
         )
     store = DaskStore(client, parts, widths, n_items, int(numbers.max()))
-    return Collapsed(store, np.concatenate(places), numbers, tuple(place_of))
+    return Collapsed(store, np.concatenate(places), numbers)
 
 
 def _travels(table: Rows) -> bool:
@@ -210,11 +213,7 @@ def _cut_out(table: Rows, keep: IntArray) -> tuple[Rows, IntArray]:
     rows = [block.copy() for block in table.read(keep, len(keep))]
     if any(map(np.ma.is_masked, rows)):
         _refuse_missing()
-    return Blocks(np.concatenate(rows), _unchanged), np.arange(len(keep))
-
-
-def _unchanged(rows: AnyArray, _: IntArray) -> AnyArray:
-    return rows
+    return Rows(Part(np.concatenate(rows), unchanged)), np.arange(len(keep))
 
 
 def _refuse_missing() -> NoReturn:
@@ -245,11 +244,7 @@ def _without_table(read: Collapsed) -> tuple[IntArray, IntArray, tuple[bytes, ..
 
 def _take_new(read: Collapsed, new: IntArray) -> Labels:
     table = read.store.whole()
-    return table if len(new) == table.shape[1] else _take(table, new)
-
-
-def _take(table: Labels, own: IntArray) -> Labels:
-    return table.take(own, axis=1)
+    return table if len(new) == table.shape[1] else table.take(new, axis=1)
 
 
 def _same(value: Any) -> Any:
@@ -258,10 +253,6 @@ def _same(value: Any) -> Any:
 
 def _work(function: Callable[..., Any], table: Labels, begin: int, *args: Any) -> Any:
     return function(Slice(begin, table), *args)
-
-
-def _combined(combine: Callable[..., Any], parts: list[Any], *args: Any) -> Any:
-    return combine(parts, *args)
 
 
 def _rows(part: Slice, items: IntArray) -> Labels:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from epluribus._text import count, sentence_list
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import shown
+from epluribus.draws.store import Collapsed
 
 _SAFE = (1e-15, 1e15)
 """Where the largest weight must lie: sums and products of weights are then ordinary numbers, and so is, in
@@ -152,3 +154,24 @@ def _check_different(names: tuple[str, ...] | None, argument: str, way_out: str 
         raise ValueError(
             f"'{argument}' must have a different name for every item; '{twice}' is there twice.{way_out}"
         )
+
+
+def count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> IntArray:
+    """Items that each distinct draw has seen; items that none has seen, and empty draws, are refused."""
+    seen = found.store.whole() > 0
+    n_seen: IntArray = seen.sum(axis=0)
+    empty = np.flatnonzero(n_seen[found.places] == 0)
+    if len(empty):
+        raise ValueError(
+            f"'{where}' must have some label in every draw; all labels of draw {empty[0]} are missing. "
+            "Leave such draws out."
+        )
+    never = np.flatnonzero(~seen.any(axis=1)).tolist()
+    if never:
+        first = sentence_list([f"'{names[i] if names else i}'" for i in never[:3]])
+        more = f" and {count(len(never) - 3, 'other')}" if len(never) > 3 else ""
+        raise ValueError(
+            f"'{where}' must have some label for every item; all labels of {first}{more} are missing. "
+            "Leave such items out."
+        )
+    return n_seen
