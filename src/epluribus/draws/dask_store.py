@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from operator import getitem
+from typing import Any
 
 import numpy as np
 
@@ -144,16 +145,11 @@ class DaskStore(Store):
         # Draws that follow one another in the order and in a slice are one slice of the new store.
         at = np.searchsorted(self.begins, numbers, side="right") - 1
         runs = np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(at)) + 1)
-        parts = [
-            self.client.submit(
-                np.take,
-                self.parts[at[own[0]]],
-                numbers[own] - self.begins[at[own[0]]],
-                1,
-                pure=False,
-            )
-            for own in runs
-        ]
+        parts = []
+        for own in runs:
+            k = at[own[0]]
+            columns = numbers[own] - self.begins[k]
+            parts.append(self.client.submit(np.take, self.parts[k], columns, 1, pure=False))
         widths = [len(own) for own in runs]
         return DaskStore(self.client, parts, widths, self.n_items, int(n_clusters.max()))
 
@@ -171,13 +167,23 @@ def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
     reads = []
     for begin in range(0, len(keep), width):
         own = keep[begin : begin + width]
-        parcel = (table, own) if travels else _cut_out(table, own)
-        reads.append(client.submit(_read, *parcel, pure=False))
-    known = results(client, [client.submit(_without_table, read, pure=False) for read in reads])
+        if travels:
+            reads.append(client.submit(_read, table, own, pure=False))
+        else:  # these draws and nothing else
+            blocks = table.read(own, len(own))
+            some = Rows(*[Part(block.copy(), unchanged) for block in blocks])
+            reads.append(client.submit(_read, some, np.arange(len(own)), pure=False))
+    # All but the tables: these stay where they are.
+    known = [client.submit(getitem, read, slice(1, None), pure=False) for read in reads]
     # Equal draws of different slices: the first one stays.
     place_of: dict[bytes, int] = {}
     parts, widths, places, n_clusters = [], [], [], []
-    for read, (own, k, keys) in zip(reads, known, strict=True):
+    for read, (own, k, missing, keys) in zip(reads, results(client, known), strict=True):
+        if missing:
+            raise ValueError(
+                "'client' must be None for draws with missing labels, which are read and searched in the "
+                "memory of one process. Read them without it."
+            )
         first = len(place_of)
         at = np.array([place_of.setdefault(key, len(place_of)) for key in keys])
         new = np.flatnonzero(at >= first)
@@ -208,21 +214,6 @@ def _travels(table: Rows) -> bool:
     return True
 
 
-def _cut_out(table: Rows, keep: IntArray) -> tuple[Rows, IntArray]:
-    """Rows that hold the draws `keep` and nothing else, and their numbers there."""
-    rows = [block.copy() for block in table.read(keep, len(keep))]
-    if any(map(np.ma.is_masked, rows)):
-        _refuse_missing()
-    return Rows(Part(np.concatenate(rows), unchanged)), np.arange(len(keep))
-
-
-def _refuse_missing() -> NoReturn:
-    raise ValueError(
-        "'client' must be None for draws with missing labels, which are read and searched in the memory "
-        "of one process. Read them without it."
-    )
-
-
 # --- what workers do ---
 
 
@@ -232,14 +223,7 @@ def _read(rows: Rows, keep: IntArray) -> Collapsed:
     # A dask array is computed here: its tasks would wait for the worker that this task keeps busy.
     with dask.config.set(scheduler="synchronous"):
         rows.check_found()
-        read = collapse(rows, keep)
-    if read.has_missing:
-        _refuse_missing()
-    return read
-
-
-def _without_table(read: Collapsed) -> tuple[IntArray, IntArray, tuple[bytes, ...]]:
-    return read.places, read.n_clusters, read.keys
+        return collapse(rows, keep)
 
 
 def _take_new(read: Collapsed, new: IntArray) -> Labels:

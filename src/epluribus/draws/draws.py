@@ -1,8 +1,8 @@
 """Posterior draws of cluster labels: checked, canonical, collapsed to distinct partitions with weights.
 
-Each draw is relabeled in order of first appearance (Strehl & Ghosh 2003, doi:10.1162/153244303321897735), so
-that two draws are the same partition exactly when their labels are equal. Equal draws are stored once, with
-the sum of their weights (section 5 of Rastelli & Friel 2018).
+Each draw is relabeled in order of first appearance (Strehl & Ghosh 2003, doi:10.1162/153244303321897735):
+two draws are the same partition exactly when their labels are equal. Equal draws are stored once, with the
+sum of their weights (section 5 of Rastelli & Friel 2018).
 """
 
 from __future__ import annotations
@@ -21,14 +21,7 @@ from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_choice, check_count, shown
 from epluribus.draws.constructors import Constructors
 from epluribus.draws.dask_store import check_client, collapse_on
-from epluribus.draws.rows import (
-    check_chains,
-    check_items,
-    check_weights,
-    count_seen,
-    kept_rows,
-    safe_weights,
-)
+from epluribus.draws.rows import check_chains, check_items, check_weights, kept_rows, safe_weights
 from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
 from epluribus.draws.store import Collapsed, Store, collapse
 from epluribus.partition import ORDER, is_estimate
@@ -130,9 +123,8 @@ class Draws(Constructors, Shown):
     weight, however many items it has seen; ``weights="items"`` lets it count in proportion to them. (Binder's
     loss counts pairs of items: there a draw that has seen more counts more in any case.)
 
-    Time O(n_draws n_items). Labels are read in one pass and stored in the smallest unsigned type that holds
-    them. While they are read, memory besides the input stays below the stored labels plus some 150 MB, or
-    600 MB where the input is not in memory. Draws are known to be equal by a hash of 128 bits.
+    Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them. Reading takes
+    some 150 MB more, 600 MB where the input is not in memory. Equal draws are known by a hash of 128 bits.
 
     Examples
     --------
@@ -173,9 +165,8 @@ class Draws(Constructors, Shown):
                 check_choice(kind, ("posterior", "ensemble"), "kind")
             elif other is not None:
                 kind = other.kind
-            else:
-                is_list = isinstance(z, list | tuple)
-                kind = "ensemble" if is_list and is_ensemble(z) else "posterior"
+            elif isinstance(z, list | tuple) and is_ensemble(z):
+                kind = "ensemble"
             raw = z._table() if isinstance(z, Draws) else z
             table = to_table(raw, var=var, missing=missing, noise=noise)
             n_rows, n_items = table.labels.shape
@@ -188,8 +179,10 @@ class Draws(Constructors, Shown):
                 keep = kept_rows(chain, burn, thin)
             if items is not None or table.items is not None:
                 items = check_items(items, table.items, n_items, where)
+            if weights is None and other is not None:
+                weights = other.given
             by_items = isinstance(weights, str) and weights == "items"
-            given = None if other is None or other.given is None else other.given[keep]
+            given = None
             if weights is not None and not by_items:
                 given = check_weights(weights, n_rows, keep)
             if client is None:
@@ -198,12 +191,10 @@ class Draws(Constructors, Shown):
                 found = collapse_on(check_client(client), table.labels, keep)
             n_seen = np.full(found.store.n_distinct, n_items)
             if found.has_missing:
-                n_seen = count_seen(found, items, where)
+                n_seen = found.count_seen(items, where)
             if by_items:
                 given = n_seen[found.places] / n_items
-            z = Contents(
-                found, n_seen, chain[keep], given, items, kind, table.variable, table.dimension
-            )
+            z = Contents(found, n_seen, chain[keep], given, items, kind or "posterior", *table[3:])
         self._contents: Contents = z
         found = z.found
         self.store, self.index, self.has_missing = found.store, found.places, found.has_missing
@@ -212,7 +203,7 @@ class Draws(Constructors, Shown):
         self.variable, self.dimension = z.variable, z.dimension
         self.n_draws, self.n_chains = len(self.index), int(self.chains.max()) + 1
         self.n_items, self.n_distinct = self.store.n_items, self.store.n_distinct
-        # Scaled anew for each part of a sample: its weights may be tiny beside those of the other draws.
+        # Scaled anew for each part of a sample: its weights may be tiny beside those of other draws.
         self.draw_weights = np.ones(self.n_draws) if z.given is None else safe_weights(z.given)
         # The weight of distinct partition d is the sum of w_t over the draws t with index[t] = d.
         weight = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
@@ -344,11 +335,10 @@ class Draws(Constructors, Shown):
         # np.unique sorts: `order` and its inverse restore the order of first appearance.
         order = np.argsort(first)
         used = used[order]
-        n_clusters, given = self.distinct_n_clusters[used], self._contents.given
-        store = self.store.select(used, n_clusters + self.has_missing)
-        places = np.argsort(order)[inverse]
+        k, given = self.distinct_n_clusters[used], self._contents.given
+        store = self.store.select(used, k + self.has_missing)
         part = self._contents._replace(
-            found=Collapsed(store, places, n_clusters, self.has_missing),
+            found=Collapsed(store, np.argsort(order)[inverse], k, self.has_missing),
             n_seen=self.distinct_n_seen[used],
             chains=np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64),
             given=None if given is None else given[rows],
@@ -359,8 +349,8 @@ class Draws(Constructors, Shown):
         """All draws in their order, to be read once more."""
         rows = self.store.columns(self.index).T
         labels = np.ma.masked_equal(rows, 0) if self.has_missing else rows
-        part = Part(labels, unchanged)
-        return Table(Rows(part), self.chains, self.items, self.variable, self.dimension)
+        rows_of = Rows(Part(labels, unchanged))
+        return Table(rows_of, self.chains, self.items, self.variable, self.dimension)
 
     # --- printing ---
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from epluribus._kernels.labels import canonical_rows
 from epluribus._parallel import Stopper, resolve_jobs, run_all
 from epluribus._progress import DELAY, ProgressLike, make_progress
+from epluribus._text import count, sentence_list
 from epluribus._typing import AnyArray, IntArray
 from epluribus.readers.table import Rows
 
@@ -129,6 +130,26 @@ class Collapsed(NamedTuple):
     """Whether labels are missing. All labels in the store are then one larger, and 0 means missing."""
     keys: tuple[bytes, ...] = ()
     """(n_distinct,) their hashes, where they were read."""
+
+    def count_seen(self, names: tuple[str, ...] | None, where: str) -> IntArray:
+        """Items that each distinct draw has seen; items that none has seen, and empty draws, are refused."""
+        seen = self.store.whole() > 0
+        n_seen: IntArray = seen.sum(axis=0)
+        empty = np.flatnonzero(n_seen[self.places] == 0)
+        if len(empty):
+            raise ValueError(
+                f"'{where}' must have some label in every draw; all labels of draw {empty[0]} are missing. "
+                "Leave such draws out."
+            )
+        never = np.flatnonzero(~seen.any(axis=1)).tolist()
+        if never:
+            first = sentence_list([f"'{names[i] if names else i}'" for i in never[:3]])
+            more = f" and {count(len(never) - 3, 'other')}" if len(never) > 3 else ""
+            raise ValueError(
+                f"'{where}' must have some label for every item; all labels of {first}{more} are missing. "
+                "Leave such items out."
+            )
+        return n_seen
 
 
 def collapse(
