@@ -194,6 +194,7 @@ class Draws(Constructors, Shown):
                 n_seen = found.count_seen(items, where)
             if by_items:
                 given = n_seen[found.places] / n_items
+            found = found._replace(keys=())
             z = Contents(found, n_seen, chain[keep], given, items, kind or "posterior", *table[3:])
         self._contents: Contents = z
         found = z.found

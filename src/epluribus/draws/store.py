@@ -129,7 +129,7 @@ class Collapsed(NamedTuple):
     has_missing: bool = False
     """Whether labels are missing. All labels in the store are then one larger, and 0 means missing."""
     keys: tuple[bytes, ...] = ()
-    """(n_distinct,) their hashes, where they were read."""
+    """(n_distinct,) their hashes, by which equal draws of different slices are found; then dropped."""
 
     def count_seen(self, names: tuple[str, ...] | None, where: str) -> IntArray:
         """Items that each distinct draw has seen; items that none has seen, and empty draws, are refused."""
