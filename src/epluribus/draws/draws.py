@@ -124,7 +124,7 @@ class Draws(Constructors, Shown):
     loss counts pairs of items: there a draw that has seen more counts more in any case.)
 
     Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them. Reading takes
-    some 150 MB more, 600 MB where the input is not in memory. Equal draws are known by a hash of 128 bits.
+    some 200 MB more, 600 MB where the input is not in memory. Equal draws are known by a hash of 128 bits.
 
     Examples
     --------
