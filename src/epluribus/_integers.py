@@ -49,8 +49,18 @@ def to_integers(
         table = np.where(mask, table[~mask][0], table)
     elif mask is not None:
         table = np.zeros(table.shape, dtype=np.int8)
-    found = _to_integers(table, argument, place)
-    return found if mask is None else np.ma.masked_array(found, mask)
+    kind = table.dtype.kind
+    if kind == "f":
+        table = _floats_to_integers(table, argument, place)
+    elif kind == "O":
+        table = _objects_to_integers(table, argument, place)
+    elif kind in "US":  # strings are numbered in sorted order
+        table = np.unique(table, return_inverse=True)[1].reshape(table.shape)
+    elif kind not in "iub":
+        raise TypeError(
+            f"'{argument}' must hold labels (integers or strings); got values of type {table.dtype}."
+        )
+    return table if mask is None else np.ma.masked_array(table, mask)
 
 
 def _missing_cells(table: AnyArray, mark: Any) -> NDArray[np.bool_] | None:
@@ -65,22 +75,6 @@ def _missing_cells(table: AnyArray, mark: Any) -> NDArray[np.bool_] | None:
     if mark is not None:
         found = found | np.asarray(values == mark)
     return found if np.any(found) else None
-
-
-def _to_integers(table: AnyArray, argument: str, place: Callable[[int, int], str]) -> AnyArray:
-    """Labels as integers, none of them missing."""
-    kind = table.dtype.kind
-    if kind in "iub":
-        return table
-    if kind == "f":
-        return _floats_to_integers(table, argument, place)
-    if kind in "US":  # strings are numbered in sorted order
-        return np.unique(table, return_inverse=True)[1].reshape(table.shape)
-    if kind == "O":
-        return _objects_to_integers(table, argument, place)
-    raise TypeError(
-        f"'{argument}' must hold labels (integers or strings); got values of type {table.dtype}."
-    )
 
 
 def _bad_label(argument: str, where: str, what: str, way_out: str = "") -> ValueError:

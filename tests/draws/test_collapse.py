@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.draws import collapse
+from epluribus.draws import store
 
 RNG = np.random.default_rng(5)
 
@@ -32,11 +32,11 @@ def check(draws, z):
 @pytest.fixture(params=["small blocks", "threads", "one block"])
 def blocks(request, monkeypatch):
     if request.param == "small blocks":
-        monkeypatch.setattr(collapse, "_CELLS", 20)
-        monkeypatch.setattr(collapse, "_LINE", 3)
+        monkeypatch.setattr(store, "_CELLS", 20)
+        monkeypatch.setattr(store, "_LINE", 3)
     elif request.param == "threads":
-        monkeypatch.setattr(collapse, "_CELLS", 1)
-        monkeypatch.setattr(collapse, "resolve_jobs", lambda _: 3)
+        monkeypatch.setattr(store, "_CELLS", 1)
+        monkeypatch.setattr(store, "resolve_jobs", lambda _: 3)
 
 
 TYPES = ["bool", "i1", "u1", "i2", ">i2", "u4", "i8", "u8", "f4", "f8"]
@@ -109,8 +109,8 @@ def test_a_mapped_file_is_not_changed_and_not_copied(tmp_path, monkeypatch):
 
 
 def test_progress_counts_the_draws(monkeypatch):
-    monkeypatch.setattr(collapse, "_CELLS", 20)
-    monkeypatch.setattr(collapse, "_LINE", 3)
+    monkeypatch.setattr(store, "_CELLS", 20)
+    monkeypatch.setattr(store, "_LINE", 3)
     calls = []
     epl.Draws(np.zeros((20, 5), int), progress=lambda done, total, _: calls.append((done, total)))
     assert calls[-1] == (20, 20)

@@ -1,3 +1,5 @@
+import pickle
+import sys
 import tracemalloc
 
 import numpy as np
@@ -322,3 +324,40 @@ def test_parts_of_a_sample_are_scaled_by_themselves():
 def test_a_chain_that_is_not_there(number):
     with pytest.raises(ValueError, match=rf"'number' must be in 0\.\.1; got {number}"):
         epl.Draws([[[0, 0], [0, 1]], [[0, 0], [0, 1]]]).chain(number)
+
+
+def test_the_way_of_an_array_is_short():
+    """Few functions stand between an array of integers and its draws, and no file is read for a special case."""
+    z = np.random.default_rng(0).integers(5, size=(1000, 100))
+    epl.Draws(z)  # compiles
+    seen = set()
+
+    def note(frame, event, _):
+        if event == "call" and "epluribus" in frame.f_globals.get("__name__", ""):
+            seen.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        epl.draws.as_draws(z)
+    finally:
+        sys.setprofile(before)
+    assert len(seen) <= 14
+    assert len({name for name, _ in seen}) <= 4
+
+
+def test_draws_of_weight_zero_alone_are_refused():
+    draws = epl.Draws([[[0, 0], [0, 1]], [[0, 1], [0, 0]]], weights=[[1, 0], [1, 0]])
+    with pytest.raises(ValueError, match="all weights of the draws kept are 0"):
+        epl.Draws(draws, burn=1)
+
+
+@pytest.mark.parametrize("kind", [float, object])
+def test_draws_left_out_are_not_checked(kind):
+    z = np.array([[0.5, 1], [0, 0], [0, 1]]).astype(kind)
+    assert epl.Draws(z, burn=1).n_distinct == 2
+
+
+def test_a_saved_sample_is_hardly_larger_than_its_labels():
+    z = np.random.default_rng(0).integers(9, size=(5000, 100))
+    assert len(pickle.dumps(epl.Draws(z))) < 100 * 5000 + 5000 * 8 * 7

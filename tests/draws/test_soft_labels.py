@@ -124,5 +124,7 @@ def test_labeled_probabilities_keep_names_and_chains():
     assert draws.items == ("a", "b", "c", "d")
     np.testing.assert_array_equal(draws, epl.soft_draws(p, rng=1))
     turned = data.transpose("gene", "draw", "chain", "k")
-    np.testing.assert_array_equal(epl.soft_draws(turned, rng=1), draws)
+    again = epl.soft_draws(turned, rng=1)
+    assert again.items == draws.items
+    np.testing.assert_array_equal(again, draws)
     np.testing.assert_allclose(epl.soft_psm(turned), epl.soft_psm(p))

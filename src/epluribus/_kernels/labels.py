@@ -9,8 +9,6 @@ import numpy as np
 
 from epluribus._kernels.jit import kernel
 
-_TILE = 64
-"""Items written at a time: their labels in 64 rows fit into the first cache of a core."""
 _SMALL = 16
 """Up to this many items it is quicker to compare each with those before it than to count them: comparisons
 are done for 16 draws in one instruction."""
@@ -47,20 +45,6 @@ def canonical_rows(rows, low, seen, out, n_clusters):
                 unused += 1
             line[i] = code - base
         n_clusters[t] = unused - base
-
-
-@kernel
-def write_columns(rows, skip, chosen, at, begin, end, table):
-    """Write the chosen rows into columns at, at + 1, ... of the item-major table (OUT), for items begin..end-1.
-
-    Item i of the table is column i + skip of the rows.
-    """
-    for first in range(begin, end, _TILE):
-        last = min(first + _TILE, end)
-        for j in range(chosen.shape[0]):
-            row, column = rows[chosen[j], first + skip : last + skip], at + j
-            for i in range(row.shape[0]):
-                table[first + i, column] = row[i]
 
 
 @kernel

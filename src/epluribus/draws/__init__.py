@@ -3,8 +3,8 @@
 `Draws` is the input of every search and summary; `as_draws` makes one of anything that `Draws` accepts.
 """
 
-from epluribus.draws.draws import Draws
-from epluribus.draws.read import as_draws, read_draws
+from epluribus.draws.draws import Draws, as_draws
+from epluribus.draws.read import read_draws
 from epluribus.draws.soft import soft_draws, soft_psm
 
 __all__ = ["Draws", "as_draws", "read_draws", "soft_draws", "soft_psm"]

@@ -10,16 +10,16 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from operator import getitem
+from typing import Any
 
 import numpy as np
 
 from epluribus._parallel import Stopped, Stopper
-from epluribus._typing import AnyArray, IntArray
+from epluribus._typing import IntArray
 from epluribus._validate import need
-from epluribus.draws.collapse import Collapsed, collapse
-from epluribus.draws.store import Labels, Slice, Store
-from epluribus.readers.blocks import Blocks, Rows
+from epluribus.draws.store import Collapsed, Labels, Slice, Store, collapse
+from epluribus.readers.table import Part, Rows, unchanged
 
 _BYTES = 64 << 20
 """Bytes of a slice, roughly: a worker has several at a time."""
@@ -107,7 +107,7 @@ class DaskStore(Store):
     def reduce(self, function: Callable[..., Any], combine: Callable[..., Any], *args: Any) -> Any:
         """`combine(results, *args)` on a worker, where the results are those of `map`."""
         parts = self._submitted(function, args)
-        future = self.client.submit(_combined, combine, parts, *args, pure=False)
+        future = self.client.submit(combine, parts, *args, pure=False)
         return results(self.client, [future], self._stopper)[0]
 
     def share(self, value: Any) -> Any:
@@ -145,12 +145,11 @@ class DaskStore(Store):
         # Draws that follow one another in the order and in a slice are one slice of the new store.
         at = np.searchsorted(self.begins, numbers, side="right") - 1
         runs = np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(at)) + 1)
-        parts = [
-            self.client.submit(
-                _take, self.parts[at[own[0]]], numbers[own] - self.begins[at[own[0]]], pure=False
-            )
-            for own in runs
-        ]
+        parts = []
+        for own in runs:
+            k = at[own[0]]
+            columns = numbers[own] - self.begins[k]
+            parts.append(self.client.submit(np.take, self.parts[k], columns, 1, pure=False))
         widths = [len(own) for own in runs]
         return DaskStore(self.client, parts, widths, self.n_items, int(n_clusters.max()))
 
@@ -168,13 +167,23 @@ def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
     reads = []
     for begin in range(0, len(keep), width):
         own = keep[begin : begin + width]
-        parcel = (table, own) if travels else _cut_out(table, own)
-        reads.append(client.submit(_read, *parcel, pure=False))
-    known = results(client, [client.submit(_without_table, read, pure=False) for read in reads])
+        if travels:
+            reads.append(client.submit(_read, table, own, pure=False))
+        else:  # these draws and nothing else
+            blocks = table.read(own, len(own))
+            some = Rows(*[Part(block.copy(), unchanged) for block in blocks])
+            reads.append(client.submit(_read, some, np.arange(len(own)), pure=False))
+    # All but the tables: these stay where they are.
+    known = [client.submit(getitem, read, slice(1, None), pure=False) for read in reads]
     # Equal draws of different slices: the first one stays.
     place_of: dict[bytes, int] = {}
     parts, widths, places, n_clusters = [], [], [], []
-    for read, (own, k, keys) in zip(reads, known, strict=True):
+    for read, (own, k, missing, keys) in zip(reads, results(client, known), strict=True):
+        if missing:
+            raise ValueError(
+                "'client' must be None for draws with missing labels, which are read and searched in the "
+                "memory of one process. Read them without it."
+            )
         first = len(place_of)
         at = np.array([place_of.setdefault(key, len(place_of)) for key in keys])
         new = np.flatnonzero(at >= first)
@@ -191,7 +200,7 @@ def collapse_on(client: Any, table: Rows, keep: IntArray) -> Collapsed:
             stacklevel=4,
         )
     store = DaskStore(client, parts, widths, n_items, int(numbers.max()))
-    return Collapsed(store, np.concatenate(places), numbers, tuple(place_of))
+    return Collapsed(store, np.concatenate(places), numbers)
 
 
 def _travels(table: Rows) -> bool:
@@ -205,25 +214,6 @@ def _travels(table: Rows) -> bool:
     return True
 
 
-def _cut_out(table: Rows, keep: IntArray) -> tuple[Rows, IntArray]:
-    """Rows that hold the draws `keep` and nothing else, and their numbers there."""
-    rows = [block.copy() for block in table.read(keep, len(keep))]
-    if any(map(np.ma.is_masked, rows)):
-        _refuse_missing()
-    return Blocks(np.concatenate(rows), _unchanged), np.arange(len(keep))
-
-
-def _unchanged(rows: AnyArray, _: IntArray) -> AnyArray:
-    return rows
-
-
-def _refuse_missing() -> NoReturn:
-    raise ValueError(
-        "'client' must be None for draws with missing labels, which are read and searched in the memory "
-        "of one process. Read them without it."
-    )
-
-
 # --- what workers do ---
 
 
@@ -233,23 +223,12 @@ def _read(rows: Rows, keep: IntArray) -> Collapsed:
     # A dask array is computed here: its tasks would wait for the worker that this task keeps busy.
     with dask.config.set(scheduler="synchronous"):
         rows.check_found()
-        read = collapse(rows, keep)
-    if read.has_missing:
-        _refuse_missing()
-    return read
-
-
-def _without_table(read: Collapsed) -> tuple[IntArray, IntArray, tuple[bytes, ...]]:
-    return read.places, read.n_clusters, read.keys
+        return collapse(rows, keep)
 
 
 def _take_new(read: Collapsed, new: IntArray) -> Labels:
     table = read.store.whole()
-    return table if len(new) == table.shape[1] else _take(table, new)
-
-
-def _take(table: Labels, own: IntArray) -> Labels:
-    return table.take(own, axis=1)
+    return table if len(new) == table.shape[1] else table.take(new, axis=1)
 
 
 def _same(value: Any) -> Any:
@@ -258,10 +237,6 @@ def _same(value: Any) -> Any:
 
 def _work(function: Callable[..., Any], table: Labels, begin: int, *args: Any) -> Any:
     return function(Slice(begin, table), *args)
-
-
-def _combined(combine: Callable[..., Any], parts: list[Any], *args: Any) -> Any:
-    return combine(parts, *args)
 
 
 def _rows(part: Slice, items: IntArray) -> Labels:

@@ -1,29 +1,47 @@
 """Posterior draws of cluster labels: checked, canonical, collapsed to distinct partitions with weights.
 
-Each draw is relabeled in order of first appearance (Strehl & Ghosh 2003, doi:10.1162/153244303321897735), so
-that two draws are the same partition exactly when their labels are equal. Equal draws are stored once, with
-the sum of their weights (section 5 of Rastelli & Friel 2018).
+Each draw is relabeled in order of first appearance (Strehl & Ghosh 2003, doi:10.1162/153244303321897735):
+two draws are the same partition exactly when their labels are equal. Equal draws are stored once, with the
+sum of their weights (section 5 of Rastelli & Friel 2018).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from pathlib import Path
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._cards import Card, Shown
+from epluribus._cards import Card, Facts, Shown
 from epluribus._progress import ProgressLike
-from epluribus._text import percent
+from epluribus._text import count, percent, span
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
-from epluribus._validate import check_count
+from epluribus._validate import check_choice, check_count, shown
 from epluribus.draws.constructors import Constructors
-from epluribus.draws.contents import Contents, read_contents
-from epluribus.draws.rows import kept_rows, safe_weights
-from epluribus.draws.store import Store
-from epluribus.draws.text import describe
+from epluribus.draws.dask_store import check_client, collapse_on
+from epluribus.draws.rows import check_chains, check_items, check_weights, kept_rows, safe_weights
+from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
+from epluribus.draws.store import Collapsed, Store, collapse
+from epluribus.partition import ORDER, is_estimate
+from epluribus.readers.objects import is_ensemble
 from epluribus.readers.source import Source
+from epluribus.readers.table import Part, Rows, Table, to_table, unchanged
+
+
+class Contents(NamedTuple):
+    """What a `Draws` is made of, also where it is cut out of another one; see the attributes there."""
+
+    found: Collapsed
+    n_seen: IntArray
+    chains: IntArray
+    given: FloatArray | None
+    """(n_draws,) the weights as they were given; None if all are 1."""
+    items: tuple[str, ...] | None
+    kind: str
+    variable: str | None
+    dimension: str | None
 
 
 class Draws(Constructors, Shown):
@@ -105,9 +123,8 @@ class Draws(Constructors, Shown):
     weight, however many items it has seen; ``weights="items"`` lets it count in proportion to them. (Binder's
     loss counts pairs of items: there a draw that has seen more counts more in any case.)
 
-    Time O(n_draws n_items). Labels are read in one pass and stored in the smallest unsigned type that holds
-    them. While they are read, memory besides the input stays below the stored labels plus some 150 MB, or
-    600 MB where the input is not in memory. Draws are known to be equal by a hash of 128 bits.
+    Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them. Reading takes
+    some 200 MB more, 600 MB where the input is not in memory. Equal draws are known by a hash of 128 bits.
 
     Examples
     --------
@@ -141,29 +158,54 @@ class Draws(Constructors, Shown):
         client: Any = None,
         progress: ProgressLike = None,
     ) -> None:
-        # A part of other draws comes as `Contents`, which need not be read and collapsed again.
         if not isinstance(z, Contents):
-            z = read_contents(
-                z._contents if isinstance(z, Draws) else z,
-                weights, burn, thin, items, chains, kind, var, missing, noise, client, progress,
-            )  # fmt: skip
+            # Other draws may be given to take a part of them, or to give them other names or weights.
+            other = z._contents if isinstance(z, Draws) else None
+            if kind is not None:
+                check_choice(kind, ("posterior", "ensemble"), "kind")
+            elif other is not None:
+                kind = other.kind
+            elif isinstance(z, list | tuple) and is_ensemble(z):
+                kind = "ensemble"
+            raw = z._table() if isinstance(z, Draws) else z
+            table = to_table(raw, var=var, missing=missing, noise=noise)
+            n_rows, n_items = table.labels.shape
+            where = str(z) if isinstance(z, str | Path) else "z"  # for messages
+            chain = table.chain if chains is None else check_chains(chains, n_rows)
+            # Burn-in and thinning come first, so that only the draws that are kept are read.
+            keep = np.arange(n_rows)
+            if not (type(burn) is type(thin) is int and burn == 0 and thin == 1):
+                burn, thin = check_count(burn, "burn", low=0), check_count(thin, "thin")
+                keep = kept_rows(chain, burn, thin)
+            if items is not None or table.items is not None:
+                items = check_items(items, table.items, n_items, where)
+            if weights is None and other is not None:
+                weights = other.given
+            by_items = isinstance(weights, str) and weights == "items"
+            given = None
+            if weights is not None and not by_items:
+                given = check_weights(weights, n_rows, keep)
+            if client is None:
+                found = collapse(table.labels, keep, progress)
+            else:
+                found = collapse_on(check_client(client), table.labels, keep)
+            n_seen = np.full(found.store.n_distinct, n_items)
+            if found.has_missing:
+                n_seen = found.count_seen(items, where)
+            if by_items:
+                given = n_seen[found.places] / n_items
+            found = found._replace(keys=())
+            z = Contents(found, n_seen, chain[keep], given, items, kind or "posterior", *table[3:])
         self._contents: Contents = z
-        self.store: Store = z.store
-        self.index: IntArray = z.places
-        self.distinct_n_clusters: IntArray = z.distinct_n_clusters
-        self.distinct_n_seen: IntArray = z.distinct_n_seen
-        self.has_missing: bool = z.has_missing
-        self.chains: IntArray = z.chains
-        self.items: tuple[str, ...] | None = z.items
-        self.kind: str = z.kind
-        self.variable: str | None = z.variable
-        self.dimension: str | None = z.dimension
-        self.n_draws: int = len(z.places)
-        self.n_items: int = z.store.n_items
-        self.n_distinct: int = z.store.n_distinct
-        self.n_chains: int = int(z.chains.max()) + 1
-        # Scaled anew for each part of a sample: its weights may be tiny beside those of the other draws.
-        self.draw_weights: FloatArray = safe_weights(z.given)
+        found = z.found
+        self.store, self.index, self.has_missing = found.store, found.places, found.has_missing
+        self.distinct_n_clusters, self.distinct_n_seen = found.n_clusters, z.n_seen
+        self.chains, self.items, self.kind = z.chains, z.items, z.kind
+        self.variable, self.dimension = z.variable, z.dimension
+        self.n_draws, self.n_chains = len(self.index), int(self.chains.max()) + 1
+        self.n_items, self.n_distinct = self.store.n_items, self.store.n_distinct
+        # Scaled anew for each part of a sample: its weights may be tiny beside those of other draws.
+        self.draw_weights = np.ones(self.n_draws) if z.given is None else safe_weights(z.given)
         # The weight of distinct partition d is the sum of w_t over the draws t with index[t] = d.
         weight = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
         self.weights: FloatArray = weight.astype(np.float64)
@@ -254,7 +296,8 @@ class Draws(Constructors, Shown):
     def to_local(self) -> Draws:
         """The same draws with all labels in the memory of this process."""
         table = self.store.rows(np.arange(self.n_items))
-        return Draws(self._contents._replace(store=Store(table, self.store.groups)))
+        found = self._contents.found._replace(store=Store(table, self.store.groups))
+        return Draws(self._contents._replace(found=found))
 
     def select_items(self, items: IntArray) -> Draws:
         """All draws of some of the items, given by number; items without names are named by their numbers.
@@ -286,8 +329,29 @@ class Draws(Constructors, Shown):
         return self._select(np.flatnonzero(self.chains == number))
 
     def _select(self, rows: IntArray) -> Draws:
-        """The given draws as a new object."""
-        return Draws(self._contents.select(rows))
+        """The given draws, without the distinct partitions that none of them equals."""
+        if len(rows) == 0:
+            raise ValueError(f"No draws are left: 0 of {self.n_draws} were selected.")
+        used, first, inverse = np.unique(self.index[rows], return_index=True, return_inverse=True)
+        # np.unique sorts: `order` and its inverse restore the order of first appearance.
+        order = np.argsort(first)
+        used = used[order]
+        k, given = self.distinct_n_clusters[used], self._contents.given
+        store = self.store.select(used, k + self.has_missing)
+        part = self._contents._replace(
+            found=Collapsed(store, np.argsort(order)[inverse], k, self.has_missing),
+            n_seen=self.distinct_n_seen[used],
+            chains=np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64),
+            given=None if given is None else given[rows],
+        )
+        return Draws(part)
+
+    def _table(self) -> Table:
+        """All draws in their order, to be read once more."""
+        rows = self.store.columns(self.index).T
+        labels = np.ma.masked_equal(rows, 0) if self.has_missing else rows
+        rows_of = Rows(Part(labels, unchanged))
+        return Table(rows_of, self.chains, self.items, self.variable, self.dimension)
 
     # --- printing ---
 
@@ -298,4 +362,39 @@ class Draws(Constructors, Shown):
         )
 
     def _card(self) -> Card:
-        return describe(self)
+        low, high = int(self.distinct_n_clusters.min()), int(self.distinct_n_clusters.max())
+        # Total weight of the partitions with each number of clusters.
+        mass = np.bincount(self.distinct_n_clusters, weights=self.weights)
+        often = "" if low == high else f", most often {int(mass.argmax())}"
+        posterior, items = self.kind == "posterior", count(self.n_items, "item")
+        one, each = ("draw", "a draw") if posterior else ("clustering", "each")
+        facts = {
+            "distinct partitions": f"{self.n_distinct:,}",
+            f"clusters in {each}": f"{span(low, high)}{often}",
+        }
+        if posterior:
+            facts["chains"] = f"{self.n_chains}"
+        if self.has_missing:
+            share = 1.0 - float(self.n_seen.mean()) / self.n_items
+            seen = span(int(self.n_seen.min()), int(self.n_seen.max()))
+            facts["missing labels"] = f"{percent(share)}; a {one} has seen {seen} items"
+        if self.variable is not None:
+            facts["variable"] = self.variable
+        if not np.all(self.draw_weights == 1.0):
+            facts["sum of weights"] = f"{self.total_weight:.6g}"
+        of = "of a partition of" if posterior else "of"
+        return Card(f"{count(self.n_draws, one)} {of} {items}", Facts(facts))
+
+
+def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = False) -> Draws:
+    """`draws` itself, or a `Draws` made from it, on the workers of a cluster if a client is given."""
+    if isinstance(draws, Draws):
+        return draws
+    # A user's function is told of the work that was asked for, not of reading.
+    progress = False if callable(progress) else progress
+    if type(draws) is not np.ndarray or draws.dtype.kind not in "iu":
+        if is_estimate(draws):
+            raise TypeError(f"'draws' must be a posterior sample; got {shown(draws)}. {ORDER}")
+        if is_similarity(draws):
+            raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
+    return Draws(draws, client=client, progress=progress)

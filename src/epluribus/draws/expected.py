@@ -22,8 +22,7 @@ import numpy as np
 from epluribus import losses
 from epluribus._parallel import Stopper, parts
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
-from epluribus.draws.draws import Draws
-from epluribus.draws.read import as_draws
+from epluribus.draws.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.draws.store import Slice
 from epluribus.losses.base import Loss

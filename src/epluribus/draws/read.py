@@ -1,4 +1,4 @@
-"""Draws of anything: `as_draws`; from files: `read_draws`, which checks that they look like labels."""
+"""Draws from files: `read_draws`, which checks that they look like labels."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from epluribus._progress import ProgressLike
-from epluribus._typing import AnyArray, DrawsLike
+from epluribus._typing import AnyArray
 from epluribus._validate import shown
 from epluribus.draws.draws import Draws
-from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
-from epluribus.partition import ORDER, is_estimate
 
 
 def read_draws(
@@ -107,15 +105,3 @@ def read_draws(
             stacklevel=2,
         )
     return draws
-
-
-def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = False) -> Draws:
-    """`draws` itself, or a `Draws` made from it, on the workers of a cluster if a client is given."""
-    if isinstance(draws, Draws):
-        return draws
-    if is_estimate(draws):
-        raise TypeError(f"'draws' must be a posterior sample; got {shown(draws)}. {ORDER}")
-    if is_similarity(draws):
-        raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
-    # A user's function is told of the work that was asked for, not of reading.
-    return Draws(draws, client=client, progress=False if callable(progress) else progress)

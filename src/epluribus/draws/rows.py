@@ -58,7 +58,15 @@ def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> FloatArray:
     """
     if weights is None:
         return np.ones(n_draws)[keep]
-    values = _to_floats(weights)
+    try:
+        values = np.asarray(weights)
+        if values.dtype.kind in "cmM":  # NumPy would drop the imaginary part, or the unit of a time
+            raise TypeError
+        values = values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(
+            f"'weights' must be numbers, one for each draw; got {reprlib.repr(weights)}."
+        ) from None
     # Chains by draws, as samplers return them: the rows of the table are in the same order.
     if values.ndim == 2 and values.size == n_draws:
         values = values.ravel()
@@ -66,36 +74,19 @@ def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> FloatArray:
         raise ValueError(
             f"'weights' must have one entry per draw, shape ({n_draws},); got shape {values.shape}."
         )
+    masked = np.ma.getmaskarray(weights).ravel()
     # Written so that NaN, which is not finite, is refused too.
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    bad = np.flatnonzero(masked | ~(np.isfinite(values) & (values >= 0)))
     if bad.size:
+        what = "is masked" if masked[bad[0]] else f"has {values[bad[0]]}"
         raise ValueError(
-            f"'weights' must be finite and not negative; draw {bad[0]} has {values[bad[0]]}. A weight of "
-            "0 leaves a draw out."
+            f"'weights' must be finite and not negative; draw {bad[0]} {what}. A weight of 0 leaves a "
+            "draw out."
         )
     # Not a sum, which might overflow.
     if not values[keep].any():
         raise ValueError("'weights' must have a positive sum; all weights of the draws kept are 0.")
     return values[keep]
-
-
-def _to_floats(weights: Any) -> FloatArray:
-    """Weights as floats; those that are masked or no real numbers are refused."""
-    if np.ma.is_masked(weights):
-        at = np.flatnonzero(np.ma.getmaskarray(weights))[0]
-        raise ValueError(
-            f"'weights' must be finite and not negative; draw {at} is masked. A weight of 0 leaves a "
-            "draw out."
-        )
-    try:
-        values = np.asarray(weights)
-        if values.dtype.kind in "cmM":  # NumPy would drop the imaginary part, or the unit of a time
-            raise TypeError
-        return values.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(
-            f"'weights' must be numbers, one for each draw; got {reprlib.repr(weights)}."
-        ) from None
 
 
 def safe_weights(weights: FloatArray) -> FloatArray:
@@ -125,30 +116,26 @@ def check_items(
 
     `where` is what the labels come from, for messages.
     """
-    theirs = None if own is None else tuple(str(name) for name in own)
-    if items is None:
-        _check_different(theirs, where, " Give others: items=[...].")
-        return theirs
-    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise TypeError(f"'items' must be a list of {n_items} names; got {shown(items)}.")
-    names = tuple(str(name) for name in items)
-    if len(names) != n_items:
-        raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")
-    # New names replace the old; the same names in another order are nearly always a mistake.
-    if theirs is not None and names != theirs and sorted(names) == sorted(theirs):
-        t = next(t for t in range(n_items) if names[t] != theirs[t])
-        raise ValueError(
-            f"'items' must be in the order of the labels, which have these names already: item {t} is "
-            f"'{theirs[t]}'; got '{names[t]}'."
-        )
-    _check_different(names, "items")
-    return names
-
-
-def _check_different(names: tuple[str, ...] | None, argument: str, way_out: str = "") -> None:
-    """Refuse two items of one name: what is said of one could not be told from what is said of the other."""
+    names = None if own is None else tuple(map(str, own))
+    argument, way_out = where, " Give others: items=[...]."
+    if items is not None:
+        theirs, argument, way_out = names, "items", ""
+        if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+            raise TypeError(f"'items' must be a list of {n_items} names; got {shown(items)}.")
+        names = tuple(map(str, items))
+        if len(names) != n_items:
+            raise ValueError(f"'items' must have {n_items} names, one per item; got {len(names)}.")
+        # New names replace the old; the same names in another order are nearly always a mistake.
+        if theirs is not None and names != theirs and sorted(names) == sorted(theirs):
+            t = next(t for t in range(n_items) if names[t] != theirs[t])
+            raise ValueError(
+                "'items' must be in the order of the labels, which have these names already: item "
+                f"{t} is '{theirs[t]}'; got '{names[t]}'."
+            )
+    # What is said of one item could not be told from what is said of another one of the same name.
     if names is not None and len(set(names)) < len(names):
         twice = next(name for name, n in Counter(names).items() if n > 1)
         raise ValueError(
             f"'{argument}' must have a different name for every item; '{twice}' is there twice.{way_out}"
         )
+    return names

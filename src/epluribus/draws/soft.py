@@ -82,10 +82,7 @@ def soft_draws(
     100
     """
     source, chains, names = _as_probabilities(probabilities, var)
-    if items is None:
-        items = names
-    if items is None and hasattr(probabilities, "coords"):
-        items = coordinate_names(probabilities, probabilities.dims[-2])
+    items = names if items is None else items
     count = check_count(n_draws_each, "n_draws_each")
     n_draws, n_items, n_clusters = source.shape
     shared = check_weights(weights, n_draws)
@@ -177,10 +174,12 @@ def _as_probabilities(values: Any, var: str | None) -> tuple[AnyArray, IntArray,
         return found.values, found.chains, found.items
     if var is not None:
         raise ValueError("'var' is for files; got an array. Leave it out.")
+    names = None
     # In an xarray DataArray chain and draw may be anywhere: they are moved to the front.
     if hasattr(values, "coords") and hasattr(values, "transpose"):
         leading = [dim for dim in ("chain", "draw") if dim in values.dims]
         values = values.transpose(*leading, ...)
+        names = coordinate_names(values, values.dims[-2]) if len(values.dims) > 2 else None
     array = as_array(values, "probabilities")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"'probabilities' must hold numbers; got values of type {array.dtype}.")
@@ -190,10 +189,9 @@ def _as_probabilities(values: Any, var: str | None) -> tuple[AnyArray, IntArray,
             "'probabilities' must have dimensions (draws, items, clusters) or (chains, draws, items, "
             f"clusters), none of them empty; got shape {array.shape}.{way_out}"
         )
-    if array.ndim == 3:
-        return array, np.zeros(len(array), dtype=np.int64), None
-    n_chains, n_draws = array.shape[:2]
-    return array.reshape(-1, *array.shape[2:]), np.repeat(np.arange(n_chains), n_draws), None
+    n_chains = len(array) if array.ndim == 4 else 1
+    array = array.reshape(-1, *array.shape[-2:])
+    return array, np.repeat(np.arange(n_chains), len(array) // n_chains), names
 
 
 def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:

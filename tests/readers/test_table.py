@@ -9,7 +9,7 @@ import xarray as xr
 import zarr
 
 import epluribus as epl
-from epluribus.draws import collapse
+from epluribus.draws import store
 from epluribus.readers import parquet
 
 RNG = np.random.default_rng(3)
@@ -26,7 +26,7 @@ def same(a, b):
 def small_blocks(request, monkeypatch):
     if request.param:
         for name, value in {"_CELLS": 14, "_LINE": 2, "_MOST": 14}.items():
-            monkeypatch.setattr(collapse, name, value)
+            monkeypatch.setattr(store, name, value)
 
 
 @pytest.mark.parametrize("chunks", [(7, 3), (50, 7), (1, 1), ((20, 25, 5), (7,))])
