@@ -144,9 +144,9 @@ def minimize(
     limit these numbers are ten times larger. The answer is never worse than one cluster, all items apart, the
     most frequent draw, or a given start.
 
-    For VI and other linear losses, five thousand of more than 50,000 items are searched first, and some of
+    For VI and other linear losses, five thousand of more than 30,000 items are searched first, and some of
     every group that is too small to be seen among these; for losses that count pairs, such as Binder's, of
-    more than 15,000. The others are placed in one pass over the draws, and then single items move until no
+    more than 8,000. The others are placed in one pass over the draws, and then single items move until no
     move helps. For losses that are not linear this finds worse partitions: it is done only with draws that
     are not in memory. Such draws are searched in this way whatever their number, so that the answer may
     differ from that for the same draws in memory.
