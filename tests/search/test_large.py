@@ -273,7 +273,7 @@ def test_ended_at_once_the_bounds_are_kept(bounds, loss, monkeypatch):
     def stop(*_):
         raise Stopped
 
-    monkeypatch.setattr(large.LargeSearch, "_search_few", stop)
+    monkeypatch.setattr(large, "_search_few", stop)
     best = epl.minimize(loose(3), loss, rng=1, **bounds)
     assert best.runs[-1].start == "few items"
     assert best.settings.k_min <= best.n_clusters <= best.settings.most(1200)

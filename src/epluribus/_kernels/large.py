@@ -22,40 +22,31 @@ BLOCK = 32
 
 
 @kernel
-def add_costs(
-    table, first, labels, gains, inside,
-    costs, own,
-):  # fmt: skip
-    """costs[i, s] += sum_t gains[r_it, s], and own[i] += sum_t inside[r_it, labels[i]] (both OUT).
+def add_costs(table, first, labels, gains, own_gains, costs):
+    """costs[i, s] += sum_t gains[r_it, s] (OUT); for the cluster of item i itself the sum of `own_gains`.
 
-    `table` has the labels of the items in the draws, (n_items, n_draws), and r_it = first[t] + table[i, t].
-    An item with a label of -1 is in no cluster.
+    `table` has the labels of the items in the draws, (n_items, n_draws), and r_it = first[t] + table[i, t]. An item
+    with a label of -1 is in no cluster. The last line of `gains` is 0: it fills up the last eight draws.
     """
     n_draws, width, n_items = table.shape[1], np.uint64(gains.shape[1]), np.uint64(table.shape[0])
     at = np.empty(BLOCK, dtype=np.uint64)
     for begin in range(0, n_draws, BLOCK):
         n = min(BLOCK, n_draws - begin)
+        at[n:] = gains.shape[0] - 1
         for i in range(n_items):
             for t in range(n):
                 at[t] = first[begin + t] + table[i, begin + t]
-            t = 0
-            while t + 8 <= n:
+            for t in range(0, n, 8):
                 a, b, c, d = at[t], at[t + 1], at[t + 2], at[t + 3]
                 e, f, g, h = at[t + 4], at[t + 5], at[t + 6], at[t + 7]
                 for s in range(width):
                     costs[i, s] += ((gains[a, s] + gains[b, s]) + (gains[c, s] + gains[d, s])) + (
                         (gains[e, s] + gains[f, s]) + (gains[g, s] + gains[h, s])
                     )
-                t += 8
-            while t < n:
-                for s in range(width):
-                    costs[i, s] += gains[at[t], s]
-                t += 1
             if labels[i] >= 0:
-                mine, total = np.uint64(labels[i]), 0
+                own = np.uint64(labels[i])
                 for t in range(n):
-                    total += inside[at[t], mine]
-                own[i] += total
+                    costs[i, own] += own_gains[at[t], own] - gains[at[t], own]
 
 
 @kernel
@@ -78,8 +69,7 @@ def sweep_pairs(
         if alone and used <= k_min:
             continue
         sums[:top] = 0.0
-        for s in range(fixed.shape[1]):
-            sums[s] = fixed[i, s]
+        sums[: fixed.shape[1]] = fixed[i]
         for j in range(labels.shape[0]):
             sums[labels[j]] += together[i, j]
         low = base * (sizes[own] - 1) + unit * sums[own] - tolerance

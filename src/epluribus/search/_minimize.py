@@ -24,7 +24,7 @@ from epluribus.search._exact import MAX_ITEMS, best_of_all, solves
 from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.search.constraints import read_constraints
-from epluribus.search.large import LARGE, LargeSearch, searches_few_first
+from epluribus.search.large import LARGE, search_large, searches_few_first
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
 from epluribus.search.similarity import (
@@ -144,9 +144,9 @@ def minimize(
     limit these numbers are ten times larger. The answer is never worse than one cluster, all items apart, the
     most frequent draw, or a given start.
 
-    For VI and other linear losses, five thousand of more than 50,000 items are searched first, and some of
+    For VI and other linear losses, five thousand of more than 30,000 items are searched first, and some of
     every group that is too small to be seen among these; for losses that count pairs, such as Binder's, of
-    more than 15,000. The others are placed in one pass over the draws, and then single items move until no
+    more than 8,000. The others are placed in one pass over the draws, and then single items move until no
     move helps. For losses that are not linear this finds worse partitions: it is done only with draws that
     are not in memory. Such draws are searched in this way whatever their number, so that the answer may
     differ from that for the same draws in memory.
@@ -294,9 +294,8 @@ def _search(
     """The runs of a search, and the last or the best of them."""
     whole = settings.search == "recombine" and settings.free
     if whole and searches_few_first(draws, loss, LARGE, settings):
-        job = LargeSearch.of(draws, loss, settings, seed, bar)
-        if job is not None:
-            run = job.run(plan)
+        run = search_large(draws, loss, plan, settings, seed, bar)
+        if run is not None:
             return [run], run
     known = Problem.of(draws, loss), plan.starts(), plan.n_starts
     search = Search(*known, settings, seed, bar, draws.n_draws)
