@@ -34,7 +34,6 @@ from epluribus.partition import read_only, relabel
 from epluribus.search.local import LocalSearch
 from epluribus.search.pair_costs import PairCosts, counts_pairs
 from epluribus.search.problem import Problem
-from epluribus.search.starts import EXPENSIVE
 from epluribus.search.state import TableState
 from epluribus.settings import Settings
 
@@ -46,8 +45,6 @@ _DRAWS = 64
 """Draws of a task that counts: one line of the cache for each item."""
 _FREE = 0.05
 """Share of the items that are free: those that would move or come closest, so that few passes are needed."""
-_KICKS = 30
-"""Kicks of the free items: they find a few items that must move together."""
 _PASSES = 8
 """Passes over all items in which free ones are sought, at most."""
 COLUMNS = 10
@@ -172,10 +169,6 @@ class LargeRefiner:
         settings = replace(self.settings, k_max=max(self.limit, h))
         search = LocalSearch(problem, mine, self.rng, settings, state=state)
         search.settle()
-        if problem.cells <= EXPENSIVE:
-            for _ in range(_KICKS):
-                search.kick()
-            search.settle()
         state.compact()
         labels, k = state.fixed_slots[now.labels], state.n_clusters
         labels[items] = state.labels
