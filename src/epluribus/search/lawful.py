@@ -216,10 +216,12 @@ class LawfulSearch(LocalSearch):
             if small and self.rng.integers(2) and self._enlarge(a):
                 continue
             items = self.members(a)
-            if not (self._place(items, must=True) or (small and self._enlarge(a))):
-                units = map(rules.unit, np.unique(rules.blocks[items]))
-                if not all(self._place(unit, must=True) for unit in units):
-                    return False
+            if self._place(items, must=True) or (small and self._enlarge(a)):
+                continue
+            if not all(
+                self._place(rules.unit(u), must=True) for u in np.unique(rules.blocks[items])
+            ):
+                return False
         while self.n_clusters < self.bounds.k_min:
             if not self._divide():
                 return False
