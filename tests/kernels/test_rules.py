@@ -9,9 +9,12 @@ import pytest
 import epluribus as epl
 from epluribus.constraints import Constraints
 from epluribus.draws import as_draws
+from epluribus.search import lawful
 from epluribus.search.lawful import LawfulSearch
+from epluribus.search.members import MemberState
 from epluribus.search.problem import Problem
 from epluribus.search.rules import Rules
+from epluribus.search.state import TableState
 from epluribus.settings import Settings
 
 
@@ -90,7 +93,10 @@ def test_a_start_is_made_to_obey_sizes_aside(seed):
 
 
 @pytest.mark.parametrize("cost", [None, 0.7])
-def test_a_sweep_ends_where_no_move_of_a_unit_helps(cost):
+@pytest.mark.parametrize("kind", [TableState, MemberState])
+def test_a_sweep_ends_where_no_move_of_a_unit_helps(cost, kind, monkeypatch):
+    monkeypatch.setattr(lawful, "make_state", lambda problem, labels, **_: kind(problem, labels))
+    monkeypatch.setattr(LawfulSearch, "_suit", lambda _: None)
     rng = np.random.default_rng(2)
     z = np.where(rng.random((30, 18)) < 0.4, rng.integers(0, 3, (30, 18)), np.arange(18) // 6)
     draws = as_draws(z)
@@ -100,6 +106,7 @@ def test_a_sweep_ends_where_no_move_of_a_unit_helps(cost):
     start = rules.fitted(rng.integers(0, 4, 18), rng)
     search = LawfulSearch(problem, start, rng, settings, rules)
     assert search.sweep()
+    assert isinstance(search.state, kind)
     labels = search.labels
 
     def objective(one):
@@ -113,3 +120,20 @@ def test_a_sweep_ends_where_no_move_of_a_unit_helps(cost):
             other = np.where(asked.blocks == unit, place, labels)
             if not asked.broken(other):
                 assert objective(other) >= search.value - 1e-9
+
+
+def test_the_best_pair_that_is_allowed_is_joined_first():
+    rng = np.random.default_rng(3)
+    z = np.where(rng.random((40, 12)) < 0.3, rng.integers(0, 4, (40, 12)), np.arange(12) // 3)
+    asked = Constraints(np.arange(12), (np.array([0, 1]), np.array([3, 9])))
+    for name in ("vi", "nvi"):
+        problem = Problem.of(as_draws(z), epl.losses.get(name))
+        settings = Settings(k_max=11, constraints=asked)
+        search = LawfulSearch(problem, np.arange(12), rng, settings, Rules(asked, 12))
+        search.bounds = search.bounds._replace(k_min=11)
+        assert search.merge()
+        joined = [
+            np.where(np.arange(12) == b, a, np.arange(12)) for b in range(12) for a in range(b)
+        ]
+        allowed = [epl.expected_loss(one, z, name) for one in joined if not asked.broken(one)]
+        assert search.value == pytest.approx(min(allowed))

@@ -154,15 +154,24 @@ class LawfulSearch(LocalSearch):
         self._total = before
         return False
 
-    def _join_row(self, a: int, blocked: NDArray[np.uint8]) -> FloatArray:
-        """(n_slots,) change of the total loss if slot a is joined with each open one; infinite for others."""
+    def _join_row(
+        self, a: int, blocked: NDArray[np.uint8], changes: FloatArray | None = None
+    ) -> FloatArray:
+        """(n_slots,) change of the total loss if slot a is joined with each open one; infinite for others.
+
+        `changes` are those of all pairs, where they are known.
+        """
+        row = np.full(len(blocked), np.inf)
         if self.problem.loss.linear:
             row = self.state.join_row(a)
+        elif changes is not None:
+            row[: len(changes)] = changes[a]
         else:
-            items, row = self.members(a), np.full(len(blocked), np.inf)
+            items, change = self.members(a), 0.0
             for s in np.flatnonzero((blocked == 0) & (self.state.sizes > 0)).tolist():
-                row[s] = self.state.move(items, np.full(len(items), s))
-                self.state.move(items, np.full(len(items), a))
+                change += self.state.move(items, np.full(len(items), s))
+                row[s] = change
+            self.state.move(items, np.full(len(items), a))
         row[a] = 0.0
         return np.where(blocked == 0, row, np.inf)
 
@@ -183,6 +192,7 @@ class LawfulSearch(LocalSearch):
         # Each cluster has a partner, the best one when it was looked at: -1 if it is to be looked at.
         least = np.where(state.sizes > 0, -np.inf, np.inf)
         partner = np.full(len(least), -1)
+        changes = None if self.problem.loss.linear else state.join_changes()
         while self.n_clusters > max(bounds.k_min, 1) and not bounds.stop[0]:
             a, many = int(least.argmin()), self.n_clusters > bounds.k_max
             if least[a] >= (np.inf if many else -self.tolerance):
@@ -190,11 +200,11 @@ class LawfulSearch(LocalSearch):
             if partner[a] < 0:
                 blocked = self.rules.find_open(self.members(a), state)[1]
                 blocked[a] = 1
-                row = self._join_row(a, blocked)
+                row = self._join_row(a, blocked, changes)
                 partner[a], least[a] = row.argmin(), row.min()
                 partner[row < least], least = a, np.minimum(row, least)
             else:
-                b = int(partner[a])
+                b, changes = int(partner[a]), None
                 self._put(self.members(b), a)
                 partner[(partner == a) | (partner == b)] = -1
                 least[a], least[b] = -np.inf, np.inf
