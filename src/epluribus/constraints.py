@@ -14,9 +14,11 @@ Draws may break the conditions: an estimate never does.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus._text import count, sentence_list
 from epluribus._typing import IntArray
@@ -33,12 +35,12 @@ class Constraints:
 
     blocks: IntArray
     """(n_items,) canonical labels: items with the same one must be together."""
-    groups: sparse.csr_array
-    """(n_groups, n_items) 1 where an item is in a group: no two items of a group may be together."""
+    groups: tuple[IntArray, ...] = ()
+    """Items of which no two may be together."""
     n_sources: int = 0
     """The last this many groups are the sources with two or more items."""
-    graph: sparse.csr_array | None = None
-    """(n_items, n_items) symmetric adjacency matrix in which clusters must be connected; None for none."""
+    edges: IntArray | None = None
+    """(n_edges, 2) the graph in which clusters must be connected, each edge once, i < j; None for none."""
     min_size: int = 1
     """Smallest number of items in a cluster."""
 
@@ -55,36 +57,58 @@ class Constraints:
     @property
     def n_pairs(self) -> int:
         """Number of groups that are no sources."""
-        return int(self.groups.shape[0]) - self.n_sources
+        return len(self.groups) - self.n_sources
+
+    @cached_property
+    def membership(self) -> tuple[IntArray, IntArray]:
+        """The groups as two arrays: for each item of each group the number of the group, and the item."""
+        sizes = [len(group) for group in self.groups]
+        items = np.concatenate([np.empty(0, np.int64), *self.groups])
+        return np.repeat(np.arange(len(sizes)), sizes), items
+
+    @cached_property
+    def graph(self) -> sparse.csr_array | None:
+        """(n_items, n_items) symmetric adjacency matrix of the graph; None for none."""
+        return None if self.edges is None else adjacency(self.edges, self.n_items)
+
+    def clashes(self, labels: IntArray, rank: IntArray) -> tuple[IntArray, ...]:
+        """Items of a group that are in one cluster, by rank: group, the one before, the item, its place from 0 on."""
+        group, item = self.membership
+        inside = labels[item] >= 0
+        group, item = group[inside], item[inside]
+        order = np.lexsort((rank[item], labels[item], group))
+        group, item = group[order], item[order]
+        again = np.append(True, (np.diff(group) == 0) & (np.diff(labels[item]) == 0))[: len(item)]
+        again[:1] = False
+        at = np.arange(len(item))
+        place = at - np.maximum.accumulate(np.where(again, 0, at))
+        at = at[again]
+        return group[at], item[at - 1], item[at], place[at]
 
     def broken(self, labels: IntArray) -> list[str]:
         """The names of the arguments that a partition breaks; items with a label of -1 are in no cluster."""
-        one = np.empty(self.n_blocks, dtype=np.int64)
-        one[self.blocks] = labels  # a block is whole if all its items have the label of one of them
-        group, item = self.groups.nonzero()
-        known, k = labels[item] >= 0, len(labels)
-        cells, n = np.unique((group * k + labels[item])[known], return_counts=True)
-        shared = cells[n > 1] // k
+        first = np.unique(self.blocks, return_index=True)[1]
+        shared = self.clashes(labels, labels)[0]
         parts = labels if self.graph is None else components(self.graph, labels)
+        sizes = np.bincount(labels[labels >= 0])
         wrong = {
-            "must_link": np.any(one[self.blocks] != labels),
+            "must_link": np.any(labels[first][self.blocks] != labels),
             "cannot_link": np.any(shared < self.n_pairs),
             "sources": np.any(shared >= self.n_pairs),
             "contiguity": parts.max() > labels.max(),
-            "min_size": np.any(
-                np.unique(labels[labels >= 0], return_counts=True)[1] < self.min_size
-            ),
+            "min_size": np.any((sizes > 0) & (sizes < self.min_size)),
         }
         return [name for name, is_wrong in wrong.items() if is_wrong]
 
-    def allowed_sets(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def allowed_sets(self) -> NDArray[np.bool_]:
         """(2**n_items,) which sets of a few items may be clusters; bit i of a set is item i."""
         n = self.n_items
         sets = np.arange(1 << n)[:, None] >> np.arange(n) & 1
-        blocks = np.eye(self.n_blocks, dtype=np.int64)[self.blocks]
-        inside = sets @ blocks
-        allowed = (sets.sum(axis=1) >= self.min_size) & (sets @ self.groups.T <= 1).all(axis=1)
-        allowed &= ((inside == 0) | (inside == blocks.sum(axis=0))).all(axis=1)
+        first = np.unique(self.blocks, return_index=True)[1]
+        allowed = sets.sum(axis=1) >= self.min_size
+        allowed &= (sets == sets[:, first[self.blocks]]).all(axis=1)
+        for group in self.groups:
+            allowed &= sets[:, group].sum(axis=1) <= 1
         if self.graph is not None:
             # Grown from the first item of each set, step by step, as far as the set reaches.
             reached = sets * (sets.cumsum(axis=1) == 1)
@@ -97,13 +121,13 @@ class Constraints:
     def _said(self) -> dict[str, str]:
         """What is asked for in words, by the arguments of `minimize` that were given."""
         sizes = np.bincount(self.blocks)
-        linked, pairs = sizes[sizes > 1], count(self.n_pairs, "cannot-link")
+        linked = sizes[sizes > 1]
+        items = count(int(linked.sum()), "item")
         said = {
-            "must_link": len(linked)
-            and f"{count(int(linked.sum()), 'item')} in {count(len(linked), 'must-link')}",
-            "cannot_link": self.n_pairs and pairs,
+            "must_link": len(linked) and f"{items} in {count(len(linked), 'must-link')}",
+            "cannot_link": self.n_pairs and count(self.n_pairs, "cannot-link"),
             "sources": self.n_sources and "at most one item of each source in a cluster",
-            "contiguity": self.graph is not None and "clusters connected in the graph",
+            "contiguity": self.edges is not None and "clusters connected in the graph",
             "min_size": self.min_size > 1 and f"clusters of at least {self.min_size} items",
         }
         return {name: str(words) for name, words in said.items() if words}
@@ -120,31 +144,21 @@ class Constraints:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; `from_dict` makes the object again."""
-        edges = None if self.graph is None else np.transpose(self.graph.nonzero())
         return {
             "blocks": self.blocks.tolist(),
-            "groups": [
-                one.tolist() for one in np.split(self.groups.indices, self.groups.indptr[1:-1])
-            ],
+            "groups": [group.tolist() for group in self.groups],
             "n_sources": self.n_sources,
-            "edges": None if edges is None else edges[edges[:, 0] < edges[:, 1]].tolist(),
+            "edges": None if self.edges is None else self.edges.tolist(),
             "min_size": self.min_size,
         }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Constraints:
         """The object of which `to_dict` made the record."""
-        blocks = np.array(record["blocks"], dtype=np.int64)
-        groups = group_matrix(
-            [np.array(group, dtype=np.int64) for group in record["groups"]], len(blocks)
-        )
-        edges = record["edges"]
-        graph = (
-            None
-            if edges is None
-            else adjacency(np.array(edges, np.int64).reshape(-1, 2), len(blocks))
-        )
-        return cls(blocks, groups, int(record["n_sources"]), graph, int(record["min_size"]))
+        blocks, edges = np.array(record["blocks"], np.int64), record["edges"]
+        groups = tuple(np.array(group, np.int64) for group in record["groups"])
+        edges = None if edges is None else np.array(edges, np.int64).reshape(-1, 2)
+        return cls(blocks, groups, int(record["n_sources"]), edges, int(record["min_size"]))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Constraints) and self.to_dict() == other.to_dict()
@@ -155,34 +169,19 @@ class Constraints:
 
 def components(graph: sparse.csr_array, labels: IntArray) -> IntArray:
     """(n_items,) the connected parts of the clusters, numbered; items with a label of -1 are in none."""
-    from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
     i, j = graph.nonzero()
     same = labels[i] == labels[j]
-    inner = sparse.coo_array((np.ones(int(same.sum()), np.int8), (i[same], j[same])), graph.shape)
+    inner = adjacency(np.stack([i[same], j[same]], axis=1), len(labels))
     # Those in no cluster are parts as well, which are not numbered.
     return tidy(np.where(labels < 0, -1, connected_components(inner, directed=False)[1]))
 
 
 def adjacency(edges: IntArray, n_items: int) -> sparse.csr_array:
-    """The symmetric adjacency matrix of pairs of items, without loops."""
+    """The symmetric 0-1 matrix of pairs of items."""
     from scipy import sparse
 
-    i, j = edges[edges[:, 0] != edges[:, 1]].T
-    ones = np.ones(2 * len(i), dtype=np.int8)
-    matrix = sparse.csr_array((ones, (np.append(i, j), np.append(j, i))), shape=(n_items, n_items))
-    matrix.sum_duplicates()
-    matrix.data[:] = 1
-    return matrix
-
-
-def group_matrix(groups: list[IntArray], n_items: int) -> sparse.csr_array:
-    """The 0-1 matrix of groups by items."""
-    from scipy import sparse
-
-    sizes = np.array([len(group) for group in groups], dtype=np.int64)
-    first = np.append(0, np.cumsum(sizes))
-    items = np.concatenate([*groups, np.empty(0, dtype=np.int64)])
-    ones = np.ones(len(items), dtype=np.int8)
-    return sparse.csr_array((ones, items, first), shape=(len(groups), n_items))
+    ones, (i, j) = np.ones(2 * len(edges), np.int8), edges.T
+    pairs = np.append(i, j), np.append(j, i)
+    return sparse.csr_array((ones, pairs), (n_items, n_items))

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.constraints import Constraints, adjacency, group_matrix
+from epluribus.constraints import Constraints
 from epluribus.draws import as_draws
+from epluribus.search import lawful
 from epluribus.search.lawful import LawfulSearch
+from epluribus.search.members import MemberState
 from epluribus.search.problem import Problem
 from epluribus.search.rules import Rules
+from epluribus.search.state import TableState
 from epluribus.settings import Settings
 
 
@@ -21,7 +24,7 @@ def random_rules(rng, n):
     graph.add_edges_from((i, i + 1) for i in range(n - 1))
     groups = [rng.choice(n, 3, replace=False) for _ in range(2)]
     edges = np.array(graph.edges)
-    asked = Constraints(np.arange(n), group_matrix(groups, n), 0, adjacency(edges, n), 1)
+    asked = Constraints(np.arange(n), tuple(groups), edges=edges)
     return Rules(asked, n), graph, groups
 
 
@@ -32,12 +35,14 @@ def test_open_clusters_and_items_that_may_leave(seed):
     labels = rng.integers(-1, 3, n)
     sizes = np.bincount(labels[labels >= 0], minlength=4)
     for i in np.flatnonzero(labels >= 0).tolist():
-        leaves, places = rules.find_open(np.array([i]), SimpleNamespace(labels=labels, sizes=sizes))
+        leaves, blocked = rules.find_open(
+            np.array([i]), SimpleNamespace(labels=labels, sizes=sizes)
+        )
         for s in np.flatnonzero(sizes).tolist():
             near = any(labels[j] == s for j in graph[i])
             clash = any(i in g and any(labels[j] == s for j in g if j != i) for g in groups)
-            assert places[s] == (near and not clash)
-        assert places[sizes == 0].all()
+            assert blocked[s] == (clash or not near)
+        assert not blocked[sizes == 0].any()
         own = np.flatnonzero(labels == labels[i])
         rest = [j for j in own.tolist() if j != i]
         # Only clusters that are connected are asked about.
@@ -54,7 +59,7 @@ def test_the_announced_change_is_that_of_the_loss(loss, cost):
     draws = as_draws(rng.integers(0, 4, (12, 20)))
     # Three items in one unit, of which two may be in one group of a draw.
     blocks = np.append([0, 0, 0], np.arange(1, 18))
-    asked = Constraints(blocks, group_matrix([np.array([3, 5, 9])], 20), min_size=2)
+    asked = Constraints(blocks, (np.array([3, 5, 9]),), min_size=2)
     problem, rules = Problem.of(draws, epl.losses.get(loss)), Rules(asked, 20)
     labels = rules.fitted(rng.integers(0, 4, 20), rng)
     settings = Settings(constraints=asked, undecided=cost)
@@ -74,8 +79,8 @@ def test_a_start_is_made_to_obey_sizes_aside(seed):
     grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 4))
     blocks = np.array([0, *range(1, 15), 0])  # opposite corners: only others can connect them
     # No shortest path has two items of the first group.
-    groups = group_matrix([np.array([3, 9, 12]), np.array([0, 6])], n)
-    asked = Constraints(blocks, groups, graph=adjacency(np.array(grid.edges), n))
+    groups = np.array([3, 9, 12]), np.array([0, 6])
+    asked = Constraints(blocks, groups, edges=np.array(grid.edges))
     labels = Rules(asked, n).fitted(rng.integers(-1, 3, n), rng, lead=5)
     assert asked.broken(labels) == []
     lead = rng.integers(0, 2, n)
@@ -83,21 +88,25 @@ def test_a_start_is_made_to_obey_sizes_aside(seed):
     fitted = Rules(apart, n).fitted(lead, rng, lead=9)
     # The item that leads stays with all others of its cluster that it may be with.
     for i in np.flatnonzero(lead == lead[9]).tolist():
-        free = not np.any(groups[:, [i]].toarray())
+        free = not any(i in group for group in groups)
         assert (fitted[i] == fitted[9]) or not free
 
 
 @pytest.mark.parametrize("cost", [None, 0.7])
-def test_a_sweep_ends_where_no_move_of_a_unit_helps(cost):
+@pytest.mark.parametrize("kind", [TableState, MemberState])
+def test_a_sweep_ends_where_no_move_of_a_unit_helps(cost, kind, monkeypatch):
+    monkeypatch.setattr(lawful, "make_state", lambda problem, labels, **_: kind(problem, labels))
+    monkeypatch.setattr(LawfulSearch, "_suit", lambda _: None)
     rng = np.random.default_rng(2)
     z = np.where(rng.random((30, 18)) < 0.4, rng.integers(0, 3, (30, 18)), np.arange(18) // 6)
     draws = as_draws(z)
-    asked = Constraints(np.append([0, 0], np.arange(1, 17)), group_matrix([np.array([4, 7])], 18))
+    asked = Constraints(np.append([0, 0], np.arange(1, 17)), (np.array([4, 7]),))
     problem, rules = Problem.of(draws, epl.losses.get("vi")), Rules(asked, 18)
     settings = Settings(constraints=asked, undecided=cost)
     start = rules.fitted(rng.integers(0, 4, 18), rng)
     search = LawfulSearch(problem, start, rng, settings, rules)
     assert search.sweep()
+    assert isinstance(search.state, kind)
     labels = search.labels
 
     def objective(one):
@@ -111,3 +120,20 @@ def test_a_sweep_ends_where_no_move_of_a_unit_helps(cost):
             other = np.where(asked.blocks == unit, place, labels)
             if not asked.broken(other):
                 assert objective(other) >= search.value - 1e-9
+
+
+def test_the_best_pair_that_is_allowed_is_joined_first():
+    rng = np.random.default_rng(3)
+    z = np.where(rng.random((40, 12)) < 0.3, rng.integers(0, 4, (40, 12)), np.arange(12) // 3)
+    asked = Constraints(np.arange(12), (np.array([0, 1]), np.array([3, 9])))
+    for name in ("vi", "nvi"):
+        problem = Problem.of(as_draws(z), epl.losses.get(name))
+        settings = Settings(k_max=11, constraints=asked)
+        search = LawfulSearch(problem, np.arange(12), rng, settings, Rules(asked, 12))
+        search.bounds = search.bounds._replace(k_min=11)
+        assert search.merge()
+        joined = [
+            np.where(np.arange(12) == b, a, np.arange(12)) for b in range(12) for a in range(b)
+        ]
+        allowed = [epl.expected_loss(one, z, name) for one in joined if not asked.broken(one)]
+        assert search.value == pytest.approx(min(allowed))

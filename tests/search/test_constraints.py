@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 import epluribus as epl
-from epluribus.constraints import Constraints, adjacency, group_matrix
+from epluribus.constraints import Constraints
 from epluribus.partition import partitions
 
 LOSSES = ("vi", "binder", "vi(cost=0.5)", "binder(cost=1.5)", "nvi")
@@ -221,13 +221,12 @@ def test_an_estimate_remembers_its_constraints(tmp_path):
 
 
 def test_what_is_broken_is_named():
-    groups, graph = group_matrix, adjacency
     edges = np.array([[0, 1], [1, 2], [2, 3]])
     asked = Constraints(
         np.array([0, 0, 1, 2]),
-        groups([np.array([1, 2]), np.array([0, 3])], 4),
+        (np.array([1, 2]), np.array([0, 3])),
         1,
-        graph(edges, 4),
+        edges,
         2,
     )
     assert asked.broken(np.array([0, 1, 1, 0])) == [

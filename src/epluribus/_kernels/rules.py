@@ -1,8 +1,10 @@
 """Where a unit may go, and sweeps that obey: constraints and undecided items, for linear losses on tables.
 
 A *unit* is a set of items that must be together, most often a single one: unit u is
-``items[first[u]:first[u + 1]]``. Rules are lists in the same form. The groups of item i, of which no two items may
-be together, are ``groups[group_first[i]:group_first[i + 1]]``; the items of group g are
+``items[first[u]:first[u + 1]]``.
+
+Rules are lists. The groups of item i, of which no two items may be together, are
+``groups[group_first[i]:group_first[i + 1]]``; the items of group g are
 ``members[member_first[g]:member_first[g + 1]]``; the neighbors of item i in the graph are
 ``near[near_first[i]:near_first[i + 1]]``. Without a graph `near_first` is empty. These six arrays, in this order,
 are `lists`. A label of -1 is an undecided item.
@@ -11,12 +13,13 @@ are `lists`. A label of -1 is an undecided item.
 import numpy as np
 
 from epluribus._kernels.jit import kernel
-from epluribus._kernels.sweep import item_costs, move_items, used_slots
+from epluribus._kernels.merge import join_row
+from epluribus._kernels.sweep import exact_cost, item_costs, move_items, used_slots
 
 
 @kernel
-def reach(i, labels, near_first, near, mark, queue):
-    """The number of items of its cluster that a path in the graph within the cluster leads to from item i.
+def reach(i, a, b, labels, near_first, near, mark, queue):
+    """The number of items that a path in the graph within the clusters a and b leads to from item i.
 
     `mark` (n_items,) zeros, `queue` (n_items,): WORK.
     """
@@ -25,7 +28,8 @@ def reach(i, labels, near_first, near, mark, queue):
         j = queue[at]
         at += 1
         for q in range(near_first[j], near_first[j + 1]):
-            if labels[near[q]] == labels[i] and mark[near[q]] == 0:
+            s = labels[near[q]]
+            if mark[near[q]] == 0 and s in (a, b):
                 queue[filled], mark[near[q]] = near[q], 1
                 filled += 1
     for q in range(filled):
@@ -34,54 +38,49 @@ def reach(i, labels, near_first, near, mark, queue):
 
 
 @kernel
-def find_open(unit, labels, sizes, lists, min_size, blocked, mark, queue):
+def find_open(items, labels, sizes, lists, min_size, blocked, mark, queue):
     """blocked[s] = 0 where the items of one cluster may go, 1 elsewhere (OUT); whether they may leave theirs.
 
     They may join a cluster without an item of their groups that is connected with them; an empty slot if they can
     be a cluster by themselves. Those that stay must be connected, and `min_size` of them, or none.
     """
     group_first, groups, member_first, members, near_first, near = lists
-    n, own, graph, begin = unit.shape[0], labels[unit[0]], near_first.shape[0] > 0, -1
-    left = sizes[own] - n if own >= 0 else 0
-    for i in unit:
-        labels[i] = sizes.shape[0]  # a cluster by themselves
-    alone = not graph or reach(unit[0], labels, near_first, near, mark, queue) == n
+    n, own, apart = items.shape[0], labels[items[0]], sizes.shape[0]
+    graph, left = near_first.shape[0] > 0, sizes[own] - n if own >= 0 else 0
+    leaves = left == 0 or left >= min_size
+    for i in items:
+        labels[i] = apart  # a cluster by themselves
+    alone = n >= min_size
+    if graph and n > 1:
+        alone = alone and reach(items[0], apart, apart, labels, near_first, near, mark, queue) == n
     for s in range(sizes.shape[0]):
-        blocked[s] = graph if sizes[s] > 0 else n < min_size or not alone
-    for i in unit[: n * graph]:
+        blocked[s] = graph if sizes[s] > 0 else not alone
+    for i in items[: n * graph]:
         for q in range(near_first[i], near_first[i + 1]):
             s = labels[near[q]]
-            begin = near[q] if s == own else begin
-            if s >= 0 and s < sizes.shape[0]:
-                blocked[s] = 0
-    for s in range(sizes.shape[0]):
-        if (
-            graph and n > 1 and blocked[s] == 0 and sizes[s] > 0
-        ):  # they may not be connected without it
-            for i in unit:
-                labels[i] = s
-            whole = left + n if s == own else sizes[s] + n
-            blocked[s] = reach(unit[0], labels, near_first, near, mark, queue) < whole
-    for i in unit:
-        labels[i] = -1
-    for i in unit:
+            if s >= 0 and s != apart and blocked[s]:
+                # A single item is connected to the whole cluster, several may not be.
+                others = left if s == own else sizes[s]
+                seen = reach(i, s, apart, labels, near_first, near, mark, queue) if n > 1 else 0
+                blocked[s] = n > 1 and seen < n + others
+                if s == own and leaves:
+                    leaves = reach(near[q], s, s, labels, near_first, near, mark, queue) == left
+    for i in items:
         for q in range(group_first[i], group_first[i + 1]):
             for x in range(member_first[groups[q]], member_first[groups[q] + 1]):
-                if labels[members[x]] >= 0:
-                    blocked[labels[members[x]]] = 1
-    leaves = left == 0 or left >= min_size
-    if leaves and graph and left > 0 and begin >= 0:
-        leaves = reach(begin, labels, near_first, near, mark, queue) == left
-    for i in unit:
+                s = labels[members[x]]
+                if s >= 0 and s != apart:
+                    blocked[s] = 1
+    for i in items:
         labels[i] = own
     return leaves
 
 
 @kernel
-def count_decided(unit, sign, rows, weights, sum_steps, decided):
+def count_decided(items, sign, rows, weights, sum_steps, decided):
     """Count the items (1), or no longer (-1), in `decided` (OUT); the change of sum_r w_r f3(decided[r])."""
     change = 0.0
-    for i in unit:
+    for i in items:
         for r in rows[i]:
             decided[r] -= sign < 0
             change += sign * weights[r] * sum_steps[decided[r]]
@@ -90,103 +89,69 @@ def count_decided(unit, sign, rows, weights, sum_steps, decided):
 
 
 @kernel
-def unit_costs(unit, rows, weights, kinds, steps, counts, gains, single, costs):
-    """costs[s] = sum_r w_r [f_r(n_rs + m_r) - f_r(n_rs)], with m_r of the items in group r (OUT); `single`: WORK."""
-    if unit.shape[0] == 1:
-        item_costs(unit[0], costs.shape[0], rows, gains, single, costs)
-        return
-    costs[:] = 0.0
-    for y in range(unit.shape[0]):
-        for t in range(rows.shape[1]):
-            r, ahead = rows[unit[y], t], 0
-            for z in range(y):
-                ahead += rows[unit[z], t] == r
-            for s in range(costs.shape[0]):
-                costs[s] += weights[r] * steps[kinds[r], counts[r, s] + ahead]
+def bring(items, slot, price, known, sum_steps, now, decided):
+    """Bring the items of one cluster to a slot, or out (-1); the change of the total loss, with their price."""
+    rows, weights, was, change = known[0], known[1], now[0][items[0]], 0.0
+    if price < np.inf and (was < 0) != (slot < 0):
+        sign = 1 if was < 0 else -1
+        change = count_decided(items, sign, rows, weights, sum_steps, decided)
+        change -= sign * items.shape[0] * price
+    return change + move_items(items, np.full(items.shape[0], slot), *known, *now)
 
 
 @kernel
 def sweep(
-    order, first, items, rows, weights, kinds, steps, size_steps, size, margin, tolerance,
-    k_min, k_max, stop, lists, min_size, price, sum_steps,
-    labels, sizes, counts, gains, decided, costs, single, blocked, mark, queue,
+    order, first, items, known, f, size, margin, tolerance, k_min, k_max, stop, lists, min_size,
+    price, sum_steps, now, decided,
 ):  # fmt: skip
     """Visit the units in `order`; each goes to the open cluster where it costs least, or stays out.
 
-    As `sweep.sweep`, with its arrays. A unit costs sum_r w_r [f_r(n_rs + m_r) - f_r(n_rs)] + W [f2(n_s + m) - f2(n_s)]
-    in cluster s, with m_r of its m items in group r; ``size[n]`` is W f2(n). Where items may stay undecided (a finite
-    `price` of each), all clusters cost sum_r w_r [f3(n_r + m_r) - f3(n_r)] - price m more, with the differences of f3
-    in `sum_steps` and n_r = ``decided[r]`` the decided items of group r; staying out costs nothing.
-    `costs`, `single`, `blocked` (n_slots,), `mark` and `queue` (n_items,): WORK.
+    The arrays are those of `sweep.sweep`: `known` are rows, weights, kinds, steps and size_steps; `now` are labels,
+    sizes, counts and gains. Each unit is made a cluster first. A single item then costs in cluster s what it costs
+    there and not alone; several cost what it changes to join them with s (`merge.py`). Where items may stay
+    undecided (a finite `price` of each), leaving them out changes sum_r w_r f3(n_r) as well, with n_r = ``decided[r]``
+    the decided items of group r, and the differences of f3 in `sum_steps`.
     Returns the numbers of units visited and of moves, and the change of the total loss.
     """
-    moves, change, used = 0, 0.0, used_slots(sizes)[0]
+    rows, weights, kinds, steps, size_steps = known
+    labels, sizes, counts, gains = now
+    moves, change, used, k = 0, 0.0, used_slots(sizes)[0], sizes.shape[0]
+    costs, single, blocked = np.empty(k), np.empty(k, np.float32), np.empty(k, np.uint8)
+    mark, queue = np.zeros(labels.shape[0], np.uint8), np.empty(labels.shape[0], np.int64)
     for x in range(order.shape[0]):
         unit = items[first[order[x]] : first[order[x] + 1]]
         n, own = unit.shape[0], labels[unit[0]]
-        if used == sizes.shape[0] or stop[0] != 0:
+        if used == k or stop[0] != 0:
             return x, moves, change
         whole = own >= 0 and sizes[own] == n
         leaves = find_open(unit, labels, sizes, lists, min_size, blocked, mark, queue)
         if not leaves or (whole and used <= k_min):
             continue
+        alone = own if whole else np.argmin(sizes)
         used -= whole
-        here = -move_items(
-            unit, np.full(n, -1), rows, weights, kinds, steps, size_steps,
-            labels, sizes, counts, gains,
-        )  # fmt: skip
-        enter, new = 0.0, whole
+        here = bring(unit, alone, price, known, sum_steps, now, decided)
+        if n > 1:
+            join_row(alone, counts, weights, kinds, f, size, sizes, costs)
+        else:
+            item_costs(unit[0], k, rows, gains, single, costs)
+            apart = exact_cost(unit[0], alone, rows, weights, kinds, steps, labels, counts)
+            for s in range(k):
+                costs[s] += size_steps[sizes[s]] - apart - size_steps[0]
+        costs[alone], blocked[alone] = 0.0, not whole and (blocked[alone] or used >= k_max)
+        best, low = own, margin - here
+        for s in range(k):
+            if blocked[s] == 0 and sizes[s] > 0 and s != own and costs[s] < low:
+                best, low = s, costs[s]
+        there = here
         if price < np.inf:
-            if own < 0:
-                count_decided(unit, 1, rows, weights, sum_steps, decided)
-            enter = -count_decided(unit, -1, rows, weights, sum_steps, decided) - n * price
-            here += enter * (own >= 0)
-        unit_costs(unit, rows, weights, kinds, steps, counts, gains, single, costs)
-        best, low = own, here + margin
-        if price < np.inf and here - tolerance > 0:
-            best, low = -1, 0.0
-        for s in range(sizes.shape[0]):
-            if sizes[s] == 0:  # one empty slot is as good as another one
-                blocked[s] |= new or used >= k_max
-                new |= blocked[s] == 0
-            cost = costs[s] + size[sizes[s] + n] - size[sizes[s]] + enter
-            if blocked[s] == 0 and s != own and cost < low:
-                best, low = s, cost
-        there = enter * (best >= 0) + move_items(
-            unit, np.full(n, best), rows, weights, kinds, steps, size_steps,
-            labels, sizes, counts, gains,
-        )  # fmt: skip
-        if best != own and there >= here - tolerance:  # it seemed better in single precision
+            out = bring(unit, -1, price, known, sum_steps, now, decided)
+            best = -1 if out < min(low, -here - tolerance) else best
+            there += out
+        there += bring(unit, best, price, known, sum_steps, now, decided)
+        if best != own and there >= -tolerance:  # it seemed better in single precision
             best = own
-            move_items(
-                unit, np.full(n, own), rows, weights, kinds, steps, size_steps,
-                labels, sizes, counts, gains,
-            )  # fmt: skip
+            bring(unit, own, price, known, sum_steps, now, decided)
         elif best != own:
-            moves, change = moves + 1, change + there - here
-        if best >= 0 and price < np.inf:
-            count_decided(unit, 1, rows, weights, sum_steps, decided)
+            moves, change = moves + 1, change + there
         used += best >= 0 and sizes[best] == n
     return order.shape[0], moves, change
-
-
-@kernel
-def divide(order, first, items, labels, lists, part, taken):
-    """Each unit goes to the first part of its cluster that has no item of its groups: `part` (OUT; -1 before).
-
-    ``taken`` (n_items + 1,) -1: WORK.
-    """
-    group_first, groups, member_first, members = lists[:4]
-    for u in order:
-        unit = items[first[u] : first[u + 1]]
-        for i in unit:
-            for q in range(group_first[i], group_first[i + 1]):
-                for x in range(member_first[groups[q]], member_first[groups[q] + 1]):
-                    j = members[x]
-                    if part[j] >= 0 and labels[j] == labels[i]:
-                        taken[part[j]] = u
-        p = 0
-        while taken[p] == u:
-            p += 1
-        for i in unit:
-            part[i] = p

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from epluribus._text import count
 from epluribus._typing import IntArray
 from epluribus._validate import check_count, shown
-from epluribus.constraints import Constraints, adjacency, group_matrix
+from epluribus.constraints import Constraints, components
 from epluribus.draws import Draws
 from epluribus.partition import relabel
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 
 def read_constraints(
@@ -34,26 +31,22 @@ def read_constraints(
 
     If items may stay `undecided`, numbers and sizes of clusters contradict nothing: those too many stay out.
     """
-    from scipy.sparse.csgraph import connected_components
-
     if all(one is None for one in (must_link, cannot_link, sources, contiguity, min_size)):
         return None
     names, n = _Names(draws), draws.n_items
-    linked = [
-        np.stack([one[:-1], one[1:]], axis=1) for one in _groups(must_link, "must_link", names)
-    ]
-    links = adjacency(np.concatenate([*linked, np.empty((0, 2), dtype=np.int64)]), n)
+    blocks = np.arange(n)
+    for group in _groups(must_link, "must_link", names):
+        blocks[np.isin(blocks, blocks[group])] = blocks[group[0]]
     apart, by_source = _groups(cannot_link, "cannot_link", names), _sources(sources, names)
     found = Constraints(
-        relabel(connected_components(links, directed=False)[1]),
-        group_matrix([*apart, *by_source], n),
+        relabel(blocks),
+        (*apart, *by_source),
         len(by_source),
-        None if contiguity is None else _graph(contiguity, names),
+        None if contiguity is None else _edges(contiguity, names),
         1 if min_size is None else check_count(min_size, "min_size"),
     )
-    parts = np.zeros(n, dtype=np.int64)
-    if found.graph is not None:
-        parts = connected_components(found.graph, directed=False)[1].astype(np.int64)
+    whole = np.zeros(n, dtype=np.int64)
+    parts = whole if found.graph is None else components(found.graph, whole)
     _check_blocks(found, names, parts)
     if not undecided:
         _check_sizes(found, names, parts, k_min, k_max)
@@ -64,11 +57,8 @@ class _Names:
     """The items by number and by name."""
 
     def __init__(self, draws: Draws) -> None:
-        self.n_items, self.named, self.names = (
-            draws.n_items,
-            draws.items is not None,
-            draws.item_names,
-        )
+        self.n_items, self.names = draws.n_items, draws.item_names
+        self.named = draws.items is not None
         self.number = {name: i for i, name in enumerate(self.names)}
 
     def find(self, item: Any, argument: str) -> int:
@@ -90,31 +80,28 @@ class _Names:
         return f"'{self.names[i]}'" if self.named else f"item {i}"
 
 
-def _is_list(given: Any) -> bool:
-    return hasattr(given, "__iter__") and not isinstance(given, Mapping | str)
-
-
-def _groups(given: Any, argument: str, names: _Names) -> list[IntArray]:
+def _groups(given: Any, argument: str, names: _Names) -> tuple[IntArray, ...]:
     """Pairs or groups of items, as arrays of two or more numbers."""
     # A data frame iterates over its columns.
-    given = [] if given is None else given.to_numpy() if hasattr(given, "to_numpy") else given
+    given = () if given is None else given.to_numpy() if hasattr(given, "to_numpy") else given
+    asked, found = f"'{argument}' must be a list of pairs or groups of items", []
     if not _is_list(given):
-        raise TypeError(
-            f"'{argument}' must be a list of pairs or groups of items; got {shown(given)}."
-        )
-    found = []
+        raise TypeError(f"{asked}; got {shown(given)}.")
     for group in given:
         if not _is_list(group):
             raise TypeError(
-                f"'{argument}' must be a list of pairs or groups of items, such as [(0, 1), (2, 5, 7)]; "
-                f"one of its entries is {group!r}."
+                f"{asked}, such as [(0, 1), (2, 5, 7)]; one of its entries is {group!r}."
             )
         found.append(np.unique([names.find(item, argument) for item in group]).astype(np.int64))
         if len(found[-1]) < 2:
             raise ValueError(
                 f"'{argument}' must hold pairs or groups of two or more different items; got {shown(group)}."
             )
-    return found
+    return tuple(found)
+
+
+def _is_list(given: Any) -> bool:
+    return hasattr(given, "__iter__") and not isinstance(given, Mapping | str)
 
 
 def _sources(given: Any, names: _Names) -> list[IntArray]:
@@ -135,8 +122,8 @@ def _sources(given: Any, names: _Names) -> list[IntArray]:
     return [np.array(items, dtype=np.int64) for items in by_source.values() if len(items) > 1]
 
 
-def _graph(given: Any, names: _Names) -> sparse.csr_array:
-    """The graph in which clusters must be connected."""
+def _edges(given: Any, names: _Names) -> IntArray:
+    """(n_edges, 2) the graph in which clusters must be connected, each edge once, i < j."""
     from scipy import sparse
 
     from epluribus.models.graphs import graph_to_matrix, is_graph
@@ -148,29 +135,29 @@ def _graph(given: Any, names: _Names) -> sparse.csr_array:
         )
     if is_graph(given):
         nodes = np.array([names.find(node, "contiguity") for node in given.nodes], dtype=np.int64)
-        return adjacency(nodes[np.transpose(graph_to_matrix(given).nonzero())], n)
-    if sparse.issparse(given) or (len(shape) == 2 and shape[0] == shape[1] != 2):
+        pairs = nodes[np.transpose(graph_to_matrix(given).nonzero())]
+    elif sparse.issparse(given) or (len(shape) == 2 and shape[0] == shape[1] != 2):
         if shape != (n, n):
             raise ValueError(
                 f"'contiguity' must have a row for each of the {n} items; got {shape}."
             )
-        return adjacency(np.transpose(sparse.coo_array(given).nonzero()), n)
-    given = given.to_numpy() if hasattr(given, "to_numpy") else given
-    pairs = [[names.find(item, "contiguity") for item in pair] for pair in given]
-    if any(len(pair) != 2 for pair in pairs):
-        raise ValueError("'contiguity' as a list must hold pairs of neighboring items.")
-    return adjacency(np.array(pairs, dtype=np.int64).reshape(-1, 2), n)
+        pairs = np.transpose(sparse.coo_array(given).nonzero())
+    else:
+        given = given.to_numpy() if hasattr(given, "to_numpy") else given
+        listed = [[names.find(item, "contiguity") for item in pair] for pair in given]
+        if any(len(pair) != 2 for pair in listed):
+            raise ValueError("'contiguity' as a list must hold pairs of neighboring items.")
+        pairs = np.array(listed, dtype=np.int64).reshape(-1, 2)
+    pairs = np.sort(pairs, axis=1).astype(np.int64)
+    return np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
 
 
 def _check_blocks(asked: Constraints, names: _Names, parts: IntArray) -> None:
     """Raise an error if a block cannot be whole; `parts` are the connected parts of the graph."""
-    group, item = asked.groups.nonzero()
     # Two items of a group in one block.
-    key = group * asked.n_blocks + asked.blocks[item]
-    order = np.argsort(key, kind="stable")
-    for at in np.flatnonzero(np.diff(key[order]) == 0)[:1]:
-        a, b = (names.quote(int(i)) for i in item[order[at : at + 2]])
-        is_source = group[order[at]] >= asked.n_pairs
+    for group, *both, _ in zip(*asked.clashes(asked.blocks, np.arange(asked.n_items)), strict=True):
+        a, b = (names.quote(int(i)) for i in both)
+        is_source = group >= asked.n_pairs
         why = "'sources' has both in one source" if is_source else "'cannot_link' keeps them apart"
         raise ValueError(f"'must_link' puts {a} and {b} together, but {why}. Leave one out.")
     one = np.empty(asked.n_blocks, dtype=np.int64)
@@ -187,21 +174,21 @@ def _check_sizes(
     asked: Constraints, names: _Names, parts: IntArray, k_min: int, k_max: int | None
 ) -> None:
     """Raise an error if there cannot be as many clusters, or as large ones, as are asked for."""
-    n, least, sizes = asked.n_items, asked.min_size, np.asarray(asked.groups.sum(axis=1))
-    alike = np.bincount(parts)[parts]
-    if alike.min() < least and asked.graph is not None:
+    n, least, sizes = asked.n_items, asked.min_size, [len(group) for group in asked.groups]
+    wrong, alike = f"'min_size' is {least}, but", np.bincount(parts)[parts]
+    if alike.min() < least and asked.edges is not None:
         i = int((alike < least).argmax())
         raise ValueError(
-            f"'min_size' is {least}, but in 'contiguity' {names.quote(i)} is connected to "
+            f"{wrong} in 'contiguity' {names.quote(i)} is connected to "
             f"{count(int(alike[i]) - 1, 'other item')} only. Lower it, or add edges."
         )
     # At most one of each source, and all items without one.
-    most = n - int((sizes[asked.n_pairs :] - 1).sum())
+    most = n - sum(sizes[asked.n_pairs :]) + asked.n_sources
     if least > most and asked.n_sources:
         raise ValueError(
-            f"'min_size' is {least}, but with one item of each of the 'sources' a cluster has at most {most}."
+            f"{wrong} with one item of each of the 'sources' a cluster has at most {most}."
         )
-    largest = int(sizes.max(initial=1))
+    largest = max(sizes, default=1)
     needed = max(largest, int(parts.max()) + 1)
     why = "a group of items that must all be apart" if needed == largest else "'contiguity'"
     if k_max is not None and k_max < needed:
@@ -213,6 +200,5 @@ def _check_sizes(
     who = why if k_min <= needed else "'k_min'"
     if max(needed, k_min) * least > n:
         raise ValueError(
-            f"'min_size' is {least}, but {who} needs {max(needed, k_min)} clusters, and "
-            f"there are only {n} items."
+            f"{wrong} {who} needs {max(needed, k_min)} clusters, and there are only {n} items."
         )

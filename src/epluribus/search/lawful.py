@@ -1,20 +1,20 @@
 """One partition that obeys constraints, or that may leave items undecided: `LocalSearch` with rules.
 
-A *unit* is a set of items that must be together, most often a single one (`rules.py`). It moves as a whole, to a
-cluster that may take it, if its own can let it go; an undecided item is in no cluster, with a label of -1. Kicks
-have two more kinds: a unit goes where it is not allowed to go, and what is in its way makes room; and a unit
-changes places with another one. Where items may stay undecided, a group becomes a cluster, or stays out, more often.
+A *unit* is a set of items that must be together, most often a single one. It moves as a whole, to a cluster that
+is open to it, if its own can let it go (`rules.py`); an undecided item is in no cluster, with a label of -1. Any
+labels can be made to obey: units are made whole and clusters divided (`Rules.fitted`), then clusters are joined,
+enlarged or divided until their sizes and their number are as asked for (`LawfulSearch.obey`). So a kick is a change
+of the labels, made to obey and swept, and kept if it is better.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from epluribus._kernels import rules as kernels
-from epluribus._typing import IntArray
+from epluribus._typing import FloatArray, IntArray
 from epluribus.estimate import Step
 from epluribus.partition import meet_labels, tidy
 from epluribus.search.local import LocalSearch, make_state
@@ -47,7 +47,6 @@ class LawfulSearch(LocalSearch):
     ) -> None:
         self.rules, self.out = rules, StayingOut(problem, labels, settings.undecided)
         self.decides_all = settings.undecided is None
-        # Rules are kept by sweeps on tables, and by moves in the other states.
         state = make_state(problem, labels, pairs=False)
         super().__init__(problem, labels, rng, settings, start, state)
         if not self.decides_all:
@@ -61,7 +60,8 @@ class LawfulSearch(LocalSearch):
         return tidy(self.state.labels)
 
     def _count(self) -> float:
-        return self.state.total() + self.out.total(int(np.count_nonzero(self.state.labels < 0)))
+        labels = self.state.labels
+        return self.state.total() + StayingOut(self.problem, labels, self.settings.undecided).total
 
     def spawn(self, labels: IntArray, rng: Generator, lead: int | None = None) -> LawfulSearch:
         """Another search, at other labels; it may not obey yet. See `Rules.fitted` for `lead`."""
@@ -73,13 +73,18 @@ class LawfulSearch(LocalSearch):
         a, b = self.labels, other.labels
         return tidy(np.where((a < 0) & (b < 0), -1, meet_labels(a + 1, b + 1)))
 
+    def members(self, slot: int) -> IntArray:
+        """The items of a cluster."""
+        return np.flatnonzero(self.state.labels == slot)
+
     # --- moves ---
 
     def sweep(self, most: int | None = None, *, thorough: bool = False) -> bool:  # noqa: ARG002
         """Visit all units until no move of one helps, or `most` times; whether none helps."""
-        every, self.converged, done = np.arange(len(self.rules.units[0]) - 1), False, 0
+        self.converged, done = False, 0
         while not self.converged and done != most and not self.settings.stopper.stopped:
-            self.converged = self._visit(every) == 0 and not self.bounds.stop[0]
+            moves = self._visit(np.arange(self.rules.constraints.n_blocks))
+            self.converged = moves == 0 and not self.bounds.stop[0]
             self.trace.append(Step(self.value, self.n_clusters))
             self._suit()
             done += 1
@@ -87,21 +92,19 @@ class LawfulSearch(LocalSearch):
 
     def _visit(self, units: IntArray) -> int:
         """Move each of the units to its best place, in random order; the number of moves."""
-        state, p, moves, order = self.state, self.problem, 0, self.rng.permutation(units)
+        state, rules, moves, order = self.state, self.rules, 0, self.rng.permutation(units)
         if not isinstance(state, TableState):
-            for unit in order.tolist():
-                if not self.bounds.stop[0]:
-                    moves += self._place(self.rules.unit(unit))
+            for u in order.tolist():
+                moves += not self.bounds.stop[0] and self._place(rules.unit(u))
             return moves
+        p, out = self.problem, self.out
+        known = p.rows, p.group_weights, p.kinds, p.steps, p.size_steps
         while len(order) and not self.bounds.stop[0]:
             state.make_room(1)
-            n, k = len(state.labels), len(state.sizes)
+            now = state.labels, state.sizes, state.counts, state.gains
             done, moved, change = kernels.sweep(
-                order, *self.rules.units, p.rows, p.group_weights, p.kinds, p.steps, p.size_steps, p.size,
-                p.margin, self.tolerance, *self.bounds, self.rules.lists, self.rules.min_size, self.out.price,
-                self.out.steps, state.labels, state.sizes, state.counts, state.gains, self.out.decided,
-                np.empty(k), np.empty(k, np.float32), np.empty(k, np.uint8),
-                np.zeros(n, np.uint8), np.empty(n, np.int64),
+                order, *rules.units, known, p.f, p.size, p.margin, self.tolerance, *self.bounds,
+                rules.lists, rules.min_size, out.price, out.steps, now, out.decided,
             )  # fmt: skip
             moves, order = moves + moved, order[done:]
             self._total += change
@@ -114,45 +117,34 @@ class LawfulSearch(LocalSearch):
         if was != (slot >= 0):
             self._total += self.out.move(items, -1 if was else 1)
 
-    def _place(
-        self, items: IntArray, *, must: bool = False, out: bool = True, joins: Any = None
-    ) -> bool:
-        """Move the items, a unit or a cluster, to their best place, perhaps `out`; whether they have moved.
+    def _place(self, items: IntArray, *, must: bool = False) -> bool:
+        """Move the items, a unit or a cluster, to their best place; whether they have moved.
 
-        If they `must` go, it is the best of the other places, whatever that costs. `joins` are changes if slots are
-        joined, perhaps of some joins ago.
+        If they `must` go, it is the best of the other places, whatever that costs.
         """
         state, before = self.state, self._total
         state.make_room(1)
         own = int(state.labels[items[0]])
         whole = own >= 0 and int(state.sizes[own]) == len(items)
-        leaves, places = self.rules.find_open(items, state)
+        leaves, blocked = self.rules.find_open(items, state)
         if not must and (not leaves or (whole and self.n_clusters <= self.bounds.k_min)):
             return False
-        room = places[state.sizes == 0].any() and self.n_clusters < self.bounds.k_max
+        alone = own if whole else int(np.argmin(state.sizes > 0))
+        if must or (not whole and self.n_clusters >= self.bounds.k_max):
+            blocked[state.sizes == 0] = 1
         if len(items) == 1 and self.decides_all and not must:  # the same, quicker
-            bounds = self.bounds._replace(k_max=self.n_clusters + int(room))
-            swept = state.sweep(items, bounds, (~places).view(np.uint8))
+            k_max = self.n_clusters + (not blocked[alone])
+            swept = state.sweep(items, self.bounds._replace(k_max=k_max), blocked)
             self._total += swept.change
             return swept.n_moves > 0
         # As a cluster by themselves they are joined with each other one.
-        alone = own if whole else int(np.argmin(state.sizes > 0))
-        places &= state.sizes > 0
-        places[[alone, own] if must and own >= 0 else [alone]] = False
+        blocked[alone] = must or (not whole and blocked[alone])
+        if must and own >= 0:
+            blocked[own] = 1
         self._put(items, alone)
-        value, row = self._total, np.full(len(places), np.inf)
-        if self.problem.loss.linear:
-            row = state.join_row(alone)
-        elif joins is not None:
-            row[: len(joins)] = joins[alone]
-        else:
-            for s in np.flatnonzero(places).tolist():
-                self._put(items, s)
-                row[s] = self._total - value
-        row = np.where(places, row, np.inf)
-        row[alone] = 0.0 if (whole or room) and not must else np.inf
+        value, row = self._total, self._join_row(alone, blocked)
         best, low = int(row.argmin()), value + float(row.min())
-        if out and not self.decides_all:
+        if not self.decides_all:
             self._put(items, -1)
             best, low = (-1, self._total) if self._total < low else (best, low)
         self._put(items, best if low < np.inf else own)
@@ -162,66 +154,109 @@ class LawfulSearch(LocalSearch):
         self._total = before
         return False
 
-    def members(self, slot: int) -> IntArray:
-        """The items of a cluster."""
-        return np.flatnonzero(self.state.labels == slot)
+    def _join_row(
+        self, a: int, blocked: NDArray[np.uint8], changes: FloatArray | None = None
+    ) -> FloatArray:
+        """(n_slots,) change of the total loss if slot a is joined with each open one; infinite for others.
+
+        `changes` are those of all pairs, where they are known.
+        """
+        row = np.full(len(blocked), np.inf)
+        if self.problem.loss.linear:
+            row = self.state.join_row(a)
+        elif changes is not None:
+            row[: len(changes)] = changes[a]
+        else:
+            items, change = self.members(a), 0.0
+            for s in np.flatnonzero((blocked == 0) & (self.state.sizes > 0)).tolist():
+                change += self.state.move(items, np.full(len(items), s))
+                row[s] = change
+            self.state.move(items, np.full(len(items), a))
+        row[a] = 0.0
+        return np.where(blocked == 0, row, np.inf)
 
     def merge(self, like: State | None = None) -> bool:  # noqa: ARG002
         """Join clusters, or leave them undecided, while that helps or there are too many; whether any were."""
         k = self.n_clusters
-        for out in (False, True):
-            while self._join_each(out=out):
-                pass
+        self._join_best()
+        if not self.decides_all:
+            for a in np.flatnonzero(self.state.sizes).tolist():
+                if self.state.sizes[a] > 0 and not self.bounds.stop[0]:
+                    self._place(self.members(a))
         self._suit()
         return self.n_clusters < k
 
-    def _join_each(self, *, out: bool) -> bool:
-        """Join each cluster, the largest first, with its best partner if that helps; whether any were."""
-        state, moved = self.state, False
-        joins = None if self.problem.loss.linear else state.join_changes()
-        for a in np.argsort(-state.sizes, kind="stable")[: self.n_clusters].tolist():
-            if state.sizes[a] > 0 and not self.bounds.stop[0]:
-                must = self.n_clusters > self.bounds.k_max
-                moved |= self._place(self.members(a), must=must, out=out, joins=joins)
-        return moved
+    def _join_best(self) -> None:
+        """Join clusters, the best pair that is allowed first, while that helps or there are too many."""
+        state, bounds = self.state, self.bounds
+        # Each cluster has a partner, the best one when it was looked at: -1 if it is to be looked at.
+        least = np.where(state.sizes > 0, -np.inf, np.inf)
+        partner = np.full(len(least), -1)
+        changes = None if self.problem.loss.linear else state.join_changes()
+        while self.n_clusters > max(bounds.k_min, 1) and not bounds.stop[0]:
+            a, many = int(least.argmin()), self.n_clusters > bounds.k_max
+            if least[a] >= (np.inf if many else -self.tolerance):
+                break
+            if partner[a] < 0:
+                blocked = self.rules.find_open(self.members(a), state)[1]
+                blocked[a] = 1
+                row = self._join_row(a, blocked, changes)
+                partner[a], least[a] = row.argmin(), row.min()
+                partner[row < least], least = a, np.minimum(row, least)
+            else:
+                b, changes = int(partner[a]), None
+                self._put(self.members(b), a)
+                partner[(partner == a) | (partner == b)] = -1
+                least[a], least[b] = -np.inf, np.inf
+
+    # --- made to obey ---
 
     def obey(self) -> bool:
         """Join or divide clusters until their sizes and their number are as asked for; whether they are."""
-        for _ in range(len(self.state.labels)):
-            sizes = np.where(self.state.sizes > 0, self.state.sizes, self.problem.n_items + 1)
-            enough = self.n_clusters <= self.bounds.k_max and sizes.min() >= self.rules.min_size
-            if enough or self.n_clusters == 0:
+        rules, state = self.rules, self.state
+        if self.n_clusters > self.bounds.k_max:
+            self._join_best()
+        while self.n_clusters > 0:
+            a = int(np.where(state.sizes > 0, state.sizes, self.problem.n_items + 1).argmin())
+            small = state.sizes[a] < rules.min_size
+            if not small and self.n_clusters <= self.bounds.k_max:
                 break
-            if not self._remove(int(sizes.argmin())):
+            # It is enlarged by a unit, or joined with another one, or its units go one by one. Kicks find other
+            # partitions if it is now one of these and now another.
+            if small and self.rng.integers(2) and self._enlarge(a):
+                continue
+            items = self.members(a)
+            if self._place(items, must=True) or (small and self._enlarge(a)):
+                continue
+            if not all(
+                self._place(rules.unit(u), must=True) for u in np.unique(rules.blocks[items])
+            ):
                 return False
         while self.n_clusters < self.bounds.k_min:
             if not self._divide():
                 return False
         within = self.bounds.k_min <= self.n_clusters <= self.bounds.k_max
-        return within and not self.rules.constraints.broken(self.labels)
+        return within and not rules.constraints.broken(self.labels)
 
-    def _remove(self, a: int) -> bool:
-        """Join a small cluster with another one, or enlarge it by a unit, or place its units one by one."""
-        state, rules, items = self.state, self.rules, self.members(a)
-        if self._place(items, must=True, out=False):
-            return True
-        for unit in map(rules.unit, self.rng.permutation(len(rules.units[0]) - 1)):
-            leaves, places = rules.find_open(unit, state)
-            if leaves and places[a] and state.labels[unit[0]] not in (a, -1):
+    def _enlarge(self, a: int) -> bool:
+        """Bring a unit of another cluster into this one; whether there was one."""
+        for unit in map(self.rules.unit, self.rng.permutation(self.rules.constraints.n_blocks)):
+            leaves, blocked = self.rules.find_open(unit, self.state)
+            if leaves and not blocked[a] and self.state.labels[unit[0]] not in (a, -1):
                 self._put(unit, a)
                 return True
-        return all(self._place(rules.unit(u), must=True) for u in np.unique(rules.blocks[items]))
+        return False
 
     def _divide(self) -> bool:
         """Take a part of a cluster out of it so that both are allowed; whether there was one."""
         state, rules = self.state, self.rules
         state.make_room(1)
         new = int(np.argmin(state.sizes > 0))
-        for start in self.rng.permutation(len(rules.units[0]) - 1).tolist():
-            part, own = rules.unit(start), int(state.labels[rules.unit(start)[0]])
+        for part in map(rules.unit, self.rng.permutation(rules.constraints.n_blocks)):
+            own = int(state.labels[part[0]])
             while own >= 0 and len(part) < state.sizes[own]:
-                leaves, places = rules.find_open(part, state)
-                if leaves and places[new]:
+                leaves, blocked = rules.find_open(part, state)
+                if leaves and not blocked[new]:
                     self._put(part, new)
                     return True
                 left = np.setdiff1d(self.members(own), part)
@@ -235,24 +270,18 @@ class LawfulSearch(LocalSearch):
     # --- several units at a time ---
 
     def kick(self) -> float:
-        """As `LocalSearch.kick`; or a unit goes where it may not be, or changes places with another one."""
-        rng, blocks, labels = self.rng, self.rules.blocks, self.state.labels.copy()
-        kind, i = int(rng.integers(5)), int(rng.integers(len(labels)))
-        if kind > 1:
+        """As `LocalSearch.kick`; or a unit goes to a cluster that a draw suggests, open or not, which makes room."""
+        if self.rng.integers(5) > 1:
             return super().kick()
-        draw, here = self.problem.random_draw(rng), labels[i]
+        labels, blocks = self.state.labels.copy(), self.rules.blocks
+        i, draw = int(self.rng.integers(len(labels))), self.problem.random_draw(self.rng)
+        group = np.flatnonzero(draw == draw[i])
         if not self.decides_all:
-            return self.attempt(np.flatnonzero(draw == draw[i]))
-        mates = np.flatnonzero((draw == draw[i]) & (labels != here))
+            return self.attempt(group)
+        mates = group[labels[group] != labels[i]]
         if len(mates) == 0:
             return np.inf
-        there = labels[rng.choice(mates)]
-        if kind == 0:
-            # It changes places with one of that cluster, or with one that a draw has together with one of its own.
-            group = draw == draw[rng.choice(np.flatnonzero(labels == here))]
-            others = np.flatnonzero((labels == there) | (group & (labels != here)))
-            labels[blocks == blocks[rng.choice(others)]] = here
-        labels[blocks == blocks[i]] = there
+        labels[blocks == blocks[i]] = labels[self.rng.choice(mates)]
         return self._go_to(labels, i)
 
     def attempt(self, items: IntArray, parts: IntArray | None = None) -> float:

@@ -52,32 +52,20 @@ class StayingOut:
     Attributes
     ----------
     price : float
-        What an undecided item adds; infinite if none may be.
-    steps : ndarray of shape (n_items + 1,)
-        Differences of f3, whose sum over the groups of all draws changes when items are left out.
-    decided : ndarray of shape (n_groups,)
-        Decided items of each group.
+        What an undecided item adds.
+    total : float
+        What is added to the total loss of the decided items by those that `labels` leaves out.
     """
 
     def __init__(self, problem: Problem, labels: IntArray, cost: float | None) -> None:
-        self.problem, n, self.price, self._whole = problem, problem.n_items, np.inf, 0.0
-        self._sums, self.decided = np.zeros(n + 2), np.zeros(problem.n_groups, dtype=np.int64)
-        if cost is not None:
-            values = np.asarray(problem.loss.tables(n)[2], dtype=np.float64)
-            self._sums[: n + 1] = problem.loss.linear_form(n).group * values
-            self.price = price_of(problem.loss, cost, n) * problem.total_weight
-            self.decided += np.bincount(problem.rows.ravel(), minlength=problem.n_groups)
-            self._whole = self.total(0)
-        self.steps = np.diff(self._sums)
-        if cost is not None:
-            self.move(np.flatnonzero(labels < 0), -1)
-
-    def total(self, n_out: int) -> float:
-        """What is added to the total loss of the state with `n_out` items left out."""
-        if np.isinf(self.price):
-            return 0.0
-        sums = (self.problem.group_weights * self._sums[self.decided]).sum()
-        return float(sums) - self._whole + n_out * self.price
+        self.problem, self.price, self.total, n = problem, np.inf, 0.0, problem.n_items
+        self.steps, self.decided = np.zeros(n), np.zeros(problem.n_groups, dtype=np.int64)
+        if cost is None:
+            return
+        self.price = price_of(problem.loss, cost, n) * problem.total_weight
+        self.steps = np.diff(problem.loss.linear_form(n).group * problem.loss.tables(n)[2])
+        self.decided = np.bincount(problem.rows.ravel(), minlength=problem.n_groups)
+        self.total = self.move(np.flatnonzero(labels < 0), -1)
 
     def move(self, items: IntArray, sign: int) -> float:
         """The items come back (1) or leave (-1): the change of the total loss, with their price."""
@@ -94,14 +82,14 @@ def added_by_each(problem: Problem, labels: IntArray, items: IntArray) -> FloatA
     state, out = TableState(problem, labels), StayingOut(problem, labels, 0.0)
     added = np.empty(len(items))
     for q, one in enumerate(items[:, None]):
-        if labels[one[0]] < 0:
+        own = state.labels[one].copy()
+        if own[0] < 0:
             state.make_room(1)
             state.sweep(one, Bounds(1, problem.n_items, Stopper().flag))
             out.move(one, 1)
-        at = state.labels[one].copy()
         added[q] = -state.move(one, np.array([-1])) - out.move(one, -1)
-        if labels[one[0]] >= 0:
-            state.move(one, at)
+        if own[0] >= 0:
+            state.move(one, own)
             out.move(one, 1)
     return added
 

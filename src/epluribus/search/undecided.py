@@ -117,12 +117,10 @@ def undecided_costs(
     ]
     # One answer may be better than another at that one's cost. The best of all for each cost are in order: a
     # lower cost never leaves out fewer items.
-    n = sample.n_items
-    scale = np.array(
-        [(n - len(one.undecided)) / n if chosen.family == "vi" else 1 for one in found]
-    )
-    values = np.array([one.expected_loss for one in found]) * scale
     out = np.array([len(one.undecided) for one in found])
+    values, n = np.array([one.expected_loss for one in found]), sample.n_items
+    if chosen.family == "vi":
+        values *= (n - out) / n
     best = []
     for cost in wanted.tolist():
         at = int(np.argmin(np.round(values + out * price_of(chosen, cost, n), 12)))
