@@ -78,12 +78,16 @@ def find_open(items, labels, sizes, lists, min_size, blocked, mark, queue):
 
 @kernel
 def count_decided(items, sign, rows, weights, sum_steps, decided):
-    """Count the items (1), or no longer (-1), in `decided` (OUT); the change of sum_r w_r f3(decided[r])."""
+    """Count the items (1), or no longer (-1), in `decided` (OUT); the change of sum_r w_r f3(decided[r]).
+
+    There are no missing labels, so that each column is a draw.
+    """
     change = 0.0
     for i in items:
-        for r in rows[i]:
+        for t in range(rows.shape[1]):
+            r = rows[i, t]
             decided[r] -= sign < 0
-            change += sign * weights[r] * sum_steps[decided[r]]
+            change += sign * weights[t] * sum_steps[decided[r]]
             decided[r] += sign > 0
     return change
 
@@ -101,19 +105,19 @@ def bring(items, slot, price, known, sum_steps, now, decided):
 
 @kernel
 def sweep(
-    order, first, items, known, f, size, margin, tolerance, k_min, k_max, stop, lists, min_size,
-    price, sum_steps, now, decided,
+    order, first, items, known, groups, f, size, margin, tolerance, k_min, k_max, stop, lists,
+    min_size, price, sum_steps, now, decided,
 ):  # fmt: skip
     """Visit the units in `order`; each goes to the open cluster where it costs least, or stays out.
 
-    The arrays are those of `sweep.sweep`: `known` are rows, weights, kinds, steps and size_steps; `now` are labels,
-    sizes, counts and gains. Each unit is made a cluster first. A single item then costs in cluster s what it costs
-    there and not alone; several cost what it changes to join them with s (`merge.py`). Where items may stay
-    undecided (a finite `price` of each), leaving them out changes sum_r w_r f3(n_r) as well, with n_r = ``decided[r]``
-    the decided items of group r, and the differences of f3 in `sum_steps`.
+    The arrays are those of `sweep.sweep`: `known` are rows, weights, kinds, n_seen, steps and size_steps; `groups` are
+    weights and kinds of groups; `now` are labels, sizes, counts and gains. Each unit is made a cluster first. A single
+    item then costs in cluster s what it costs there and not alone; several cost what it changes to join them with s
+    (`merge.py`). Where items may stay undecided (a finite `price` of each), leaving them out changes sum_r w_r f3(n_r)
+    as well, with n_r = ``decided[r]`` the decided items of group r, and the differences of f3 in `sum_steps`.
     Returns the numbers of units visited and of moves, and the change of the total loss.
     """
-    rows, weights, kinds, steps, size_steps = known
+    rows, weights, kinds, n_seen, steps, size_steps = known
     labels, sizes, counts, gains = now
     moves, change, used, k = 0, 0.0, used_slots(sizes)[0], sizes.shape[0]
     costs, single, blocked = np.empty(k), np.empty(k, np.float32), np.empty(k, np.uint8)
@@ -131,10 +135,10 @@ def sweep(
         used -= whole
         here = bring(unit, alone, price, known, sum_steps, now, decided)
         if n > 1:
-            join_row(alone, counts, weights, kinds, f, size, sizes, costs)
+            join_row(alone, counts, groups[0], groups[1], f, size, sizes, costs)
         else:
             item_costs(unit[0], k, rows, gains, single, costs)
-            apart = exact_cost(unit[0], alone, rows, weights, kinds, steps, labels, counts)
+            apart = exact_cost(unit[0], alone, rows, weights, kinds, n_seen, steps, labels, counts)
             for s in range(k):
                 costs[s] += size_steps[sizes[s]] - apart - size_steps[0]
         costs[alone], blocked[alone] = 0.0, not whole and (blocked[alone] or used >= k_max)

@@ -90,6 +90,10 @@ class LawfulSearch(LocalSearch):
             done += 1
         return self.converged
 
+    def nudge(self) -> bool:
+        """No items are pushed, as others may not be allowed to follow."""
+        return False
+
     def _visit(self, units: IntArray) -> int:
         """Move each of the units to its best place, in random order; the number of moves."""
         state, rules, moves, order = self.state, self.rules, 0, self.rng.permutation(units)
@@ -98,12 +102,12 @@ class LawfulSearch(LocalSearch):
                 moves += not self.bounds.stop[0] and self._place(rules.unit(u))
             return moves
         p, out = self.problem, self.out
-        known = p.rows, p.group_weights, p.kinds, p.steps, p.size_steps
+        known = *state.columns, p.size_steps
         while len(order) and not self.bounds.stop[0]:
             state.make_room(1)
             now = state.labels, state.sizes, state.counts, state.gains
             done, moved, change = kernels.sweep(
-                order, *rules.units, known, p.f, p.size, p.margin, self.tolerance, *self.bounds,
+                order, *rules.units, known, state.groups, p.f, p.size, p.margin, self.tolerance, *self.bounds,
                 rules.lists, rules.min_size, out.price, out.steps, now, out.decided,
             )  # fmt: skip
             moves, order = moves + moved, order[done:]

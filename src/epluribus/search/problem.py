@@ -96,18 +96,20 @@ class Problem:
         """Groups of draw t are first[t]..first[t + 1] - 1."""
         self.owner = np.repeat(np.arange(self.n_draws), self.n_clusters)
         """(first[n_draws],) draw of each group."""
+        self.form: Any = None
+        """Coefficients of a linear f0: one of each, or one for each draw if labels are missing."""
         f1, f2, self.f3 = (np.append(values, 0.0) for values in loss.tables(n))
         if missing:
             self._with_missing(f1, f2)
         else:
-            self.form = loss.linear_form(n) if loss.linear else None
-            joint, size = (1.0, 1.0) if self.form is None else (self.form.joint, self.form.size)
+            joint = size = 1.0
+            if loss.linear:
+                self.form = loss.linear_form(n)
+                joint, size = self.form.joint, self.form.size * self.total_weight
             self.rows = np.add(table, self.first[:-1].astype(np.int32), dtype=np.int32)
             self.column_weights = self.weights
             self.group_weights = self.weights[self.owner]
             self.f, self.size = np.stack([joint * f1, joint * f1]), size * f2
-            if self.form is not None:
-                self.size *= self.total_weight
         self.n_groups, self.n_seen_groups = (
             len(self.group_weights),
             len(self.group_weights) - missing,
@@ -174,7 +176,7 @@ class Problem:
     def group_sums(self) -> FloatArray:
         """(n_draws,) sum of f3 over the groups of each draw: the part of the loss that no search changes."""
         values = self.f3[self.group_sizes[: len(self.owner)]]
-        return np.bincount(self.owner, values, minlength=self.n_draws)
+        return np.bincount(self.owner, values, minlength=self.n_draws).astype(np.float64)
 
     @cached_property
     def constant(self) -> float:

@@ -174,7 +174,7 @@ class LargeRefiner:
         labels[items] = state.labels
         found = _Counted(labels, state.counts[:, :k], state.sizes[:k])
         f1, f2, _ = self.loss.tables(len(labels))
-        cells, size = f1[found.counts].sum(axis=1), f2[found.sizes].sum()
+        cells, size = f1[found.counts].sum(axis=1), float(f2[found.sizes].sum())
         self.labels, self.value = labels, self._expected(cells, size, found.counts.sum(axis=1))
         self._check()
         return found

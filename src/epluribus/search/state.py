@@ -188,8 +188,9 @@ class TableState(State):
             self.sizes[: len(fixed[1])] += fixed[1]
         sweep.count_cells(p.rows, self.labels, self.counts)
         self._gains: NDArray[np.float32] | None = None
-        self._groups = p.group_weights, p.kinds
-        self._columns = p.rows, p.column_weights, p.column_kinds, p.n_seen_groups, p.steps
+        self.groups = p.group_weights, p.kinds
+        """What kernels read of groups, and of columns."""
+        self.columns = p.rows, p.column_weights, p.column_kinds, p.n_seen_groups, p.steps
         self._work = np.empty(width), np.empty(width, dtype=np.float32)
 
     @property
@@ -197,25 +198,25 @@ class TableState(State):
         """What one more item adds in each cell; made when it is first asked for."""
         if self._gains is None:
             self._gains = np.empty(self.counts.shape, dtype=np.float32)
-            sweep.fill_gains(self.counts, *self._groups, self.problem.steps, self._gains)
+            sweep.fill_gains(self.counts, *self.groups, self.problem.steps, self._gains)
         return self._gains
 
     def total(self) -> float:
         """Total loss without the constant."""
-        cells = sweep.cell_sum(self.counts, *self._groups, self.problem.f)
+        cells = sweep.cell_sum(self.counts, *self.groups, self.problem.f)
         return float(cells + self.problem.size[self.sizes].sum())
 
     def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:  # noqa: ARG002
         p = self.problem
         done: Visited = sweep.sweep(
-            order, *self._columns, p.size_steps, p.margin, p.tolerance, *bounds, blocked,
+            order, *self.columns, p.size_steps, p.margin, p.tolerance, *bounds, blocked,
             self.labels, self.sizes, self.counts, self.gains, *self._work, self.gap, self.second,
         )  # fmt: skip
         return done
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
-        known = *self._columns, self.problem.size_steps
+        known = *self.columns, self.problem.size_steps
         now = self.labels, self.sizes, self.counts, self.gains
         return float(sweep.move_items(items, targets, *known, *now))
 
@@ -232,13 +233,13 @@ class TableState(State):
         """Change of the total loss for every two slots up to the last one in use."""
         p, top = self.problem, int(np.flatnonzero(self.sizes)[-1]) + 1
         changes, used = np.empty((top, top)), np.empty(top + 1, dtype=np.int64)
-        merge.all_joins(self.counts, *self._groups, p.f, p.size, self.sizes[:top], used, changes)
+        merge.all_joins(self.counts, *self.groups, p.f, p.size, self.sizes[:top], used, changes)
         return changes
 
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one."""
         p, row = self.problem, np.empty(len(self.sizes))
-        merge.join_row(a, self.counts, *self._groups, p.f, p.size, self.sizes, row)
+        merge.join_row(a, self.counts, *self.groups, p.f, p.size, self.sizes, row)
         return row
 
     def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
@@ -248,7 +249,7 @@ class TableState(State):
         if k <= bounds.k_min or (k <= bounds.k_max and changes.min() >= -p.tolerance):
             return 0.0
         into, sizes = np.empty(len(changes), dtype=np.int64), self.sizes[: len(changes)]
-        known = *self._groups, p.f, p.size, p.tolerance
+        known = *self.groups, p.f, p.size, p.tolerance
         change = merge.merge(self.counts, *known, *bounds, changes, sizes, into)
         self._rename(np.append(into, np.full(len(self.sizes) - len(into) + 1, -1)))
         self._gains = None

@@ -64,13 +64,13 @@ class StayingOut:
             return
         self.price = price_of(problem.loss, cost, n) * problem.total_weight
         self.steps = np.diff(problem.loss.linear_form(n).group * problem.loss.tables(n)[2])
-        self.decided = np.bincount(problem.rows.ravel(), minlength=problem.n_groups)
+        self.decided = problem.group_sizes.copy()
         self.total = self.move(np.flatnonzero(labels < 0), -1)
 
     def move(self, items: IntArray, sign: int) -> float:
         """The items come back (1) or leave (-1): the change of the total loss, with their price."""
         p = self.problem
-        change = count_decided(items, sign, p.rows, p.group_weights, self.steps, self.decided)
+        change = count_decided(items, sign, p.rows, p.weights, self.steps, self.decided)
         return float(change) - sign * len(items) * self.price
 
 
