@@ -217,7 +217,7 @@ class LargeRefiner:
         n, (f1, f2, _) = self.draws.n_items, self.loss.tables(self.draws.n_items)
         groups = self._count(np.zeros(n, dtype=np.int64)).counts[:, 0]
         together = self._expected(f1[groups], f2[n], groups)
-        return together, self._expected(f1[1] * groups, n * f2[1], groups)
+        return together, self._expected(f1[1] * groups, float(n * f2[1]), groups)
 
     # --- passes over the draws ---
 
