@@ -130,7 +130,8 @@ def make_progress(
     if callable(progress):
         made = _Call(progress, total, stopper)
     elif progress is True or (progress is None and not _OPEN):
-        made = _Bar(total, what, delay if progress else DELAY)
+        if getattr(sys.stderr, "isatty", bool)() or "IPython" in sys.modules:
+            made = _Bar(total, what, delay if progress else DELAY)
     elif progress is not None and progress is not False:
         raise TypeError(
             f"'progress' must be True, False or a function (done, total, info); got {shown(progress)}."

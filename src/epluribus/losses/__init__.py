@@ -46,6 +46,10 @@ _MATRIX_ONLY = ("vi_lb",)
 _WITH_PARAMETERS = re.compile(r"(?P<name>\w+)\((?P<parameters>.*)\)")
 
 
+# A dict keeps the order and drops repetitions.
+_NAMES = tuple(name for name in dict.fromkeys([*_FIRST, *BUILT_IN]) if name not in _MATRIX_ONLY)
+
+
 def available() -> tuple[str, ...]:
     """Names of the built-in losses: what `minimize` and other functions take as `loss`.
 
@@ -55,8 +59,7 @@ def available() -> tuple[str, ...]:
     >>> epl.losses.available()
     ('binder', 'vi', 'nvi', 'id', 'nid', 'omari', 'zero_one')
     """
-    # A dict keeps the order and drops repetitions.
-    return tuple(name for name in dict.fromkeys([*_FIRST, *BUILT_IN]) if name not in _MATRIX_ONLY)
+    return _NAMES
 
 
 def describe() -> dict[str, str]:
@@ -97,7 +100,7 @@ def get(loss: LossLike) -> Loss:
             f"'loss' may be '{name}' only for a similarity matrix: minimize(psm=matrix, loss='{name}'). "
             "With draws use 'vi', the loss that it is a bound of."
         )
-    return by_name(loss, available()) if isinstance(loss, str) else loss
+    return by_name(loss, _NAMES) if isinstance(loss, str) else loss
 
 
 def for_matrix(loss: LossLike) -> Loss:

@@ -203,7 +203,7 @@ def check_bounds(
         k = _check_k(k, "k", n_items)
         return k, k
     low = 1 if k_min is None else _check_k(k_min, "k_min", n_items)
-    high = check_k_max(k_max)
+    high = None if k_max is None else check_k_max(k_max)
     if high is not None and low > high:
         raise ValueError(f"'k_min' must be at most 'k_max'; got {low} and {high}.")
     # There can never be more clusters than items: a bound that large has no effect.

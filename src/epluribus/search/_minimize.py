@@ -15,7 +15,7 @@ from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_positive, make_rng, quoted
-from epluribus.draws import Draws
+from epluribus.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
@@ -25,11 +25,12 @@ from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.search.constraints import read_constraints
 from epluribus.search.large import LARGE, search_large, searches_few_first
+from epluribus.search.pair_costs import MOST_ITEMS
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
 from epluribus.search.similarity import (
-    as_draws_or_matrix,
     given_alone,
+    matrix_alone,
     minimize_matrix,
     refuse_rules,
 )
@@ -177,7 +178,13 @@ def minimize(
     3
     """
     # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
-    sample = as_draws_or_matrix(draws, psm, client, map_labels, progress)
+    if draws is None and psm is None:
+        raise TypeError("'draws' must be given, or a similarity matrix as 'psm'.")
+    sample: Draws | SimilarityMatrix
+    if psm is None:
+        sample = as_draws(draws, client, progress)
+    else:
+        sample = matrix_alone(psm, draws=draws, client=client, map_labels=map_labels)
     if isinstance(sample, Draws) and not sample.store.in_one_piece and sample.n_items <= LARGE:
         sample = sample.to_local()  # searched here, as if they had been read here
     check_choice(search, SEARCHES, "search")
@@ -204,8 +211,9 @@ def minimize(
     if isinstance(sample, SimilarityMatrix):
         refuse_rules({**rules, "undecided": undecided})
     else:
-        leaves = undecided is not None
-        asked = read_constraints(sample, **rules, k_min=low, k_max=high, undecided=leaves)
+        if any(rule is not None for rule in rules.values()):
+            leaves = undecided is not None
+            asked = read_constraints(sample, **rules, k_min=low, k_max=high, undecided=leaves)
         if undecided is not None:
             if several:
                 raise ValueError(
@@ -293,7 +301,8 @@ def _search(
 ) -> tuple[list[Run], Run]:
     """The runs of a search, and the last or the best of them."""
     whole = settings.search == "recombine" and settings.free
-    if whole and searches_few_first(draws, loss, LARGE, settings):
+    large = draws.n_items > MOST_ITEMS or not draws.store.in_one_piece
+    if whole and large and searches_few_first(draws, loss, LARGE, settings):
         run = search_large(draws, loss, plan, settings, seed, bar)
         if run is not None:
             return [run], run

@@ -68,10 +68,15 @@ class LawfulSearch(LocalSearch):
         fitted = self.rules.fitted(labels, rng, lead)
         return LawfulSearch(self.problem, fitted, rng, self.settings, self.rules)
 
-    def blocks_with(self, other: LocalSearch) -> IntArray:
-        """The blocks on which both agree; an item that only one of them leaves out takes part."""
+    def combined_with(self, other: LocalSearch, rng: Generator) -> LocalSearch:
+        """As `LocalSearch.combined_with`; an item that only one of both leaves out takes part."""
         a, b = self.labels, other.labels
-        return tidy(np.where((a < 0) & (b < 0), -1, meet_labels(a + 1, b + 1)))
+        child = self.spawn(tidy(np.where((a < 0) & (b < 0), -1, meet_labels(a + 1, b + 1))), rng)
+        child.merge()
+        if self.settings.stopper.flag[0] or not child.obey():
+            return self
+        child.sweep(1)
+        return child
 
     def members(self, slot: int) -> IntArray:
         """The items of a cluster."""

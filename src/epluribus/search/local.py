@@ -108,17 +108,20 @@ class LocalSearch:
         """Number of clusters."""
         return self.state.n_clusters
 
-    def spawn(self, labels: IntArray, rng: np.random.Generator) -> LocalSearch:
-        """Another search, at other labels."""
-        return LocalSearch(self.problem, labels, rng, self.settings)
+    def combined_with(self, other: LocalSearch, rng: np.random.Generator) -> LocalSearch:
+        """A partition out of two: the blocks on which both agree, joined, and swept once.
 
-    def blocks_with(self, other: LocalSearch) -> IntArray:
-        """The blocks on which both partitions agree."""
-        return common_blocks(self.labels, other.labels)
-
-    def obey(self) -> bool:
-        """Make the partition obey rules that single moves and joins do not keep; whether it does."""
-        return True
+        Two items that are together in two good partitions probably belong together. A cluster that wrongly combines
+        two groups of items is divided again in this way, which would take many single moves, the first ones uphill.
+        """
+        blocks = common_blocks(self.labels, other.labels)
+        child = LocalSearch(self.problem, blocks, rng, self.settings)
+        child.merge(self.state)
+        # Stopped halfway, there may be more clusters left than are allowed: then it leads nowhere.
+        if self.settings.stopper.flag[0]:
+            return self
+        child.sweep(1)
+        return child
 
     def run(self, n_draws: int) -> Run:
         """What was done on `n_draws` draws, with the expected loss computed from the counts."""
@@ -237,13 +240,6 @@ class LocalSearch:
             return self.attempt(np.flatnonzero(own), relabel(draw[own]))
         return self.attempt(np.flatnonzero(group))
 
-    def pool(self) -> float:
-        """Make one cluster of all singletons; the change, undone unless negative.
-
-        Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
-        """
-        return self.attempt(np.flatnonzero(self.state.sizes[self.state.labels] == 1))
-
     def attempt(self, items: IntArray, parts: IntArray | None = None) -> float:
         """Make a cluster of the items, or of each of their `parts`, sweep the clusters they were in, keep the better.
 
@@ -299,36 +295,6 @@ class LocalSearch:
         if best >= 0:
             state.move(members, np.full(len(members), best))
         return change
-
-
-def best_of(found: list[LocalSearch]) -> LocalSearch:
-    """The one with the smallest loss; the first of several."""
-    return min(found, key=lambda one: one.value)
-
-
-def combined(one: LocalSearch, other: LocalSearch, rng: np.random.Generator) -> LocalSearch:
-    """A partition out of two: the blocks on which both agree, joined, and swept once.
-
-    Two items that are together in two good partitions probably belong together. A cluster that wrongly combines
-    two groups of items is divided again in this way, which would take many single moves, the first ones uphill.
-    """
-    child = one.spawn(one.blocks_with(other), rng)
-    child.merge(one.state)
-    # Stopped halfway, there may be more clusters left than are allowed: then it leads nowhere.
-    if one.settings.stopper.flag[0] or not child.obey():
-        return one
-    child.sweep(1)
-    return child
-
-
-def all_combined(found: list[LocalSearch], rng: np.random.Generator) -> LocalSearch:
-    """The best of some partitions, combined with the others in turn while that helps."""
-    best, *others = sorted(found, key=lambda one: one.value)
-    for other in others:
-        if best.settings.stopper.stopped:
-            break
-        best = best_of([best, combined(best, other, rng)])
-    return best
 
 
 def common_blocks(first: IntArray, *others: IntArray) -> IntArray:

@@ -215,6 +215,9 @@ class Problem:
     @cached_property
     def pairs(self) -> PairCosts | None:
         """What pairs of items cost together, if the loss is a sum over pairs and the matrix pays."""
+        f = self.f[0]
+        if not self.loss.linear or f[2] != 4 * f[1]:  # sums over pairs have f(n) = n^2 f(1)
+            return None
         return PairCosts.of(self) if PairCosts.pays(self) else None
 
     def draw(self, t: int) -> IntArray:

@@ -216,7 +216,7 @@ class LargeRefiner:
         """Expected loss of one cluster, and of all items apart."""
         n, (f1, f2, _) = self.draws.n_items, self.loss.tables(self.draws.n_items)
         groups = self._count(np.zeros(n, dtype=np.int64)).counts[:, 0]
-        together = self._expected(f1[groups], f2[n], groups)
+        together = self._expected(f1[groups], float(f2[n]), groups)
         return together, self._expected(f1[1] * groups, float(n * f2[1]), groups)
 
     # --- passes over the draws ---

@@ -1,7 +1,7 @@
 """One search for one loss: rounds of starts, recombined, kicked and confirmed.
 
-1. *A round* makes three starts, sweeps each twice, combines the best with the others in turn (`local.combined`),
-   and settles the result. Rounds know nothing of each other.
+1. *A round* makes three starts, sweeps each twice, combines the best with the others in turn, and settles the result
+   (`local.py`). Rounds know nothing of each other.
 2. The result is combined with the best partition known, and the better of the two is kicked: groups of items
    that draws have together are tried as clusters, until several kicks in a row have led back.
 3. A round that ends at the best partition known confirms it. The search ends when the best partition has been
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice, repeat
+from operator import attrgetter
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from epluribus._progress import Progress
 from epluribus._typing import IntArray
 from epluribus.estimate import Run
 from epluribus.search.lawful import begin
-from epluribus.search.local import LocalSearch, all_combined, best_of, combined
+from epluribus.search.local import LocalSearch
 from epluribus.search.problem import Problem
 from epluribus.search.starts import EXPENSIVE, Start, completed, few_clusters, few_draws
 from epluribus.search.state import TableState
@@ -52,6 +53,7 @@ _AT_ONCE = 4
 """Rounds that are made at a time, at most: usually no more are needed."""
 _LONGER = 10
 """How many times longer a search goes on if it has a time limit."""
+_BY_VALUE = attrgetter("value")
 
 
 class Search:
@@ -162,10 +164,10 @@ class Search:
             if abs(other.value - best.value) <= tolerance:
                 confirmed += 1
             elif not self.stopper.stopped:
-                child = combined(best, other, self.rng)
+                child = best.combined_with(other, self.rng)
                 if not self.expensive:
                     child.settle()
-                best = best_of([best, other, child])
+                best = min(best, other, child, key=_BY_VALUE)
             failed += 1
             if best.value < before - tolerance:
                 confirmed, failed = 0, 0
@@ -221,8 +223,11 @@ class Search:
         return search, search.run(n_draws)
 
     def _round(self, found: list[LocalSearch], rng: np.random.Generator) -> LocalSearch:
-        """One partition out of all those of a round."""
-        best = all_combined(found, rng)
+        """One partition out of all those of a round: the best, combined with the others in turn."""
+        best, *others = sorted(found, key=_BY_VALUE)
+        for other in others:
+            if not self.stopper.stopped:
+                best = min(best, best.combined_with(other, rng), key=_BY_VALUE)
         if not (self.expensive or self.stopper.stopped):
             best.settle()
         return best
@@ -234,7 +239,8 @@ class Search:
         if best.problem.loss.linear:
             most = _MORE_KICKS if best.problem.cells <= _QUICK else _KICKS
             most = max(most, _KICKS_PER_CLUSTER * k)
-        best.pool()
+        # Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
+        best.attempt(np.flatnonzero(best.state.sizes[best.state.labels] == 1))
         for _ in range(most):
             if self.stopper.stopped or returned >= max(_RETURNS, k // _PER_RETURN):
                 break

@@ -27,7 +27,6 @@ from epluribus._parallel import run_tasks
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import IntArray
 from epluribus._validate import available_memory, shown
-from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import matrix_loss
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate
@@ -112,15 +111,8 @@ class MatrixProblem:
         return labels
 
 
-def as_draws_or_matrix(
-    draws: Any, psm: Any, client: Any, map_labels: Any, progress: Any
-) -> Draws | SimilarityMatrix:
-    """What `minimize` was given: draws, or a similarity matrix in their place."""
-    if psm is None:
-        if draws is None:
-            raise TypeError("'draws' must be given, or a similarity matrix as 'psm'.")
-        return as_draws(draws, client, progress)
-    others = {"draws": draws, "client": client, "map_labels": map_labels}
+def matrix_alone(psm: Any, **others: Any) -> SimilarityMatrix:
+    """A similarity matrix in place of draws; what needs draws is refused."""
     for name, value in others.items():
         if value is not None:
             raise ValueError(f"'{name}' cannot be given together with 'psm', which has no draws.")

@@ -172,6 +172,8 @@ def make_start(
             candidates = [_random_draw(problem, rng) for _ in range(_CANDIDATES)]
             base = min(candidates, key=problem.expected)
         labels = relabel(noisy(base, rng))
+    if settings.k_min <= labels.max() + 1 <= settings.most(n):
+        return labels
     return fit_clusters(labels, problem, rng, settings)
 
 
@@ -218,7 +220,8 @@ def fit_clusters(
 def _random_draw(problem: Problem, rng: np.random.Generator) -> IntArray:
     """A draw, chosen with probability proportional to its weight; what it has not seen is placed."""
     t = rng.choice(problem.n_draws, p=problem.weights / problem.total_weight)
-    return completed(problem, problem.draw(int(t)), rng)
+    labels = problem.draw(int(t))
+    return completed(problem, labels, rng) if problem.missing else relabel(labels)
 
 
 def noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:
