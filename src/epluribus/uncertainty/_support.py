@@ -14,7 +14,7 @@ add up to the expected loss.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -39,8 +39,6 @@ _CELLS = 1 << 20
 """Affinities (items times clusters) that a task holds in memory: 8 MB."""
 _BATCH_CELLS = 1 << 20
 """Cells of the contingency tables that are made at a time: 4 MB."""
-_TABLE_BYTES = 1 << 28
-"""Tables of all draws are kept up to this size; beyond it each block of items makes them anew."""
 _WALK, _LOOKED_AT = 4.5, 20
 """Reading a member takes as long as adding so many cells of a table; draws that decide which is quicker."""
 
@@ -95,14 +93,13 @@ def support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> Support:
     if not draws.store.in_one_piece:  # each block is a journey to other machines
         step *= 16
     shares, constant = _shares(labels, draws, loss)
-    stopper = Stopper()
-    fill = (_by_members if _walks(draws) else _by_tables)(draws, labels, sizes, shares, stopper)
+    fill = (_by_members if _walks(draws) else _by_tables)(draws, labels, sizes, shares)
     tasks = [
         partial(_block, fill, labels, sizes, begin, min(begin + step, draws.n_items))
         for begin in range(0, draws.n_items, step)
     ]
     # Blocks are laid end to end; sums between clusters run over all items, so that blocks are added up.
-    *columns, between = zip(*run_all(tasks, n_jobs, stopper), strict=True)
+    *columns, between = zip(*run_all(tasks, n_jobs, Stopper()), strict=True)
     own, runner_up, second, part = (np.concatenate(column) for column in columns)
     return Support(own, runner_up, second, part + constant, sum(between[1:], start=between[0]))
 
@@ -119,30 +116,15 @@ def _walks(draws: Draws) -> bool:
 
 
 def _by_tables(
-    draws: Draws, labels: IntArray, sizes: IntArray, shares: _Shares, stopper: Stopper
+    draws: Draws, labels: IntArray, sizes: IntArray, shares: _Shares
 ) -> Callable[..., None]:
     """A function that fills the sums of a block of items from the contingency tables of all draws."""
-    store, mass, k = draws.store, draws.shares, len(sizes)
-    # Draws in a batch: the tables take some megabytes, and Ctrl-C is heard between two batches.
-    batch = max(1, min(_BATCH_CELLS // (store.groups * k), _BATCH_CELLS * 64 // len(labels)))
-
-    def fill_elsewhere(begin: int, end: int, *out: FloatArray) -> None:
-        for sums in store.map(_slice_support, labels, sizes, shares, mass, begin, end, batch):
-            for total, part in zip(out, sums, strict=True):
-                total += part
-
-    if not store.in_one_piece:
-        return fill_elsewhere
-    # Tables that all blocks of items need are made once, if there is room for those of all draws.
-    whole = Slice(0, draws.item_major)
-    keep = store.n_distinct * store.groups * k * 4 <= _TABLE_BYTES
-    made = list(_batches(whole, labels, k, batch)) if keep else []
 
     def fill(begin: int, end: int, *out: FloatArray) -> None:
-        for some in made if keep else _batches(whole, labels, k, batch):
-            if stopper.stopped:
-                return
-            _add_support(whole, some, labels, sizes, shares, mass, begin, end, *out)
+        given = labels, sizes, shares, draws.shares, begin, end
+        for sums in draws.store.map(_slice_support, *given):
+            for total, part in zip(out, sums, strict=True):
+                total += part
 
     return fill
 
@@ -155,59 +137,28 @@ def _slice_support(
     mass: FloatArray,
     begin: int,
     end: int,
-    step: int,
 ) -> tuple[FloatArray, ...]:
     """The sums of a block of items over the draws of one slice."""
     out = np.zeros((end - begin, len(sizes))), np.zeros(end - begin), np.zeros(end - begin)
-    for some in _batches(part, labels, len(sizes), step):
-        _add_support(part, some, labels, sizes, shares, mass, begin, end, *out)
+    groups, n_draws = int(part.table.max()) + 1, part.table.shape[1]
+    joint, size, group, scale = shares
+    # So many draws at a time that their contingency tables take some megabytes.
+    step = max(1, min(_BATCH_CELLS // (groups * len(sizes)), _BATCH_CELLS * 64 // len(labels)))
+    for first in range(0, n_draws, step):
+        some = slice(first, min(first + step, n_draws))
+        here = slice(part.begin + some.start, part.begin + some.stop)
+        counts = np.zeros((some.stop - first, groups, len(sizes)), dtype=np.int32)
+        count_tables(part.table, first, some.stop, labels, counts)
+        rows = read_only(np.ascontiguousarray(part.table[begin:end, some]))
+        item_support(
+            rows, mass[here], labels[begin:end], sizes, joint, size, group, scale[here],
+            counts, counts.sum(axis=2, dtype=np.int64), *out,
+        )  # fmt: skip
     return out
 
 
-def _add_support(
-    part: Slice,
-    some: _Batch,
-    labels: IntArray,
-    sizes: IntArray,
-    shares: _Shares,
-    mass: FloatArray,
-    begin: int,
-    end: int,
-    *out: FloatArray,
-) -> None:
-    """Add the sums over some draws of a slice."""
-    every = slice(part.begin + some.draws.start, part.begin + some.draws.stop)
-    rows = read_only(np.ascontiguousarray(part.table[begin:end, some.draws]))
-    joint, size, group, scale = shares
-    item_support(
-        rows, mass[every], labels[begin:end], sizes, joint, size, group, scale[every],
-        some.counts, some.sizes, *out,
-    )  # fmt: skip
-
-
-class _Batch(NamedTuple):
-    """Contingency tables of some draws of a slice."""
-
-    draws: slice
-    """Their columns in the slice."""
-    counts: NDArray[np.int32]
-    """(n, groups, K) items in each cluster of the draw and each of the partition."""
-    sizes: IntArray
-    """(n, groups) items in each cluster of the draw."""
-
-
-def _batches(part: Slice, labels: IntArray, k: int, step: int) -> Iterator[_Batch]:
-    """The contingency tables of a slice, `step` draws at a time."""
-    groups, n_draws = int(part.table.max()) + 1, part.table.shape[1]
-    for begin in range(0, n_draws, step):
-        end = min(begin + step, n_draws)
-        counts = np.zeros((end - begin, groups, k), dtype=np.int32)
-        count_tables(part.table, begin, end, labels, counts)
-        yield _Batch(slice(begin, end), counts, counts.sum(axis=2, dtype=np.int64))
-
-
 def _by_members(
-    draws: Draws, labels: IntArray, sizes: IntArray, shares: _Shares, stopper: Stopper
+    draws: Draws, labels: IntArray, sizes: IntArray, shares: _Shares
 ) -> Callable[..., None]:
     """The same by walking through the members of the draws' clusters, where these are many and small."""
     table = draws.item_major
@@ -218,14 +169,11 @@ def _by_members(
     start = np.append(0, np.cumsum(np.bincount(number.ravel())))
 
     def fill(begin: int, end: int, *out: FloatArray) -> None:  # noqa: ARG001 - the blocks have their sizes
-        if not stopper.stopped:
-            # With the weights as given, divided once at the end: integer weights have exact sums, so that
-            # ties between places stay ties.
-            members_support(
-                number, member, start, draws.weights, labels, sizes, *shares, begin, *out
-            )
-            for sums in out[:2]:
-                sums /= draws.total_weight
+        # With the weights as given, divided once at the end: integer weights have exact sums, so that ties
+        # between places stay ties.
+        members_support(number, member, start, draws.weights, labels, sizes, *shares, begin, *out)
+        for sums in out[:2]:
+            sums /= draws.total_weight
 
     return fill
 
@@ -233,7 +181,7 @@ def _by_members(
 def _block(
     fill: Callable[..., None], labels: IntArray, sizes: IntArray, begin: int, end: int
 ) -> Support:
-    """Support of items begin..end; of no use if stopped."""
+    """Support of items begin..end."""
     from scipy.sparse import csr_array
 
     n, k = end - begin, len(sizes)
