@@ -18,7 +18,7 @@ from epluribus.models import (
     StochasticBlockModel,
 )
 
-_N_ITEMS, _N_DRAWS = 40, 200
+_N_ITEMS, _N_DRAWS = 60, 600
 """Small, but large enough that the search does all that it does with usual samples."""
 _MANY = 66_000
 """Items of which a few are searched first, and which two bytes cannot count."""

@@ -33,20 +33,21 @@ from epluribus.search.lawful import begin
 from epluribus.search.local import LocalSearch
 from epluribus.search.problem import Problem
 from epluribus.search.starts import EXPENSIVE, Start, completed, few_clusters, few_draws
-from epluribus.search.state import TableState
 from epluribus.settings import Settings
 
 _ROUND = 3
 """Starts in a round: fewer would leave little to combine, more would confirm less often."""
 _SWEEPS_BEFORE = 2
 """Sweeps of a start before it is combined: the first two achieve nearly all that sweeps can achieve."""
-_KICKS, _MORE_KICKS, _KICKS_PER_CLUSTER = 16, 64, 2
-"""Kicks in a round, at most; the second number where sweeps are quick. More if there are many clusters: a kick is then
-much quicker than a sweep."""
+_KICKS, _MORE_KICKS, _MOST_KICKS = 16, 64, 400
+"""Kicks in a round, at most; the second number where sweeps are quick; two for each cluster, up to the third number, if
+there are many: a kick is then much quicker than a sweep."""
 _QUICK, _TINY = 3e6, 1e5
 """Cells of a sweep up to which there are more kicks, and up to which one more confirmation is asked for."""
-_RETURNS, _PER_RETURN = 8, 4
-"""Kicks that lead back to where they started, after which no more are tried; one for four clusters, if that is more."""
+_MANY = 32
+"""Clusters from which on the best partition for some draws is kicked again with all draws."""
+_RETURNS = 8
+"""Kicks that lead back to where they started, after which no more are tried; one in eight, if that is more."""
 _PATIENCE = 8
 """Rounds in a row without success that end a search; one is enough where sweeps are expensive."""
 _AT_ONCE = 4
@@ -131,7 +132,7 @@ class Search:
             best = begin(self.problem, Start("few draws", best.labels), self.rng, self.settings)
         if self.expensive or few:  # the rounds have left these steps out
             best.settle()
-        if self.expensive and not isinstance(best.state, TableState):
+        if self.expensive and (not few or best.n_clusters > _MANY):
             self._kick(best)
         best = self._not_beaten(best)
         if not self.problem.loss.linear:  # until here moves may have been overlooked
@@ -238,11 +239,11 @@ class Search:
         k, most = best.n_clusters, _KICKS
         if best.problem.loss.linear:
             most = _MORE_KICKS if best.problem.cells <= _QUICK else _KICKS
-            most = max(most, _KICKS_PER_CLUSTER * k)
+            most = max(most, min(2 * k, _MOST_KICKS))
         # Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
         best.attempt(np.flatnonzero(best.state.sizes[best.state.labels] == 1))
         for _ in range(most):
-            if self.stopper.stopped or returned >= max(_RETURNS, k // _PER_RETURN):
+            if self.stopper.stopped or returned >= max(_RETURNS, most // 8):
                 break
             returned += abs(best.kick()) <= 8 * best.tolerance
         if best.value < before:

@@ -49,7 +49,7 @@ different partitions differ by many standard errors. The second number is for lo
 these often have partitions that are far apart and nearly as good as each other."""
 EXPENSIVE = 1.6e7
 """Cells that a sweep looks at, above which it takes some ten milliseconds. Fewer draws are then searched first ..."""
-_FEW, _FEWEST, _LABELS = 200, 32, 2_000_000
+_FEW, _FEWEST, _LABELS = 250, 32, 2_000_000
 """... at least 250, or as many as have two million labels in all, since with many items each draw says more; but
 never fewer than 32."""
 
@@ -126,8 +126,10 @@ def few_draws(problem: Problem, rng: np.random.Generator) -> Problem:
     if problem.cells > EXPENSIVE:
         n = min(n, max(_FEW, int(n_draws * EXPENSIVE / problem.cells)))
         n = min(n, max(_FEWEST, _LABELS // problem.n_items))
+    elif 2 * n >= n_draws:
+        return problem
     # More than half of them would cost nearly as much as all, and may lead elsewhere.
-    if 2 * n >= n_draws or problem.pairs is not None:
+    if 2 * n > n_draws or problem.pairs is not None:
         return problem
     return problem.with_draws(*systematic_resample(problem.weights, n, rng))
 
