@@ -40,8 +40,8 @@ _ROUND = 3
 _SWEEPS_BEFORE = 2
 """Sweeps of a start before it is combined: the first two achieve nearly all that sweeps can achieve."""
 _KICKS, _MORE_KICKS, _MOST_KICKS = 16, 64, 400
-"""Kicks in a round, at most; the second number where sweeps are quick; two for each cluster, up to the third number, if
-there are many: a kick is then much quicker than a sweep."""
+"""Kicks in a round, at most; the second number where sweeps are quick; elsewhere two for each cluster, up to the third
+number, if there are many: a kick is then much quicker than a sweep."""
 _QUICK, _TINY = 3e6, 1e5
 """Cells of a sweep up to which there are more kicks, and up to which one more confirmation is asked for."""
 _MANY = 32
@@ -236,10 +236,10 @@ class Search:
     def _kick(self, best: LocalSearch) -> None:
         """Kick the best partition until kicks lead back, and settle it if one helped."""
         before, returned = best.value, 0
-        k, most = best.n_clusters, _KICKS
+        most = _KICKS
         if best.problem.loss.linear:
-            most = _MORE_KICKS if best.problem.cells <= _QUICK else _KICKS
-            most = max(most, min(2 * k, _MOST_KICKS))
+            many = max(_KICKS, min(2 * best.n_clusters, _MOST_KICKS))
+            most = _MORE_KICKS if best.problem.cells <= _QUICK else many
         # Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
         best.attempt(np.flatnonzero(best.state.sizes[best.state.labels] == 1))
         for _ in range(most):
