@@ -10,7 +10,7 @@ import pytest
 import epluribus as epl
 import oracles
 import strategies
-from epluribus.search import local, rounds
+from epluribus.search.local import LocalSearch
 from epluribus.search.problem import Problem
 from epluribus.search.starts import Start, few_draws, make_start
 from epluribus.settings import NO_BOUNDS
@@ -289,7 +289,7 @@ def test_items_that_fit_nowhere_may_be_best_together(loss, n_doubtful):
 @pytest.mark.parametrize("loss", ["vi", "nid"])
 @pytest.mark.parametrize("at", [1, 2, 3, 6])
 def test_a_merge_cut_short_does_not_break_the_bounds(monkeypatch, loss, at):
-    whole, calls = local.combined, []
+    whole, calls = LocalSearch.combined_with, []
 
     def cut_short(one, *args):
         calls.append(1)
@@ -297,8 +297,7 @@ def test_a_merge_cut_short_does_not_break_the_bounds(monkeypatch, loss, at):
             one.settings.stopper.interrupt()
         return whole(one, *args)
 
-    for module in (local, rounds):
-        monkeypatch.setattr(module, "combined", cut_short)
+    monkeypatch.setattr(LocalSearch, "combined_with", cut_short)
     z = np.random.default_rng(5).integers(0, 9, size=(60, 25))
     for bounds in ({"k_max": 3}, {"k": 3}):
         calls.clear()

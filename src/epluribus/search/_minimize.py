@@ -25,7 +25,6 @@ from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.search.constraints import read_constraints
 from epluribus.search.large import LARGE, search_large, searches_few_first
-from epluribus.search.pair_costs import MOST_ITEMS
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
 from epluribus.search.similarity import (
@@ -301,8 +300,7 @@ def _search(
 ) -> tuple[list[Run], Run]:
     """The runs of a search, and the last or the best of them."""
     whole = settings.search == "recombine" and settings.free
-    large = draws.n_items > MOST_ITEMS or not draws.store.in_one_piece
-    if whole and large and searches_few_first(draws, loss, LARGE, settings):
+    if whole and searches_few_first(draws, loss, LARGE, settings):
         run = search_large(draws, loss, plan, settings, seed, bar)
         if run is not None:
             return [run], run
