@@ -161,7 +161,7 @@ def test_what_no_draw_has_seen_together_cannot_be_known():
     assert str(table).splitlines()[-1].startswith("no draw saw with half of their cluster")
     apart = clusters([0, 0, 1, 1, 2, 2], draws)
     np.testing.assert_array_equal(apart.separation, 1.0)
-    assert clusters([0, 0, 0, 0, 1, 1], epl.Draws(z[:3] + [[None] * 4 + [0, 0]])).nearest[1] == -1
+    assert clusters([0, 0, 0, 0, 1, 1], epl.Draws([*z[:3], [None] * 4 + [0, 0]])).nearest[1] == -1
 
 
 def test_an_ensemble_has_no_probabilities():

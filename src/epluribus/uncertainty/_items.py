@@ -397,7 +397,7 @@ def left_out(best: Estimate, draws: DrawsLike) -> LeftOut:
     >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
     >>> best = epl.minimize(draws, undecided=0.5, rng=1)
     >>> print(epl.uncertainty.left_out(best, draws))
-    item   adds  cluster  probability  second  second_probability   alone
+    item   adds  cluster  probability  second  second probability   alone
     4     1.837        0       0.3333       1              0.3333  0.3333
     """
     check_estimate(best)
