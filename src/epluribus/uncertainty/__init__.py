@@ -3,7 +3,6 @@
 from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, n_clusters_posterior
 from epluribus.uncertainty._certificate import Certificate, certificate
 from epluribus.uncertainty._checks import PredictiveCheck, predictive_check
-from epluribus.uncertainty._chips import Chips, PartialPartition, chips
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._health import Health, health
 from epluribus.uncertainty._items import (
@@ -28,7 +27,13 @@ from epluribus.uncertainty._parameters import (
 )
 from epluribus.uncertainty._predict import Prediction, predict
 from epluribus.uncertainty._stability import Stability, stability
-from epluribus.uncertainty._statement import Probability, probability
+from epluribus.uncertainty._statement import (
+    Chips,
+    PartialPartition,
+    Probability,
+    chips,
+    probability,
+)
 
 __all__ = [
     "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall",

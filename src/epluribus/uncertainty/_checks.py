@@ -285,7 +285,7 @@ def predictive_check(
 def _predict_cells(
     model: Mixture, cells: tuple[IntArray, ...], values: AnyArray, draws: AnyArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-    """Means over draws: log score, and probabilities of smaller values, or of categories; and which of them occurred."""
+    """Means over draws: log score, probabilities of smaller values, or of categories; and which occurred."""
     (rows, columns), n = cells, len(values)
     # Categories of the cells' columns, end to end, and whose cell each is. The first of a column is left out: its
     # probability is what the others leave, and would count them twice.
