@@ -15,9 +15,8 @@ from epluribus.uncertainty._items import (
 )  # fmt: skip
 from epluribus.uncertainty._link_check import LinkCheck, link_check
 from epluribus.uncertainty._matrix import psm, seen_together
-from epluribus.uncertainty._merges import Merges, merges
 from epluribus.uncertainty._modes import Modes, modes
-from epluribus.uncertainty._order import similarity_order
+from epluribus.uncertainty._order import Merges, merges, similarity_order
 from epluribus.uncertainty._parameters import (
     Alignment,
     ClusterParameters,
