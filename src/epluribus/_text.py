@@ -37,6 +37,7 @@ _FOR_ENSEMBLES = {
     "expected loss": "mean loss",
     "with probability": "for a share of",
     "probability": "share",
+    "most probable": "most often",
     "credible ball": "ball",
     "draw": "clustering",
 }
