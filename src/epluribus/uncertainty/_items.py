@@ -37,6 +37,8 @@ from epluribus.uncertainty._support import ALONE, sum_over_draws, support
 
 _SHOWN = 15
 """Number of rows of a table that are printed."""
+_SEEN = ("seen_with", "never_seen")
+"""Columns of both tables that there are only where labels are missing."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -87,18 +89,10 @@ class ItemTable(Shown):
 
     def columns(self) -> dict[str, Any]:
         """The table as lists and arrays by name, uncertain items first."""
-        order = self.order
-        table: dict[str, Any] = {"item": [self.names[i] for i in order]}
-        values = {
-            "cluster": self.labels,
-            "support": self.support,
-            "runner_up": self.runner_up,
-            "runner_up_probability": self.runner_up_probability,
-            "contribution": self.contribution,
-            "seen_with": self.seen_with,
-            "never_seen": self.never_seen,
-        }
-        return table | {name: x[order] for name, x in values.items() if x is not None}
+        order, names = self.order, np.array(self.names, dtype=object)
+        fields = ("support", "runner_up", "runner_up_probability", "contribution", *_SEEN)
+        table = {"item": names[order].tolist(), "cluster": self.labels[order]}
+        return table | {f: x[order] for f in fields if (x := getattr(self, f)) is not None}
 
     def to_pandas(self) -> Any:
         """The same as a pandas DataFrame, indexed by item."""
@@ -117,18 +111,14 @@ class ItemTable(Shown):
         table = first_rows(
             self.columns(), "runner_up", "alone", "more items with more support", self.kind
         )
-        unknown = [self.names[i] for i in np.flatnonzero(np.isnan(self.support))]
+        names = np.array(self.names, dtype=object)
         single = np.bincount(self.labels)[self.labels] == 1
-        never = [self.names[i] for i in np.flatnonzero(single & (self.support == 0))]
-        notes = [
-            f"no draw saw with half of their cluster, so nothing is known: {few_of(unknown)}",
-            f"clusters of their own, though alone in no draw: {few_of(never)}",
-        ]
-        told = [
-            worded(note, self.kind)
-            for note, who in zip(notes, (unknown, never), strict=True)
-            if who
-        ]
+        unknown, never = names[np.isnan(self.support)], names[single & (self.support == 0)]
+        notes = {
+            "no draw saw with half of their cluster, so nothing is known": unknown,
+            "clusters of their own, though alone in no draw": never,
+        }
+        told = [f"{worded(note, self.kind)}: {few_of(x)}" for note, x in notes.items() if len(x)]
         return Card("", table, *told, heading="Items, the uncertain ones first", indent="")
 
 
@@ -164,18 +154,9 @@ class ClusterTable(Shown):
 
     def columns(self) -> dict[str, Any]:
         """The table as arrays by name, unstable clusters first."""
-        order = self.order
-        values = {
-            "size": self.sizes,
-            "cohesion": self.cohesion,
-            "separation": self.separation,
-            "nearest": self.nearest,
-            "stability": self.stability,
-            "recovered": self.recovered,
-            "seen_with": self.seen_with,
-            "never_seen": self.never_seen,
-        }
-        return {"cluster": order} | {n: x[order] for n, x in values.items() if x is not None}
+        order, table = self.order, {"cluster": self.order, "size": self.sizes[self.order]}
+        fields = ("cohesion", "separation", "nearest", "stability", "recovered", *_SEEN)
+        return table | {f: x[order] for f in fields if (x := getattr(self, f)) is not None}
 
     def to_pandas(self) -> Any:
         """The same as a pandas DataFrame, indexed by cluster."""
@@ -259,15 +240,8 @@ def items(
     """
     labels, sample, chosen = read_best(best, draws, loss)
     found = support(labels, sample, resolve_jobs(n_jobs), chosen)
-    return ItemTable(
-        sample.item_names,
-        labels,
-        *found[:4],
-        chosen,
-        found.seen_with,
-        found.never_seen,
-        sample.kind,
-    )
+    names, seen = sample.item_names, (found.seen_with, found.never_seen)
+    return ItemTable(names, labels, *found[:4], chosen, *seen, sample.kind)
 
 
 def clusters(

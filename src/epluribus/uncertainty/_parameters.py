@@ -15,11 +15,7 @@ where n(h, g) is the number of items that cluster h of the draw and cluster g of
 many items as possible keep their label. A cluster of the draw without a partner gets a new label, K or
 above. Whatever belongs to a cluster, such as its mean, can then be followed over the draws.
 
-Stephens, M. (2000). Dealing with label switching in mixture models. Journal of the Royal
-Statistical Society B 62, 795-809. doi:10.1111/1467-9868.00265
-
-Kuhn, H. W. (1955). The Hungarian method for the assignment problem. Naval Research Logistics
-Quarterly 2, 83-97. doi:10.1002/nav.3800020109
+Stephens, M. (2000). Dealing with label switching in mixture models. JRSS B 62, 795-809. doi:10.1111/1467-9868.00265
 """
 
 from __future__ import annotations
@@ -40,20 +36,6 @@ _CELLS = 4_000_000
 """Parameters of items held at a time: 32 MB."""
 
 
-def _parameter_table(columns: dict[str, Any], found: Any, level: float) -> str:
-    """The columns, and beside them mean, sd and quantiles of a parameter of the clusters, as text."""
-    ends = (f"{50 * (1 - level):g} %", "50 %", f"{50 * (1 + level):g} %")
-    names = ("mean", "sd", *ends)
-    values = np.stack([found.mean, found.sd, *found.quantiles]).reshape(
-        len(names), len(found.mean), -1
-    )
-    # One group of columns for each component of the parameter.
-    for number, component in enumerate(np.moveaxis(values, 2, 0)):
-        suffix = f" [{number}]" if values.shape[2] > 1 else ""
-        columns |= {n + suffix: c.tolist() for n, c in zip(names, component, strict=True)}
-    return "\n".join(plain_table(columns))
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class ParameterSummary:
     """A parameter of the clusters, summarized over the draws.
@@ -67,19 +49,28 @@ class ParameterSummary:
     sd: FloatArray
     """Weighted standard deviation over the same draws."""
     quantiles: FloatArray
-    """(3, n_clusters, ...) 2.5 %, 50 % and 97.5 % quantiles over the same draws."""
+    """(3, n_clusters, ...) lower end of the interval, median and upper end, over the same draws."""
     present: FloatArray
     """(n_clusters,) probability that the cluster has a partner in a draw."""
+    level: float = 0.95
+    """Probability of the interval."""
+
+    def _table(self, name: str, values: list[Any]) -> str:
+        """The columns, and beside them those of each component of the parameter, as text."""
+        tail, k = 50 * (1 - self.level), len(self.mean)
+        names = ("mean", "sd", f"{tail:g} %", "50 %", f"{100 - tail:g} %")
+        found = np.stack([self.mean, self.sd, *self.quantiles]).reshape(len(names), k, -1)
+        columns = {"cluster": [str(g) for g in range(k)], name: values}
+        for number, component in enumerate(np.moveaxis(found, 2, 0)):
+            suffix = f" [{number}]" if found.shape[2] > 1 else ""
+            columns |= {n + suffix: c.tolist() for n, c in zip(names, component, strict=True)}
+        return "\n".join(plain_table(columns))
 
     def __repr__(self) -> str:
-        return f"ParameterSummary(n_clusters={len(self.present)}, shape={self.mean.shape[1:]})"
+        return f"{type(self).__name__}(n_clusters={len(self.mean)}, shape={self.mean.shape[1:]})"
 
     def __str__(self) -> str:
-        columns = {
-            "cluster": [str(k) for k in range(len(self.present))],
-            "present": [f"{value:.3f}" for value in self.present],
-        }
-        return _parameter_table(columns, self, 0.95)
+        return self._table("present", [f"{value:.3f}" for value in self.present])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -149,9 +140,8 @@ def align(
     Time O(n_draws (n_items + K^3)), memory O(n_draws n_items). A cluster is summarized over the draws in
     which it has a partner, with their weights.
 
-    `cluster_parameters` needs no matching: it averages over the items of each estimated cluster, in every
-    draw. Prefer it, unless the parameter belongs to a component as a whole, such as its weight, or you want
-    the components as the draws have them and they mostly agree with the estimate (`present` near 1).
+    Prefer `cluster_parameters`, which needs no matching, unless the parameter belongs to a component as a whole,
+    such as its weight, or you want the components as the draws have them (`present` is then near 1).
 
     Examples
     --------
@@ -168,8 +158,15 @@ def align(
     """
     labels, sample, _ = read_best(best, draws, None)
     sample.check_complete("Aligning labels")
-    aligned = _match_labels(sample, labels)
     k = int(labels.max()) + 1
+    # Labels stay below K + groups: those of the estimate, and at most one new label per cluster of a draw.
+    kind = np.min_scalar_type(k + int(sample.distinct_n_clusters.max()))
+    aligned = np.empty((sample.n_distinct, sample.n_items), dtype=kind)
+    for row, target in zip(sample.distinct, aligned, strict=True):
+        new = partners(row.astype(np.int64), labels)
+        # The clusters of the draw that are left over get new labels, from K on.
+        new[new < 0] = k + np.arange(np.sum(new < 0))
+        target[:] = new[row]
     # Over distinct draws with their shares: an item's probability of each label.
     probabilities = np.stack([(aligned == g).T @ sample.shares for g in range(k)], axis=1)
     # Back from distinct partitions to one row per draw.
@@ -197,25 +194,11 @@ def partners(own: IntArray, target: IntArray) -> IntArray:
     return found
 
 
-def _match_labels(draws: Draws, labels: IntArray) -> AnyArray:
-    """(n_distinct, n_items) the distinct draws in the labels of the estimate."""
-    k = int(labels.max()) + 1
-    # Labels stay below K + groups: those of the estimate, and at most one new label per cluster of a draw.
-    groups = int(draws.item_major.max()) + 1
-    out = np.empty((draws.n_distinct, draws.n_items), dtype=np.min_scalar_type(k + groups))
-    for row, target in zip(draws.distinct, out, strict=True):
-        new = partners(row.astype(np.int64), labels)
-        # The clusters of the draw that are left over get new labels, from K on.
-        new[new < 0] = k + np.arange(np.sum(new < 0))
-        target[:] = new[row]
-    return out
-
-
 def _summarize(
     aligned: AnyArray, values: FloatArray, raw: AnyArray, weights: FloatArray, k: int
 ) -> ParameterSummary:
     """Each cluster's parameter over the draws in which it has a partner."""
-    # NaN stays where a cluster has no partner in any draw. The three names are views of one array.
+    # NaN stays where a cluster has no partner in any draw.
     found, present = np.full((5, k, *values.shape[2:]), np.nan), np.zeros(k)
     for g in range(k):
         # Draws without weight are not part of the posterior. Any item of the partner shows its raw label.
@@ -239,36 +222,22 @@ def _moments(values: FloatArray, weights: FloatArray, level: float) -> FloatArra
     return np.stack([mean, sd, *quantiles])
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class ClusterParameters:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class ClusterParameters(ParameterSummary):
     """A parameter of the estimated clusters: one value for each draw and cluster.
 
-    Arrays have shape (n_clusters, ...), where ... is the shape of the parameter.
+    Arrays have shape (n_clusters, ...), where ... is the shape of the parameter. Every cluster is present in
+    every draw.
     """
 
     values: FloatArray
     """(n_draws, n_clusters, ...) mean over the items of each cluster, draw by draw. Differences between
     clusters, or other functions of them, are computed from these."""
-    mean: FloatArray
-    """Weighted mean over the draws."""
-    sd: FloatArray
-    """Weighted standard deviation over the draws."""
-    quantiles: FloatArray
-    """(3, n_clusters, ...) lower end of the interval, median, upper end."""
-    level: float
-    """Probability of the interval."""
     sizes: IntArray
     """(n_clusters,) number of items of each cluster."""
 
-    def __repr__(self) -> str:
-        return f"ClusterParameters(n_clusters={len(self.sizes)}, shape={self.mean.shape[1:]})"
-
     def __str__(self) -> str:
-        columns = {
-            "cluster": [str(g) for g in range(len(self.sizes))],
-            "size": self.sizes.tolist(),
-        }
-        return _parameter_table(columns, self, self.level)
+        return self._table("size", self.sizes.tolist())
 
 
 def cluster_parameters(
@@ -309,12 +278,8 @@ def cluster_parameters(
     -----
     No labels are matched, so that nothing depends on label switching, and every draw counts. Where a draw
     splits an estimated cluster, the mean is over its parts; where it joins two, both get what they share.
-    The interval is that of the mean over the items, and not of a single item.
-
-    `align` follows the clusters of the draws instead. It is the right one for what belongs to a cluster as a
-    whole, such as its weight, or if the components of a mixture are meant and nearly all draws have them.
-
-    Time and memory O(n_draws n_items), the memory at most 32 MB besides the input and the result.
+    The interval is that of the mean over the items, and not of a single item. `align` follows
+    the clusters of the draws instead. Time O(n_draws n_items), memory at most 32 MB besides input and result.
 
     Examples
     --------
@@ -336,7 +301,7 @@ def cluster_parameters(
     if (item_parameters is None) == (parameters is None):
         raise ValueError("Give one of 'item_parameters' and 'parameters'.")
     if item_parameters is None:
-        values, raw = _check_parameters(_as_table(parameters), draws, raw_labels, sample)
+        values, raw = _check_parameters(parameters, draws, raw_labels, sample)
     else:
         if raw_labels is not None:
             raise ValueError("'raw_labels' is for 'parameters'; items need no labels.")
@@ -351,7 +316,9 @@ def cluster_parameters(
     # Draws without weight are not part of the posterior.
     has = sample.draw_weights > 0
     found = _moments(by_cluster[has], sample.draw_weights[has], width)
-    return ClusterParameters(by_cluster, found[0], found[1], found[2:], width, np.bincount(labels))
+    sizes, all_of_them = np.bincount(labels), np.ones(labels.max() + 1)
+    summary = found[0], found[1], found[2:], all_of_them, width
+    return ClusterParameters(*summary, values=by_cluster, sizes=sizes)
 
 
 def _averages(labels: IntArray, values: FloatArray, raw: AnyArray | None) -> FloatArray:
@@ -369,42 +336,33 @@ def _averages(labels: IntArray, values: FloatArray, raw: AnyArray | None) -> Flo
     return out
 
 
-def _as_table(parameters: Any) -> Any:
-    """Parameters with an axis of labels; arrays of different lengths are filled up with NaN."""
-    values = _chains_first(parameters)
-    if isinstance(values, list | tuple):
-        arrays = [np.asarray(one, dtype=np.float64) for one in values]
-        lengths = {len(one) for one in arrays if one.ndim > 0}
-        if len(lengths) > 1 and all(one.ndim > 0 for one in arrays):
+def _as_array(parameters: Any) -> FloatArray:
+    """Parameters as numbers, chains and draws of an xarray variable first; short lists are filled up with NaN."""
+    if "draw" in getattr(parameters, "dims", ()):
+        first = [name for name in ("chain", "draw") if name in parameters.dims]
+        parameters = parameters.transpose(*first, ...)
+    elif isinstance(parameters, list | tuple):
+        arrays = [np.asarray(one, dtype=np.float64) for one in parameters]
+        if all(one.ndim > 0 for one in arrays) and len({len(one) for one in arrays}) > 1:
             # No label of a draw points to what is filled in, unless the parameter is missing.
-            table = np.full((len(arrays), max(lengths), *arrays[0].shape[1:]), np.nan)
+            longest = max(map(len, arrays))
+            table = np.full((len(arrays), longest, *arrays[0].shape[1:]), np.nan)
             for row, one in zip(table, arrays, strict=True):
                 row[: len(one)] = one
             return table
-    return values
-
-
-def _chains_first(parameters: Any) -> Any:
-    """An xarray variable with its chains and draws first; anything else unchanged."""
-    dims = getattr(parameters, "dims", None)
-    if dims is None or "draw" not in dims:
-        return parameters
-    first = [name for name in ("chain", "draw") if name in dims]
-    return np.asarray(parameters.transpose(*first, ...))
+    return np.asarray(parameters, dtype=np.float64)
 
 
 def _check_item_parameters(parameters: Any, draws: Draws) -> FloatArray:
     """Parameters of the items, one draw per row."""
-    values = np.asarray(_chains_first(parameters), dtype=np.float64)
+    values = _as_array(parameters)
     wanted, shape = (draws.n_draws, draws.n_items), values.shape
     # Chains are laid end to end, as `Draws` does.
     if shape[:2] != wanted and values.ndim > 2 and (shape[0] * shape[1], shape[2]) == wanted:
         values = values.reshape(-1, *shape[2:])
     if values.shape[:2] != wanted:
-        raise ValueError(
-            f"'item_parameters' must have shape ({draws.n_draws}, {draws.n_items}, ...), draws by items; "
-            f"got shape {values.shape}."
-        )
+        asked = f"({wanted[0]}, {wanted[1]}, ...), draws by items"
+        raise ValueError(f"'item_parameters' must have shape {asked}; got shape {shape}.")
     return values
 
 
@@ -420,7 +378,7 @@ def _check_parameters(
             "'raw_labels' must be given with 'parameters' where 'draws' is a Draws: it knows which "
             "items are together, but not which label the sampler gave them. Give the sampler's array."
         )
-    values = np.asarray(parameters, dtype=np.float64)
+    values = _as_array(parameters)
     source = to_source(given if raw_labels is None else raw_labels, argument="raw_labels")
     raw = np.asarray(source.labels)
     # Chains are laid end to end, as `Draws` does; parameters may come with or without their chains.
@@ -428,16 +386,13 @@ def _check_parameters(
         if values.shape[:2] == raw.shape[:2]:
             values = values.reshape(-1, *values.shape[2:])
         raw = raw.reshape(-1, raw.shape[2])
-    if values.ndim < 2 or len(values) != draws.n_draws:
-        raise ValueError(
-            f"'parameters' must have shape (n_draws, n_labels, ...) with n_draws = {draws.n_draws}; "
-            f"got shape {values.shape}."
-        )
-    if raw.shape != (draws.n_draws, draws.n_items) or raw.dtype.kind not in "iu":
-        raise ValueError(
-            f"'raw_labels' must be integers of shape ({draws.n_draws}, {draws.n_items}); got "
-            f"{raw.dtype} of shape {raw.shape}."
-        )
+    n, shape = draws.n_draws, (draws.n_draws, draws.n_items)
+    if values.ndim < 2 or len(values) != n:
+        asked = f"(n_draws, n_labels, ...) with n_draws = {n}"
+        raise ValueError(f"'parameters' must have shape {asked}; got shape {values.shape}.")
+    if raw.shape != shape or raw.dtype.kind not in "iu":
+        came = f"{raw.dtype} of shape {raw.shape}"
+        raise ValueError(f"'raw_labels' must be integers of shape {shape}; got {came}.")
     if raw.min() < 0 or raw.max() >= values.shape[1]:
         raise ValueError(
             f"'parameters' has entries for labels 0..{values.shape[1] - 1}; the labels go from "

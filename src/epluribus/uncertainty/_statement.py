@@ -91,8 +91,7 @@ def probability(
     Notes
     -----
     An item is its number, counted from 0, or its name if the draws have names. All that is given must hold
-    at once. To state a partial partition, put its clusters into `together`, and one item of each cluster
-    into `apart`. Time O(n_distinct m) for m items in all.
+    at once. To state a partial partition, put its clusters into `together`, and one item of each into `apart`.
 
     Examples
     --------
@@ -183,9 +182,6 @@ def _name(group: IntArray, draws: Draws) -> str:
         return count(len(group), "item")
     names = sentence_list([draws.item_names[i] for i in group])
     return names if draws.items is not None else f"items {names}"
-
-
-# --- partial partitions ---
 
 
 class Path(NamedTuple):
@@ -358,10 +354,8 @@ def chips(
     Notes
     -----
     The search is greedy: there may be partial partitions of higher probability. With more starts none is
-    lower. With probabilities below a few times 1 / (number of draws) few draws agree, and the partial
-    partition says more about these than about the posterior.
-
-    Time O(n_starts n_items n_draws) at least, and more where many items keep nearly the same probability.
+    lower. If few draws agree, the partial partition says more about these than about the posterior. Time
+    O(n_starts n_items n_draws) at least, and more where many items keep nearly the same probability.
 
     Examples
     --------
