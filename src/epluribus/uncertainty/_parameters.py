@@ -137,9 +137,7 @@ def align(
 
     Notes
     -----
-    Time O(n_draws (n_items + K^3)), memory O(n_draws n_items). A cluster is summarized over the draws in
-    which it has a partner, with their weights.
-
+    Time O(n_draws (n_items + K^3)). A cluster is summarized over the draws in which it has a partner.
     Prefer `cluster_parameters`, which needs no matching, unless the parameter belongs to a component as a whole,
     such as its weight, or you want the components as the draws have them (`present` is then near 1).
 
@@ -323,16 +321,16 @@ def cluster_parameters(
 
 def _averages(labels: IntArray, values: FloatArray, raw: AnyArray | None) -> FloatArray:
     """(n_draws, K, ...) mean over the items of each cluster; `raw` leads from labels to items, if given."""
-    n_draws, members = len(values), [np.flatnonzero(labels == g) for g in range(labels.max() + 1)]
-    out = np.empty((n_draws, len(members), *values.shape[2:]))
+    members = [np.flatnonzero(labels == g) for g in range(labels.max() + 1)]
+    out = np.empty((len(values), len(members), *values.shape[2:]))
     step = max(1, _CELLS // (len(labels) * max(1, int(np.prod(values.shape[2:])))))
-    for begin in range(0, n_draws, step):
-        block = values[begin : begin + step]
+    for begin in range(0, len(values), step):
+        some = slice(begin, begin + step)
+        block = values[some]
         if raw is not None:
-            rows = raw[begin : begin + step]
-            block = block[np.arange(len(rows))[:, None], rows]
+            block = block[np.arange(len(block))[:, None], raw[some]]
         for g, items in enumerate(members):
-            out[begin : begin + step, g] = block[:, items].mean(axis=1)
+            out[some, g] = block[:, items].mean(axis=1)
     return out
 
 
@@ -375,8 +373,8 @@ def _check_parameters(
     """
     if raw_labels is None and isinstance(given, Draws):
         raise ValueError(
-            "'raw_labels' must be given with 'parameters' where 'draws' is a Draws: it knows which "
-            "items are together, but not which label the sampler gave them. Give the sampler's array."
+            "'raw_labels' must be given with 'parameters' where 'draws' is a Draws, which does not keep "
+            "the labels of the sampler. Give the sampler's array."
         )
     values = _as_array(parameters)
     source = to_source(given if raw_labels is None else raw_labels, argument="raw_labels")

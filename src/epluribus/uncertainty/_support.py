@@ -40,6 +40,8 @@ _CELLS = 1 << 20
 """Labels whose matrices are made at a time: some 100 MB."""
 _TASKS = 8
 """Tasks for threads: each holds its own sums, and the result must not depend on the number of threads."""
+_PAIRS = 2 * 10**10
+"""Pairs of items of a cluster, times draws, that are counted in about a second: of more, some stand for all."""
 _ROUNDING = 1e-12
 """Sums of weights up to this, after others were subtracted, are rounding."""
 
@@ -298,17 +300,22 @@ def _largest_other(table: Any, own: IntArray) -> tuple[IntArray, FloatArray]:
 
 
 def _count_seen(labels: IntArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
-    """For each item: draws that saw it with another of its cluster, on average, and how many of these none saw."""
+    """For each item: draws that saw it with another of its cluster, on average, and how many of these none saw.
+
+    Of a very large cluster, every so many items stand for the others.
+    """
     times = np.bincount(draws.index, minlength=draws.n_distinct) * (draws.weights > 0.0)
     mean, never = np.full(len(labels), np.nan), np.zeros(len(labels))
-    for g in range(int(labels.max()) + 1):
+    for g in np.flatnonzero(np.bincount(labels) > 1):
         items = np.flatnonzero(labels == g)
-        seen = (draws.store.rows(items) > 0).astype(np.float64)
-        step = max(1, _CELLS // len(items))
-        for begin in range(0, len(items) if len(items) > 1 else 0, step):
-            some = items[begin : begin + step]
-            both = (seen[begin : begin + step] * times) @ seen.T
-            never[some] = (both == 0.0).sum(axis=1)
-            own = both[np.arange(len(some)), np.arange(begin, begin + len(some))]
-            mean[some] = (both.sum(axis=1) - own) / (len(items) - 1)
+        seen = draws.store.rows(items) > 0
+        some = np.arange(0, len(items), -(-(len(items) ** 2) * draws.n_distinct // _PAIRS))
+        others, step = (seen[some] * times).T.astype(np.float32), max(1, _CELLS // len(times))
+        for begin in range(0, len(items), step):
+            here = np.arange(begin, min(begin + step, len(items)))
+            both, own = seen[here].astype(np.float32) @ others, here[:, None] == some
+            both[own] = 0.0
+            n = len(some) - own.sum(axis=1)
+            mean[items[here]] = both.sum(axis=1) / n
+            never[items[here]] = (((both == 0.0) & ~own).sum(axis=1) / n) * (len(items) - 1)
     return mean, never
