@@ -95,14 +95,10 @@ class LawfulSearch(LocalSearch):
             done += 1
         return self.converged
 
-    def nudge(self) -> bool:
-        """No items are pushed, as others may not be allowed to follow."""
-        return False
-
     def _visit(self, units: IntArray) -> int:
         """Move each of the units to its best place, in random order; the number of moves."""
         state, rules, moves, order = self.state, self.rules, 0, self.rng.permutation(units)
-        if not isinstance(state, TableState):
+        if not isinstance(state, TableState) or not self.problem.loss.linear:
             for u in order.tolist():
                 moves += not self.bounds.stop[0] and self._place(rules.unit(u))
             return moves
@@ -110,10 +106,9 @@ class LawfulSearch(LocalSearch):
         known = *state.columns, p.size_steps
         while len(order) and not self.bounds.stop[0]:
             state.make_room(1)
-            now = state.labels, state.sizes, state.counts, state.gains
             done, moved, change = kernels.sweep(
                 order, *rules.units, known, state.groups, p.f, p.size, p.margin, self.tolerance, *self.bounds,
-                rules.lists, rules.min_size, out.price, out.steps, now, out.decided,
+                rules.lists, rules.min_size, out.price, out.steps, state.now, out.decided,
             )  # fmt: skip
             moves, order = moves + moved, order[done:]
             self._total += change

@@ -8,7 +8,7 @@ from epluribus._kernels import members as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, State, Visited, resized, slot_count
+from epluribus.search.state import Bounds, State, Visited
 
 _STEP = 4.0
 """Nanoseconds for each member looked at in a sweep: it tells when lists are quicker than tables."""
@@ -41,10 +41,8 @@ class MemberState(State):
     """
 
     def __init__(self, problem: Problem, labels: IntArray) -> None:
-        super().__init__(len(labels))
-        self.problem, self.lists, self.labels = problem, problem.members, labels.astype(np.int64)
-        width = slot_count(int(labels.max(initial=-1)) + 1, 1)
-        self.sizes = np.bincount(labels[labels >= 0], minlength=width)
+        super().__init__(labels)
+        self.problem, self.lists = problem, problem.members
         self._least_step = float(problem.size_steps[1 : problem.n_items].min(initial=np.inf))
 
     def total(self) -> float:
@@ -57,7 +55,7 @@ class MemberState(State):
         p = self.problem
         done: Visited = kernels.sweep(
             order, *self.lists, p.steps[0], p.size_steps, self._least_step, p.tolerance, *bounds, blocked,
-            self.labels, self.sizes, self.gap, self.second,
+            self.labels, self.sizes,
         )  # fmt: skip
         return done
 
@@ -66,9 +64,6 @@ class MemberState(State):
         p = self.problem
         known = *self.lists, p.steps[0], p.size_steps, p.total_weight * p.f[0, 1]
         return float(kernels.move_items(items, targets, *known, self.labels, self.sizes))
-
-    def _resize(self, slots: IntArray, width: int) -> None:
-        self.sizes = resized(self.sizes, slots, width)
 
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one."""

@@ -7,14 +7,14 @@ import numpy as np
 from epluribus._kernels import pairs as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.search.pair_costs import PairCosts
-from epluribus.search.state import Bounds, State, Visited, resized, slot_count
+from epluribus.search.state import Bounds, State, Visited, slot_count
 
 
 class PairState(State):
     """A partition, and sums of the similarities of each item with clusters (`_kernels/pairs.py`)."""
 
     def __init__(self, pairs: PairCosts, labels: IntArray) -> None:
-        super().__init__(len(labels))
+        super().__init__(labels)
         n, k = len(labels), int(labels.max(initial=-1)) + 1
         self._costs = pairs[: PairCosts._fields.index("size")]  # what all kernels read
         self.pairs, self.labels, self.inside = pairs, np.full(n, -1), np.full(n, pairs.one)
@@ -46,8 +46,6 @@ class PairState(State):
             *bounds,
             blocked,
             *self._partition,
-            self.gap,
-            self.second,
         )
         return done
 
@@ -58,7 +56,7 @@ class PairState(State):
 
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
-        self.sizes = resized(self.sizes, slots, width)
+        super()._resize(slots, width)
         if len(self.pairs.together):
             more = np.zeros((width - len(slots), len(self.labels)), dtype=self.sums.dtype)
             self.sums = np.concatenate([self.sums[slots], more])

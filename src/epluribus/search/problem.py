@@ -169,7 +169,7 @@ class Problem:
     def group_sizes(self) -> IntArray:
         """(n_groups,) items of each group, 0 for missing labels."""
         sizes = np.zeros((self.n_groups, 1), dtype=np.int32)
-        count_cells(self.rows, np.zeros(self.n_free, dtype=np.int64), sizes)
+        count_cells(self.rows, np.zeros(self.n_free, dtype=np.int64), sizes, 1)
         sizes[self.n_seen_groups :] = 0
         return sizes[:, 0].astype(np.int64)
 

@@ -57,18 +57,12 @@ class State(ABC):
         Slot of each item.
     sizes : ndarray of shape (n_slots,)
         Number of items in each slot.
-    gap, second : ndarray of shape (n_items,)
-        How much more the best other slot costs than the item's own, and that slot, when it was visited last.
-    renamed : int
-        How often slots have been given other names.
     """
 
-    labels: IntArray
-    sizes: IntArray
-    renamed: int = 0
-
-    def __init__(self, n_items: int) -> None:
-        self.gap, self.second = np.full(n_items, np.inf), np.full(n_items, -1)
+    def __init__(self, labels: IntArray) -> None:
+        self.labels = labels.astype(np.int64)
+        width = slot_count(int(labels.max(initial=-1)) + 1, 1)
+        self.sizes = np.bincount(labels[labels >= 0], minlength=width)
 
     @property
     def n_clusters(self) -> int:
@@ -119,26 +113,25 @@ class State(ABC):
         """Number the clusters 0..K-1 without gaps, in as little memory as they need."""
         used, names = np.flatnonzero(self.sizes), np.full(len(self.sizes) + 1, -1)
         names[used] = np.arange(len(used))
-        self._rename(names)
-        self.renamed += 1
+        self.labels = names[self.labels]
         self._resize(used, slot_count(len(used), 1))
 
-    def _rename(self, names: IntArray) -> None:
-        """Give slot s the name names[s]; the last name is that of nowhere, -1."""
-        self.labels, self.second = names[self.labels], names[self.second]
-
-    @abstractmethod
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
+        self.sizes = resized(self.sizes, slots, width)
 
     @abstractmethod
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one; infinite for empty ones."""
 
+    @property
+    def top(self) -> int:
+        """Number of slots up to the last one in use."""
+        return int(np.flatnonzero(self.sizes)[-1]) + 1
+
     def join_changes(self) -> FloatArray:
         """The same for every two slots up to the last one in use."""
-        top = int(np.flatnonzero(self.sizes)[-1]) + 1
-        return np.array([self.join_row(s)[:top] for s in range(top)])
+        return np.array([self.join_row(s)[: self.top] for s in range(self.top)])
 
     @abstractmethod
     def merge(self, bounds: Bounds, like: State | None = None) -> float:
@@ -158,38 +151,28 @@ class TableState(State):
     problem : Problem
         A linear loss.
     labels : ndarray of shape (n_items,)
-        Labels 0..K-1, or -1 for an item in no cluster.
-    fixed : tuple of ndarray, optional
-        Items that stay: ``counts`` of shape (n_groups, K) and ``sizes`` of shape (K,).
-
-    Attributes
-    ----------
-    fixed_slots : ndarray of shape (K + 1,)
-        The slot in which the fixed items of each cluster are now; -1 at the end, and where there are none.
+        Labels 0..K-1, or -1 for an item in no cluster. There may be more than the problem has items: the others stay.
+    known : tuple of ndarray, optional
+        The tables, of shape (n_groups, K), and the sizes of clusters, if there are items that are not in `labels`.
     """
 
     def __init__(
         self,
         problem: Problem,
         labels: IntArray,
-        fixed: tuple[IntArray, IntArray] | None = None,
+        known: tuple[AnyArray, IntArray] | None = None,
     ) -> None:
-        super().__init__(len(labels))
-        p, self.problem, self.labels = problem, problem, labels.astype(np.int64)
-        k, self.fixed_slots = int(labels.max(initial=-1)) + 1, np.full(1, -1)
-        if fixed is not None:
-            k = max(k, len(fixed[1]))
-            self.fixed_slots = np.append(np.where(fixed[1] > 0, np.arange(len(fixed[1])), -1), -1)
-        width = slot_count(k, 1)
-        self.sizes = np.bincount(labels[labels >= 0], minlength=width)
-        self.counts = np.zeros((p.n_groups, width), dtype=np.int32)
-        if fixed is not None:
-            self.counts[:, : len(fixed[1])] = fixed[0]
-            self.sizes[: len(fixed[1])] += fixed[1]
-        sweep.count_cells(p.rows, self.labels, self.counts)
+        super().__init__(labels)
+        p, width, self.problem = problem, len(self.sizes), problem
+        if known is None:
+            self.counts = np.zeros((p.n_groups, width), dtype=np.int32)
+            sweep.count_cells(p.rows, self.labels, self.counts, 1)
+        else:
+            self.counts, self.sizes = (resized(x, np.arange(x.shape[-1]), width) for x in known)
         self._gains: NDArray[np.float32] | None = None
-        self.groups = p.group_weights, p.kinds
-        """What kernels read of groups, and of columns."""
+        self.joint = np.zeros(len(p.column_weights))
+        self.groups, self.size = (p.group_weights, p.kinds), p.size
+        """What kernels read of groups, and the costs of sizes."""
         self.columns = p.rows, p.column_weights, p.column_kinds, p.n_seen_groups, p.steps
         self._work = np.empty(width), np.empty(width, dtype=np.float32)
 
@@ -201,58 +184,60 @@ class TableState(State):
             sweep.fill_gains(self.counts, *self.groups, self.problem.steps, self._gains)
         return self._gains
 
+    @property
+    def now(self) -> tuple[AnyArray, ...]:
+        """What kernels change."""
+        return self.labels, self.sizes, self.counts, self.gains, self.joint
+
     def total(self) -> float:
         """Total loss without the constant."""
         cells = sweep.cell_sum(self.counts, *self.groups, self.problem.f)
-        return float(cells + self.problem.size[self.sizes].sum())
+        return float(cells + self.size[self.sizes].sum())
 
     def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:  # noqa: ARG002
         p = self.problem
         done: Visited = sweep.sweep(
             order, *self.columns, p.size_steps, p.margin, p.tolerance, *bounds, blocked,
-            self.labels, self.sizes, self.counts, self.gains, *self._work, self.gap, self.second,
+            *self.now, *self._work,
         )  # fmt: skip
         return done
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
         known = *self.columns, self.problem.size_steps
-        now = self.labels, self.sizes, self.counts, self.gains
-        return float(sweep.move_items(items, targets, *known, *now))
-
-    def _rename(self, names: IntArray) -> None:
-        super()._rename(names)
-        self.fixed_slots = names[self.fixed_slots]
+        return float(sweep.move_items(items, targets, *known, *self.now))
 
     def _resize(self, slots: IntArray, width: int) -> None:
-        """Keep these slots, and have `width` of them in all."""
-        self.counts, self.sizes = (resized(one, slots, width) for one in (self.counts, self.sizes))
+        super()._resize(slots, width)
+        self.counts = resized(self.counts, slots, width)
         self._gains, self._work = None, (np.empty(width), np.empty(width, dtype=np.float32))
 
     def join_changes(self) -> FloatArray:
         """Change of the total loss for every two slots up to the last one in use."""
-        p, top = self.problem, int(np.flatnonzero(self.sizes)[-1]) + 1
+        top = self.top
         changes, used = np.empty((top, top)), np.empty(top + 1, dtype=np.int64)
-        merge.all_joins(self.counts, *self.groups, p.f, p.size, self.sizes[:top], used, changes)
+        known = *self.groups, self.problem.f, self.size, self.sizes[:top]
+        merge.all_joins(self.counts, *known, used, changes)
         return changes
 
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one."""
-        p, row = self.problem, np.empty(len(self.sizes))
-        merge.join_row(a, self.counts, *self.groups, p.f, p.size, self.sizes, row)
+        row = np.empty(len(self.sizes))
+        known = *self.groups, self.problem.f, self.size, self.sizes
+        merge.join_row(a, self.counts, *known, row)
         return row
 
     def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
         """Join clusters, the best pair first, while that helps or there are too many."""
         p, k, bounds = self.problem, self.n_clusters, bounds._replace(k_min=max(bounds.k_min, 1))
-        changes = self.join_changes()
+        changes = TableState.join_changes(self)
         if k <= bounds.k_min or (k <= bounds.k_max and changes.min() >= -p.tolerance):
             return 0.0
-        into, sizes = np.empty(len(changes), dtype=np.int64), self.sizes[: len(changes)]
-        known = *self.groups, p.f, p.size, p.tolerance
-        change = merge.merge(self.counts, *known, *bounds, changes, sizes, into)
-        self._rename(np.append(into, np.full(len(self.sizes) - len(into) + 1, -1)))
-        self._gains = None
+        into, sizes = np.empty(len(changes) + 1, dtype=np.int64), self.sizes[: len(changes)]
+        known = *self.groups, p.f, self.size, p.tolerance
+        change = merge.merge(self.counts, *known, *bounds, changes, sizes, into[:-1])
+        into[-1] = -1
+        self.labels, self._gains = into[self.labels], None
         return float(change)
 
 
