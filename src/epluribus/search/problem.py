@@ -187,23 +187,6 @@ class Problem:
         return float(self.weights @ (self.form.constant + self.form.group * self.group_sums))
 
     @cached_property
-    def trivial_values(self) -> tuple[float, float]:
-        """Expected loss of one cluster, and of all items apart."""
-        n, sizes = self.n_items, self.group_sizes
-        if not self.loss.linear:
-            return self.expected(np.zeros(n, dtype=np.int64)), self.expected(np.arange(n))
-        # The items of a group are in one cluster, or each in one of its own.
-        together = self.group_weights @ self.f[self.kinds, sizes] + self.size[n]
-        apart = (self.group_weights * sizes) @ self.f[self.kinds, 1] + n * self.size[1]
-        both = self.constant + np.array([together, apart])
-        return tuple((both / self.total_weight).tolist())
-
-    @cached_property
-    def scale(self) -> float:
-        """The largest expected loss that is of interest: one cluster, or all items apart."""
-        return max(*map(abs, self.trivial_values), 1e-300)
-
-    @cached_property
     def members(self) -> MemberLists:
         """The groups as lists of their members, for `MemberState`."""
         return MemberLists.of(self)

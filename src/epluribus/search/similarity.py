@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from itertools import cycle
 from typing import Any
 
@@ -87,17 +86,6 @@ class MatrixProblem:
     def cells(self) -> float:
         """Steps of a sweep; those for a neighbor are like four for a cell of a table."""
         return float(self.n_items) ** 2 if len(self.pairs.together) else 4.0 * len(self.near)
-
-    @cached_property
-    def trivial_values(self) -> tuple[float, float]:
-        """Expected loss of one cluster, and of all items apart."""
-        apart = np.arange(self.n_items)
-        return self.expected(0 * apart), self.expected(apart)
-
-    @cached_property
-    def scale(self) -> float:
-        """The largest expected loss that is of interest: one cluster, or all items apart."""
-        return max(*map(abs, self.trivial_values), 1e-300)
 
     def expected(self, labels: IntArray) -> float:
         """Expected loss of canonical labels, from scratch."""
