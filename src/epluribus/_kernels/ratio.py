@@ -22,12 +22,11 @@ _NO_ENTROPY = 1e-12
 
 
 @kernel
-def f0_value(code, own, joint, size, group, n):
-    """The value of f0; `losses.information` and `losses.pairs` have the formulas."""
+def f0_value(code, own, joint, size, group, n, most):
+    """The value of f0; `losses.information` and `losses.pairs` have the formulas. `most` is N log2 N."""
     if code == ID:
         return (max(size, group) - joint) / n
     if code <= NID:
-        most = n * np.log2(n)
         if code == NVI:
             entropy, above = most - joint, size + group - 2.0 * joint
         else:
@@ -48,9 +47,9 @@ def f0_value(code, own, joint, size, group, n):
 @kernel
 def total_loss(code, own, weights, joint, size, group, n):
     """sum_t w_t f0(J_t, A, Z_t, N)."""
-    total = 0.0
+    total, most = 0.0, n * np.log2(n)
     for t in range(weights.shape[0]):
-        total += weights[t] * f0_value(code, own, joint[t], size[0], group[t], n)
+        total += weights[t] * f0_value(code, own, joint[t], size[0], group[t], n, most)
     return total
 
 
@@ -74,6 +73,7 @@ def item_costs(
 
     `areas[s]` is A with the item in s; the item is counted in slot `own`, or nowhere (-1).
     """
+    most = n * np.log2(n)
     for s in range(begin, end):
         costs[s] = 0.0
     for t in range(rows.shape[1]):
@@ -82,7 +82,7 @@ def item_costs(
             j -= steps[0, counts[r, own] - 1]
         for s in range(begin, end):
             now = j + steps[0, counts[r, s] - int(s == own)]
-            costs[s] += weights[t] * f0_value(code, f0, now, areas[s], group[t], n)
+            costs[s] += weights[t] * f0_value(code, f0, now, areas[s], group[t], n, most)
 
 
 @kernel
@@ -157,7 +157,7 @@ def all_joins(
 
     Groups of draw t are first[t]..first[t + 1] - 1. `used` and `more`, (k + 1,) and (k, k), are WORK.
     """
-    k = sizes.shape[0]
+    k, most = sizes.shape[0], n * np.log2(n)
     ones, nothing = np.ones(counts.shape[0]), np.zeros(size.shape[0])
     for a in range(k):
         for b in range(k):
@@ -166,12 +166,12 @@ def all_joins(
         # What is added to J_t.
         p, q = first[t], first[t + 1]
         linear_joins(counts[p:q], ones[p:q], kinds[p:q], f, nothing, sizes, used, more)
-        before = f0_value(code, f0, joint[t], area[0], group[t], n)
+        before = f0_value(code, f0, joint[t], area[0], group[t], n, most)
         for a in range(k):
             for b in range(k):
                 if changes[a, b] < np.inf:
                     then = area[0] + size[sizes[a] + sizes[b]] - size[sizes[a]] - size[sizes[b]]
-                    after = f0_value(code, f0, joint[t] + more[a, b], then, group[t], n)
+                    after = f0_value(code, f0, joint[t] + more[a, b], then, group[t], n, most)
                     changes[a, b] += weights[t] * (after - before)
 
 
@@ -181,11 +181,13 @@ def slopes(code, f0, weights, joint, size, group, n, by_joint):
 
     They are differences over one step of a size that moves of single items have.
     """
-    step, by_size = np.log2(n) + 1.0, 0.0
+    step, by_size, most = np.log2(n) + 1.0, 0.0, n * np.log2(n)
     for t in range(weights.shape[0]):
         j, a, z = joint[t], size[0], group[t]
-        below = f0_value(code, f0, j - step, a, z, n)
-        by_joint[t] = weights[t] * (f0_value(code, f0, j, a, z, n) - below) / step
-        above = f0_value(code, f0, j, a + step, z, n) - f0_value(code, f0, j, a - step, z, n)
+        below = f0_value(code, f0, j - step, a, z, n, most)
+        by_joint[t] = weights[t] * (f0_value(code, f0, j, a, z, n, most) - below) / step
+        above = f0_value(code, f0, j, a + step, z, n, most) - f0_value(
+            code, f0, j, a - step, z, n, most
+        )
         by_size += weights[t] * above / (2.0 * step)
     return by_size

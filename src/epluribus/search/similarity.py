@@ -14,29 +14,21 @@ linkage, and ``"sequential"`` and ``"together"``, as with draws.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 
 from epluribus._kernels.pairs import cluster_around_pivots
-from epluribus._parallel import run_tasks
-from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import IntArray
-from epluribus._validate import available_memory, shown
+from epluribus._validate import available_memory
 from epluribus.draws.expected import matrix_loss
 from epluribus.draws.similarity import SimilarityMatrix
-from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
-from epluribus.losses.values import loss as loss_between
 from epluribus.partition import relabel
-from epluribus.search.comparison import Comparison
 from epluribus.search.pair_costs import MOST_ITEMS, PairCosts
-from epluribus.search.rounds import Search
 from epluribus.search.starts import Start
-from epluribus.settings import Settings
 
 _KINDS = ("pivots", "pivots", "sequential", "pivots", "pivots", "together")
 """The kinds of starts after the first round, in turn."""
@@ -107,72 +99,11 @@ def matrix_alone(psm: Any, **others: Any) -> SimilarityMatrix:
     return SimilarityMatrix.of(psm)
 
 
-def given_alone(starts: Any, labels: list[IntArray | None]) -> list[IntArray]:
-    """The labels that were given as starts; kinds of starts by name are refused."""
-    found = [one for one in labels if one is not None]
-    if starts is not None and not found:
-        raise ValueError(
-            f"'starts' must be labels, of one partition or of several, with 'psm'; got {shown(starts)}. "
-            "By default starts are made from the matrix."
-        )
-    return found
-
-
-def refuse_rules(rules: Mapping[str, Any]) -> None:
-    """Refuse constraints and undecided items, which the search with a matrix does not know."""
-    asked = [name for name, value in rules.items() if value is not None]
-    if asked:
-        raise ValueError(f"'{asked[0]}' must be None with 'psm'. It needs the draws themselves.")
-
-
-def minimize_matrix(
-    matrix: SimilarityMatrix,
-    chosen: list[Loss],
-    given: list[IntArray],
-    n_starts: int,
-    settings: Settings,
-    progress: ProgressLike,
-    seed: np.random.SeedSequence,
-) -> Comparison:
-    """One estimate for each of the losses, and how they compare."""
-    problems: list[Any] = [MatrixProblem(matrix.matrix, loss) for loss in chosen]
-    found, stopper = [], settings.stopper
-    for problem in problems:
-        began = time.perf_counter()
-        bar = make_progress(progress, n_starts, f"minimize {problem.loss.name}", stopper)
-        plan = _starts(problem, given, np.random.default_rng(seed.spawn(1)[0]))
-        search = Search(problem, plan, n_starts, settings, seed, bar)
-        try:
-            # In a worker thread, so that this one is free to receive Ctrl-C.
-            task = search.recombine if settings.search == "recombine" else search.greedy
-            [(runs, best)] = run_tasks([task], n_jobs=1, stopper=stopper)
-        finally:
-            bar.close()
-        estimate = Estimate(
-            labels=best.labels,
-            expected_loss=problem.expected(best.labels),
-            loss=problem.loss,
-            n_draws=0,
-            runs=tuple(runs),
-            converged=best.converged and not stopper.flag[0],
-            seconds=time.perf_counter() - began,
-            items=matrix.items,
-            interrupted=stopper.interrupted,
-            settings=settings,
-        )
-        found.append(estimate)
-    return Comparison(
-        tuple(found),
-        np.array([[problem.expected(a.labels) for problem in problems] for a in found]),
-        np.array([[loss_between(a.labels, b.labels) for b in found] for a in found]),
-    )
-
-
-def _starts(
-    problem: MatrixProblem, given: list[IntArray], rng: np.random.Generator
+def matrix_starts(
+    problem: MatrixProblem, given: tuple[Start, ...], rng: np.random.Generator
 ) -> Iterator[Start]:
     """The starts, without end; those that only the matrix can tell have labels already."""
-    yield from (Start("given", one) for one in given)
+    yield from given
     if problem.n_items <= _TREE:
         yield Start("average", _cut_tree(problem, "average"))
         yield Start("sequential")
