@@ -85,7 +85,7 @@ def test_every_name_exists(page):
     own = set(re.findall(r"\w+", " ".join(CODE.findall(page.read_text("utf-8")))))
     classes = {
         "LocalSearch": "epluribus.search.local",
-        "PairCosts": "epluribus.search.pair_costs",
+        "PairCosts": "epluribus.search.pairs",
         "Search": "epluribus.search.rounds",
         "TableState": "epluribus.search.state",
     }

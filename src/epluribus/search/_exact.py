@@ -26,8 +26,7 @@ from epluribus.partition import n_partitions, partitions, relabel, tidy
 from epluribus.search._greedy import check_bounds
 from epluribus.search.constraints import read_constraints
 from epluribus.search.problem import Problem
-from epluribus.search.rules import nothing_obeys
-from epluribus.search.staying_out import loss_of_decided, price_of
+from epluribus.search.rules import loss_of_decided, nothing_obeys, price_of
 from epluribus.settings import NO_BOUNDS, Settings
 
 MAX_ITEMS, MAX_OTHERS = 12, 9

@@ -28,9 +28,9 @@ from epluribus.search.constraints import read_constraints
 from epluribus.search.large import LARGE, search_large, searches_few_first
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
+from epluribus.search.rules import FAMILIES, loss_of_decided
 from epluribus.search.similarity import MatrixProblem, matrix_alone, matrix_starts
 from epluribus.search.starts import Plan, check_starts
-from epluribus.search.staying_out import FAMILIES, loss_of_decided
 from epluribus.settings import Settings
 
 SEARCHES = ("recombine", "greedy")

@@ -26,8 +26,8 @@ from epluribus.draws import Draws
 from epluribus.losses.base import Loss
 from epluribus.losses.partial import linear_forms
 from epluribus.losses.values import loss_values
-from epluribus.search.member_lists import MemberLists
-from epluribus.search.pair_costs import PairCosts
+from epluribus.search.members import MemberLists
+from epluribus.search.pairs import PairCosts
 
 _SINGLE = 2e-6
 """Largest relative error of a sum of costs in single precision (`_kernels/sweep.py`)."""

@@ -64,6 +64,8 @@ class RatioState(TableState):
         Labels 0..K-1, or -1 for an item in no cluster.
     """
 
+    additive = False
+
     def __init__(self, problem: Problem, labels: IntArray) -> None:
         super().__init__(problem, labels)
         self.f0, self.area, self.by_size = f0_of(problem.loss), np.empty(1), 1.0
@@ -120,7 +122,9 @@ class RatioState(TableState):
         return self._total() - before
 
     def join_changes(self) -> FloatArray:
-        """(K, K) change of the total loss if two clusters are joined."""
+        """(K, K) change of the total loss, or of the tangent, if two clusters are joined."""
+        if self.additive:
+            return super().join_changes()
         p, k = self.problem, self.top
         changes, more = np.empty((2, k, k))
         ratio.all_joins(
@@ -130,7 +134,9 @@ class RatioState(TableState):
         return changes
 
     def join_row(self, a: int) -> FloatArray:
-        """(n_slots,) change of the total loss if slot a is joined with each other one."""
+        """(n_slots,) change of the total loss if slot a is joined with each other one; of many, of its tangent."""
+        if self.n_clusters > _EXACT_JOINS:
+            return super().join_row(a)
         row = np.full(len(self.sizes), np.inf)
         row[: self.top] = self.join_changes()[a]
         return row
@@ -141,26 +147,24 @@ class RatioState(TableState):
         Exact changes are compared where clusters are few. Of more, those are joined first whose join lowers the
         tangent of the loss at a partition `like` this one, which is linear.
         """
-        before = self._total()
+        before, k_max = self._total(), max(_EXACT_JOINS, bounds.k_max)
         if isinstance(like, RatioState):
             self._merge_linear(bounds, *like.slopes())
-        while self.n_clusters > max(bounds.k_min, 1) and not bounds.stop[0]:
-            if self.n_clusters > _EXACT_JOINS:
-                if self.n_clusters <= bounds.k_max:
-                    break
-                k = max(_EXACT_JOINS, bounds.k_max)
-                self._merge_linear(Bounds(k, k, bounds.stop), *self.slopes())
-                continue
-            changes = self.join_changes()
-            a, b = divmod(int(changes.argmin()), len(changes))
-            if changes[a, b] >= -self.problem.tolerance and self.n_clusters <= bounds.k_max:
-                break
-            members = np.flatnonzero(self.labels == b)
-            self.move(members, np.full(len(members), a))
+        if self.n_clusters > k_max:
+            self._merge_linear(Bounds(k_max, k_max, bounds.stop), *self.slopes())
+        if self.n_clusters <= _EXACT_JOINS:
+            super().merge(bounds)
+            self._start_over()
         return self._total() - before
 
     def _merge_linear(self, bounds: Bounds, by_joint: FloatArray, by_size: float) -> None:
         """Join clusters as the linear loss with these derivatives wants."""
         self._set_slopes(by_joint, by_size)
+        self.additive = True
         super().merge(bounds)
+        self.additive = False
+        self._start_over()
+
+    def _join(self, into: IntArray, others: IntArray) -> None:
+        super()._join(into, others)
         self._start_over()

@@ -32,7 +32,7 @@ from epluribus.draws.store import Labels, Slice
 from epluribus.losses.base import Loss
 from epluribus.partition import read_only, relabel
 from epluribus.search.local import LocalSearch
-from epluribus.search.pair_costs import PairCosts, counts_pairs
+from epluribus.search.pairs import PairCosts, counts_pairs
 from epluribus.search.problem import Problem
 from epluribus.search.state import TableState
 from epluribus.settings import Settings

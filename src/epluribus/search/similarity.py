@@ -27,7 +27,7 @@ from epluribus.draws.expected import matrix_loss
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
-from epluribus.search.pair_costs import MOST_ITEMS, PairCosts
+from epluribus.search.pairs import MOST_ITEMS, PairCosts
 from epluribus.search.starts import Start
 
 _KINDS = ("pivots", "pivots", "sequential", "pivots", "pivots", "together")

@@ -13,14 +13,16 @@ There are four states, one for each way to know what a move costs:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels import merge, sweep
 from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus.search.problem import Problem
+
+if TYPE_CHECKING:
+    from epluribus.search.problem import Problem
 
 
 class Bounds(NamedTuple):
@@ -57,9 +59,16 @@ class State(ABC):
         Slot of each item.
     sizes : ndarray of shape (n_slots,)
         Number of items in each slot.
+    tolerance : float
+        Changes of the total loss that are smaller are none.
+    additive : bool
+        Whether the changes of joins of different pairs of clusters add up.
     """
 
-    def __init__(self, labels: IntArray) -> None:
+    additive = True
+
+    def __init__(self, labels: IntArray, tolerance: float) -> None:
+        self.tolerance = tolerance
         self.labels = labels.astype(np.int64)
         width = slot_count(int(labels.max(initial=-1)) + 1, 1)
         self.sizes = np.bincount(labels[labels >= 0], minlength=width)
@@ -133,12 +142,41 @@ class State(ABC):
         """The same for every two slots up to the last one in use."""
         return np.array([self.join_row(s)[: self.top] for s in range(self.top)])
 
-    @abstractmethod
-    def merge(self, bounds: Bounds, like: State | None = None) -> float:
-        """Join clusters, the best pair first, while that helps or there are too many; the change.
+    def best_joins(self) -> tuple[IntArray, FloatArray]:
+        """For each slot the one with which it is best joined, and the change; itself and infinity if there is none."""
+        changes = self.join_changes()
+        return changes.argmin(axis=1), changes.min(axis=1)
 
-        `like` is a partition that the result may be similar to; only `RatioState` looks at it.
+    def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
+        """Join clusters while that helps or there are too many; the change.
+
+        In each round those pairs are joined of which each is best joined with the other: in a linear loss, a sum over
+        clusters, their changes add up. `like` is a partition that the result may be similar to; only `RatioState`
+        looks at it.
         """
+        total = 0.0
+        while self.n_clusters > max(bounds.k_min, 1) and not bounds.stop[0]:
+            k, (partner, least) = self.n_clusters, self.best_joins()
+            every = np.arange(len(partner))
+            a = np.flatnonzero((partner[partner] == every) & (every < partner) & (least < np.inf))
+            a = a[np.argsort(least[a], kind="stable")]
+            n = int(np.count_nonzero(least[a] < -self.tolerance))
+            if n == 0 and k > bounds.k_max:  # some at a time: afterwards others may be better
+                n = min(1 + k // 8, k - bounds.k_max)
+            a = a[: min(n, k - max(bounds.k_min, 1)) if self.additive else min(n, 1)]
+            if len(a) == 0:
+                break
+            total += float(least[a].sum())
+            self._join(a, partner[a])
+        return total
+
+    def _join(self, into: IntArray, others: IntArray) -> None:
+        """Bring the items of some slots into others."""
+        names = np.append(np.arange(len(self.sizes)), -1)
+        names[others] = into
+        self.labels = names[self.labels]
+        self.sizes[into] += self.sizes[others]
+        self.sizes[others] = 0
 
 
 class TableState(State):
@@ -162,7 +200,7 @@ class TableState(State):
         labels: IntArray,
         known: tuple[AnyArray, IntArray] | None = None,
     ) -> None:
-        super().__init__(labels)
+        super().__init__(labels, problem.tolerance)
         p, width, self.problem = problem, len(self.sizes), problem
         if known is None:
             self.counts = np.zeros((p.n_groups, width), dtype=np.int32)
@@ -227,18 +265,11 @@ class TableState(State):
         merge.join_row(a, self.counts, *known, row)
         return row
 
-    def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
-        """Join clusters, the best pair first, while that helps or there are too many."""
-        p, k, bounds = self.problem, self.n_clusters, bounds._replace(k_min=max(bounds.k_min, 1))
-        changes = TableState.join_changes(self)
-        if k <= bounds.k_min or (k <= bounds.k_max and changes.min() >= -p.tolerance):
-            return 0.0
-        into, sizes = np.empty(len(changes) + 1, dtype=np.int64), self.sizes[: len(changes)]
-        known = *self.groups, p.f, self.size, p.tolerance
-        change = merge.merge(self.counts, *known, *bounds, changes, sizes, into[:-1])
-        into[-1] = -1
-        self.labels, self._gains = into[self.labels], None
-        return float(change)
+    def _join(self, into: IntArray, others: IntArray) -> None:
+        super()._join(into, others)
+        self.counts[:, into] += self.counts[:, others]
+        self.counts[:, others] = 0
+        self._gains = None
 
 
 def resized(array: AnyArray, slots: IntArray, width: int) -> AnyArray:
