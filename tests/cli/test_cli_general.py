@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import epluribus as epl
 from epluribus.cli import main
 
 COMMANDS = (
-    "summarize", "compare", "psm", "ball", "modes", "report", "methods", "soft", "sample", "reproduce",
+    "summarize", "compare", "psm", "ball", "modes", "report", "methods", "sample", "soft", "reproduce",
     "demo", "losses", "datasets", "completion", "warmup",
 )  # fmt: skip
 
@@ -25,9 +27,14 @@ def _help(capsys, *arguments):
     return capsys.readouterr().out
 
 
-def test_help_lists_the_commands(capsys):
-    listed = re.findall(r"^    (\w+)", _help(capsys), flags=re.MULTILINE)
-    assert listed == list(COMMANDS)
+def test_help_lists_the_commands_and_the_exit_codes(capsys):
+    text = _help(capsys)
+    assert re.findall(r"^    (\w+)", text, flags=re.MULTILINE) == list(COMMANDS)
+    assert "130 after Ctrl-C" in text.replace("\n", " ")
+    with pytest.raises(SystemExit) as stop:
+        main([])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == text
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -58,18 +65,24 @@ def test_losses_and_datasets(capsys):
     ("arguments", "message"),
     [
         (["summarize", "nowhere.csv"], "epluribus: There is no file 'nowhere.csv'."),
+        (["sumarize", "{draws}"], "Did you mean 'summarize'?"),
+        (["--los", "vi"], "'COMMAND' must be one of 'summarize'"),
+        (
+            ["summarize", "{draws}", "--lost", "vi"],
+            "has no argument '--lost'. Did you mean '--loss'?",
+        ),
         (["summarize", "{draws}", "--loss", "vii"], "'--loss' must be one of"),
         (["summarize", "{draws}", "--loss", "vii"], "Did you mean 'vi'?"),
         (["summarize", "{draws}", "--search", "x"], "'--search' must be one of"),
         (
             ["summarize", "{draws}", "--k-max", "0"],
-            "'--k-max' must be at least 1; got 0. Leaving it out means no bound",
+            "'--k-max' must be at least 1; got 0.",
         ),
         (["summarize", "{draws}", "--out", "labels.doc"], "must end in .csv"),
         (["summarize", "{draws}", "--out", "-", "--json"], "both write to standard output"),
         (["psm", "{draws}", "--out", "psm.txt"], "must end in .npy, .npz or .csv"),
         (["psm", "{draws}", "--out", "psm.npy", "--sparse"], "must end in .npz or .csv"),
-        (["psm", "{draws}", "--out", "-", "--threshold", "0.1"], "'threshold' is for sparse=True"),
+        (["psm", "{draws}", "--out", "-", "--threshold", "0.1"], "'--threshold' is for --sparse"),
         (["psm", "{draws}", "--out", "-", "--json"], "both write to standard output"),
         (["ball", "{draws}", "--level", "2"], "'--level' must be a number in (0, 1]; got 2.0"),
         (["modes", "{draws}", "--n-modes", "0"], "'--n-modes' must be"),
@@ -81,6 +94,67 @@ def test_bad_input_is_one_line_and_code_2(arguments, message, draws_file, capsys
     assert message in captured.err
     assert captured.err.count("\n") == 1
     assert captured.out == ""
+
+
+def test_what_argparse_refuses_is_one_line_too(draws_file, capsys):
+    for arguments, message in [
+        (["ball"], "epluribus ball: the following arguments are required: DRAWS."),
+        (
+            ["ball", str(draws_file), "--level", "high"],
+            "argument --level: invalid float value: 'high'.",
+        ),
+    ]:
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        assert stop.value.code == 2
+        error = capsys.readouterr().err
+        assert error.startswith("epluribus ball: ")
+        assert message in error
+        assert error.count("\n") == 1
+
+
+def test_a_forbidden_file_is_one_line(capsys, monkeypatch):
+    def forbidden(*_, **__):
+        raise PermissionError(13, "Permission denied", "draws.csv")
+
+    monkeypatch.setattr(epl, "read_draws", forbidden)
+    assert main(["summarize", "draws.csv"]) == 2
+    assert capsys.readouterr().err == "epluribus: Permission denied: 'draws.csv'.\n"
+
+
+def test_warnings_are_remarks(draws_file, capsys, monkeypatch):
+    real = epl.psm
+    monkeypatch.setattr(
+        epl, "psm", lambda *a, **k: warnings.warn("Look.", stacklevel=1) or real(*a, **k)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert main(["psm", str(draws_file), "-o", "-"]) == 0
+    assert capsys.readouterr().err == "epluribus: Look.\n"
+
+
+@pytest.mark.parametrize("name", ["compare", "psm", "ball", "methods"])
+def test_ctrl_c_says_that_there_is_no_answer(name, draws_file, tmp_path, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    (tmp_path / "a.txt").write_text("0\n1\n")
+    files = [str(tmp_path / "a.txt")] * 2 if name == "compare" else [str(draws_file)]
+    words = ["--out", str(tmp_path / "psm.npy")] if name == "psm" else []
+    for step in ("loss", "psm", "minimize"):
+        monkeypatch.setattr(epl, step, interrupted)
+    assert main([name, *files, *words]) == 130
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == "epluribus: interrupted; there is no answer, and nothing was written\n"
+
+
+@pytest.mark.parametrize("name", ["ball", "methods"])
+def test_an_interrupted_search_is_not_the_center_of_anything(name, draws_file, capsys, monkeypatch):
+    real = epl.minimize
+    monkeypatch.setattr(epl, "minimize", lambda *a, **k: replace(real(*a, **k), interrupted=True))
+    assert main([name, str(draws_file)]) == 130
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
