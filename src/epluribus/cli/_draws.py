@@ -45,7 +45,8 @@ from epluribus.cli._input import (
 )
 from epluribus.draws import Draws
 from epluribus.estimate import NEXT, Estimate
-from epluribus.readers.files import Labels, match_items, read_labels
+from epluribus.partition import matched
+from epluribus.readers.files import read_labels
 from epluribus.search.comparison import Comparison
 from epluribus.uncertainty import Health
 from epluribus.writers.results import (
@@ -190,8 +191,9 @@ def compare(args: Namespace) -> None:
 
     Example: epluribus compare labels.csv truth.txt --loss vi
     """
-    # Both come back in the order of the first file.
-    a, b = match_items(read_labels(args.a), read_labels(args.b), args.a, args.b)
+    # Items are matched by name where both files name them.
+    a = read_labels(args.a)
+    b = matched(read_labels(args.b), a, str(args.b), other=f"'{args.a}'")
     # A loss with a cost, such as vi(cost=0.5), is not symmetric: the estimate is its first argument.
     names = LOSSES if args.loss is None else split_losses(args.loss)
     values = {name: epl.loss(a, b, name) for name in names}
@@ -256,15 +258,8 @@ def ball(args: Namespace) -> None:
     """
     loss = one_loss(args)
     draws = read_draws(args)
-    best: Any
-    if args.labels is None:
-        best = search(args, draws)
-    else:
-        # The labels must be in the order of the items of the draws, which are matched as if they were a file
-        # of labels themselves.
-        items = list(draws.item_names)
-        file = read_labels(args.labels)
-        _, best = match_items(Labels(items, items), file, args.draws[0], args.labels)
+    given = None if args.labels is None else read_labels(args.labels)
+    best: Any = search(args, draws) if given is None else matched(given, draws, str(args.labels))
     found = epl.credible_ball(best, draws, args.level, loss=loss)
     answer(args, found.to_dict(), found)
 

@@ -16,7 +16,7 @@ from epluribus.cli._base import Argument, given, remark
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.readers.objects import NOISE
-from epluribus.readers.pairs import read_column, read_groups
+from epluribus.readers.text import read_column, read_groups
 from epluribus.search._minimize import SEARCHES
 from epluribus.search.comparison import Comparison
 
