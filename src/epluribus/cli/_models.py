@@ -39,8 +39,8 @@ from epluribus.models import (
     StochasticBlockModel,
 )
 from epluribus.models.prior import NAMES
-from epluribus.readers import text
 from epluribus.readers.files import check_exists, load_numpy
+from epluribus.readers.text import read_table
 from epluribus.sampling.moves import SCHEDULES
 
 MODELS: dict[str, Callable[..., Model]] = {
@@ -264,7 +264,7 @@ def read_numbers(path: str | Path) -> AnyArray:
     check_exists(path)
     if path.suffix == ".npy":
         return np.asarray(load_numpy(path))
-    table = text.read_numbers(path)
+    table = read_table(path).numbers(path)
     return table[:, 0] if table.shape[1] == 1 else table
 
 

@@ -20,7 +20,7 @@ from epluribus._typing import AnyArray
 from epluribus._validate import need
 from epluribus.readers import Source, pick_labels, to_texts
 from epluribus.readers.arrays import ZARR_FILES, read_arviz_file, read_zarr
-from epluribus.readers.columns import from_frame, pick_columns, to_array
+from epluribus.readers.columns import from_frame, to_array
 from epluribus.readers.text import read_table, read_text
 
 _TEXT = (".csv", ".txt", ".tsv", ".dat", "")
@@ -230,7 +230,7 @@ def _from_named_array(array: Any, var: str | None, where: str) -> Source:
     # variables, and the labels get the first dimensions back.
     names = np.asarray(array.coords[last]).tolist()
     frame = pd.DataFrame(values.reshape(-1, values.shape[-1]), columns=names)
-    source = pick_columns(frame, where=where, var=var)
+    source = from_frame(frame, where=where, var=var)
     return source._replace(labels=source.labels.reshape(*values.shape[:-1], -1))
 
 

@@ -20,7 +20,7 @@ from epluribus._validate import quoted
 from epluribus.readers.arrays import coordinate_names, open_labeled
 from epluribus.readers.columns import CHAIN
 from epluribus.readers.files import check_exists, is_text, load_numpy
-from epluribus.readers.text import read_named_numbers
+from epluribus.readers.text import read_table
 
 _ENTRY = re.compile(
     r"(?P<variable>.+?)(?:\.(?P<i>\d+)\.(?P<k>\d+)|\[(?P<row>\d+),\s*(?P<column>\d+)\])"
@@ -115,7 +115,11 @@ def _read_one(path: Path, var: str | None) -> Soft:
 
 def _read_columns(path: Path, var: str | None) -> Soft:
     """Columns named by variable, item and cluster."""
-    names, cells = read_named_numbers(path)
+    table = read_table(path)
+    names, cells = (
+        [str(name).strip() for name in table.frame.columns],
+        table.numbers(path, gaps=True),
+    )
     # (item, cluster) of each column, by variable.
     entries: dict[str, dict[tuple[int, int], int]] = {}
     for column, match in enumerate(map(_ENTRY.fullmatch, names)):

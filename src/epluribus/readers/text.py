@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epluribus._files import STREAM, reading, rearm
-from epluribus._typing import AnyArray, FloatArray
+from epluribus._typing import FloatArray
 from epluribus._validate import shown
 from epluribus.readers import Source, pick_labels
-from epluribus.readers.columns import is_about_draws, pick_columns, to_array
+from epluribus.readers.columns import from_frame, is_about_draws, to_array
 
 _DELIMITERS = (",", ";", "\t", "|")
 """Tried in this order; blanks separate the cells if none of these occurs."""
@@ -59,18 +59,23 @@ class TextTable(NamedTuple):
     texts: Callable[[int], list[str]]
     """The cells of a column as they are written: an item may be called 007 or NA."""
 
-    def check(self, path: Path, is_bad: Callable[[str], bool], what: str) -> None:
-        """Raise an error that names the first bad cell of a table of words, if there is one."""
+    def refuse(self, path: Path, bad: Any, message: str) -> None:
+        """Raise an error about the first bad cell, if there is one."""
+        for t, i in np.argwhere(bad)[:1]:
+            place = f"line {self.lines[t]}, cell {self.skip + i + 1}"
+            cell = shown(self.texts(i)[t])
+            raise ValueError(f"The file '{path}' must hold {message}; {place} has {cell}.")
+
+    def numbers(self, path: Path, *, gaps: bool = False) -> FloatArray:
+        """(n_rows, n_columns) all cells as numbers; missing ones are NaN, if `gaps` are allowed."""
         cells = to_array(self.frame)
-        # Labels repeat in every draw: each different word is tested once.
-        words = np.unique(np.ma.compressed(cells)).tolist() if cells.dtype.kind == "U" else []
-        bad = [word for word in words if is_bad(word)]
-        if bad:
-            t, i = np.argwhere(np.isin(cells, bad))[0]
-            raise ValueError(
-                f"The file '{path}' must hold {what}; line {self.lines[t]}, cell "
-                f"{self.skip + i + 1} has {shown(str(cells[t, i]))}."
-            )
+        if cells.dtype.kind == "U":
+            words = [word for word in np.unique(np.ma.compressed(cells)) if not _is_number(word)]
+            self.refuse(path, np.ma.filled(np.isin(cells, words), False), "numbers")
+        floats: FloatArray = np.ma.filled(cells.astype(np.float64), np.nan)
+        if not gaps:
+            self.refuse(path, np.isnan(floats), "a number in every cell")
+        return floats
 
 
 def read_text(path: Path, var: str | None = None) -> Source:
@@ -84,26 +89,34 @@ def read_text(path: Path, var: str | None = None) -> Source:
         The variable whose entries are the labels; an error for a file without a header.
     """
     table, where = read_table(path), f"the file '{path}'"
-    # Among words, a number is a label only if it is an integer: 4.9 is a measurement.
-    table.check(
-        path,
-        lambda cell: _is_number(cell) and not float(cell).is_integer(),
-        "labels, integers or words",
-    )
+    cells = to_array(table.frame)
+    if cells.dtype.kind == "U":  # among words, a number is a label only if it is an integer
+        words = np.unique(np.ma.compressed(cells)).tolist()
+        bad = [word for word in words if _is_number(word) and not float(word).is_integer()]
+        table.refuse(path, np.ma.filled(np.isin(cells, bad), False), "labels, integers or words")
     if table.named:
-        source = pick_columns(table.frame, where=where, var=var)
-        words = [name for name in table.frame.columns if name and not _is_number(name)]
-        if len(words) < table.frame.shape[1] and not all(map(is_about_draws, words)):
+        source = from_frame(table.frame, where=where, var=var)
+        names = [name for name in table.frame.columns if name]
+        words = [name for name in names if not _is_number(name)]
+        if len(words) < len(names) and not all(map(is_about_draws, words)):
             warnings.warn(
                 f"The first line of {where} has words and numbers, such as {shown(words[0])}: it is read as names "
                 "of columns. If it is a draw, put a line of names before it.",
                 stacklevel=2,
             )
-    else:  # without a header there are no variables to choose from
-        if var is not None:
+    else:
+        if var is not None:  # without a header there are no variables to choose from
             pick_labels([], str, var, where)
-        source = Source(to_array(table.frame))
-        _warn_of_numbered_columns(source.labels, where)
+        source = Source(cells)
+        # pandas writes such a header for columns without names. A draw in which every item is alone looks the same.
+        if cells.dtype.kind in "if" and cells.shape[1] > 2 and len(cells) > 1:
+            counts = [np.array_equal(row - row[0], np.arange(len(row))) for row in cells[:2]]
+            if counts == [True, False]:
+                warnings.warn(
+                    f"The first line of {where} counts the columns. It is read as a draw; if it is a "
+                    "header, leave it out with burn=1.",
+                    stacklevel=2,
+                )
     if source.labels.dtype.kind == "f" and (np.abs(source.labels) >= 2.0**53).any():
         raise ValueError(
             f"The file '{path}' must hold labels below 2^53 where some are written with decimals: larger "
@@ -112,75 +125,55 @@ def read_text(path: Path, var: str | None = None) -> Source:
     return source
 
 
-def read_numbers(path: Path) -> FloatArray:
-    """A table of numbers in a text file, of shape (n_rows, n_columns), without names of rows and columns."""
-    table, cells = _read_floats(path)
-    if np.isnan(cells).any():
-        t, i = np.argwhere(np.isnan(cells))[0]
-        raise ValueError(
-            f"The file '{path}' has a missing value in line {table.lines[t]}, cell {table.skip + i + 1}."
-        )
-    return cells
-
-
-def read_named_numbers(path: Path) -> tuple[list[str], FloatArray]:
-    """The same with the names of the columns; missing values are NaN."""
-    table, cells = _read_floats(path)
-    return [str(name).strip() for name in table.frame.columns], cells
-
-
-def _read_floats(path: Path) -> tuple[TextTable, FloatArray]:
-    table = read_table(path)
-    table.check(path, lambda cell: not _is_number(cell), "numbers")
-    return table, np.ma.filled(to_array(table.frame).astype(np.float64), np.nan)
-
-
 def read_table(path: Path) -> TextTable:
     """The table in a text file, whether it holds labels, words or measurements.
 
     The delimiter, the header and the row names are found from the first two lines if the second has numbers,
     otherwise from all lines. An empty file, a header without rows, and rows of different lengths are errors.
     """
-    found = _read_lines(path)
-    if not found:
+    lines = list(_read_lines(path).items())
+    if not lines:
         raise ValueError(f"The file '{path}' is empty.")
-    numbers, lines = list(found), list(found.values())
-    delimiter = _find_delimiter(path, lines)
-    rows = [_split(path, *line, delimiter) for line in list(found.items())[:2]]
+    delimiter = _find_delimiter(path, [line for _, line in lines])
+    rows = [_split(path, *line, delimiter) for line in lines[:2]]
     # If labels are words, only all rows together show whether the first one is a header.
     if len(rows) == 2 and not any(map(_is_number, rows[1])):
-        rows = [_split(path, *line, delimiter) for line in found.items()]
-    named = all(map(_QUOTED_NAME.fullmatch, lines[:2]))
-    header = None if named else _find_header(rows)
-    if len(lines) == 1 and (header or _is_header_alone(rows[0])):
+        rows = [_split(path, *line, delimiter) for line in lines]
+    quoted_names = all(_QUOTED_NAME.fullmatch(line) for _, line in lines[:2])
+    header = None if quoted_names else _find_header(rows)
+    # A line of words that all differ: read as a draw, it would put every item in a cluster of its own.
+    words = len(rows[0]) > 1 and not any(map(_is_number, rows[0]))
+    if len(lines) == 1 and words and len(set(rows[0])) == len(rows[0]):
         raise ValueError(f"The file '{path}' has a header but no rows.")
-    begin = int(header is not None)
-    width = _n_cells(path, numbers[begin], lines[begin], delimiter)
-    for number, line in list(found.items())[begin:]:
-        if (n := _n_cells(path, number, line, delimiter)) != width:
+    below = lines if header is None else lines[1:]
+    lengths = [_n_cells(path, *line, delimiter) for line in below]
+    width = lengths[0]
+    for (number, _), length in zip(below, lengths, strict=True):
+        if length != width:
             raise ValueError(
-                f"The file '{path}' must have rows of one length; line {numbers[begin]} has "
-                f"{width} cells and line {number} has {n}."
+                f"The file '{path}' must have rows of one length; line {below[0][0]} has {width} cells and line "
+                f"{number} has {length}."
             )
 
     def texts(column: int) -> list[str]:
-        cells = (_split(path, *line, delimiter) for line in list(found.items())[begin:])
-        return [rearm(row[skip + column]) for row in cells]
+        return [rearm(_split(path, *line, delimiter)[skip + column]) for line in below]
 
-    skip = int(named)
-    if header is not None and (len(header) == width - 1 or (width > 1 and not header[0].strip())):
-        skip = 1 if _are_row_names(texts(0)) else 0
-    if header is not None and len(header) not in (width, width - skip):
-        raise ValueError(
-            f"The file '{path}' must have a name for every column; its header has {len(header)} and line "
-            f"{numbers[1]} has {width} cells. Is it damaged?"
-        )
+    skip = int(quoted_names)
+    if header is not None:
+        # R writes no name, pandas an empty one, above the names of rows.
+        unnamed = len(header) == width - 1 or (width > 1 and not header[0].strip())
+        skip = int(unnamed and _are_row_names(texts(0)))
+        if len(header) not in (width, width - skip):
+            raise ValueError(
+                f"The file '{path}' must have a name for every column; its header has {len(header)} and line "
+                f"{below[0][0]} has {width} cells. Is it damaged?"
+            )
     if width == skip:
         raise ValueError(f"The file '{path}' has names of rows but no other cells.")
-    frame = _parse(path, lines[begin:], delimiter, range(skip, width))
+    frame = _parse(path, [line for _, line in below], delimiter, range(skip, width))
     if header is not None:
         frame = frame.set_axis([rearm(cell) for cell in header[skip - width :]], axis=1)
-    return TextTable(frame, header is not None, numbers[begin:], skip, texts)
+    return TextTable(frame, header is not None, [number for number, _ in below], skip, texts)
 
 
 def _parse(path: Path, lines: list[str], delimiter: str | None, columns: range) -> Any:
@@ -201,7 +194,7 @@ def _parse(path: Path, lines: list[str], delimiter: str | None, columns: range) 
         return frame.mask(frame.apply(lambda x: x.str.lower().isin(_MISSING)))
 
 
-# --- lines ---
+# --- lines and cells ---
 
 
 def _read_lines(path: Path) -> dict[int, str]:
@@ -248,18 +241,17 @@ def read_content(path: Path) -> str:
 
 def _find_delimiter(path: Path, lines: list[str]) -> str | None:
     """What separates the cells: the first of the delimiters that occurs in the first line; None is blanks."""
-    # A header of one word, above rows with names, has no delimiter: the next line shows it.
-    few = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
-    if any(map(_DECIMAL_COMMAS.fullmatch, lines[:2])):
+    commas = next((line for line in lines[:2] if _DECIMAL_COMMAS.fullmatch(line)), None)
+    if commas is not None:
         raise ValueError(
-            f"The file '{path}' must have decimal points; a line such as {shown(lines[0])} has decimal commas. "
+            f"The file '{path}' must have decimal points; the line {shown(commas)} has decimal commas. "
             "Write labels as integers."
         )
+    # A header of one word, above rows with names, has no delimiter: the next line shows it.
+    few = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
     found = next((mark for line in few for mark in _DELIMITERS if mark in line), None)
     # A label may have an upright bar in it; as a delimiter it occurs equally often in every line.
-    if found == "|" and len({line.count("|") for line in lines}) > 1:
-        return None
-    return found
+    return None if found == "|" and len({line.count("|") for line in lines}) > 1 else found
 
 
 def _split(path: Path, number: int, line: str, delimiter: str | None) -> list[str]:
@@ -280,13 +272,10 @@ def _split(path: Path, number: int, line: str, delimiter: str | None) -> list[st
 
 
 def _n_cells(path: Path, number: int, line: str, delimiter: str | None) -> int:
-    """How many cells a line has."""
+    """How many cells a line has; without quotes that is quickly known."""
     if '"' in line:
         return len(_split(path, number, line, delimiter))
     return len(line.split()) if delimiter is None else line.count(delimiter) + 1
-
-
-# --- names of columns and rows ---
 
 
 def _is_number(cell: str) -> bool:
@@ -309,11 +298,10 @@ def _find_header(rows: list[list[str]]) -> list[str] | None:
     first, rest = rows[0], rows[1:]
     cells = [cell for cell in first if cell.strip().lower() not in _MISSING]
     words = [cell for cell in cells if not _is_number(cell)]
-    # A row of numbers is a draw, also if some of them are missing, except for pandas' names of unnamed columns.
-    if rest and first[0] == "" and len(first) > 1 and cells == [str(i) for i in range(len(cells))]:
-        return first if len(cells) == len(first) - 1 else None
+    # A row of numbers is a draw, also if some are missing; but for what pandas writes above unnamed columns.
+    counted = len(first) > 1 and first == ["", *map(str, range(len(first) - 1))]
     if not rest or (cells and not words):
-        return None
+        return first if rest and counted else None
     # If the other rows are words too: labels come back in other draws, names of items do not.
     if not any(map(_is_number, rest[0])):
         return None if {cell for row in rest for cell in row}.intersection(first) else first
@@ -321,42 +309,16 @@ def _find_header(rows: list[list[str]]) -> list[str] | None:
     return None if len(words) < len(cells) and len(set(cells)) < len(cells) else first
 
 
-def _is_header_alone(row: list[str]) -> bool:
-    """Whether a line without others is a header: all words, all different.
-
-    Read as a draw, it would put every item in a cluster of its own.
-    """
-    return not any(map(_is_number, row)) and len(row) > 1 and len(set(row)) == len(row)
-
-
 def _are_row_names(cells: list[str]) -> bool:
     """Whether a first column without a name has names or numbers of rows: they differ, or count."""
     numbers = [float(cell) for cell in cells if _is_number(cell)]
     if not all(number.is_integer() for number in numbers):
         return False
+    if len(set(cells)) == len(cells):
+        return True
     # The rows of several frames, each counted from its own beginning, may have been put together.
-    counts = len(numbers) == len(cells) and set(np.diff(numbers)) <= {
-        1.0,
-        min(numbers) - max(numbers),
-    }
-    return counts or len(set(cells)) == len(cells)
-
-
-def _warn_of_numbered_columns(table: AnyArray, where: str) -> None:
-    """Warn if the first row is 0, 1, 2, ... and the second is not.
-
-    pandas writes such a header for columns without names. A draw in which every item is alone looks the same,
-    so the row is kept.
-    """
-    n_items = table.shape[1]
-    if n_items > 2 and table.dtype.kind in "if" and len(table) > 1:
-        counts = [np.array_equal(row - row[0], np.arange(n_items)) for row in table[:2]]
-        if counts == [True, False]:
-            warnings.warn(
-                f"The first line of {where} counts the columns. It is read as a draw; if it is a "
-                "header, leave it out with burn=1.",
-                stacklevel=2,
-            )
+    steps = set(np.diff(numbers).tolist()) - {min(numbers, default=0) - max(numbers, default=0)}
+    return len(numbers) == len(cells) and steps == {1.0}
 
 
 # --- pairs or groups of items, and properties of items ---
