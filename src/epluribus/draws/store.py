@@ -406,13 +406,15 @@ def collapse_on(client: Any, table: Table, keep: IntArray) -> Collapsed:
     known = [client.submit(getitem, read, slice(1, None), pure=False) for read in reads]
     # Equal draws of different slices: the first one stays.
     place_of: dict[bytes, int] = {}
-    parts, widths, places, n_clusters = [], [], [], []
+    parts, widths, places, n_clusters, lost = [], [], [], [], 0
     for read, (own, k, missing, keys) in zip(reads, results(client, known), strict=True):
         if missing:
             raise ValueError(
                 "'client' must be None for draws with missing labels, which are read and searched in the "
                 "memory of one process. Read them without it."
             )
+        if len(own) > 1 and len(k) == k[0] == 1:
+            lost += len(own)
         first = len(place_of)
         at = np.array([place_of.setdefault(key, len(place_of)) for key in keys])
         new = np.flatnonzero(at >= first)
@@ -422,10 +424,10 @@ def collapse_on(client: Any, table: Table, keep: IntArray) -> Collapsed:
             widths.append(len(new))
             n_clusters.append(k[new])
     numbers = np.concatenate(n_clusters)
-    if len(keep) > 1 and len(place_of) == numbers.max() == 1:
+    if lost:
         warnings.warn(
-            "The workers have read that all items are in one cluster, in every draw. If that is not so, they "
-            "do not find the data: give a path on storage that all of them see.",
+            f"Workers have read that all items are in one cluster, in {lost:,} draws. If that is not so, they do not "
+            "find the data: give a path on storage that all of them see.",
             stacklevel=4,
         )
     store = DaskStore(client, parts, widths, labels.shape[1], int(numbers.max()))

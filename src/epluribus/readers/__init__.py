@@ -7,7 +7,7 @@ gave. It chooses among the readers: `files` for paths (which calls `text` and `a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,3 +118,12 @@ def pick_labels(
             "command line."
         )
     return found[0]
+
+
+def from_arrays(arrays: Mapping[str, Any], var: str | None, where: str) -> Source:
+    """One of several arrays by name, as NumPyro and others return them: labels have at least draws and items."""
+    tables = [name for name in arrays if np.ndim(arrays[name]) >= 2]
+    # To see whether floats are integers they must be read: only if nothing is stored as integers.
+    stored = [name for name in tables if getattr(arrays[name], "dtype", np.dtype("O")).kind in "iu"]
+    name = pick_labels(list(arrays), arrays.__getitem__, var, where, possible=stored or tables)
+    return Source(arrays[name], variable=name)

@@ -8,7 +8,6 @@ also be a plain array, or a plain group of arrays.
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from epluribus._files import reading
-from epluribus._typing import AnyArray
 from epluribus._validate import need, quoted
-from epluribus.readers import Source, item_names, pick_labels
+from epluribus.readers import Source, from_arrays, item_names, pick_labels
 
 GROUP = "posterior"
 """The group of an ArviZ object that holds the posterior sample."""
@@ -166,21 +164,17 @@ def is_zarr(data: Any) -> bool:
 
 def from_zarr(node: Any, var: str | None, where: str) -> Source:
     """Labels in an array, or in one array of a group, by draw and item, or by chain, draw and item."""
-    if hasattr(node, "shape"):
-        _check_chunks(node, where)
-        return Source(node)
-    arrays = dict(node.get(GROUP, node).arrays())
-    if not arrays:
-        raise ValueError(
-            f"There are no arrays of zarr in {where}. Was the path right? zarr.open makes an empty group "
-            'where there is nothing, unless it is called with mode="r".'
-        )
-    tables = [name for name, array in arrays.items() if array.ndim >= 2]
-    stored = [name for name in tables if arrays[name].dtype.kind in "iu"]
-    name = pick_labels(
-        list(arrays), lambda name: arrays[name][...], var, where, possible=stored or tables
-    )
-    return from_zarr(arrays[name], None, where)._replace(variable=name)
+    found = Source(node)
+    if not hasattr(node, "shape"):
+        arrays = dict(node.get(GROUP, node).arrays())
+        if not arrays:
+            raise ValueError(
+                f"There are no arrays of zarr in {where}. Was the path right? zarr.open makes an empty group "
+                'where there is nothing, unless it is called with mode="r".'
+            )
+        found = from_arrays(arrays, var, where)
+    _check_chunks(found.labels, where)
+    return found
 
 
 def _has_dimensions(array: Any) -> bool:
@@ -217,26 +211,6 @@ def as_dask(labels: Any) -> Any:
         if isinstance(root, Path) and not root.is_absolute():
             zarr = need("zarr", "arviz", "Reading zarr")
             labels = zarr.open_array(root.absolute(), path=labels.path, mode="r")
-        return array.from_array(_Shared(labels), chunks=labels.chunks, meta=np.empty(0))
+        return array.from_zarr(labels)
     labels = labels.chunk().data if is_labeled(labels) else labels
     return labels if hasattr(labels, "dask") else None
-
-
-class _Shared:
-    """An array of zarr of which blocks are read by other processes, which must find it."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
-
-    def __getitem__(self, where: Any) -> AnyArray:
-        zarr = need("zarr", "arviz", "Reading zarr")
-        with suppress(FileNotFoundError):
-            zarr.open_array(self.array.store, path=self.array.path, mode="r")
-            return np.asarray(self.array[where])
-        # Without this error all chunks would be read as one value, one cluster. It stands alone: an error of zarr
-        # behind it could not be sent from a worker.
-        raise FileNotFoundError(
-            f"The array '{self.array.store_path}' is not found by a process that is to read it. Workers must "
-            "see it: give a path on storage that they share."
-        )

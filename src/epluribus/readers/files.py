@@ -18,7 +18,7 @@ from epluribus._files import STREAM, open_arrays, reading
 from epluribus._text import few_of
 from epluribus._typing import AnyArray
 from epluribus._validate import need
-from epluribus.readers import Source, pick_labels, to_texts
+from epluribus.readers import Source, from_arrays, to_texts
 from epluribus.readers.arrays import ZARR_FILES, read_arviz_file, read_zarr
 from epluribus.readers.columns import from_frame, to_array
 from epluribus.readers.text import read_table, read_text
@@ -106,14 +106,11 @@ def load_numpy(path: Path) -> Any:
 
 
 def _read_npz(path: Path, var: str | None) -> Source:
-    # An archive reads an array each time it is asked for and keeps none: one at a time takes less memory.
     with open_arrays(path, "NumPy data") as archive:
-        tables = [name for name in archive.files if archive[name].ndim >= 2]
-        name = pick_labels(
-            archive.files, archive.__getitem__, var, f"the file '{path}'", possible=tables
-        )
+        found = from_arrays(archive, var, f"the file '{path}'")
         items = archive["items"].ravel().tolist() if "items" in archive.files else None
-        return Source(archive[name], items, variable=None if name == "labels" else name)
+    variable = None if found.variable == "labels" else found.variable
+    return found._replace(items=items, variable=variable)
 
 
 def _read_parquet(path: Path, var: str | None) -> Source:
@@ -183,8 +180,7 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
             # A name that is not in the list can still name columns of the only table in it.
             if var is not None and var not in parts and len(tables) == 1:
                 return _from_r(parts[tables[0]], var, where)
-            name = pick_labels(list(parts), parts.__getitem__, var, where, possible=tables)
-            return _from_r(parts[name], None, where)
+            return _from_r(from_arrays(parts, var, where).labels, None, where)
         value = list(parts.values())
     # A list of vectors has one vector per draw; a list of matrices one per chain, like coda's mcmc.list.
     if isinstance(value, list) and value and all(np.ndim(part) == 1 for part in value):
@@ -198,7 +194,23 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
     if hasattr(value, "columns"):
         return from_frame(value, where=where, var=var)
     if hasattr(value, "coords"):
-        return _from_named_array(value, var, where)
+        chain = [dim for dim in value.dims if str(dim).lower().startswith("chain")]
+        if (
+            value.ndim == 3 and chain
+        ):  # as posterior's draws_array: iterations by chains by variables
+            parts = [value.isel({chain[0]: c}) for c in range(value.sizes[chain[0]])]
+            return _from_r(parts, var, where)
+        if value.ndim == 3:
+            raise ValueError(
+                f"The array in {where} must say which dimension is the chain; its dimensions are "
+                f"{tuple(map(str, value.dims))}. In R: names(dimnames(z))[2] <- 'chain'."
+            )
+        if value.ndim == 2 and value.dims[1] in value.coords:
+            return from_frame(
+                value.reset_coords(drop=True).to_pandas().reset_index(drop=True),
+                where=where,
+                var=var,
+            )
     # Not np.asarray, which would drop the mask of what is NA in R.
     array = np.asanyarray(value)
     if array.ndim != 2:
@@ -208,30 +220,6 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
             "names(dimnames(z)) <- c('iteration', 'chain', 'variable')."
         )
     return Source(array)
-
-
-def _from_named_array(array: Any, var: str | None, where: str) -> Source:
-    """A matrix with names, or an array of iterations by chains by variables; the chain may come first."""
-    # posterior's draws_array has (iteration, chain, variable), where a `Source` has the chain first.
-    if array.ndim == 3:
-        chain = next((dim for dim in array.dims if str(dim).lower().startswith("chain")), None)
-        if chain is None:
-            raise ValueError(
-                f"The array in {where} must say which dimension is the chain; its dimensions are "
-                f"{tuple(map(str, array.dims))}. In R: names(dimnames(z))[2] <- 'chain'."
-            )
-        array = array.transpose(chain, ...)
-    values, last = np.asarray(array), array.dims[-1]
-    if last not in array.coords:
-        return Source(values)
-    import pandas as pd
-
-    # The last dimension is the columns. They are chosen in one table of all chains, (chains draws) by
-    # variables, and the labels get the first dimensions back.
-    names = np.asarray(array.coords[last]).tolist()
-    frame = pd.DataFrame(values.reshape(-1, values.shape[-1]), columns=names)
-    source = from_frame(frame, where=where, var=var)
-    return source._replace(labels=source.labels.reshape(*values.shape[:-1], -1))
 
 
 _READERS: dict[str, Callable[[Path, str | None], Source]] = {

@@ -20,9 +20,9 @@ from epluribus._integers import is_missing, to_integers
 from epluribus._text import few_of
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import check_choice
-from epluribus.readers import Source, item_names, pick_labels
+from epluribus.readers import Source, from_arrays, item_names
 from epluribus.readers.arrays import as_dask, from_labeled, from_zarr, is_labeled, is_zarr
-from epluribus.readers.columns import from_frame, is_frame
+from epluribus.readers.columns import from_frame, is_frame, to_array
 from epluribus.readers.files import read_source
 
 NOISE = ("alone", "together", "missing")
@@ -159,11 +159,8 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
         return from_zarr(z, var, f"'{argument}'")
     if is_labeled(z):
         return from_labeled(z, var)
-    # Arrays by name, as NumPyro and others return them: labels have at least draws and items.
     if isinstance(z, Mapping):
-        tables = [name for name, value in z.items() if np.ndim(value) >= 2]
-        name = pick_labels(list(z), z.__getitem__, var, f"'{argument}'", possible=tables)
-        return Source(z[name], variable=name)
+        return from_arrays(z, var, f"'{argument}'")
     # An iterator can be read only once, and the questions below would use it up.
     z = list(z) if isinstance(z, Iterator) else z
     if is_ensemble(z):
@@ -323,21 +320,16 @@ def place_noise(rows: AnyArray, noise: str | None, argument: str = "z") -> AnyAr
 
 def _is_parts(z: Any) -> bool:
     """Whether `z` is a list of pairs (items, labels): tuples of two rows of one length."""
-    return (
-        isinstance(z, list)
-        and bool(z)
-        and all(
-            isinstance(pair, tuple)
-            and len(pair) == 2
-            and all(np.ndim(half) == 1 for half in pair)
-            and len(pair[0]) == len(pair[1])
-            for pair in z
-        )
-    )
+    return isinstance(z, list) and bool(z) and all(map(_is_pair, z))
+
+
+def _is_pair(pair: Any) -> bool:
+    two = isinstance(pair, tuple) and len(pair) == 2
+    return two and np.ndim(pair[0]) == np.ndim(pair[1]) == 1 and len(pair[0]) == len(pair[1])
 
 
 def _from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
-    """Labels of clusterings that saw some of the items each: the others are masked.
+    """Labels of clusterings that saw some of the items each: the others are missing.
 
     Items are numbers from 0 on, or names, which are sorted.
 
@@ -345,27 +337,23 @@ def _from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
     >>> found.labels.tolist(), found.items
     ([[0, 0, None], [None, 1, 2]], ['a', 'b', 'c'])
     """
-    seen = [np.asarray(items) for items, _ in pairs]
-    names = None
-    if all(items.dtype.kind in "iu" for items in seen):
-        if (low := min(int(items.min(initial=0)) for items in seen)) < 0:
-            raise ValueError(f"'{argument}' must number items from 0 on; got item {low}.")
-        n_items = 1 + max(int(items.max(initial=-1)) for items in seen)
-    else:
-        names = sorted({str(item) for items in seen for item in items.tolist()})
-        place, n_items = {name: i for i, name in enumerate(names)}, len(names)
-        seen = [np.array([place[str(item)] for item in items.tolist()], np.int64) for items in seen]
-    labels = [np.asarray(half) for _, half in pairs]
-    # Integers in one type that holds them all; anything else as objects.
-    kind: Any = np.result_type(*labels) if all(x.dtype.kind in "iub" for x in labels) else object
-    table = np.ma.masked_all((len(pairs), n_items), object if kind == np.float64 else kind)
-    for t, (items, own) in enumerate(zip(seen, labels, strict=True)):
-        values, counts = np.unique(items, return_counts=True)
-        if len(values) < len(items):
-            twice = values[counts.argmax()]
-            raise ValueError(
-                f"'{argument}' must have each item once in a draw; draw {t} has item "
-                f"{twice if names is None else repr(names[twice])} twice."
-            )
-        table[t, items] = own
-    return Source(table, names)
+    import pandas as pd
+
+    seen, labels = ([np.asarray(pair[k]) for pair in pairs] for k in (0, 1))
+    numbered = all(items.dtype.kind in "iu" for items in seen)
+    draw = np.repeat(np.arange(len(pairs)), list(map(len, seen)))
+    item = np.concatenate(seen if numbered else [items.astype(str) for items in seen])
+    if numbered and item.min(initial=0) < 0:
+        raise ValueError(f"'{argument}' must number items from 0 on; got item {item.min()}.")
+    whole = all(row.dtype.kind in "iu" for row in labels)
+    label = pd.array(np.concatenate(labels), dtype="Int64" if whole else None)
+    long = pd.DataFrame({"draw": draw, "item": item, "label": label})
+    twice = long[long.duplicated(["draw", "item"])]
+    if len(twice):
+        raise ValueError(
+            f"'{argument}' must have each item once in a draw; draw {twice.iat[0, 0]} has item "
+            f"{twice.iat[0, 1]!s} twice."
+        )
+    wide = long.pivot(index="draw", columns="item", values="label").reindex(range(len(pairs)))
+    wide = wide.reindex(columns=range(item.max() + 1)) if numbered else wide
+    return Source(to_array(wide), None if numbered else wide.columns.tolist())

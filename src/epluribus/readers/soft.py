@@ -143,20 +143,14 @@ def _read_columns(path: Path, var: str | None) -> Soft:
 
 def _pick(possible: list[str], var: str | None, path: Path) -> str:
     """The variable that was asked for, or the only one."""
-    if var is not None and var not in possible:
-        there = f"it has {quoted(possible)}" if possible else "it has none"
-        raise ValueError(
-            f"'var' must be a variable of the file '{path}' with an item and a cluster as indices; "
-            f"{there}; got '{var}'."
-        )
-    if var is None and not possible:
+    if not possible:
         raise ValueError(
             f"The file '{path}' has no probabilities of clusters, columns such as p.1.1 (item 1, cluster 1) "
             "or arrays by draw, item and cluster. For labels use 'epluribus summarize', or read_draws."
         )
-    if var is None and len(possible) > 1:
+    if var not in possible and (var is not None or len(possible) > 1):
         raise ValueError(
-            f"The file '{path}' has several variables with two indices, {quoted(possible)}. Name one "
-            "with 'var'."
+            f"'var' must be a variable of the file '{path}' with an item and a cluster as indices, "
+            f"{quoted(possible)}; got {'none' if var is None else repr(var)}."
         )
     return var or possible[0]

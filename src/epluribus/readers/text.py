@@ -365,6 +365,6 @@ def _read_rows(path: Path) -> list[list[str]]:
     if delimiter is None:
         return [line.split() for line in text.splitlines() if line.strip()]
     with reading(path, "csv"):
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    cells = ([rearm(cell.strip(" \t")) for cell in row] for row in rows)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        cells = [[rearm(cell.strip(" \t")) for cell in row] for row in rows]
     return [row for row in cells if any(row)]
