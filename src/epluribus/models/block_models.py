@@ -45,7 +45,7 @@ from scipy.special import betaincinv, betaln, gammaln
 from epluribus._kernels.states import BINARY, LATENT, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive, shown
-from epluribus.models.base import Model, Side
+from epluribus.models.base import Model, Partition, Side, make_state
 from epluribus.models.binary import binary_matrix
 from epluribus.models.graphs import read_network
 from epluribus.models.network_model import (
@@ -57,7 +57,6 @@ from epluribus.models.network_model import (
     sparse_rows,
 )
 from epluribus.models.prior import PartitionLaw, as_prior
-from epluribus.models.states import Partition, make_state
 
 
 class StochasticBlockModel(NetworkModel):

@@ -42,10 +42,10 @@ from scipy.special import gammaincinv, gammaln
 from epluribus._kernels.states import POISSON, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
+from epluribus.models.base import Partition
 from epluribus.models.graphs import read_network
 from epluribus.models.network_model import TABLE_LIMIT, NetworkModel, sparse_rows
 from epluribus.models.prior import PartitionLaw
-from epluribus.models.states import Partition
 
 
 class PoissonBlockModel(NetworkModel):

@@ -12,11 +12,10 @@ from scipy import sparse
 from epluribus._kernels.states import State
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import as_draws
-from epluribus.models.base import Model, Side
+from epluribus.models.base import Model, Partition, Side, make_state
 from epluribus.models.graphs import Network
 from epluribus.models.links import BlockTable, read_pairs, some_draws
 from epluribus.models.prior import PartitionLaw, as_prior
-from epluribus.models.states import Partition, make_state
 from epluribus.partition import relabel
 
 TABLE_LIMIT = 1 << 20
