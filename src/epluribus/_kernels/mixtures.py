@@ -36,8 +36,8 @@ SHAPE, RATE, FIRST = range(3)
 """Places in `hyper`: of a Gamma prior; where the numbers of the columns begin: log units, or for counts rates.
 Categories have in it for each column the sum of its weights, from `FIRST` on too. Full covariance: (freedom,)."""
 INVERSE, CONSTANT = range(2)
-"""Rows of `table`, Gaussian of both forms: 1 / (n + tau), and the terms that depend on n alone. Counts have one row, the
-sum of log y! over each item; categories have one row, the weight of each category."""
+"""Rows of `table`, Gaussian of both forms: 1 / (n + tau), and the terms that depend on n alone. Counts have one row,
+the sum of log y! over each item; categories have one row, the weight of each category."""
 N, TOTAL, SQUARE, CELL = range(4)
 """Columns of `stat`."""
 _FEW = 16

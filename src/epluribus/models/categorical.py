@@ -30,9 +30,9 @@ from epluribus._kernels.states import CATEGORIES, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive, shown
 from epluribus.models.base import Partition, Side, make_state
-from epluribus.models.cells import check_columns, read_categories, read_counts
 from epluribus.models.mixture import BoolArray, CellLaw, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
+from epluribus.models.tables import check_columns, read_categories, read_counts
 
 
 class CategoricalMixture(Mixture):

@@ -24,9 +24,9 @@ from epluribus._kernels.states import COUNTS, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Partition, Side, make_state
-from epluribus.models.cells import check_columns, check_known, per_column, read_counts
 from epluribus.models.mixture import BoolArray, CellLaw, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
+from epluribus.models.tables import check_columns, check_known, per_column, read_counts
 
 _WAY_OUT = "For measurements take GaussianMixture."
 

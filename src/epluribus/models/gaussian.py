@@ -49,7 +49,6 @@ from epluribus._kernels.states import FULL, GAUSSIAN, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Partition, Side, make_state, stack
-from epluribus.models.cells import check_columns, check_known, per_column, read_numbers
 from epluribus.models.gaussian_checks import (
     center_and_spread,
     choose_form,
@@ -59,6 +58,7 @@ from epluribus.models.gaussian_checks import (
 from epluribus.models.mixture import BoolArray, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
 from epluribus.models.student import StudentLaw, log_student_full
+from epluribus.models.tables import check_columns, check_known, per_column, read_numbers
 
 _RATE = 0.5
 """The rate of the Gamma prior in the units of the model: the paper's delta."""
