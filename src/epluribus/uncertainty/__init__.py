@@ -1,23 +1,38 @@
 """How sure an answer is: every function here takes posterior draws and, mostly, an estimate."""
 
-from epluribus.uncertainty._align import Alignment, ParameterSummary, align
 from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, n_clusters_posterior
 from epluribus.uncertainty._certificate import Certificate, certificate
-from epluribus.uncertainty._chips import Chips, PartialPartition, chips
+from epluribus.uncertainty._checks import PredictiveCheck, predictive_check
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._health import Health, health
-from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
-from epluribus.uncertainty._left_out import LeftOut, left_out
+from epluribus.uncertainty._items import (
+    ClusterTable,
+    ItemTable,
+    LeftOut,
+    clusters,
+    items,
+    left_out,
+)  # fmt: skip
 from epluribus.uncertainty._link_check import LinkCheck, link_check
 from epluribus.uncertainty._matrix import psm, seen_together
-from epluribus.uncertainty._merges import Merges, merges
 from epluribus.uncertainty._modes import Modes, modes
-from epluribus.uncertainty._order import similarity_order
-from epluribus.uncertainty._parameters import ClusterParameters, cluster_parameters
+from epluribus.uncertainty._order import Merges, merges, similarity_order
+from epluribus.uncertainty._parameters import (
+    Alignment,
+    ClusterParameters,
+    ParameterSummary,
+    align,
+    cluster_parameters,
+)
 from epluribus.uncertainty._predict import Prediction, predict
-from epluribus.uncertainty._predictive_check import PredictiveCheck, predictive_check
 from epluribus.uncertainty._stability import Stability, stability
-from epluribus.uncertainty._statement import Probability, probability
+from epluribus.uncertainty._statement import (
+    Chips,
+    PartialPartition,
+    Probability,
+    chips,
+    probability,
+)
 
 __all__ = [
     "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall",
