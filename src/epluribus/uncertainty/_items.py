@@ -32,7 +32,7 @@ from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.partition import check_estimate, matched
 from epluribus.search.problem import Problem
-from epluribus.search.staying_out import added_by_each, price_of
+from epluribus.search.rules import added_by_each, price_of
 from epluribus.uncertainty._support import ALONE, sum_over_draws, support
 
 _SHOWN = 15

@@ -19,7 +19,7 @@ import numpy as np
 
 from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
 from epluribus._validate import check_fraction, make_rng
-from epluribus.models.network_model import NetworkModel
+from epluribus.models.networks import NetworkModel
 from epluribus.sampling import Trace, sample
 from epluribus.uncertainty._checks import Check, in_classes
 
