@@ -84,30 +84,20 @@ def sum_over_draws(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | Non
     Time O(n_items n_draws) times the number of clusters that the items of a group of a draw are in.
     """
     terms = None if loss is None else _terms(labels, draws, loss)
-    jobs = n_jobs if draws.store.in_one_piece else 1
-    found = draws.store.map(_slice_sums, labels, draws.weights, terms, draws.has_missing, jobs)
+    given, jobs = (labels, draws.weights, terms), n_jobs if draws.store.in_one_piece else 1
+    found = draws.store.map(_slice_sums, *given, draws.has_missing, jobs)
     return Sums(*(one / draws.total_weight for one in reduce(Sums.plus, found)))
 
 
-def _slice_sums(
-    part: Slice,
-    labels: IntArray,
-    weights: FloatArray,
-    terms: _Terms | None,
-    missing: bool,
-    n_jobs: int,
-) -> Sums:
-    """The sums over the draws of one slice."""
-    n_draws = part.table.shape[1]
-    size = -(-n_draws // _TASKS)
+def _slice_sums(part: Slice, labels: IntArray, *given: Any) -> Sums:
+    """The sums over the draws of one slice, in a few tasks."""
+    n_draws, step = part.table.shape[1], max(1, _CELLS // len(labels))
+    size, n_jobs = -(-n_draws // _TASKS), given[-1]
 
     def task(begin: int) -> Sums:
-        end, step = min(begin + size, n_draws), max(1, _CELLS // len(labels))
-        sums = (
-            _some_sums(part, slice(t, min(t + step, end)), labels, weights, terms, missing)
-            for t in range(begin, end, step)
-        )
-        return reduce(Sums.plus, sums)
+        end = min(begin + size, n_draws)
+        some = (slice(t, min(t + step, end)) for t in range(begin, end, step))
+        return reduce(Sums.plus, (_some_sums(part, one, labels, *given[:-1]) for one in some))
 
     return reduce(Sums.plus, run_all([partial(task, b) for b in range(0, n_draws, size)], n_jobs))
 
@@ -136,9 +126,7 @@ def _some_sums(
     cells = (best @ member).T.tocsr()  # (groups, K)
     group_size = np.bincount(number, minlength=len(draw))
     by_draw = csr_array((np.ones(len(draw)), (draw, np.arange(len(draw)))))
-    seen_sizes = (
-        by_draw @ cells
-    ).toarray()  # (draws, K) items of each cluster that the draw has seen
+    seen_sizes = (by_draw @ cells).toarray()  # (draws, K) items of each cluster that a draw saw
 
     def weighted(values: FloatArray, factor: FloatArray) -> Any:
         """(n, K) sums over draws of a value of each cell, times a factor of its draw."""
@@ -160,15 +148,11 @@ def _some_sums(
     union = group_size[h] + seen_sizes[draw[h], k] - cells.data
     np.maximum.at(jaccard, (draw[h], k), cells.data / union)
     whole = seen_sizes == sizes
-    return Sums(
-        weighted(cells.data, weight),
-        both,
-        member @ weight[draw],
-        member @ (weight[draw] * (group_size == 1)),
-        contribution,
-        np.stack([weight @ jaccard, weight @ (seen_sizes > 0)]),
-        np.stack([weight @ ((jaccard == 1.0) & whole), weight @ whole]),
-    )
+    present, alone = member @ weight[draw], member @ (weight[draw] * (group_size == 1))
+    stability = np.stack([weight @ jaccard, weight @ (seen_sizes > 0)])
+    recovered = np.stack([weight @ ((jaccard == 1.0) & whole), weight @ whole])
+    together = weighted(cells.data, weight)
+    return Sums(together, both, present, alone, contribution, stability, recovered)
 
 
 def _terms(labels: IntArray, draws: Draws, loss: Loss) -> _Terms:
@@ -250,7 +234,7 @@ def support(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | None = Non
     pairs.data = _ratio(pairs.data, number if seen is None else seen[pairs.row, pairs.col])
     best, second = _largest_other(pairs.tocsr(), labels)
     # A new cluster is a candidate as well, unless the item is alone already.
-    single, alone = sizes[labels] == 1, sums.alone / sums.present
+    single, alone = sizes[labels] == 1, sums.alone / np.where(sums.present, sums.present, np.nan)
     leaves = ~single & ((alone > second) | (k == 1))
     own = np.where(single, alone, _ratio(shared, possible))
     cohesion = _ratio(np.bincount(labels, shared), np.bincount(labels, possible))
