@@ -24,6 +24,12 @@ from epluribus.uncertainty._parameters import (
     align,
     cluster_parameters,
 )
+from epluribus.uncertainty._plausibility import (
+    CredibleSet,
+    Plausibility,
+    credible_set,
+    plausibility,
+)
 from epluribus.uncertainty._predict import Prediction, predict
 from epluribus.uncertainty._stability import Stability, stability
 from epluribus.uncertainty._statement import (
@@ -35,11 +41,11 @@ from epluribus.uncertainty._statement import (
 )
 
 __all__ = [
-    "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall",
+    "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall", "CredibleSet",
     "Difference", "Health", "ItemTable", "LeftOut", "LinkCheck", "Merges", "Modes", "MonteCarloError",
-    "NClusters", "ParameterSummary", "PartialPartition", "Prediction", "PredictiveCheck", "Probability",
+    "NClusters", "ParameterSummary", "PartialPartition", "Plausibility", "Prediction", "PredictiveCheck", "Probability",
     "Stability", "align", "certificate", "chips", "cluster_parameters", "clusters", "compare",
-    "credible_ball", "error", "health", "items", "left_out", "link_check", "merges", "modes",
-    "n_clusters_posterior", "predict", "predictive_check", "probability", "psm", "seen_together",
+    "credible_ball", "credible_set", "error", "health", "items", "left_out", "link_check", "merges", "modes",
+    "n_clusters_posterior", "plausibility", "predict", "predictive_check", "probability", "psm", "seen_together",
     "similarity_order", "stability",
 ]  # fmt: skip
