@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.similarity import keep_above
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import DrawsLike, FloatArray
@@ -154,28 +153,16 @@ def _sparse(
     rows: Similarity, n: int, threshold: float, n_jobs: int, stopper: Stopper, advance: Any
 ) -> Any:
     """The entries above the threshold as a CSR array, made block by block."""
-    from scipy.sparse import csr_array
+    from scipy.sparse import csr_array, vstack
 
-    def keep(begin: int, end: int) -> tuple[Any, Any, Any]:
+    def keep(begin: int, end: int) -> Any:
         block = rows(begin, end, n)
         block[np.arange(end - begin), np.arange(begin, end)] = 1.0
-        # Room for every entry of the block, of which only those kept are copied and returned.
-        counts = np.empty(end - begin, dtype=np.int64)
-        columns, values = np.empty(block.size, dtype=np.int32), np.empty(block.size)
-        size = keep_above(block, threshold, counts, columns, values)
-        return counts, columns[:size].copy(), values[:size].copy()
+        block[~(block > threshold)] = 0.0  # also NaN, of items that were never seen together
+        return csr_array(block)
 
-    found = map_blocks(n, keep, n_jobs, stopper, on_done=lambda block: advance(len(block[0])))
-    blocks = list(zip(*found, strict=True))
-    del found
-    # Values, columns and counts in turn: each list is freed before the next is copied, since together
-    # they may fill the memory.
-    data, columns = np.concatenate(blocks.pop()), np.concatenate(blocks.pop())
-    starts = np.concatenate([[0], np.cumsum(np.concatenate(blocks.pop()))])
-    if starts[-1] < 2**31:
-        # SciPy wants one type for both index arrays, and would otherwise copy the larger one.
-        starts = starts.astype(np.int32)
-    return csr_array((data, columns, starts), shape=(n, n))
+    blocks = map_blocks(n, keep, n_jobs, stopper, on_done=lambda block: advance(block.shape[0]))
+    return vstack(blocks, format="csr")
 
 
 def _check_memory(rows: Similarity, n: int, n_matrices: int, threshold: float | None) -> None:
