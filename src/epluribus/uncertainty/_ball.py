@@ -38,8 +38,6 @@ from epluribus.partition import matched
 
 _TIE, _ROUNDING = 1e-9, 1e-12
 """Distances less apart than this share of the largest are ties, and shares that miss a level by less have it."""
-_SHOWN = 20
-"""Rows of the printed posterior of the number of clusters: the most probable ones."""
 _BOUNDS = ("horizontal", "upper", "lower")
 """Fields of `CredibleBall` that hold partitions at its edge, in the order of `distances`."""
 
@@ -172,8 +170,8 @@ class NClusters(Shown):
                 f"Nearly all draws have {self.values[-1]} clusters, and none has more: if the model allows no "
                 "more, let it have more."
             )
-        # The most probable numbers, in the order of the numbers.
-        shown = np.sort(np.argsort(-self.probabilities, kind="stable")[:_SHOWN])
+        # The twenty most probable numbers, in the order of the numbers.
+        shown = np.sort(np.argsort(-self.probabilities, kind="stable")[:20])
         columns = {
             "clusters": [str(k) for k in self.values[shown]],
             worded("probability", self.kind): [f"{p:.4f}" for p in self.probabilities[shown]],

@@ -25,8 +25,6 @@ from epluribus.draws.together import seen_together as both_seen
 
 _THRESHOLD = 0.05
 """Entries up to this are left out of a sparse matrix by default: pairs that hardly ever share a cluster."""
-_SAMPLED = 8
-"""Random blocks of so many rows, and as many rows in each, tell how many entries a sparse matrix has."""
 _INSTEAD = (
     "`uncertainty.items` has the certainty of every item, `plots.similarity` a picture of some of them, and "
     "neither needs the matrix."
@@ -175,9 +173,9 @@ def _check_memory(rows: Similarity, n: int, n_matrices: int, threshold: float | 
             f"Use sparse=True, which keeps the larger entries only, or fewer items. {_INSTEAD}",
         )
         return
-    # The same rows every time: whether a matrix is refused is not left to chance.
-    size = min(_SAMPLED, n)
-    begins = np.random.default_rng(0).integers(n - size + 1, size=_SAMPLED).tolist()
+    # Eight blocks of eight rows, the same ones every time: whether a matrix is refused is not left to chance.
+    size = min(8, n)
+    begins = np.random.default_rng(0).integers(n - size + 1, size=8).tolist()
     share = np.mean([(rows(begin, begin + size, n) > threshold).mean() for begin in begins])
     # 20 bytes for an entry: the blocks, and the values once more while they are put together.
     check_memory(

@@ -165,7 +165,6 @@ def align(
         # The clusters of the draw that are left over get new labels, from K on.
         new[new < 0] = k + np.arange(np.sum(new < 0))
         target[:] = new[row]
-    # Over distinct draws with their shares: an item's probability of each label.
     probabilities = np.stack([(aligned == g).T @ sample.shares for g in range(k)], axis=1)
     # Back from distinct partitions to one row per draw.
     table, summary = aligned[sample.index], None
@@ -180,8 +179,7 @@ def partners(own: IntArray, target: IntArray) -> IntArray:
     """For each cluster of `own` its partner in `target`, with the largest overlaps in all; -1 without one."""
     from scipy.optimize import linear_sum_assignment
 
-    # Cell (h, g): number of items in cluster h of `own` and in cluster g of `target`. Each item adds 1 to
-    # cell h K + g of the flattened table.
+    # Cell (h, g): number of items in cluster h of `own` and in cluster g of `target`.
     k, n_groups = int(target.max()) + 1, int(own.max()) + 1
     overlap = np.bincount(own * k + target, minlength=n_groups * k).reshape(n_groups, k)
     mine, theirs = linear_sum_assignment(overlap, maximize=True)
@@ -196,11 +194,11 @@ def _summarize(
     aligned: AnyArray, values: FloatArray, raw: AnyArray, weights: FloatArray, k: int
 ) -> ParameterSummary:
     """Each cluster's parameter over the draws in which it has a partner."""
-    # NaN stays where a cluster has no partner in any draw.
     found, present = np.full((5, k, *values.shape[2:]), np.nan), np.zeros(k)
     for g in range(k):
-        # Draws without weight are not part of the posterior. Any item of the partner shows its raw label.
-        mine = aligned == g
+        mine = (
+            aligned == g
+        )  # draws without weight do not count; any item of the partner shows its raw label
         has = np.flatnonzero(mine.any(axis=1) & (weights > 0))
         present[g] = weights[has].sum() / weights.sum()
         if len(has):
@@ -266,7 +264,7 @@ def cluster_parameters(
     raw_labels : array_like of int of shape (n_draws, n_items), optional
         The sampler's own labels, to which `parameters` refers, as for `align`. By default `draws` itself.
     level : float, default 0.95
-        Probability of the intervals, between the quantiles (1 - level) / 2 and (1 + level) / 2.
+        Probability of the central intervals.
 
     Returns
     -------
@@ -357,8 +355,8 @@ def _check_item_parameters(parameters: Any, draws: Draws) -> FloatArray:
     wanted, shape = (draws.n_draws, draws.n_items), values.shape
     # Chains are laid end to end, as `Draws` does.
     if shape[:2] != wanted and values.ndim > 2 and (shape[0] * shape[1], shape[2]) == wanted:
-        values = values.reshape(-1, *shape[2:])
-    if values.shape[:2] != wanted:
+        return values.reshape(-1, *shape[2:])
+    if shape[:2] != wanted:
         asked = f"({wanted[0]}, {wanted[1]}, ...), draws by items"
         raise ValueError(f"'item_parameters' must have shape {asked}; got shape {shape}.")
     return values

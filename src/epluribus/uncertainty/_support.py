@@ -38,8 +38,6 @@ ALONE = -1
 
 _CELLS = 1 << 20
 """Labels whose matrices are made at a time: some 100 MB."""
-_TASKS = 8
-"""Tasks for threads: each holds its own sums, and the result must not depend on the number of threads."""
 _PAIRS = 2 * 10**10
 """Pairs of items of a cluster, times draws, that are counted in about a second: of more, some stand for all."""
 _ROUNDING = 1e-12
@@ -92,7 +90,8 @@ def sum_over_draws(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | Non
 def _slice_sums(part: Slice, labels: IntArray, *given: Any) -> Sums:
     """The sums over the draws of one slice, in a few tasks."""
     n_draws, step = part.table.shape[1], max(1, _CELLS // len(labels))
-    size, n_jobs = -(-n_draws // _TASKS), given[-1]
+    # Eight tasks, whatever the number of threads is: the result must not depend on it.
+    size, n_jobs = -(-n_draws // 8), given[-1]
 
     def task(begin: int) -> Sums:
         end = min(begin + size, n_draws)
