@@ -196,9 +196,8 @@ def _summarize(
     """Each cluster's parameter over the draws in which it has a partner."""
     found, present = np.full((5, k, *values.shape[2:]), np.nan), np.zeros(k)
     for g in range(k):
-        mine = (
-            aligned == g
-        )  # draws without weight do not count; any item of the partner shows its raw label
+        # Draws without weight do not count. Any item of the partner shows its raw label.
+        mine = aligned == g
         has = np.flatnonzero(mine.any(axis=1) & (weights > 0))
         present[g] = weights[has].sum() / weights.sum()
         if len(has):
@@ -287,8 +286,7 @@ def cluster_parameters(
     array([[-1. ,  5. ],
            [-1.2,  5.2],
            [ 0.1,  2.6]])
-    >>> difference = found.values[:, 1] - found.values[:, 0]
-    >>> round(float(difference.mean()), 2)
+    >>> round(float((found.values[:, 1] - found.values[:, 0]).mean()), 2)  # a difference of two clusters
     4.97
     """
     labels, sample, _ = read_best(best, draws, None)
