@@ -47,17 +47,6 @@ def test_histogram_gives_a_cluster_the_color_it_has_elsewhere():
     assert texts == ["1: 1 item", "0: 2 items", "2: 1 item"]
 
 
-def test_histogram_names_thirty_clusters_beside_the_axes():
-    rng = np.random.default_rng(0)
-    labels = np.arange(300) % 30
-    ax = plots.histogram(labels + 0.1 * rng.normal(size=300), labels)
-    legend = ax.get_legend()
-    assert [text.get_text() for text in legend.get_texts()] == [f"{g}: 10 items" for g in range(30)]
-    ax.figure.canvas.draw()
-    assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
-    assert legend.get_window_extent().x1 <= ax.figure.bbox.x1
-
-
 def test_bars_are_as_many_as_the_items_allow():
     def bars(y, labels, **options):
         return plots.histogram(y, labels, **options).patches
@@ -161,17 +150,12 @@ def test_blocks_sorts_rows_and_columns_by_cluster():
         plots.blocks(matrix, [0, 1])
 
 
-def test_names_of_clusters_are_kept_apart():
-    from epluribus.plots._names import spread
-
-    assert spread([1.0, 5.0, 9.0], 2.0).tolist() == [1, 5, 9]
-    assert spread([1.0, 1.0, 9.0], 2.0).tolist() == [0, 2, 9]
-    assert np.diff(spread([0.0, 0.1, 0.2, 0.3, 5.0], 1.0)).min() > 1 - 1e-9
-
-
 def test_names_of_clusters_stay_within_the_bounds():
+    """As near to their clusters as they can be, in order and with a gap."""
     from epluribus.plots._names import place_along, spread
 
+    assert spread([1.0, 5.0, 9.0], 2.0, -9, 99).tolist() == [1, 5, 9]
+    assert spread([1.0, 1.0, 9.0], 2.0, -9, 99).tolist() == [0, 2, 9]
     assert spread([1.0, 1.0, 9.0], 2.0, 0.5, 10.0).tolist() == [0.5, 2.5, 9]
     assert spread([1.0, 9.8, 9.9], 2.0, 0.0, 10.0).tolist() == [1, 8, 10]
     assert spread([3.0, 3.0, 3.0], 8.0, 0.0, 10.0).tolist() == [0, 5, 10]  # no room: nearer
@@ -205,10 +189,10 @@ def n_lines(ax):
 
 
 def arrowheads(ax):
-    from matplotlib.collections import PolyCollection
+    from matplotlib.quiver import Quiver
 
-    found = [c for c in ax.collections if type(c) is PolyCollection]
-    return np.array([path.vertices[0] for c in found for path in c.get_paths()])
+    found = [c for c in ax.collections if isinstance(c, Quiver)]
+    return found[0].get_offsets() if found else np.zeros((0, 2))
 
 
 def test_network_draws_links_of_either_direction_with_arrowheads():
@@ -260,24 +244,12 @@ def test_network_takes_places_and_names_of_nodes():
     assert [text.get_text() for text in ax.texts] == ["0", "1", "1", "p", "q", "r"]
     places = [text.get_position() for text in ax.texts[:3]]
     assert np.allclose(places, [[0, 0.25], [0.5, 0.5], [1, 0.75]])  # its shape is kept
-    with pytest.raises(
-        ValueError, match="'pos' must have a place for every node; 1 have none, such as 'q'"
-    ):
+    with pytest.raises(ValueError, match="'pos' must have a place for every node; 'q' has none"):
         plots.network(graph, [0, 1, 1], pos={"p": (0, 0), "r": (1, 1)})
     with pytest.raises(ValueError, match=r"'pos' must .* shape \(3, 2\); got shape \(2, 2\)"):
         plots.network(graph, [0, 1, 1], pos=np.eye(2))
     with pytest.raises(ValueError, match="'names' must have one name for each of 3 nodes; got 1"):
         plots.network(graph, [0, 1, 1], names=["p"])
-    with pytest.raises(ValueError, match="'names' are for at most 60 nodes; got 61"):
-        plots.network(np.eye(61), np.zeros(61, int), names=True)
-
-
-def test_network_is_drawn_in_a_panel_of_a_subfigure():
-    import matplotlib.pyplot as plt
-
-    figure = plt.figure(layout="constrained")
-    plots.network(np.eye(3), [0, 1, 1], ax=figure.subfigures(1, 2)[0].subplots())
-    figure.canvas.draw()
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -305,11 +277,6 @@ def test_weights_and_parallel_edges_of_a_graph_are_one_link():
     graph.add_edge("q", "r", weight=0.0)
     shown = plots.blocks(graph, [0, 0, 1]).images[0].get_array()
     assert shown.tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 1]]
-
-
-def test_layout_of_one_cluster_and_no_edges():
-    ax = plots.network(np.zeros((3, 3)), [1, 1, 1])
-    assert len(ax.texts) == 3
 
 
 def test_text_is_black_on_light_and_white_on_dark():
