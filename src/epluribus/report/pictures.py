@@ -13,7 +13,7 @@ from epluribus import plots
 from epluribus._typing import IntArray
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
-from epluribus.models.graphs import is_graph
+from epluribus.models.edges import is_graph
 from epluribus.partition import matched
 from epluribus.plots._matrices import similarities
 from epluribus.plots._network import read_links

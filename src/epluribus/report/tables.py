@@ -26,7 +26,7 @@ from epluribus.report.facts import ALL_LOSSES, Facts
 from epluribus.report.methods import methods
 from epluribus.report.pictures import short
 from epluribus.report.sentences import degenerate, number
-from epluribus.uncertainty._align import partners
+from epluribus.uncertainty._parameters import partners
 
 _ITEMS, _CLUSTERS = 2000, 200
 """Most rows of the tables of items (the least certain) and of clusters (the largest): browsers sort them at once."""
