@@ -9,14 +9,8 @@ import numpy as np
 from epluribus._typing import FloatArray, IntArray, LabelsLike
 from epluribus._validate import shown
 from epluribus.estimate import Estimate
+from epluribus.plots import _shared as shared
 from epluribus.plots._names import place_along
-from epluribus.plots._shared import (
-    cluster_colors,
-    cluster_edges,
-    get_axes,
-    read_partition,
-    size_in_points,
-)
 
 _GAP = 0.25
 """Share of the height that is left between clusters, all gaps together."""
@@ -30,8 +24,8 @@ def _count_shared(
     """Items in each cluster of `a` (rows) and of `b` (columns), and the names of both."""
     if len(titles) != 2:
         raise ValueError(f"'titles' must be two words; got {shown(titles)}.")
-    rows, row_names = read_partition(a, argument="a")
-    columns, column_names = read_partition(b, a, "b")
+    rows, row_names = shared.read_partition(a, argument="a")
+    columns, column_names = shared.read_partition(b, a, "b")
     # `add.at` adds 1 for every item, also where several items have the same cell.
     table = np.zeros((len(row_names), len(column_names)), dtype=np.int64)
     np.add.at(table, (rows, columns), 1)
@@ -80,8 +74,8 @@ def alluvial(
     middles = _tops(table.sum(axis=1)) + table.sum(axis=1) / (2 * table.sum())
     columns = np.argsort(middles @ table / table.sum(axis=0), kind="stable")
     table = table[:, columns]
-    ax = get_axes(ax, (5.5, float(np.clip(0.6 + 0.2 * max(table.shape), 5.0, 12.0))))
-    colors = cluster_colors(len(table))
+    ax = shared.get_axes(ax, (5.5, float(np.clip(0.6 + 0.2 * max(table.shape), 5.0, 12.0))))
+    colors = shared.cluster_colors(len(table))
     _draw_bands(ax, table, colors)
     _draw_bars(ax, 0.0, table.sum(axis=1), left_names, colors, font_size)
     gray = ["#606060"] * len(columns)
@@ -95,13 +89,9 @@ def alluvial(
 
 def _tops(sizes: IntArray) -> FloatArray:
     """Where each bar begins, in a picture of height 1."""
-    k = sizes.size
-    # The gaps share `_GAP`, but none is wider than 0.04 of the height.
-    gap = min(0.04, _GAP / max(k - 1, 1))
-    # A few bars leave a part of `_GAP` unused: they are centered.
-    begin = (_GAP - gap * (k - 1)) / 2
-    before = cluster_edges(sizes)[:-1] * (1 - _GAP) / sizes.sum()
-    return np.asarray(begin + before + gap * np.arange(k))
+    gap = _GAP / sizes.size
+    before = shared.cluster_edges(sizes)[:-1] * (1 - _GAP) / sizes.sum()
+    return np.asarray(before + gap * (np.arange(sizes.size) + 0.5))
 
 
 def _draw_bands(ax: Any, table: IntArray, colors: list[Any]) -> None:
@@ -127,7 +117,7 @@ def _draw_bars(
     tops, heights = _tops(sizes), sizes * (1 - _GAP) / sizes.sum()
     ax.bar(x, heights, _BAR, bottom=tops, color=colors, linewidth=0)
     middle = tops + heights / 2
-    places, font_size = place_along(middle, 1.0, size_in_points(ax)[1], font_size)
+    places, font_size = place_along(middle, 1.0, shared.size_in_points(ax)[1], font_size)
     side, align = (-1, "right") if x == 0 else (1, "left")
     # Both ends of the line that leads from a bar to its name.
     ends = x + side * _BAR * np.array([0.6, 1.4])
@@ -186,7 +176,7 @@ def contingency(
     left, below = (min(0.065 * max(map(len, names)), 4.0) for names in (row_names, column_names))
     turned = below > 0.78 * cell
     height = 0.7 + (below if turned else 0.15) + max(cell * n_rows, 1.6)
-    ax = get_axes(ax, (1.6 + left + cell * n_columns, height))
+    ax = shared.get_axes(ax, (1.6 + left + cell * n_columns, height))
     # Shares of the rows, so that small clusters show as well as large ones.
     share = table / table.sum(axis=1, keepdims=True)
     image = ax.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")

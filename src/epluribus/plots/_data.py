@@ -11,16 +11,8 @@ from numpy.typing import ArrayLike
 from epluribus._text import count
 from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate
+from epluribus.plots import _shared as shared
 from epluribus.plots._names import legend_beside, name_points
-from epluribus.plots._shared import (
-    check_axes,
-    cluster_colors,
-    column_names,
-    get_axes,
-    label_axes,
-    read_data,
-    read_partition,
-)
 
 _MARKERS = "os^Dvp>X<Ph"
 """Shapes of points: with eleven of them and seven safe colors, neighbors in the list differ in both."""
@@ -69,20 +61,13 @@ def histogram(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['left: 2 items', 'right: 2 items']
     """
-    labels, names = read_partition(best)
-    data = read_data(values, best, "values")
-    if data.shape[1] != 1:
-        other = "scatter" if data.shape[1] == 2 else "pairs"
-        raise ValueError(
-            f"'values' must hold one number per item; got shape {np.shape(values)}. "
-            f"Use epluribus.plots.{other}."
-        )
-    y = data[:, 0]
+    labels, names = shared.read_partition(best)
+    y = shared.read_data(values, best, "values", columns=1)[:, 0]
     # The legend beside the Axes has columns of 15 names, each 1.4 inches wide.
-    ax = get_axes(ax, (5.5 + 1.4 * -(-len(names) // 15), 3.6))
+    ax = shared.get_axes(ax, (5.5 + 1.4 * -(-len(names) // 15), 3.6))
     # Clusters from left to right, so that the legend follows the axis; colors go with the names.
     order = np.argsort([y[labels == g].mean() for g in range(len(names))]).tolist()
-    palette = cluster_colors(len(names))
+    palette = shared.cluster_colors(len(names))
     colors = {g: palette[g] for g in order}
     legend = [f"{names[g]}: {count(int((labels == g).sum()), 'item')}" for g in order]
     stack_bars(ax, y, labels, colors, bins=bin_edges(y, labels, bins), label=legend)
@@ -93,7 +78,7 @@ def histogram(
                 transform=ax.get_xaxis_transform(), markersize=7)  # fmt: skip
     # The numbers of the axis move down, below the ticks of the items.
     ax.tick_params(axis="x", pad=9)
-    label_axes(ax, column_names(values, 1))
+    shared.label_axes(ax, shared.column_names(values, 1))
     ax.set_ylabel("items")
     legend_beside(ax, *ax.get_legend_handles_labels())
     return ax
@@ -154,16 +139,11 @@ def scatter(X: ArrayLike, best: Estimate | LabelsLike, *, ax: Any = None) -> Any
     >>> [text.get_text() for text in ax.texts]
     ['a', 'b']
     """
-    labels, names = read_partition(best)
-    data = read_data(X, best)
-    if data.shape[1] != 2:
-        other = "histogram" if data.shape[1] == 1 else "pairs"
-        raise ValueError(
-            f"'X' must have 2 columns; got shape {np.shape(X)}. Use epluribus.plots.{other}."
-        )
-    ax = get_axes(ax, (5.5, 4.6))
-    draw_points(ax, data, labels, dict(enumerate(names)), cluster_colors(len(names)))
-    label_axes(ax, column_names(X, 2))
+    labels, names = shared.read_partition(best)
+    data = shared.read_data(X, best, columns=2)
+    ax = shared.get_axes(ax, (5.5, 4.6))
+    draw_points(ax, data, labels, dict(enumerate(names)), shared.cluster_colors(len(names)))
+    shared.label_axes(ax, shared.column_names(X, 2))
     return ax
 
 
@@ -235,18 +215,18 @@ def pairs(
     >>> axes.shape, axes[2, 0].get_xlabel(), axes[2, 0].get_ylabel()
     ((3, 3), 'x0', 'x2')
     """
-    labels, clusters = read_partition(best)
-    data = read_data(X, best)
+    labels, clusters = shared.read_partition(best)
+    data = shared.read_data(X, best)
     k, d = len(clusters), data.shape[1]
     if not 2 <= d <= _COLUMNS:
         way_out = "Use epluribus.plots.histogram." if d == 1 else "Choose some of the columns."
         raise ValueError(f"'X' must have 2 to {_COLUMNS} columns; got {d}. {way_out}")
     if names is None:
-        names = column_names(X, d) or [f"x{j}" for j in range(d)]
+        names = shared.column_names(X, d) or [f"x{j}" for j in range(d)]
     if len(names) != d:
         raise ValueError(f"'names' must have one name for each of {d} columns; got {len(names)}.")
-    axes = check_axes(axes, d, d, (1.2 + 1.75 * d, 0.6 + 1.65 * d), "constrained")
-    colors = cluster_colors(k)
+    axes = shared.check_axes(axes, d, d, (1.2 + 1.75 * d, 0.6 + 1.65 * d), "constrained")
+    colors = shared.cluster_colors(k)
     # Smaller points than in `scatter`: each panel has a fraction of its area.
     size = float(np.clip(2500 / len(data), 4, 16))
     for i, j in np.ndindex(d, d):

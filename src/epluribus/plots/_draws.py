@@ -10,16 +10,8 @@ from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
 from epluribus.draws import as_draws
 from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
+from epluribus.plots import _shared as shared
 from epluribus.plots._names import name_clusters
-from epluribus.plots._shared import (
-    cluster_colors,
-    get_axes,
-    is_ensemble,
-    log_ticks,
-    read_partition,
-    share_of,
-    with_unit,
-)
 from epluribus.uncertainty import LinkCheck, PredictiveCheck, merges, n_clusters_posterior
 
 _BAR, _MARKED = "#a9b4c2", "#2f3b4c"
@@ -60,7 +52,7 @@ def n_clusters(
     sample = as_draws(draws)
     found = n_clusters_posterior(sample, best=best)
     values, marked = found.values, found.estimate
-    ax = get_axes(ax)
+    ax = shared.get_axes(ax)
     # Grays: the colors of clusters would say that a bar is a cluster.
     colors = [_BAR if value != marked else _MARKED for value in values]
     ax.bar(values, found.probabilities, width=0.8, color=colors)
@@ -69,12 +61,9 @@ def n_clusters(
         ax.axvline(marked, color=_MARKED, linestyle=":", linewidth=1.5)
         ax.annotate(f"estimate: {marked}", (marked, 1.0), xycoords=("data", "axes fraction"),
                     xytext=(4, -4), textcoords="offset points", va="top", color=_MARKED)  # fmt: skip
-        # No draw may have as many clusters as the estimate: the line must still be inside the Axes.
-        if marked not in values:
-            ax.set_xlim(min(values[0], marked) - 0.6, max(values[-1], marked) + 0.6)
     if values.size <= 20:
         ax.set_xticks(values)
-    label = share_of(sample) if is_ensemble(sample) else "posterior probability"
+    label = shared.share_of(sample) if shared.is_ensemble(sample) else "posterior probability"
     ax.set(xlabel="number of clusters", ylabel=label)
     return ax
 
@@ -121,8 +110,8 @@ def loss_trace(
     # Equal draws have equal losses: one value is computed for each distinct partition.
     distinct = draw_losses(labels, sample, chosen)
     mean = sample.mean(distinct)
-    ax = get_axes(ax, (7.0, 3.2))
-    for chain, color in enumerate(cluster_colors(sample.n_chains)):
+    ax = shared.get_axes(ax, (7.0, 3.2))
+    for chain, color in enumerate(shared.cluster_colors(sample.n_chains)):
         # `index` leads from each draw to its distinct partition, in the order of the draws.
         own = distinct[sample.index[sample.chains == chain]]
         ax.plot(own, color=color, linewidth=0.5, alpha=0.35, zorder=1)
@@ -131,8 +120,8 @@ def loss_trace(
     ax.annotate(f"mean {mean:.3g}", (1.0, mean), xycoords=("axes fraction", "data"), xytext=(3, 0),
                 textcoords="offset points", va="center", fontsize=9)  # fmt: skip
     ax.margins(x=0)
-    ax.set_ylabel(f"loss to the estimate ({with_unit(chosen)})")
-    ax.set_xlabel("clustering" if is_ensemble(sample) else "draw")
+    ax.set_ylabel(f"loss to the estimate ({shared.with_unit(chosen)})")
+    ax.set_xlabel("clustering" if shared.is_ensemble(sample) else "draw")
     if sample.n_chains > 1:
         ax.set_xlabel("draw of the chain")
         ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=8, fontsize=9,
@@ -142,12 +131,12 @@ def loss_trace(
 
 def _running_mean(values: FloatArray) -> FloatArray:
     """Mean over a window around each value, cut off at both ends: a twentieth of the chain, to follow and smooth."""
-    half = int(0.05 * values.size / 2)
-    # A sum over a window is a difference of two cumulative sums: linear time for any width.
-    total = np.concatenate([[0.0], np.cumsum(values)])
-    at = np.arange(values.size)
-    low, high = np.maximum(at - half, 0), np.minimum(at + half + 1, values.size)
-    return np.asarray((total[high] - total[low]) / (high - low))
+    from scipy.ndimage import uniform_filter1d
+
+    width = 2 * int(0.05 * values.size / 2) + 1
+    # Beyond the ends are zeros, which count neither in the sums nor in the numbers of values.
+    total = uniform_filter1d(values, width, mode="constant")
+    return np.asarray(total / uniform_filter1d(np.ones(values.size), width, mode="constant"))
 
 
 def dendrogram(
@@ -195,11 +184,11 @@ def dendrogram(
     """
     sample = as_draws(draws)
     path = merges(best, sample, loss=loss)
-    labels, names = read_partition(best, sample)
+    labels, names = shared.read_partition(best, sample)
     # The path numbers clusters by first appearance, names and colors follow the user's labels.
     own = labels[np.unique(path.labels, return_index=True)[1]]
-    colors = cluster_colors(len(names))
-    ax = get_axes(ax, (min(14.0, max(5.5, 0.22 * path.n_clusters)), 3.8))
+    colors = shared.cluster_colors(len(names))
+    ax = shared.get_axes(ax, (min(14.0, max(5.5, 0.22 * path.n_clusters)), 3.8))
     k, heights = path.n_clusters, path.expected_losses
     # Where each cluster of the tree stands, across and up: clusters of the estimate at the expected loss.
     across, up = np.full(2 * k - 1, np.nan), np.full(2 * k - 1, heights[0])
@@ -218,8 +207,8 @@ def dendrogram(
     leaves = [colors[g] for g in shown]
     ax.scatter(np.arange(k) + 0.5, up[:k], s=18, color=leaves, zorder=3, clip_on=False)
     down = name_clusters(ax, [names[g] for g in shown], np.arange(k + 1), leaves, 8, below=True)
-    mean = "mean" if is_ensemble(sample) else "expected"
-    ax.set_ylabel(f"{mean} loss ({with_unit(path.loss)})")
+    mean = "mean" if shared.is_ensemble(sample) else "expected"
+    ax.set_ylabel(f"{mean} loss ({shared.with_unit(path.loss)})")
     ax.set_xlabel("clusters of the estimate", labelpad=down)
     return ax
 
@@ -260,7 +249,7 @@ def calibration(check: PredictiveCheck | LinkCheck, *, ax: Any = None) -> Any:
             "'check' must be what predictive_check or link_check of epluribus.uncertainty returns; "
             f"got a {type(check).__name__}."
         )
-    ax = get_axes(ax, (4.2, 4.0))
+    ax = shared.get_axes(ax, (4.2, 4.0))
     x, share, half = check.curve()
     links = isinstance(check, LinkCheck)
     classes = links or check.kind == "categories"
@@ -272,18 +261,19 @@ def calibration(check: PredictiveCheck | LinkCheck, *, ax: Any = None) -> Any:
         high = 1.6 * max(x.max(), share.max())
         ax.set(xscale="log", yscale="log")
         for axis in (ax.xaxis, ax.yaxis):
-            log_ticks(axis, low, high)
-    ax.plot([max(low, 0), min(high, 1)], [max(low, 0), min(high, 1)], color="0.35", linewidth=0.8)
-    # The band is around the diagonal: what a right model would do.
-    below, above = np.maximum(x - half, low), x + half
-    chance = "95 % by chance"
+            shared.log_ticks(axis, low, high)
+    ax.plot([low, high], [low, high], color="0.35", linewidth=0.8)
+    # The band is around the diagonal: what a right model would do. Classes without a link lie on the border.
+    band, share = (np.maximum(x - half, low), x + half), np.maximum(share, low)
+    color = shared.cluster_colors(1)[0]
     if classes:
-        ax.vlines(x, below, above, color="0.75", linewidth=5, label=chance)
+        ax.vlines(x, *band, color="0.75", linewidth=5, label="95 % by chance")
+        ax.plot(
+            x, share, "o-", color=color, linewidth=1, markersize=5, label="observed", clip_on=False
+        )
     else:
-        ax.fill_between(x, below, above, color="0.85", linewidth=0, label=chance)
-    # Classes in which no link was found lie on the border.
-    ax.plot(x, np.maximum(share, low), "o-" if classes else "-", color=cluster_colors(1)[0],
-            linewidth=1 if classes else 1.6, markersize=5, label="observed", clip_on=False)  # fmt: skip
+        ax.fill_between(x, *band, color="0.85", linewidth=0, label="95 % by chance")
+        ax.plot(x, share, color=color, linewidth=1.6, label="observed")
     held_out = "for a held-out link" if links else "for a category" if classes else "below a value"
     ax.set(xlim=(low, high), ylim=(low, high), ylabel="share observed")
     ax.set_xlabel(f"probability predicted {held_out}")

@@ -21,16 +21,9 @@ from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import matched
+from epluribus.plots import _shared as shared
 from epluribus.plots._matrices import similarities
 from epluribus.plots._names import name_points
-from epluribus.plots._shared import (
-    cluster_colors,
-    even_steps,
-    get_axes,
-    read_partition,
-    some_of_each,
-    text_color,
-)
 from epluribus.uncertainty import Modes, items
 
 _ITEMS, _DRAWS = 1000, 400
@@ -84,16 +77,16 @@ def item_map(best: Estimate | LabelsLike, draws: DrawsLike, *, ax: Any = None) -
     """
     sample = as_draws(draws)
     n = sample.n_items
-    labels, names = read_partition(best, sample)
+    labels, names = shared.read_partition(best, sample)
     table = items(labels, sample)
     exemplars = table.exemplars[np.argsort(labels[table.exemplars])]  # in the order of the names
     keep = np.arange(n)
     if n > _ITEMS:
-        keep = np.union1d(some_of_each(labels, _ITEMS), exemplars)
+        keep = np.union1d(shared.some_of_each(labels, _ITEMS), exemplars)
     matrix = np.nan_to_num(similarities(sample, keep))  # never seen together: apart
     places, shares = _scale(1.0 - matrix)
-    ax = get_axes(ax, (5.8, 4.6))
-    colors = cluster_colors(len(names))
+    ax = shared.get_axes(ax, (5.8, 4.6))
+    colors = shared.cluster_colors(len(names))
     # Items nearer to each other than a 150th of the width of the picture are one dot.
     width = max(float(np.ptp(places, axis=0).max()), 1e-12)
     kinds = np.column_stack([labels[keep], table.support[keep] < 0.5])
@@ -112,7 +105,7 @@ def item_map(best: Estimate | LabelsLike, draws: DrawsLike, *, ax: Any = None) -
         ax.plot(*np.transpose([here, there]), color="black", linewidth=0.7, zorder=3)
         if len(text.get_text()) <= 3:  # a longer name does not fit into a disc
             ax.scatter(*there, s=190, color=color, edgecolors="black", linewidths=0.8, zorder=4)
-            text.set(color=text_color(color), path_effects=[])
+            text.set(color=shared.text_color(color), path_effects=[])
     ax.set_title(f"{n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items",
                  loc="left", fontsize=10)  # fmt: skip
     return ax
@@ -166,29 +159,35 @@ def partition_map(
     marked = [labels, *(matched(mode, sample, "modes") for mode in found)]
     # Draws, not distinct partitions, are thinned: frequent partitions stay frequent.
     if sample.n_distinct > _DRAWS:
-        sample = sample[even_steps(sample.n_draws, _DRAWS)]
+        sample = sample[shared.even_steps(sample.n_draws, _DRAWS)]
     n = sample.n_distinct
     # First the n draws, then the estimate, then the modes.
     distances = _distances(np.vstack([sample.distinct.astype(np.int64), marked]), chosen)
     places, explained = _scale(distances)
     near = _bring_near(places[:n], places[n:])
     far = (near != places[:n]).any(axis=1)
-    ax = get_axes(ax, (5.6, 4.4))
+    ax = shared.get_axes(ax, (5.6, 4.4))
     # All dots together have an area of 4000 square points; the largest are drawn first and hide no other.
     size = np.maximum(4000 * sample.shares, 14.0)
     order = np.argsort(-size, kind="stable")
     if len(found):
         # By the losses themselves, not by the places in the plane, which distort them.
         nearest = distances[:n, n + 1 :].argmin(axis=1)
-        colors = cluster_colors(len(found))
+        colors = shared.cluster_colors(len(found))
         ax.scatter(*near[order].T, s=size[order], c=[colors[m] for m in nearest[order]], alpha=0.45,
                    linewidths=0, zorder=2)  # fmt: skip
         for mode, (at, color) in enumerate(zip(places[n + 1 :], colors, strict=True)):
             ax.scatter(*at, s=170, color=color, edgecolors="black", zorder=4, label=f"mode {mode}")
             ax.text(*at, str(mode), ha="center", va="center_baseline", fontsize=10,
-                    fontweight="bold", color=text_color(color), zorder=6)  # fmt: skip
+                    fontweight="bold", color=shared.text_color(color), zorder=6)  # fmt: skip
     else:
-        _draw_by_n_clusters(ax, near[order], size[order], sample.distinct.max(axis=1)[order] + 1)
+        from matplotlib.ticker import MaxNLocator
+
+        clusters = sample.distinct.max(axis=1).astype(np.int64) + 1
+        points = ax.scatter(*near[order].T, s=size[order], c=clusters[order], cmap="viridis", alpha=0.7,
+                            linewidths=0, zorder=2)  # fmt: skip
+        ax.figure.colorbar(points, ax=ax, label="number of clusters", shrink=0.8,
+                           ticks=MaxNLocator(integer=True))  # fmt: skip
     if far.any():
         ax.scatter(*near[far].T, s=60, facecolors="none", edgecolors="black", linewidths=0.8,
                    zorder=2, label="farther out")  # fmt: skip
@@ -221,19 +220,6 @@ def _bring_near(places: FloatArray, marked: FloatArray) -> FloatArray:
         np.maximum(high + reach, marked.max(axis=0)),
     )
     return np.asarray(np.clip(places, low, high))
-
-
-def _draw_by_n_clusters(ax: Any, places: FloatArray, size: FloatArray, clusters: IntArray) -> None:
-    """Draws in the color of their number of clusters, with a scale."""
-    from matplotlib.colors import BoundaryNorm
-
-    low, high = int(clusters.min()), int(clusters.max())
-    # One step of color for each number of clusters, and a tick in the middle of each, at most 13.
-    norm = BoundaryNorm(np.arange(low, high + 2) - 0.5, 256)
-    points = ax.scatter(*places.T, s=size, c=clusters, cmap="viridis", norm=norm, alpha=0.7,
-                        linewidths=0, zorder=2)  # fmt: skip
-    ticks = np.arange(low, high + 1, 1 + (high - low) // 12)
-    ax.figure.colorbar(points, ax=ax, label="number of clusters", ticks=ticks, shrink=0.8)
 
 
 def _distances(rows: IntArray, loss: Loss) -> FloatArray:

@@ -13,18 +13,9 @@ from epluribus.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate
 from epluribus.models.links import BlockTable
+from epluribus.plots import _shared as shared
 from epluribus.plots._names import name_clusters
 from epluribus.plots._network import read_links
-from epluribus.plots._shared import (
-    cluster_colors,
-    cluster_edges,
-    draw_cuts,
-    get_axes,
-    log_ticks,
-    read_partition,
-    share_of,
-    some_of_each,
-)
 from epluribus.uncertainty import psm as psm_of
 from epluribus.uncertainty._order import order_by_similarity
 
@@ -78,25 +69,25 @@ def similarity(
     if best is None or (draws is None) == (psm is None):
         raise TypeError("Give similarity(best, draws), or similarity(best=best, psm=matrix).")
     sample = as_draws(draws) if draws is not None else SimilarityMatrix.of(psm)
-    labels, names = read_partition(best, sample)
+    labels, names = shared.read_partition(best, sample)
     n = sample.n_items
-    keep = some_of_each(labels, _SHOWN) if n > _SHOWN else np.arange(n)
+    keep = shared.some_of_each(labels, _SHOWN) if n > _SHOWN else np.arange(n)
     labels, matrix = labels[keep], similarities(sample, keep)
     clusters, order = order_by_similarity(matrix, labels)
-    ax = get_axes(ax, (6.2, 5.2), layout="compressed")
+    ax = shared.get_axes(ax, (6.2, 5.2), layout="compressed")
     size = labels.size
     # Few cells are drawn with sharp edges; where cells are smaller than dots, they are averaged.
     image = ax.imshow(
         matrix[np.ix_(order, order)], cmap="Blues", vmin=0, vmax=1,
         interpolation="nearest" if size <= 300 else "antialiased", extent=(0, size, size, 0),
     )  # fmt: skip
-    edges = cluster_edges(np.bincount(labels)[clusters])
-    draw_cuts(ax, edges, edges)
-    colors = cluster_colors(len(names))
+    edges = shared.cluster_edges(np.bincount(labels)[clusters])
+    shared.draw_cuts(ax, edges, edges)
+    colors = shared.cluster_colors(len(names))
     name_clusters(ax, [names[g] for g in clusters], edges, [colors[g] for g in clusters], font_size)
     ax.set(xlim=(0, size), ylim=(size, 0), xticks=[])
     ax.set_xlabel(f"{n:,} items" if size == n else f"{size:,} of {n:,} items")
-    label = f"{share_of(sample)} with both in one cluster"
+    label = f"{shared.share_of(sample)} with both in one cluster"
     ax.figure.colorbar(image, ax=ax, label=label, shrink=0.8)
     return ax
 
@@ -156,14 +147,14 @@ def blocks(
     [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
     """
     table, _ = read_links(matrix, rows, "matrix")
-    down, names = read_partition(rows, argument="rows")
-    across = down if columns is None else read_partition(columns, argument="columns")[0]
+    down, names = shared.read_partition(rows, argument="rows")
+    across = down if columns is None else shared.read_partition(columns, argument="columns")[0]
     if table.ndim != 2 or table.shape != (down.size, across.size):
         raise ValueError(
             f"'matrix' must have one row and one column for each label, shape ({down.size}, "
             f"{across.size}); got shape {table.shape}."
         )
-    ax = get_axes(ax, (5.5, 5.5))
+    ax = shared.get_axes(ax, (5.5, 5.5))
     # Stable: within a cluster, items keep their order.
     by_row, by_column = np.argsort(down, kind="stable"), np.argsort(across, kind="stable")
     # vmax 1.25 makes ones dark gray, so that the lines between clusters show.
@@ -171,9 +162,11 @@ def blocks(
         _cells(table, by_row, by_column), cmap="Greys", vmin=0, vmax=1.25, interpolation="nearest",
         aspect="equal" if columns is None else "auto", extent=(0, across.size, down.size, 0),
     )  # fmt: skip
-    row_edges, column_edges = (cluster_edges(np.bincount(labels)) for labels in (down, across))
-    draw_cuts(ax, row_edges, column_edges)
-    name_clusters(ax, names, row_edges, cluster_colors(len(names)), font_size)
+    row_edges, column_edges = (
+        shared.cluster_edges(np.bincount(labels)) for labels in (down, across)
+    )
+    shared.draw_cuts(ax, row_edges, column_edges)
+    name_clusters(ax, names, row_edges, shared.cluster_colors(len(names)), font_size)
     ax.set(xlim=(0, across.size), ylim=(down.size, 0), xticks=[])
     if column_names is not None:
         ax.set_xticks(np.arange(across.size) + 0.5, [column_names[j] for j in by_column])
@@ -236,8 +229,8 @@ def block_rates(table: BlockTable, *, ax: Any = None) -> Any:
         )
     from matplotlib.colors import LogNorm
 
-    ax = get_axes(ax, (5.2, 4.4))
-    edges = cluster_edges(np.sqrt(table.sizes))
+    ax = shared.get_axes(ax, (5.2, 4.4))
+    edges = shared.cluster_edges(np.sqrt(table.sizes))
     middle, share = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / edges[-1]
     low, high = float(table.mean.min()), float(table.mean.max())
     # One value alone has no range of colors.
@@ -256,7 +249,7 @@ def block_rates(table: BlockTable, *, ax: Any = None) -> Any:
     direction = ("to cluster", "from cluster") if table.directed else ("cluster", "cluster")
     ax.set(xlabel=direction[0], ylabel=direction[1])
     bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.8, label="links per pair of nodes")
-    log_ticks(bar.ax.yaxis, low, high)
+    shared.log_ticks(bar.ax.yaxis, low, high)
     for g, h in np.argwhere((share[:, None] >= 1 / 25) & (share >= 1 / 10)):
         # White on dark blocks.
         color = "white" if colors(table.mean[g, h]) > 0.6 else "black"

@@ -11,18 +11,10 @@ from numpy.typing import ArrayLike
 from epluribus._typing import FloatArray, IntArray, LabelsLike
 from epluribus._validate import need
 from epluribus.estimate import Estimate
+from epluribus.plots import _shared as shared
 from epluribus.plots._data import most_central
 from epluribus.plots._names import name_points, push_apart
-from epluribus.plots._shared import (
-    cluster_colors,
-    get_axes,
-    read_partition,
-    size_in_points,
-    text_color,
-)
 
-_RADIUS = 0.0125
-"""Radius of a node as a share of the side of the picture: room for a number of two digits."""
 _WRITTEN = 300
 """The most nodes that carry the name of their cluster, or an arrowhead; with more, nodes shrink."""
 _PLACED = 10_000
@@ -76,7 +68,11 @@ def network(
     >>> [text.get_text() for text in ax.texts]
     ['a', 'a', 'b']
     """
-    group, clusters = read_partition(labels, argument="labels")
+    shared.import_pyplot()  # where matplotlib is missing, the error names the extra
+    from matplotlib.collections import EllipseCollection
+    from matplotlib.colors import to_rgb
+
+    group, clusters = shared.read_partition(labels, argument="labels")
     matrix, graph_nodes = read_links(adjacency, labels, "adjacency")
     n = group.size
     if matrix.shape != (n, n):
@@ -91,41 +87,38 @@ def network(
         )
     nodes = list(range(n)) if graph_nodes is None else graph_nodes
     written = _node_names(names, nodes, labels)
-    arrows, edges = _links(matrix)
-    # Larger for few nodes, smaller for many: n r^2, the area that all of them cover, shrinks as n grows.
-    radius = _RADIUS * float(
-        np.clip((200 / n) ** 0.35, 1.0, 1.8) if n <= _WRITTEN else (_WRITTEN / n) ** 0.75
-    )
+    # Larger for few nodes, smaller for many: the area that all of them cover shrinks as their number grows.
+    radius = 0.0125 * min(1.8, (250 / n) ** 0.6)
     if pos is None:
+        arranged = _layout(_links(matrix), group, seed)
         # 15% larger than drawn, so that a gap is left between nodes.
-        place = _unit_square(push_apart(_unit_square(_layout(edges, group, seed)), 2.3 * radius))
+        place = _unit_square(push_apart(_unit_square(arranged), 2.3 * radius))
     else:
         # Not stretched: places that a user gives keep their proportions.
         place = _unit_square(_read_places(pos, nodes), stretch=False)
-    ax = get_axes(ax, (8.0, 8.0))
+    ax = shared.get_axes(ax, (8.0, 8.0))
     # A little more than the unit square: nodes at its border are drawn whole.
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
     ax.set_axis_off()
-    colors = cluster_colors(len(clusters))
-    # Each undirected link is there in both directions, and a loop once.
-    one_way = len(arrows) != 2 * len(edges) + int((arrows[:, 0] == arrows[:, 1]).sum())
-    _draw_links(ax, place, edges, group, colors)
-    if n <= _WRITTEN and one_way:
-        _draw_arrowheads(ax, place, arrows, group, colors, radius)
-    _draw_nodes(ax, place, group, colors, radius)
+    colors = np.array([to_rgb(color) for color in shared.cluster_colors(len(clusters))])
+    _draw_links(ax, place, _links(matrix), group, colors, radius)
+    # Discs whose size is in units of the data: none covers another in a figure of any size.
+    ax.add_collection(EllipseCollection(
+        2 * radius, 2 * radius, 0, units="xy", offsets=place, facecolors=colors[group],
+        offset_transform=ax.transData, edgecolors="white", linewidths=30 * radius, zorder=3,
+    ))  # fmt: skip
     if n <= _WRITTEN and max(map(len, clusters)) <= 3:
         # The side of the square in points; a new figure is laid out only when it is drawn, and fills a quarter more.
-        size = 0.95 * radius * 1.25 * min(size_in_points(ax))
+        size = 0.95 * radius * 1.25 * min(shared.size_in_points(ax))
         for at, g in zip(place, group, strict=True):
             ax.text(*at, clusters[g], ha="center", va="center", zorder=4, fontsize=size,
-                    color=text_color(colors[g]))  # fmt: skip
+                    color=shared.text_color(colors[g]))  # fmt: skip
     else:
         # Above the node where nodes are few and large, on it where they are small.
         above = np.array([0.0, 2.2 * radius if n <= _WRITTEN else 0.0])
         middles = [most_central(place[group == g]) + above for g in range(len(clusters))]
         name_points(ax, clusters, middles, 12)
-    # Not strict: `written` is empty if no names were asked for.
-    for (x, y), name in zip(place, written, strict=False):
+    for (x, y), name in zip(place, written, strict=bool(written)):
         ax.annotate(name, (x + radius, y), (1, 0), textcoords="offset points", va="center",
                     fontsize=7, zorder=5)  # fmt: skip
     return ax
@@ -166,7 +159,7 @@ def read_links(network: Any, best: Any, argument: str) -> tuple[Any, list[Any] |
     return matrix[order][:, order], [nodes[i] for i in order]
 
 
-def _layout(edges: IntArray, labels: IntArray, seed: int) -> FloatArray:
+def _layout(links: IntArray, labels: IntArray, seed: int) -> FloatArray:
     """Places of the nodes by forces between them; linked nodes and those of a cluster are near each other.
 
     Clusters are placed first, by their links; then all nodes, each tied to a point in the middle of its cluster.
@@ -175,10 +168,10 @@ def _layout(edges: IntArray, labels: IntArray, seed: int) -> FloatArray:
     n, k = labels.size, int(labels.max()) + 1
     # The mean number of links between the nodes of two clusters, with roots, or a few would decide alone.
     sizes, counts = np.bincount(labels), np.zeros((k, k))
-    np.add.at(counts, tuple(labels[edges].T), 1)
+    np.add.at(counts, tuple(labels[links].T), 1)
     means = np.sqrt((counts + counts.T) / np.outer(sizes, sizes)) * (1 - np.eye(k))
     middles = networkx.spring_layout(networkx.from_numpy_array(means), seed=seed)
-    graph = networkx.Graph(edges.tolist())
+    graph = networkx.Graph(links.tolist())
     ties = enumerate((n + labels).tolist())
     graph.add_weighted_edges_from((i, middle, 3.0) for i, middle in ties)
     noise = 0.1 * np.random.default_rng(seed).normal(size=(n, 2))
@@ -195,15 +188,13 @@ def _unit_square(place: FloatArray, *, stretch: bool = True) -> FloatArray:
     return np.clip(0.5 + (place - (low + high) / 2) / np.maximum(side, 1e-12), 0.0, 1.0)
 
 
-def _links(matrix: Any) -> tuple[IntArray, IntArray]:
-    """Links as they are given, row and column; and each pair of linked nodes once, the smaller first."""
+def _links(matrix: Any) -> IntArray:
+    """The links as they are given, row and column, without those of a node to itself."""
     from scipy.sparse import coo_array
 
     found = coo_array(matrix)
-    kept = found.data != 0
-    arrows = np.column_stack([found.row[kept], found.col[kept]]).astype(np.int64)
-    pairs = np.sort(arrows[arrows[:, 0] != arrows[:, 1]], axis=1)
-    return arrows, np.unique(pairs, axis=0)
+    kept = (found.data != 0) & (found.row != found.col)
+    return np.column_stack([found.row[kept], found.col[kept]]).astype(np.int64)
 
 
 def _node_names(names: bool | Sequence[Any], nodes: list[Any], labels: Any) -> list[str]:
@@ -212,13 +203,13 @@ def _node_names(names: bool | Sequence[Any], nodes: list[Any], labels: Any) -> l
         return []
     if names is True:
         # A graph has names of its nodes; a matrix has numbers, and the estimate may have names.
-        items = labels.items if isinstance(labels, Estimate) else None
-        names = items if items is not None and nodes == list(range(len(nodes))) else nodes
+        items = getattr(labels, "items", None) if nodes == list(range(len(nodes))) else None
+        names = items or nodes
     if len(names) != len(nodes):
         raise ValueError(
             f"'names' must have one name for each of {len(nodes)} nodes; got {len(names)}."
         )
-    return [str(name) for name in names]
+    return list(map(str, names))
 
 
 def _read_places(pos: Any, nodes: list[Any]) -> FloatArray:
@@ -238,50 +229,30 @@ def _read_places(pos: Any, nodes: list[Any]) -> FloatArray:
 
 
 def _draw_links(
-    ax: Any, place: FloatArray, edges: IntArray, group: IntArray, colors: list[Any]
+    ax: Any, place: FloatArray, links: IntArray, group: IntArray, colors: FloatArray, radius: float
 ) -> None:
-    """Links within a cluster in its color, others in gray; fainter where there are many."""
+    """Links within a cluster in its color, others in gray; fainter where there are many, with arrowheads where few."""
     from matplotlib.collections import LineCollection
 
-    inside = group[edges[:, 0]] == group[edges[:, 1]]
+    # Each pair of nodes once, the smaller first; those within a cluster lie above the others.
+    pairs = np.unique(np.sort(links, axis=1), axis=0)
+    inside = np.diff(group[pairs], axis=1)[:, 0] == 0
     # Full strength up to 3000 links, then weaker by the root of their number.
-    faint = float(np.clip((3000 / max(len(edges), 1)) ** 0.5, 0.25, 1.0))
-    shades = [colors[g] for g in group[edges[inside, 0]]]
-    # Links between clusters are drawn first: those within a cluster lie above them.
-    for own, color, width, alpha in (
-        (edges[~inside], "#808080", 0.35, 0.3),
-        (edges[inside], shades, 0.5, 0.55),
-    ):
-        lines = LineCollection(place[own], colors=color, linewidths=width, alpha=alpha * faint)
-        ax.add_collection(lines)
-
-
-def _draw_arrowheads(
-    ax: Any, place: FloatArray, arrows: IntArray, group: IntArray, colors: list[Any], radius: float
-) -> None:
-    """Small triangles that touch the node a link leads to."""
-    tail, head = arrows[
-        arrows[:, 0] != arrows[:, 1]
-    ].T  # a link of a node to itself has no direction
+    faint = float(np.clip((3000 / max(len(pairs), 1)) ** 0.5, 0.25, 1.0))
+    gray = {"colors": "#808080", "linewidths": 0.35, "alpha": 0.3 * faint}
+    ax.add_collection(LineCollection(place[pairs[~inside]], **gray))
+    own = {"colors": colors[group[pairs[inside, 0]]], "linewidths": 0.5, "alpha": 0.55 * faint}
+    ax.add_collection(LineCollection(place[pairs[inside]], **own))
+    # Each undirected link is there in both directions.
+    if len(links) == 2 * len(pairs) or len(group) > _WRITTEN:
+        return
+    tail, head = links.T
     # Unit vectors from tail to head; nodes at one place have no direction and get 0.
     along = place[head] - place[tail]
     along = along / np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-9)
-    inside = group[tail] == group[head]
-    shades = [colors[g] if own else "#808080" for g, own in zip(group[head], inside, strict=True)]
-    # An arrow that is all head: its tip is on the rim of the node, and it is 0.75 radius long.
+    shades = np.where((group[tail] == group[head])[:, None], colors[group[head]], 0.5)
+    # Arrows that are all head: the tip is on the rim of the node, and they are 0.75 radius long.
     tip, back = place[head] - radius * along, 0.75 * radius * along
-    ax.quiver(*tip.T, *back.T, color=shades, pivot="tip", angles="xy", units="xy", scale_units="xy", scale=1,
-              width=0.2 * radius, headlength=3.75, headaxislength=3.75, minlength=0, alpha=0.8, zorder=2)  # fmt: skip
-
-
-def _draw_nodes(
-    ax: Any, place: FloatArray, group: IntArray, colors: list[Any], radius: float
-) -> None:
-    """Discs whose size is in units of the data: none covers another in a figure of any size."""
-    from matplotlib.collections import EllipseCollection
-
-    discs = EllipseCollection(
-        2 * radius, 2 * radius, 0, units="xy", offsets=place, facecolors=[colors[g] for g in group],
-        offset_transform=ax.transData, edgecolors="white", linewidths=30 * radius, zorder=3,
-    )  # fmt: skip
-    ax.add_collection(discs)
+    ax.quiver(*tip.T, *back.T, color=shades, pivot="tip", angles="xy", units="xy", scale_units="xy",
+              scale=1, width=0.2 * radius, headlength=3.75, headaxislength=3.75, minlength=0, alpha=0.8,
+              zorder=2)  # fmt: skip

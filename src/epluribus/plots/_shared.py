@@ -120,15 +120,11 @@ def cluster_colors(k: int) -> list[Any]:
     for colors in (_OKABE_ITO, _TWENTY, _THIRTY):
         if k <= len(colors):
             return list(colors[:k])
-    import colorsys
+    from matplotlib import colormaps
 
-    # The golden angle, 0.381966 of the circle: each new hue falls into one of the widest gaps. The three
-    # levels of lightness take turns.
-    more = [
-        colorsys.hls_to_rgb(0.381966 * i % 1.0, (0.42, 0.62, 0.3)[i % 3], 0.65)
-        for i in range(len(_THIRTY), k)
-    ]
-    return [*_THIRTY, *more]
+    # Steps of the golden ratio: each new color falls into one of the widest gaps.
+    more = colormaps["turbo"](0.381966 * np.arange(k - len(_THIRTY)) % 1.0)
+    return [*_THIRTY, *map(tuple, more[:, :3].tolist())]
 
 
 def text_color(background: Any) -> str:
@@ -204,16 +200,18 @@ def some_of_each(labels: IntArray, most: int) -> IntArray:
 # --- data ---
 
 
-def read_data(values: ArrayLike, others: Any = None, argument: str = "X") -> AnyArray:
+def read_data(
+    values: ArrayLike, others: Any = None, argument: str = "X", columns: int | None = None
+) -> AnyArray:
     """Numbers as a matrix with one row for each item of `others`, matched by name; a flat array is one column."""
     if others is not None:
         values = matched(values, others, argument, other="the partition", rows=True)
     data = np.asarray(values, dtype=np.float64)
     data = data[:, None] if data.ndim == 1 else data
-    if data.ndim != 2 or 0 in data.shape:
+    if data.ndim != 2 or 0 in data.shape or columns not in (None, data.shape[1]):
         raise ValueError(
-            f"'{argument}' must have one row for each item, shape (n_items, n_columns); "
-            f"got shape {np.shape(values)}."
+            f"'{argument}' must have one row for each item, shape (n_items, {columns or 'n_columns'}); got shape "
+            f"{np.shape(values)}. One column is for plots.histogram, two for plots.scatter, more for plots.pairs."
         )
     if not np.isfinite(data).all():
         raise ValueError(

@@ -11,24 +11,9 @@ from epluribus._text import count
 from epluribus._typing import DrawsLike, IntArray, LabelsLike
 from epluribus.draws import as_draws
 from epluribus.estimate import Estimate
+from epluribus.plots import _shared as shared
 from epluribus.plots._data import bin_edges, draw_points, stack_bars
 from epluribus.plots._names import legend_beside, name_clusters
-from epluribus.plots._shared import (
-    check_axes,
-    cluster_colors,
-    cluster_edges,
-    column_names,
-    draw_cuts,
-    even_steps,
-    get_axes,
-    label_axes,
-    log_ticks,
-    principal,
-    read_data,
-    read_partition,
-    share_of,
-    size_in_points,
-)
 from epluribus.search.undecided import UndecidedCosts
 from epluribus.uncertainty import CredibleBall, align, items, left_out
 
@@ -76,15 +61,15 @@ def certainty(
     """
     sample = as_draws(draws)
     table = items(best, sample)
-    labels, names = read_partition(best, sample)
+    labels, names = shared.read_partition(best, sample)
     k, n = len(names), len(table)
     sizes = np.bincount(labels)
     # Clusters by their mean support, then items by their own.
     clusters = np.argsort(-np.bincount(labels, weights=table.support) / sizes, kind="stable")
     order = np.lexsort((-table.support, np.argsort(clusters)[labels]))
-    edges = cluster_edges(sizes[clusters])
-    ax = get_axes(ax, (7.0, 3.4))
-    palette = cluster_colors(k)
+    edges = shared.cluster_edges(sizes[clusters])
+    ax = shared.get_axes(ax, (7.0, 3.4))
+    palette = shared.cluster_colors(k)
     colors = [palette[g] for g in clusters]
     for color, low, high in zip(colors, edges[:-1], edges[1:], strict=True):
         # One outline per cluster instead of one bar per item: quick with thousands of items.
@@ -92,14 +77,12 @@ def certainty(
                   linewidth=0)  # fmt: skip
     # With a single cluster there is no second choice.
     if k > 1:
-        # As wide as a bar where bars are wide enough; the white rim shows dots on dark bars.
-        size = float(np.clip(2.4 * size_in_points(ax)[0] / n, 2.5, 6.0))
+        # The white rim shows dots on dark bars; they are as wide as a bar where bars are wide enough.
+        size = float(np.clip(2.4 * shared.size_in_points(ax)[0] / n, 2.5, 6.0))
         ax.plot(np.arange(n) + 0.5, table.runner_up_probability[order], ".", color="black",
-                markersize=size, markeredgewidth=0.25, markeredgecolor="white",
-                label="with its second choice", clip_on=False)  # fmt: skip
-        ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1,
-                  handletextpad=0.1, markerscale=8 / size)  # fmt: skip
-    ax.set(xlim=(0, n), ylim=(0, 1), ylabel=f"support ({share_of(sample)})")
+                markersize=size, markeredgewidth=0.25, markeredgecolor="white", clip_on=False)  # fmt: skip
+        ax.set_title("dots: with its second choice", loc="right", fontsize=9)
+    ax.set(xlim=(0, n), ylim=(0, 1), ylabel=f"support ({shared.share_of(sample)})")
     # The title of the axis goes below the names, however far down they reach.
     depth = name_clusters(ax, [names[g] for g in clusters], edges, colors, font_size, below=True)
     ax.set_xlabel("items by cluster", labelpad=depth)
@@ -148,17 +131,20 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
         "lower bound": (ball.lower[0], f", {ball.loss.name} {ball.distances[2]:.3g}"),
         "horizontal bound": (ball.horizontal[0], f", {ball.loss.name} {ball.distances[0]:.3g}"),
     }
-    data = None if X is None else read_data(X, ball.labels)
+    data = None if X is None else shared.read_data(X, ball.labels)
     columns = 0 if data is None else data.shape[1]
-    names = column_names(X, columns)
+    names = shared.column_names(X, columns)
     if data is not None and columns > 2:
-        data, names = principal(data), ["1st principal component", "2nd principal component"]
+        data, names = shared.principal(data), ["1st principal component", "2nd principal component"]
     # Clusters get the number of the cluster of the estimate that they match, and so its color.
     matched = align(ball.labels, [labels for labels, _ in bounds.values()]).labels.astype(np.int64)
     k = int(ball.labels.max()) + 1
-    colors = [*cluster_colors(k), *map(str, np.linspace(0.3, 0.8, int(matched.max()) + 1 - k))]
+    colors = [
+        *shared.cluster_colors(k),
+        *map(str, np.linspace(0.3, 0.8, int(matched.max()) + 1 - k)),
+    ]
     # Squares of pairs are packed tightly ("compressed"); data fill the panels.
-    axes = check_axes(axes, 1, 4, (11.0, 3.3), "constrained" if columns else "compressed")[0]
+    axes = shared.check_axes(axes, 1, 4, (11.0, 3.3), "constrained" if columns else "compressed")[0]
     for ax, labels, (name, (own, apart)) in zip(axes, matched, bounds.items(), strict=True):
         clusters = np.unique(labels).tolist()
         if data is None:
@@ -171,12 +157,12 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
             draw_points(ax, data, labels, {g: str(g) for g in clusters}, colors, font_size=8)
         ax.set_title(f"{name}\n{count(int(own.max()) + 1, 'cluster')}{apart}", fontsize=10)
         ax.spines[["top", "right"]].set_visible(data is None)
-        label_axes(ax, names[:1])
+        shared.label_axes(ax, names[:1])
         # One scale for all panels, written on the first only.
         if columns and ax is not axes[0]:
             ax.sharey(axes[0])
             ax.tick_params(labelleft=False)
-    label_axes(axes[0], names)
+    shared.label_axes(axes[0], names)
     if columns == 1:
         from matplotlib.patches import Patch
 
@@ -189,13 +175,13 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
 def _draw_pairs(ax: Any, labels: IntArray, reference: IntArray) -> None:
     """Which items are together, sorted by the reference and, within its clusters, by the bound."""
     order = np.lexsort((labels, reference))
-    order = order[even_steps(order.size, _PAIRS)]
+    order = order[shared.even_steps(order.size, _PAIRS)]
     shown, n = labels[order], order.size
     # vmax 1.3 leaves the blue of shared clusters light enough for the lines on it.
     ax.imshow(shown[:, None] == shown, cmap="Blues", vmin=0, vmax=1.3, interpolation="nearest",
               extent=(0, n, n, 0))  # fmt: skip
     edges = np.append(np.flatnonzero(np.diff(reference[order], prepend=-1)), n)
-    draw_cuts(ax, edges, edges)
+    shared.draw_cuts(ax, edges, edges)
     ax.set(xticks=[], yticks=[])
 
 
@@ -238,8 +224,8 @@ def undecided(best: Estimate, draws: DrawsLike, *, font_size: float = 8, ax: Any
     sample = as_draws(draws)
     table = left_out(best, sample)
     n = min(len(table), _UNDECIDED)
-    ax = get_axes(ax, (6.4, 1.4 + 0.24 * max(n, 1)))
-    rows, colors = np.arange(n), cluster_colors(max(best.n_clusters, 1))
+    ax = shared.get_axes(ax, (6.4, 1.4 + 0.24 * max(n, 1)))
+    rows, colors = np.arange(n), shared.cluster_colors(max(best.n_clusters, 1))
     # A thin line carries the eye from the name to its dots.
     ax.hlines(rows, 0, 1, color="0.92", linewidth=1, zorder=0)
     ax.scatter(table.alone[:n], rows, marker="D", s=28, color="0.6", zorder=2, linewidth=0)
@@ -266,7 +252,7 @@ def undecided(best: Estimate, draws: DrawsLike, *, font_size: float = 8, ax: Any
     ax.text(1.03, -0.9, f"would add{unit}", fontsize=font_size, va="center", color="0.35")
     ax.set_yticks(rows, table.names[:n], fontsize=font_size)
     ax.set(xlim=(-0.03, 1.02), ylim=(max(n, 1) - 0.4, -0.6))
-    ax.set_xlabel(f"{share_of(sample)} with a cluster (dot), or alone (diamond)")
+    ax.set_xlabel(f"{shared.share_of(sample)} with a cluster (dot), or alone (diamond)")
     hidden = f"; {n} of them shown" if len(table) > n else ""
     title = f"{count(len(table), 'item')} undecided at a cost of {table.cost:g}{hidden}"
     ax.set_title(title, fontsize=font_size + 2, loc="left")
@@ -299,17 +285,17 @@ def undecided_costs(table: UndecidedCosts, *, ax: Any = None) -> Any:
     >>> ax.get_ylabel()
     'undecided items'
     """
-    ax = get_axes(ax, (5.5, 3.2))
+    ax = shared.get_axes(ax, (5.5, 3.2))
     columns = table.columns()
     costs, undecided = columns["cost"], columns["undecided"]
-    ax.plot(costs, undecided, "o-", color=cluster_colors(1)[0], markersize=5)
+    ax.plot(costs, undecided, "o-", color=shared.cluster_colors(1)[0], markersize=5)
     for cost, n in zip(costs, undecided, strict=True):
         ax.annotate(
             f"{n:,}", (cost, n), (0, 6), textcoords="offset points", ha="center", fontsize=8
         )
     unit = f" ({table.loss.unit})" if table.loss.unit else ""
     ax.set(xlabel=f"cost of an undecided item{unit}", ylabel="undecided items", xscale="log")
-    log_ticks(ax.xaxis, min(costs), max(costs))
+    shared.log_ticks(ax.xaxis, min(costs), max(costs))
     most = max(1, undecided.max())
     ax.set_ylim(-0.03 * most, 1.15 * most)
     return ax

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import platform
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from epluribus._files import as_path, check_target, write_whole
 from epluribus._parallel import finish
 from epluribus._text import count
 from epluribus._typing import DrawsLike
 from epluribus._validate import need
+from epluribus._version import __version__
 from epluribus.estimate import Estimate
-from epluribus.report.facts import gather
+from epluribus.report import pictures, sentences, tables
+from epluribus.report.facts import ALL_LOSSES, gather
 from epluribus.report.methods import UNUSED, MethodsText, methods, methods_alone
-from epluribus.report.sentences import number, share
-from epluribus.report.tables import page_values, resource
 
 __all__ = ["MethodsText", "build_report", "write_methods", "write_report"]
 
@@ -127,7 +131,14 @@ def build_report(
     need("matplotlib", "report", "The report")
     template = _template()
     facts = gather(best, draws, **options)
-    return finish(lambda: str(template.render(title=title, call=call, **page_values(facts))))
+    values = {"facts": facts, "say": sentences, "show": tables, "draw": pictures}
+    # Style and script become part of the page, so that it is one file that opens offline.
+    values |= {
+        name: resource(f"page.{ending}") for name, ending in (("style", "css"), ("script", "js"))
+    }
+    return finish(
+        lambda: str(template.render(title=title, call=call, paper=methods(facts), **values))
+    )
 
 
 def write_methods(best: Estimate, draws: DrawsLike | None, **options: Any) -> MethodsText:
@@ -170,8 +181,18 @@ def _template() -> Any:
     )
     # JSON without blanks, and never NaN, which browsers refuse to parse.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    environment.filters |= {"count": count, "number": number, "share": share, "hash": _hash}
+    environment.filters |= {"count": count, "hash": _hash}
+    environment.filters |= {"number": sentences.number, "share": sentences.share}
+    versions = (
+        f"epluribus {__version__}, NumPy {np.__version__}, Python {platform.python_version()}"
+    )
+    environment.globals |= {"versions": versions, "all_losses": ALL_LOSSES}
     return environment.from_string(resource("page.html"))
+
+
+def resource(name: str) -> str:
+    """The text of a file that is installed with this package."""
+    return files("epluribus.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(script: str) -> str:

@@ -61,19 +61,19 @@ def data_figure(labels: IntArray, picture: Picture) -> tuple[str, str]:
         plots.network(picture.values, labels, ax=ax)
         return to_image(figure), "The network; the colors are the clusters."
     data = read_data(picture.values, argument="data")
-    figure, ax = new_figure((6.5, 3.6) if data.shape[1] == 1 else (5.5, 4.6))
-    if data.shape[1] == 1:
+    columns = data.shape[1]
+    figure, ax = new_figure((6.5, 3.6) if columns == 1 else (5.5, 4.6))
+    if columns == 1:
+        what = "Histogram of the data"
         plots.histogram(picture.values, labels, ax=ax)
-        return to_image(figure), "Histogram of the data; the colors are the clusters."
-    if data.shape[1] == 2:
+    elif columns == 2:
+        what = "The two columns of the data"
         plots.scatter(picture.values, labels, ax=ax)
-        return to_image(figure), "The two columns of the data; the colors are the clusters."
-    plots.scatter(principal(data), labels, ax=ax)
-    ax.set(xlabel="1st principal component", ylabel="2nd principal component")
-    columns = f"the {data.shape[1]} columns of the data, each standardized"
-    return to_image(
-        figure
-    ), f"The first two principal components of {columns}; the colors are the clusters."
+    else:
+        what = f"The first two principal components of the {columns} columns of the data, each standardized"
+        plots.scatter(principal(data), labels, ax=ax)
+        ax.set(xlabel="1st principal component", ylabel="2nd principal component")
+    return to_image(figure), f"{what}; the colors are the clusters."
 
 
 def number_figure(best: Estimate, draws: Draws) -> str:

@@ -174,15 +174,12 @@ def n_clusters_sentence(facts: Facts) -> str:
 def items_sentence(facts: Facts, at_most: int) -> str:
     """Which items the table shows, if it has room for `at_most`."""
     n = len(facts.best.labels)
-    if facts.items is None:
-        shown = f"The first {at_most:,} of {n:,} items" if n > at_most else count(n, "item")
-        return f"{shown}; how certain they are was left out: see the notes under diagnostics."
-    if n <= at_most:
-        return f"All {count(n, 'item')}, the least certain first." if n > 1 else ""
-    return (
-        f"The {at_most:,} least certain of {n:,} items; the others are more certain. "
-        "`best.write_labels('labels.csv', draws)` writes all of them."
-    )
+    which = "first" if facts.items is None else "least certain"
+    text = "How certain items are was left out. " if facts.items is None else ""
+    if n > at_most:
+        text += f"The {at_most:,} {which} of {n:,} items. "
+        text += "`best.write_labels('labels.csv', draws)` writes all of them."
+    return text or "The least certain items come first."
 
 
 def certificate_sentence(facts: Facts) -> str:
@@ -190,18 +187,15 @@ def certificate_sentence(facts: Facts) -> str:
     found, words = facts.certificate, terms(facts)
     if found is None:
         return ""
-    among = f" {facts.bound}" if facts.bound else ""
     verdict = f"{found.verdict[0].upper()}{found.verdict[1:]}"
     if math.isinf(found.relative_gap) and not found.proved:
         return f"{verdict} on the smallest {words.loss} is known for this loss and these {words.draw}s."
-    cut = (
-        " The time limit ended the computation: a longer one may come closer." if found.cut else ""
-    )
-    article = "a" if facts.ensemble else "an"
+    among = f" {facts.bound}" if facts.bound else ""
+    method = found.method.replace("draws", f"{words.draw}s")
     return (
-        f"{verdict}: no partition{among} has {article} {words.loss} below {number(found.lower_bound, 6)}; "
-        f"that of the estimate is {number(found.expected_loss, 6)}. "
-        f"The bound comes from {found.method.replace('draws', f'{words.draw}s')}.{cut}"
+        f"{verdict}: no partition{among} has {'a' if facts.ensemble else 'an'} {words.loss} below "
+        f"{number(found.lower_bound, 6)}; that of the estimate is {number(found.expected_loss, 6)}. "
+        f"The bound comes from {method}{', ended early by the time limit' if found.cut else ''}."
     )
 
 
@@ -233,11 +227,8 @@ def _chain_checks(facts: Facts) -> Iterator[Check]:
         return
     found = error.agreement
     if error.n_chains == 1 and found.agree is not False:
-        yield Check(
-            False,
-            "There is only one chain. It cannot show whether another would have found a different answer: "
-            "run at least two, preferably four, from different starts.",
-        )
+        text = "There is only one chain, and no telling what another would have found: run four from different starts."
+        yield Check(False, text)
     else:
         yield Check(found.agree is True, f"{found.sentence} {found.advice}".strip())
     # Split R-hat compares halves of chains, and needs at least two draws in each.
@@ -262,7 +253,7 @@ def _summary_checks(facts: Facts) -> Iterator[Check]:
         yield support(facts)
     # None: nothing was tested.
     if facts.modes is not None and facts.modes.fair is not None:
-        yield Check(facts.modes.fair and not facts.modes.burn_in, facts.modes.sentence)
+        yield Check(facts.modes.fair, facts.modes.sentence)
     k, chosen = facts.n_clusters, facts.best.n_clusters
     if not k.interval[0] <= chosen <= k.interval[1]:
         yield Check(
@@ -277,23 +268,18 @@ def _search_checks(facts: Facts) -> Iterator[Check]:
     """Whether the search ended by itself, and whether another partition is known to be better."""
     best, table = facts.best, facts.comparison
     if not best.converged:
-        yield Check(
-            False, "The search was stopped early: a longer one may find a better partition."
-        )
+        text = "The search was stopped early: a longer one may find a better partition."
+        yield Check(False, text)
     # Column 0 has the expected losses under the reported loss. If a partition found for another loss is
     # better there, by more than rounding, the search has missed it, or was not allowed to find it.
     if table is not None:
         winner = int(np.argmin(table.expected_losses[:, 0]))
         if table.expected_losses[winner, 0] < best.expected_loss * (1 - 1e-9):
-            why = (
-                f"Its search was not limited to partitions {facts.bound}."
-                if facts.bound
-                else "Search with more starts, and without a bound on the number of clusters."
-            )
+            why = f"Its search was not limited to partitions {facts.bound}."
             yield Check(
                 False,
-                f"The estimate for {table.names[winner]} has a smaller {terms(facts).loss} "
-                f"({best.loss.name}) than the one reported. {why}",
+                f"The estimate for {table.names[winner]} has a smaller {terms(facts).loss} ({best.loss.name}) than the "
+                f"one reported. {why if facts.bound else 'Search with more starts.'}",
             )
     if facts.certificate is not None and facts.certificate.proved:
         yield Check(True, certificate_sentence(facts))
