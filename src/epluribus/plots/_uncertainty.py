@@ -65,7 +65,9 @@ def certainty(
     k, n = len(names), len(table)
     sizes = np.bincount(labels)
     # Clusters by their mean support, then items by their own.
-    clusters = np.argsort(-np.bincount(labels, weights=table.support) / sizes, kind="stable")
+    clusters = np.argsort(
+        -np.bincount(labels, weights=np.nan_to_num(table.support)) / sizes, kind="stable"
+    )
     order = np.lexsort((-table.support, np.argsort(clusters)[labels]))
     edges = shared.cluster_edges(sizes[clusters])
     ax = shared.get_axes(ax, (7.0, 3.4))

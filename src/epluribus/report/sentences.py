@@ -137,6 +137,10 @@ def support(facts: Facts) -> Check:
     if table is None:
         raise ValueError("The support of items is not known.")
     n, weak, noun = len(table), int((table.support < 0.5).sum()), terms(facts).draw
+    unknown = int(np.isnan(table.support).sum())
+    if unknown:  # labels are missing
+        what = f"{count(unknown, 'item')} cannot be judged: no {noun} has seen half of their clusters with them"
+        return Check(False, f"{what}. {weak:,} others are weakly supported.")
     if not weak:
         low = share(float(table.support.min()))
         return Check(True, f"All items are well supported (lowest support {low}).")

@@ -266,7 +266,8 @@ def script_data(facts: Facts) -> dict[str, Any]:
     whole = names is None or sum(map(len, names)) <= 2 * 10**6
     k = best.n_clusters
     # The certainty of all items is in thousandths: integers take half the characters of decimals.
-    per_mille = None if table is None else np.rint(1000 * table.support).astype(int).tolist()
+    known = None if table is None else np.nan_to_num(table.support)
+    per_mille = None if known is None else np.rint(1000 * known).astype(int).tolist()
     return {
         "heatmap": facts.heatmap,
         "items": {
