@@ -144,7 +144,9 @@ def test_scatter_shows_every_item_in_its_cluster():
 
 @pytest.mark.parametrize("columns", [1, 3])
 def test_scatter_names_the_plot_for_other_data(columns):
-    with pytest.raises(ValueError, match=r"'X' must .* \(n_items, 2\); got .* more for plots.pairs"):
+    with pytest.raises(
+        ValueError, match=r"'X' must .* \(n_items, 2\); got .* more for plots.pairs"
+    ):
         plots.scatter(np.zeros((3, columns)), [0, 0, 1])
 
 

@@ -252,7 +252,7 @@ def calibration(check: PredictiveCheck | LinkCheck, *, ax: Any = None) -> Any:
     ax = shared.get_axes(ax, (4.2, 4.0))
     x, share, half = check.curve()
     links = isinstance(check, LinkCheck)
-    classes = links or check.kind == "categories"
+    classes = isinstance(check, LinkCheck) or check.kind == "categories"
     low, high = -0.02, 1.02
     if (
         links

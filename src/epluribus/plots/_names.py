@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epluribus._typing import AnyArray, FloatArray, IntArray
+from epluribus._typing import FloatArray, IntArray
 from epluribus.plots._shared import size_in_points
 
 _LINE, _LETTER = 1.15, 0.62
@@ -120,7 +120,7 @@ def push_apart(places: FloatArray, gap: float) -> FloatArray:
 
 
 def name_points(
-    ax: Any, names: Sequence[str], places: AnyArray, font_size: float = 10, **style: Any
+    ax: Any, names: Sequence[str], places: ArrayLike, font_size: float = 10, **style: Any
 ) -> FloatArray:
     """Names written over points of the picture, moved apart where they would cover each other.
 

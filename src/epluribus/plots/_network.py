@@ -239,9 +239,13 @@ def _draw_links(
     inside = np.diff(group[pairs], axis=1)[:, 0] == 0
     # Full strength up to 3000 links, then weaker by the root of their number.
     faint = float(np.clip((3000 / max(len(pairs), 1)) ** 0.5, 0.25, 1.0))
-    gray = {"colors": "#808080", "linewidths": 0.35, "alpha": 0.3 * faint}
+    gray: dict[str, Any] = {"colors": "#808080", "linewidths": 0.35, "alpha": 0.3 * faint}
     ax.add_collection(LineCollection(place[pairs[~inside]], **gray))
-    own = {"colors": colors[group[pairs[inside, 0]]], "linewidths": 0.5, "alpha": 0.55 * faint}
+    own: dict[str, Any] = {
+        "colors": colors[group[pairs[inside, 0]]],
+        "linewidths": 0.5,
+        "alpha": 0.55 * faint,
+    }
     ax.add_collection(LineCollection(place[pairs[inside]], **own))
     # Each undirected link is there in both directions.
     if len(links) == 2 * len(pairs) or len(group) > _WRITTEN:

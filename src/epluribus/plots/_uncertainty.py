@@ -238,16 +238,8 @@ def undecided(best: Estimate, draws: DrawsLike, *, font_size: float = 8, ax: Any
             at, rows[known], s=size, color=[colors[c] for c in clusters], zorder=3, linewidth=0
         )
         for x, y, c in zip(at, rows[known], clusters, strict=True):
-            ax.text(
-                x,
-                y,
-                str(c),
-                ha="center",
-                va="center",
-                color="white",
-                fontsize=font_size - 1,
-                zorder=4,
-            )
+            ax.text(x, y, str(c), ha="center", va="center", fontsize=font_size - 1, zorder=4,
+                    color=shared.text_color(colors[c]))  # fmt: skip
     for y, added in zip(rows, table.adds[:n], strict=True):
         ax.text(1.03, y, f"{added:.2g}", va="center", fontsize=font_size)
     unit = f" ({best.loss.unit})" if best.loss.unit else ""

@@ -181,7 +181,8 @@ def _steps(
     """The steps by the field of `Facts` that each fills; `found` has what earlier steps found."""
     # The modes must be those that `epluribus modes` finds with the same seed, whatever runs before them:
     # their generator has a copy of the seed sequence, so it spawns the same children as a fresh one.
-    modes_rng = np.random.default_rng(copy.deepcopy(rng.bit_generator.seed_seq))  # type: ignore[attr-defined]
+    seed: Any = copy.deepcopy(rng.bit_generator.seed_seq)
+    modes_rng = np.random.default_rng(seed)
 
     def within(seconds: float = np.inf) -> float | None:
         """The time limit of a step: its own, or what is left of that of the page."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from epluribus._text import count, percent
+from epluribus._text import count, percent, span
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
 from epluribus.report.facts import Facts
-from epluribus.report.sentences import degenerate, interval, number, share, terms
+from epluribus.report.sentences import degenerate, number, share, terms
 
 _RASTELLI = (
     "Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. "
@@ -110,7 +110,7 @@ def methods(facts: Facts) -> MethodsText:
     if not facts.ensemble:
         mass = share(facts.n_clusters.mass)
         parts.append(
-            f"The number of clusters is {interval(facts)} with posterior probability {mass}."
+            f"The number of clusters is {span(*facts.n_clusters.interval)} with posterior probability {mass}."
         )
     if facts.left_out is not None:
         parts.append(_undecided(best, len(facts.left_out), facts.left_out.cost))

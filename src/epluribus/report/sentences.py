@@ -69,12 +69,6 @@ def share(probability: float) -> str:
     return "above 0.99" if 0.995 <= probability < 1 else f"{probability:.2f}"
 
 
-def interval(facts: Facts) -> str:
-    """The interval of the number of clusters in the draws: '3', or 'between 3 and 5'."""
-    low, high = facts.n_clusters.interval
-    return f"{low}" if low == high else f"between {low} and {high}"
-
-
 def degenerate(facts: Facts) -> str:
     """Why the draws say nothing about uncertainty; empty if they do.
 
@@ -96,8 +90,9 @@ def health_lines(facts: Facts) -> list[str]:
     """The lines on chains, items and modes that stand beside every answer."""
     if degenerate(facts) or facts.items is None or facts.error is None:
         return []
-    known = {"agreement": facts.error.agreement, "table": facts.items, "modes": facts.modes}
-    return health(facts.best, facts.draws, **known).lines
+    found = facts.error.agreement
+    known = health(facts.best, facts.draws, agreement=found, table=facts.items, modes=facts.modes)
+    return known.lines
 
 
 def answer(facts: Facts) -> str:
@@ -113,7 +108,8 @@ def answer(facts: Facts) -> str:
     parts = [
         f"The best single partition of the {items} has {has}{largest}. Of all partitions {tried} it has the "
         f"smallest {words.loss}, {best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the "
-        f"{words.draw}s the number of clusters is {interval(facts)} {words.chance} {share(facts.n_clusters.mass)}."
+        f"{words.draw}s the number of clusters is {span(*facts.n_clusters.interval)} {words.chance} "
+        f"{share(facts.n_clusters.mass)}."
     ]
     if facts.disagree:
         why = "CHAINS DISAGREE" if facts.draws.n_chains > 1 else "CHAIN HAS NOT SETTLED"
@@ -247,7 +243,8 @@ def _chain_checks(facts: Facts) -> Iterator[Check]:
     yield Check(
         enough,
         f"R-hat of the loss is {error.rhat:.3f}. The {count(error.n_draws, 'draw')} are worth about "
-        f"{error.ess:,.0f} independent ones for the expected loss{advice}.",
+        f"{error.ess:,.0f} independent ones for the expected loss (standard error "
+        f"{number(error.standard_error, 2)}){advice}.",
     )
 
 

@@ -38,7 +38,7 @@ class Table(NamedTuple):
 
 
 def _table(
-    caption: str, columns: Mapping[str, Sequence[Any]], *, digits: int = 4, sortable: bool = False
+    caption: str, columns: Mapping[str, Any], *, digits: int = 4, sortable: bool = False
 ) -> Table:
     """A table by columns; numbers have this many significant digits, and a number below 0 is no cluster."""
 
@@ -160,11 +160,11 @@ def ball(facts: Facts) -> Table | None:
     return _table(f"Partitions at the edge: how different a {what} can be", columns)
 
 
-def chains(facts: Facts) -> list[Table]:
-    """A table with one chain per row and, if known, one on the precision of the expected loss."""
-    draws, error = facts.draws, facts.error
+def chains(facts: Facts) -> Table | None:
+    """A table with one chain per row."""
+    draws = facts.draws
     if facts.ensemble:
-        return []
+        return None
     own = [draws.n_clusters[draws.chains == chain] for chain in range(draws.n_chains)]
     columns = {
         "chain": range(draws.n_chains),
@@ -172,18 +172,7 @@ def chains(facts: Facts) -> list[Table]:
         "mean number of clusters": [k.mean() for k in own],
         "range": [span(k.min(), k.max()) for k in own],
     }
-    tables = [_table("Chains", columns, digits=3)]
-    # Draws that do not vary have no error to estimate.
-    if error is not None and not degenerate(facts):
-        precision = [
-            ("expected loss", number(error.expected_loss, 6)),
-            ("Monte Carlo standard error", number(error.standard_error, 2)),
-            ("effective draws", number(error.ess)),
-            ("R-hat of the loss (rank-normalized, split)", number(error.rhat)),
-        ]
-        head = ["quantity", "value"]
-        tables.append(Table("Precision of the expected loss", head, precision, sortable=False))
-    return tables
+    return _table("Chains", columns, digits=3)
 
 
 # --- items that move ---
