@@ -32,10 +32,6 @@ def words(ax):
     return [text.get_text() for text in ax.texts]
 
 
-def thirty():
-    return np.repeat(np.arange(30), np.arange(1, 31))
-
-
 # --- similarity ---
 
 
@@ -64,13 +60,6 @@ def test_similarity_of_many_items_shows_some_of_every_cluster():
     assert 2000 <= n <= 2011
     assert len(words(ax)) == 11
     assert ax.get_xlabel() == f"{n:,} of 3,000 items"
-
-
-def test_names_of_small_clusters_stay_beside_the_matrix():
-    labels = np.r_[np.arange(8), np.full(92, 8)]
-    ax = plots.similarity(labels, [labels, labels])
-    places = np.array([text.xyann[1] for text in ax.texts])
-    assert 1 < places.min() < places.max() < 99
 
 
 # --- certainty ---
@@ -169,13 +158,6 @@ def test_pairs_shows_every_two_columns():
     assert sum(bar.get_height() > 0 for bar in axes[0, 0].patches) >= 3
 
 
-def test_pairs_refuses_other_numbers_of_columns():
-    with pytest.raises(ValueError, match="'X' must have 2 to 10 columns; got 11. Choose some"):
-        plots.pairs(np.zeros((2, 11)), [0, 1])
-    with pytest.raises(ValueError, match="'names' must have one name for each of 2 columns; got 1"):
-        plots.pairs(np.zeros((2, 2)), [0, 1], names=["a"])
-
-
 # --- partition_map ---
 
 
@@ -220,33 +202,6 @@ def test_dots_have_the_area_of_their_share():
     assert sorted(words(ax)) == ["7 %", "83 %"]
     # The largest is drawn first and hides no other.
     assert points.get_sizes()[0] == sizes[0]
-
-
-def test_partition_map_of_many_draws_shows_four_hundred():
-    z = np.random.default_rng(0).integers(4, size=(1000, 15))
-    ax = plots.partition_map(z[0], z, [z[1], z[2]])
-    assert len(ax.collections[0].get_offsets()) == 400
-
-
-def test_draws_far_from_all_others_stand_at_the_border():
-    rng = np.random.default_rng(0)
-    z = np.tile(np.repeat([0, 1], 20), (300, 1))
-    for label in (2, 3):  # two items leave: distinct partitions near each other
-        z[np.arange(300), rng.integers(40, size=300)] = label
-    z[7] = rng.permutation(40)  # all alone: 4 bits away, where the others are within one
-
-    def legend(ax):
-        return [text.get_text() for text in ax.get_legend().get_texts()]
-
-    ax = plots.partition_map(z[0], z)
-    assert legend(ax) == ["farther out", "estimate"]
-    points, ring = (np.asarray(c.get_offsets()) for c in ax.collections[:2])
-    assert len(ring) == 1
-    at = int((points == ring[0]).all(axis=1).argmax())
-    others = np.delete(points, at, 0)
-    assert (ring > others.max(axis=0)).any() or (ring < others.min(axis=0)).any()
-    assert np.abs(ring).max() < 2  # not 4
-    assert legend(plots.partition_map(z[7], z)) == ["estimate"]  # which is always shown
 
 
 # --- ball_bounds ---
@@ -318,15 +273,6 @@ def test_alluvial_has_a_band_for_every_two_clusters_that_share_items():
     assert np.isclose(sum(heights[:3]), sum(heights[3:]))
 
 
-def test_names_beside_the_bars_stay_below_the_titles():
-    labels = np.repeat(np.arange(29), [400] + [1] * 28)
-    ax = plots.alluvial(labels, labels)
-    heights = np.array([text.get_position()[1] for text in ax.texts[:58]])
-    assert heights.min() > 0.01  # titles are above 0
-    assert heights.max() < 0.99
-    assert np.diff(heights[:29]).min() > 0.02
-
-
 def test_contingency_shows_the_counts_near_the_diagonal():
     other = np.array(["y"] * 6 + ["z"] * 3 + ["x"] * 3)
     ax = plots.contingency(TRUTH, other, titles=("ours", "theirs"))
@@ -370,13 +316,6 @@ def test_axes_have_the_names_of_columns():
     assert plots.pairs(xr.DataArray(frame.to_numpy(), name="X"), labels)[1, 0].get_xlabel() == "x0"
 
 
-def test_clusters_given_as_sets_of_items_are_numbered():
-    sets = [{0, 3}, {1, 2}]
-    assert words(plots.alluvial(sets, [0, 1, 1, 0]))[:2] == ["0 (2)", "1 (2)"]
-    by_item = {0: "x", 1: "y", 2: "y", 3: "x"}
-    assert words(plots.similarity(by_item, [[0, 1, 1, 0]])) == ["0", "1"]
-
-
 def test_one_cluster_and_one_item():
     for labels in ([0], [0, 0, 0]):
         draws = epl.Draws([labels, labels])
@@ -385,20 +324,13 @@ def test_one_cluster_and_one_item():
         assert words(plots.certainty(labels, draws)) == ["0"]
         assert len(plots.loss_trace(labels, draws).lines[0].get_ydata()) == 2
         assert words(plots.scatter(np.ones((n, 2)), labels)) == ["0"]
+        assert (
+            words(plots.item_map(labels, draws)) == words(plots.dendrogram(labels, draws)) == ["0"]
+        )
         assert words(plots.alluvial(labels, labels))[:2] == [f"0 ({n})", f"0 ({n})"]
         assert words(plots.contingency(labels, labels)) == [str(n)]
         ball = epl.credible_ball(labels, draws)
         assert plots.ball_bounds(ball)[1].get_title() == "upper bound\n1 cluster, vi 0"
-
-
-def test_a_panel_of_a_subfigure_will_do(draws, best):
-    import matplotlib.pyplot as plt
-
-    figure = plt.figure(layout="constrained")
-    panels = figure.subfigures(1, 2)
-    plots.similarity(best, draws, ax=panels[0].subplots())
-    plots.certainty(best, draws, ax=panels[1].subplots())
-    figure.canvas.draw()
 
 
 def test_names_of_near_clusters_do_not_cover_each_other():

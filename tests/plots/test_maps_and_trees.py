@@ -73,12 +73,6 @@ def test_many_items_are_thinned_and_keep_every_exemplar():
     assert 1000 <= int(ax.get_title(loc="left").split()[0].replace(",", "")) <= 1003
 
 
-def test_one_item_and_one_cluster_have_pictures():
-    assert words(plots.item_map([0], [[0]])) == ["0"]
-    assert words(plots.item_map([0, 0], [[0, 0], [0, 0]])) == ["0"]
-    assert words(plots.dendrogram([0, 0], [[0, 0], [0, 1]])) == ["0"]
-
-
 # --- dendrogram ---
 
 
@@ -109,13 +103,6 @@ def test_leaves_have_the_names_and_colors_of_their_clusters(sample):
     colors = dict(zip("abcd", cluster_colors(4), strict=True))
     assert strip == [colors[name] for name in shown]
     assert mpl.colors.to_rgba_array(strip).tolist() == ax.collections[0].get_facecolors().tolist()
-
-
-def test_hundreds_of_clusters_have_no_numbers_of_clusters():
-    center = np.arange(120).repeat(2)
-    ax = plots.dendrogram(center, [center, np.where(center == 1, 0, center)], loss="binder")
-    assert len(ax.lines) == 119 + 120  # and the strip of colors
-    assert len(ax.texts) == 120
 
 
 # --- order and size of networks ---

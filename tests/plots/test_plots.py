@@ -79,15 +79,6 @@ def test_n_clusters_shows_the_posterior_and_the_estimate():
     assert plots.n_clusters(draws, best=["a", "b", "b"]).texts[0].get_text() == "estimate: 2"
 
 
-def test_bars_of_the_number_of_clusters_have_no_color_of_a_cluster():
-    from epluribus.plots._shared import cluster_colors
-
-    ax = plots.n_clusters([[0, 0, 1], [0, 0, 0], [0, 1, 2]], best=[0, 0, 1])
-    bars = {mpl.colors.to_hex(bar.get_facecolor()).lower() for bar in ax.patches}
-    assert len(bars) == 2
-    assert not bars & {color.lower() for color in [*cluster_colors(7), *cluster_colors(20)]}
-
-
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "epluribus\[plots\]"'):
@@ -112,8 +103,8 @@ def to_lab(colors):
     return np.column_stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-@pytest.mark.parametrize(("k", "plain", "deuteranopia"), [(7, 25, 10), (20, 25, 5), (30, 20, 10)])
-def test_colors_of_up_to_thirty_clusters_can_be_told_apart(k, plain, deuteranopia):
+@pytest.mark.parametrize(("k", "plain", "deuteranopia"), [(7, 25, 10), (20, 25, 5)])
+def test_colors_of_up_to_twenty_clusters_can_be_told_apart(k, plain, deuteranopia):
     from scipy.spatial.distance import pdist
 
     rgb = colors_of(k)
@@ -128,7 +119,7 @@ def test_colors_of_up_to_thirty_clusters_can_be_told_apart(k, plain, deuteranopi
     assert pdist(to_lab(np.clip(seen, 0, 1))).min() > deuteranopia
 
 
-def test_colors_go_on_beyond_thirty():
+def test_colors_go_on_beyond_twenty():
     assert len(np.unique(colors_of(45), axis=0)) == 45
 
 
@@ -204,19 +195,6 @@ def test_network_draws_links_of_either_direction_with_arrowheads():
     assert (n_lines(both), len(arrowheads(both))) == (3, 0)
 
 
-def test_network_and_blocks_take_an_estimate():
-    draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 0, 1]], items=["x", "y", "z"])
-    best = epl.minimize(draws, rng=0)
-    links = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
-    assert [text.get_text() for text in plots.network(links, best).texts] == ["0", "0", "1"]
-    named = plots.network(links, best, names=True)
-    assert [text.get_text() for text in named.texts][3:] == ["x", "y", "z"]
-    ax = plots.blocks(links, best, best)
-    assert [text.get_text() for text in ax.texts] == ["0", "1"]
-    with pytest.raises(ValueError, match=r"'matrix' must .* shape \(3, 3\); got shape \(2, 2\)"):
-        plots.blocks(np.eye(2), best)
-
-
 def test_network_of_many_nodes_names_clusters_once():
     rng = np.random.default_rng(0)
     matrix = rng.random((1000, 1000)) < 0.008
@@ -227,11 +205,6 @@ def test_network_of_many_nodes_names_clusters_once():
     assert len(places) == 1000
     few = plots.network(np.eye(3), [1, 1, 2])
     assert ax.collections[2]._widths[0] < few.collections[2]._widths[0]
-
-
-def test_network_writes_long_names_once():
-    ax = plots.network(np.eye(4), ["north", "north", "south", "south"])
-    assert [text.get_text() for text in ax.texts] == ["north", "south"]
 
 
 def test_network_takes_places_and_names_of_nodes():
@@ -275,8 +248,3 @@ def test_weights_and_parallel_edges_of_a_graph_are_one_link():
     graph.add_edge("q", "r", weight=0.0)
     shown = plots.blocks(graph, [0, 0, 1]).images[0].get_array()
     assert shown.tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 1]]
-
-
-def test_text_is_black_on_light_and_white_on_dark():
-    *_, yellow, navy = plots.network(np.eye(8), np.arange(8)).texts
-    assert (yellow.get_color(), navy.get_color()) == ("black", "white")

@@ -231,31 +231,11 @@ def test_draws_that_say_nothing_give_a_warning(z, warning):
         assert wrong not in words
 
 
-def test_units_of_the_loss(small, page_has):
-    draws, best, text = small
-    radius = epl.credible_ball(best, draws).radius
-    words = Page(text).words
-    assert f"has a radius of {radius:.4g} bits" in words
-    assert "expected loss (vi, in bits)" in words
-    page_has("ball")
-    binder = Page(build_report(epl.minimize(draws, "binder", rng=1), draws, rng=1)).words
-    assert "expected loss (binder, in pairs of items)" in binder
-    nvi = Page(build_report(epl.minimize(draws, "nvi", rng=1), draws, rng=1)).words
-    assert "expected loss (nvi)" in nvi
-
-
 def test_the_first_sentence_mentions_several_groups(page_has):
     page_has("error", "modes")
     z = np.repeat([np.repeat([0, 1], 10), np.tile([0, 1], 10)], 50, axis=0)
     words = Page(build_report(epl.minimize(z, rng=1), z, rng=1)).words
     assert words.index(epl.modes(z, rng=1).sentence) < words.index("Can the answer be trusted?")
-
-
-def test_a_constant_number_of_clusters_needs_no_picture():
-    z = [[0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 0, 1], [0, 0, 0, 1]]
-    page = Page(build_report(epl.minimize(z, rng=1), z, rng=1))
-    assert "Every draw has 2 clusters" in page.words
-    assert not any(tag == "svg" and a["class"] == "bars" for tag, a in page.tags)
 
 
 def test_modes_are_those_of_the_same_seed(monkeypatch, page_has):

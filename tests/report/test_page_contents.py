@@ -222,12 +222,15 @@ def test_an_ensemble_has_no_draws_chains_or_probabilities(equal, undecided):
     assert "clustering" in words
 
 
-def test_an_ensemble_with_groups_speaks_of_clusterings():
-    z = np.repeat([np.repeat([0, 1], 10), np.tile([0, 1], 10)], 20, axis=0)
-    draws = epl.Draws(z, kind="ensemble")
-    words = own_words(build_report(epl.minimize(draws, rng=1), draws, rng=1, call=""))
-    assert epl.modes(draws, rng=1).sentence in words
-    assert "draws" not in words.replace("best.write_labels('labels.csv', draws)", "")
-
-
 # --- bars ---
+
+
+def test_the_page_says_which_labels_are_missing(tmp_path):
+    rng = np.random.default_rng(1)
+    truth = np.arange(20) % 2
+    z = np.where(rng.random((30, 20)) < 0.1, 1 - truth, truth)
+    draws = epl.Draws(np.ma.masked_array(z, rng.random(z.shape) < 0.5))
+    path = tmp_path / "page.html"
+    epl.minimize(draws, rng=1).report(draws, path, rng=1)
+    low, high = draws.n_seen.min(), draws.n_seen.max()
+    assert f"for the items that it has seen, {low} to {high} of 20 items" in path.read_text()

@@ -123,8 +123,7 @@ def partition_map(
 
     The area of a dot is the share of the draws that are this partition, which is written beside it from 5 %
     on; rare partitions have dots of the same small size. Colors stand for the nearest mode or, without modes,
-    for the number of clusters. The labels of the axes say how much of the spread each axis shows. Draws far
-    from all others, which would shrink the rest to a dot, are moved to the border and marked with a ring.
+    for the number of clusters. The labels of the axes say how much of the spread each axis shows.
 
     Parameters
     ----------
@@ -164,8 +163,6 @@ def partition_map(
     # First the n draws, then the estimate, then the modes.
     distances = _distances(np.vstack([sample.distinct.astype(np.int64), marked]), chosen)
     places, explained = _scale(distances)
-    near = _bring_near(places[:n], places[n:])
-    far = (near != places[:n]).any(axis=1)
     ax = shared.get_axes(ax, (5.6, 4.4))
     # All dots together have an area of 4000 square points; the largest are drawn first and hide no other.
     size = np.maximum(4000 * sample.shares, 14.0)
@@ -174,7 +171,7 @@ def partition_map(
         # By the losses themselves, not by the places in the plane, which distort them.
         nearest = distances[:n, n + 1 :].argmin(axis=1)
         colors = shared.cluster_colors(len(found))
-        ax.scatter(*near[order].T, s=size[order], c=[colors[m] for m in nearest[order]], alpha=0.45,
+        ax.scatter(*places[order].T, s=size[order], c=[colors[m] for m in nearest[order]], alpha=0.45,
                    linewidths=0, zorder=2)  # fmt: skip
         for mode, (at, color) in enumerate(zip(places[n + 1 :], colors, strict=True)):
             ax.scatter(*at, s=170, color=color, edgecolors="black", zorder=4, label=f"mode {mode}")
@@ -184,19 +181,16 @@ def partition_map(
         from matplotlib.ticker import MaxNLocator
 
         clusters = sample.distinct.max(axis=1).astype(np.int64) + 1
-        points = ax.scatter(*near[order].T, s=size[order], c=clusters[order], cmap="viridis", alpha=0.7,
+        points = ax.scatter(*places[order].T, s=size[order], c=clusters[order], cmap="viridis", alpha=0.7,
                             linewidths=0, zorder=2)  # fmt: skip
         ax.figure.colorbar(points, ax=ax, label="number of clusters", shrink=0.8,
                            ticks=MaxNLocator(integer=True))  # fmt: skip
-    if far.any():
-        ax.scatter(*near[far].T, s=60, facecolors="none", edgecolors="black", linewidths=0.8,
-                   zorder=2, label="farther out")  # fmt: skip
     # The star is larger than the disc of a mode, which may lie on it.
     ax.scatter(*places[n], s=900 if len(found) else 260, marker="*", color="black",
                edgecolors="white", linewidths=1.2, zorder=3, label="estimate")  # fmt: skip
     for i in np.flatnonzero(sample.shares >= 0.05):
         down = np.sqrt(size[i] / np.pi) + 1.5  # the radius of a dot of this area, in points
-        ax.annotate(f"{100 * sample.shares[i]:.0f} %", near[i], (0, -down), fontsize=8, zorder=7,
+        ax.annotate(f"{100 * sample.shares[i]:.0f} %", places[i], (0, -down), fontsize=8, zorder=7,
                     textcoords="offset points", ha="center", va="top")  # fmt: skip
     _name_directions(ax, explained, chosen.name)
     legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=6,
@@ -205,21 +199,6 @@ def partition_map(
     for handle in legend.legend_handles:
         handle.set(sizes=[160 if handle is legend.legend_handles[-1] else 80], alpha=1.0)
     return ax
-
-
-def _bring_near(places: FloatArray, marked: FloatArray) -> FloatArray:
-    """Places, with those far outside the middle 98% moved to the border.
-
-    The places in `marked`, those of the estimate and the modes, are always inside the border.
-    """
-    low, high = np.percentile(places, [1, 99], axis=0)
-    # Half of the range is added on each side, at least a tenth of the longer range if all are on a line.
-    reach = 0.5 * np.maximum(high - low, 0.1 * (high - low).max())
-    low, high = (
-        np.minimum(low - reach, marked.min(axis=0)),
-        np.maximum(high + reach, marked.max(axis=0)),
-    )
-    return np.asarray(np.clip(places, low, high))
 
 
 def _distances(rows: IntArray, loss: Loss) -> FloatArray:

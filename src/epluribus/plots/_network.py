@@ -86,11 +86,11 @@ def network(
             "draw plots.block_rates or plots.blocks, which show networks of any size."
         )
     nodes = list(range(n)) if graph_nodes is None else graph_nodes
-    written = _node_names(names, nodes, labels)
+    written, links = _node_names(names, nodes, labels), _links(matrix)
     # Larger for few nodes, smaller for many: the area that all of them cover shrinks as their number grows.
     radius = 0.0125 * min(1.8, (250 / n) ** 0.6)
     if pos is None:
-        arranged = _layout(_links(matrix), group, seed)
+        arranged = _layout(links, group, seed)
         # 15% larger than drawn, so that a gap is left between nodes.
         place = _unit_square(push_apart(_unit_square(arranged), 2.3 * radius))
     else:
@@ -101,7 +101,7 @@ def network(
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
     ax.set_axis_off()
     colors = np.array([to_rgb(color) for color in shared.cluster_colors(len(clusters))])
-    _draw_links(ax, place, _links(matrix), group, colors, radius)
+    _draw_links(ax, place, links, group, colors, radius)
     # Discs whose size is in units of the data: none covers another in a figure of any size.
     ax.add_collection(EllipseCollection(
         2 * radius, 2 * radius, 0, units="xy", offsets=place, facecolors=colors[group],

@@ -28,19 +28,6 @@ _TWENTY = (
 )  # fmt: skip
 """Trubetskoy's list of colors that differ most from each other, without the palest ones."""
 
-_THIRTY = (
-    "#117788", "#ee8899", "#ffdd11", "#553333", "#22aa00", "#cc22ff", "#ddddff", "#88bbbb",
-    "#224466", "#bb1144", "#8888bb", "#224400", "#ff8811", "#ffccbb", "#886677", "#556655",
-    "#449977", "#aaaa66", "#ff88ee", "#66aaff", "#bb6655", "#004444", "#ccee88", "#7700aa",
-    "#66eecc", "#991100", "#1144ff", "#ee1199", "#777700", "#3377bb",
-)  # fmt: skip
-"""The thirty colors whose smallest difference (CIEDE2000; 17.1) is largest.
-
-They were chosen by exchanges, from farthest-first starts, among 16 levels each of red, green and blue,
-without very dark and very pale colors. A difference as seen with deuteranopia (Machado et al. 2009)
-counted 1.7 times; the smallest of these is 10.1.
-"""
-
 _CUT = "#D55E00"
 """Color of the lines between clusters: it shows on the blues and the grays of matrices."""
 
@@ -115,16 +102,15 @@ def log_ticks(axis: Any, low: float, high: float) -> None:
 
 
 def cluster_colors(k: int) -> list[Any]:
-    """Colors for k clusters, all easy to distinguish if there are at most thirty."""
-    # The shortest list that is long enough: with fewer colors they differ more.
-    for colors in (_OKABE_ITO, _TWENTY, _THIRTY):
-        if k <= len(colors):
-            return list(colors[:k])
+    """Colors for k clusters, all easy to distinguish if there are at most twenty."""
+    # The shorter list where it is long enough: with fewer colors they differ more.
+    if k <= len(_OKABE_ITO):
+        return list(_OKABE_ITO[:k])
     from matplotlib import colormaps
 
     # Steps of the golden ratio: each new color falls into one of the widest gaps.
-    more = colormaps["turbo"](0.381966 * np.arange(k - len(_THIRTY)) % 1.0)
-    return [*_THIRTY, *map(tuple, more[:, :3].tolist())]
+    more = colormaps["turbo"](0.381966 * np.arange(k - len(_TWENTY)) % 1.0)
+    return [*_TWENTY[:k], *map(tuple, more[:, :3].tolist())]
 
 
 def text_color(background: Any) -> str:

@@ -273,7 +273,7 @@ def script_data(facts: Facts) -> dict[str, Any]:
         if whole
         else None,
         "exemplars": None if table is None else table.exemplars.tolist(),
-        "colors": cluster_colors(k) if k <= 30 else ["#8c96a3"] * k,
+        "colors": cluster_colors(k) if k <= 20 else ["#8c96a3"] * k,
     }
 
 
