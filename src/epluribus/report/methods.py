@@ -246,7 +246,8 @@ def _certificate(facts: Facts) -> str:
     found = facts.certificate
     if found is None or found.relative_gap > _MAX_GAP:
         return ""
-    what = f"{terms(facts).draw}s"
+    among = f" among partitions {found.among}" if found.among else ""
+    what = f"{terms(facts).draw}s{among}"
     if found.proved:
         return f" The estimate was proved optimal for these {what}."
     # The verdict reads "within 3 %", of which the sentence needs the number.

@@ -311,7 +311,9 @@ def _search_checks(facts: Facts) -> Iterator[Check]:
                 f"({best.loss.name}) than the one reported. {why}",
             )
     if facts.certificate is not None and facts.certificate.proved:
-        yield Check(True, f"The estimate is proved optimal for these {terms(facts).draw}s.")
+        yield Check(
+            True, f"The estimate is {facts.certificate.verdict} for these {terms(facts).draw}s."
+        )
     elif facts.certificate is not None and facts.certificate.cut:
         yield Check(
             False, "The time limit ended the lower bound early: a longer run may come closer."
