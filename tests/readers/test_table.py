@@ -9,7 +9,7 @@ import xarray as xr
 import zarr
 
 import epluribus as epl
-from epluribus.draws import store
+from epluribus.draws import rows
 
 RNG = np.random.default_rng(3)
 TABLE = 2 * RNG.integers(-3, 4, size=(50, 7))
@@ -24,7 +24,7 @@ def same(a, b):
 @pytest.fixture(autouse=True, params=[True, False], ids=["blocks of two draws", "one block"])
 def small_blocks(request, monkeypatch):
     if request.param:
-        monkeypatch.setattr(store, "_BLOCK", (14, 2))
+        monkeypatch.setattr(rows, "_BLOCK", (14, 2))
 
 
 @pytest.mark.parametrize("chunks", [(7, 3), (50, 7), (1, 1), ((20, 25, 5), (7,))])
