@@ -14,7 +14,6 @@ DRAWS = epl.Draws(Z)
 ROOMS = (
     "", "datasets", "diagnostics", "draws", "estimate", "losses", "models", "partition",
     "plots", "report", "sampling", "search", "studies", "uncertainty", "writers", "writers.results",
-    "writers.saved",
 )  # fmt: skip
 PARTITIONS = ("best", "labels", "a", "b", "estimate")
 """What a partition is called that a function is asked about."""
