@@ -74,6 +74,12 @@ def test_sums_that_are_not_quite_1_give_no_other_label(total):
     assert halves.n_clusters.max() == 2
 
 
+def test_printed_probabilities_are_made_to_sum_to_1():
+    """Three decimals sum to 1.001."""
+    printed, exact = np.array([[[0.334, 0.334, 0.333]] * 2]), np.full((1, 2, 3), 1 / 3)
+    np.testing.assert_allclose(epl.soft_psm(printed), epl.soft_psm(exact), atol=1e-3)
+
+
 def test_same_rng_same_draws():
     one, two = (np.asarray(epl.soft_draws(P, n_draws_each=3, rng=5)) for _ in range(2))
     np.testing.assert_array_equal(one, two)
@@ -89,7 +95,12 @@ BAD[2, 3] = [0.5, 0.6, 0.1]
         (P[0], {}, ValueError, r"got shape \(5, 3\). For one set of probabilities, wrap it: \[p\]"),
         (P[:0], {}, ValueError, r"none of them empty; got shape \(0, 5, 3\)"),
         ([[["a"]]], {}, TypeError, "'probabilities' must hold numbers; got values of type <U1"),
-        (BAD, {}, ValueError, r"that sum to 1; draw 2, item 3 .* has \[0.5, 0.6, 0.1\]. For logar"),
+        (
+            BAD,
+            {},
+            ValueError,
+            r"that sum to 1; draw 2, item 3 .* has \[0.5, 0.6, 0.1\]. The last dimension must be the clusters",
+        ),
         (-P, {}, ValueError, r"must hold probabilities; draw 0, item 0 .* give log=True"),
         (P * np.nan, {}, ValueError, r"must hold probabilities; draw 0, item 0"),
         (P * np.nan, {"log": True}, ValueError, r"must hold logarithms; draw 0, item 0"),

@@ -311,7 +311,7 @@ def _from_long(
     # Items in the order of their numbers where they have numbers, else in order of appearance.
     item, items = codes(index, sort=getattr(index.dtype, "kind", "O") in "iuf")
     values = table.column(columns[label])
-    labels = np.ma.masked_all((n_draws, len(items)), values.dtype)
+    labels = np.ma.masked_array(np.zeros((n_draws, len(items)), values.dtype), mask=True)
     labels[draw, item] = values
     own = None if chains is None else chains[np.unique(draw, return_index=True)[1]]
     whole = labels if np.ma.is_masked(labels) else labels.data

@@ -181,7 +181,7 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
             if var is not None and var not in parts and len(tables) == 1:
                 return _from_r(parts[tables[0]], var, where)
             return _from_r(from_arrays(parts, var, where).labels, None, where)
-        value = list(parts.values())
+        return _from_r(list(value.values()), var, where)
     # A list of vectors has one vector per draw; a list of matrices one per chain, like coda's mcmc.list.
     if isinstance(value, list) and value and all(np.ndim(part) == 1 for part in value):
         return Source(value)

@@ -231,7 +231,8 @@ def _is_file(x: Any) -> bool:
 
 def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
     """Tables of the same items as one, with the chains numbered on from file to file."""
-    first, chains, rows = tables[0], [], []
+    chains: list[IntArray] = []
+    first, rows = tables[0], []
     for table, path in zip(tables, paths, strict=True):
         if table.labels.shape[1] != first.labels.shape[1]:
             raise ValueError(
@@ -244,7 +245,10 @@ def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
             raise ValueError(f"The files '{paths[0]}' and '{path}' must name the same items.")
         chains.append(table.chain + (1 + int(chains[-1].max()) if chains else 0))
         rows.append(table.check(table.labels, np.arange(len(table.labels))))
-    stacked = np.ma.concatenate(rows) if any(map(np.ma.is_masked, rows)) else np.concatenate(rows)
+    stacked: AnyArray = np.concatenate(rows)
+    if any(map(np.ma.is_masked, rows)):
+        mask = np.concatenate([np.ma.getmaskarray(block) for block in rows])
+        stacked = np.ma.masked_array(stacked, mask)
     return first._replace(labels=stacked, check=unchanged, chain=np.concatenate(chains))
 
 
