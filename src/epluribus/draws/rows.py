@@ -26,7 +26,7 @@ from epluribus.readers.objects import Table
 
 Labels = NDArray[np.unsignedinteger[Any]]
 
-_BLOCK = (1 << 20, 32)
+_BLOCK = (1 << 20, 64)
 """About how many labels, and at least how many draws, are read at a time: the labels stay in the cache."""
 
 
