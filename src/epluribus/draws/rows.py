@@ -61,7 +61,10 @@ def collapse(
     ([[0, 0, 1], [0, 1, 1]], [0, 1, 0], [2, 2])
     """
     n_items, n_draws = table.labels.shape[1], len(keep)
-    size = max(_BLOCK[0] // n_items, _BLOCK[1])
+    chunk = max(
+        getattr(table.labels, "chunks", [[1]])[0]
+    )  # of an array of Dask, computed as a whole
+    size = -(-max(_BLOCK[0] // n_items, _BLOCK[1]) // chunk) * chunk
     place_of: dict[bytes, int] = {}  # number of a distinct partition by its hash
     places: list[int] = []
     n_clusters: list[int] = []
@@ -74,10 +77,9 @@ def collapse(
     try:
         for begin in range(0, n_draws, size):
             own = keep[begin : begin + size]
-            span = slice(int(own[0]), int(own[-1]) + 1)
-            rows = table.check(
-                table.labels[span if span.stop - span.start == len(own) else own], own
-            )
+            whole = own[-1] - own[0] + 1 == len(own)
+            block = table.labels[own[0] : own[-1] + 1] if whole else table.labels[own]
+            rows = table.check(np.asanyarray(block), own)
             if np.ma.is_masked(rows) and not missing:
                 break  # all is read again: labels must leave 0 free
             for codes, k, keys in _in_threads(partial(_canonical, rows, missing), *rows.shape):

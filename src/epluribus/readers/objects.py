@@ -65,7 +65,7 @@ def to_table(
     missing, noise
         A value that stands for a missing label, and what labels of -1 mean: as in `Draws`.
     lazy : bool, default False
-        Whether labels that are in a file, or in an array of Dask, stay there for workers to read.
+        Whether labels in a file stay there for workers to read, as those in an array of Dask always do.
 
     Examples
     --------
@@ -94,7 +94,8 @@ def to_table(
     # Messages name the variable and the path, or the argument if there are neither.
     argument = "' of '".join(map(str, filter(None, (source.variable, path)))) or "z"
     array = None
-    if lazy and not isinstance(source.labels, np.ndarray | list | tuple):
+    chunked = hasattr(source.labels, "dask") or getattr(source.labels, "chunksizes", None)
+    if chunked or (lazy and not isinstance(source.labels, np.ndarray | list | tuple)):
         array = as_dask(source.labels)
     if array is None:
         # What is not in memory is read only here: a damaged file may show only now.
