@@ -53,10 +53,6 @@ def test_every_form_of_input_gives_the_same_draws(form):
     assert (draws.n_draws, draws.n_items, draws.n_distinct) == (4, 4, 3)
 
 
-def test_labels_mean_different_clusters_in_different_draws():
-    assert epl.Draws([["a", "b"], ["b", "a"], ["x", "y"]]).n_distinct == 1
-
-
 def test_chains_are_remembered():
     z = np.random.default_rng(0).integers(3, size=(4, 10, 6))
     draws = epl.Draws(z)
@@ -240,17 +236,6 @@ def test_only_ratios_of_weights_matter(scale):
     error, right = epl.uncertainty.error(best, draws), epl.uncertainty.error(best, plain)
     assert error.standard_error == pytest.approx(right.standard_error)
     np.testing.assert_allclose(epl.modes(draws, rng=1).weights, epl.modes(plain, rng=1).weights)
-
-
-def test_ordinary_weights_stay_as_given():
-    for weights in ([1, 1, 1], [3, 1, 0], [0.1, 0.1, 0.1], [1e-15, 0, 0], [1e15, 1, 5e-324]):
-        assert epl.Draws(GOOD, weights=weights).draw_weights.tolist() == weights
-
-
-def test_weights_that_vanish_beside_the_largest_count_as_zero():
-    draws = epl.Draws([[0, 1, 1], [0, 0, 1], [0, 0, 0]], weights=[1e308, 1, 5e-324])
-    np.testing.assert_array_equal(draws.shares, [1.0, 1e-308, 0.0])
-    assert epl.minimize(draws, rng=1).labels.tolist() == [0, 1, 1]
 
 
 def test_parts_of_a_sample_are_scaled_by_themselves():

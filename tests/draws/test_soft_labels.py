@@ -80,11 +80,6 @@ def test_printed_probabilities_are_made_to_sum_to_1():
     np.testing.assert_allclose(epl.soft_psm(printed), epl.soft_psm(exact), atol=1e-3)
 
 
-def test_same_rng_same_draws():
-    one, two = (np.asarray(epl.soft_draws(P, n_draws_each=3, rng=5)) for _ in range(2))
-    np.testing.assert_array_equal(one, two)
-
-
 BAD = P.copy()
 BAD[2, 3] = [0.5, 0.6, 0.1]
 
@@ -117,11 +112,6 @@ def test_bad_probabilities_are_refused_in_words(p, options, error, message):
     for function in (epl.soft_draws, epl.soft_psm):
         with pytest.raises(error, match=message):
             function(p, **options)
-
-
-def test_number_of_draws_is_checked():
-    with pytest.raises(ValueError, match="'n_draws_each' must be at least 1; got 0"):
-        epl.soft_draws(P, n_draws_each=0)
 
 
 def test_labeled_probabilities_keep_names_and_chains():

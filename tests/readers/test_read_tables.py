@@ -150,11 +150,6 @@ def test_names_that_only_look_like_entries_are_items():
     assert epl.Draws(frame).items == ("anna", "anna.1", "bo", "bo.1")
 
 
-def test_entries_are_put_in_order():
-    frame = pd.DataFrame(Z, columns=["z.1", "z.2", "z.3", "z.4"])
-    same(epl.Draws(frame[["z.4", "z.2", "z.1", "z.3"]]), chains=1)
-
-
 def test_a_header_that_counts_is_pointed_out(tmp_path):
     path = tmp_path / "draws.csv"
     pd.DataFrame(Z).to_csv(path, index=False)
@@ -198,17 +193,6 @@ def test_files_that_are_not_text(tmp_path):
         epl.read_draws(path, var="z")
     with pytest.raises(IsADirectoryError, match="is a folder; a file is needed"):
         epl.read_draws(tmp_path)
-
-
-def test_parquet(tmp_path):
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    path = tmp_path / "draws.parquet"
-    words = pd.DataFrame(np.array(["", "x", "y", "w"])[Z], columns=list("abcd"))
-    words.to_parquet(path)
-    assert same(epl.read_draws(path), chains=1).items == tuple("abcd")
-    path.write_bytes(b"PAR1")
-    with pytest.raises(ValueError, match="could not be read as parquet"):
-        epl.read_draws(path)
 
 
 def test_npz_with_labels_among_other_tables(tmp_path):
@@ -358,11 +342,6 @@ def test_compressed_whatever_its_name(tmp_path, module):
     for name in ("draws.csv", "draws.csv.bz2"):
         (tmp_path / name).write_bytes(packed)
         same(epl.read_draws(tmp_path / name), chains=1)
-
-
-def test_nested_lists_that_differ_in_shape():
-    with pytest.raises(ValueError, match="its parts differ in shape"):
-        epl.Draws([[[0, 1], [0]], [[1, 1], [0, 1]]])
 
 
 def test_an_address_is_not_read():

@@ -228,8 +228,7 @@ def results(client: Any, futures: Sequence[Any], stopper: Stopper | None = None)
     while True:
         try:
             wait(futures, timeout=_PATIENCE)
-            found: list[Any] = client.gather(futures)
-            return found
+            return list(client.gather(futures))
         except TimeoutError:  # tasks to which nothing refers any more are given up by the scheduler
             if stopper is not None and stopper.stopped:
                 raise Stopped from None
@@ -289,6 +288,7 @@ class DaskStore(Store):
 
     def _submitted(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         """Tasks that call the function with each slice."""
+        check_client(self.client)
         given = [self.share(one) if isinstance(one, np.ndarray) else one for one in args]
         return [
             self.client.submit(_work, function, part, begin, *given, pure=False)
@@ -314,7 +314,7 @@ class DaskStore(Store):
 
     def select(self, numbers: IntArray, n_clusters: IntArray) -> DaskStore:
         """A store of some of the draws, in the given order, with their numbers of clusters."""
-        # Draws that follow one another in the order and in a slice are one slice of the new store.
+        # Neighbours in the order and in a slice are one slice of the new store.
         at = np.searchsorted(self.begins, numbers, side="right") - 1
         runs = np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(at)) + 1)
         parts = []
