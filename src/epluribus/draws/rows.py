@@ -124,11 +124,8 @@ def _canonical(
     """
     rows = _missing_first(rows[begin:end]) if missing else np.asarray(rows[begin:end])
     rows = np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("="))
-    if rows.dtype == np.bool_:
-        rows = rows.view(np.uint8)
-    elif rows.dtype == np.uint64:
-        # Numbers too large for int64 become negative ones: different labels stay different.
-        rows = rows.view(np.int64)
+    # Numbers too large for int64 become negative ones: different labels stay different.
+    rows = rows.view({"bool": np.uint8, "uint64": np.int64}.get(rows.dtype.name, rows.dtype))
     low, span = int(np.iinfo(rows.dtype).min), 256
     if rows.dtype.itemsize > 1:
         low = int(rows.min())

@@ -188,14 +188,10 @@ def _to_array(z: Any, argument: str) -> AnyArray:
     # Nested lists without a common shape: find the first row whose length differs.
     lengths = [len(row) if hasattr(row, "__len__") else 1 for row in z]
     odd = next((t for t, length in enumerate(lengths) if length != lengths[0]), None)
-    if odd is None:
-        raise ValueError(
-            f"'{argument}' must be a table of labels, draws by items; its parts differ in shape."
-        )
-    raise ValueError(
-        f"'{argument}' must have rows of one length; draw 0 has {lengths[0]} items and "
-        f"draw {odd} has {lengths[odd]}."
-    )
+    what = "its parts differ in shape"
+    if odd is not None:
+        what = f"draw 0 has {lengths[0]} items and draw {odd} has {lengths[odd]}"
+    raise ValueError(f"'{argument}' must be a table, with rows of one length; {what}.")
 
 
 def _number_chains(chains: AnyArray) -> IntArray:
