@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 import epluribus as epl
 from epluribus import losses, models, partition, uncertainty
 from epluribus.cli import main
-from epluribus.cli._base import _COMMANDS
+from epluribus.cli._base import COMMANDS
 from rule import judge
 
 HUGE = 10**30
@@ -187,10 +187,10 @@ FILES = {
 OPTIONS = sorted(
     {
         name
-        for command in _COMMANDS.values()
-        for argument in command.arguments
-        for name in argument.name.split()
-        if name.startswith("-")
+        for _, _, given in COMMANDS.values()
+        for argument in given
+        for name in argument.names
+        if name[0] == "-"
     }
 )
 VALUES = [
@@ -223,7 +223,7 @@ LINES = (
 )  # fmt: skip
 
 
-COMMANDS = (st.sampled_from(LINES), st.lists(WORDS, max_size=4), st.integers(0, 3))
+CALLED = (st.sampled_from(LINES), st.lists(WORDS, max_size=4), st.integers(0, 3))
 
 
 def any_command(command, words, cut):
