@@ -48,24 +48,6 @@ def together_weights(rows, weights, begin, end, stop, out):
                 total[j] += weight if row[j] == own else 0.0
 
 
-@kernel
-def keep_above(block, threshold, counts, columns, values):
-    """Columns and values of the entries above `threshold`, row after row (OUT); returns how many.
-
-    ``counts[i]`` is the number of entries kept of row i (OUT). `columns` and `values` have room for the whole block.
-    """
-    size = 0
-    for i in range(block.shape[0]):
-        begin = size
-        for j in range(block.shape[1]):
-            # Always written, but kept only if `size` moves on: there is no branch to mispredict.
-            columns[size] = j
-            values[size] = block[i, j]
-            size += block[i, j] > threshold
-        counts[i] = size - begin
-    return size
-
-
 # --- bounds on Binder's loss ---
 
 
