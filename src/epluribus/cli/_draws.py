@@ -21,8 +21,9 @@ from epluribus.cli._base import answer, given
 from epluribus.draws import Draws
 from epluribus.estimate import NEXT, Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
-from epluribus.readers.files import Labels, match_items, read_labels
-from epluribus.readers.pairs import read_column, read_groups
+from epluribus.partition import matched
+from epluribus.readers.files import read_labels
+from epluribus.readers.text import read_column, read_groups
 from epluribus.writers import results
 
 
@@ -210,8 +211,9 @@ def compare(args: Namespace) -> None:
 
     Example: epluribus compare labels.csv truth.txt --loss vi
     """
-    # Both come back in the order of the first file.
-    a, b = match_items(read_labels(args.a), read_labels(args.b), args.a, args.b)
+    # Items are matched by name where both files name them.
+    a = read_labels(args.a)
+    b = matched(read_labels(args.b), a, str(args.b), other=f"'{args.a}'")
     # A loss with a cost, such as vi(cost=0.5), is not symmetric: the estimate is its first argument.
     names = epl.losses.available() if args.loss is None else split_losses(args.loss)
     values = {str(name): epl.loss(a, b, name) for name in names}
@@ -267,10 +269,7 @@ def ball(args: Namespace) -> None:
         # A ball around a partition that is not the best has another radius.
         raise_if_interrupted(best)
     else:
-        # The labels must be in the order of the items of the draws, which are matched as if they were a file
-        # of labels themselves.
-        items, labels = list(draws.item_names), read_labels(args.labels)
-        best = match_items(Labels(items, items), labels, args.draws[0], args.labels)[1]
+        best = matched(read_labels(args.labels), draws, str(args.labels))
     found = epl.credible_ball(best, draws, args.level, loss=loss)
     answer(args, found.to_dict(), found)
 

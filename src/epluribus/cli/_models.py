@@ -20,9 +20,9 @@ from epluribus._text import count
 from epluribus._validate import check_choice, need
 from epluribus.cli._base import answer, command, given, interrupted, make_parser, remark
 from epluribus.estimate import raise_if_interrupted
-from epluribus.readers import text
 from epluribus.readers.files import check_exists, load_numpy
 from epluribus.readers.soft import read_soft
+from epluribus.readers.text import read_table
 
 MODELS: dict[str, Callable[..., models.Model]] = {
     "gaussian": models.GaussianMixture,
@@ -137,7 +137,7 @@ def read_numbers(path: Path) -> Any:
     check_exists(path)
     if path.suffix == ".npy":
         return np.asarray(load_numpy(path))
-    table = text.read_numbers(path)
+    table = read_table(path).numbers(path)
     return table[:, 0] if table.shape[1] == 1 else table
 
 

@@ -27,7 +27,7 @@ from epluribus._text import plain_table
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate, read_best
-from epluribus.readers.convert import to_source
+from epluribus.readers.objects import to_source
 
 _QUANTILES = (0.025, 0.5, 0.975)
 """The median and the ends of a 95 % interval."""

@@ -14,7 +14,7 @@ from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.partition import check_estimate
 from epluribus.search.problem import Problem
-from epluribus.search.staying_out import added_by_each, price_of
+from epluribus.search.rules import added_by_each, price_of
 
 _SHOWN = 15
 """Rows that are printed."""

@@ -23,7 +23,7 @@ from scipy.special import chdtrc, ndtri
 from epluribus._text import count
 from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
 from epluribus._validate import check_fraction, make_rng
-from epluribus.models.network_model import NetworkModel
+from epluribus.models.networks import NetworkModel
 from epluribus.sampling import Trace, sample
 
 _FEW = 30
