@@ -167,11 +167,12 @@ def join_row(
 
 @kernel
 def best_joins(
-    order, begin, start, member, weights, first, sets_of, f, size, labels, sizes, partner, least
-):
+    order, begin, start, member, weights, first, sets_of, f, size, labels, sizes, closed, partner, least
+):  # fmt: skip
     """partner[s] and least[s]: the cluster that shares a set with s whose join is best, and its change (OUT).
 
-    The items of cluster s are order[begin[s]:begin[s + 1]]; they are left as they are where there is no such cluster.
+    The items of cluster s are order[begin[s]:begin[s + 1]]. Clusters a and b with ``closed[a, b]`` are not joined, if
+    it is not empty. Nothing is written for a cluster that has none to join.
     """
     width = sizes.shape[0]
     row, tally = np.full(width + 1, np.inf), np.zeros(width + 1, np.int64)
@@ -182,6 +183,7 @@ def best_joins(
             labels, sizes, row, touched, tally,
         )  # fmt: skip
         for s in touched[:n]:
-            if row[s] < least[a] or (row[s] == least[a] and s < partner[a]):
+            better = row[s] < least[a] or (row[s] == least[a] and s < partner[a])
+            if better and (closed.shape[0] == 0 or not closed[a, s]):
                 partner[a], least[a] = s, row[s]
             row[s] = np.inf

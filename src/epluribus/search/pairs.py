@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus._kernels import pairs as kernels
 from epluribus._parallel import Stopper
@@ -179,10 +180,10 @@ class PairState(State):
         np.fill_diagonal(changes, np.inf)
         return changes
 
-    def best_joins(self) -> tuple[IntArray, FloatArray]:
+    def best_joins(self, closed: NDArray[np.bool_] | None) -> tuple[IntArray, FloatArray]:
         """For each slot the one with which it is best joined, and the change; only similar ones if there are lists."""
         if len(self.sums):
-            return super().best_joins()
+            return super().best_joins(closed)
         shared, partner = self._shared().tocoo(), np.arange(len(self.sizes))
         a, b = shared.coords
         apart, least = a != b, np.full(len(partner), np.inf)

@@ -13,7 +13,7 @@ from epluribus._kernels.jit import JIT_ENABLED, OPTIONS
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.losses.base import Loss
 from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, State, TableState, Visited
+from epluribus.search.state import Bounds, Closed, State, TableState, Visited
 
 _CODES = {
     "nvi": ratio.NVI,
@@ -141,7 +141,9 @@ class RatioState(TableState):
         row[: self.top] = self.join_changes()[a]
         return row
 
-    def merge(self, bounds: Bounds, like: State | None = None) -> float:
+    def merge(
+        self, bounds: Bounds, like: State | None = None, closed: Closed = lambda: None
+    ) -> float:
         """Join clusters, the best pair first, while that helps or there are too many; the change.
 
         Exact changes are compared where clusters are few. Of more, those are joined first whose join lowers the
@@ -149,19 +151,21 @@ class RatioState(TableState):
         """
         before, k_max = self._total(), max(_EXACT_JOINS, bounds.k_max)
         if isinstance(like, RatioState):
-            self._merge_linear(bounds, *like.slopes())
+            self._merge_linear(bounds, closed, *like.slopes())
         if self.n_clusters > k_max:
-            self._merge_linear(Bounds(k_max, k_max, bounds.stop), *self.slopes())
+            self._merge_linear(Bounds(k_max, k_max, bounds.stop), closed, *self.slopes())
         if self.n_clusters <= _EXACT_JOINS:
-            super().merge(bounds)
+            super().merge(bounds, None, closed)
             self._start_over()
         return self._total() - before
 
-    def _merge_linear(self, bounds: Bounds, by_joint: FloatArray, by_size: float) -> None:
+    def _merge_linear(
+        self, bounds: Bounds, closed: Closed, by_joint: FloatArray, by_size: float
+    ) -> None:
         """Join clusters as the linear loss with these derivatives wants."""
         self._set_slopes(by_joint, by_size)
         self.additive = True
-        super().merge(bounds)
+        super().merge(bounds, None, closed)
         self.additive = False
         self._start_over()
 

@@ -8,8 +8,7 @@ where n_i is the size of the cluster of item i, r_i the sum of p_ij over all ite
 
 The rounds are those of a search with draws (`rounds`). In place of a random draw there is a partition around
 *pivots*: a random item, with all items more similar to it than a random number, is a cluster, then the same with the
-items left. Other starts are ``"average"`` and ``"complete"``, the best of several cuts through the tree of that
-linkage, and ``"sequential"`` and ``"together"``, as with draws.
+items left. Other starts are ``"sequential"`` and ``"together"``, as with draws.
 """
 
 from __future__ import annotations
@@ -31,11 +30,7 @@ from epluribus.search.pairs import MOST_ITEMS, PairCosts
 from epluribus.search.starts import Start
 
 _KINDS = ("pivots", "pivots", "sequential", "pivots", "pivots", "together")
-"""The kinds of starts after the first round, in turn."""
-_TREE = 3000
-"""Items above which no tree is made: it takes memory for all pairs, and time that grows with their number."""
-_CUTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 100, 150, 250, 500)
-"""Numbers of clusters at which a tree is cut."""
+"""The kinds of starts, in turn."""
 _DENSE = 16
 """For Binder's loss a matrix with one pair in 16 above 0, or more, is kept as a whole, which is quicker."""
 
@@ -104,21 +99,5 @@ def matrix_starts(
 ) -> Iterator[Start]:
     """The starts, without end; those that only the matrix can tell have labels already."""
     yield from given
-    if problem.n_items <= _TREE:
-        yield Start("average", _cut_tree(problem, "average"))
-        yield Start("sequential")
-        yield Start("complete", _cut_tree(problem, "complete"))
     for kind in cycle(_KINDS):
         yield Start(kind, relabel(problem.random_draw(rng)) if kind == "pivots" else None)
-
-
-def _cut_tree(problem: MatrixProblem, method: str) -> IntArray:
-    """The best cut through a tree of the items; distances are 1 - p_ij."""
-    from scipy.cluster.hierarchy import fcluster, linkage
-
-    n = problem.n_items
-    if n < 2:
-        return np.zeros(n, dtype=np.int64)
-    tree = linkage(1.0 - problem.matrix.toarray()[np.triu_indices(n, 1)], method)
-    cuts = (fcluster(tree, k, "maxclust").astype(np.int64) for k in _CUTS if k <= n)
-    return min(map(relabel, cuts), key=problem.expected)

@@ -13,6 +13,7 @@ There are four states, one for each way to know what a move costs:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -46,6 +47,10 @@ class Swept(NamedTuple):
 
 Visited: TypeAlias = tuple[int, int, float]
 """The number of items visited, the number of moves, and the change of the total loss."""
+
+
+Closed: TypeAlias = Callable[[], NDArray[np.bool_] | None]
+"""Which two slots may not be joined, (n_slots, n_slots); None if all may."""
 
 
 class State(ABC):
@@ -142,21 +147,31 @@ class State(ABC):
         """The same for every two slots up to the last one in use."""
         return np.array([self.join_row(s)[: self.top] for s in range(self.top)])
 
-    def best_joins(self) -> tuple[IntArray, FloatArray]:
-        """For each slot the one with which it is best joined, and the change; itself and infinity if there is none."""
+    def best_joins(self, closed: NDArray[np.bool_] | None) -> tuple[IntArray, FloatArray]:
+        """For each slot the one with which it is best joined, and the change; itself and infinity if there is none.
+
+        No two slots are joined for which `closed`, (n_slots, n_slots), is true.
+        """
         changes = self.join_changes()
+        if closed is not None:
+            changes[closed[: len(changes), : len(changes)]] = np.inf
         return changes.argmin(axis=1), changes.min(axis=1)
 
-    def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
+    def merge(
+        self,
+        bounds: Bounds,
+        like: State | None = None,  # noqa: ARG002
+        closed: Closed = lambda: None,
+    ) -> float:
         """Join clusters while that helps or there are too many; the change.
 
         In each round those pairs are joined of which each is best joined with the other: in a linear loss, a sum over
         clusters, their changes add up. `like` is a partition that the result may be similar to; only `RatioState`
-        looks at it.
+        looks at it; ``closed()`` says which joins are not allowed.
         """
         total = 0.0
         while self.n_clusters > max(bounds.k_min, 1) and not bounds.stop[0]:
-            k, (partner, least) = self.n_clusters, self.best_joins()
+            k, (partner, least) = self.n_clusters, self.best_joins(closed())
             every = np.arange(len(partner))
             a = np.flatnonzero((partner[partner] == every) & (every < partner) & (least < np.inf))
             a = a[np.argsort(least[a], kind="stable")]

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.similarity import least_costs, pack_triangles, worst_triangles
+from epluribus._kernels.similarity import pack_triangles, worst_triangles
 from epluribus._parallel import Stopper, run_apart, run_tasks
 from epluribus._typing import FloatArray, IntArray
 from epluribus.diagnostics import Similarity
@@ -108,7 +108,9 @@ def _pair_by_pair(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> t
 
     def part(begin: int, end: int) -> tuple[float, float]:
         block = rows(begin, end, end)
-        return least_costs(block, begin, cost), 2.0 * block.size
+        # Entry (i, j) is for the items begin + i and j: pairs with j < begin + i.
+        least = np.tril(np.minimum(cost * block, (2.0 - cost) * (1.0 - block)), begin - 1)
+        return float(least.sum()), 2.0 * block.size
 
     bound, size = np.sum(map_blocks(draws.n_items, part, n_jobs, stopper), axis=0)
     return float(bound), float(size)

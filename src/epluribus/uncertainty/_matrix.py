@@ -15,7 +15,6 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from epluribus._kernels.similarity import keep_above
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import DrawsLike, FloatArray
@@ -194,11 +193,8 @@ class _Maker:
         def keep(begin: int, end: int) -> tuple[Any, Any, Any]:
             block = rows(begin, end, n)
             block[np.arange(end - begin), np.arange(begin, end)] = 1.0
-            # Room for every entry of the block, of which only those kept are copied and returned.
-            counts = np.empty(end - begin, dtype=np.int64)
-            columns, values = np.empty(block.size, dtype=np.int32), np.empty(block.size)
-            size = keep_above(block, threshold, counts, columns, values)
-            return counts, columns[:size].copy(), values[:size].copy()
+            kept = block > threshold
+            return kept.sum(axis=1), np.nonzero(kept)[1].astype(np.int32), block[kept]
 
         found = map_blocks(
             n, keep, self.n_jobs, self.stopper, on_done=lambda block: self._advance(len(block[0]))
