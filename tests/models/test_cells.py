@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from epluribus.models import BernoulliMixture, CategoricalMixture, PoissonMixture
-from epluribus.models.cells import read_categories
+from epluribus.models.tables import read_categories
 
 
 def test_categories_in_every_guise_are_one_model():

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.stats import beta, gamma, nbinom
 
 from epluribus.models import PoissonBlockModel, StochasticBlockModel
-from epluribus.models.graphs import read_network
+from epluribus.models.edges import read_network
 from oracles_models import (
     corrected_closed_form,
     corrected_log_marginal,
@@ -27,23 +27,16 @@ F = np.array([[1, 2, 0], [1, 0, 3], [0, 0, 2]])
 class FakeIgraph:
     """The part of igraph's Graph that is read."""
 
-    class _Table(dict):
-        def attributes(self):
-            return list(self)
-
     def __init__(self, edges, names, weights=None):
-        self._edges, self._n = edges, len(names)
-        self.vs = self._Table(name=list(names))
-        self.es = self._Table() if weights is None else self._Table(weight=weights)
+        self.edges, self.names, self.weights = edges, names, weights or [1] * len(edges)
 
-    def get_edgelist(self):
-        return self._edges
-
-    def vcount(self):
-        return self._n
-
-    def is_directed(self):
-        return False
+    def to_networkx(self, vertex_attr_hashable):
+        assert vertex_attr_hashable == "name"
+        graph = nx.Graph()
+        graph.add_nodes_from(self.names)
+        for (i, j), weight in zip(self.edges, self.weights, strict=True):
+            graph.add_edge(self.names[i], self.names[j], weight=weight)
+        return graph
 
 
 def forms(folder):
@@ -114,7 +107,7 @@ def test_directions_counts_and_loops():
         ),
         (
             lambda: StochasticBlockModel(pd.DataFrame({"a": ["x"], "b": ["y"], "n": [2]})),
-            "must have two columns, .* got a third, 'n'",
+            "must have no weights, .* has weight 2. Give",
         ),
         (
             lambda: StochasticBlockModel(pd.DataFrame(np.eye(2), index=[*"ab"], columns=[*"ba"])),
@@ -156,9 +149,9 @@ def test_what_cannot_be_read_is_refused(make, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a b c d\n", "two names in each line"),
-        ("a b 1\nb c\n", "a count in every line or in none"),
-        ("a b x\n", "a count in the third column; line 1"),
+        ("a b c d\n", "two nodes in each, or two and a weight; got 4"),
+        ("a b 1\nb c\n", "got 2 or 3 entries"),
+        ("a b x\n", "an edge has weight x"),
         ("a b 3\n", "must have no weights"),
     ],
 )

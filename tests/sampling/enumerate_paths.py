@@ -11,10 +11,10 @@ from unittest import mock
 
 import numpy as np
 
-from epluribus._kernels import chance, launch, moves
-from epluribus._kernels.chain import log_target
+from epluribus._kernels import chance, moves, split_merge
+from epluribus._kernels.likelihood import log_target
 from epluribus._kernels.states import KINDS, LABEL, WEIGHT
-from epluribus.models.states import make_partition
+from epluribus.models.base import make_partition
 from oracles_models import canonical
 
 
@@ -80,7 +80,7 @@ def scripted(paths, one_order, one_launch):
     with (
         mock.patch.object(chance, "pick", paths.pick),
         mock.patch.multiple(moves, pick_weighted=paths.pick_weighted, **replaced),
-        mock.patch.multiple(launch, coin=coin, shuffle=shuffle, **replaced),
+        mock.patch.multiple(split_merge, coin=coin, shuffle=shuffle, **replaced),
     ):
         yield
 
@@ -93,10 +93,8 @@ def one_move(name, item, state):
         moves.gibbs(item, 1, None, tally, running, np.zeros(1), state)
         return running[0]
     if name.startswith("launch"):  # "launch 2": two scans
-        tuning = np.zeros(launch.TRIALS + 2 * len(launch.CHOICES))
-        tuning[[launch.SCANS, launch.SHARE]] = int(name.split()[1]), 0.3
-        return launch.launch(None, tally, tuning, state)
-    move = {"split-merge": moves.split_merge, "allocation": moves.allocation}[name]
+        return split_merge.launch(int(name.split()[1]), None, tally, state)
+    move = {"split-merge": split_merge.split_merge, "allocation": moves.allocation}[name]
     return move(None, tally, state)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from epluribus._kernels.states import KINDS
 from epluribus.draws import Draws
 from epluribus.models import (
     CustomModel,
@@ -21,9 +20,7 @@ from epluribus.models import (
     StochasticBlockModel,
 )
 from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
-from epluribus.sampling import moves as moves_module
-from epluribus.sampling.chain import Chain, RunSettings, read_checkpoint
-from epluribus.sampling.moves import make_schedule
+from epluribus.sampling.chain import read_checkpoint
 
 MODELS = {
     "gaussian": GaussianMixture(np.r_[np.linspace(0, 2, 12), np.linspace(8, 9, 8)]),
@@ -224,11 +221,11 @@ def test_starts():
 
 def test_defaults_are_a_cycle_apart():
     trace = sample(MODELS["sbm"], n_draws=5, rng=1)
-    assert trace.settings["thin"] == 14 + 10
-    assert trace.settings["burn_in"] == 100 * 24
+    assert trace.settings["thin"] == 14 + 14
+    assert trace.settings["burn_in"] == 100 * 28
     trace = sample(MODELS["lbm"], n_draws=2000, rng=1)
-    assert trace.settings["thin"] == 15 + 10 + 7 + 10
-    assert trace.settings["burn_in"] == 200 * 42
+    assert trace.settings["thin"] == 15 + 15 + 7 + 7
+    assert trace.settings["burn_in"] == 200 * 44
 
 
 def test_trace_goes_to_text_files_and_xarray(tmp_path):
@@ -304,43 +301,6 @@ def test_the_record_of_the_start_is_kept_in_checkpoints(tmp_path):
     assert sample(MODELS["sbm"], n_draws=6, resume=path).settings["start"] == "many"
 
 
-def test_launches_of_large_networks_rest_at_first(monkeypatch):
-    monkeypatch.setattr(moves_module, "LARGE", 10)
-    model = MODELS["sbm"]
-    schedule = moves_module.make_schedule("default", model)
-    cycle = int(schedule[:, 2].sum())
-    labels = (np.arange(model.n_items) % 3,)
-    settings = RunSettings(n_draws=5, burn_in=20 * cycle, thin=cycle)
-    chain = Chain(model, labels, schedule, settings, np.random.default_rng(1))
-    stop = np.zeros(1, dtype=np.uint8)
-    rows = [KINDS.index(kind) for kind in ("split", "merge")]
-    chain.run_until(5 * cycle, stop)  # a quarter of the burn-in
-    assert chain.records[0].tally[rows].sum() == 0
-    assert chain.records[0].tally[KINDS.index("gibbs"), 0] == 5 * model.n_items
-    chain.run_until(20 * cycle, stop)
-    assert (chain.records[0].tally[rows, 0] > 0).all()
-
-
-def test_launches_are_tuned_during_burn_in_and_then_frozen():
-    model = MODELS["sbm"]
-    schedule = make_schedule("default", model)
-    cycle = int(schedule[:, 2].sum())
-    settings = RunSettings(n_draws=50, burn_in=40 * cycle, thin=cycle)
-    chain = Chain(model, (np.arange(14) % 3,), schedule, settings, np.random.default_rng(1))
-    stop = np.zeros(1, dtype=np.uint8)
-    seen = []
-    for end in range(cycle, 60 * cycle, cycle):
-        chain.run_until(end, stop)
-        seen.append(tuple(chain.tuning[1, :2]))
-    assert {scans for scans, _ in seen[:39]} >= {5, 10, 20}  # all are tried
-    assert len({share for _, share in seen[:39]}) > 5
-    assert len(set(seen[40:])) == 1
-    fixed = make_schedule([Gibbs(), SplitMerge(4, scans=7)], model)
-    chain = Chain(model, (np.arange(14) % 3,), fixed, settings, np.random.default_rng(1))
-    chain.run_until(30 * 18, stop)
-    assert chain.tuning[1, 0] == 7
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -407,7 +367,7 @@ def test_bad_checkpoints(tmp_path):
     header = json.loads(arrays["header"].tobytes()) | {"format": 99}
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     np.savez(tmp_path / "new.npz", **arrays)
-    with pytest.raises(ValueError, match=r"checkpoint of format 2; .* has 99"):
+    with pytest.raises(ValueError, match=r"checkpoint of format 3; .* has 99"):
         sample(model, resume=tmp_path / "new.npz")
 
 

@@ -17,9 +17,8 @@ from typing import Any
 
 from numba import njit
 
-from epluribus._kernels.chain import log_target
 from epluribus._kernels.jit import JIT_ENABLED, OPTIONS, kernel
-from epluribus._kernels.launch import launch
+from epluribus._kernels.likelihood import log_target
 from epluribus._kernels.moves import (
     ALLOCATION,
     GIBBS,
@@ -27,8 +26,8 @@ from epluribus._kernels.moves import (
     MARGIN,
     allocation,
     gibbs,
-    split_merge,
 )
+from epluribus._kernels.split_merge import launch, split_merge
 from epluribus._kernels.states import COUNT, LABEL, by_address
 
 REFRESH = 1 << 16
@@ -36,21 +35,19 @@ REFRESH = 1 << 16
 
 
 @kernel
-def advance(states, records, schedule, settings, stop, rng, clock, running, tuning, log_posterior):
+def advance(states, records, schedule, settings, stop, rng, clock, running, log_posterior):
     """Run the chain until the last step is reached, the records are full, or `stop` is set.
 
     settings (4,): steps of burn-in, steps from draw to draw, number of steps after which to stop, number of sides.
     stop (1,): another thread sets it to 1 to make this loop return early.
-    clock (5,): OUT steps done, row of `schedule`, steps done of that row, draws kept, row to be tuned plus 1.
+    clock (4,): OUT steps done, row of `schedule`, steps done of that row, draws kept.
     running (2,): OUT log target now, and the highest so far.
-    tuning (rows, 10): OUT what launches know, one row for each row of `schedule`.
     log_posterior (capacity,): OUT log target of each draw in the records.
 
-    A later call with the same arrays goes on where this one ended. During burn-in the loop also returns
-    after each row of launches, for `tune` to look at.
+    A later call with the same arrays goes on where this one ended.
     """
     burn_in, thin, until, n_sides = settings[0], settings[1], settings[2], settings[3]
-    while clock[0] < until and clock[3] < log_posterior.size and stop[0] + clock[4] == 0:
+    while clock[0] < until and clock[3] < log_posterior.size and stop[0] == 0:
         if clock[0] % REFRESH == 0:  # also at step 0, where the statistics are still empty
             running[0] = log_target(states, n_sides)
             if clock[0] == 0:  # `best` of the records already holds the initial labels
@@ -67,7 +64,7 @@ def advance(states, records, schedule, settings, stop, rng, clock, running, tuni
             if move == GIBBS:  # sweeps visit the items in order
                 n_done += gibbs(begin + n_done, n_steps - n_done, rng, tally, running, stop, m)
             elif move == LAUNCH:
-                running[0] += launch(rng, tally, tuning[row], m)
+                running[0] += launch(schedule[row, 3], rng, tally, m)
             elif move == ALLOCATION:
                 running[0] += allocation(rng, tally, m)
             else:
@@ -84,8 +81,6 @@ def advance(states, records, schedule, settings, stop, rng, clock, running, tuni
         if clock[2] == length:  # go on to the next row of the schedule
             clock[2] = 0
             clock[1] = (row + 1) % schedule.shape[0]
-            if move == LAUNCH and clock[0] < burn_in:
-                clock[4] = row + 1
         # A draw to keep, on all sides. If `stop` cut the steps short, n_done is smaller.
         if n_done == to_keep:
             for side in range(n_sides):

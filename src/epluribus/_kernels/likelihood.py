@@ -1,4 +1,4 @@
-"""What moves ask of a model: one function, for built-in models and for those of the user.
+"""What moves ask of a model: one function, for built-in models and for those of the user; and the log target.
 
 With S the set of items that are in, and p their partition, ``ask(what, i, g, m)`` does, for `what`,
 
@@ -6,40 +6,37 @@ With S the set of items that are in, and p their partition, ``ask(what, i, g, m)
     PREDICT   return log p(data of S and i, given i in g) - log p(data of S); cluster g is in use or the next new one
     WEIGH     after REMOVE or PREDICT of i: write the same into `logs`, for all clusters in use and the next new one
     ADD       after REMOVE or PREDICT of i: put it into cluster g, which opens if it is the next new one
-    JOIN      return log p(data, clusters i and g made one) - log p(data), while no item is out
-    SMOOTH    change the scores of the members, which are the items of clusters i and g, so that items that belong
-              together have one sign; a model may leave them as they are
 
 REMOVE and ADD return the same difference as PREDICT. A model sees the sizes without item i, whose label is then -1.
 
-The function of a user, ``m.model``, is called as ``model(what, i, g, h, m)`` with PREDICT, ADD and REMOVE, which change
-nothing but `stat`, and with JOIN of clusters g and h. Compiled by ``numba.njit`` it is compiled into the loop of the
-moves, once in each process.
+The function of a user, ``m.model``, is called as ``model(what, i, g, m)`` with PREDICT, ADD and REMOVE, and changes
+nothing but `stat`. Compiled by ``numba.njit`` it is compiled into the loop of the moves, once in each process.
 """
 
 from numba import types
 from numba.extending import overload
 
-from epluribus._kernels.columns import discrete, gaussian, join_columns
-from epluribus._kernels.full_gaussian import full_gaussian, join_full
 from epluribus._kernels.jit import OPTIONS, part
-from epluribus._kernels.networks import change_blocks, count_links, join_blocks, smooth
+from epluribus._kernels.mixtures import discrete, full_gaussian, gaussian
+from epluribus._kernels.networks import change_blocks, count_links
 from epluribus._kernels.states import (
     ADD,
     COUNT,
     FULL,
     GAUSSIAN,
-    JOIN,
     LABEL,
-    LATENT,
+    LOG_SIZE,
+    LOG_WEIGHT,
+    MEMBER,
     ORDER,
     PLACE,
     PREDICT,
     REMOVE,
     SIZE,
-    SMOOTH,
+    TARGET,
     WEIGH,
     WEIGHT,
+    by_address,
 )
 
 
@@ -58,16 +55,7 @@ def _built_in(what, i, g, m):
     """A built-in model, by its number."""
     a = _begin(what, i, g, m)
     b = n_choices(m) if what == WEIGH else a + 1
-    value = 0.0
-    if what == JOIN:
-        if m.model < FULL:
-            value = join_columns(i, g, m)
-        else:
-            value = join_full(i, g, m) if m.model == FULL else join_blocks(i, g, m)
-    elif what == SMOOTH:
-        if m.model > FULL and m.model != LATENT:
-            smooth(i, g, m)
-    elif m.model == GAUSSIAN:
+    if m.model == GAUSSIAN:
         value = gaussian(what, i, a, b, m)
     elif m.model < FULL:
         value = discrete(what, i, a, b, m)
@@ -86,12 +74,9 @@ def _of_user(what, i, g, m):
     a = _begin(what, i, g, m)
     b = n_choices(m) if what == WEIGH else a + 1
     value = 0.0
-    if what == JOIN:
-        value = m.model(what, -1, i, g, m)
-    elif what != SMOOTH:
-        for s in range(a, b):
-            value = m.model(PREDICT if what == WEIGH else what, i, m.own[ORDER, s], -1, m)
-            m.logs[WEIGHT, s] = value
+    for s in range(a, b):
+        value = m.model(PREDICT if what == WEIGH else what, i, m.own[ORDER, s], m)
+        m.logs[WEIGHT, s] = value
     _end(what, i, a, m)
     return value
 
@@ -132,3 +117,57 @@ def _end(what, i, place, m):
         own[ORDER, place], own[PLACE, last] = last, place
         own[ORDER, k], own[PLACE, g] = g, k
         own[COUNT, 0] = k
+
+
+# --- what several moves need ---
+
+
+@part
+def grow(g, m):
+    """Log prior ratio of one more item in cluster g to none, without the factor for K."""
+    n = m.own[SIZE, g]
+    return m.logs[LOG_SIZE, n + 1] - m.logs[LOG_SIZE, n]
+
+
+@part
+def gather(n, g, m):
+    """Put the first n members into cluster g; return the change of the log likelihood."""
+    change = 0.0
+    for s in range(n):
+        i = m.own[MEMBER, s]
+        if m.own[LABEL, i] != g:
+            change -= ask(REMOVE, i, g, m)
+            change += ask(ADD, i, g, m)
+    return change
+
+
+@part
+def log_target(states, n_sides):
+    """Log prior plus log marginal likelihood, all statistics recomputed from the labels.
+
+    This removes the rounding errors that running sums accumulate. Clusters keep their numbers and order.
+    """
+    # The sides of a model share their statistics, so filling those of the first side fills all. Everything is taken
+    # out; K and the order stay, since every cluster is filled again.
+    m = by_address(states[0])
+    for row in range(m.stat.shape[0]):
+        for column in range(m.stat.shape[1]):
+            m.stat[row, column] = 0.0
+    for i in range(m.x.shape[0]):
+        m.own[TARGET, i] = m.own[LABEL, i]
+        m.own[LABEL, i] = -1
+    for g in range(m.own[COUNT, 1]):
+        m.own[SIZE, g] = 0
+    # Log likelihood by the chain rule: log p(y_1) + log p(y_2 | y_1) + ..., given the labels.
+    value = 0.0
+    for i in range(m.x.shape[0]):
+        g = m.own[TARGET, i]
+        ask(PREDICT, i, g, m)  # before ADD, which needs what it counts
+        value += ask(ADD, i, g, m)
+    for side in range(n_sides):
+        own, logs = states[side].own, states[side].logs
+        log_prior = logs[LOG_WEIGHT, own[COUNT, 0]]
+        for s in range(own[COUNT, 0]):
+            log_prior += logs[LOG_SIZE, own[SIZE, own[ORDER, s]]]
+        value += log_prior
+    return value

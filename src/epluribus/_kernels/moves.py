@@ -1,4 +1,4 @@
-"""The moves of the sampler that need no launch; `epluribus.sampling.moves` has their formulas and references.
+"""Gibbs updates and the allocation move; `epluribus.sampling.moves` has their formulas and references.
 
 Every move takes the state of a side, changes it, counts its proposals and acceptances in `tally`, and returns the
 change of the log target: 0 if the proposal is rejected.
@@ -6,14 +6,14 @@ change of the log target: 0 if the proposal is rejected.
 
 import math
 
-from epluribus._kernels.chain import gather, grow
-from epluribus._kernels.chance import accept, pick, pick_weighted, shuffle, toss
+from epluribus._kernels.chance import accept, pick, pick_weighted, toss
 from epluribus._kernels.jit import part
-from epluribus._kernels.likelihood import ask, n_choices
+from epluribus._kernels.likelihood import ask, gather, grow, n_choices
 from epluribus._kernels.states import (
+    ABSORPTION,
     ADD,
     COUNT,
-    KINDS,
+    EJECTION,
     LABEL,
     LOG_FACTORIAL,
     LOG_SIZE,
@@ -21,10 +21,10 @@ from epluribus._kernels.states import (
     MEMBER,
     ORDER,
     PLACE,
-    PREDICT,
     REMOVE,
     SIZE,
-    TARGET,
+    TRANSFER,
+    UPDATE,
     WEIGH,
     WEIGHT,
 )
@@ -33,7 +33,6 @@ GIBBS, SPLIT_MERGE, ALLOCATION, LAUNCH = range(4)
 """Codes of the moves in a schedule. Checkpoints contain them: new ones must be added at the end."""
 MARGIN = 1e-9
 """By how much a log target must be higher to be the highest so far: more than rounding errors."""
-_GIBBS, _SPLIT, _MERGE, _TRANSFER, _ABSORPTION, _EJECTION = range(len(KINDS))
 
 
 @part
@@ -55,104 +54,15 @@ def gibbs(first, n, rng, tally, running, stop, m):
         # If the item was alone, its old cluster is now the next new one: `PLACE` finds it in any case.
         before = m.own[PLACE, old]
         after = pick_weighted(rng, choices, m)
-        tally[_GIBBS, 0] += 1
+        tally[UPDATE, 0] += 1
         if after != before:
-            tally[_GIBBS, 1] += 1  # the updates that moved the item
+            tally[UPDATE, 1] += 1  # the updates that moved the item
             # The log weights are the log target up to one constant; read before ADD, which may use the array.
             running[0] += m.logs[WEIGHT, after] - m.logs[WEIGHT, before]
         ask(ADD, i, m.own[ORDER, after], m)
         if running[0] > running[1] + MARGIN or stop[0] != 0:
             return done + 1
     return n
-
-
-# --- split and merge by sequential allocation ---
-
-
-@part
-def split_merge(rng, tally, m):
-    """Split the cluster of two random items, or merge their two clusters if they are apart.
-
-    The acceptance ratio of a split is pi(new) / (pi(old) q), where q is the probability of dividing the
-    cluster in just this way; that of a merge is pi(new) q / pi(old), with q for the way back.
-    """
-    n_items = m.x.shape[0]
-    if n_items < 2:
-        return 0.0
-    i = pick(rng, n_items)
-    j = pick(rng, n_items - 1)  # any item but i
-    if j >= i:
-        j += 1
-    g, h = m.own[LABEL, i], m.own[LABEL, j]
-    is_split = g == h
-    kind = _SPLIT if is_split else _MERGE
-    tally[kind, 0] += 1
-    k = m.own[COUNT, 0]
-    if is_split and k == m.own[COUNT, 1]:  # no room for another cluster
-        return 0.0
-    n_g, n_h = m.own[SIZE, g], m.own[SIZE, h]
-    # The other members of g and h in random order, then j. `TARGET` remembers where they are now: if the move is a
-    # merge, the way back must lead there.
-    n_rest = 0
-    for item in range(n_items):
-        if m.own[LABEL, item] in (g, h) and item not in (i, j):
-            m.own[MEMBER, n_rest], m.own[TARGET, item] = item, m.own[LABEL, item]
-            n_rest += 1
-    shuffle(rng, n_rest, m)
-    m.own[MEMBER, n_rest] = j
-    change = 0.0
-    if not is_split:  # prior for K, prior for the sizes, and likelihood of the merged cluster
-        change = m.logs[LOG_WEIGHT, k - 1] - m.logs[LOG_WEIGHT, k]
-        change += m.logs[LOG_SIZE, n_g + n_h] - m.logs[LOG_SIZE, n_g] - m.logs[LOG_SIZE, n_h]
-        change += gather(n_rest + 1, g, m)
-    # A merge is divided again into the two clusters it came from. This gives q for the way back, and leaves
-    # the partition as it was: a rejected merge has nothing to undo.
-    log_q, log_likelihood = _allocate(n_rest, g, not is_split, rng, m)
-    log_ratio = change + log_q
-    if is_split:  # likelihood, prior for K, and prior for the sizes of the two parts
-        n_kept = m.own[SIZE, g]  # n_g was the size before
-        change = log_likelihood + (m.logs[LOG_WEIGHT, k + 1] - m.logs[LOG_WEIGHT, k])
-        change += m.logs[LOG_SIZE, n_kept] + m.logs[LOG_SIZE, n_g - n_kept] - m.logs[LOG_SIZE, n_g]
-        log_ratio = change - log_q
-    accepted = accept(rng, log_ratio)
-    if accepted != is_split:  # a merge to be made, or a split to be undone
-        gather(n_rest + 1, g, m)
-    tally[kind, 1] += accepted
-    return change if accepted else 0.0
-
-
-@part
-def _allocate(n_rest, g, forced, rng, m):
-    """Divide cluster g in two; return log q of the choices and the change of the log likelihood.
-
-    The last of the members, j, founds a new cluster h. The others are taken out and go to g or h one
-    by one, to h with odds (prior x predictive of h) / (prior x predictive of g), given the items already
-    there. If `forced`, they go where `TARGET` says, and q is the probability of just these choices.
-    """
-    # All members but i, which stays in g: the likelihood loses their predictives.
-    change = 0.0
-    for s in range(n_rest + 1):
-        change -= ask(REMOVE, m.own[MEMBER, s], g, m)
-    h = m.own[ORDER, m.own[COUNT, 0]]  # for a merge the cluster that `gather` has just closed
-    change += ask(ADD, m.own[MEMBER, n_rest], h, m)
-    log_q, log_likelihood = 0.0, 0.0
-    for s in range(n_rest):
-        i = m.own[MEMBER, s]
-        at_g = grow(g, m) + ask(PREDICT, i, g, m)
-        at_h = grow(h, m) + ask(PREDICT, i, h, m)
-        odds = at_h - at_g if at_h != at_g else 0.0  # in logs; 0 if both are minus infinity
-        to_h = m.own[TARGET, i] == h if forced else toss(rng, math.exp(log_logistic(odds)))
-        log_q += log_logistic(odds if to_h else -odds)  # log P(h) or log P(g) = log(1 - P(h))
-        log_likelihood += ask(ADD, i, h if to_h else g, m)
-    return log_q, change + log_likelihood
-
-
-@part
-def log_logistic(x):
-    """log(1 / (1 + exp(-x))), without overflow: the argument of `exp` is never positive."""
-    if x > 0.0:
-        return -math.log1p(math.exp(-x))
-    return x - math.log1p(math.exp(x))
 
 
 # --- allocation ---
@@ -179,12 +89,12 @@ def allocation(rng, tally, m):
         h = m.own[ORDER, t + (t >= s)]
         n_h = m.own[SIZE, h]
         r = 1 + pick(rng, n_g)
-        kind = _TRANSFER if r < n_g else _ABSORPTION
+        kind = TRANSFER if r < n_g else ABSORPTION
     else:
         h = m.own[ORDER, k]
         n_h = 0
         r = 1 + pick(rng, (n_g + 1) // 2)
-        kind = _EJECTION
+        kind = EJECTION
     tally[kind, 0] += 1
     if n_h == 0 and n_g == 1:  # only the number of the cluster would change, not the partition
         return 0.0

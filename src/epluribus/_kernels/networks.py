@@ -36,11 +36,9 @@ from epluribus._kernels.states import (
     LATENT,
     LINKS,
     LINKS_IN,
-    MEMBER,
     ORDER,
     POISSON,
     REMOVE,
-    SCORE,
     SIZE,
     WEIGHT,
 )
@@ -51,9 +49,6 @@ degrees; a cluster of n nodes has n (n + this) pairs within it, half as many if 
 lgamma of the number that each of the three rows of `table` begins with."""
 LOOPS, ENDS, ENDS_IN, CONSTANT = range(4)
 """Columns of `x`."""
-_ROUNDS = 20
-"""Rounds of smoothing, enough to part groups of some hundred nodes with 10 links each: in each round what differs
-within such a group shrinks to two thirds, what differs between two groups hardly at all."""
 
 
 @part
@@ -149,14 +144,6 @@ def _log_counts(e, twice, hyper, table):
 
 
 @part
-def _log_block(e, twice, model, hyper, table):
-    """Log marginal likelihood of a block with e links among twice / 2 pairs."""
-    if model == POISSON:
-        return _log_counts(e, twice, hyper, table)
-    return _log_ones(e, twice // 2, hyper, table)
-
-
-@part
 def _log_rising(n, row, b, hyper, table):
     """log b (b + 1) ... (b + n - 1), from a row of the table as far as it reaches."""  # noqa: D403 - a formula
     return table[row, n] if n < table.shape[1] else math.lgamma(b + n) - hyper[LOG_GAMMA + row]
@@ -170,68 +157,3 @@ def _log_degrees(n, ends, hyper, table):
     before, after = n - 1, n - 1 + ends  # lgamma(n) is the log of a rising factorial of 1
     gammas = _log_rising(before, 2, 1.0, hyper, table) - _log_rising(after, 2, 1.0, hyper, table)
     return gammas + ends * math.log(n)
-
-
-@part
-def join_blocks(g, h, m):
-    """Change of the log likelihood if clusters g and h become one; nothing is changed."""
-    model, hyper, table, stat, other = m.model, m.hyper, m.table, m.stat, m.other
-    down, across = int(hyper[DOWN]), int(hyper[ACROSS])
-    directed = hyper[DIRECTED] > 0.0
-    n = m.own[SIZE, g] + m.own[SIZE, h]
-    total = 0.0
-    for t in range(other[COUNT, 0]):
-        k = other[ORDER, t]
-        if model == LATENT or k not in (g, h):
-            twice = 2 * n * other[SIZE, k]
-            for side in range(2 if directed else 1):
-                one, two = g * down + k * across, h * down + k * across
-                if side == 1:
-                    one, two = k * down + g * across, k * down + h * across
-                e = int(stat[one, 0] + stat[two, 0])
-                total += _log_block(e, twice, model, hyper, table) - stat[one, 1] - stat[two, 1]
-    if model != LATENT:
-        # Inside the union: the links of both clusters and those between them, in both directions if directed.
-        one, two, there, back = g * (down + 1), h * (down + 1), g * down + h, h * down + g
-        e = stat[one, 0] + stat[two, 0] + stat[there, 0]
-        total -= stat[one, 1] + stat[two, 1] + stat[there, 1]
-        if directed:
-            e += stat[back, 0]
-            total -= stat[back, 1]
-        total += _log_block(int(e), _pairs_within(n, hyper), model, hyper, table)
-    if hyper[DEGREES] > 0.0:
-        for side in range(2 if directed else 1):
-            row = down * (down + side)
-            ends = int(stat[row + g, 0] + stat[row + h, 0])
-            total += _log_degrees(n, ends, hyper, table) - stat[row + g, 1] - stat[row + h, 1]
-    return total
-
-
-@part
-def smooth(g, h, m):
-    """Replace the score of each item of g and h, the members, by the mean of its neighbors in g and h, again and again.
-
-    The scores tend to the second eigenvector of a random walk on the members, whose signs divide them where
-    few links cross. Nodes without such neighbors keep their score.
-    """
-    start, near, own, logs = m.start, m.near, m.own, m.logs
-    n = m.own[SIZE, g] + m.own[SIZE, h]
-    n_sides = 2 if m.hyper[DIRECTED] > 0.0 else 1  # links in both directions count
-    for _ in range(_ROUNDS):
-        total = 0.0
-        for s in range(n):
-            i = own[MEMBER, s]
-            score, degree = 0.0, 0
-            for side in range(n_sides):
-                row = side * m.x.shape[0] + i
-                for at in range(start[row], start[row + 1]):
-                    k = near[at, 0]
-                    if own[LABEL, k] in (g, h):
-                        score += logs[SCORE, k]
-                        degree += 1
-            if degree > 0:
-                logs[SCORE, i] = score / degree
-            total += logs[SCORE, i]
-        # The first eigenvector, equal scores, divides nothing: it is taken out.
-        for s in range(n):
-            logs[SCORE, own[MEMBER, s]] -= total / n

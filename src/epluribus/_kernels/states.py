@@ -2,7 +2,7 @@
 
 All models keep theirs in the same few arrays, and a built-in model is a number: every move is compiled once, for
 all of them. Which row or column of an array means what is said by the constants below, and for `hyper`, `x`,
-`table` and `stat` by the file of the model: `columns`, `full_gaussian`, `networks`.
+`table` and `stat` by the file of the model: `mixtures` or `networks`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from epluribus._typing import FloatArray, IntArray
 GAUSSIAN, COUNTS, CATEGORIES, FULL, BINARY, POISSON, LATENT = range(7)
 """The built-in models: three of independent columns, full covariance, networks of ones or of counts, and rows and
 columns."""
-REMOVE, ADD, PREDICT, WEIGH, JOIN, SMOOTH = range(6)
+REMOVE, ADD, PREDICT, WEIGH = range(4)
 """What a move asks of a model; see `likelihood`."""
 
 LABEL, SIZE, ORDER, PLACE, COUNT, LINKS, LINKS_IN, MEMBER, TARGET = range(9)
@@ -29,14 +29,15 @@ LABEL, SIZE, ORDER, PLACE, COUNT, LINKS, LINKS_IN, MEMBER, TARGET = range(9)
 the clusters, those in use first; the place of each in that row; at 0 the number K of clusters in use, at 1 the largest
 possible one. And work space: the edges between a prepared item and each cluster, outgoing or all, and incoming; the
 items that a move handles; the cluster to which each item is to return."""
-LOG_WEIGHT, LOG_SIZE, LOG_FACTORIAL, WEIGHT, SUM, SCORE = range(6)
+LOG_WEIGHT, LOG_SIZE, LOG_FACTORIAL, WEIGHT, SUM = range(5)
 """Rows of `logs`: the prior's table for K, minus infinity where that is impossible, and for the size of a cluster; log
-n!. And work space: log weights of the choices of one item; their running sum; the side of a division on which each
-item begins, by its sign."""
+n!. And work space: log weights of the choices of one item, and their running sum."""
 
 KINDS = ("gibbs", "split", "merge", "transfer", "absorption", "ejection")
 """Kinds of proposals, one for each row of `Record.tally`. Checkpoints contain the rows: new ones must be
 added at the end."""
+UPDATE, SPLIT, MERGE, TRANSFER, ABSORPTION, EJECTION = range(6)
+"""Their numbers, in this order."""
 
 
 class State(NamedTuple):
@@ -71,7 +72,7 @@ class State(NamedTuple):
     other: IntArray
     """The same of the items at the other ends of links: those of the other side, or this array."""
     logs: FloatArray
-    """(6, n_items + 2) the prior, and weights of choices."""
+    """(5, n_items + 2) the prior, and weights of choices."""
 
 
 class Record(NamedTuple):

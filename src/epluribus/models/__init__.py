@@ -1,9 +1,12 @@
 """Models: the posterior of a partition up to a constant, and priors on partitions."""
 
 from epluribus.models.base import Model
-from epluribus.models.block_models import LatentBlockModel, StochasticBlockModel
+from epluribus.models.block_models import (
+    LatentBlockModel,
+    PoissonBlockModel,
+    StochasticBlockModel,
+)
 from epluribus.models.categorical import BernoulliMixture, CategoricalMixture
-from epluribus.models.count_blocks import PoissonBlockModel
 from epluribus.models.counts import PoissonMixture
 from epluribus.models.custom import CustomModel
 from epluribus.models.gaussian import GaussianMixture

@@ -25,15 +25,14 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from epluribus._kernels.columns import FIRST
+from epluribus._kernels.mixtures import FIRST
 from epluribus._kernels.states import CATEGORIES, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive, shown
-from epluribus.models.base import Side
-from epluribus.models.cells import check_columns, read_categories, read_counts
+from epluribus.models.base import Partition, Side, make_state
 from epluribus.models.mixture import BoolArray, CellLaw, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
-from epluribus.models.states import Partition, make_state
+from epluribus.models.tables import check_columns, read_categories, read_counts
 
 
 class CategoricalMixture(Mixture):

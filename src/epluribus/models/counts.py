@@ -23,11 +23,10 @@ from scipy.special import betainc, gammaln
 from epluribus._kernels.states import COUNTS, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
-from epluribus.models.base import Side
-from epluribus.models.cells import check_columns, check_known, per_column, read_counts
+from epluribus.models.base import Partition, Side, make_state
 from epluribus.models.mixture import BoolArray, CellLaw, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
-from epluribus.models.states import Partition, make_state
+from epluribus.models.tables import check_columns, check_known, per_column, read_counts
 
 _WAY_OUT = "For measurements take GaussianMixture."
 

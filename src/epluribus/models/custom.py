@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.states import ADD, JOIN, LABEL, PREDICT, REMOVE, State
+from epluribus._kernels.states import ADD, LABEL, PREDICT, REMOVE, State
 from epluribus._typing import IntArray
 from epluribus._validate import check_count, shown
-from epluribus.models.base import Model, Side
+from epluribus.models.base import Model, Partition, Side, make_state
 from epluribus.models.prior import FlatPrior, PartitionLaw
-from epluribus.models.states import Partition, make_state
 from epluribus.partition import relabel
 
 
@@ -45,7 +44,7 @@ class CustomModel(Model):
     Notes
     -----
     A Gibbs update calls the function once per cluster: thousands of updates per second, where compiled
-    models reach a million. docs/developer/new-model.md shows how to write a compiled model.
+    models reach a million. docs/developer/design.md says where to begin with a compiled model.
 
     Examples
     --------
@@ -109,11 +108,9 @@ class CustomModel(Model):
         own = partitions[0]
         return (make_state(own, self._answer, (own.slots + 1, 1)),)
 
-    def _answer(self, what: int, i: int, g: int, h: int, m: State) -> float:
+    def _answer(self, what: int, i: int, g: int, m: State) -> float:
         """What the moves ask; see `epluribus._kernels.likelihood`."""
         labels, known, current = m.own[LABEL, :-1], m.stat[:-1, 0], m.stat[-1]
-        if what == JOIN:
-            return self._evaluate(relabel(np.where(labels == h, g, labels))) - float(current[0])
         # A label of -1 marks an item that is taken out. If others are missing too, the log target is 0 with and
         # without item i.
         alone = np.count_nonzero(labels < 0) == 1

@@ -1,66 +1,164 @@
-"""The edges of a network, from any form in which users have them: counts from node to node, and names.
+"""Networks in the forms in which users have them, checked and made sparse.
 
 Nodes of arrays and of lists of integers are numbers 0, 1, 2, ...; those of graphs, data frames and files have
-names. Nothing is refused here but what cannot be read: `epluribus.models.graphs` has the checks.
+names. Two forms of one network give the same matrix, and so the same fingerprint of a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from epluribus._files import reading
+from epluribus._files import about, reading
 from epluribus._typing import AnyArray
 from epluribus._validate import as_array, check_count, check_memory, need
-from epluribus.models.binary import binary_matrix
+from epluribus.models.tables import binary_matrix
 
-_HEADINGS = {
-    "source",
-    "target",
-    "from",
-    "to",
-    "i",
-    "j",
-    "node1",
-    "node2",
-    "u",
-    "v",
-    "sender",
-    "receiver",
-}
-"""First words of a line that is not an edge but the heading of a file."""
+_HEADINGS = ("source", "from", "i", "node1", "u", "sender")
+"""First words of a line that is the heading of a file, even where nodes are words."""
 _SPARE = 1000
 """Node numbers may exceed ten times the number of nodes that occur by this much; more looks like names."""
+_WAY_OUT = (
+    "Give ignore_weights=True to leave them out, or take PoissonBlockModel, which has counts."
+)
 
 
-class RawNetwork(NamedTuple):
+class Network(NamedTuple):
+    """A network as the models see it."""
+
+    matrix: sparse.csr_array
+    """(n_nodes, n_nodes) number of edges from row to column, without stored zeros; symmetric if the network
+    is undirected. A loop counts 1 on the diagonal."""
+    directed: bool
+    names: tuple[str, ...] | None
+    """Names of the nodes; None for 0, 1, 2, ..."""
+
+
+class _Raw(NamedTuple):
     """What a user gave."""
 
     matrix: sparse.csr_array
-    """(n_nodes, n_nodes) number of edges from row to column."""
-    one_way: bool
+    one_way: bool = True
     """Whether the matrix holds each edge once, as (i, j) only."""
-    directed: bool | None
+    directed: bool | None = None
     """What the form says about directions; None if nothing."""
-    names: tuple[str, ...] | None
+    names: tuple[str, ...] | None = None
 
 
-def read_raw(network: Any, n_nodes: int | None, counts: bool) -> RawNetwork:
-    """Read a network in any form; see `read_network` for the forms."""
+def read_network(
+    network: Any,
+    directed: bool | None = None,
+    n_nodes: int | None = None,
+    *,
+    counts: bool = False,
+    loops: bool = False,
+    ignore_weights: bool = False,
+) -> Network:
+    """A network in any form, checked.
+
+    Parameters
+    ----------
+    network : array_like, sparse matrix, graph, data frame, edges or path
+        A square matrix; a graph of networkx or igraph; a data frame, square with the names of the nodes or
+        with edges in its rows; edges as pairs of node numbers or names; a file of edges, GraphML or GML. A
+        list of tuples, a set or a view is always edges. An array with two columns is read as edges unless it
+        is 2 x 2; with `n_nodes`, any array is.
+    directed : bool or None
+        None leaves it to a graph, and means undirected for anything else.
+    n_nodes : int or None
+        Number of nodes, for an edge list with numbers.
+    counts : bool, default False
+        Whether edges have counts: weights that are integers, or edges given several times.
+    loops : bool, default False
+        Whether edges of a node to itself are allowed.
+    ignore_weights : bool, default False
+        Whether each edge counts once, whatever its weight and however often it is given.
+
+    Returns
+    -------
+    Network
+
+    Examples
+    --------
+    >>> from epluribus.models.edges import read_network
+    >>> network = read_network([("ann", "bob"), ("cid", "bob")])
+    >>> network.names, network.directed
+    (('ann', 'bob', 'cid'), False)
+    >>> network.matrix.toarray()
+    array([[0, 1, 0],
+           [1, 0, 1],
+           [0, 1, 0]])
+    """
+    raw = _read(network, n_nodes, "ignore" if ignore_weights else "count" if counts else "refuse")
+    matrix = sparse.csr_array(raw.matrix)
+    if matrix.shape[0] == 0:
+        raise ValueError("'adjacency' must have at least one node; it has none.")
+    directed = bool(raw.directed if directed is None else directed)
+    # In an undirected network (i, j) and (j, i) are the same edge: given both ways, it now counts 2. A loop
+    # has one way only.
+    if raw.one_way and not directed:
+        both = matrix + matrix.T
+        both.setdiag(matrix.diagonal())
+        matrix = sparse.csr_array(both)
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    if ignore_weights:
+        matrix.data[:] = 1
+    # So far entries count edges; without counts, if the checks pass, they are zeros and ones.
+    own = np.flatnonzero(matrix.diagonal())
+    if own.size and not loops:
+        raise ValueError(
+            "'adjacency' must have a zero diagonal, the model has no loops; node "
+            f"{own[0]} (counted from 0) is linked to itself. Give loops=True to allow it, or take "
+            "loops out; from a networkx graph: graph.remove_edges_from(nx.selfloop_edges(graph))."
+        )
+    entries = sparse.coo_array(matrix)
+    if not counts and entries.data.size and entries.data.max() > 1:
+        at = int(entries.data.argmax())  # the first of those given most often
+        raise ValueError(
+            "'adjacency' must list each edge once, the model is for binary data; "
+            f"({entries.row[at]}, {entries.col[at]}) appears {entries.data[at]} times. Give directed=True if "
+            f"(i, j) and (j, i) differ. {_WAY_OUT}"
+        )
+    odd = sparse.coo_array(matrix - matrix.T)
+    if not directed and odd.count_nonzero():
+        i, j = np.transpose(odd.nonzero())[0]
+        raise ValueError(
+            f"'adjacency' must be symmetric for an undirected model; entry ({i}, {j}) is "
+            f"{matrix[i, j]} and entry ({j}, {i}) is {matrix[j, i]}. Give directed=True, or make it "
+            "symmetric: np.maximum(A, A.T)."
+        )
+    return Network(matrix, directed, raw.names)
+
+
+# --- forms ---
+
+
+def _read(network: Any, n_nodes: int | None, weights: str) -> _Raw:
+    """Read a network in any form; `weights` are to "count", to "ignore" or to "refuse"."""
     if isinstance(network, str | Path):
-        return _read_file(Path(network), n_nodes, counts)
+        return _read_file(Path(network), n_nodes, weights)
+    if hasattr(network, "to_networkx"):  # igraph
+        network = network.to_networkx(vertex_attr_hashable="name")
     if is_graph(network):
         directed = bool(network.is_directed())
-        return RawNetwork(_count_edges(network, counts), directed, directed, _names(network.nodes))
-    if hasattr(network, "get_edgelist") and hasattr(network, "vcount"):
-        return _read_igraph(network, counts)
+        return _Raw(_graph_matrix(network, weights), directed, directed, _names(network.nodes))
     if hasattr(network, "iloc"):
-        return _read_frame(network, n_nodes, counts)
-    return _read_table(network, n_nodes, counts)
+        return _read_frame(network, n_nodes, weights)
+    if sparse.issparse(network) or hasattr(network, "__array__"):
+        return _read_array(network, n_nodes, weights)
+    if not isinstance(network, Iterable):
+        raise TypeError(f"'adjacency' must be a network; got a {type(network).__name__}.")
+    # A list of lists may be a matrix; pairs of names, and whatever else can be gone through, are edges.
+    rows = list(network) if isinstance(network, Sequence) else [tuple(edge) for edge in network]
+    if rows and (isinstance(rows[0], tuple) or isinstance(next(iter(rows[0]), 0), str)):
+        numbered = all(isinstance(node, int | float | np.number) for row in rows for node in row)
+        return _from_rows(rows, n_nodes, weights, numbered)
+    return _read_array(rows, n_nodes, weights)
 
 
 def is_graph(network: Any) -> bool:
@@ -86,18 +184,182 @@ def graph_to_matrix(graph: Any) -> sparse.csr_array:
     Examples
     --------
     >>> import networkx
-    >>> from epluribus.models.graphs import graph_to_matrix
+    >>> from epluribus.models.edges import graph_to_matrix
     >>> graph_to_matrix(networkx.path_graph(3)).toarray()
     array([[0, 1, 0],
            [1, 0, 1],
            [0, 1, 0]])
     """
-    matrix = _count_edges(graph, None)
+    matrix = _graph_matrix(graph, "ignore")
     matrix.data[:] = 1
     return matrix
 
 
-# --- objects ---
+def _graph_matrix(graph: Any, weights: str) -> sparse.csr_array:
+    """Number of edges of a networkx graph from each node to each other, in the order of the nodes."""
+    networkx = need("networkx", "networks", "A graph")
+    if weights == "refuse":
+        _weights([weight for *_, weight in graph.edges(data="weight", default=1)], weights)
+    if len(graph) == 0:  # networkx refuses empty graphs
+        return sparse.csr_array((0, 0), dtype=np.int64)
+    # Parallel edges of a multigraph add up; without counts, whatever their weights.
+    weight = "weight" if weights == "count" else None
+    return _as_counts(networkx.to_scipy_sparse_array(graph, weight=weight, dtype=None))
+
+
+def _read_frame(frame: Any, n_nodes: int | None, weights: str) -> _Raw:
+    """A data frame: a square matrix with names, or edges in two columns, or three with weights."""
+    index, columns = list(map(str, frame.index)), list(map(str, frame.columns))
+    if n_nodes is None and sorted(index) == sorted(columns):
+        if index != columns:
+            raise ValueError(
+                "'adjacency' must have its rows and columns in the same order. Give "
+                "frame.loc[names, names]."
+            )
+        return _Raw(_matrix(frame.to_numpy(), weights), False, None, _names(frame.index))
+    if len(columns) not in (2, 3):
+        raise ValueError(
+            "'adjacency' as a data frame must be square with the same names on both sides, or have two "
+            f"columns (from, to), or three with weights; got shape {frame.shape}."
+        )
+    return _from_rows(list(frame.itertuples(index=False)), n_nodes, weights)
+
+
+def _read_array(table: Any, n_nodes: int | None, weights: str) -> _Raw:
+    """An array, a sparse matrix or a list of lists: a square matrix, or edges in its rows."""
+    if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
+        raise ValueError(
+            "'adjacency' must have no masked entries. Decide what a missing entry means and fill it."
+        )
+    if not sparse.issparse(table):
+        table = as_array(table, "adjacency")
+    shape = table.shape
+    n_columns = shape[1] if len(shape) == 2 else 0
+    listed = n_columns == 2 or (n_columns == 3 and weights != "refuse")
+    # Two columns are edges, except that a 2 x 2 table could be either: then it is a matrix.
+    if n_nodes is not None or (listed and shape[0] != n_columns):
+        if not listed and table.size:
+            raise ValueError(
+                f"'adjacency' as an edge list must have two columns (i, j); got shape {shape}."
+            )
+        rows = table.reshape(-1, n_columns or 2).tolist()
+        return _from_rows(rows, n_nodes, weights, table.dtype.kind not in "UO")
+    if len(shape) == 2 and shape[0] == shape[1]:
+        return _Raw(_matrix(table, weights), False)
+    raise ValueError(
+        "'adjacency' must be a square matrix, a graph, a data frame, a file, or edges with two "
+        f"columns; got shape {shape}."
+    )
+
+
+def _matrix(table: Any, weights: str) -> sparse.csr_array:
+    """A square matrix of zeros and ones, or of counts."""
+    if weights == "refuse":
+        return binary_matrix(table, "adjacency")
+    if not sparse.issparse(table):
+        table = np.asarray(table)
+        if table.dtype.kind not in "biuf":
+            raise TypeError("'adjacency' must be a matrix of numbers.")
+    matrix = sparse.csr_array(table)
+    return _as_counts(matrix != 0 if weights == "ignore" else matrix)
+
+
+def _as_counts(matrix: sparse.csr_array) -> sparse.csr_array:
+    """The same with entries that are non-negative integers."""
+    values = np.asarray(matrix.data, dtype=np.float64)
+    bad = np.flatnonzero(~((values >= 0) & (values == np.rint(values)) & (values < 2**31)))
+    if bad.size:
+        raise ValueError(
+            "'adjacency' must have counts, integers 0, 1, 2, ..., as weights; got "
+            f"{values[bad[0]]:g}. Round them, choose a threshold, or give ignore_weights=True."
+        )
+    out = sparse.csr_array(matrix)
+    out.data = values.astype(np.int64)
+    return out
+
+
+# --- edges ---
+
+
+def _from_rows(
+    rows: Sequence[Any], n_nodes: int | None, weights: str, numbered: bool = False
+) -> _Raw:
+    """A network from its edges, two nodes and perhaps a weight each: nodes are numbers, or have names."""
+    lengths = {len(row) if isinstance(row, tuple | list) else 0 for row in rows}
+    if not (lengths <= {2} or lengths == {3}):
+        raise ValueError(
+            "'adjacency' as edges must have two nodes in each, or two and a weight; got "
+            f"{' or '.join(map(str, sorted(lengths)))} entries."
+        )
+    used = _weights([row[2] for row in rows], weights) if lengths == {3} else np.ones(len(rows))
+    if numbered or n_nodes is not None:
+        return _Raw(_numbered([list(row[:2]) for row in rows], n_nodes, used))
+    return _from_names([row[0] for row in rows], [row[1] for row in rows], used)
+
+
+def _weights(given: list[Any], weights: str) -> AnyArray:
+    """Weights of edges as they are to be used; an error for others than 1 if they must not be there."""
+    odd = next((weight for weight in given if weight not in (1, "1")), None)
+    if odd is not None and weights == "refuse":
+        raise ValueError(
+            "'adjacency' must have no weights, the model is for binary data; an edge has weight "
+            f"{odd}. {_WAY_OUT}"
+        )
+    if weights != "count":
+        return np.ones(len(given))
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("'adjacency' must have numbers as weights, in the third column.") from None
+
+
+def _make(i: AnyArray, j: AnyArray, weights: AnyArray, n: int) -> sparse.csr_array:
+    """A matrix of counts from edges; those given several times add up."""
+    return _as_counts(sparse.csr_array((weights, (i, j)), shape=(n, n)))
+
+
+def _numbered(rows: list[Any], n_nodes: int | None, weights: AnyArray) -> sparse.csr_array:
+    """A matrix of counts from edges whose nodes are numbers, or text of numbers."""
+    try:
+        pairs = np.asarray(rows, dtype=np.float64).reshape(-1, 2)
+    except (TypeError, ValueError):  # names
+        pairs = np.full((len(rows), 2), np.nan)
+    # Integers may be stored as floats, as from csv files.
+    good = ((pairs >= 0) & (pairs < 2**62) & (pairs == np.rint(pairs))).all(axis=1)
+    if not good.all():
+        raise ValueError(
+            "'adjacency' as an edge list must hold node numbers 0, 1, 2, ...; got the edge "
+            f"{rows[int(np.argmin(good))]}. For nodes with names leave 'n_nodes' out."
+        )
+    # The list shows nodes up to the largest number in it; `n_nodes` may add more without edges.
+    pairs = pairs.astype(np.int64)
+    seen, occur = int(pairs.max(initial=-1)) + 1, np.unique(pairs).size
+    if n_nodes is None and seen > 10 * occur + _SPARE:
+        raise ValueError(
+            f"'adjacency' has node numbers up to {seen - 1}, of which only {occur} occur. If they are "
+            "names, give them as text or in a data frame; if most nodes have no edges, give 'n_nodes'."
+        )
+    way_out = f" The largest node number is {seen - 1}." if seen else ""
+    N = seen if n_nodes is None else check_count(n_nodes, "n_nodes", low=seen or 1, way_out=way_out)
+    check_memory(100.0 * N, f"A network of {N:,} nodes", "Choose a smaller 'n_nodes'.")
+    return _make(pairs[:, 0], pairs[:, 1], weights, N)
+
+
+def _from_names(first: list[Any], second: list[Any], weights: AnyArray) -> _Raw:
+    """A network of named nodes, from the two ends of each edge."""
+    nodes = dict.fromkeys([*first, *second])
+    if None in nodes or any(node != node for node in nodes):  # NaN is not equal to itself
+        raise ValueError("'adjacency' must have two nodes in every edge; one is missing.")
+    # Names of one kind are sorted, numbers as numbers; of several, they keep the order of first appearance.
+    ordered = list(nodes)
+    try:
+        decimal = all(isinstance(node, str) and node.isdecimal() for node in ordered)
+        ordered.sort(key=int if decimal else None)
+    except TypeError:
+        ordered = list(nodes)
+    place = {node: number for number, node in enumerate(ordered)}
+    i, j = (np.array([place[node] for node in ends], dtype=np.int64) for ends in (first, second))
+    return _Raw(_make(i, j, weights, len(ordered)), names=_names(ordered))
 
 
 def _names(nodes: Any) -> tuple[str, ...] | None:
@@ -114,267 +376,46 @@ def _names(nodes: Any) -> tuple[str, ...] | None:
     return names
 
 
-def _count_edges(graph: Any, counts: bool | None) -> sparse.csr_array:
-    """Number of edges of a networkx graph from each node to each other, in the order of the nodes.
-
-    With `counts` edges count as often as their weights say; without, weights are refused; None leaves
-    them out.
-    """
-    networkx = need("networkx", "networks", "A graph")
-    if counts is False:
-        _refuse_weights(graph)
-    if len(graph) == 0:  # networkx refuses empty graphs
-        return sparse.csr_array((0, 0), dtype=np.int64)
-    # Parallel edges of a multigraph add up; without counts, whatever their weights.
-    nodes = list(graph)
-    weight = "weight" if counts else None
-    matrix = networkx.to_scipy_sparse_array(graph, nodelist=nodes, weight=weight, dtype=None)
-    return _as_counts(sparse.csr_array(matrix))
-
-
-def _read_igraph(graph: Any, counts: bool) -> RawNetwork:
-    """A graph of igraph."""
-    weights = graph.es["weight"] if "weight" in graph.es.attributes() else None
-    if weights is not None and not counts and any(weight != 1 for weight in weights):
-        raise ValueError(
-            "'adjacency' must have no weights, the model is for binary data. Delete them, or take "
-            "PoissonBlockModel, which has counts."
-        )
-    pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
-    matrix = _make(pairs[:, 0], pairs[:, 1], weights, graph.vcount())
-    names = _names(graph.vs["name"]) if "name" in graph.vs.attributes() else None
-    return RawNetwork(matrix, True, bool(graph.is_directed()), names)
-
-
-def _read_frame(frame: Any, n_nodes: int | None, counts: bool) -> RawNetwork:
-    """A data frame: a square matrix with names, or edges in two columns, or three with counts."""
-    n_rows, n_columns = frame.shape
-    index, columns = list(frame.index), list(frame.columns)
-    if (
-        n_rows == n_columns
-        and n_nodes is None
-        and sorted(map(str, index)) == sorted(map(str, columns))
-    ):
-        if [str(name) for name in index] != [str(name) for name in columns]:
-            raise ValueError(
-                "'adjacency' must have its rows and columns in the same order. Give "
-                "frame.loc[names, names]."
-            )
-        matrix = _matrix(frame.to_numpy(), counts)
-        return RawNetwork(matrix, False, None, _names(index))
-    if n_columns not in (2, 3):
-        raise ValueError(
-            "'adjacency' as a data frame must be square with the same names on both sides, or have two "
-            f"columns (from, to), or three with counts; got shape {frame.shape}."
-        )
-    if n_columns == 3 and not counts:
-        raise ValueError(
-            f"'adjacency' as edges must have two columns, the model is for binary data; got a third, "
-            f"'{columns[2]}'. Leave it out, or take PoissonBlockModel, which has counts."
-        )
-    if n_nodes is not None:
-        weights = frame.iloc[:, 2].to_numpy() if n_columns == 3 else None
-        return RawNetwork(
-            _numbered(frame.iloc[:, :2].to_numpy(), n_nodes, weights), True, None, None
-        )
-    ends = frame.iloc[:, 0].tolist(), frame.iloc[:, 1].tolist()
-    return _from_names(*ends, frame.iloc[:, 2].tolist() if n_columns == 3 else None)
-
-
-def _read_table(table: Any, n_nodes: int | None, counts: bool) -> RawNetwork:
-    """An array, a sparse matrix or a list."""
-    if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
-        raise ValueError(
-            "'adjacency' must have no masked entries. Decide what a missing entry means and fill it."
-        )
-    if not sparse.issparse(table) and not isinstance(table, np.ndarray) and _has_names(table):
-        columns = list(zip(*table, strict=True))
-        if n_nodes is None and len(columns) == 2 + (counts and len(columns) == 3):
-            return _from_names(*map(list, columns))
-    if not sparse.issparse(table):
-        table = as_array(table, "adjacency")
-    shape = table.shape
-    # Two columns are edges, except that a 2 x 2 table could be either: then it is a matrix.
-    listed = (
-        len(shape) == 2 and (shape[1] == 2 or (counts and shape[1] == 3)) and shape[0] != shape[1]
-    )
-    if n_nodes is not None or listed:
-        pairs = np.asarray(table)
-        weights = None
-        if counts and pairs.ndim == 2 and pairs.shape[1] == 3:
-            pairs, weights = pairs[:, :2], pairs[:, 2]
-        if n_nodes is None and pairs.dtype.kind in "UO":
-            first, second = pairs.T.tolist()
-            return _from_names(first, second, None if weights is None else weights.tolist())
-        return RawNetwork(_numbered(pairs, n_nodes, weights), True, None, None)
-    if len(shape) == 2 and shape[0] == shape[1]:
-        return RawNetwork(_matrix(table, counts), False, None, None)
-    raise ValueError(
-        "'adjacency' must be a square matrix, a graph, a data frame, a file, or edges with two "
-        f"columns; got shape {shape}."
-    )
-
-
-def _has_names(table: Any) -> bool:
-    """Whether a list of edges begins with a name."""
-    try:
-        return isinstance(table[0][0], str)
-    except (TypeError, KeyError, IndexError):
-        return False
-
-
-def _matrix(table: Any, counts: bool) -> sparse.csr_array:
-    """A square matrix of zeros and ones, or of counts."""
-    if not counts:
-        return binary_matrix(table, "adjacency")
-    if not sparse.issparse(table):
-        table = np.asarray(table)
-        if table.dtype.kind not in "biuf":
-            raise TypeError("'adjacency' must be a matrix of numbers.")
-    return _as_counts(sparse.csr_array(table))
-
-
-def _as_counts(matrix: sparse.csr_array) -> sparse.csr_array:
-    """The same with entries that are non-negative integers."""
-    values = np.asarray(matrix.data, dtype=np.float64)
-    bad = np.flatnonzero(~((values >= 0) & (values == np.rint(values)) & (values < 2**31)))
-    if bad.size:
-        raise ValueError(
-            "'adjacency' must have counts, integers 0, 1, 2, ..., as weights; got "
-            f"{values[bad[0]]:g}. Round them, or choose a threshold."
-        )
-    matrix.data = values.astype(np.int64)
-    return matrix
-
-
-def _make(i: AnyArray, j: AnyArray, weights: Any, n: int) -> sparse.csr_array:
-    """A matrix of counts from edges; those given several times add up."""
-    values = np.ones(len(i)) if weights is None else np.asarray(weights, dtype=np.float64)
-    return _as_counts(sparse.csr_array((values, (i, j)), shape=(n, n)))
-
-
-def _numbered(pairs: AnyArray, n_nodes: int | None, weights: Any = None) -> sparse.csr_array:
-    """A matrix of counts from edges whose nodes are numbers."""
-    if pairs.size == 0:
-        pairs = np.zeros((0, 2), dtype=np.int64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(
-            f"'adjacency' as an edge list must have two columns (i, j); got shape {pairs.shape}."
-        )
-    # Integers may be stored as floats, as from csv files; names and booleans are refused.
-    bad = np.ones(len(pairs), dtype=bool)
-    if pairs.dtype.kind in "iuf":
-        whole = (pairs >= 0) & (pairs < 2**62) & (pairs == np.rint(pairs))  # false for NaN
-        bad = ~whole.all(axis=1)
-    if bad.any():
-        raise ValueError(
-            "'adjacency' as an edge list must hold node numbers 0, 1, 2, ...; got the edge "
-            f"{pairs[bad][0].tolist()}. For nodes with names leave 'n_nodes' out."
-        )
-    pairs = pairs.astype(np.int64)
-    # The list shows nodes up to the largest number in it; `n_nodes` may add more without edges.
-    seen = int(pairs.max()) + 1 if pairs.size else 0
-    way_out = f" The largest node number is {seen - 1}." if seen else ""
-    N = seen if n_nodes is None else check_count(n_nodes, "n_nodes", low=seen or 1, way_out=way_out)
-    occur = np.unique(pairs).size
-    if n_nodes is None and seen > 10 * occur + _SPARE:
-        raise ValueError(
-            f"'adjacency' has node numbers up to {seen - 1}, of which only {occur} occur. If they are "
-            "names, give them as text or in a data frame; if most nodes have no edges, give 'n_nodes'."
-        )
-    check_memory(100.0 * N, f"A network of {N:,} nodes", "Choose a smaller 'n_nodes'.")
-    return _make(pairs[:, 0], pairs[:, 1], weights, N)
-
-
-def _from_names(
-    first: Sequence[Any], second: Sequence[Any], weights: Sequence[Any] | None = None
-) -> RawNetwork:
-    """A network of named nodes, from the two ends of each edge."""
-    nodes = dict.fromkeys([*first, *second])
-    if None in nodes or any(node != node for node in nodes):  # NaN is not equal to itself
-        raise ValueError("'adjacency' must have two nodes in every edge; one is missing.")
-    # Names of one kind are sorted, numbers as numbers; of several, they keep the order of first appearance.
-    ordered = list(nodes)
-    if all(isinstance(node, str) for node in ordered) and all(node.isdecimal() for node in ordered):
-        ordered.sort(key=int)
-    else:
-        try:
-            ordered.sort()
-        except TypeError:
-            ordered = list(nodes)
-    place = {node: number for number, node in enumerate(ordered)}
-    i, j = (np.array([place[node] for node in ends], dtype=np.int64) for ends in (first, second))
-    return RawNetwork(_make(i, j, weights, len(ordered)), True, None, _names(ordered))
-
-
 # --- files ---
 
 
-def _read_file(path: Path, n_nodes: int | None, counts: bool) -> RawNetwork:
-    """GraphML, or a text file with an edge per line: two names, and a count if there are three columns."""
+def _read_file(path: Path, n_nodes: int | None, weights: str) -> _Raw:
+    """GraphML, GML, or a text file with an edge per line: two names, and perhaps a weight."""
     if not path.is_file():
         raise FileNotFoundError(f"'adjacency' must be a network or a file; there is no {path}.")
-    if path.suffix.lower() == ".graphml":
-        networkx = need("networkx", "networks", "A GraphML file")
-        with reading(path, "GraphML"):
-            graph = networkx.read_graphml(path)
-        return read_raw(graph, n_nodes, counts)
-    first: list[str] = []
-    second: list[str] = []
-    weights: list[float] = []
+    kind = {".graphml": "GraphML", ".gml": "GML"}.get(path.suffix.lower())
+    if kind is not None:
+        networkx = need("networkx", "networks", f"A {kind} file")
+        with reading(path, kind):
+            graph = (networkx.read_graphml if kind == "GraphML" else networkx.read_gml)(path)
+        return _read(graph, n_nodes, weights)
     with reading(path, "text"):
         lines = path.read_text("utf-8-sig").splitlines()
-    for number, line in enumerate(lines, 1):
-        text = line.split("#")[0].strip()
-        if not text or text.startswith("%"):
-            continue
-        # The first separator that the line has; blanks if it has none of the others.
-        separator = next((mark for mark in "\t;," if mark in text), None)
-        words = [word.strip().strip('"') for word in text.split(separator)]
-        if not first and words[0].lower() in _HEADINGS:
-            continue
-        if len(words) not in (2, 3):
-            raise ValueError(
-                f"'adjacency' must be a file with two names in each line, and perhaps a count; line "
-                f"{number} of {path.name} is {line!r}."
-            )
-        first.append(words[0])
-        second.append(words[1])
-        if len(words) == 3:
-            try:
-                weights.append(float(words[2]))
-            except ValueError:
-                raise ValueError(
-                    f"'adjacency' must have a count in the third column; line {number} of "
-                    f"{path.name} has {words[2]!r}."
-                ) from None
-    if weights and len(weights) < len(first):
-        raise ValueError(f"'adjacency' must have a count in every line or in none of {path.name}.")
-    if weights and not counts and any(weight != 1 for weight in weights):
-        raise ValueError(
-            f"'adjacency' must have no weights, the model is for binary data; {path.name} has. Leave "
-            "them out, or take PoissonBlockModel, which has counts."
-        )
-    if n_nodes is not None:
-        try:
-            pairs = np.array([first, second], dtype=np.int64).T.reshape(-1, 2)
-        except (ValueError, OverflowError):
-            raise ValueError(
-                f"'n_nodes' is for nodes that are numbers; {path.name} has names. Leave it out."
-            ) from None
-        return RawNetwork(_numbered(pairs, n_nodes, weights or None), True, None, None)
-    return _from_names(first, second, weights or None)
+    rows = [words for words in map(_words, lines) if words]
+    if len(rows) > 1 and _is_heading(rows):
+        rows = rows[1:]
+    with about(path, "adjacency"):
+        return _from_rows(rows, n_nodes, weights)
 
 
-# --- checks ---
+def _words(line: str) -> list[str]:
+    """The cells of a line: parted by the first separator that it has, blanks if none of the others."""
+    text = line.split("#")[0].strip()
+    if not text or text.startswith("%"):
+        return []
+    separator = next((mark for mark in "\t;," if mark in text), None)
+    return [word.strip().strip('"') for word in text.split(separator)]
 
 
-def _refuse_weights(graph: Any) -> None:
-    """An error if an edge has a weight other than 1."""
-    for first, second, weight in graph.edges(data="weight", default=1):
-        if weight != 1:
-            raise ValueError(
-                f"'adjacency' must have no weights, the model is for binary data; edge ({first!r}, "
-                f"{second!r}) has weight {weight}. To leave them out, give "
-                "nx.to_numpy_array(graph, weight=None), or choose a threshold."
-            )
+def _is_heading(rows: list[list[str]]) -> bool:
+    """Whether the first row names the columns: a usual word, or a word above numbers."""
+    columns = [[_is_number(word) for word in column] for column in zip(*rows, strict=False)]
+    return rows[0][0].lower() in _HEADINGS or any(all(c[1:]) and not c[0] for c in columns)
+
+
+def _is_number(word: str) -> bool:
+    """Whether a cell is a number."""
+    try:
+        return bool(float(word) == float(word))
+    except ValueError:
+        return False

@@ -48,8 +48,7 @@ from scipy.special import gammaln
 from epluribus._kernels.states import FULL, GAUSSIAN, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive
-from epluribus.models.base import Side
-from epluribus.models.cells import check_columns, check_known, per_column, read_numbers
+from epluribus.models.base import Partition, Side, make_state, stack
 from epluribus.models.gaussian_checks import (
     center_and_spread,
     choose_form,
@@ -58,8 +57,8 @@ from epluribus.models.gaussian_checks import (
 )
 from epluribus.models.mixture import BoolArray, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
-from epluribus.models.states import Partition, make_state, stack
 from epluribus.models.student import StudentLaw, log_student_full
+from epluribus.models.tables import check_columns, check_known, per_column, read_numbers
 
 _RATE = 0.5
 """The rate of the Gamma prior in the units of the model: the paper's delta."""
@@ -282,7 +281,7 @@ class GaussianMixture(Mixture):
         # All sizes that a cluster can have: what depends on n alone is looked up.
         if self.covariance == "full":
             table = stack(1.0 / (n + self.tau), self._constant_full(n))
-            shape, hyper = ((slots + 1) * (d + 1), d + 1), np.array([self._freedom])
+            shape, hyper = (slots * (d + 1) + 1, d + 1), np.array([self._freedom])
             return (
                 make_state(partitions[0], FULL, shape, hyper=hyper, x=self.values, table=table),
             )

@@ -18,7 +18,7 @@ def read_links(network: Any, best: Any, argument: str) -> tuple[Any, list[Any] |
     from scipy.sparse import csr_array, issparse
 
     # Imported here: the models bring their kernels, which no other picture needs.
-    from epluribus.models.graphs import graph_to_matrix, is_graph
+    from epluribus.models.edges import graph_to_matrix, is_graph
 
     if not is_graph(network):
         return (csr_array(network) if issparse(network) else np.asarray(network)), None

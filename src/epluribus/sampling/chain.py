@@ -22,12 +22,9 @@ from epluribus._files import open_arrays, reading, write_arrays
 from epluribus._kernels.advance import advance_for
 from epluribus._kernels.states import KINDS, Record
 from epluribus._typing import AnyArray, IntArray
-from epluribus.models.base import Model
-from epluribus.models.states import make_partition
-from epluribus.sampling.moves import is_large
-from epluribus.sampling.tuning import REST, first_tuning, tune
+from epluribus.models.base import Model, make_partition
 
-FORMAT = 2
+FORMAT = 3
 """Version of checkpoint files; it changes when older files can no longer be continued."""
 _BLOCK_SECONDS = 0.1
 """Seconds that a block of steps should take: between blocks a thread checks the stop flag and the clock."""
@@ -88,14 +85,10 @@ class Chain:
             )
             for own in labels
         )
-        # Arguments of `advance`: steps done, row of the schedule, steps of that row, draws in the records,
-        # row to be tuned; and the log target, now and at its highest.
-        self.clock = np.zeros(5, dtype=np.int64)
+        # Arguments of `advance`: steps done, row of the schedule, steps of that row, draws in the records;
+        # and the log target, now and at its highest.
+        self.clock = np.zeros(4, dtype=np.int64)
         self.running = np.full(2, -np.inf)
-        # Moves with a launch rest for the first part of the burn-in of a large network.
-        cycles = settings.burn_in // int(schedule[:, 2].sum())
-        self._rest = cycles // REST if is_large(model) else 0
-        self.tuning = first_tuning(schedule, rest=self._rest > 0)
         self._log_posterior = np.zeros(capacity)
         self.n_kept = 0
         # Room for all draws from the start, in the smallest type that holds the labels.
@@ -144,25 +137,9 @@ class Chain:
         while self.clock[0] < until and stop[0] == 0:
             self._advance(
                 states, records, self.schedule, settings, stop, self.rng,
-                self.clock, self.running, self.tuning, self._log_posterior,
+                self.clock, self.running, self._log_posterior,
             )  # fmt: skip
             self._empty_records()
-            if self.clock[4]:
-                self._tune()
-
-    def _tune(self) -> None:
-        """Adapt the row of launches that has just ended; burn-in is not over."""
-        row = int(self.clock[4]) - 1
-        self.clock[4] = 0
-        side, _, _, scans = self.schedule[row].tolist()
-        cycle = int(self.schedule[:, 2].sum())
-        last = self.done + cycle >= self.settings.burn_in
-        # The cycle of which this row is the last move, or before.
-        number = self.done // cycle - self._rest
-        if number < 0 and not last:
-            return
-        n_items = len(self.states[side].x)
-        tune(self.tuning[row], n_items, number, free=scans < 0, last=last)
 
     def _empty_records(self) -> None:
         """Move the draws from the records to their final arrays."""
@@ -180,7 +157,7 @@ class Chain:
     def _arrays(self) -> dict[str, AnyArray]:
         """Every array that changes except the draws, by name."""
         # Not copies: `restore` writes into these arrays.
-        out = {"clock": self.clock, "running": self.running, "tuning": self.tuning}
+        out = {"clock": self.clock, "running": self.running}
         for side, (state, record) in enumerate(zip(self.states, self.records, strict=True)):
             out[f"own{side}"] = state.own
             out |= {f"best{side}": record.best, f"tally{side}": record.tally}

@@ -19,10 +19,8 @@ import numpy as np
 from epluribus._kernels.moves import ALLOCATION, GIBBS, LAUNCH, SPLIT_MERGE
 from epluribus._typing import IntArray
 from epluribus._validate import check_choice, check_count, shown
-from epluribus.models.base import Model
+from epluribus.models.base import Model, Side
 
-LARGE = 1000
-"""With more items than this, block models get a longer burn-in, in whose first part only single items move."""
 SCHEDULES = ("default", "appendix")
 """Names of the built-in cycles."""
 
@@ -30,14 +28,9 @@ SCHEDULES = ("default", "appendix")
 class Move(ABC):
     """One kind of move, repeated a number of times in each cycle."""
 
-    @property
     @abstractmethod
-    def code(self) -> int:
-        """Its number in the compiled loop."""
-
-    @abstractmethod
-    def n_steps(self, n_items: int) -> int:
-        """Number of steps in one cycle."""
+    def row(self, side: Side, weak_items: bool) -> tuple[int, int, int]:
+        """Its number in the compiled loop, the steps in one cycle, and the scans of a launch."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +49,6 @@ class Gibbs(Move):
     ----------
     sweeps : int, default 1
         Number of sweeps over all items in each cycle.
-
-    Examples
-    --------
-    >>> from epluribus.sampling import Gibbs
-    >>> Gibbs(2).n_steps(n_items=10)
-    20
     """
 
     sweeps: int = 1
@@ -69,52 +56,43 @@ class Gibbs(Move):
     def __post_init__(self) -> None:
         check_count(self.sweeps, "sweeps")
 
-    @property
-    def code(self) -> int:
-        """Its number in the compiled loop."""
-        return GIBBS
-
-    def n_steps(self, n_items: int) -> int:
-        """Number of steps in one cycle."""
-        return self.sweeps * n_items
+    def row(self, side: Side, weak_items: bool) -> tuple[int, int, int]:  # noqa: ARG002
+        """As many steps as there are items, for each sweep."""
+        return GIBBS, self.sweeps * side.n_items, 0
 
 
 @dataclass(frozen=True)
 class SplitMerge(Move):
     """Split-merge proposals: one cluster is divided in two, or two are made one.
 
-    With `scans`, a split starts from a *launch* (as in Jain & Neal, but no two items are held apart). One of
-    the K clusters is picked at random, and a split is proposed with probability s, else a merge with
-    another random cluster. The members of the one or two clusters are divided between two sides by fair
-    coins, which in half of the launches of a network are smoothed along its edges (each node takes the
-    mean of its neighbors, 20 times). This division is improved by `scans` restricted Gibbs scans (a quarter
-    of them if it is smoothed), in which every item chooses between the two sides, given all others, without
-    the prior for their sizes. One more scan, with this prior and with one random item held where it is, makes
-    the split; q is the product of the probabilities of its choices. A split is accepted with probability
+    **Sequential allocation** (Dahl & Newcomb), the default for mixtures: i and j are any two items, split if
+    they share a cluster and merged if not. The other members, in random order, choose between the two with
+    probabilities proportional to prior times predictive, given those that have chosen already; q is the product
+    of these probabilities. A split is accepted with probability min(1, pi(after) / pi(before) / q), a merge with
+    the inverse. It is quick, and good where two items say much about their clusters.
 
-        min(1, pi(after) / pi(before) / q x 2 / (K + 1) x (1 - s) / s)
+    **Launches** (as in Jain & Neal, but no two items are held apart), the default for block models: in a sparse
+    network two nodes say next to nothing. With K clusters of at most M, nothing is proposed with probability
+    1 - K / M, since proposals take longer where clusters are few and large. Else one cluster is picked, and a split
+    is proposed with probability 1/4, a merge with another random cluster with 3/4. The members are divided by fair
+    coins, and this division is improved by restricted Gibbs scans, in which every item chooses between the
+    two sides, given all others, without the prior for their sizes. One more scan, with this prior and with one
+    random item held where it is, makes the split; q is the product of the probabilities of its choices. A split
+    is accepted with probability
+
+        min(1, pi(after) / pi(before) / q x 6 / K)
 
     (never if one side is empty) and a merge with the inverse ratio, where q is the probability that the
     last scan restores the present two clusters. Order, coins and scans depend on the union of the two
-    clusters only, so they have the same distribution from both sides. Most merges are refused after one
-    look at the merged cluster, before any scan. During burn-in s is adapted to the work that scans make,
-    and so is their number if it is not given; both are frozen before the first draw.
-
-    With ``scans=0``, i and j are any two items, split if they share a cluster and merged if not, by
-    sequential allocation (Dahl & Newcomb): the other members, in random order, choose between the two
-    with probabilities proportional to prior times predictive, given those that have chosen already. A split
-    is accepted with probability min(1, pi(after) / pi(before) / q), a merge with the inverse. This is
-    cheaper, and better where two single items already say much about their clusters; in a sparse network
-    they say next to nothing.
+    clusters only, so they have the same distribution from both sides. Most merges are refused before any scan.
 
     Parameters
     ----------
     proposals : int, optional
-        Number of proposals in each cycle; by default 5 without scans, otherwise one for every 25 items,
-        but at least 10.
+        Number of proposals in each cycle. By default one for every 100 items, but at least 5, by sequential
+        allocation; as launches the largest number of clusters, so that K / 4 splits are tried on average.
     scans : int, optional
-        Scans of a launch; 0 for sequential allocation. By default 5, 10 and 20 are tried during
-        burn-in, and the one with the most accepted splits for its work is kept.
+        Scans of a launch; 0 for sequential allocation. By default 10 for block models, otherwise 0.
 
     References
     ----------
@@ -125,12 +103,6 @@ class SplitMerge(Move):
     Dahl, D. B., Newcomb, S. (2022). Sequentially allocated merge-split samplers for conjugate Bayesian
     nonparametric models. Journal of Statistical Computation and Simulation 92, 1487-1511.
     doi:10.1080/00949655.2021.1998502
-
-    Examples
-    --------
-    >>> from epluribus.sampling import SplitMerge
-    >>> SplitMerge(scans=0).n_steps(n_items=10), SplitMerge().n_steps(n_items=1000)
-    (5, 40)
     """
 
     proposals: int | None = None
@@ -142,17 +114,13 @@ class SplitMerge(Move):
         if self.scans is not None:
             check_count(self.scans, "scans", low=0)
 
-    @property
-    def code(self) -> int:
-        """Its number in the compiled loop."""
-        return SPLIT_MERGE if self.scans == 0 else LAUNCH
-
-    def n_steps(self, n_items: int) -> int:
-        """Number of steps in one cycle."""
-        if self.proposals is not None:
-            return self.proposals
-        # Most launches end at the first look: many of them cost less than one sweep.
-        return 5 if self.scans == 0 else max(10, n_items // 25)
+    def row(self, side: Side, weak_items: bool) -> tuple[int, int, int]:
+        """Sequential allocation or launches, as many as asked for."""
+        # Networks of 1,000 and 2,000 nodes: with 10 scans all chains find 10 to 25 planted blocks, without none.
+        scans = self.scans if self.scans is not None else 10 * weak_items
+        # Mixtures of 10,000 items: with 5 proposals chains end with different numbers of clusters.
+        usual = side.tables.slots if scans else max(5, side.n_items // 100)
+        return LAUNCH if scans else SPLIT_MERGE, self.proposals or usual, scans
 
 
 @dataclass(frozen=True)
@@ -187,12 +155,6 @@ class Allocation(Move):
 
     Nobile, A., Fearnside, A. T. (2007). Bayesian finite mixtures with an unknown number of components:
     the allocation sampler. Statistics and Computing 17, 147-162. doi:10.1007/s11222-006-9014-7
-
-    Examples
-    --------
-    >>> from epluribus.sampling import Allocation
-    >>> Allocation().n_steps(n_items=10), Allocation(3).n_steps(n_items=10)
-    (10, 3)
     """
 
     proposals: int | None = None
@@ -201,19 +163,9 @@ class Allocation(Move):
         if self.proposals is not None:
             check_count(self.proposals, "proposals")
 
-    @property
-    def code(self) -> int:
-        """Its number in the compiled loop."""
-        return ALLOCATION
-
-    def n_steps(self, n_items: int) -> int:
-        """Number of steps in one cycle."""
-        return n_items if self.proposals is None else self.proposals
-
-
-def is_large(model: Model) -> bool:
-    """Whether the model is a block model of so many items that its burn-in must be longer."""
-    return model.weak_items and max(side.n_items for side in model.sides) > LARGE
+    def row(self, side: Side, weak_items: bool) -> tuple[int, int, int]:  # noqa: ARG002
+        """As many proposals as asked for."""
+        return ALLOCATION, self.proposals or side.n_items, 0
 
 
 def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
@@ -222,15 +174,14 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     Parameters
     ----------
     moves : {"default", "appendix"} or sequence of Move
-        "default" is one Gibbs sweep and split-merge: launches for block models, otherwise 5 proposals
-        by sequential allocation. With two sides, these for each side. "appendix" is the paper's sampler
-        alone, with as many allocation proposals as there are items.
+        "default" is [Gibbs(), SplitMerge()], "appendix" the paper's sampler, [Allocation()]. With two sides
+        all moves of the rows come first, then all moves of the columns.
     model : Model
 
     Returns
     -------
     ndarray of shape (rows, 4)
-        Rows (side, move, steps, scans); scans are -1 if they are to be chosen during burn-in.
+        Rows (side, move, steps, scans).
 
     Examples
     --------
@@ -243,10 +194,7 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     chosen: Sequence[Move]
     if isinstance(moves, str):
         check_choice(moves, SCHEDULES, "moves")
-        # On the paper's data sequential allocation gave the most effective draws per second. In networks of
-        # thousands of nodes it never splits anything.
-        split_merge = SplitMerge() if model.weak_items else SplitMerge(scans=0)
-        chosen = (Gibbs(), split_merge) if moves == "default" else (Allocation(),)
+        chosen = (Gibbs(), SplitMerge()) if moves == "default" else (Allocation(),)
     else:
         chosen = tuple(moves)
         if not chosen or not all(isinstance(move, Move) for move in chosen):
@@ -254,17 +202,9 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
                 "'moves' must be 'default', 'appendix' or a sequence of Gibbs(), SplitMerge() and "
                 f"Allocation(); got {shown(moves)}."
             )
-    # With two sides: all moves of the rows, then all moves of the columns.
     rows = [
-        (number, move.code, move.n_steps(side.n_items), _scans(move))
+        (number, *move.row(side, model.weak_items))
         for number, side in enumerate(model.sides)
         for move in chosen
     ]
     return np.array(rows, dtype=np.int64)
-
-
-def _scans(move: Move) -> int:
-    """Scans of a launch, -1 if they are to be chosen during burn-in; 0 for moves without a launch."""
-    if not isinstance(move, SplitMerge):
-        return 0
-    return -1 if move.scans is None else move.scans

@@ -27,7 +27,7 @@ from epluribus.draws import Draws
 from epluribus.models.base import Model
 from epluribus.partition import relabel
 from epluribus.sampling.chain import Chain, RunSettings, read_checkpoint, write_checkpoint
-from epluribus.sampling.moves import Move, is_large, make_schedule
+from epluribus.sampling.moves import Move, make_schedule
 from epluribus.sampling.starts import describe_start, first_labels
 from epluribus.sampling.trace import Trace
 
@@ -61,17 +61,16 @@ def sample(
         Draws kept of each chain.
     burn_in : int, optional
         Steps that are discarded at the beginning. By default a tenth of those that follow, but at least
-        100 cycles of moves, 400 for block models of more than 1,000 items. In the first quarter of the
-        burn-in of these only single items move.
+        100 cycles of moves, 400 for block models of more than 1,000 items.
     thin : int, optional
         Steps from one draw to the next. By default one cycle of moves: a sweep and the proposals
         that go with it.
     n_chains : int, default 2
         Number of independent chains.
     moves : {'default', 'appendix'} or sequence of Move, default 'default'
-        The cycle of moves. 'default' is one Gibbs sweep and split-merge: for mixtures 5 proposals, for
-        block models launches, whose number of scans is chosen during burn-in. 'appendix' is the paper's
-        allocation sampler alone. Or a sequence of `Gibbs`, `SplitMerge` and `Allocation`.
+        The cycle of moves. 'default' is one Gibbs sweep and split-merge proposals, [Gibbs(), SplitMerge()].
+        'appendix' is the paper's allocation sampler alone. Or a sequence of `Gibbs`, `SplitMerge` and
+        `Allocation`.
     start : {'dispersed', 'one', 'many', 'random', 'extremes'}, labels or Trace, default 'dispersed'
         Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' starts
         the first chain from one cluster, the second from many, the others at random; for block models
@@ -164,7 +163,8 @@ def _fill_settings(asked: dict[str, int | None], schedule: IntArray, model: Mode
     if asked["burn_in"] is None:
         # 100 cycles are enough for chains from one cluster and from many to meet on the paper's data; in
         # networks of thousands of nodes the last blocks are found only after a few hundred.
-        cycles = 400 if is_large(model) else 100
+        large = model.weak_items and max(side.n_items for side in model.sides) > 1000
+        cycles = 400 if large else 100
         burn_in = max(n_draws * thin // 10, cycles * cycle)
     else:
         burn_in = check_count(asked["burn_in"], "burn_in", low=0)

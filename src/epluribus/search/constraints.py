@@ -128,7 +128,7 @@ def _edges(given: Any, names: _Names) -> IntArray:
     """(n_edges, 2) the graph in which clusters must be connected, each edge once, i < j."""
     from scipy import sparse
 
-    from epluribus.models.graphs import graph_to_matrix, is_graph
+    from epluribus.models.edges import graph_to_matrix, is_graph
 
     n, shape = names.n_items, tuple(getattr(given, "shape", ()))
     if isinstance(given, str):

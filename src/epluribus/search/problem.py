@@ -110,10 +110,8 @@ class Problem:
             self.column_weights = self.weights
             self.group_weights = self.weights[self.owner]
             self.f, self.size = np.stack([joint * f1, joint * f1]), size * f2
-        self.n_groups, self.n_seen_groups = (
-            len(self.group_weights),
-            len(self.group_weights) - missing,
-        )
+        self.n_groups = len(self.group_weights)
+        self.n_seen_groups = self.n_groups - 2 * self.n_draws * missing
         # In each column but those of all that a draw has seen the function is the first one.
         self.column_kinds = (np.arange(len(self.column_weights)) >= self.n_draws).astype(np.uint8)
         self.kinds = (np.arange(self.n_groups) >= self.first[-1]).astype(np.uint8)
@@ -138,12 +136,14 @@ class Problem:
         self.form = linear_forms(self.loss, np.count_nonzero(seen, axis=0))
         n_groups, n_draws = int(self.first[-1]), self.n_draws
         last = n_groups + n_draws
-        joint = np.where(seen, self.table + self.first[:-1] - 1, last)
-        whole = np.where(seen, n_groups + np.arange(n_draws), last)
+        # Each column has a group of its own for missing labels: none has more than n_items items.
+        column = np.arange(n_draws)
+        joint = np.where(seen, self.table + self.first[:-1] - 1, last + column)
+        whole = np.where(seen, n_groups + column, last + n_draws + column)
         self.rows = np.ascontiguousarray(np.concatenate([joint, whole], axis=1), dtype=np.int32)
         joint, size = self.weights * self.form.joint, self.weights * self.form.size
         self.column_weights = np.concatenate([joint, size])
-        self.group_weights = np.concatenate([joint[self.owner], size, [0.0]])
+        self.group_weights = np.concatenate([joint[self.owner], size, np.zeros(2 * n_draws)])
         self.f, self.size = np.stack([f1, f2]), np.zeros(len(f2))
 
     @classmethod
