@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from epluribus._kernels import rules as kernels
 from epluribus._typing import IntArray
-from epluribus.estimate import Step
 from epluribus.partition import meet_labels, tidy
 from epluribus.search.local import LocalSearch, make_state
 from epluribus.search.problem import Problem
@@ -83,16 +82,8 @@ class LawfulSearch(LocalSearch):
 
     # --- moves ---
 
-    def sweep(self, most: int | None = None, *, thorough: bool = False) -> bool:  # noqa: ARG002
-        """Visit all units until no move of one helps, or `most` times; whether none helps."""
-        self.converged, done = False, 0
-        while not self.converged and done != most and not self.settings.stopper.stopped:
-            moves = self._visit(np.arange(self.rules.constraints.n_blocks))
-            self.converged = moves == 0 and not self.bounds.stop[0]
-            self.trace.append(Step(self.value, self.n_clusters))
-            self._suit()
-            done += 1
-        return self.converged
+    def _visit_all(self, *, quick: bool) -> int:  # noqa: ARG002
+        return self._visit(np.arange(self.rules.constraints.n_blocks))
 
     def _visit(self, units: IntArray) -> int:
         """Move each of the units to its best place, in random order; the number of moves."""

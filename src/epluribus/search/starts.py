@@ -25,6 +25,7 @@ from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import check_choice, check_count, quoted
 from epluribus.partition import is_estimate, matched, relabel, tidy
 from epluribus.search.local import make_state
+from epluribus.search.pairs import MatrixProblem
 from epluribus.search.problem import Problem
 from epluribus.search.state import Bounds
 from epluribus.settings import Settings
@@ -218,3 +219,12 @@ def noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:
     moved = rng.random(out.size) < 0.1
     out[moved] = rng.integers(int(out.max()) + 1, size=int(moved.sum()))
     return out
+
+
+def matrix_starts(
+    problem: MatrixProblem, given: tuple[Start, ...], rng: np.random.Generator
+) -> Iterator[Start]:
+    """The starts of a search with a similarity matrix, without end; those around pivots have labels already."""
+    yield from given
+    for kind in cycle(("pivots", "pivots", "sequential", "pivots", "pivots", "together")):
+        yield Start(kind, relabel(problem.random_draw(rng)) if kind == "pivots" else None)
