@@ -52,20 +52,6 @@ def together_weights(rows, weights, begin, end, stop, out):
 
 
 @kernel
-def least_costs(block, begin, cost):
-    """Sum over pairs j < i of the cheaper of apart and together: a lower bound on Binder's loss.
-
-    `block` holds the rows of the similarity matrix from item `begin` on.
-    """
-    # sum of min( c p_ij, (2 - c)(1 - p_ij) )
-    total = 0.0
-    for i in range(block.shape[0]):
-        for j in range(begin + i):
-            total += min(cost * block[i, j], (2.0 - cost) * (1.0 - block[i, j]))
-    return total
-
-
-@kernel
 def pack_triangles(cost, stop):
     """Raise the bound sum of min(0, cost) by triangles that cannot have all they want; return by how much.
 
@@ -98,24 +84,3 @@ def pack_triangles(cost, stop):
             cost[i, k] = room
             cost[k, i] = room
     return total
-
-
-@kernel
-def worst_triangles(x, violation, third):
-    """For each pair i < j the item k with the largest x_ik + x_kj - x_ij - 1, and that value (OUT, both (n, n)).
-
-    x has zeros on its diagonal.
-    """
-    n = x.shape[0]
-    for i in range(n):
-        for j in range(i + 1, n):
-            # k = i and k = j need no exception: they give x_ij, no violation at all.
-            most = -1.0
-            at = 0
-            for k in range(n):
-                value = x[i, k] + x[j, k]
-                if value > most:
-                    most = value
-                    at = k
-            violation[i, j] = most - x[i, j] - 1.0
-            third[i, j] = at
