@@ -100,8 +100,14 @@ BAD = [
     ),
     (lambda: StochasticBlockModel([], n_nodes=0), "'n_nodes' must be at least 1; got 0"),
     (lambda: StochasticBlockModel(np.zeros((0, 2))), "'adjacency' must have at least one node"),
-    (lambda: StochasticBlockModel([(0, 1, 2)], n_nodes=3), "no weights.* has weight 2. Give ignore_"),
-    (lambda: StochasticBlockModel([(0, 1), (1,)]), "two nodes in each, or two and a weight; got 1 or 2"),
+    (
+        lambda: StochasticBlockModel([(0, 1, 2)], n_nodes=3),
+        "no weights.* has weight 2. Give ignore_",
+    ),
+    (
+        lambda: StochasticBlockModel([(0, 1), (1,)]),
+        "two nodes in each, or two and a weight; got 1 or 2",
+    ),
     (lambda: StochasticBlockModel([[0]], beta=0.5), "'beta' must be two numbers"),
     (lambda: StochasticBlockModel([[0]], beta=(0.5, 0)), "'beta' must be a finite number above 0"),
     (lambda: LatentBlockModel([[0, 3]]), r"'matrix' must hold only 0 and 1.*entry \(0, 1\)"),

@@ -209,7 +209,9 @@ def test_directions_of_networkx_graphs():
     networkx = pytest.importorskip("networkx")
     one_way = networkx.DiGraph([(0, 1), (1, 2)])
     assert StochasticBlockModel(one_way, directed=False).n_edges == 2
-    with pytest.raises(ValueError, match=r"each edge once.*\(0, 1\) appears 2.*ignore_weights=True"):
+    with pytest.raises(
+        ValueError, match=r"each edge once.*\(0, 1\) appears 2.*ignore_weights=True"
+    ):
         StochasticBlockModel(networkx.DiGraph([(0, 1), (1, 0)]), directed=False)
     # An edge without a direction goes both ways.
     both_ways = StochasticBlockModel(networkx.path_graph(3), directed=True)

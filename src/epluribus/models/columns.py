@@ -1,13 +1,20 @@
-"""Mixtures of independent categorical columns (latent class analysis), probabilities integrated out.
+"""Mixtures of independent columns of categories or counts, with their probabilities and rates integrated out.
 
-    y_id | z_i = g ~ Categorical(theta_gd),    theta_gd ~ Dirichlet(weight, ..., weight)
+Columns are independent given the cluster. A missing cell has no term: it is integrated out (it is taken to be
+missing at random).
 
-Columns are independent given the cluster. With n_c items of category c among the n known cells of a column
-with C categories, its log marginal likelihood in a cluster is
+**Categories** (latent class analysis): y_id | z_i = g ~ Categorical(theta_gd), theta_gd ~ Dirichlet(weight, ...,
+weight). With n_c items of category c among the n known cells of a column with C categories, its log marginal
+likelihood in a cluster is
 
     lgamma(C weight) - lgamma(C weight + n) + sum_c [ lgamma(weight + n_c) - lgamma(weight) ]
 
-A missing cell has no term: it is integrated out (it is taken to be missing at random).
+**Counts**: y_id | z_i = g ~ Poisson(lambda_gd), lambda_gd ~ Gamma(shape, rate_d). With n known cells of sum s,
+
+    shape log rate - lgamma(shape) + lgamma(shape + s) - (shape + s) log(rate + n) - sum log y!
+
+By default the rate is the shape divided by the mean of the column, so that the prior mean of lambda is the mean of
+the data.
 
 References
 ----------
@@ -23,16 +30,27 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
+from numpy.typing import ArrayLike
+from scipy.special import betainc, gammaln
 
 from epluribus._kernels.mixtures import FIRST
-from epluribus._kernels.states import CATEGORIES, State
+from epluribus._kernels.states import CATEGORIES, COUNTS, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_positive, shown
 from epluribus.models.base import Partition, Side, make_state
-from epluribus.models.mixture import BoolArray, CellLaw, Mixture
+from epluribus.models.mixture import CellLaw, Mixture
 from epluribus.models.prior import PartitionLaw, as_prior
-from epluribus.models.tables import check_columns, read_categories, read_counts
+from epluribus.models.tables import (
+    check_columns,
+    check_known,
+    per_column,
+    read_categories,
+    read_counts,
+    row_names,
+)
+
+_BINARY = "For more than two categories take CategoricalMixture, for counts PoissonMixture."
+_MEASURED = "For measurements take GaussianMixture."
 
 
 class CategoricalMixture(Mixture):
@@ -86,7 +104,7 @@ class CategoricalMixture(Mixture):
         codes, self.categories = read_categories(y, "y")
         own = check_positive(weight, "weight")
         self._set(codes, [np.full(len(names), own) for names in self.categories])
-        self.sides = (Side("items", len(codes), as_prior(prior, alpha, k_max, 1.0)),)
+        self.sides = (Side("items", len(codes), as_prior(prior, alpha, k_max, 1.0), row_names(y)),)
 
     def _set(self, codes: IntArray, weights: list[FloatArray]) -> None:
         """Number the categories of all columns through, and keep data and prior in that form."""
@@ -124,12 +142,6 @@ class CategoricalMixture(Mixture):
     def _number(self, codes: IntArray) -> IntArray:
         """Codes within each column, numbered through all columns; -1 stays."""
         return np.where(codes >= 0, codes + self.first[:-1], -1)
-
-    def _known(self) -> BoolArray:
-        return np.asarray(self.values >= 0)
-
-    def _hide(self, cells: BoolArray) -> CategoricalMixture:
-        return self._copy(np.where(cells, -1, self.values))
 
     def _cell_law(self, members: IntArray) -> CellLaw:
         return _CategoryLaw(self._log_probabilities(members))
@@ -198,7 +210,7 @@ class BernoulliMixture(CategoricalMixture):
         ones, zeros = (check_positive(value, "beta") for value in beta)
         self.categories = [[0, 1]] * codes.shape[1]
         self._set(codes, [np.array([zeros, ones])] * codes.shape[1])
-        self.sides = (Side("items", len(codes), as_prior(prior, alpha, k_max, 1.0)),)
+        self.sides = (Side("items", len(codes), as_prior(prior, alpha, k_max, 1.0), row_names(y)),)
 
     def _read(self, new: Any) -> IntArray:
         codes = read_counts(new, "new", _BINARY, 1)
@@ -206,4 +218,122 @@ class BernoulliMixture(CategoricalMixture):
         return self._number(codes)
 
 
-_BINARY = "For more than two categories take CategoricalMixture, for counts PoissonMixture."
+class PoissonMixture(Mixture):
+    """Mixture of independent columns of counts, Poisson with Gamma priors.
+
+    Parameters
+    ----------
+    y : array_like of shape (n_items,) or (n_items, n_columns)
+        Counts: 0, 1, 2, ... NaN, None and masked entries are missing, and are integrated out.
+    shape : float, default 1
+        Shape of the Gamma prior of a rate: the smaller, the more rates may differ between clusters.
+    rate : float or array_like of shape (n_columns,), optional
+        Its rate; by default `shape` divided by the mean of each column.
+    alpha : float, default 1
+        Concentration of the Dirichlet weights of the components, or of a process.
+    prior : str or PartitionLaw, default 'uniform'
+        Prior on the number of components: 'uniform', 'poisson', 'geometric' or 'fixed'; or on partitions:
+        'dirichlet-process', 'pitman-yor', or an object such as `PitmanYor`.
+    k_max : int, optional
+        Largest number of clusters; 50, or no bound for a process.
+
+    Notes
+    -----
+    A Gibbs update costs O(K n_columns) with K clusters. Counts that vary more than Poisson counts do within
+    a cluster are split into several: `predictive_check` shows it.
+
+    Examples
+    --------
+    >>> from epluribus.models import PoissonMixture
+    >>> model = PoissonMixture([0, 1, 0, 12, 9])
+    >>> bool(model.log_marginal([0, 0, 0, 1, 1]) > model.log_marginal([0] * 5))
+    True
+    """
+
+    kind = "counts"
+
+    def __init__(
+        self,
+        y: Any,
+        *,
+        shape: float = 1.0,
+        rate: ArrayLike | None = None,
+        alpha: float | None = None,
+        prior: str | PartitionLaw = "uniform",
+        k_max: int | None = None,
+    ) -> None:
+        self.values: IntArray = read_counts(y, "y", _MEASURED)
+        known = self.values >= 0
+        check_known(known, "y")
+        self.shape = check_positive(shape, "shape")
+        n_items, n_columns = self.values.shape
+        if rate is None:
+            # A column of zeros has no mean to go by: 1 stands for it.
+            mean = np.where(known, self.values, 0).sum(axis=0) / known.sum(axis=0)
+            self.rate: FloatArray = self.shape / np.where(mean > 0, mean, 1.0)
+        else:
+            self.rate = per_column(rate, "rate", n_columns, positive=True)
+        self.sides = (Side("items", n_items, as_prior(prior, alpha, k_max, 1.0), row_names(y)),)
+
+    def _sums(self, members: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Number of known cells and their sum, by column."""
+        cells = self.values[members]
+        seen = np.count_nonzero(cells >= 0, axis=0)
+        return seen.astype(np.float64), np.maximum(cells, 0).sum(axis=0).astype(np.float64)
+
+    def _log_cluster(self, members: IntArray) -> float:
+        n, s = self._sums(members)
+        a, b = self.shape, self.rate
+        values = a * np.log(b) - gammaln(a) + gammaln(a + s) - (a + s) * np.log(b + n)
+        # A missing cell, -1, counts as 0! = 1.
+        factorials = gammaln(np.maximum(self.values[members], 0) + 1.0).sum()
+        return float(values.sum() - factorials)
+
+    def _log_new(self, members: IntArray, new: IntArray) -> FloatArray:
+        logs = self._cell_law(members).log_density(np.arange(new.shape[1]), np.maximum(new, 0))
+        return np.asarray(np.where(new >= 0, logs, 0.0).sum(axis=1))
+
+    def _cell_law(self, members: IntArray) -> CellLaw:
+        n, s = self._sums(members)
+        return _CountLaw(self.shape + s, self.rate + n)
+
+    def _read(self, new: Any) -> IntArray:
+        table = read_counts(new, "new", _MEASURED)
+        check_columns(table, self.values.shape[1], "new")
+        return table
+
+    def states(self, partitions: Sequence[Partition]) -> tuple[State]:
+        """One fresh state; see `Model.states`."""
+        state = make_state(
+            partitions[0],
+            COUNTS,
+            (partitions[0].slots * self.rate.size, 2),
+            hyper=np.concatenate([[self.shape, 0.0], self.rate]),
+            x=np.where(self.values >= 0, self.values, np.nan),
+            table=gammaln(np.maximum(self.values, 0) + 1.0).sum(axis=1)[None],
+        )
+        return (state,)
+
+    def _parameters(self) -> dict[str, Any]:
+        settings = np.append(self.rate, self.shape)
+        return {"values": self.values, "settings": settings}
+
+
+class _CountLaw(CellLaw):
+    """Negative binomial distributions: Poisson counts whose rates are Gamma(a, b), by column."""
+
+    def __init__(self, a: FloatArray, b: FloatArray) -> None:
+        self._a, self._b = a, b
+
+    def log_density(self, columns: IntArray, values: AnyArray) -> FloatArray:
+        """(n,) log probabilities of values in these columns."""
+        a, b = self._a[columns], self._b[columns]
+        logs = gammaln(a + values) - gammaln(a) - gammaln(values + 1.0)
+        return np.asarray(logs - a * np.log1p(1.0 / b) - values * np.log(b + 1.0))
+
+    def below(self, columns: IntArray, values: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """(n,) probabilities of a smaller value, and of one that is not larger."""
+        a, p = self._a[columns], self._b[columns] / (self._b[columns] + 1.0)
+        # P(Y <= y) is the incomplete beta function I_p(a, y + 1); nothing is smaller than 0.
+        less = np.where(values > 0, betainc(a, np.maximum(values, 1), p), 0.0)
+        return less, betainc(a, values + 1.0, p)
