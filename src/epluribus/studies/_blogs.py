@@ -140,7 +140,7 @@ def _reference(net: FrenchBlogs, rng: RngLike, n_jobs: int | None) -> IntArray:
         n_draws=500,
         n_chains=4,
         moves=moves,
-        start="extremes",
+        start="dispersed",
         rng=rng,
         n_jobs=n_jobs,
         progress=False,

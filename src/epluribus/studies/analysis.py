@@ -157,7 +157,7 @@ def analyze(
             model,
             **lengths,
             moves=_moves(protocol, model),
-            start="extremes",
+            start="dispersed",
             rng=first,
             n_jobs=n_jobs,
             progress=progress,
