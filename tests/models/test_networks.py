@@ -121,9 +121,9 @@ def test_directions_counts_and_loops():
         ),
         (
             lambda: PoissonBlockModel([[0, 0.5], [0.5, 0]]),
-            "counts, integers 0, 1, 2, ..., as weights; got 0.5",
+            "counts, integers 0, 1, 2, ...; entry .* is 0.5. Round",
         ),
-        (lambda: PoissonBlockModel([[0, -1], [-1, 0]]), "counts, integers .* got -1"),
+        (lambda: PoissonBlockModel([[0, -1], [-1, 0]]), "counts, integers .* is -1"),
         (lambda: PoissonBlockModel(A, shape=0), "'shape' must be a finite number above 0"),
         (
             lambda: StochasticBlockModel(A).link_probabilities([(0, 9)], [[0, 0, 1, 1]]),
