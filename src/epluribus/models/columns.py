@@ -126,16 +126,6 @@ class CategoricalMixture(Mixture):
         columns = gammaln(self.weights) - gammaln(self.weights + seen)
         return float(categories.sum() + columns.sum())
 
-    def _log_probabilities(self, members: IntArray) -> FloatArray:
-        """(n_categories,) log predictive probability of every category of every column."""
-        count, seen = self._counts(members)
-        sizes = np.diff(self.first)
-        return np.log(count + self.weight) - np.log(np.repeat(seen + self.weights, sizes))
-
-    def _log_new(self, members: IntArray, new: IntArray) -> FloatArray:
-        logs = np.append(self._log_probabilities(members), 0.0)  # a missing cell, -1, finds the 0
-        return np.asarray(logs[new].sum(axis=1))
-
     def _read(self, new: Any) -> IntArray:
         return self._number(read_categories(new, "new", self.categories)[0])
 
@@ -144,7 +134,9 @@ class CategoricalMixture(Mixture):
         return np.where(codes >= 0, codes + self.first[:-1], -1)
 
     def _cell_law(self, members: IntArray) -> CellLaw:
-        return _CategoryLaw(self._log_probabilities(members))
+        count, seen = self._counts(members)
+        totals = np.repeat(seen + self.weights, np.diff(self.first))
+        return _CategoryLaw(np.log(count + self.weight) - np.log(totals))
 
     def states(self, partitions: Sequence[Partition]) -> tuple[State]:
         """One fresh state; see `Model.states`."""
@@ -288,10 +280,6 @@ class PoissonMixture(Mixture):
         # A missing cell, -1, counts as 0! = 1.
         factorials = gammaln(np.maximum(self.values[members], 0) + 1.0).sum()
         return float(values.sum() - factorials)
-
-    def _log_new(self, members: IntArray, new: IntArray) -> FloatArray:
-        logs = self._cell_law(members).log_density(np.arange(new.shape[1]), np.maximum(new, 0))
-        return np.asarray(np.where(new >= 0, logs, 0.0).sum(axis=1))
 
     def _cell_law(self, members: IntArray) -> CellLaw:
         n, s = self._sums(members)

@@ -221,10 +221,8 @@ class GaussianMixture(Mixture):
         return n, center, spread + self.tau * n / (self.tau + n) * center**2
 
     def _log_new(self, members: IntArray, new: FloatArray) -> FloatArray:
-        if self.covariance == "full":
-            return self._log_new_full(members, new)
-        logs = self._cell_law(members).log_density(np.arange(new.shape[1]), new)
-        return np.asarray(np.nansum(logs, axis=1))
+        full = self.covariance == "full"
+        return self._log_new_full(members, new) if full else super()._log_new(members, new)
 
     def _cell_law(self, members: IntArray) -> StudentLaw:
         n, center, spread = self._columns(self.values[members])

@@ -28,7 +28,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 class Mixture(Model):
     """Base of mixtures of independent, identically distributed items.
 
-    A subclass sets `values` and defines `_log_cluster`, `_log_new`, `_read`, `states` and `_parameters`.
+    A subclass sets `values` and defines `_log_cluster`, `_cell_law`, `_read`, `states` and `_parameters`.
     """
 
     values: AnyArray
@@ -39,10 +39,6 @@ class Mixture(Model):
     @abstractmethod
     def _log_cluster(self, members: IntArray) -> float:
         """Log marginal likelihood of the items with these numbers in one cluster; from scratch."""
-
-    @abstractmethod
-    def _log_new(self, members: IntArray, new: AnyArray) -> FloatArray:
-        """(n_new,) log predictive density of new items in the cluster of `members`, perhaps empty."""
 
     @abstractmethod
     def _read(self, new: Any) -> AnyArray:
@@ -64,11 +60,20 @@ class Mixture(Model):
         top = out.max()
         return np.asarray(out - top - np.log(np.exp(out - top).sum()))
 
+    def _log_new(self, members: IntArray, new: AnyArray) -> FloatArray:
+        """(n_new,) log predictive density of new items in the cluster of `members`, perhaps empty."""
+        logs = np.zeros(new.shape)
+        rows, columns = np.nonzero(self._known(new))
+        law = self._cell_law(members)
+        logs[rows, columns] = law.log_density(columns, new[rows, columns])
+        return np.asarray(logs.sum(axis=1))
+
     # --- for the check of predictions: `epluribus.uncertainty.predictive_check` ---
 
-    def _known(self) -> BoolArray:
+    def _known(self, values: AnyArray | None = None) -> BoolArray:
         """(n_items, n_columns) which cells are not missing: NaN among numbers, -1 among codes."""
-        return np.asarray(~np.isnan(self.values) if self.kind == "numbers" else self.values >= 0)
+        values = self.values if values is None else values
+        return np.asarray(~np.isnan(values) if self.kind == "numbers" else values >= 0)
 
     def _hide(self, cells: BoolArray) -> Self:
         """The same model, prior included, with these cells missing too."""
