@@ -17,8 +17,7 @@ from scipy.sparse import csr_array
 
 import epluribus as epl
 from epluribus import losses, models, partition, uncertainty
-from epluribus.cli import main
-from epluribus.cli._base import COMMANDS
+from epluribus.cli import _base, main
 from rule import judge
 
 HUGE = 10**30
@@ -187,10 +186,10 @@ FILES = {
 OPTIONS = sorted(
     {
         name
-        for _, _, given in COMMANDS.values()
-        for argument in given
+        for _, _, arguments in _base.COMMANDS.values()
+        for argument in arguments
         for name in argument.names
-        if name[0] == "-"
+        if name.startswith("-")
     }
 )
 VALUES = [
@@ -223,7 +222,7 @@ LINES = (
 )  # fmt: skip
 
 
-CALLED = (st.sampled_from(LINES), st.lists(WORDS, max_size=4), st.integers(0, 3))
+COMMANDS = (st.sampled_from(LINES), st.lists(WORDS, max_size=4), st.integers(0, 3))
 
 
 def any_command(command, words, cut):
