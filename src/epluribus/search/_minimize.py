@@ -26,11 +26,11 @@ from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.search.constraints import read_constraints
 from epluribus.search.large import LARGE, search_large, searches_few_first
+from epluribus.search.pairs import MatrixProblem
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
 from epluribus.search.rules import FAMILIES, loss_of_decided
-from epluribus.search.similarity import MatrixProblem, matrix_alone, matrix_starts
-from epluribus.search.starts import Plan, check_starts
+from epluribus.search.starts import Plan, check_starts, matrix_starts
 from epluribus.settings import Settings
 
 SEARCHES = ("recombine", "greedy")
@@ -189,7 +189,9 @@ def minimize(
             "map_labels": map_labels,
             "undecided": undecided,
         }
-        sample = matrix_alone(psm, **others, **rules)
+        for name in [name for name, value in {**others, **rules}.items() if value is not None]:
+            raise ValueError(f"'{name}' cannot be given together with 'psm', which has no draws.")
+        sample = SimilarityMatrix.of(psm)
     check_choice(search, SEARCHES, "search")
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
     disturbed = None if map_labels is None else matched(map_labels, sample, "map_labels")
