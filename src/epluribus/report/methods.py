@@ -189,7 +189,7 @@ def _certificate(facts: Facts) -> str:
     found, words = facts.certificate, terms(facts)
     if found is None or found.relative_gap > 0.5:
         return ""
-    among = f" among partitions {facts.bound}" if facts.bound else ""
+    among = f" among partitions {found.among}" if found.among else ""
     if found.proved:
         return f"The estimate was proved optimal{among} for these {words.draw}s."
     # The verdict reads "within 3 %", of which the sentence needs the number.

@@ -190,7 +190,7 @@ def certificate_sentence(facts: Facts) -> str:
     verdict = f"{found.verdict[0].upper()}{found.verdict[1:]}"
     if math.isinf(found.relative_gap) and not found.proved:
         return f"{verdict} on the smallest {words.loss} is known for this loss and these {words.draw}s."
-    among = f" {facts.bound}" if facts.bound else ""
+    among = f" {found.among}" if found.among else ""
     method = found.method.replace("draws", f"{words.draw}s")
     return (
         f"{verdict}: no partition{among} has {'a' if facts.ensemble else 'an'} {words.loss} below "
