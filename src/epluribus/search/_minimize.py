@@ -345,7 +345,8 @@ def _compared(
         # expected[a, b] is the expected loss of estimate a under loss b. The best one in a column need not
         # be the one that was searched for under this loss.
         winner = int(np.argmin(expected[:, number]))
-        if expected[winner, number] < mine.expected_loss * (1 - 1e-12):
+        # Both from the same table: the loss that the search reports is summed in another order.
+        if expected[winner, number] < expected[number, number] * (1 - 1e-9):
             # It is polished for this loss before it takes the place.
             problem, labels = Problem.of(sample, mine.loss), estimates[winner].labels
             run = descend(problem, labels, rng, settings, sample.n_draws, "other loss")

@@ -21,7 +21,7 @@ from epluribus._progress import Progress
 from epluribus._typing import IntArray
 from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
-from epluribus.draws.store import Labels
+from epluribus.draws.rows import Labels
 from epluribus.estimate import Run, Step
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
