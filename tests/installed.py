@@ -36,7 +36,7 @@ def check_installation():
 
 def check_only_what_is_required():
     """No extra is here, and one that is asked for is named."""
-    for name in ("matplotlib", "pandas", "networkx", "jinja2", "sklearn"):
+    for name in ("matplotlib", "pyarrow", "networkx", "jinja2", "sklearn"):
         assert importlib.util.find_spec(name) is None, name
     message = ""
     try:

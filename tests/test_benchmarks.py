@@ -12,16 +12,9 @@ import epluribus as epl
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 QUICK_TO_MAKE = (
-    "diffuse",
-    "very_diffuse",
-    "nested",
-    "two_modes",
-    "restaurant_2",
-    "restaurant_20",
-    "giant",
-    "iid",
-    "tiny_noise",
-)
+    "diffuse", "very_diffuse", "nested", "two_modes", "restaurant_2", "restaurant_20", "giant",
+    "iid", "tiny_noise",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -48,7 +41,6 @@ NONLINEAR = "nvi", "nid", "id", "omari"
         ("medium", ("vi", "binder")),
         pytest.param("medium", NONLINEAR, marks=pytest.mark.slow),
     ],
-    ids=["small", "medium", "medium, other losses"],
 )
 def test_samples_keep_their_hashes_and_the_search_its_losses(modules, name, losses):
     run, samples, _ = modules
@@ -61,29 +53,12 @@ def test_samples_keep_their_hashes_and_the_search_its_losses(modules, name, loss
         assert best.expected_loss <= known * (1 + (1e-6 if losses[0] == "vi" else 1e-4)) + 1e-6
 
 
-def test_micro_keeps_its_hash(modules):
-    z = modules[1].make("micro")
-    assert hashlib.sha256(z.tobytes()).hexdigest()[:16] == modules[1].SHA256["micro"]
-
-
 @pytest.mark.parametrize("name", [*QUICK_TO_MAKE, pytest.param("many", marks=pytest.mark.slow)])
 def test_hard_samples_keep_their_shapes_and_hashes(modules, name):
     samples = modules[1]
     z = samples.make_hard(name, seed=1)
     assert z.shape == samples.HARD_SIZES[name][::-1]
     assert hashlib.sha256(z.tobytes()).hexdigest()[:16] == samples.SHA256[name]
-
-
-@pytest.mark.parametrize(
-    "name", ["very_diffuse", "nested", "two_modes", "giant", "iid", "tiny_noise"]
-)
-def test_another_seed_gives_another_hard_sample_of_the_same_kind(modules, name):
-    samples = modules[1]
-    first, second, again = (samples.make_hard(name, seed) for seed in (1, 2, 2))
-    assert second.shape == first.shape
-    assert not np.array_equal(second, first)
-    assert np.array_equal(second, again)
-    assert all(set(row) == set(range(1, row.max() + 1)) for row in second)
 
 
 def test_a_best_loss_is_known_for_every_hard_sample(modules):

@@ -54,15 +54,6 @@ def test_a_notebook_runs_in_order_and_shows_the_kinds_of_things_it_holds(
     plt.close("all")
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_small_and_has_no_traces_of_the_machine(path):
-    assert path.stat().st_size < 300_000
-    for cell in code_cells(path):
-        assert cell["execution_count"] is None
-        assert cell["metadata"] == {}
-        assert all(output["output_type"] != "error" for output in cell["outputs"])
-
-
 def test_the_site_shows_text_code_and_outputs(tmp_path):
     if importlib.util.find_spec("latex2mathml") is None:
         pytest.skip("the packages of the documentation are not installed")

@@ -13,6 +13,7 @@ Z = np.random.default_rng(1).integers(3, size=(12, 6))
 A, B = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 1, 0, 0])
 MODEL = GaussianMixture([1.0, 2.0, 3.0, 4.0])
 HUGE = 10**30
+SOFT = np.full((2, 3, 2), 0.5)
 
 
 def test_a_random_state_is_a_seed():
@@ -24,56 +25,34 @@ def test_a_random_state_is_a_seed():
     epl.minimize(Z, rng=np.random.Generator(np.random.RandomState(1)._bit_generator))
 
 
+EDGE = StochasticBlockModel
+
+
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    ("error", "message", "function", "arguments", "options"),
     [
-        (lambda: epl.minimize(Z, rng=True), TypeError, "'rng' must be None"),
-        (lambda: epl.minimize(Z, time_limit=True), TypeError, "'time_limit' must be a number"),
-        (lambda: epl.minimize(Z, time_limit="1"), TypeError, "'time_limit' must be a number"),
-        (lambda: epl.minimize(Z, k_max=HUGE), ValueError, r"'k_max' must be at most 2\*\*62"),
-        (lambda: epl.Draws(Z, items="abcdef"), TypeError, "'items' must be a list of 6 names"),
-        (lambda: epl.Draws(Z, items=6), TypeError, "'items' must be a list of 6 names"),
-        (lambda: epl.Draws(Z, items=list("aabcde")), ValueError, "'a' is there twice"),
-        (
-            lambda: epl.Draws(np.array([[1, np.inf]], dtype=object)),
-            ValueError,
-            "draw 0, item 1 .* has inf, which is not an integer",
-        ),
-        (
-            lambda: StochasticBlockModel([(0, 10**18)]),
-            ValueError,
-            "node numbers up to 1000000000000000000",
-        ),
-        (
-            lambda: StochasticBlockModel([(0, 1)], n_nodes=10**12),
-            MemoryError,
-            "smaller 'n_nodes'",
-        ),
-        (lambda: StochasticBlockModel([(0, 1)], n_nodes=HUGE), ValueError, "'n_nodes' must be at"),
-        (lambda: epl.sample(MODEL, n_draws=10**12), MemoryError, "smaller 'n_draws'"),
-        (lambda: epl.sample(MODEL, n_draws=HUGE), ValueError, "'n_draws' must be at most"),
-        (
-            lambda: epl.sample(MODEL, n_chains=10**12),
-            MemoryError,
-            "smaller 'n_draws' or 'n_chains'",
-        ),
-        (
-            lambda: epl.sample(MODEL, n_draws=10**4, thin=10**18),
-            ValueError,
-            "must be at most .* steps",
-        ),
-        (
-            lambda: epl.soft_draws(np.full((2, 3, 2), 0.5), n_draws_each=10**12),
-            MemoryError,
-            "smaller 'n_draws_each'",
-        ),
-        (lambda: epl.partition.n_partitions(-1), ValueError, "'n_items' must be at least 0"),
-        (lambda: epl.partition.n_partitions("x"), TypeError, "'n_items' must be an integer"),
+        (TypeError, "'rng' must be None", epl.minimize, [Z], {"rng": True}),
+        (TypeError, "'time_limit' must be a number", epl.minimize, [Z], {"time_limit": True}),
+        (TypeError, "'time_limit' must be a number", epl.minimize, [Z], {"time_limit": "1"}),
+        (ValueError, r"'k_max' must be at most 2\*\*62", epl.minimize, [Z], {"k_max": HUGE}),
+        (TypeError, "'items' must be a list of 6 names", epl.Draws, [Z], {"items": "abcdef"}),
+        (TypeError, "'items' must be a list of 6 names", epl.Draws, [Z], {"items": 6}),
+        (ValueError, "'a' is there twice", epl.Draws, [Z], {"items": list("aabcde")}),
+        (ValueError, "node numbers up to 1000000000000000000", EDGE, [[(0, 10**18)]], {}),
+        (MemoryError, "smaller 'n_nodes'", EDGE, [[(0, 1)]], {"n_nodes": 10**12}),
+        (ValueError, "'n_nodes' must be at", EDGE, [[(0, 1)]], {"n_nodes": HUGE}),
+        (MemoryError, "smaller 'n_draws'", epl.sample, [MODEL], {"n_draws": 10**12}),
+        (ValueError, "'n_draws' must be at most", epl.sample, [MODEL], {"n_draws": HUGE}),
+        (MemoryError, "smaller 'n_draws' or 'n_ch", epl.sample, [MODEL], {"n_chains": 10**12}),
+        (ValueError, "at most .* steps", epl.sample, [MODEL], {"n_draws": 10**4, "thin": 10**18}),
+        (MemoryError, "smaller 'n_draws_each'", epl.soft_draws, [SOFT], {"n_draws_each": 10**12}),
+        (ValueError, "'n_items' must be at least 0", epl.partition.n_partitions, [-1], {}),
+        (TypeError, "'n_items' must be an integer", epl.partition.n_partitions, ["x"], {}),
     ],
 )
-def test_clear_errors(call, error, message):
+def test_clear_errors(error, message, function, arguments, options):
     with pytest.raises(error, match=message):
-        call()
+        function(*arguments, **options)
 
 
 def test_one_loss_for_a_consensus():

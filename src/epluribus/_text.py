@@ -33,6 +33,29 @@ def sentence_list(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+_FOR_ENSEMBLES = {
+    "expected loss": "mean loss",
+    "with probability": "for a share of",
+    "probability": "share",
+    "most probable": "most often",
+    "credible ball": "ball",
+    "draw": "clustering",
+}
+"""What takes the place of words that suit a posterior sample."""
+
+
+def worded(text: str, kind: str) -> str:
+    """A text on draws, in the words for them: an "ensemble" of clusterings has no probabilities.
+
+    >>> worded("the probability, from 3 draws", "ensemble")
+    'the share, from 3 clusterings'
+    """
+    if kind == "ensemble":
+        for word, instead in _FOR_ENSEMBLES.items():
+            text = text.replace(word, instead)
+    return text
+
+
 def few_of(values: Sequence[Any], shown: int = 12) -> str:
     """The first values as a list, and the number of the others: '5, 3, and 2 more'."""
     some, hidden = ", ".join(map(str, values[:shown])), len(values) - shown

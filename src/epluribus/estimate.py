@@ -37,17 +37,17 @@ class Step:
     n_clusters: int
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Run:
     """One run of the search, from one start."""
 
-    labels: IntArray
+    labels: IntArray = field(repr=False)
     """Canonical labels of the partition it ended with."""
     expected_loss: float
     n_clusters: int
     start: str
     """Kind of partition it started from."""
-    trace: tuple[Step, ...]
+    trace: tuple[Step, ...] = field(repr=False)
     """The search at the start and after each sweep."""
     converged: bool
     """Whether the last sweep changed nothing."""
@@ -60,13 +60,6 @@ class Run:
         """Number of sweeps over the items."""
         # The first entry of the trace is the start.
         return len(self.trace) - 1
-
-    def __repr__(self) -> str:
-        end = "converged" if self.converged else "stopped early"
-        return (
-            f"Run(expected_loss={self.expected_loss:.6g}, n_clusters={self.n_clusters}, "
-            f"n_sweeps={self.n_sweeps}, start={self.start!r}, {end})"
-        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -141,8 +134,8 @@ class Estimate(Shown):
         inside = np.flatnonzero(labels >= 0)
         part = sample.select_items(inside)
         settings = replace(self.settings, constraints=None, undecided=None)
-        new = replace(self, labels=labels[inside], items=part.items, settings=settings)
-        return replace(new, runs=()), part
+        new = replace(self, labels=labels[inside], items=part.items, settings=settings, runs=())
+        return new, part
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; labels and traces of the single runs are left out."""
@@ -226,14 +219,7 @@ class Estimate(Shown):
 
         return to_xarray(self, certainty)
 
-    def add_to(
-        self,
-        data: Any,
-        group: str = "epluribus",
-        *,
-        certainty: ArrayLike | Draws | None = None,
-        overwrite: bool = False,
-    ) -> Any:
+    def add_to(self, data: Any, group: str = "epluribus", **options: Any) -> Any:
         """Put the estimate, as `to_xarray` gives it, into an ArviZ object as a group.
 
         The dimension of the items has the name that it has in the posterior.
@@ -244,10 +230,8 @@ class Estimate(Shown):
             Changed in place, and returned.
         group : str, default "epluribus"
             Name of the new group.
-        certainty : Draws or array_like of shape (n_items,), optional
-            As for `to_pandas`.
-        overwrite : bool, default False
-            Whether to replace an existing group of that name.
+        **options
+            `certainty`, as for `to_pandas`, and `overwrite`: whether to replace an existing group of that name.
 
         Examples
         --------
@@ -260,7 +244,7 @@ class Estimate(Shown):
         """
         from epluribus.writers.results import add_group
 
-        return add_group(self, data, group, certainty, overwrite=overwrite)
+        return add_group(self, data, group, **options)
 
     def write_labels(self, path: str | Path, certainty: ArrayLike | Draws | None = None) -> None:
         """Write the labels as csv or parquet (item, cluster, certainty), txt, npy or json.
@@ -297,29 +281,24 @@ class Estimate(Shown):
         return write_methods(self, draws, **options)
 
     def __repr__(self) -> str:
-        return (
-            f"Estimate(n_clusters={self.n_clusters}, expected_loss={self.expected_loss:.6g}, "
-            f"loss={self.loss.name!r})"
-        )
+        found = f"n_clusters={self.n_clusters}, expected_loss={self.expected_loss:.6g}"
+        return f"Estimate({found}, loss={self.loss.name!r})"
 
     def _card(self) -> Card:
-        expected, source = "expected loss", count(self.n_draws, "draw")
-        if self.kind == "ensemble":
-            expected, source = "mean loss", count(self.n_draws, "clustering")
+        ensemble = self.kind == "ensemble"
+        source = count(self.n_draws, "clustering" if ensemble else "draw")
         facts = {
             # The largest clusters first: with many clusters the others are only counted.
             "sizes": few_of(sorted(self.sizes.tolist(), reverse=True)),
-            expected: f"{self.expected_loss:.6g} ({self.loss.name}, "
-            f"{source if self.n_draws else 'similarity matrix'})",
+            "mean loss" if ensemble else "expected loss": f"{self.expected_loss:.6g} "
+            f"({self.loss.name}, {source if self.n_draws else 'similarity matrix'})",
             **self.settings.facts(len(self.undecided)),
         }
         if self.runs:  # partitions of few items are found without any
             facts["search"] = f"{count(len(self.runs), 'run')} in {self.seconds:.2g} s"
-        trust: Part = ""
+        trust: Part = NEXT if self.n_draws else ""
         if not self.converged:
             trust = Alert("stopped early: the best so far, a longer search may find better")
-        elif self.n_draws:
-            trust = NEXT
         title = f"{count(self.n_clusters, 'cluster')} of {count(len(self.labels), 'item')}"
         return Card(title, Facts(facts, width=13), trust)
 

@@ -44,7 +44,7 @@ def test_items_are_matched_by_name(draws_file, files, capsys):
     assert "must name the same items" in capsys.readouterr().err
     mixed.write_text("\n".join([head, *rows[:-1]]) + "\n")
     assert _compare(out, mixed) == 2
-    assert f"'{mixed}' has {len(rows) - 1}" in capsys.readouterr().err
+    assert f"'{mixed}' must have {len(rows)} items; got {len(rows) - 1}" in capsys.readouterr().err
 
 
 def test_numbers_of_items_are_matched_with_and_without_certainty(files, capsys):

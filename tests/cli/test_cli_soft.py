@@ -118,7 +118,11 @@ def test_clusters_first(tmp_path, probabilities, capsys):
     ("text", "words", "message"),
     [
         ("z.1,z.2\n1,2\n", [], "has no probabilities of clusters"),
-        ("p.1.1,p.2.1,q.1.1,q.2.1\n1,1,1,1\n", [], "several variables with two indices, 'p', 'q'"),
+        (
+            "p.1.1,p.2.1,q.1.1,q.2.1\n1,1,1,1\n",
+            [],
+            "an item and a cluster as indices, 'p', 'q'; got none",
+        ),
         ("p.1.1,p.2.1,q.1.1,q.2.1\n1,1,1,1\n", ["--var", "r"], "'--var' must be a variable"),
         ("p.1.1,p.2.1,p.1.2\n1,1,0\n", [], "must have a column for every item and cluster"),
         ("p.1.1,p.1.2\n0.5,0.4\n", [], "probabilities that sum to 1; draw 0, item 0"),

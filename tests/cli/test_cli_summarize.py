@@ -14,7 +14,7 @@ from terminal import Terminal
 
 def test_labels_are_printed_and_written(z, draws_file, tmp_path, capsys):
     out = tmp_path / "labels.csv"
-    assert main(["summarize", str(draws_file), "--seed", "1", "--out", str(out)]) == 0
+    assert main(["summarize", str(draws_file), "--seed", "1", "-o", str(out)]) == 0
     text = capsys.readouterr().out
     best = epl.minimize(str(draws_file), rng=1)
     assert text.startswith(str(best).split("\n  search")[0])
@@ -25,27 +25,38 @@ def test_labels_are_printed_and_written(z, draws_file, tmp_path, capsys):
     assert [int(row[1]) for row in rows] == best.labels.tolist()
     support = epl.uncertainty.items(best, str(draws_file)).support
     assert [float(row[2]) for row in rows] == pytest.approx(support, abs=1e-8)
+    # A file without a column for the certainty.
+    assert main(["summarize", str(draws_file), "--seed", "1", "-o", str(tmp_path / "l.txt")]) == 0
+    assert [int(x) for x in (tmp_path / "l.txt").read_text().split()] == best.labels.tolist()
 
 
-def test_a_file_without_a_column_for_certainty(draws_file, tmp_path):
-    out = tmp_path / "labels.txt"
-    assert main(["summarize", str(draws_file), "--seed", "1", "--out", str(out)]) == 0
-    labels = epl.minimize(str(draws_file), rng=1).labels
-    assert [int(line) for line in out.read_text().split()] == labels.tolist()
-
-
-def test_json(z, draws_file, capsys):
-    assert main(["summarize", str(draws_file), "--loss", "binder", "--k", "2", "--json"]) == 0
+def test_options_reach_the_library(z, draws_file, capsys):
+    files = [str(draws_file), str(draws_file)]
+    words = ["--loss", "binder", "--k", "2", "--burn", "2", "--seed", "1", "--json"]
+    assert main(["summarize", *files, *words]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["n_clusters"] == 2
-    assert data["loss"] == "binder"
+    assert (data["n_clusters"], data["loss"]) == (2, "binder")
+    assert data["n_draws"] == 2 * (len(z) - 2)
     assert len(data["labels"]) == z.shape[1]
 
 
-def test_several_files_are_chains(z, draws_file, capsys):
-    files = [str(draws_file), str(draws_file)]
-    assert main(["summarize", *files, "--burn", "2", "--seed", "1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["n_draws"] == 2 * (len(z) - 2)
+def test_several_losses(draws_file, tmp_path, capsys):
+    out = tmp_path / "labels.csv"
+    words = ["summarize", str(draws_file), "--loss", "vi(cost=0.5), binder", "--seed", "1"]
+    assert main([*words, "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert "bits of VI between" in text
+    assert f"labels written to {out}" in text
+    assert out.read_text().splitlines()[0] == "item,vi(cost=0.5),binder"
+    assert main([*words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    single = epl.minimize(epl.read_draws(draws_file), ["vi(cost=0.5)", "binder"], rng=1)
+    for one, other in zip(answer["estimates"], single, strict=True):
+        assert one["labels"] == other.labels.tolist()
+    column = [int(line.split(",")[2]) for line in out.read_text().splitlines()[1:]]
+    assert column == answer["estimates"][1]["labels"]
+    assert main([*words, "--out", str(tmp_path / "labels.txt")]) == 2
+    assert "must end in .csv or .parquet" in capsys.readouterr().err
 
 
 def test_standard_input_and_output(z, draws_file, monkeypatch, capsys):
@@ -57,9 +68,6 @@ def test_standard_input_and_output(z, draws_file, monkeypatch, capsys):
     labels = [int(row.split(",")[1]) for row in rows]
     assert labels == epl.minimize(z, rng=1).labels.tolist()
     assert "expected loss" in captured.err
-
-
-def test_empty_standard_input(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert main(["summarize", "-"]) == 2
     assert "'-' is empty" in capsys.readouterr().err

@@ -6,11 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import epluribus as epl
 from epluribus.cli import main
-from epluribus.cli._base import _COMMANDS, JSON
+from epluribus.cli._base import COMMANDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 OPEN = ("acceptance", "rhat", "ess", "ess_tail", "n_clusters")
@@ -92,13 +93,17 @@ def test_the_page_has_every_key_and_no_other(name, folder, monkeypatch, capsys):
 
 
 def test_every_command_with_json_is_on_the_page():
-    with_json = {name for name, (_, arguments, _) in _COMMANDS.items() if JSON in arguments}
+    with_json = {
+        name
+        for name, (_, _, arguments) in COMMANDS.items()
+        if any(a.names == ["--json"] for a in arguments)
+    }
     assert with_json - {"losses", "datasets"} == set(documented()) - {"An estimate"}
 
 
 def test_facts_of_a_study(monkeypatch, tmp_path, capsys):
     """Its keys, without the minutes that a study takes."""
-    table = SimpleNamespace(head=["fact", "paper", "here"], rows=[["items", 82, 82]])
+    table = pd.DataFrame([["items", 82, 82]], columns=["fact", "paper", "here"])
     study = SimpleNamespace(name="galaxies", facts=table, write=lambda _: [Path("summary.md")])
     monkeypatch.setattr(epl.studies, "reproduce", lambda *_, **__: study)
     assert main(["reproduce", "galaxies", "--out", str(tmp_path / "g"), "--json"]) == 0

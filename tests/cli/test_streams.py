@@ -46,7 +46,7 @@ def test_closed_streams(shell, tmp_path):
 def test_a_full_disk(shell):
     done = shell("losses > /dev/full")
     assert done.returncode == 2
-    assert done.stderr.startswith(b"epluribus: [Errno 28]")
+    assert b"No space left on device" in done.stderr
     assert done.stderr.count(b"\n") == 1
 
 

@@ -25,4 +25,4 @@ def test_afterwards_nothing_is_left_to_compile(capsys):
 def test_ctrl_c_ends_it(capsys, monkeypatch):
     monkeypatch.setattr(epl, "minimize", lambda *_, **__: SimpleNamespace(interrupted=True))
     assert main(["warmup"]) == 130
-    assert capsys.readouterr().out == "search: vi\n"
+    assert capsys.readouterr().out == "search: vi, 60 items\n"

@@ -32,10 +32,9 @@ def check(draws, z):
 @pytest.fixture(params=["small blocks", "threads", "one block"])
 def blocks(request, monkeypatch):
     if request.param == "small blocks":
-        monkeypatch.setattr(store, "_CELLS", 20)
-        monkeypatch.setattr(store, "_LINE", 3)
+        monkeypatch.setattr(store, "_BLOCK", (20, 3))
     elif request.param == "threads":
-        monkeypatch.setattr(store, "_CELLS", 1)
+        monkeypatch.setattr(store, "_BLOCK", (1, 32))
         monkeypatch.setattr(store, "resolve_jobs", lambda _: 3)
 
 
@@ -93,11 +92,10 @@ def test_a_single_difference_anywhere_is_seen():
     check(epl.Draws(z), z)
 
 
-def test_a_mapped_file_is_not_changed_and_not_copied(tmp_path, monkeypatch):
+def test_a_mapped_file_is_not_changed(tmp_path):
     z = RNG.integers(4, size=(40, 30)).astype(np.uint8)
     path = tmp_path / "z.npy"
     np.save(path, z)
-    monkeypatch.setattr(epl.readers.files, "_MAPPED", 0)
     check(epl.read_draws(path), z)
     for mode in ("r", "r+", "c"):
         mapped = np.load(path, mmap_mode=mode)
@@ -109,8 +107,7 @@ def test_a_mapped_file_is_not_changed_and_not_copied(tmp_path, monkeypatch):
 
 
 def test_progress_counts_the_draws(monkeypatch):
-    monkeypatch.setattr(store, "_CELLS", 20)
-    monkeypatch.setattr(store, "_LINE", 3)
+    monkeypatch.setattr(store, "_BLOCK", (20, 4))
     calls = []
     epl.Draws(np.zeros((20, 5), int), progress=lambda done, total, _: calls.append((done, total)))
     assert calls[-1] == (20, 20)

@@ -30,7 +30,7 @@ def test_similarity_matrix(weights, monkeypatch):
     np.testing.assert_allclose(epl.soft_psm(P, weights=weights), ref, atol=1e-12)
     shifted = np.log(P) + RNG.normal(size=(6, 5, 1))  # not normalized
     np.testing.assert_allclose(epl.soft_psm(shifted, log=True, weights=weights), ref, atol=1e-12)
-    monkeypatch.setattr("epluribus.draws.soft._BLOCK_CELLS", 31)
+    monkeypatch.setattr("epluribus.draws.read._BLOCK_CELLS", 31)
     np.testing.assert_allclose(epl.soft_psm(P, weights=weights), ref, atol=1e-12)
 
 

@@ -16,7 +16,7 @@ import epluribus as epl
 from epluribus.cli._models import read_model, read_numbers
 from epluribus.models import GaussianMixture
 from epluribus.readers.files import read_labels
-from epluribus.readers.pairs import read_column, read_groups
+from epluribus.readers.text import read_column, read_groups
 from rule import judge
 
 Z = np.random.default_rng(1).integers(3, size=(12, 6))

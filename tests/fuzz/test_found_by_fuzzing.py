@@ -10,7 +10,7 @@ import epluribus as epl
 from epluribus.cli import main
 from epluribus.models import GaussianMixture, PoissonMixture, StochasticBlockModel
 from epluribus.readers.files import read_labels
-from epluribus.readers.pairs import read_column, read_groups
+from epluribus.readers.text import read_column, read_groups
 
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "xz"])
@@ -47,7 +47,7 @@ def test_pairs_and_columns_that_are_not_text(tmp_path):
 def test_a_row_name_without_cells(read, tmp_path):
     path = tmp_path / "z.csv"
     path.write_text(",\n;")
-    with pytest.raises(ValueError, match=r"z.csv' has names of rows but no other cells"):
+    with pytest.raises(ValueError, match=r"z.csv' must have rows of one length"):
         read(path)
 
 

@@ -11,7 +11,7 @@ truth = rng.integers(3, size=9)
 z = np.where(rng.random((12, 9)) < 0.8, truth, rng.integers(3, size=(12, 9)))
 from epluribus._parallel import NEVER
 from epluribus.search.members import MemberState
-from epluribus.search.pair_costs import PairCosts
+from epluribus.search.pairs import PairCosts
 from epluribus.search.pairs import PairState
 from epluribus.search.problem import Problem
 from epluribus.search.ratio import RatioState

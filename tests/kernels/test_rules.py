@@ -120,20 +120,3 @@ def test_a_sweep_ends_where_no_move_of_a_unit_helps(cost, kind, monkeypatch):
             other = np.where(asked.blocks == unit, place, labels)
             if not asked.broken(other):
                 assert objective(other) >= search.value - 1e-9
-
-
-def test_the_best_pair_that_is_allowed_is_joined_first():
-    rng = np.random.default_rng(3)
-    z = np.where(rng.random((40, 12)) < 0.3, rng.integers(0, 4, (40, 12)), np.arange(12) // 3)
-    asked = Constraints(np.arange(12), (np.array([0, 1]), np.array([3, 9])))
-    for name in ("vi", "nvi"):
-        problem = Problem.of(as_draws(z), epl.losses.get(name))
-        settings = Settings(k_max=11, constraints=asked)
-        search = LawfulSearch(problem, np.arange(12), rng, settings, Rules(asked, 12))
-        search.bounds = search.bounds._replace(k_min=11)
-        assert search.merge()
-        joined = [
-            np.where(np.arange(12) == b, a, np.arange(12)) for b in range(12) for a in range(b)
-        ]
-        allowed = [epl.expected_loss(one, z, name) for one in joined if not asked.broken(one)]
-        assert search.value == pytest.approx(min(allowed))

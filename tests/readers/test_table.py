@@ -10,7 +10,6 @@ import zarr
 
 import epluribus as epl
 from epluribus.draws import store
-from epluribus.readers import parquet
 
 RNG = np.random.default_rng(3)
 TABLE = 2 * RNG.integers(-3, 4, size=(50, 7))
@@ -25,8 +24,7 @@ def same(a, b):
 @pytest.fixture(autouse=True, params=[True, False], ids=["blocks of two draws", "one block"])
 def small_blocks(request, monkeypatch):
     if request.param:
-        for name, value in {"_CELLS": 14, "_LINE": 2, "_MOST": 14}.items():
-            monkeypatch.setattr(store, name, value)
+        monkeypatch.setattr(store, "_BLOCK", (14, 2))
 
 
 @pytest.mark.parametrize("chunks", [(7, 3), (50, 7), (1, 1), ((20, 25, 5), (7,))])
@@ -130,10 +128,7 @@ def test_a_damaged_zarr_folder(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["i8", "u1", "f8"])
-@pytest.mark.parametrize("cells", [1, 20, 1 << 20])
-def test_parquet_in_batches(tmp_path, monkeypatch, dtype, cells):
-    monkeypatch.setattr(parquet, "_BATCH_CELLS", cells)
-    monkeypatch.setattr(parquet, "_BATCH_ROWS", 1)
+def test_parquet(tmp_path, dtype):
     path = tmp_path / "z.parquet"
     frame = pd.DataFrame((TABLE + 6).astype(dtype), columns=[f"z.{i}" for i in range(1, 8)])
     frame.insert(0, "z", 0.5)  # a name that begins the names of others
@@ -145,9 +140,7 @@ def test_parquet_in_batches(tmp_path, monkeypatch, dtype, cells):
     same(epl.read_draws(path, var="z", burn=3, thin=5), epl.Draws(ref, burn=3, thin=5))
 
 
-def test_missing_labels_in_a_later_batch_of_parquet(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "_BATCH_CELLS", 20)
-    monkeypatch.setattr(parquet, "_BATCH_ROWS", 1)
+def test_missing_labels_in_parquet(tmp_path):
     path = tmp_path / "z.parquet"
     frame = pd.DataFrame(TABLE).astype("Int64")
     frame.columns = [f"z[{i}]" for i in range(7)]

@@ -9,8 +9,7 @@ from epluribus._parallel import NEVER
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.partition import relabel
 from epluribus.search.members import MemberState
-from epluribus.search.pair_costs import PairCosts
-from epluribus.search.pairs import PairState
+from epluribus.search.pairs import PairCosts, PairState
 from epluribus.search.problem import Problem
 from epluribus.search.similarity import MatrixProblem
 from epluribus.search.state import Bounds, TableState
@@ -162,3 +161,11 @@ def test_long_products_lose_nothing(name):
     assert change == pytest.approx(
         problem.expected(0 * labels) - problem.expected(labels), rel=1e-9
     )
+
+
+def test_no_cell_counts_more_items_than_there_are():
+    """Tables of a loss end at the number of items: a kernel would read beyond them."""
+    z = np.ma.masked_less(np.random.default_rng(1).integers(-2, 3, (40, 10)), 0)
+    z[0] = 0
+    problem = Problem.of(epl.Draws(z), losses.get("binder"))
+    assert TableState(problem, np.zeros(10, dtype=np.int64)).counts.max() <= 10

@@ -95,11 +95,10 @@ def test_chains_that_disagree_are_seen():
     assert found.ess < 20
     both = psm(z, per_chain=True)
     assert found.disagreement == pytest.approx(np.abs(both[0] - both[1]).max())
-    i, j = (int(name) for name in found.pair)
+    i, j = (int(name) for name in found.agreement.pair)
     assert abs(both[0] - both[1])[i, j] == pytest.approx(found.disagreement)
     alone = chain_agreement(epl.Draws(z))
     assert (found.agreement.agree, found.agreement.pair) == (alone.agree, alone.pair)
-    assert found.expected_disagreement == found.agreement.limit
     assert "which chain is right cannot be told. Run more chains" in str(found)
     assert "do not report the answer" in str(found)
     assert f"the probability that items {i} and {j} share a cluster, more than chance" in str(found)
@@ -112,7 +111,7 @@ def test_unrelated_chains_are_not_excused():
     found = error(TRUTH, z)
     assert found.ess < 10
     assert found.disagreement > 0.9
-    assert found.expected_disagreement < 0.3
+    assert found.agreement.limit < 0.3
     assert not found.mixed
 
 
@@ -131,7 +130,7 @@ def test_chains_equally_far_but_apart_are_seen():
 def test_many_items_are_compared_in_part(monkeypatch):
     monkeypatch.setattr(agreement, "_COMPARISONS", 1)
     found = error(TRUTH, noisy(np.random.default_rng(4)))
-    assert found.pair is None
+    assert found.agreement.pair is None
     assert 0 < found.disagreement < 1
     assert "that some two items share a cluster" in str(found)
 
@@ -237,6 +236,8 @@ def test_too_few_draws_for_an_error():
     assert np.isnan(found.standard_error)
     assert not found.mixed
     assert "too few draws for a standard error" in str(found)
+    assert "too few to say what they are worth" in str(found)
+    assert "nan" not in str(error([0, 1], [[0, 1]]))
     assert "MonteCarloError(expected_loss=0.5" in repr(found)
 
 
@@ -251,3 +252,10 @@ def test_one_chain_has_nothing_to_agree_with():
     z = np.random.default_rng(0).integers(2, size=(2, 20, 4))
     assert "chains" not in str(error([0, 0, 1, 1], z[0]))
     assert "Two chains differ by" in str(error([0, 0, 1, 1], z))
+
+
+def test_an_ensemble_has_a_mean_loss():
+    draws = epl.Draws([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 0]] * 5, kind="ensemble")
+    assert str(error([0, 0, 1], draws)).startswith("mean loss ")
+    assert "expected" not in str(error([0, 0, 1], draws))
+    assert "draws" not in str(compare([0, 0, 1], [0, 1, 1], draws))

@@ -95,13 +95,89 @@ def test_clusters_against_sets_of_items(z):
 
 
 def test_blocks_and_threads_change_nothing(monkeypatch):
-    z = strategies.random_draws(np.random.default_rng(5), 600, 20, 6)
-    whole = items(z[0], z, n_jobs=1)
+    z = strategies.random_draws(np.random.default_rng(5), 60, 50, 6)
+    tables = [items(z[0], z, n_jobs=n) for n in (1, 2)]
     monkeypatch.setattr(_support, "_CELLS", 1)
-    parts = items(z[0], z, n_jobs=2)  # 256 items per block
+    tables.append(items(z[0], z))  # one draw at a time
     for field in ("support", "runner_up", "runner_up_probability", "contribution"):
-        np.testing.assert_array_equal(getattr(whole, field), getattr(parts, field))
-    np.testing.assert_allclose(clusters(z[0], z).cohesion, clusters(z[0], z, n_jobs=1).cohesion)
+        one, two, parts = (getattr(table, field) for table in tables)
+        np.testing.assert_array_equal(one, two)
+        np.testing.assert_allclose(one, parts, rtol=1e-12)
+
+
+def masked(z, share, rng):
+    """Draws with missing labels: every draw has seen some item, and every item was seen by some draw."""
+    hidden = rng.random(z.shape) < share
+    hidden[:, 0] = hidden[np.arange(z.shape[1]) % len(z), np.arange(z.shape[1])] = False
+    return np.ma.masked_array(z, hidden)
+
+
+@given(z=strategies.draws(max_items=8, max_draws=12))
+def test_where_labels_are_missing_only_draws_that_saw_both_count(z):
+    rng = np.random.default_rng(z.size)
+    best = epl.partition.canonical(rng.integers(2, size=z.shape[1]))
+    draws = epl.Draws(masked(z, 0.4, rng), weights=rng.random(len(z)) + 0.1)
+    table, whole = items(best, draws), clusters(best, draws)
+    assert table.contribution.sum() == pytest.approx(epl.expected_loss(best, draws), abs=1e-9)
+    if not draws.has_missing:
+        assert table.seen_with is None
+        return
+    rows, weights = np.asarray(draws), draws.draw_weights
+    for i, g in enumerate(best):
+        partners = np.flatnonzero((best == g) & (np.arange(len(best)) != i))
+        seen = (rows[:, [i]] >= 0) & (rows[:, partners] >= 0)
+        if len(partners) == 0:
+            continue
+        assert table.never_seen[i] == np.sum(~seen.any(axis=0))
+        assert table.seen_with[i] == pytest.approx(seen.sum() / len(partners))
+        if 2 * table.never_seen[i] > len(partners):
+            assert np.isnan(table.support[i])
+        else:
+            together = seen & (rows[:, [i]] == rows[:, partners])
+            ref = (weights @ together).sum() / (weights @ seen).sum()
+            assert table.support[i] == pytest.approx(ref)
+    for g in range(len(whole)):
+        saw = (rows[:, best == g] >= 0).all(axis=1)
+        has = [
+            len(set(row[best == g])) == 1 and row[best == g][0] not in row[best != g]
+            for row in rows[saw]
+        ]
+        if has:
+            assert whole.recovered[g] == pytest.approx(np.average(has, weights=weights[saw]))
+        else:
+            assert np.isnan(whole.recovered[g])
+
+
+def test_what_no_draw_has_seen_together_cannot_be_known():
+    z = [[0, 0, 1, 1, None, None]] * 3 + [[None, None, 0, 0, 1, 1]] * 3
+    draws, best = epl.Draws(z), [0, 0, 1, 1, 0, 0]
+    table, whole = items(best, draws), clusters(best, draws)
+    np.testing.assert_array_equal(np.isnan(table.support), [1, 1, 0, 0, 1, 1])
+    np.testing.assert_array_equal(table.never_seen, [2, 2, 0, 0, 2, 2])
+    np.testing.assert_array_equal(table.seen_with, [1, 1, 6, 6, 1, 1])
+    assert np.isnan([whole.cohesion[0], whole.recovered[0]]).all()
+    np.testing.assert_array_equal([whole.cohesion[1], whole.recovered[1]], 1.0)
+    np.testing.assert_allclose(whole.never_seen, [2 / 3, 0])
+    assert str(table).splitlines()[-1].startswith("no draw saw with half of their cluster")
+    apart = clusters([0, 0, 1, 1, 2, 2], draws)
+    np.testing.assert_array_equal(apart.separation, 1.0)
+    assert clusters([0, 0, 0, 0, 1, 1], epl.Draws([*z[:3], [None] * 4 + [0, 0]])).nearest[1] == -1
+
+
+def test_an_ensemble_has_no_probabilities():
+    draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], kind="ensemble")
+    for shown in (items([0, 0, 1], draws), clusters([0, 0, 1], draws)):
+        assert "probability" not in str(shown)
+    assert "runner up share" in str(items([0, 0, 1], draws))
+
+
+def test_a_cluster_of_one_item_that_no_draw_has_is_told():
+    draws = epl.Draws([[0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 1, 1]], items=list("abcd"))
+    assert str(items([0, 0, 1, 2], draws)).endswith(
+        "clusters of their own, though alone in no draw: c, d"
+    )
+    assert str(clusters([0, 0, 1, 2], draws)).endswith("of one item that is alone in no draw: 1, 2")
+    assert "alone in no draw" not in str(items([0, 1, 1, 1], draws))
 
 
 def test_tables_print_the_uncertain_first():

@@ -40,3 +40,12 @@ def test_printing():
 def test_an_interval_of_one_number_is_that_number():
     text = str(n_clusters_posterior([[0, 1, 2]] * 3))
     assert text.startswith("number of clusters: 3 with probability 1, most probable 3")
+
+
+def test_a_bound_on_the_number_of_clusters_and_an_ensemble_are_told():
+    assert "if the model allows no more" in str(n_clusters_posterior([[0, 1, 2]] * 9 + [[0, 1, 1]]))
+    assert "if the model allows" not in str(n_clusters_posterior([[0, 1, 2]] * 8 + [[0, 1, 1]] * 2))
+    text = str(n_clusters_posterior(epl.Draws([[0, 1], [0, 0]], kind="ensemble"), best=[0, 1]))
+    assert "prob" not in text
+    ball = epl.credible_ball([0, 1, 1], epl.Draws([[0, 1, 1], [0, 0, 1]], kind="ensemble"))
+    assert "credible" not in str(ball)

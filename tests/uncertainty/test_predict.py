@@ -157,26 +157,39 @@ def test_a_check_of_few_cells_cannot_know():
         epl.plots.calibration(3)
 
 
-def test_a_right_model_of_two_categories_is_refused_as_rarely_as_promised():
-    # The two probabilities of a cell are one piece of news, not two: at level 0.2 a fifth is refused.
-    from epluribus.models import BernoulliMixture
-    from epluribus.uncertainty._predictive_check import _categories_p, _Cells
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["numbers", "full", "categories", "counts"])
+def test_a_right_model_is_hardly_ever_refused_however_much_is_held_out(kind):
+    """Half of the data predicts the other half: its own errors count too. At level 0.1, at most 5 of 20."""
+    low = 0
+    for seed in range(20):
+        rng, z = np.random.default_rng(seed), np.repeat([0, 1], 60)
+        model = {
+            "numbers": lambda rng=rng: GaussianMixture(rng.normal(size=(120, 1))),
+            "full": lambda rng=rng, z=z: GaussianMixture(
+                rng.normal(size=(120, 2)) @ [[1, 0.9], [0, 0.4]] + 6 * z[:, None]
+            ),
+            "categories": lambda rng=rng: BernoulliMixture(
+                (rng.random((120, 3)) < [0.2, 0.5, 0.7]).astype(int)
+            ),
+            "counts": lambda rng=rng: PoissonMixture(rng.poisson([2.0, 9.0], (120, 2))),
+        }[kind]()
+        check = epl.uncertainty.predictive_check(model, share=0.5, n_draws=30, rng=seed)
+        low += check.p_value < 0.1
+    assert low <= 5
 
-    rng = np.random.default_rng(9)
-    model = BernoulliMixture(rng.integers(0, 2, (5, 3)))
-    cells = _Cells(model, np.arange(4), np.array([0, 1, 2, 0]), np.zeros(4, int))
-    assert cells.category.tolist() == [1, 3, 5, 1]
-    p = rng.random((400, 500))
-    values = [_categories_p(row, (rng.random(500) < row).astype(int)) for row in p]
-    assert abs(np.mean(np.array(values) < 0.2) - 0.2) < 0.06
 
-
-def test_categories_of_a_rare_probability_count_once():
-    # A calibrated forecast, by construction, and one that is too sure of itself.
-    from epluribus.uncertainty._predictive_check import _categories_p
-
+def test_classes_of_probabilities_find_what_is_too_sure():
+    """A calibrated forecast, by construction, and one that is too sure of itself; p-values of the first are even."""
     rng = np.random.default_rng(5)
+
+    def p_value(p, told):
+        rest = np.zeros(len(p), dtype=int), np.zeros(0), told, (rng.random(len(p)) < p).astype(int)
+        return epl.uncertainty.PredictiveCheck(
+            "categories", rest[0], *rest, np.zeros(1), np.zeros(1), 0.0, None
+        ).p_value
+
+    values = [p_value(p, p) for p in rng.random((300, 500))]
+    assert abs(np.mean(np.array(values) < 0.2) - 0.2) < 0.07
     p = rng.random(4000)
-    assert _categories_p(p, (rng.random(4000) < p).astype(int)) > 0.01
-    sure = np.where(p > 0.5, 1 - (1 - p) / 3, p / 3)
-    assert _categories_p(sure, (rng.random(4000) < p).astype(int)) < 1e-6
+    assert p_value(p, np.where(p > 0.5, 1 - (1 - p) / 3, p / 3)) < 1e-6

@@ -73,11 +73,11 @@ def test_names_and_words():
         ({"together": []}, ValueError, "'together' must name two or more different items; got []"),
         ({"together": [0]}, ValueError, "two or more different items; got [0]"),
         ({"apart": [1, 1]}, ValueError, "'apart' must name two or more different items"),
-        ({"together": [0, 3]}, ValueError, "'together' must hold numbers from 0 to 2; got 3"),
+        ({"together": [0, 3]}, ValueError, "by number, 0 to 2, or by name; got 3"),
         ({"together": [0, -1]}, ValueError, "got -1"),
-        ({"together": [0, 1.5]}, TypeError, "must hold numbers or names of items; got 1.5"),
-        ({"together": [0, True]}, TypeError, "got True"),
-        ({"together": [0, "ann"]}, ValueError, "the draws have no names of items"),
+        ({"together": [0, 1.5]}, ValueError, "got 1.5"),
+        ({"together": [0, True]}, ValueError, "got True"),
+        ({"together": [0, "ann"]}, ValueError, "got 'ann'. The draws have no names"),
         ({"together": [0, [1, 2]]}, TypeError, "not of both"),
         ({"apart": "ann"}, TypeError, "'apart' must be a list of items"),
     ],
@@ -88,10 +88,13 @@ def test_what_cannot_be_stated(options, error, words):
     assert words in str(caught.value)
 
 
-def test_an_unknown_name_is_named():
-    draws = epl.Draws([[0, 0]], items=["ann", "bob"])
-    with pytest.raises(ValueError, match="there is no 'cy'"):
+def test_an_unknown_name_is_refused_and_an_ensemble_has_shares():
+    draws = epl.Draws([[0, 0]], items=["ann", "bob"], kind="ensemble")
+    with pytest.raises(ValueError, match="got 'cy'. The draws have names such as 'ann'"):
         epl.probability(draws, together=["ann", "cy"])
+    assert str(epl.probability(draws, together=[0, 1])).startswith(
+        "ann and bob are together: share 1"
+    )
 
 
 def test_only_draws_that_saw_the_items_count():

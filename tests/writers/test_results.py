@@ -9,7 +9,8 @@ import xarray as xr
 
 import epluribus as epl
 from epluribus._files import write_whole
-from epluribus.readers.files import match_items, read_labels
+from epluribus.partition import matched
+from epluribus.readers.files import read_labels
 from io_cases import Z3, arviz_object
 
 DRAWS = epl.Draws(np.random.default_rng(0).integers(3, size=(30, 9)), items=list("abcdefghi"))
@@ -82,7 +83,7 @@ def test_labels_with_certainty(ending, tmp_path):
     assert frame["item"].tolist() == list("abcdefghi")
     # Old versions of pandas miss the last digit.
     np.testing.assert_allclose(frame["certainty"], CERTAINTY, rtol=1e-15)
-    assert [int(label) for label in read_labels(path).labels] == best().labels.tolist()
+    assert read_labels(path).astype(int).tolist() == best().labels.tolist()
     with pytest.raises(
         ValueError, match=r"'certainty' must be None for the output .*only .csv and"
     ):
@@ -100,8 +101,8 @@ def test_labels_out_and_in(ending, tmp_path):
         assert record["items"] == list("abcdefghi")
     else:
         found = read_labels(path)
-        assert [int(label) for label in found.labels] == best().labels.tolist()
-        assert found.items == (list("abcdefghi") if ending == "csv" else None)
+        assert found.astype(int).tolist() == best().labels.tolist()
+        assert found.index.tolist() == list("abcdefghi" if ending == "csv" else range(9))
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(ValueError, match=r"must end in .csv, .parquet, .* or .json; .* '.xls'"):
         best().write_labels(tmp_path / "labels.xls")
@@ -113,19 +114,14 @@ def test_labels_of_two_files_are_matched_by_name(tmp_path):
     one, two, three = (tmp_path / name for name in ("1.csv", "2.parquet", "3.csv"))
     one.write_text("item,cluster\nann,0\nbob,1\ncy,2\n")
     pd.DataFrame({"item": ["cy", "ann", "bob"], "cluster": [7, 8, 9]}).to_parquet(two, index=False)
-    mine, theirs = match_items(read_labels(one), read_labels(two), one, two)
-    assert [int(label) for label in mine] == [0, 1, 2]
-    assert [int(label) for label in theirs] == [8, 9, 7]
-    three.write_text("cluster\n5\n6\n7\n")  # no names: line by line
-    assert match_items(read_labels(one), read_labels(three), one, three)[1] == [5, 6, 7]
-    for text, message in {
-        "item,cluster\nann,1\nbob,1\ndi,1\n": r"the same items .*; 'cy' is not in '.*3.csv'",
-        "item,cluster\nann,1\nann,1\nbob,1\n": r"the same items .*; 'cy' is not in '.*3.csv'",
-        "1\n2\n": r"labels of the same items.* has 3 and '.*3.csv' has 2",
-    }.items():
-        three.write_text(text)
-        with pytest.raises(ValueError, match=message):
-            match_items(read_labels(one), read_labels(three), one, three)
+    mine, theirs = read_labels(one), read_labels(two)
+    assert mine.astype(int).to_dict() == {"ann": 0, "bob": 1, "cy": 2}
+    assert theirs.to_dict() == {"cy": 7, "ann": 8, "bob": 9}
+    assert matched(theirs, mine, "b").tolist() == [0, 1, 2]
+    three.write_text("cluster\n5\n6\n5\n")  # no names: line by line
+    assert matched(read_labels(three), mine, "b").tolist() == [0, 1, 0]
+    three.write_text("item,cluster\n2,5\n0,6\n1,6\n")  # numbers: the items in another order
+    assert read_labels(three).tolist() == [6, 6, 5]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +138,8 @@ def test_a_file_of_labels_has_one_partition(text, labels, items, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text(text)
     found = read_labels(path)
-    assert ([int(label) for label in found.labels], found.items) == (labels, items)
+    assert found.astype(int).tolist() == labels
+    assert items is None or found.index.tolist() == items
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ are *touched*. A sweep, and the joins of all clusters, take time in proportion t
 import numpy as np
 
 from epluribus._kernels.jit import kernel
-from epluribus._kernels.merge import next_pair, note_joins
 from epluribus._kernels.sweep import used_slots
 
 
@@ -43,26 +42,6 @@ def item_costs(i, own, start, member, weights, first, sets_of, steps, labels, co
                 costs[s] += weights[b] * (steps[tally[s]] - steps[0])
             tally[s] = 0
     return n_touched
-
-
-@kernel
-def cell_sum(start, member, weights, first, sets_of, f, total_weight, labels, tally):
-    """sum_b w_b sum_s f(n_bs), with the sets of single items. `tally` is as in `item_costs`."""
-    total = 0.0
-    for b in range(start.shape[0] - 1):
-        for q in range(start[b], start[b + 1]):
-            tally[labels[member[q]]] += 1
-        tally[-1] = 0
-        for q in range(start[b], start[b + 1]):
-            s = labels[member[q]]
-            total += weights[b] * f[tally[s]]  # f(0) = 0: each cell counts once
-            tally[s] = 0
-    for i in range(labels.shape[0]):
-        alone = total_weight
-        for x in range(first[i], first[i + 1]):
-            alone -= weights[sets_of[x]]
-        total += alone * f[1] if labels[i] >= 0 else 0.0
-    return total
 
 
 @kernel
@@ -100,7 +79,7 @@ def move_items(
 @kernel
 def sweep(
     order, start, member, weights, first, sets_of, steps, size_steps, least_step, tolerance,
-    k_min, k_max, stop, blocked, labels, sizes, gap, second,
+    k_min, k_max, stop, blocked, labels, sizes,
 ):  # fmt: skip
     """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change.
 
@@ -118,7 +97,6 @@ def sweep(
         while sizes[new] > 0:
             new = new + 1 if new + 1 < width else 0
         alone = own >= 0 and sizes[own] == 1
-        gap[i] = np.inf
         if alone and used <= k_min:
             continue
         labels[i] = -1
@@ -140,7 +118,6 @@ def sweep(
                 if free and size_steps[sizes[s]] < low:
                     best, low = s, size_steps[sizes[s]]
         costs[touched[:n]] = np.inf
-        gap[i], second[i] = low - here, best
         if best < 0 or low >= here - tolerance:
             continue
         if own >= 0:
@@ -154,28 +131,15 @@ def sweep(
 
 
 @kernel
-def link_members(labels, head, after):
-    """head[s] = an item of cluster s, -1 if there is none; after[i] = another one, in a ring (OUT)."""
-    for s in range(head.shape[0]):
-        head[s] = -1
-    for i in range(labels.shape[0]):
-        s = labels[i]
-        if s >= 0 and head[s] >= 0:
-            after[i], after[head[s]] = after[head[s]], i
-        elif s >= 0:
-            head[s], after[i] = i, i
-
-
-@kernel
 def join_row(
-    a, head, after, start, member, weights, first, sets_of, f, size, labels, sizes, row, touched, tally
-):  # fmt: skip
+    a, items, start, member, weights, first, sets_of, f, size, labels, sizes, row, touched, tally
+):
     """row[s] = change if slot a is joined with the clusters that share a set with it (OUT); returns their number.
 
-    They are listed in `touched` (OUT); `row` and `tally` are as in `item_costs`.
+    They are listed in `touched` (OUT); `items` are those of a; `row` and `tally` are as `costs` in `item_costs`.
     """
-    n_touched, i = 0, head[a]
-    while i >= 0:
+    n_touched = 0
+    for i in items:
         for x in range(first[i], first[i + 1]):
             b = sets_of[x]
             q = start[b]
@@ -198,41 +162,26 @@ def join_row(
                     touched[n_touched] = s
                     n_touched += 1
                 row[s] += weights[b] * (f[n + m] - f[n] - f[m])
-        i = after[i] if after[i] != head[a] else -1
     return n_touched
 
 
 @kernel
-def merge(start, member, weights, first, sets_of, f, size, tolerance, k_min, k_max, stop, labels, sizes):  # fmt: skip
-    """Join the best pair that shares a set while that lowers the loss, or there are more than `k_max` clusters.
+def best_joins(
+    order, begin, start, member, weights, first, sets_of, f, size, labels, sizes, partner, least
+):
+    """partner[s] and least[s]: the cluster that shares a set with s whose join is best, and its change (OUT).
 
-    Returns the change of the total loss.
+    The items of cluster s are order[begin[s]:begin[s + 1]]; they are left as they are where there is no such cluster.
     """
-    width, total, n_seen, left = sizes.shape[0], 0.0, 0, used_slots(sizes)[0]
-    head, after = np.empty(width, np.int64), np.empty(labels.shape[0], np.int64)
-    link_members(labels, head, after)
+    width = sizes.shape[0]
     row, tally = np.full(width + 1, np.inf), np.zeros(width + 1, np.int64)
     touched = np.empty(width + 1, np.int64)
-    partner, least = np.full(width, -1), np.full(width, np.inf)
-    while stop[0] == 0:
-        a, b = next_pair(n_seen, left, k_min, k_max, tolerance, partner, least)
-        if a < 0:
-            break
-        n_seen += n_seen < width
-        if b >= 0:
-            total += least[a]
-            i = head[b]
-            while labels[i] == b:
-                labels[i] = a
-                i = after[i]
-            after[head[a]], after[head[b]] = after[head[b]], after[head[a]]
-            sizes[a] += sizes[b]
-            sizes[b], head[b], least[b] = 0, -1, np.inf
-            left -= 1
+    for a in range(width):
         n = join_row(
-            a, head, after, start, member, weights, first, sets_of, f, size, labels, sizes,
-            row, touched, tally,
+            a, order[begin[a] : begin[a + 1]], start, member, weights, first, sets_of, f, size,
+            labels, sizes, row, touched, tally,
         )  # fmt: skip
-        note_joins(a, b, row, touched[:n], partner, least)
-        row[touched[:n]] = np.inf
-    return total
+        for s in touched[:n]:
+            if row[s] < least[a] or (row[s] == least[a] and s < partner[a]):
+                partner[a], least[a] = s, row[s]
+            row[s] = np.inf

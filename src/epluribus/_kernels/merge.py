@@ -1,4 +1,4 @@
-"""Joining the clusters of a partition, the best pair first, for a linear loss on contingency tables.
+"""What joining clusters changes, for a linear loss on contingency tables.
 
 Joining clusters a and b changes the total loss of `sweep.py` by
 
@@ -64,64 +64,3 @@ def join_row(a, counts, weights, kinds, f, size, sizes, row):
             row[b] = np.inf
         else:
             row[b] += size[sizes[a] + sizes[b]] - size[sizes[a]] - size[sizes[b]]
-
-
-@kernel
-def next_pair(n_seen, left, k_min, k_max, tolerance, partner, least):
-    """The cluster a to be looked at next, -1 for none, and b if the two are to be joined, else -1.
-
-    First of all each of the clusters looks for a partner, the first `n_seen` have; then it is the one whose join
-    changes the loss least. `left` clusters are left. If a partner has joined another one, it is -1: then ``least[a]``
-    is no longer exact, but none is less, and cluster a is looked at again.
-    """
-    if n_seen < partner.shape[0]:
-        return n_seen, -1
-    a = int(np.argmin(least))
-    wanted = least[a] < -tolerance or (left > k_max and least[a] < np.inf)
-    return (a, partner[a]) if left > k_min and wanted else (-1, -1)
-
-
-@kernel
-def note_joins(a, b, row, others, partner, least):
-    """Partners and least changes (OUT) from the changes ``row[s]`` if a, which b may have joined, is joined with s."""
-    partner[a], least[a] = -1, np.inf
-    for s in others:
-        if row[s] < least[a] or (row[s] == least[a] and s < partner[a]):
-            partner[a], least[a] = s, row[s]
-        if row[s] < least[s]:
-            partner[s], least[s] = a, row[s]
-        elif b >= 0 and s != a and (partner[s] == a or partner[s] == b):
-            partner[s] = -1
-
-
-@kernel
-def merge(counts, weights, kinds, f, size, tolerance, k_min, k_max, stop, changes, sizes, into):
-    """Join the best pair while that lowers the loss, and while there are more than `k_max` clusters.
-
-    `changes` are those of `all_joins`. Changes counts and sizes; ``into[s]`` is the cluster that s is in now
-    (OUT). Returns the change of the total loss.
-    """
-    k, left, total, every = sizes.shape[0], 0, 0.0, np.arange(sizes.shape[0])
-    partner, least, row = np.empty(k, np.int64), np.empty(k), np.empty(k)
-    for s in range(k):
-        left += sizes[s] > 0
-        into[s], partner[s] = s, np.argmin(changes[s])
-        least[s] = changes[s, partner[s]]
-    while stop[0] == 0:
-        a, b = next_pair(k, left, k_min, k_max, tolerance, partner, least)
-        if a < 0:
-            break
-        if b >= 0:
-            total += least[a]
-            for r in range(counts.shape[0]):
-                counts[r, a] += counts[r, b]
-                counts[r, b] = 0
-            sizes[a] += sizes[b]
-            sizes[b], least[b] = 0, np.inf
-            left -= 1
-            for s in range(k):
-                if into[s] == b:
-                    into[s] = a
-        join_row(a, counts, weights, kinds, f, size, sizes, row)
-        note_joins(a, b, row, every, partner, least)
-    return total

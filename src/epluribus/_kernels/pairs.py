@@ -1,4 +1,4 @@
-"""Sweeps and joins for losses that depend on similarities of pairs of items: Binder's, and the lower bound of VI.
+"""Sweeps for losses that depend on similarities of pairs of items: Binder's, and the lower bound of VI.
 
 With p_ij the similarity of items i and j, p_ii = `one`, and s_i the sum of p_ij over the items j in the cluster of i,
 the total loss is
@@ -22,7 +22,6 @@ import math
 import numpy as np
 
 from epluribus._kernels.jit import kernel
-from epluribus._kernels.merge import next_pair, note_joins
 from epluribus._kernels.sweep import used_slots
 
 _LARGE = 2.0**900
@@ -118,7 +117,7 @@ def move_items(
 @kernel
 def sweep(
     order, together, first, near, share, scale, one, logs, size_steps, tolerance,
-    k_min, k_max, stop, blocked, labels, sizes, sums, inside, gap, second,
+    k_min, k_max, stop, blocked, labels, sizes, sums, inside,
 ):  # fmt: skip
     """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change."""
     moves, change, used, new, n = 0, 0.0, used_slots(sizes)[0], 0, sizes.shape[0]
@@ -131,7 +130,6 @@ def sweep(
         while sizes[new] > 0:
             new = new + 1 if new + 1 < n else 0
         alone = own >= 0 and sizes[own] == 1
-        gap[i] = np.inf
         if alone and used <= k_min:
             continue
         item_costs(
@@ -145,7 +143,6 @@ def sweep(
                 best, low = s, costs[s]
         if used < k_max and not alone and costs[new] < low:
             best, low = new, costs[new]
-        gap[i], second[i] = low - here, best
         if best < 0 or low >= here - tolerance:
             continue
         if own >= 0:
@@ -154,67 +151,6 @@ def sweep(
         move_item(i, best, together, first, near, share, one, labels, sizes, sums, inside)
         moves += 1
     return order.shape[0], moves, change
-
-
-@kernel
-def join_row(a, first, near, share, scale, logs, size, labels, sizes, sums, inside, row, reach, added):  # fmt: skip
-    """row[s] = change if slots a and s are joined (OUT); infinite for a itself and for empty ones.
-
-    WORK: `reach`, sums of similarities by slot, 0 on entry and exit; `added`, what a adds to each s_j.
-    """
-    for s in range(row.shape[0]):
-        row[s] = 0.0
-    for i in range(labels.shape[0]):
-        added[i] = sums[a, i] if sums.shape[0] > 0 else 0.0
-    for i in range(labels.shape[0]):
-        if labels[i] != a:
-            continue
-        for q in range(first[i], first[i + 1]):
-            added[near[q]] += share[q]
-            if labels[near[q]] >= 0:
-                reach[labels[near[q]]] += share[q]
-        for s in range(row.shape[0]):
-            if reach[s] > 0.0 and logs:
-                row[s] += math.log2(1.0 + reach[s] / inside[i])
-            reach[s] = 0.0
-    # The other side: what the items of each slot gain from a.
-    for j in range(labels.shape[0]):
-        if added[j] > 0.0 and labels[j] >= 0:
-            row[labels[j]] += math.log2(1.0 + added[j] / inside[j]) if logs else 2.0 * added[j]
-    for s in range(row.shape[0]):
-        if s == a or sizes[s] == 0 or sizes[a] == 0:
-            row[s] = np.inf
-        else:
-            row[s] = scale * row[s] + size[sizes[a] + sizes[s]] - size[sizes[a]] - size[sizes[s]]
-
-
-@kernel
-def merge(
-    together, first, near, share, scale, one, logs, size, tolerance, k_min, k_max, stop,
-    labels, sizes, sums, inside,
-):  # fmt: skip
-    """Join the best pair while that lowers the loss, and while there are more than `k_max` clusters.
-
-    Returns the change of the total loss.
-    """
-    k, total, n_seen, left = sizes.shape[0], 0.0, 0, used_slots(sizes)[0]
-    row, reach, added, every = np.empty(k), np.zeros(k), np.empty(labels.shape[0]), np.arange(k)
-    partner, least = np.full(k, -1), np.full(k, np.inf)
-    while stop[0] == 0:
-        a, b = next_pair(n_seen, left, k_min, k_max, tolerance, partner, least)
-        if a < 0:
-            break
-        n_seen += n_seen < k
-        if b >= 0:
-            total += least[a]
-            for i in range(labels.shape[0]):
-                if labels[i] == b:
-                    move_item(i, a, together, first, near, share, one, labels, sizes, sums, inside)
-            least[b] = np.inf
-            left -= 1
-        join_row(a, first, near, share, scale, logs, size, labels, sizes, sums, inside, row, reach, added)  # fmt: skip
-        note_joins(a, b, row, every, partner, least)
-    return total
 
 
 @kernel

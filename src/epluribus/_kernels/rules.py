@@ -111,14 +111,15 @@ def sweep(
     """Visit the units in `order`; each goes to the open cluster where it costs least, or stays out.
 
     The arrays are those of `sweep.sweep`: `known` are rows, weights, kinds, n_seen, steps and size_steps; `groups` are
-    weights and kinds of groups; `now` are labels, sizes, counts and gains. Each unit is made a cluster first. A single
-    item then costs in cluster s what it costs there and not alone; several cost what it changes to join them with s
-    (`merge.py`). Where items may stay undecided (a finite `price` of each), leaving them out changes sum_r w_r f3(n_r)
-    as well, with n_r = ``decided[r]`` the decided items of group r, and the differences of f3 in `sum_steps`.
+    weights and kinds of groups; `now` are labels, sizes, counts, gains and joint. Each unit is made a cluster first.
+    A single item then costs in cluster s what it costs there and not alone; several cost what it changes to join them
+    with s (`merge.py`). Where items may stay undecided (a finite `price` of each), leaving them out changes
+    sum_r w_r f3(n_r) as well, with n_r = ``decided[r]`` the decided items of group r, and the differences of f3 in
+    `sum_steps`.
     Returns the numbers of units visited and of moves, and the change of the total loss.
     """
     rows, weights, kinds, n_seen, steps, size_steps = known
-    labels, sizes, counts, gains = now
+    labels, sizes, counts, gains, _ = now
     moves, change, used, k = 0, 0.0, used_slots(sizes)[0], sizes.shape[0]
     costs, single, blocked = np.empty(k), np.empty(k, np.float32), np.empty(k, np.uint8)
     mark, queue = np.zeros(labels.shape[0], np.uint8), np.empty(labels.shape[0], np.int64)

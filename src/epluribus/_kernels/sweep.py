@@ -21,13 +21,13 @@ from epluribus._kernels.jit import kernel
 
 
 @kernel
-def count_cells(rows, labels, counts):
-    """Add the items to the counts (OUT): items with a label of -1 are in no cluster."""
+def count_cells(rows, labels, counts, each):
+    """Add `each` of the items to the counts (OUT): items with a label of -1 are in no cluster."""
     for i in range(rows.shape[0]):
         s = labels[i]
         if s >= 0:
             for t in range(rows.shape[1]):
-                counts[rows[i, t], s] += 1
+                counts[rows[i, t], s] += each
 
 
 @kernel
@@ -52,10 +52,13 @@ def cell_sum(counts, weights, kinds, f):
 
 
 @kernel
-def move_item(i, own, target, rows, weights, kinds, n_seen, steps, labels, sizes, counts, gains):
+def move_item(
+    i, own, target, rows, weights, kinds, n_seen, steps, labels, sizes, counts, gains, joint
+):
     """Move item i from slot `own` to slot `target` (-1: nowhere): two cells of each of its groups change.
 
-    Returns the change of the total loss, without what depends on the sizes.
+    ``joint[t]``, the sum of f over the cells of column t, follows (OUT): losses with an f0 need it. Returns the change
+    of the total loss, without what depends on the sizes.
     """
     change = 0.0
     for t in range(rows.shape[1]):
@@ -63,11 +66,14 @@ def move_item(i, own, target, rows, weights, kinds, n_seen, steps, labels, sizes
         w = weights[t] if r < n_seen else 0.0
         if own >= 0:
             counts[r, own] -= 1
-            step = w * steps[kinds[t], counts[r, own]]
-            change -= step
-            gains[r, own] = step
+            step = steps[kinds[t], counts[r, own]]
+            joint[t] -= step
+            change -= w * step
+            gains[r, own] = w * step
         if target >= 0:
-            change += w * steps[kinds[t], counts[r, target]]
+            step = steps[kinds[t], counts[r, target]]
+            joint[t] += step
+            change += w * step
             counts[r, target] += 1
             gains[r, target] = w * steps[kinds[t], counts[r, target]]
     if own >= 0:
@@ -80,8 +86,9 @@ def move_item(i, own, target, rows, weights, kinds, n_seen, steps, labels, sizes
 
 @kernel
 def move_items(
-    items, targets, rows, weights, kinds, n_seen, steps, size_steps, labels, sizes, counts, gains
-):
+    items, targets, rows, weights, kinds, n_seen, steps, size_steps,
+    labels, sizes, counts, gains, joint,
+):  # fmt: skip
     """Move items to slots, one by one; returns the change of the total loss."""
     change = 0.0
     for x in range(items.shape[0]):
@@ -93,8 +100,9 @@ def move_items(
             if target >= 0:
                 change += size_steps[sizes[target]]
             change += move_item(
-                i, own, target, rows, weights, kinds, n_seen, steps, labels, sizes, counts, gains
-            )
+                i, own, target, rows, weights, kinds, n_seen, steps, labels, sizes, counts, gains,
+                joint,
+            )  # fmt: skip
     return change
 
 
@@ -161,15 +169,14 @@ def used_slots(sizes):
 @kernel
 def sweep(
     order, rows, weights, kinds, n_seen, steps, size_steps, margin, tolerance, k_min, k_max, stop,
-    blocked, labels, sizes, counts, gains, costs, single, gap, second,
+    blocked, labels, sizes, counts, gains, joint, costs, single,
 ):  # fmt: skip
     """Visit the items in `order`; each goes to the cluster where it costs least, perhaps a new one.
 
     It stays unless that lowers the loss by more than `tolerance`; `margin` bounds the error of single precision.
-    ``size_steps[n]`` is W (f2(n + 1) - f2(n)). Clusters with ``blocked[s]`` take no item. ``second[i]`` is the best
-    slot other than its own for each item visited, -1 for none, and ``gap[i]`` how much more it costs (OUT).
-    Returns the number of items visited, of moves, and the change of the total loss. It returns early if there is no
-    empty slot left, or if ``stop[0]`` is set.
+    ``size_steps[n]`` is W (f2(n + 1) - f2(n)). Clusters with ``blocked[s]`` take no item; `costs` and
+    `single` are WORK. Returns the number of items visited, of moves, and the change of the total loss. It returns early
+    if there is no empty slot left, or if ``stop[0]`` is set.
     """
     moves, change = 0, 0.0
     used, top = used_slots(sizes)
@@ -179,7 +186,6 @@ def sweep(
         if used == sizes.shape[0] or stop[0] != 0:
             return x, moves, change
         alone = own >= 0 and sizes[own] == 1
-        gap[i] = np.inf
         if alone and used <= k_min:
             continue
         item_costs(i, end, rows, gains, single, costs)
@@ -195,7 +201,6 @@ def sweep(
                 best, low = s, costs[s] + size_steps[sizes[s]]
         if used < k_max and not alone and costs[new] + size_steps[0] < low:
             best, low = new, costs[new] + size_steps[0]
-        gap[i], second[i] = low - here, best
         if best < 0 or low >= here + margin:
             continue
         there = exact_cost(i, best, rows, weights, kinds, n_seen, steps, labels, counts)
@@ -205,7 +210,9 @@ def sweep(
         if own >= 0:  # an item from nowhere has no cost before
             change += there - here
         used += (sizes[best] == 0) - int(alone)
-        move_item(i, own, best, rows, weights, kinds, n_seen, steps, labels, sizes, counts, gains)
+        move_item(
+            i, own, best, rows, weights, kinds, n_seen, steps, labels, sizes, counts, gains, joint
+        )
         moves += 1
         top = max(top, best + 1)
         while top > 0 and sizes[top - 1] == 0:

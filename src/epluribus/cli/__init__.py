@@ -1,42 +1,26 @@
 """The command line ``epluribus``: arguments and printing; the work is done by the library.
 
-`_draws`, `_page`, `_soft`, `_models` and `_warmup` hold the commands, `_base` and `_input` what they are made
-of; `main` turns errors into one line on standard error and an exit code.
+`_draws`, `_reports` and `_models` hold the commands, `_base` what they are made of; `main` turns errors into one
+line on standard error and an exit code.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from epluribus._parallel import INTERRUPTED
-from epluribus.cli._base import make_parser
+from epluribus.cli._base import interrupted, parse, remark
 
 # The commands, in the order in which they are listed.
-from epluribus.cli import _draws, _page, _soft, _models, _warmup  # isort: skip  # noqa: F401
+from epluribus.cli import _draws, _reports, _models  # isort: skip  # noqa: F401
 
 __all__ = ["main"]
-
-_BAD_INPUT = 2
-"""Exit code for bad input: that of argparse, so that all errors of the user have the same."""
-
-
-_AS_TYPED = {
-    " None means": " Leaving it out means",
-    "'adjacency' must": "The network must",
-    "directed=True": "--directed",
-    "loops=True": "--loops",
-    "log=True": "--log",
-    "left. threshold=": "left. --threshold ",
-    "PoissonBlockModel takes counts": "The model 'dcsbm' takes counts",
-    "PoissonBlockModel, which has counts": "the model 'dcsbm', which has counts",
-    " with 'var'": " with '--var'",
-}
-"""Words of the library's messages, and what a user of the command line would call them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,12 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        The words after ``epluribus``; by default those of the shell.
+        The words after ``epluribus``; by default those of the shell. Without any, the help is printed.
 
     Returns
     -------
     int
-        0 if all is fine, 2 for bad input, 130 if Ctrl-C was pressed. An unexpected error keeps its traceback.
+        0 if all is fine, 2 for bad input, 130 if Ctrl-C was pressed. An unexpected error keeps its traceback,
+        and Python exits with 1.
 
     Examples
     --------
@@ -59,12 +44,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     _open_streams()
+    words = sys.argv[1:] if arguments is None else list(arguments)
     args = Namespace()
     try:
-        args = make_parser().parse_args(arguments)
+        args = parse(words or ["--help"])
         # The report shows the command that made it.
-        args.call = shlex.join(["epluribus", *(sys.argv[1:] if arguments is None else arguments)])
-        code = args.run(args) or 0
+        args.call = shlex.join(["epluribus", *words])
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: remark(message)
+            code = args.run(args) or 0
         # A closed pipe must show itself here, not at exit, where nothing can catch it.
         sys.stdout.flush()
         return int(code)
@@ -74,15 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         # What the library raises for bad input, files and memory; anything else is a bug and is not hidden.
-        print(f"epluribus: {_shell_message(error, args)}", file=sys.stderr)
+        remark(_shell_message(error, args))
         try:
             sys.stdout.flush()
         except OSError:  # the disk is full
             _abandon_output()
-        return _BAD_INPUT
+        return 2
     except KeyboardInterrupt:
-        print("epluribus: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return interrupted("there is no answer, and nothing was written")
 
 
 def _open_streams() -> None:
@@ -102,11 +89,13 @@ def _abandon_output() -> None:
 
 def _shell_message(error: Exception, args: Namespace) -> str:
     """The message in one line, with options as they are typed: '--n-jobs', not 'n_jobs'."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.strerror}: '{error.filename}'."
     message = " ".join(str(error).split())
-    # Only where the message is about an argument ("'k_max' must be at least 1"): an item or a column may
+    # Only where the message is about an argument ("'k_max' must be", "loops=True"): an item or a column may
     # have the same name.
     for name in vars(args):
-        message = message.replace(f"'{name}' must", f"'--{name.replace('_', '-')}' must")
-    for python, shell in _AS_TYPED.items():
-        message = message.replace(python, shell)
+        option = f"--{name.replace('_', '-')}"
+        message = re.sub(rf"'{name}'(?= must| is for)", f"'{option}'", message)
+        message = re.sub(rf"\b{name}=True\b", option, message)
     return message

@@ -1,165 +1,186 @@
-"""What the commands are made of: arguments described by data, the parser made from them, printing.
+"""What the commands are made of: arguments described by docstrings, the parser made from them, printing.
 
-A command is a function with the decorator `command`, which lists its arguments. The docstring of the function
-is the text of ``--help``; its last paragraph is the example that is shown below the options.
+A command is a function with the decorator `command`. Its docstring is the text of ``--help``: the first
+paragraph stands in the list of commands, and the last one, the example, below the options. A paragraph of
+arguments has one in each line: its names, its kind, whether it is required or its default, and what it is for.
+Arguments that several commands take are in the docstring of the function that uses them.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import inspect
 import json
+import re
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
+import epluribus as epl
 from epluribus._files import STREAM
 from epluribus._parallel import INTERRUPTED
-from epluribus._validate import need
+from epluribus._validate import check_choice
 from epluribus._version import __version__
+from epluribus.models.prior import NAMES
+from epluribus.readers.objects import NOISE
+from epluribus.sampling.moves import SCHEDULES
+from epluribus.search._minimize import SEARCHES
 
 Run: TypeAlias = Callable[[Namespace], int | None]
 """What carries out a command; it returns the exit code, or None for 0."""
+JSON_VERSION = 1
+"""It rises when a key goes or changes its meaning; new keys may come at any time. docs/json.md has all."""
+
+_KINDS = {"text": str, "int": int, "number": float, "file": Path, "files": Path, "switch": bool}
+"""How the text of an argument is converted, by the name of its kind."""
+_ARGUMENT = re.compile(
+    r"^((?:-\w )?[\w-]+) \((\w+)(?:, (required|default [^)]*))?\): ", re.MULTILINE
+)
+"""How the line of an argument begins: '--burn (int, default 0): '."""
+_VALUES: dict[str, Sequence[str]] = {
+    "--loss": epl.losses.available(),
+    "--noise": NOISE,
+    "--search": SEARCHES,
+    "--prior": (*NAMES, "paper"),
+    "--covariance": ("full", "diagonal"),
+    "--moves": SCHEDULES,
+    "model": ("gaussian", "sbm", "lbm", "dcsbm"),
+    "study": ("galaxies", "congress", "blogs"),
+    "shell": ("bash", "zsh", "tcsh"),
+}
+"""What the shell completes. The library checks the values, and its errors suggest the nearest one."""
 
 
 class Argument(NamedTuple):
     """One argument of a command."""
 
-    name: str
-    """As typed: '--loss', two names '-o --out', or 'file' for one that is given by its place."""
+    names: list[str]
+    """As typed: '--loss', two names '-o', '--out', or 'file' for one that is given by its place."""
+    kind: str
+    """What it is, a key of `_KINDS`."""
+    rule: str | None
+    """'required', or 'default' and the value."""
     help: str
     """The line of ``--help`` about it."""
-    kind: Any = str
-    """The type that its text is converted to; bool for a switch."""
-    default: Any = None
-    """Its value if it is not given; an argument given by its place has none."""
-    choices: tuple[str, ...] | None = None
-    """Anything else is refused by the parser."""
-    values: tuple[str, ...] = ()
-    """Completed by the shell, but checked only by the library, whose error suggests the nearest one."""
-    required: bool = False
-    many: bool = False
-    """Whether several may be given in its place."""
 
-    def add_to(self, parser: argparse.ArgumentParser) -> argparse.Action:
-        """Add the argument to a parser of argparse."""
-        names = self.name.split()
-        # argparse refuses a type for a switch, and `required` for an argument that is given by its place.
-        if self.kind is bool:
-            return parser.add_argument(*names, help=self.help, action="store_true")
-        settings: dict[str, Any] = {"help": self.help, "type": self.kind, "choices": self.choices}
-        if names[0].startswith("-"):
-            settings |= {"default": self.default, "required": self.required}
-        elif self.kind is Path:
-            settings |= {"metavar": names[0].upper(), "nargs": "+" if self.many else None}
-        return parser.add_argument(*names, **settings)
+    def add_to(self, parser: argparse.ArgumentParser, files: Any) -> None:
+        """Add the argument to a parser of argparse; see `make_parser` for `files`."""
+        default = (self.rule or "").partition("default ")[2]
+        words = f"{self.help} (default: {default})" if default else self.help
+        # argparse refuses a type for a switch, and converts defaults itself.
+        settings: dict[str, Any] = {"help": words, "type": _KINDS[self.kind]}
+        if self.kind == "switch":
+            settings = {"help": words, "action": "store_true"}
+        elif not self.names[0].startswith("-"):
+            settings |= {
+                "metavar": self.names[0].upper(),
+                "nargs": "+" if self.kind == "files" else None,
+            }
+        else:
+            settings |= {"required": self.rule == "required", "default": default or None}
+        if files is not None and self.names[-1] in _VALUES:
+            settings["choices"] = _VALUES[self.names[-1]]
+        action = parser.add_argument(*self.names, **settings)
+        if files is not None and settings.get("type") is Path:
+            action.complete = files  # type: ignore[attr-defined]  # where shtab looks for it
 
 
-class Command(NamedTuple):
-    """A line on what a command does, its arguments, and the function that carries it out."""
+def read_docstring(function: Callable[..., Any]) -> tuple[list[str], list[Argument]]:
+    """The paragraphs of a docstring, and the arguments that it describes."""
+    text, arguments = [], []
+    for paragraph in inspect.cleandoc(function.__doc__ or "").split("\n\n"):
+        parts = _ARGUMENT.split(paragraph)
+        if len(parts) == 1:
+            text.append(" ".join(paragraph.split()))
+        # What the groups of the pattern found, and what follows each of them.
+        for names, kind, rule, words in zip(*(parts[i::4] for i in (1, 2, 3, 4)), strict=True):
+            arguments.append(Argument(names.split(), kind, rule, " ".join(words.split())))
+    return text, arguments
 
-    summary: str
-    arguments: tuple[Argument, ...]
-    run: Run
+
+COMMANDS: dict[str, tuple[Run, list[str], list[Argument]]] = {}
+"""The function, the paragraphs and the arguments of each command, by name and in the order of the list."""
 
 
-_COMMANDS: dict[str, Command] = {}
-"""The commands by name, in the order in which they are listed; filled by `command`."""
-
-
-def command(summary: str, *arguments: Argument) -> Callable[[Run], Run]:
-    """Decorate a function to make it the command of its name.
-
-    Parameters
-    ----------
-    summary : str
-        The line about it in the list of commands.
-    *arguments : Argument
-        What it takes; the function gets their values in a Namespace.
-    """
+def command(*shared: Callable[..., Any]) -> Callable[[Run], Run]:
+    """Decorate a function to make it the command of its name, with the arguments of shared functions, too."""
 
     def register(run: Run) -> Run:
-        _COMMANDS[run.__name__] = Command(summary, arguments, run)
+        text, own = read_docstring(run)
+        COMMANDS[run.__name__] = (
+            run,
+            text,
+            [*own, *(a for one in shared for a in read_docstring(one)[1])],
+        )
         return run
 
     return register
 
 
-_FORMAT = partial(argparse.HelpFormatter, max_help_position=28)
-"""The text of ``--help`` with a wider column of names, so that most lines hold a name and its text."""
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}. '{self.prog} --help' explains the arguments.\n")
 
 
 def make_parser(files: Any = None) -> argparse.ArgumentParser:
     """The parser of all commands.
 
-    `files` is given only to make a completion script: it is shtab's way to complete the name of a file.
+    `files` is given only to make a completion script: it is shtab's way to complete the name of a file. Values
+    such as the names of losses are then choices, which otherwise would refuse 'vi(cost=0.5)'.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="epluribus",
         description="One optimal partition out of many posterior draws of cluster labels.",
-        epilog="Example: epluribus summarize draws.csv --loss vi --out labels.csv",
-        formatter_class=_FORMAT,
+        epilog="Example: epluribus summarize draws.csv --loss vi --out labels.csv. Exit codes: 0 success; 1 an "
+        "error in epluribus itself; 2 bad input, which one line explains; 130 after Ctrl-C.",
     )
     parser.add_argument("--version", action="version", version=f"epluribus {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND [options]")
-    for name, (summary, arguments, run) in _COMMANDS.items():
-        # argparse wraps the text again, so the line breaks of the docstring do not matter.
-        *text, example = inspect.cleandoc(run.__doc__ or "").split("\n\n")
-        made = commands.add_parser(
-            name, help=summary, description=" ".join(text), epilog=example, formatter_class=_FORMAT
-        )
-        made.set_defaults(run=run)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND [options]")
+    for name, (run, (summary, *text, example), arguments) in COMMANDS.items():
+        description = " ".join([summary, *text])
+        made = commands.add_parser(name, help=summary, description=description, epilog=example)
+        made.set_defaults(run=run, command=name)
         for argument in arguments:
-            action = argument.add_to(made)
-            if files is not None and argument.values:
-                # Only in the completion script: in the parser, argparse would refuse 'vi(cost=0.5)'.
-                action.choices = argument.values
-            elif files is not None and argument.kind is Path:
-                # An attribute that shtab looks for; argparse does not know it.
-                vars(action).update(complete=files)
+            argument.add_to(made, files)
     return parser
 
 
-def completion_script(shell: str) -> str:
-    """A script for the shell ('bash', 'zsh', 'tcsh') that completes commands, options and their values."""
-    shtab = need("shtab", "completion", "Completion in the shell")
-    return str(shtab.complete(make_parser(shtab.FILE), shell))
+def parse(words: Sequence[str]) -> Namespace:
+    """The values of the arguments; an unknown command or option is an error that suggests the nearest one."""
+    if words[0] not in ("-h", "--help", "--version"):
+        check_choice(words[0], COMMANDS, "COMMAND")
+    args, rest = make_parser().parse_known_args(words)
+    if rest:
+        options = [name for one in COMMANDS[args.command][2] for name in one.names]
+        near = difflib.get_close_matches(rest[0].partition("=")[0], options, n=1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        raise ValueError(
+            f"'epluribus {args.command}' has no argument '{rest[0]}'.{hint} 'epluribus {args.command} --help' "
+            "lists all."
+        )
+    return args
 
 
-# Arguments that commands of both modules take.
-SEED = Argument(
-    "--seed", "seed: the same gives the same answer (default: another one each time)", int
-)
-N_JOBS = Argument("--n-jobs", "threads (default: all cores)", int)
-JSON = Argument("--json", "print JSON", bool)
+def given(args: Namespace, names: str) -> dict[str, Any]:
+    """The values of those arguments, named in a list with blanks, that the command has.
 
-
-def given(args: Namespace, *names: str) -> dict[str, Any]:
-    """The values of those named arguments that the command has, as keywords for the library.
-
-    >>> given(Namespace(k=3, seed=1), "k", "k_max")
+    >>> given(Namespace(k=3, seed=1), "k k_max")
     {'k': 3}
     """
-    return {name: getattr(args, name) for name in names if hasattr(args, name)}
-
-
-JSON_VERSION = 1
-"""It rises when a key goes or changes its meaning; new keys may come at any time. docs/json.md has all."""
+    return {name: getattr(args, name) for name in names.split() if hasattr(args, name)}
 
 
 def answer(args: Namespace, data: Mapping[str, Any], text: object) -> None:
-    """Print the answer: JSON for scripts, text for people."""
+    """Print the answer: JSON for scripts, text for people.
+
+    --json (switch): print JSON
+    """
     print(json.dumps({"json_version": JSON_VERSION, **data}) if args.json else text)
-
-
-def answer_names(args: Namespace, lines: Mapping[str, str]) -> None:
-    """Print a list of names with a line on each, in two columns; in JSON just these, by name."""
-    width = max(map(len, lines))
-    text = "\n".join(f"{name:<{width}}  {line}" for name, line in lines.items())
-    print(json.dumps(dict(lines)) if args.json else text)
 
 
 def interrupted(what: str) -> int:
@@ -168,7 +189,7 @@ def interrupted(what: str) -> int:
     return INTERRUPTED
 
 
-def remark(text: str) -> None:
+def remark(text: object) -> None:
     """Print a remark for the user on standard error, so that the answer on standard output stays whole."""
     print(f"epluribus: {text}", file=sys.stderr)
 

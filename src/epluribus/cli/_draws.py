@@ -1,89 +1,127 @@
 """The commands that read draws or labels: summarize, compare, psm, ball, modes.
 
 Each checks first what it can (names of files, missing packages), then reads, computes by one call of the
-library, and prints text or, with ``--json``, one JSON object.
+library, and prints text or, with ``--json``, one JSON object. What an option leaves out, the library chooses.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import Namespace
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 import epluribus as epl
 from epluribus._files import check_target, write_columns
-from epluribus.cli._base import (
-    JSON,
-    N_JOBS,
-    SEED,
-    Argument,
-    answer,
-    command,
-    data_stream,
-    given,
-    interrupted,
-    is_stream,
-)
-from epluribus.cli._input import (
-    ANY_LOSS,
-    BOUNDS,
-    CONSTRAINTS,
-    DRAWS,
-    LOSS,
-    LOSSES,
-    N_STARTS,
-    SEARCH,
-    SEVERAL_LOSSES,
-    one_loss,
-    read_draws,
-    search,
-    search_all,
-    split_losses,
-)
+from epluribus.cli import _base as cli
+from epluribus.cli._base import answer, given
 from epluribus.draws import Draws
-from epluribus.estimate import NEXT, Estimate
-from epluribus.readers.files import Labels, match_items, read_labels
-from epluribus.search.comparison import Comparison
-from epluribus.uncertainty import Health
-from epluribus.writers.results import (
-    WITH_COLUMNS,
-    WRITABLE,
-    check_matrix_target,
-    columns,
-    write_estimate,
-    write_matrix,
-    write_matrix_csv,
-    write_table,
-)
-
-_LABELS = (
-    "write the labels there (.csv, .parquet, .txt, .npy or .json; - is csv on standard output)"
-)
-_MATRIX = "write the matrix there (.npy, .csv or .npz; - is csv on standard output)"
+from epluribus.estimate import NEXT, Estimate, raise_if_interrupted
+from epluribus.losses.base import Loss
+from epluribus.partition import matched
+from epluribus.readers.files import read_labels
+from epluribus.readers.text import read_column, read_groups
+from epluribus.writers import results
 
 
-@command(
-    "find the partition with the smallest expected loss",
-    *DRAWS,
-    SEVERAL_LOSSES,
-    *BOUNDS,
-    *CONSTRAINTS,
-    SEARCH,
-    N_STARTS,
-    SEED,
-    N_JOBS,
-    Argument("--time-limit", "seconds after which to stop", float),
-    Argument("--out", _LABELS, Path),
-    JSON,
-)
+def split_losses(text: str) -> list[str | Loss]:
+    """The losses in a list separated by commas, some of them perhaps with parameters.
+
+    >>> split_losses("vi(cost=0.5), binder")
+    ['vi(cost=0.5)', 'binder']
+    """
+    # A comma inside parentheses belongs to a loss.
+    return [name.strip() for name in re.split(r",(?![^()]*\))", text)]
+
+
+def one_loss(args: Namespace) -> str:
+    """The loss of a command that takes one.
+
+    --loss (text, default vi): vi, binder, ... ('epluribus losses' lists all), perhaps with a cost: 'vi(cost=0.5)'
+    """
+    if len(split_losses(args.loss)) > 1:
+        raise ValueError(
+            f"'--loss' must be one loss here; got '{args.loss}'. 'epluribus summarize' compares several."
+        )
+    return str(args.loss)
+
+
+def read_draws(args: Namespace) -> Draws:
+    """The draws in the files, without burn-in and thinned.
+
+    draws (files): file of draws; several are chains; - reads csv from standard input
+    --burn (int, default 0): draws to leave out at the beginning
+    --thin (int, default 1): keep every THIN-th draw
+    --var (text): name of the variable in a file that has several
+    --missing (text): a label that stands for a missing one; empty cells and NA always do
+    --noise (text): what -1 means: alone (default), together or missing
+    """
+    # A number stands for that number, anything else for a word.
+    mark: Any = args.missing
+    with suppress(TypeError, ValueError):
+        mark = int(mark)
+    options = given(args, "burn thin var noise")
+    draws = epl.read_draws(args.draws, missing=mark, progress=not args.json, **options)
+    # If the reader chose the variable, the user is shown which one, so that a wrong choice is noticed.
+    if draws.variable is not None and args.var is None:
+        cli.remark(f"labels are read from the variable '{draws.variable}'")
+    return draws
+
+
+def search_options(args: Namespace, draws: Draws) -> dict[str, Any]:
+    """The options of the command as keywords of `minimize`; constraints are read from their files.
+
+    --k (int): exact number of clusters
+    --k-min (int): smallest number of clusters (default: no bound)
+    --k-max (int): largest number of clusters (default: no bound)
+    --must-link (file): file of pairs or groups of items that must be together
+    --cannot-link (file): file of pairs or groups of items that must be apart
+    --items (file): table of items, one in each line (with a column item, or in order)
+    --source (text): column of --items: at most one item of each value in a cluster
+    --contiguity (file): file of pairs of neighbors: clusters must be connected
+    --min-size (int): smallest number of items in a cluster
+    --undecided (number): cost at which an item may be left out (label -1)
+    --n-starts (int): number of starts
+    --time-limit (number): seconds for the search; report and methods take as many for the rest
+    """
+    names = "k k_min k_max search n_starts n_jobs time_limit min_size undecided"
+    options = {"rng": args.seed, "progress": not args.json, **given(args, names)}
+    for name, path in given(args, "must_link cannot_link contiguity").items():
+        if path is not None:
+            options[name] = read_groups(path, set(draws.item_names))
+    source, table = getattr(args, "source", None), getattr(args, "items", None)
+    if (source is None) != (table is None):
+        raise ValueError(
+            "'--source' must be given together with '--items', the table it is a column of."
+        )
+    if source is not None and table is not None:
+        options["sources"] = read_column(table, source)
+    return options
+
+
+def resources(args: Namespace) -> dict[str, Any]:
+    """The seed and the number of threads, as keywords of the library.
+
+    --seed (int): random seed (default: another answer each time)
+    --n-jobs (int): threads (default: all cores)
+    """
+    return {"rng": args.seed, "n_jobs": args.n_jobs, "progress": not args.json}
+
+
+@cli.command(read_draws, search_options, resources, answer)
 def summarize(args: Namespace) -> int:
     """Find the partition with the smallest expected posterior loss.
 
     DRAWS holds one draw per row and one item per column: csv with any common delimiter, with or without a
     header, output of Stan, npy, npz, parquet, netCDF or zarr of ArviZ, or R's rds.
+
+    --loss (text, default vi): one loss, as 'epluribus losses' lists them, perhaps with a cost, 'vi(cost=0.5)';
+        or several to compare, separated by commas: vi,binder
+    --search (text, default recombine): recombine or greedy
+    -o --out (file): file of labels: .csv, .parquet, .txt, .npy or .json; - is csv on standard output
 
     Example: epluribus summarize draws.csv --loss vi --out labels.csv. Several losses side by side:
     epluribus summarize draws.csv --loss vi,binder. In a pipe:
@@ -91,143 +129,119 @@ def summarize(args: Namespace) -> int:
     """
     # A file that cannot be written is refused before the search, which may take minutes, not after it.
     _refuse_two_answers(args)
-    if args.out is not None and not is_stream(args.out):
-        check_target(args.out, WRITABLE)
     losses = split_losses(args.loss)
-    if len(losses) > 1:
-        return _summarize_all(args, losses)
+    if args.out is not None and not cli.is_stream(args.out):
+        check_target(args.out, results.WRITABLE if len(losses) == 1 else results.WITH_COLUMNS)
     draws = read_draws(args)
-    best = search(args, draws)
+    if len(losses) > 1:
+        return _summarize_all(args, losses, draws)
+    best = epl.minimize(draws, losses[0], **search_options(args, draws))
     if best.interrupted:
         # Certainty takes time; a user who interrupts wants the labels now.
         _tell(args, best, None)
-        return interrupted("this is the best so far")
+        return cli.interrupted("this is the best so far")
     try:
         _tell(args, best, draws)
     except KeyboardInterrupt:
-        if is_stream(args.out):  # the labels may be there, in part
-            raise
+        if cli.is_stream(args.out):  # the labels may be there, in part
+            return cli.interrupted("the labels may be incomplete")
         _tell(args, best, None)
-        return interrupted("the answer was not checked")
+        return cli.interrupted("the answer was not checked")
     return 0
 
 
 def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
     """Write and print the answer; without draws nothing is said about its certainty."""
-    if is_stream(args.out):
+    if cli.is_stream(args.out):
+        write_columns(cli.data_stream(), results.columns(best, draws))
+    # Checks take time, and can be interrupted: before anything is written to a file.
+    health = None if draws is None else best.health(draws)
+    lines = [line for line in str(best).splitlines() if line.strip() != NEXT]
+    if health is not None and best.converged:
+        lines += [f"  {line}" for line in health.lines]
+    if cli.is_stream(args.out):
         # The labels are for the next program in the pipe, the summary for the user.
-        write_columns(data_stream(), columns(best, draws))
-        print(_card(best, None if draws is None else best.health(draws)), file=sys.stderr)
+        print("\n".join(lines), file=sys.stderr)
         return
-    # Checks take time, and can be interrupted: first of all.
-    found = None if draws is None else best.health(draws)
-    card = _card(best, found)
-    health = {} if found is None else {"health": found.to_dict()}
-    written = ""
     if args.out is not None:
         # Only csv and parquet have a column for the certainty; asking for it in others is an error.
-        has_column = args.out.suffix.lower() in WITH_COLUMNS
-        write_estimate(args.out, best, draws if has_column else None)
-        written = f"\n  labels written to {args.out}"
-    answer(args, {**best.to_dict(), **health}, card + written)
+        has_column = args.out.suffix.lower() in results.WITH_COLUMNS
+        results.write_estimate(args.out, best, draws if has_column else None)
+        lines.append(f"  labels written to {args.out}")
+    found = {} if health is None else {"health": health.to_dict()}
+    answer(args, {**best.to_dict(), **found}, "\n".join(lines))
 
 
-def _card(best: Estimate, health: Health | None) -> str:
-    """The answer in words, with what speaks for and against it."""
-    lines = [line for line in str(best).splitlines() if line.strip() != NEXT]
-    found = [] if health is None or not best.converged else health.lines
-    return "\n".join([*lines, *(f"  {line}" for line in found)])
-
-
-def _summarize_all(args: Namespace, losses: list[str]) -> int:
+def _summarize_all(args: Namespace, losses: list[str | Loss], draws: Draws) -> int:
     """The best partition for each of several losses, and how they differ."""
-    in_columns = args.out is None or is_stream(args.out)
-    if not in_columns and args.out.suffix.lower() not in WITH_COLUMNS:
-        raise ValueError(
-            f"'--out' must end in {' or '.join(WITH_COLUMNS)} for several losses, which are columns; got "
-            f"'{args.out}'."
-        )
-    found = search_all(args, read_draws(args), losses)
+    found = epl.minimize(draws, losses, **search_options(args, draws))
     # One column of labels for each loss, under its name.
-    first = columns(found[0])
-    table = {"item": first["item"], **{one.loss.name: one.labels for one in found}}
-    if is_stream(args.out):
-        write_columns(sys.stdout, table)
-        print(found, file=sys.stderr)
+    items = results.columns(found[0])["item"]
+    table = {"item": items, **{one.loss.name: one.labels for one in found}}
+    text = str(found)
+    if cli.is_stream(args.out):
+        write_columns(cli.data_stream(), table)
+        print(text, file=sys.stderr)
     else:
-        written = ""
         if args.out is not None:
-            write_table(args.out, table)
-            written = f"\nlabels written to {args.out}"
-        answer(args, _comparison(found), f"{found}{written}")
+            results.write_table(args.out, table)
+            text += f"\nlabels written to {args.out}"
+        data = {
+            "losses": list(found.names),
+            "estimates": [one.to_dict() for one in found],
+            "expected_losses": np.asarray(found.expected_losses).tolist(),
+            "distances": np.asarray(found.distances).tolist(),
+            "changes": found.changes,
+        }
+        answer(args, data, text)
     stopped = any(one.interrupted for one in found)
-    return interrupted("these are the best so far") if stopped else 0
+    return cli.interrupted("these are the best so far") if stopped else 0
 
 
-def _comparison(found: Comparison) -> dict[str, Any]:
-    """A comparison of losses as plain values."""
-    return {
-        "losses": list(found.names),
-        "estimates": [one.to_dict() for one in found],
-        "expected_losses": np.asarray(found.expected_losses).tolist(),
-        "distances": np.asarray(found.distances).tolist(),
-        "changes": found.changes,
-    }
-
-
-@command(
-    "loss between two partitions",
-    Argument("a", "labels of the estimate", Path),
-    Argument("b", "labels to compare with", Path),
-    ANY_LOSS,
-    JSON,
-)
+@cli.command(answer)
 def compare(args: Namespace) -> None:
-    """Loss between two partitions of the same items.
+    """Compute the loss between two partitions of the same items.
 
     A and B are files of labels: one label per line, or what summarize --out writes, a csv with the columns
     item and cluster. Items are matched by name where both files name them.
 
+    a (file): labels of the estimate
+    b (file): labels to compare with
+    --loss (text): one loss, or several separated by commas (default: all of them)
+
     Example: epluribus compare labels.csv truth.txt --loss vi
     """
-    # Both come back in the order of the first file.
-    a, b = match_items(read_labels(args.a), read_labels(args.b), args.a, args.b)
+    # Items are matched by name where both files name them.
+    a = read_labels(args.a)
+    b = matched(read_labels(args.b), a, str(args.b), other=f"'{args.a}'")
     # A loss with a cost, such as vi(cost=0.5), is not symmetric: the estimate is its first argument.
-    names = LOSSES if args.loss is None else split_losses(args.loss)
-    values = {name: epl.loss(a, b, name) for name in names}
-    words = epl.what_differs(a, b, other=f"'{args.b}'")
-    text = "\n".join([*(f"{name:10s} {value:.6g}" for name, value in values.items()), words])
-    answer(args, values, text)
+    names = epl.losses.available() if args.loss is None else split_losses(args.loss)
+    values = {str(name): epl.loss(a, b, name) for name in names}
+    lines = [f"{name:10s} {value:.6g}" for name, value in values.items()]
+    answer(args, values, "\n".join([*lines, epl.what_differs(a, b, other=f"'{args.b}'")]))
 
 
-@command(
-    "probability that two items share a cluster, for all pairs",
-    *DRAWS,
-    Argument("--out", _MATRIX, Path, required=True),
-    Argument("--sparse", "only the larger entries: .npz of SciPy, or csv by pairs", bool),
-    Argument("--threshold", "with --sparse, leave out entries not above it (default: 0.05)", float),
-    N_JOBS,
-    JSON,
-)
+@cli.command(read_draws, answer)
 def psm(args: Namespace) -> None:
-    """Write the posterior similarity matrix.
+    """Write the posterior similarity matrix: the probability that two items share a cluster, for all pairs.
 
-    It holds, for every two items, the share of draws in which they are in the same cluster.
+    -o --out (file, required): the matrix: .npy, .csv or .npz; - is csv on standard output
+    --sparse (switch): only the larger entries: .npz of SciPy, or csv by pairs
+    --threshold (number): with --sparse, leave out entries not above it (default: 0.05)
+    --n-jobs (int): threads (default: all cores)
 
     Example: epluribus psm draws.csv --out psm.npy. With many items:
     epluribus psm draws.npz --sparse --threshold 0.1 --out psm.npz
     """
-    check_matrix_target(args.out, sparse=args.sparse)
+    results.check_matrix_target(args.out, sparse=args.sparse)
     _refuse_two_answers(args)
     draws = read_draws(args)
-    # Options that were not given are None, which the library takes as its defaults.
-    options = given(args, "sparse", "threshold", "n_jobs")
-    matrix = epl.psm(draws, progress=not args.json, **options)
+    matrix = epl.psm(draws, progress=not args.json, **given(args, "sparse threshold n_jobs"))
     # In a pipe the matrix is all that is printed.
-    if is_stream(args.out):
-        write_matrix_csv(data_stream(), matrix, draws.items)
+    if cli.is_stream(args.out):
+        results.write_matrix_csv(cli.data_stream(), matrix, draws.items)
         return
-    write_matrix(args.out, matrix, draws.items)
+    results.write_matrix(args.out, matrix, draws.items)
     n, entries = draws.n_items, int(matrix.nnz if args.sparse else matrix.size)
     answer(
         args,
@@ -236,65 +250,49 @@ def psm(args: Namespace) -> None:
     )
 
 
-@command(
-    "credible ball around the best partition",
-    *DRAWS,
-    LOSS,
-    Argument("--level", "smallest probability of the ball (default: 0.95)", float, 0.95),
-    Argument("--labels", "file of labels to center it on, in place of a search", Path),
-    SEED,
-    N_JOBS,
-    JSON,
-)
+@cli.command(read_draws, one_loss, resources, answer)
 def ball(args: Namespace) -> None:
-    """Find the best partition and the smallest ball around it of at least a given probability.
+    """Find a credible ball around the best partition: the smallest one of at least a given probability.
 
     Also shown are the partitions at its edge: the most distant, and the most distant of those with the fewest
     and with the most clusters.
 
+    --level (number, default 0.95): smallest probability of the ball
+    --labels (file): file of labels to center it on, in place of a search
+
     Example: epluribus ball draws.csv --loss vi --level 0.9
     """
-    loss = one_loss(args)
-    draws = read_draws(args)
+    loss, draws = one_loss(args), read_draws(args)
     best: Any
     if args.labels is None:
-        best = search(args, draws)
+        best = epl.minimize(draws, loss, **resources(args))
+        # A ball around a partition that is not the best has another radius.
+        raise_if_interrupted(best)
     else:
-        # The labels must be in the order of the items of the draws, which are matched as if they were a file
-        # of labels themselves.
-        items = list(draws.item_names)
-        file = read_labels(args.labels)
-        _, best = match_items(Labels(items, items), file, args.draws[0], args.labels)
+        best = matched(read_labels(args.labels), draws, str(args.labels))
     found = epl.credible_ball(best, draws, args.level, loss=loss)
     answer(args, found.to_dict(), found)
 
 
-@command(
-    "a few partitions with weights, and whether one is enough",
-    *DRAWS,
-    LOSS,
-    Argument("--n-modes", "number of modes (default: chosen)", int),
-    SEED,
-    N_JOBS,
-    Argument("--time-limit", "seconds after which to stop", float),
-    JSON,
-)
+@cli.command(read_draws, one_loss, resources, answer)
 def modes(args: Namespace) -> None:
     """Summarize the posterior by a few partitions with weights, and say whether one is a fair summary.
 
+    --n-modes (int): number of modes (default: chosen)
+    --time-limit (number): seconds after which to stop
+
     Example: epluribus modes draws.csv --loss vi --n-modes 2 --json
     """
+    loss, draws = one_loss(args), read_draws(args)
     # An option of the shell is a number or absent; the library has a word for "choose it".
     n_modes = "auto" if args.n_modes is None else args.n_modes
-    options, loss = given(args, "n_jobs", "time_limit"), one_loss(args)
-    draws = read_draws(args)
-    found = epl.modes(draws, loss, n_modes, rng=args.seed, progress=not args.json, **options)
+    found = epl.modes(draws, loss, n_modes, time_limit=args.time_limit, **resources(args))
     answer(args, found.to_dict(), found)
 
 
 def _refuse_two_answers(args: Namespace) -> None:
     """Refuse two results on standard output, which no program could take apart again."""
-    if args.json and is_stream(args.out):
+    if args.json and cli.is_stream(args.out):
         raise ValueError(
             "'--json' and '--out -' both write to standard output; got both. Leave one out."
         )

@@ -1,12 +1,11 @@
-"""The commands that make draws (sample, reproduce, demo) and those that describe the package.
-
-`read_model` makes a model of the data in a file, and `read_numbers` reads such a file.
-"""
+"""The commands that make draws (sample, soft, reproduce, demo) and those that describe the package."""
 
 from __future__ import annotations
 
+import inspect
+import json
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,181 +13,93 @@ from typing import Any
 import numpy as np
 
 import epluribus as epl
-from epluribus._files import about, check_target
+from epluribus import models
+from epluribus._files import about, check_target, write_arrays
+from epluribus._kernels.sweep import sweep
 from epluribus._text import count
-from epluribus._typing import AnyArray
-from epluribus._validate import check_choice
-from epluribus.cli._base import (
-    JSON,
-    N_JOBS,
-    SEED,
-    Argument,
-    answer,
-    answer_names,
-    command,
-    completion_script,
-    given,
-    interrupted,
-    remark,
-)
-from epluribus.models import (
-    GaussianMixture,
-    LatentBlockModel,
-    Model,
-    PoissonBlockModel,
-    StochasticBlockModel,
-)
-from epluribus.models.prior import NAMES
-from epluribus.readers import text
+from epluribus._validate import check_choice, need
+from epluribus.cli._base import answer, command, given, interrupted, make_parser, remark
+from epluribus.estimate import raise_if_interrupted
 from epluribus.readers.files import check_exists, load_numpy
-from epluribus.sampling.moves import SCHEDULES
+from epluribus.readers.soft import read_soft
+from epluribus.readers.text import read_table
 
-MODELS: dict[str, Callable[..., Model]] = {
-    "gaussian": GaussianMixture,
-    "sbm": StochasticBlockModel,
-    "lbm": LatentBlockModel,
-    "dcsbm": partial(PoissonBlockModel, degree_corrected=True),
+MODELS: dict[str, Callable[..., models.Model]] = {
+    "gaussian": models.GaussianMixture,
+    "sbm": models.StochasticBlockModel,
+    "lbm": models.LatentBlockModel,
+    "dcsbm": partial(models.PoissonBlockModel, degree_corrected=True),
 }
 """The models by their names on the command line."""
-_NETWORKS = ("sbm", "dcsbm")
-"""Those of networks."""
-_FOR = {("gaussian",): "model 'gaussian'", _NETWORKS: "models of networks, 'sbm' and 'dcsbm'"}
-"""What options are for, in words."""
-
-_PRIOR = (
-    "on partitions: uniform (default), poisson, geometric or fixed, on the number of components; "
-    "dirichlet-process or pitman-yor; paper (gaussian only): all settings of the paper's example"
-)
-_ALPHA = "concentration: of the weights of components, or of the process (default: the model's)"
-_DELTA = (
-    "gaussian: rate of the precision, the larger the wider clusters are a priori; in squared units of the "
-    "data, or of their standard deviation with --standardize (default: chosen from the data)"
-)
-_COVARIANCE = "gaussian, several columns: full or diagonal (default: full if items are many)"
-_MOVES = "default, or appendix: the paper's own"
-_AS_PRINTED = "use the settings printed in the paper, even where others reproduce its results"
 
 
-@command(
-    "draw partitions from the posterior of a model",
-    Argument("model", "the model", choices=tuple(MODELS)),
-    Argument("file", "file of data; - reads csv from standard input", Path),
-    Argument("--out", "write the draws there (.npz)", Path, required=True),
-    Argument("--n-draws", "draws kept of each chain (default: 1000)", int),
-    Argument("--burn-in", "steps before them (default: a tenth of all)", int),
-    Argument("--thin", "steps from draw to draw (default: one cycle)", int),
-    Argument("--n-chains", "independent chains (default: 2)", int),
-    Argument("--k-max", "largest number of clusters (default: 50)", int),
-    Argument("--prior", _PRIOR, str, "uniform", values=(*NAMES, "paper")),
-    Argument("--alpha", _ALPHA, float),
-    Argument("--covariance", _COVARIANCE, values=("full", "diagonal")),
-    Argument("--delta", _DELTA, float),
-    Argument(
-        "--gamma", "gaussian: shape of the precision (default: 0.5; full covariance: 1.5)", float
-    ),
-    Argument("--tau", "gaussian: observations the prior mean is worth (default: 0.01)", float),
-    Argument("--standardize", "gaussian: give every column mean 0 and standard deviation 1", bool),
-    Argument("--n-nodes", "number of nodes, for a network whose nodes are numbers from 0", int),
-    Argument(
-        "--directed",
-        "links of a network have a direction, from the first column to the second",
-        bool,
-    ),
-    Argument("--loops", "a network may have links of a node to itself", bool),
-    Argument("--moves", _MOVES, str, "default", values=SCHEDULES),
-    SEED,
-    Argument("--n-jobs", "threads (default: one per chain, at most all cores)", int),
-    Argument("--checkpoint", "save the run there every minute", Path),
-    Argument("--resume", "continue a checkpoint", Path),
-    JSON,
-)
+@command(answer)
 def sample(args: Namespace) -> int:
     """Draw partitions from the posterior of a model of the data in FILE (csv or npy).
 
     gaussian: one item per line, with one number or several; sbm: a network, as a square matrix of 0 and 1,
-    edges in two columns (names or numbers of nodes), or GraphML; dcsbm: the same with degrees, where edges
-    may have counts in a third column; lbm: a matrix of 0 and 1. Burn-in and thinning count single updates: a
-    sweep over N items is N steps.
+    edges in two columns (names or numbers of nodes), or GraphML; dcsbm (PoissonBlockModel in Python): the same
+    with degrees, where edges may have counts in a third column; lbm: a matrix of 0 and 1. Burn-in and thinning
+    count single updates: a sweep over N items is N steps.
+
+    model (text): gaussian, sbm, lbm or dcsbm
+    file (file): file of data; - reads csv from standard input
+    -o --out (file, required): file of draws (.npz)
+    --n-draws (int): draws kept of each chain (default: 1000)
+    --burn-in (int): steps before them (default: a tenth of all)
+    --thin (int): steps from draw to draw (default: one cycle)
+    --n-chains (int): independent chains (default: 2)
+    --k-max (int): largest number of clusters (default: 50)
+    --prior (text): on partitions: uniform (default), poisson, geometric or fixed, on the number of components;
+        dirichlet-process or pitman-yor; paper (gaussian only): all settings of the paper's example
+    --alpha (number): concentration: of the weights of components, or of the process (default: the model's)
+    --covariance (text): gaussian, several columns: full or diagonal (default: full if items are many)
+    --delta (number): gaussian: rate of the precision, the larger the wider clusters are a priori; in squared
+        units of the data, or of their standard deviation with --standardize (default: chosen from the data)
+    --gamma (number): gaussian: shape of the precision (default: 0.5; full covariance: 1.5)
+    --tau (number): gaussian: observations the prior mean is worth (default: 0.01)
+    --standardize (switch): gaussian: give every column mean 0 and standard deviation 1
+    --n-nodes (int): number of nodes, for a network whose nodes are numbers from 0
+    --directed (switch): links of a network have a direction, from the first column to the second
+    --loops (switch): a network may have links of a node to itself
+    --moves (text, default default): or appendix, the paper's own
+    --seed (int): random seed (default: another answer each time)
+    --n-jobs (int): threads (default: one per chain, at most all cores)
+    --checkpoint (file): save the run there every minute
+    --resume (file): continue a checkpoint
 
     Example: epluribus sample gaussian y.csv --out draws.npz && epluribus summarize draws.npz
     """
     check_target(args.out, (".npz",))
-    model = read_model(args.model, args.file, args.standardize, **_model_options(args))
-    if args.model in _NETWORKS:
-        _describe_network(model, args)
-    trace = epl.sample(
-        model,
-        rng=args.seed,
-        progress=not args.json,
-        **given(args, "n_draws", "burn_in", "thin", "n_chains", "moves", "n_jobs"),
-        **given(args, "checkpoint", "resume"),
-    )
+    names = "prior k_max alpha covariance delta gamma tau standardize n_nodes directed loops"
+    # Left out, an option is None, or False for a switch: the model then has its own.
+    options = {
+        name: x for name, x in given(args, names).items() if x is not None and x is not False
+    }
+    model = read_model(args.model, args.file, **options)
+    _describe_network(model, args.file)
+    run = given(args, "n_draws burn_in thin n_chains moves n_jobs checkpoint resume")
+    trace = epl.sample(model, rng=args.seed, progress=not args.json, **run)
     # An interrupted run is saved too: its draws are valid, only fewer.
     trace.save(args.out)
     answer(args, trace.to_dict(), f"{trace}\n  draws written to {args.out}")
     return interrupted("the draws so far are written") if trace.interrupted else 0
 
 
-def _model_options(args: Namespace) -> dict[str, Any]:
-    """The options of the model that were given; one that is for other models is an error."""
-    options = given(args, "prior", "k_max")
-    kinds = {
-        ("gaussian",): ("covariance", "delta", "gamma", "tau", "standardize"),
-        _NETWORKS: ("n_nodes", "directed", "loops"),
-    }
-    for models, names in kinds.items():
-        for name in names:
-            value = getattr(args, name)
-            # Switches that are off and options that were left out.
-            if value is None or value is False:
-                continue
-            if args.model not in models:
-                raise ValueError(
-                    f"'--{name.replace('_', '-')}' is for the {_FOR[models]}; got '{args.model}'. Leave "
-                    "it out."
-                )
-            if name != "standardize":
-                options[name] = value
-    # Left out, the model chooses it.
-    return options | ({} if args.alpha is None else {"alpha": args.alpha})
-
-
-def _describe_network(model: Any, args: Namespace) -> None:
-    """Print what was read, so that a network that was meant to be directed is noticed."""
-    kind = "directed" if model.directed else "undirected"
-    hint = "" if model.directed else " (--directed if links have a direction)"
-    names = model.sides[0].items
-    first = f", nodes {', '.join(names[:3])}, ..." if names and len(names) > 3 else ""
-    remark(
-        f"{kind} network of {count(model.n_items, 'node')} and {count(model.n_edges, 'edge')}{first}{hint}"
-    )
-    if names and "0" not in names and all(name.isdecimal() for name in names):
-        remark(
-            f"the numbers of nodes in {args.file} do not begin with 0: they are names "
-            "(--n-nodes if they are numbers from 0)"
-        )
-
-
-def read_model(name: str, path: str | Path, standardize: bool = False, **options: Any) -> Model:
-    r"""Read a model's data from a file of numbers.
+def read_model(name: str, path: Path, standardize: bool = False, **options: Any) -> models.Model:
+    r"""A model of the data in a file: csv, npy or GraphML.
 
     Parameters
     ----------
     name : {'gaussian', 'sbm', 'lbm', 'dcsbm'}
         Which model.
-    path : str or Path
-        The data: csv (commas, semicolons, tabs or blanks; a first line of names is skipped) or npy.
-        For 'gaussian' one item per line; for 'sbm' and 'dcsbm' a square matrix, edges in two columns, or
-        GraphML; for 'lbm' a matrix of zeros and ones.
+    path : Path
+        One item per line for 'gaussian'; a square matrix, edges in two columns or three, or GraphML for 'sbm'
+        and 'dcsbm'; a matrix of zeros and ones for 'lbm'.
     standardize : bool, default False
-        Whether to give every column of numbers mean 0 and standard deviation 1.
+        Whether to give every column of numbers mean 0 and standard deviation 1; for 'gaussian' only.
     **options
-        Arguments of the model.
-
-    Returns
-    -------
-    Model
-        Ready for `epluribus.sample`.
+        Arguments of the model; one that is for other models is an error.
 
     Examples
     --------
@@ -201,151 +112,244 @@ def read_model(name: str, path: str | Path, standardize: bool = False, **options
     >>> model.n_items
     3
     """
-    make = MODELS[check_choice(name, MODELS, "name")]
+    make = MODELS[check_choice(name, MODELS, "model")]
+    known = {*inspect.signature(make).parameters, *(["standardize"] if name == "gaussian" else [])}
+    for option in (*options, *(["standardize"] if standardize else [])):
+        if option not in known:
+            raise ValueError(
+                f"'--{option.replace('_', '-')}' is not for the model '{name}'. Leave it out."
+            )
     with about(path, "y", "adjacency", "matrix"):
-        if name in _NETWORKS:
-            return make(_read_network(path, "n_nodes" in options, name), **options)
+        if name in ("sbm", "dcsbm"):
+            network = _read_network(path, counts=name == "dcsbm", numbered="n_nodes" in options)
+            return make(network, **options)
         table = read_numbers(path)
-        return make(_standardized(table) if standardize else table, **options)
+        if standardize:
+            spread = np.std(table, axis=0)
+            if np.any(spread == 0):
+                raise ValueError("'--standardize' must have columns that vary; one is constant.")
+            table = (table - np.mean(table, axis=0)) / spread
+        return make(table, **options)
 
 
-def _standardized(table: AnyArray) -> AnyArray:
-    """Columns with mean 0 and standard deviation 1."""
-    spread = np.std(table, axis=0)
-    if np.any(spread == 0):
-        raise ValueError("'--standardize' must be used with columns that vary; one is constant.")
-    return (table - np.mean(table, axis=0)) / spread
+def read_numbers(path: Path) -> Any:
+    """A table of numbers from a csv or npy file, or csv from standard input; one column is flat."""
+    check_exists(path)
+    if path.suffix == ".npy":
+        return np.asarray(load_numpy(path))
+    table = read_table(path).numbers(path)
+    return table[:, 0] if table.shape[1] == 1 else table
 
 
-def _read_network(path: str | Path, numbered: bool, name: str) -> Any:
-    """A matrix, edges with numbers or names, or the path itself, which the model reads."""
-    path = Path(path)
+def _read_network(path: Path, *, counts: bool, numbered: bool) -> Any:
+    """A square matrix, edges of nodes that are numbers from 0, or the path itself, which the model reads."""
     if path.suffix.lower() == ".graphml":
         return path
     try:
         table = read_numbers(path)
     except ValueError:  # names
         return path
+    if table.ndim == 2 and table.shape[0] == table.shape[1]:
+        return table
     # Numbers of nodes that do not begin with 0 are names: there is no node 0.
-    edges = table.ndim == 2 and table.shape[1] in (2, 3) and table.shape[0] != table.shape[1]
-    if edges and table.shape[1] == 3:
-        table = _explain_weights(table, name, path)
-    if edges and not numbered and table[:, :2].min() > 0 and (table == np.rint(table)).all():
-        return [(str(int(i)), str(int(j)), *count) for i, j, *count in table]
-    return table
+    is_edges = table.ndim == 2 and table.shape[1] in ((2, 3) if counts else (2,))
+    return table if is_edges and (numbered or table[:, :2].min() == 0) else path
 
 
-def _explain_weights(table: AnyArray, name: str, path: Path) -> AnyArray:
-    """Edges with a third column, which the model has to be able to use."""
-    if name == "sbm":
-        if (table[:, 2] == 1).all():
-            return table[:, :2]  # weights of 1 say nothing
-        raise ValueError(
-            f"The third column of '{path}' has weights, and the links of 'sbm' have none. Leave the column "
-            f"out (cut -d, -f1,2 {path.name}), or take the model 'dcsbm', whose links have counts."
+def _describe_network(model: Any, path: Path) -> None:
+    """Print what was read, so that a network that was meant to be directed is noticed."""
+    if not hasattr(model, "directed"):
+        return
+    names, hint = model.sides[0].items or (), " (--directed if links have a direction)"
+    first = f", nodes {', '.join(names[:3])}, ..." if len(names) > 3 else ""
+    size = f"network of {count(model.n_items, 'node')} and {count(model.n_edges, 'edge')}{first}"
+    remark(f"directed {size}" if model.directed else f"undirected {size}{hint}")
+    if names and "0" not in names and all(name.isdecimal() for name in names):
+        remark(
+            f"the numbers of nodes in {path} do not begin with 0: they are names (--n-nodes if they are "
+            "numbers from 0)"
         )
-    counts = table[:, 2]
-    if not ((counts >= 0) & (counts == np.rint(counts))).all():
-        odd = counts[(counts < 0) | (counts != np.rint(counts))][0]
-        raise ValueError(
-            f"The third column of '{path}' must have counts, integers 0, 1, 2, ...; got {odd:g}. The model "
-            "'dcsbm' counts links between two nodes. Round the weights, or keep the links above a threshold "
-            "and take 'sbm'."
-        )
-    return table
 
 
-def read_numbers(path: str | Path) -> AnyArray:
-    """Read a table of numbers from a csv or npy file, or csv from standard input, ``-``.
+@command(answer)
+def soft(args: Namespace) -> None:
+    """Draw labels from the probabilities of clusters that a sampler saved.
 
-    Returns an array of shape (n_rows, n_columns), or (n_rows,) if a csv file has a single column.
+    FILES hold a number for each draw, item and cluster: csv files of Stan, with the columns p.1.1, p.2.1, ...
+    or p[1,1] (item, cluster); npy, npz, netCDF or zarr. Probabilities of an item sum to 1; logarithms, as of
+    categorical_logit, need not be normalized.
+
+    files (files): file of probabilities; several are chains
+    -o --out (file, required): file of draws (.npz)
+    --var (text): name of the variable, if several have an item and a cluster as indices
+    --log (switch): they are logarithms (default: if any is negative)
+    --clusters-first (switch): the first index is the cluster, the second the item
+    --n-draws-each (int, default 1): partitions drawn from each draw
+    --seed (int): random seed (default: another answer each time)
+
+    Example: epluribus soft chain_1.csv chain_2.csv --var lp --out draws.npz && epluribus summarize draws.npz
     """
-    path = Path(path)
-    check_exists(path)
-    if path.suffix == ".npy":
-        return np.asarray(load_numpy(path))
-    table = text.read_numbers(path)
-    return table[:, 0] if table.shape[1] == 1 else table
+    check_target(args.out, (".npz",))
+    found = read_soft(args.files, args.var)
+    values = np.swapaxes(found.values, 1, 2) if args.clusters_first else found.values
+    items = None if args.clusters_first else found.items
+    n_items, n_clusters = values.shape[1:]
+    log = args.log or bool((values < 0).any())  # probabilities are never negative
+    name = "" if found.variable is None else f" '{found.variable}'"
+    what = f"{'logarithms' if log else 'probabilities'}{name}"
+    remark(f"{what} of {count(n_items, 'item')} and {count(n_clusters, 'cluster')}")
+    if n_clusters > n_items:
+        remark("more clusters than items: if the first index is the cluster, give --clusters-first")
+    labels = np.asarray(
+        epl.soft_draws(values, log=log, n_draws_each=args.n_draws_each, items=items, rng=args.seed)
+    )
+    # Draws of chains of one length are an array by chain, as `epluribus sample` writes them.
+    n_draws, lengths = len(labels), np.bincount(found.chains)
+    n_chains = len(lengths) if len(set(lengths.tolist())) == 1 else 1
+    if n_chains == len(lengths):
+        order = np.argsort(np.repeat(found.chains, args.n_draws_each), kind="stable")
+        labels = labels[order].reshape(n_chains, -1, n_items)
+    else:
+        remark("the chains have different lengths: they are written as one")
+    named = {} if items is None else {"items": np.array(items)}
+    write_arrays(args.out, {"labels": labels, **named}, compress=True)
+    data = {
+        "n_draws": n_draws,
+        "n_items": n_items,
+        "n_clusters": n_clusters,
+        "n_chains": n_chains,
+        "log": log,
+        "variable": found.variable,
+        "out": str(args.out),
+    }
+    words = f"{count(n_draws, 'draw')} of {count(n_items, 'item')}, written to {args.out}"
+    answer(args, data, words)
 
 
-@command(
-    "carry out one of the paper's three applications",
-    Argument("study", "which one", choices=("galaxies", "congress", "blogs")),
-    Argument("--data", "folder with the French blogs (default: EPLURIBUS_DATA, or fetched)", Path),
-    Argument("--out", "folder (default: epluribus-STUDY)", Path),
-    Argument("--quick", "short chains: seconds, not minutes", bool),
-    Argument("--as-printed", _AS_PRINTED, bool),
-    Argument("--seed", "seed (default: 1)", int, 1),
-    N_JOBS,
-    JSON,
-)
+@command(answer)
 def reproduce(args: Namespace) -> None:
     """Carry out one of the paper's three applications.
 
     From the data to draws, optimal partitions, tables and pictures, with each fact that the paper states
-    beside the one found here. It writes a folder with summary.md, labels.csv, draws.npz and the pictures.
+    next to the one found here. It writes a folder with summary.md, labels.csv, draws.npz and the pictures.
+
+    study (text): galaxies, congress or blogs
+    --data (file): folder with the French blogs (default: EPLURIBUS_DATA, or fetched)
+    -o --out (file): folder (default: epluribus-STUDY)
+    --quick (switch): short chains: seconds, not minutes
+    --as-printed (switch): use the settings printed in the paper, even where others reproduce its results
+    --seed (int, default 1): random seed
+    --n-jobs (int): threads (default: all cores)
 
     Example: epluribus reproduce congress --out votes
     """
     # Imported here, so that other commands start without the studies.
     from epluribus.studies.study import check_folder
 
+    check_choice(args.study, ("galaxies", "congress", "blogs"), "study")
     # A folder that cannot be written is refused before the work, which takes minutes.
     folder = check_folder(args.out or Path(f"epluribus-{args.study}"))
-    options = given(args, "data", "quick", "as_printed", "n_jobs")
+    options = given(args, "data quick as_printed n_jobs")
     study = epl.studies.reproduce(args.study, rng=args.seed, progress=not args.json, **options)
     files = [path.name for path in study.write(folder)]
-    # For JSON, each row of the table of facts becomes an object whose keys are the headings.
-    facts = [dict(zip(study.facts.head, map(str, row), strict=True)) for row in study.facts.rows]
+    facts = study.facts.astype(str).to_dict("records")
     data = {"study": study.name, "facts": facts, "folder": str(folder), "files": files}
     answer(args, data, f"{study}\n\nWritten to {folder}: {', '.join(files)}")
 
 
-@command(
-    "a first look, in seconds: galaxies clustered by velocity",
-    Argument("--out", "folder (default: epluribus-demo)", Path, Path("epluribus-demo")),
-)
+@command()
 def demo(args: Namespace) -> None:
     """Sample partitions of the built-in galaxies, find the best one, write pictures and a summary.
 
-    It is a short version of 'reproduce galaxies'.
+    It is a short version of 'reproduce galaxies', and takes seconds.
+
+    -o --out (file, default epluribus-demo): folder
 
     Example: epluribus demo --out first-look
     """
-    # Imported here, so that other commands start without the studies.
-    from epluribus.studies._galaxies import run_demo
+    from epluribus.studies.study import check_folder
 
-    print(run_demo(args.out, progress=True))
+    folder = check_folder(args.out)
+    # Only losses that share one compiled search: the first run in a new installation compiles less.
+    study = epl.studies.galaxies(quick=True, losses=("vi", "binder"), progress=True)
+    study.write(folder)
+    print(
+        f"The partition of galaxies with the smallest expected loss has\n\n{study.analysis.best}\n\n{study}"
+    )
+    print(f"\nPictures, labels, draws and a summary are in {folder}/ (begin with summary.md).")
 
 
-@command("names of the losses, with a line on each", JSON)
+@command(answer)
 def losses(args: Namespace) -> None:
-    """Names of the losses that --loss takes, with a line on each.
+    """List the losses that --loss takes, with a line on each.
 
     Example: epluribus losses
     """
-    answer_names(args, epl.losses.describe())
+    _answer_names(args, epl.losses.describe())
 
 
-@command("names of the data sets, with a line on each", JSON)
+@command(answer)
 def datasets(args: Namespace) -> None:
-    """Names of the data of the paper's applications, with a line on each.
+    """List the data of the paper's applications, with a line on each.
 
     'epluribus reproduce NAME' analyzes them; in Python epl.datasets loads them.
 
     Example: epluribus datasets
     """
-    answer_names(args, epl.datasets.describe())
+    _answer_names(args, epl.datasets.describe())
 
 
-@command(
-    "print a script that completes commands in the shell",
-    Argument("shell", "which shell", choices=("bash", "zsh", "tcsh")),
-)
+def _answer_names(args: Namespace, lines: Mapping[str, str]) -> None:
+    """Print a list of names with a line on each, in two columns; in JSON just these, by name."""
+    width = max(map(len, lines))
+    table = "\n".join(f"{name:<{width}}  {line}" for name, line in lines.items())
+    print(json.dumps(dict(lines)) if args.json else table)
+
+
+@command()
 def completion(args: Namespace) -> None:
     """Print a script that completes commands and options with the tab key.
+
+    shell (text): bash, zsh or tcsh
 
     Example, in ~/.bashrc: eval "$(epluribus completion bash)"; in ~/.zshrc, after compinit:
     eval "$(epluribus completion zsh)"
     """
-    print(completion_script(args.shell))
+    shtab = need("shtab", "completion", "Completion in the shell")
+    shell = check_choice(args.shell, ("bash", "zsh", "tcsh"), "shell")
+    print(shtab.complete(make_parser(shtab.FILE), shell))
+
+
+@command()
+def warmup(args: Namespace) -> None:  # noqa: ARG001 - the same argument for all commands
+    """Compile beforehand what usual work needs: searches, also for very many items, and samplers.
+
+    Without it, the first call of each kind compiles what it needs, once; later calls find it on disk. Useful
+    after an installation or an upgrade, and where many processes start at the same time.
+
+    Example: epluribus warmup
+    """
+    # Small, but large enough that the search does all that it does with usual samples; and so many items that
+    # a few are searched first, and that two bytes cannot count them.
+    rng = np.random.default_rng(1)
+    for n_items, losses in ((60, ("vi", "binder", "nvi")), (66_000, ("vi", "binder"))):
+        truth, noisy = rng.integers(4, size=n_items), rng.integers(4, size=(600, n_items))
+        draws = np.where(rng.random(noisy.shape) < 0.3, noisy, truth)
+        for loss in losses:
+            print(f"search: {loss}, {n_items:,} items", flush=True)
+            raise_if_interrupted(epl.minimize(draws, loss, rng=1))
+    network = np.triu(rng.random((60, 60)) < 0.2, 1).astype(np.int64)
+    made = {
+        "gaussian": models.GaussianMixture(rng.normal(size=60)),
+        "gaussian, several columns": models.GaussianMixture(rng.normal(size=(60, 2))),
+        "sbm": models.StochasticBlockModel(network + network.T),
+        "sbm, directed": models.StochasticBlockModel(network, directed=True),
+        "dcsbm": MODELS["dcsbm"](network + network.T),
+        "lbm": models.LatentBlockModel(network),
+    }
+    for name, model in made.items():
+        print(f"sampler: {name}", flush=True)
+        raise_if_interrupted(epl.sample(model, n_draws=2, n_chains=1, rng=1))
+    place = sweep.stats.cache_path
+    cannot = "nowhere: no folder is writable. Name one by the environment variable NUMBA_CACHE_DIR"
+    print(f"compiled code is kept in {place or cannot}")

@@ -4,7 +4,6 @@
 """
 
 from epluribus.draws.draws import Draws, as_draws
-from epluribus.draws.read import read_draws
-from epluribus.draws.soft import soft_draws, soft_psm
+from epluribus.draws.read import read_draws, soft_draws, soft_psm
 
 __all__ = ["Draws", "as_draws", "read_draws", "soft_draws", "soft_psm"]

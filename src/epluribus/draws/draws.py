@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,32 +19,17 @@ from epluribus._progress import ProgressLike
 from epluribus._text import count, percent, span
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_choice, check_count, shown
-from epluribus.draws.constructors import Constructors
-from epluribus.draws.dask_store import check_client, collapse_on
-from epluribus.draws.rows import check_chains, check_items, check_weights, kept_rows, safe_weights
+from epluribus.draws.rows import Contents, kept_rows, read_contents, safe_weights
 from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
-from epluribus.draws.store import Collapsed, Store, collapse
+from epluribus.draws.store import Collapsed, Store
 from epluribus.partition import ORDER, is_estimate
-from epluribus.readers.objects import is_ensemble
-from epluribus.readers.source import Source
-from epluribus.readers.table import Part, Rows, Table, to_table, unchanged
+from epluribus.readers import Source
+from epluribus.readers.arrays import from_labeled
+from epluribus.readers.columns import from_frame
+from epluribus.readers.objects import Table, is_ensemble, stack_labels, to_table, unchanged
 
 
-class Contents(NamedTuple):
-    """What a `Draws` is made of, also where it is cut out of another one; see the attributes there."""
-
-    found: Collapsed
-    n_seen: IntArray
-    chains: IntArray
-    given: FloatArray | None
-    """(n_draws,) the weights as they were given; None if all are 1."""
-    items: tuple[str, ...] | None
-    kind: str
-    variable: str | None
-    dimension: str | None
-
-
-class Draws(Constructors, Shown):
+class Draws(Shown):
     """Posterior draws of a partition of `n_items` items.
 
     Parameters
@@ -167,35 +152,14 @@ class Draws(Constructors, Shown):
                 kind = other.kind
             elif isinstance(z, list | tuple) and is_ensemble(z):
                 kind = "ensemble"
-            raw = z._table() if isinstance(z, Draws) else z
-            table = to_table(raw, var=var, missing=missing, noise=noise)
-            n_rows, n_items = table.labels.shape
-            where = str(z) if isinstance(z, str | Path) else "z"  # for messages
-            chain = table.chain if chains is None else check_chains(chains, n_rows)
-            # Burn-in and thinning come first, so that only the draws that are kept are read.
-            keep = np.arange(n_rows)
-            if not (type(burn) is type(thin) is int and burn == 0 and thin == 1):
-                burn, thin = check_count(burn, "burn", low=0), check_count(thin, "thin")
-                keep = kept_rows(chain, burn, thin)
-            if items is not None or table.items is not None:
-                items = check_items(items, table.items, n_items, where)
-            if weights is None and other is not None:
-                weights = other.given
-            by_items = isinstance(weights, str) and weights == "items"
-            given = None
-            if weights is not None and not by_items:
-                given = check_weights(weights, n_rows, keep)
-            if client is None:
-                found = collapse(table.labels, keep, progress)
-            else:
-                found = collapse_on(check_client(client), table.labels, keep)
-            n_seen = np.full(found.store.n_distinct, n_items)
-            if found.has_missing:
-                n_seen = found.count_seen(items, where)
-            if by_items:
-                given = n_seen[found.places] / n_items
-            found = found._replace(keys=())
-            z = Contents(found, n_seen, chain[keep], given, items, kind or "posterior", *table[3:])
+            raw, lazy = z._table() if isinstance(z, Draws) else z, client is not None
+            z = read_contents(
+                to_table(raw, var=var, missing=missing, noise=noise, lazy=lazy),
+                str(z) if isinstance(z, str | Path) else "z",
+                weights=other.given if weights is None and other is not None else weights,
+                burn=burn, thin=thin, items=items, chains=chains, kind=kind or "posterior",
+                client=client, progress=progress,
+            )  # fmt: skip
         self._contents: Contents = z
         found = z.found
         self.store, self.index, self.has_missing = found.store, found.places, found.has_missing
@@ -209,6 +173,85 @@ class Draws(Constructors, Shown):
         # The weight of distinct partition d is the sum of w_t over the draws t with index[t] = d.
         weight = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
         self.weights: FloatArray = weight.astype(np.float64)
+
+    # --- from objects of other packages ---
+
+    @classmethod
+    def from_arviz(
+        cls, data: Any, var: str | None = None, *, group: str = "posterior", **options: Any
+    ) -> Draws:
+        """Draws from an ArviZ object: InferenceData (ArviZ 0.x) or DataTree (1.x).
+
+        Parameters
+        ----------
+        data : InferenceData or DataTree
+            What PyMC, NumPyro and others return, with dimensions chain, draw and one of items.
+        var : str, optional
+            The variable that holds the labels; not needed if only one variable holds integers.
+        group : str, default "posterior"
+            The group it is in.
+        **options
+            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+        """
+        return cls(from_labeled(data, var, group=group), **options)
+
+    @classmethod
+    def from_xarray(
+        cls, data: Any, var: str | None = None, *,
+        chain: str = "chain", draw: str = "draw", **options: Any,
+    ) -> Draws:  # fmt: skip
+        """Draws from an xarray DataArray or Dataset, with its dimensions in any order.
+
+        Parameters
+        ----------
+        data : DataArray or Dataset
+            The labels, with a dimension `draw`, perhaps a dimension `chain`, and one of items.
+        var : str, optional
+            The variable of a Dataset, as in `from_arviz`.
+        chain, draw : str
+            Names of these dimensions.
+        **options
+            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+        """
+        return cls(from_labeled(data, var, chain=chain, draw=draw), **options)
+
+    @classmethod
+    def from_pandas(
+        cls, frame: Any, var: str | None = None, *, chain: str | None = None, **options: Any
+    ) -> Draws:
+        """Draws from a data frame: one draw per row, one item per column, read as in `read_draws`.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Of pandas, polars, dask, or a table of pyarrow.
+        var : str, optional
+            The variable whose entries ``var[1]``, ``var[2]``, ... are the labels.
+        chain : str, optional
+            The column, or level of the index, that holds the chain; by default ``.chain``,
+            ``chain__`` or ``chain``, if there is one.
+        **options
+            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+        """
+        return cls(from_frame(frame, var=var, chain=chain), **options)
+
+    @classmethod
+    def from_estimators(
+        cls, estimators: Sequence[Any], *, noise: str = "alone", **options: Any
+    ) -> Draws:
+        """Draws from fitted scikit-learn clusterers: the `labels_` of each are one draw.
+
+        Parameters
+        ----------
+        estimators : list
+            Fitted clusterings of the same items in the same order.
+        noise : {"alone", "together", "missing"}, default "alone"
+            What to do with items labeled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
+            make each a cluster of its own, or all of them one cluster, or take them as missing.
+        **options
+            `weights` (one per estimator) and `items`, as for `Draws`.
+        """
+        return cls(stack_labels(estimators), **{"noise": noise, "kind": "ensemble", **options})
 
     # --- access ---
 
@@ -350,8 +393,7 @@ class Draws(Constructors, Shown):
         """All draws in their order, to be read once more."""
         rows = self.store.columns(self.index).T
         labels = np.ma.masked_equal(rows, 0) if self.has_missing else rows
-        rows_of = Rows(Part(labels, unchanged))
-        return Table(rows_of, self.chains, self.items, self.variable, self.dimension)
+        return Table(labels, unchanged, self.chains, self.items, self.variable, self.dimension)
 
     # --- printing ---
 

@@ -1,16 +1,37 @@
-"""Draws from files: `read_draws`, which checks that they look like labels."""
+"""Draws from files, `read_draws`, and from probabilities of clusters, `soft_draws`.
+
+A sampler that sums the labels out (Stan, or a marginalized mixture in PyMC and NumPyro) and an EM
+algorithm both give soft labels p_tik: the probability that item i is in cluster k, given the other unknowns of
+draw t. Labels drawn from them, independently over items, are posterior draws. The similarity of two
+items can be computed without drawing labels (Rao-Blackwell):
+
+    P_ij = sum_t w_t sum_k p_tik p_tjk / sum_t w_t   for i != j,   P_ii = 1
+
+Both require that items are independent given the other unknowns of a draw, as they are in a mixture.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from epluribus._progress import ProgressLike
-from epluribus._typing import AnyArray
-from epluribus._validate import shown
+from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
+from epluribus._validate import as_array, check_count, check_memory, make_rng, shown
 from epluribus.draws.draws import Draws
+from epluribus.draws.rows import check_weights, safe_weights
+from epluribus.readers.arrays import coordinate_names
+from epluribus.readers.soft import read_soft
+
+_BLOCK_CELLS = 1 << 22
+"""Number of probabilities worked on at a time: 32 MB in double precision."""
+_TOLERANCE = 1e-4
+"""How far a sum of probabilities may be from 1: allows single precision, and four printed digits."""
 
 
 def read_draws(
@@ -105,3 +126,201 @@ def read_draws(
             stacklevel=2,
         )
     return draws
+
+
+# --- soft labels ---
+
+
+def soft_draws(
+    probabilities: Any,
+    *,
+    log: bool = False,
+    var: str | None = None,
+    n_draws_each: int = 1,
+    weights: Sequence[float] | AnyArray | None = None,
+    items: Sequence[str] | None = None,
+    rng: RngLike = None,
+) -> Draws:
+    """Draw labels from the probabilities of the clusters.
+
+    Parameters
+    ----------
+    probabilities : array_like of shape (n_draws, n_items, n_clusters), or with chains before
+        Probability of each cluster, also called responsibility; for each item they sum to 1. In an
+        xarray DataArray the items may have names, and the last dimension is the clusters. Or a file, or a
+        list of files, one per chain: csv of Stan with the columns ``p.1.1``, ``p.2.1``, ... or ``p[1,1]``
+        (item, then cluster, in any order of the columns), npy, npz, netCDF or zarr.
+    log : bool, default False
+        Whether they are logarithms; these need not be normalized.
+    var : str, optional
+        The variable, for files that have several with two indices.
+    n_draws_each : int, default 1
+        Number of partitions drawn from each draw of the probabilities.
+    weights : array_like of shape (n_draws,), optional
+        Weight of each draw of the probabilities.
+    items : sequence of str, optional
+        Names of the items.
+    rng : int, Generator or SeedSequence, optional
+        Source of randomness.
+
+    Returns
+    -------
+    Draws
+        With n_draws times `n_draws_each` draws; those from one draw of the probabilities are
+        consecutive, and have its weight and its chain.
+
+    See Also
+    --------
+    soft_psm : the similarity matrix without the noise of drawing labels.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> p = [[[0.9, 0.1], [0.8, 0.2], [0.0, 1.0]]]
+    >>> epl.soft_draws(p, n_draws_each=100, rng=1).n_draws
+    100
+    """
+    source, chains, names = _as_probabilities(probabilities, var)
+    items = names if items is None else items
+    count = check_count(n_draws_each, "n_draws_each")
+    n_draws, n_items, n_clusters = source.shape
+    shared = check_weights(weights, n_draws)
+    generator = make_rng(rng)
+    check_memory(
+        float(n_draws) * count * n_items * np.min_scalar_type(n_clusters).itemsize,
+        "Drawing the labels",
+        "Choose a smaller 'n_draws_each'.",
+    )
+    # The second dimension is the repeats: flattened, those of one soft draw are consecutive.
+    labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
+    for begin, block in _blocks(source, log):
+        # Inversion: with running sums S_k = p_1 + ... + p_k, the label is the number of k with u >= S_k,
+        # for u uniform in [0, 1). The last sum must be exactly 1, or a u close to 1 would give a label
+        # that no cluster has.
+        sums = block.cumsum(axis=2)
+        sums /= sums[:, :, -1:]
+        for repeat in range(count):
+            uniform = generator.random((len(block), n_items, 1))
+            labels[begin : begin + len(block), repeat] = (uniform >= sums).sum(axis=2)
+    return Draws(
+        labels.reshape(n_draws * count, n_items),
+        weights=np.repeat(shared, count),
+        items=items,
+        chains=np.repeat(chains, count),
+    )
+
+
+def soft_psm(
+    probabilities: Any,
+    *,
+    log: bool = False,
+    var: str | None = None,
+    weights: Sequence[float] | AnyArray | None = None,
+) -> FloatArray:
+    """Similarity matrix of soft labels: the probability that two items share a cluster.
+
+    Parameters
+    ----------
+    probabilities : array_like of shape (n_draws, n_items, n_clusters), or with chains before
+        Or files; as in `soft_draws`.
+    log : bool, default False
+        Whether they are logarithms; these need not be normalized.
+    var : str, optional
+        The variable, for files that have several with two indices.
+    weights : array_like of shape (n_draws,), optional
+        Weight of each draw.
+
+    Returns
+    -------
+    ndarray of shape (n_items, n_items)
+        Symmetric, with ones on the diagonal: the limit of the similarity matrix of `soft_draws` as
+        `n_draws_each` grows.
+
+    Notes
+    -----
+    Time O(n_draws n_clusters n_items^2), in products of matrices; memory O(n_items^2) plus some 32 MB.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> epl.soft_psm([[[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]])
+    array([[1. , 0.5, 0.5],
+           [0.5, 1. , 0. ],
+           [0.5, 0. , 1. ]])
+    """
+    source, _, _ = _as_probabilities(probabilities, var)
+    n_draws, n_items, _ = source.shape
+    share = safe_weights(check_weights(weights, n_draws))
+    share = share / share.sum()
+    total = np.zeros((n_items, n_items))
+    for begin, block in _blocks(source, log):
+        # With a_itk = sqrt(w_t) p_tik, the sum over t and k of w_t p_tik p_tjk is the product of rows i and j
+        # of a, a matrix with one column for each pair (t, k).
+        scaled = block * np.sqrt(share[begin : begin + len(block), None, None])
+        flat = scaled.transpose(1, 0, 2).reshape(n_items, -1)
+        total += flat @ flat.T
+    # The formula is for two items; an item is always with itself, whatever sum_k p_tik^2 is.
+    np.fill_diagonal(total, 1.0)
+    # Probabilities may sum to a little more than 1, within the tolerance, and so may their products.
+    return np.clip(total, 0.0, 1.0)
+
+
+def _as_probabilities(values: Any, var: str | None) -> tuple[AnyArray, IntArray, list[str] | None]:
+    """An array of shape (n_draws, n_items, n_clusters), unchecked, the chain of each draw, and item names."""
+    files = [values] if isinstance(values, str | Path) else values
+    if isinstance(files, list | tuple) and files and isinstance(files[0], str | Path):
+        found = read_soft([Path(path) for path in files], var)
+        return found.values, found.chains, found.items
+    if var is not None:
+        raise ValueError("'var' is for files; got an array. Leave it out.")
+    names = None
+    # In an xarray DataArray chain and draw may be anywhere: they are moved to the front.
+    if hasattr(values, "coords") and hasattr(values, "transpose"):
+        leading = [dim for dim in ("chain", "draw") if dim in values.dims]
+        values = values.transpose(*leading, ...)
+        names = coordinate_names(values, values.dims[-2]) if len(values.dims) > 2 else None
+    array = as_array(values, "probabilities")
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"'probabilities' must hold numbers; got values of type {array.dtype}.")
+    if array.ndim not in (3, 4) or 0 in array.shape:
+        way_out = " For one set of probabilities, wrap it: [p]." if array.ndim == 2 else ""
+        raise ValueError(
+            "'probabilities' must have dimensions (draws, items, clusters) or (chains, draws, items, "
+            f"clusters), none of them empty; got shape {array.shape}.{way_out}"
+        )
+    n_chains = len(array) if array.ndim == 4 else 1
+    array = array.reshape(-1, *array.shape[-2:])
+    return array, np.repeat(np.arange(n_chains), len(array) // n_chains), names
+
+
+def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:
+    """Blocks of draws, checked and turned into probabilities, each with the number of its first draw."""
+    # Imported here: it would take a quarter of the time to import the package.
+    from scipy.special import softmax
+
+    step = max(1, _BLOCK_CELLS // source[0].size)
+    for begin in range(0, len(source), step):
+        block = source[begin : begin + step].astype(np.float64)
+        if log:
+            # log 0 is allowed for some clusters, but an item must be possible in at least one.
+            nowhere = np.all(block == -np.inf, axis=2, keepdims=True)
+            bad = np.isnan(block) | (block == np.inf) | nowhere
+            _refuse(bad, begin, block, "logarithms")
+            block = softmax(block, axis=2)
+        else:
+            # Not `block < 0`, which would let NaN pass.
+            _refuse(~(block >= 0), begin, block, "probabilities")
+            off = np.abs(block.sum(axis=2, keepdims=True) - 1) > _TOLERANCE
+            _refuse(off, begin, block, "probabilities that sum to 1")
+        yield begin, block
+
+
+def _refuse(bad: NDArray[np.bool_], begin: int, block: FloatArray, what: str) -> None:
+    """Raise an error that names the first bad draw and item, if there is one."""
+    if bad.any():
+        t, i, _ = np.argwhere(bad)[0]
+        way_out = "" if what == "logarithms" else " For logarithms, give log=True."
+        raise ValueError(
+            f"'probabilities' must hold {what}; draw {begin + t}, item {i} (counted from 0) has "
+            f"{np.round(block[t, i], 6).tolist()}.{way_out}"
+        )

@@ -1,20 +1,92 @@
-"""What belongs to the rows and columns of a table of draws: chains, which are kept, weights, names."""
+"""What draws are made of besides labels: chains, which draws are kept, weights, names; all of it checked."""
 
 from __future__ import annotations
 
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from epluribus._progress import ProgressLike
+from epluribus._text import count, sentence_list
 from epluribus._typing import FloatArray, IntArray
-from epluribus._validate import shown
+from epluribus._validate import check_count, shown
+from epluribus.draws.store import Collapsed, collapse, collapse_on
+from epluribus.readers.objects import Table
 
-_SAFE = (1e-15, 1e15)
-"""Where the largest weight must lie: sums and products of weights are then ordinary numbers, and so is, in
-single precision, what a draw adds to the cost of a cluster."""
+
+class Contents(NamedTuple):
+    """What a `Draws` is made of, also where it is cut out of another one; see the attributes there."""
+
+    found: Collapsed
+    n_seen: IntArray
+    chains: IntArray
+    given: FloatArray | None
+    """(n_draws,) the weights as they were given; None if all are 1."""
+    items: tuple[str, ...] | None
+    kind: str
+    variable: str | None
+    dimension: str | None
+
+
+def read_contents(
+    table: Table,
+    where: str,
+    *,
+    weights: Any,
+    burn: int,
+    thin: int,
+    items: Any,
+    chains: Any,
+    kind: str,
+    client: Any,
+    progress: ProgressLike,
+) -> Contents:
+    """The contents of draws, from a table of labels; `where` is what that comes from, other options as in `Draws`."""
+    n_rows, n_items = table.labels.shape
+    chain = table.chain if chains is None else check_chains(chains, n_rows)
+    # Burn-in and thinning come first, so that only the draws that are kept are read.
+    keep = np.arange(n_rows)
+    if not (type(burn) is type(thin) is int and burn == 0 and thin == 1):
+        keep = kept_rows(chain, check_count(burn, "burn", low=0), check_count(thin, "thin"))
+    names = None
+    if items is not None or table.items is not None:
+        names = check_items(items, table.items, n_items, where)
+    by_items = isinstance(weights, str) and weights == "items"
+    given = None
+    if weights is not None and not by_items:
+        given = check_weights(weights, n_rows, keep)
+    found = collapse_on(client, table, keep) if client else collapse(table, keep, progress)
+    n_seen = np.full(found.store.n_distinct, n_items)
+    if found.has_missing:
+        n_seen = _count_seen(found, names, where)
+    if by_items:
+        given = n_seen[found.places] / n_items
+    found = found._replace(keys=())
+    return Contents(found, n_seen, chain[keep], given, names, kind, table.variable, table.dimension)
+
+
+def _count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> IntArray:
+    """Items that each distinct draw has seen; items that none has seen, and empty draws, are refused."""
+    seen = found.store.whole() > 0
+    n_seen: IntArray = seen.sum(axis=0)
+    empty = np.flatnonzero(n_seen[found.places] == 0)
+    if len(empty):
+        raise ValueError(
+            f"'{where}' must have some label in every draw; all labels of draw {empty[0]} are missing. "
+            "Leave such draws out."
+        )
+    never = np.flatnonzero(~seen.any(axis=1)).tolist()
+    if never:
+        first = sentence_list([f"'{names[i] if names else i}'" for i in never[:3]])
+        more = f" and {count(len(never) - 3, 'other')}" if len(never) > 3 else ""
+        raise ValueError(
+            f"'{where}' must have some label for every item; all labels of {first}{more} are missing. "
+            "Leave such items out."
+        )
+    return n_seen
 
 
 def check_chains(chains: Any, n_draws: int) -> IntArray:
@@ -98,8 +170,10 @@ def safe_weights(weights: FloatArray) -> FloatArray:
     >>> safe_weights(np.array([2.0, 3.0])).tolist(), safe_weights(np.array([5e-324, 1e-323])).tolist()
     ([2.0, 3.0], [0.5, 1.0])
     """
+    # Sums and products of weights are then ordinary numbers, and so is, in single precision, what a draw adds
+    # to the cost of a cluster.
     largest = weights.max()
-    if largest == 0 or _SAFE[0] <= largest <= _SAFE[1]:
+    if largest == 0 or 1e-15 <= largest <= 1e15:
         return weights
     return weights / largest
 

@@ -1,6 +1,7 @@
 """Which columns of a table hold the labels.
 
-Tables come from csv, parquet, pandas and R. Three kinds of columns are recognized by their names:
+Tables come from csv, parquet, pandas and R, all as a data frame. Three kinds of columns are recognized by their
+names:
 
 - the chain of a draw: ``.chain`` (R's posterior), ``chain__`` (CmdStan), ``chain``;
 - columns that number or describe the draws, which are left out: ``.iteration``, ``.draw``,
@@ -19,184 +20,178 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import quoted
-from epluribus.readers.source import Source, all_integers, item_names, pick_labels
+from epluribus.readers import Source, all_integers, item_names, pick_labels
 
-_CHAIN = (".chain", "chain__", "chain")
+CHAIN = (".chain", "chain__", "chain")
 """Names of the column that holds the chain, tried in this order."""
 _COUNTERS = (".iteration", ".draw", ".iter", "iteration", "draw", "iter")
 """Names, in small letters, of columns that number the draws."""
 _NUMBER = ("k", "n_clusters", "nclusters", "num_clusters", "kplus", "k_plus")
 """Names, in small letters, of columns that hold the number of clusters of each draw."""
-_WEIGHT = ".log_weight"
-"""The column in which R's posterior stores the logarithms of the weights of the draws."""
-_MIN_COUNTED = 10
-"""With this many rows, a first column 1, 2, 3, ... numbers the draws; fewer labels may do so by chance."""
-_ENTRY = re.compile(r"(?P<variable>.+?)(?:\.(?P<dot>\d+)|\[(?P<bracket>\d+)\])")
+_ENTRY = re.compile(r"(.+?)(?:\.(\d+)|\[(\d+)\])")
 """An entry of a variable, with one index. In z.1.2 the variable is z.1, which is itself an entry."""
 
 
-def pick_columns(
-    names: Sequence[Any],
-    take: Callable[[list[int]], AnyArray],
-    *,
-    where: str,
-    var: str | None = None,
-    chain: str | None = None,
+def is_frame(data: Any) -> bool:
+    """Whether `data` is a frame of pandas, polars (also a lazy one) or dask, or a table of pyarrow."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # polars: finding the columns of a lazy frame takes time
+        ways = ("iloc", "to_pandas", "compute", "collect")
+        return hasattr(data, "columns") and any(hasattr(data, way) for way in ways)
+
+
+def to_array(frame: Any) -> AnyArray:
+    """The cells of a frame, masked where they are missing; integers do not become floats because of a gap.
+
+    >>> import pandas as pd
+    >>> to_array(pd.DataFrame({"a": [1, 2], "b": [None, 3]}, dtype="Int64")).tolist()
+    [[1, None], [2, 3]]
+    """
+    import pandas as pd
+
+    kinds = [getattr(kind, "numpy_dtype", kind) for kind in set(frame.dtypes)]
+    missing, values = frame.isna().to_numpy(), None
+    if all(isinstance(kind, np.dtype) and kind.kind in "iufb" for kind in kinds):
+        kind = np.result_type(*kinds)
+        values = frame.to_numpy(kind, na_value=np.nan if kind.kind == "f" else 0)
+        if kind.kind == "f":
+            # Large integers beside floats would be rounded.
+            large = any(one.kind != "f" for one in kinds) and (np.abs(values) >= 2.0**53).any()
+            missing, values = missing & large, None if large else values
+    if values is None:
+        values = frame.to_numpy(np.object_)
+        if all(isinstance(kind, pd.StringDtype) for kind in kinds):
+            values = np.where(missing, "", values).astype(np.str_)
+    return np.ma.masked_array(values, missing) if missing.any() else values
+
+
+class _Columns(NamedTuple):
+    """A frame whose columns are known by their numbers, since names may be there twice."""
+
+    frame: Any
+    texts: list[str]
+    """Names of the columns."""
+    where: str
+    """What the table is, for messages."""
+
+    def take(self, columns: list[int]) -> AnyArray:
+        return to_array(self.frame.iloc[:, columns])
+
+    def column(self, i: int) -> AnyArray:
+        return self.take([i])[:, 0]
+
+
+def from_frame(
+    frame: Any, *, var: str | None = None, chain: str | None = None, where: str = "the frame"
 ) -> Source:
-    """Find the labels among the columns of a table.
+    """Labels, item names and chains of a data frame, wide or long.
 
     Parameters
     ----------
-    names : sequence
-        The names of all columns.
-    take : callable
-        Returns the columns of the given numbers as an array of shape (n_rows, n_columns). Only what is needed
-        is taken, so that a large file need not become one array.
-    where : str
-        What the table is, for messages: "the file 'draws.csv'".
+    frame : DataFrame or Table
+        Of pandas, polars, dask or pyarrow; one draw per row, or long.
     var : str, optional
-        The variable that holds the labels: its entries are the columns ``var[1]``, ``var.1`` or ``var1``.
+        The variable whose entries are the labels: the columns ``var[1]``, ``var.1`` or ``var1``.
     chain : str, optional
-        The column that holds the chain, if it has none of the usual names.
-
-    Returns
-    -------
-    Source
-        Labels of shape (n_draws, n_items), with the names of the items and the chain of each draw, if known.
+        The column, or in pandas the level of the index, that holds the chain, if it has no usual name.
+    where : str
+        What the table is, for messages.
 
     Examples
     --------
     Stan's columns: the log density is left out, and the items are the entries of ``z``.
 
-    >>> import numpy as np
-    >>> rows = np.array([[-7.1, 1, 1, 2], [-6.5, 2, 2, 1]])
-    >>> found = pick_columns(["lp__", "z.1", "z.2", "z.3"], lambda i: rows[:, i], where="the table")
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame([[-7.1, 1, 1, 2], [-6.5, 2, 2, 1]], columns=["lp__", "z.1", "z.2", "z.3"])
+    >>> found = from_frame(frame)
     >>> found.labels.tolist(), found.items
-    ([[1.0, 1.0, 2.0], [2.0, 2.0, 1.0]], ['1', '2', '3'])
+    ([[1, 1, 2], [2, 2, 1]], ['1', '2', '3'])
     """
-    texts = [str(name).strip() for name in names]
-    # Silently leaving the weights out would give a wrong answer that looks right.
-    if _WEIGHT in texts:
+    for way in (
+        "compute",
+        "collect",
+        "to_pandas",
+    ):  # dask; lazy frames of polars; polars and pyarrow
+        frame = getattr(frame, way)() if hasattr(frame, way) else frame
+    # xarray's to_dataframe has chain, draw and perhaps the item as levels of the index.
+    if len(frame.index.names) > 1 and "draw" in frame.index.names:
+        frame = frame.reset_index()
+    table = _Columns(frame, [str(name).strip() for name in frame.columns], where)
+    level = "chain" if chain is None else chain
+    if level in frame.index.names:
+        values = np.asarray(frame.index.get_level_values(level))
+        return _pick_columns(table, var, None)._replace(chains=values)
+    if chain is not None and chain not in table.texts:
         raise ValueError(
-            f"The column '{_WEIGHT}' of {where} holds weights. Read the other columns, and give "
+            f"'chain' must be a column of {where}, {quoted(table.texts)}; got '{chain}'."
+        )
+    name = chain or next((name for name in CHAIN if name in table.texts), None)
+    return _pick_columns(table, var, None if name is None else table.texts.index(name))
+
+
+def _pick_columns(table: _Columns, var: str | None, at_chain: int | None) -> Source:
+    """Find the labels among the columns, of which one may hold the chain."""
+    texts, where = table.texts, table.where
+    # Silently leaving the weights of R's posterior out would give a wrong answer that looks right.
+    if ".log_weight" in texts:
+        raise ValueError(
+            f"The column '.log_weight' of {where} holds weights. Read the other columns, and give "
             "its exponentials as 'weights'."
         )
     # What remains after the columns about the draws are labels, and perhaps other variables.
-    at_chain = _chain_column(texts, chain, where)
-    chains = None if at_chain is None else take([at_chain])[:, 0]
-    counters = [i for i, text in enumerate(texts) if text.lower() in _COUNTERS]
-    left_out = {at_chain, *counters, *(i for i, text in enumerate(texts) if text.endswith("__"))}
-    rest = [i for i in range(len(texts)) if i not in left_out]
+    chains = None if at_chain is None else table.column(at_chain)
+    rest = [i for i, text in enumerate(texts) if i != at_chain and not is_about_draws(text)]
     if not rest:
         raise ValueError(f"No column of {where} holds labels: it has {quoted(texts)}.")
+    variables = _variables(texts, rest)
     # A long table needs a column for the item and one for the label, and has no entries of variables.
-    if counters and len(rest) > 1 and not _variables(texts, rest):
-        draw = _draw_of_each_row([take([i])[:, 0] for i in counters], chains)
-        if draw is not None:
-            columns = {texts[i]: take([i])[:, 0] for i in rest}
-            long = _from_long(columns, draw, chains, where, var)
-            if long is not None:
-                return long
+    long = None if variables or len(rest) < 2 else _from_long(table, rest, chains, var)
+    if long is not None:
+        return long
     # An item may be called anna.1, but only samplers write brackets, or columns about the draws.
     from_sampler = len(rest) < len(texts) or any(text.endswith("]") for text in texts)
     # Row numbers, as spreadsheets and data frames save them, would pass as the labels of one more item, and
     # so would the number of clusters.
-    if var is None and len(rest) > 1 and _counts_draws(take(rest[:1])[:, 0], chains):
+    if var is None and len(rest) > 1 and _counts_draws(table.column(rest[0]), chains):
         message = f"The column '{texts[rest[0]]}' of {where} counts the draws: it is left out."
         warnings.warn(message, stacklevel=2)
         rest = rest[1:]
-    variables = _candidates(texts, rest, var, from_sampler=from_sampler)
-    if variables is None and var is None:
-        rest = _without_number_of_clusters(texts, rest, take, where)
-        if from_sampler:
-            _refuse_matrices(texts, rest, take, where)
-    if variables is not None:
-        name = pick_labels(list(variables), lambda name: take(variables[name]), var, where)
-        rest = variables[name]
-    return Source(take(rest), _column_items([texts[i] for i in rest]), chains, var)
-
-
-def _chain_column(texts: list[str], chain: str | None, where: str) -> int | None:
-    """Number of the column that holds the chain."""
-    if chain is None:
-        return next((texts.index(name) for name in _CHAIN if name in texts), None)
-    if chain not in texts:
-        raise ValueError(f"'chain' must be a column of {where}, {quoted(texts)}; got '{chain}'.")
-    return texts.index(chain)
-
-
-def _counts_draws(values: AnyArray, chains: AnyArray | None) -> bool:
-    """Whether a column numbers the draws, either all of them or those of each chain."""
-    if len(values) < _MIN_COUNTED or not all_integers(values):
-        return False
-    counts = np.diff(values.astype(np.float64)) == 1
-    # The numbers may go on from one chain to the next, or begin again at any number.
-    if chains is not None:
-        counts |= chains[1:] != chains[:-1]
-    return bool(counts.all())
-
-
-def _without_number_of_clusters(
-    texts: list[str], rest: list[int], take: Callable[[list[int]], AnyArray], where: str
-) -> list[int]:
-    """The columns without one that has the number of clusters of each draw, which is said."""
-    for at in (i for i in rest if texts[i].lower() in _NUMBER):
-        others = [i for i in rest if i != at]
-        values, table = take([at])[:, 0], np.asarray(take(others)) if others else np.empty((0, 0))
-        if not others or len(values) < 2 or not all_integers(values):
-            continue
-        if [len(set(row)) for row in table.tolist()] == values.astype(np.float64).tolist():
-            warnings.warn(
-                f"The column '{texts[at]}' of {where} has the number of clusters: it is left out.",
-                stacklevel=2,
-            )
-            return others
-        # An item may have this name; at either end of the table it is doubtful.
-        if at in (rest[0], rest[-1]):
-            warnings.warn(
-                f"The column '{texts[at]}' of {where} is read as an item. If it is the number of clusters, "
-                "leave it out.",
-                stacklevel=2,
-            )
-    return rest
-
-
-def _refuse_matrices(
-    texts: list[str], rest: list[int], take: Callable[[list[int]], AnyArray], where: str
-) -> None:
-    """Refuse a sampler's probabilities of clusters, by item and cluster, with the way to read them."""
-    matches = [_ENTRY.fullmatch(texts[i]) for i in rest]
-    matrices = {m["variable"] for m in matches if m and _ENTRY.fullmatch(m["variable"])}
-    if matrices and not all_integers(np.asarray(take(rest))):
-        first = next(texts[i] for i in rest if _ENTRY.fullmatch(texts[i]))
-        raise ValueError(
-            f"The columns of {where} are entries with two indices, such as '{first}', and are not integers: "
-            "no labels. If they are probabilities of clusters, or their logarithms, make an array of draws, "
-            "items and clusters for soft_draws. Mind the order: CmdStan counts the first index fastest, "
-            "columns.reshape(n_draws, n_clusters, n_items).transpose(0, 2, 1) for p[item, cluster]."
-        )
-
-
-def _candidates(
-    texts: list[str], rest: list[int], var: str | None, *, from_sampler: bool
-) -> dict[str, list[int]] | None:
-    """The columns of each variable that may hold the labels; None if every column is an item."""
-    variables = _variables(texts, rest)
-    if var is not None:
+    if var is not None and var not in variables:
         # R's data.frame names the columns of a matrix X1, X2, ...
         numbered = [i for i in rest if re.fullmatch(re.escape(var) + r"\d+", texts[i])]
-        return variables | {var: numbered} if numbered and var not in variables else variables
+        variables = variables | ({var: numbered} if numbered else {})
+    elif from_sampler:
+        _refuse_damage(table, rest, variables, var)
     # Outside a sampler's output a few columns may look like entries by chance (anna.1 beside ben): then
     # only a table in which all columns are entries is read as variables.
-    n_entries = sum(len(columns) for columns in variables.values())
-    return variables if variables and (from_sampler or n_entries == len(rest)) else None
+    elif sum(map(len, variables.values())) < len(rest) and var is None:
+        variables = {}
+    if variables or var is not None:
+        name = pick_labels(list(variables), lambda v: table.take(variables[v]), var, where)
+        rest = variables[name]
+    else:
+        rest = _without_number_of_clusters(table, rest)
+        if from_sampler:
+            _refuse_matrices(table, rest)
+    # The indices if all are entries of one variable, as they are in its columns, else the names.
+    entries = [_ENTRY.fullmatch(texts[i]) for i in rest]
+    one = all(entries) and len({entry[1] for entry in entries if entry}) == 1
+    names = [
+        e[2] or e[3] if e and one else texts[i] or str(i)
+        for i, e in zip(rest, entries, strict=True)
+    ]
+    return Source(table.take(rest), item_names(names), chains, var)
+
+
+def is_about_draws(text: str) -> bool:
+    """Whether a column of this name describes the draws, and holds no labels."""
+    return text in CHAIN or text.lower() in _COUNTERS or text.endswith("__")
 
 
 def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
@@ -209,9 +204,8 @@ def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
     for i in rest:
         match = _ENTRY.fullmatch(texts[i])
         # A.1.2 is an entry of a matrix, which cannot hold the labels of one draw.
-        if match and not _ENTRY.fullmatch(match["variable"]):
-            index = int(match["dot"] or match["bracket"])
-            found.setdefault(match["variable"], {})[index] = i
+        if match and not _ENTRY.fullmatch(match[1]):
+            found.setdefault(match[1], {})[int(match[2] or match[3])] = i
     # n different indices from 0 or 1 on have no gap if the largest and the smallest differ by n - 1.
     return {
         name: [columns[index] for index in sorted(columns)]
@@ -220,88 +214,105 @@ def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
     }
 
 
-def _column_items(texts: list[str]) -> list[str] | None:
-    """Names of the items: those of the columns, or the indices if all are entries of one variable."""
-    matches = [match for match in map(_ENTRY.fullmatch, texts) if match]
-    if len(matches) == len(texts) and len({match["variable"] for match in matches}) == 1:
-        return item_names([match["dot"] or match["bracket"] for match in matches])
-    return item_names([text or str(i) for i, text in enumerate(texts)])
+def _counts_draws(values: AnyArray, chains: AnyArray | None) -> bool:
+    """Whether a column numbers the draws, either all of them or those of each chain."""
+    # Fewer than ten labels may count by chance.
+    if len(values) < 10 or not all_integers(values):
+        return False
+    counts = np.diff(values.astype(np.float64)) == 1
+    # The numbers may go on from one chain to the next, or begin again at any number.
+    return bool((counts if chains is None else counts | (chains[1:] != chains[:-1])).all())
 
 
-# --- long tables ---
+def _without_number_of_clusters(table: _Columns, rest: list[int]) -> list[int]:
+    """The columns without one that has the number of clusters of each draw, with a warning."""
+    for at in (i for i in rest if table.texts[i].lower() in _NUMBER):
+        others, values = [i for i in rest if i != at], table.column(at)
+        if not others or len(values) < 2 or not all_integers(values):
+            continue
+        equal = [len(set(row)) for row in table.take(others).tolist()] == values.astype(
+            float
+        ).tolist()
+        what = "has the number of clusters: it is left out."
+        if not equal:
+            what = "is read as an item. If it is the number of clusters, leave it out."
+        # An item may have this name; at either end of the table it is doubtful.
+        if equal or at in (rest[0], rest[-1]):
+            message = f"The column '{table.texts[at]}' of {table.where} {what}"
+            warnings.warn(message, stacklevel=2)
+        if equal:
+            return others
+    return rest
 
 
-def _draw_of_each_row(counters: list[AnyArray], chains: AnyArray | None) -> IntArray | None:
-    """The draw of each row, 0, 1, ... in order of appearance; None if no two rows share a draw.
+def _refuse_matrices(table: _Columns, rest: list[int]) -> None:
+    """Refuse a sampler's probabilities of clusters, by item and cluster, with the way to read them."""
+    matches = [_ENTRY.fullmatch(table.texts[i]) for i in rest]
+    matrices = [match[0] for match in matches if match and _ENTRY.fullmatch(match[1])]
+    if matrices and not all_integers(table.take(rest)):
+        raise ValueError(
+            f"The columns of {table.where} are entries with two indices, such as '{matrices[0]}', and are not "
+            "integers: no labels. If they are probabilities of clusters, or their logarithms, give the file to "
+            "soft_draws, or an array of draws, items and clusters. Mind the order: CmdStan counts the first index "
+            "fastest, columns.reshape(n_draws, n_clusters, n_items).transpose(0, 2, 1) for p[item, cluster]."
+        )
 
-    Rows share a draw if they agree in their chain and in every column that numbers draws.
-    """
-    codes = np.zeros(len(counters[0]), dtype=np.int64)
-    for values in counters if chains is None else [chains, *counters]:
-        # Both codes are below n, the number of rows, so that a n + b is different for different pairs
-        # (a, b); coding the result again keeps it below n, and no product overflows.
-        codes = _codes(codes * len(codes) + _codes(values))
-    return None if codes.max(initial=-1) + 1 == len(codes) else codes
+
+def _refuse_damage(
+    table: _Columns, rest: list[int], variables: dict[str, list[int]], var: str | None
+) -> None:
+    """Refuse columns of integers in which an entry is lacking, or has a damaged name: an item would be lost."""
+    used = {i for columns in variables.values() for i in columns}
+    for i in (i for i in rest if i not in used):
+        text, match = table.texts[i], _ENTRY.fullmatch(table.texts[i])
+        odd = not text or any(re.fullmatch(re.escape(v) + r"\W*\d+\W*", text) for v in variables)
+        if match and not _ENTRY.fullmatch(match[1]):
+            odd = var in (None, match[1])
+        if odd and all_integers(table.column(i)):
+            raise ValueError(
+                f"The header of {table.where} must have all entries of a variable, from 0 or 1 on; '{text}' stands "
+                "alone. Is the header damaged? Mend it, or leave that column out."
+            )
 
 
 def _from_long(
-    columns: Mapping[str, AnyArray],
-    draw: IntArray,
-    chains: AnyArray | None,
-    where: str,
-    var: str | None,
+    table: _Columns, rest: list[int], chains: AnyArray | None, var: str | None
 ) -> Source | None:
-    """Labels with one draw per row, from a long table; None if no column can name the items of a draw.
+    """Labels with one draw per row, from a long table; None if it is not long.
 
-    `columns` are those that do not number draws, by name: one names the item, one holds its label. `draw` is
-    the draw of each row. Every pair of a draw and an item has at most one row, in any order; the label of a
-    pair without one is missing.
+    Rows share a draw if they agree in their chain and in all columns that number draws. Of the columns `rest`,
+    one names the item, one holds its label. Every pair of a draw and an item has at most one row, in any order; the
+    label of a pair without one is missing.
     """
+    import pandas as pd
+
+    def codes(values: Any, *, sort: bool = False) -> tuple[IntArray, Any]:
+        found: tuple[IntArray, Any] = pd.factorize(values, sort=sort, use_na_sentinel=False)
+        return found
+
+    n, frame, texts = len(table.frame), table.frame, table.texts
+    draw = np.zeros(n, np.int64) if chains is None else codes(np.asarray(chains))[0]
+    for i in (i for i, text in enumerate(texts) if text.lower() in _COUNTERS):
+        draw = codes(draw * n + codes(frame.iloc[:, i])[0])[0]  # both below n: pairs stay different
+    n_draws = int(draw.max(initial=-1)) + 1
     # An item occurs once in each draw, while labels repeat; the first such column is taken.
-    indices = [name for name in columns if name != var and _is_index(_codes(columns[name]), draw)]
-    if not indices:
+    columns = {texts[i]: i for i in rest}
+    names = [
+        name
+        for name, i in columns.items()
+        if name != var and len(np.unique(draw * n + codes(frame.iloc[:, i])[0])) == n
+    ]
+    counters = any(text.lower() in _COUNTERS for text in texts)
+    if n_draws == n or not counters or not names:
         return None
-    index = indices[0]
-    label = pick_labels(
-        [name for name in columns if name != index],
-        columns.__getitem__,
-        var,
-        f"{where} (a long table, with its items in the column '{index}')",
-    )
+    index = frame.iloc[:, columns.pop(names[0])]
+    where = f"{table.where} (a long table, with its items in the column '{names[0]}')"
+    label = pick_labels(list(columns), lambda name: table.column(columns[name]), var, where)
     # Items in the order of their numbers where they have numbers, else in order of appearance.
-    item = _codes(columns[index])
-    if columns[index].dtype.kind in "iuf":
-        item = np.unique(columns[index], return_inverse=True)[1].astype(np.int64)
-    n_draws, n_items = int(draw.max()) + 1, int(item.max()) + 1
-    # No draw has an item twice (`index` was chosen so); what has no row is missing.
-    labels = np.ma.masked_array(np.zeros((n_draws, n_items), columns[label].dtype), mask=True)
-    labels[draw, item] = columns[label]
-    names = np.empty(n_items, dtype=columns[index].dtype)
-    names[item] = columns[index]
-    own = None
-    if chains is not None:
-        own = np.empty(n_draws, dtype=chains.dtype)
-        own[draw] = chains
-    complete = len(draw) == n_draws * n_items
-    return Source(np.asarray(labels) if complete else labels, item_names(names), own, label)
-
-
-def _is_index(codes: IntArray, draw: IntArray) -> bool:
-    """Whether no draw has a value twice: as many different pairs (draw, value) as rows."""
-    return len(np.unique(draw * (int(codes.max()) + 1) + codes)) == len(draw)
-
-
-def _codes(values: AnyArray) -> IntArray:
-    """0, 1, ... in order of appearance.
-
-    >>> _codes(np.array(["b", "a", "b", "c"])).tolist()
-    [0, 1, 0, 2]
-    """
-    # np.unique sorts, and objects of several types have no order: their texts do.
-    if values.dtype.kind == "O":
-        values = values.astype(str)
-    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    # rank[u] is the place of the sorted value u when values are ordered by where each was first seen.
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
+    item, items = codes(index, sort=getattr(index.dtype, "kind", "O") in "iuf")
+    values = table.column(columns[label])
+    labels = np.ma.masked_all((n_draws, len(items)), values.dtype)
+    labels[draw, item] = values
+    own = None if chains is None else chains[np.unique(draw, return_index=True)[1]]
+    whole = labels if np.ma.is_masked(labels) else labels.data
+    return Source(whole, item_names(np.asarray(items)), own, label)

@@ -1,8 +1,7 @@
 """Draws, or one partition, from files: the ending of the name says which format it is.
 
-Text is read by `text`, netCDF by `labeled_arrays`, zarr by `zarr_arrays`, parquet by `parquet`; files of
-NumPy and R are read here. R may have saved a matrix, a data frame, an object of its packages posterior, rstan
-or coda, or a list of these.
+Text is read by `text`, netCDF and zarr by `arrays`; files of NumPy and R and parquet are read here. R may have
+saved a matrix, a data frame, an object of its packages posterior, rstan or coda, or a list of these.
 """
 
 from __future__ import annotations
@@ -11,20 +10,18 @@ import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epluribus._files import STREAM, open_arrays, reading
 from epluribus._text import few_of
+from epluribus._typing import AnyArray
 from epluribus._validate import need
-from epluribus.readers.columns import pick_columns
-from epluribus.readers.labeled_arrays import read_arviz_file
-from epluribus.readers.parquet import read_parquet
-from epluribus.readers.source import Source, pick_labels, to_texts
+from epluribus.readers import Source, from_arrays, to_texts
+from epluribus.readers.arrays import ZARR_FILES, read_arviz_file, read_zarr
+from epluribus.readers.columns import from_frame, to_array
 from epluribus.readers.text import read_table, read_text
-from epluribus.readers.zarr_arrays import ZARR_FILES, read_zarr
 
 _TEXT = (".csv", ".txt", ".tsv", ".dat", "")
 """Endings of text files; the last is a name without an ending, as ``-`` is."""
@@ -33,10 +30,6 @@ _READABLE = (
     "output of Stan is csv"
 )
 """The formats, as messages list them."""
-_MAPPED = 1 << 24
-"""Files of NumPy above this size are mapped; smaller ones are read, and may then be overwritten."""
-_CHAIN = re.compile(r"chain\W*\d+", re.IGNORECASE)
-"""Names of an R list that has one element per chain."""
 
 
 def read_source(path: Path, *, var: str | None = None) -> Source:
@@ -52,7 +45,7 @@ def read_source(path: Path, *, var: str | None = None) -> Source:
     Returns
     -------
     Source
-        Labels as the file has them, unchecked. Those of npy, parquet, netCDF and zarr may not be in memory.
+        Labels as the file has them, unchecked. Those of npy, netCDF and zarr may not be in memory.
     """
     check_exists(path)
     kind = _ending(path)
@@ -93,37 +86,40 @@ def _ending(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-# --- NumPy ---
-
-
-def load_numpy(path: Path, *, mapped: bool = False) -> Any:
-    """The array of an npy file, never Python objects.
-
-    An array that is `mapped` stays in the file, and is read where it is used.
-    """
+def load_numpy(path: Path) -> Any:
+    """The array of an npy file, which stays in the file and is read where it is used; never Python objects."""
     # Unpickling runs code from the file: a file of draws must not be able to do that.
     try:
-        if mapped and path.stat().st_size > _MAPPED:
-            return np.load(path, allow_pickle=False, mmap_mode="r")
-        return np.load(path, allow_pickle=False)
-    except MemoryError:
-        raise
-    except Exception:  # noqa: BLE001 - a damaged header raises whatever Python's tokenizer or zip does
+        array = np.load(path, allow_pickle=False, mmap_mode="r")
+        size = array.offset + array.nbytes
+    except Exception:  # noqa: BLE001 - a damaged header raises whatever Python's tokenizer does
         raise ValueError(
             f"The file '{path}' could not be read as NumPy data: it is in another format, is truncated, or "
-            "holds Python objects, which are not read. Write an array of numbers with np.save or np.savez."
+            "holds Python objects, which are not read. Write an array of numbers with np.save."
         ) from None
+    if size != path.stat().st_size:
+        raise ValueError(
+            f"The file '{path}' could not be read as NumPy data: its header speaks of {size:,} bytes, and it has "
+            f"{path.stat().st_size:,}. Is it damaged?"
+        )
+    return array
 
 
 def _read_npz(path: Path, var: str | None) -> Source:
-    # An archive reads an array each time it is asked for and keeps none: one at a time takes less memory.
     with open_arrays(path, "NumPy data") as archive:
-        tables = [name for name in archive.files if archive[name].ndim >= 2]
-        name = pick_labels(
-            archive.files, archive.__getitem__, var, f"the file '{path}'", possible=tables
-        )
+        found = from_arrays(archive, var, f"the file '{path}'")
         items = archive["items"].ravel().tolist() if "items" in archive.files else None
-        return Source(archive[name], items, variable=None if name == "labels" else name)
+    variable = None if found.variable == "labels" else found.variable
+    return found._replace(items=items, variable=variable)
+
+
+def _read_parquet(path: Path, var: str | None) -> Source:
+    need("pyarrow.parquet", "files", "Reading parquet")
+    import pandas as pd
+
+    with reading(path, "parquet"), path.open("rb") as stream:
+        frame = pd.read_parquet(stream, engine="pyarrow", dtype_backend="numpy_nullable")
+    return from_frame(frame, var=var, where=f"the file '{path}'")
 
 
 # --- R ---
@@ -178,22 +174,43 @@ def _attribute_names(thing: Any, types: Any) -> list[bytes]:
 def _from_r(value: Any, var: str | None, where: str) -> Source:
     """Labels in an R object that rdata converted: a list, a data frame, a matrix or an array."""
     if isinstance(value, dict):
-        return _from_named_list(value, var, where)
+        parts = {str(name): part for name, part in value.items()}
+        if not all(re.fullmatch(r"chain\W*\d+", name, re.IGNORECASE) for name in parts):
+            tables = [name for name, part in parts.items() if np.ndim(part) >= 2]
+            # A name that is not in the list can still name columns of the only table in it.
+            if var is not None and var not in parts and len(tables) == 1:
+                return _from_r(parts[tables[0]], var, where)
+            return _from_r(from_arrays(parts, var, where).labels, None, where)
+        value = list(parts.values())
     # A list of vectors has one vector per draw; a list of matrices one per chain, like coda's mcmc.list.
     if isinstance(value, list) and value and all(np.ndim(part) == 1 for part in value):
         return Source(value)
     if isinstance(value, list):
-        parts = [_from_r(part, var, where) for part in value]
-        shapes = {np.shape(part.labels) for part in parts}
+        chains = [_from_r(part, var, where) for part in value]
+        shapes = {np.shape(part.labels) for part in chains}
         if len(shapes) != 1:
             raise ValueError(f"The chains in {where} must have one shape; got {sorted(shapes)}.")
-        return Source(np.ma.stack([part.labels for part in parts]), parts[0].items)
+        return Source(np.ma.stack([part.labels for part in chains]), chains[0].items)
     if hasattr(value, "columns"):
-        return pick_columns(
-            value.columns, lambda i: value.iloc[:, i].to_numpy(), where=where, var=var
-        )
+        return from_frame(value, where=where, var=var)
     if hasattr(value, "coords"):
-        return _from_named_array(value, var, where)
+        chain = [dim for dim in value.dims if str(dim).lower().startswith("chain")]
+        if (
+            value.ndim == 3 and chain
+        ):  # as posterior's draws_array: iterations by chains by variables
+            parts = [value.isel({chain[0]: c}) for c in range(value.sizes[chain[0]])]
+            return _from_r(parts, var, where)
+        if value.ndim == 3:
+            raise ValueError(
+                f"The array in {where} must say which dimension is the chain; its dimensions are "
+                f"{tuple(map(str, value.dims))}. In R: names(dimnames(z))[2] <- 'chain'."
+            )
+        if value.ndim == 2 and value.dims[1] in value.coords:
+            return from_frame(
+                value.reset_coords(drop=True).to_pandas().reset_index(drop=True),
+                where=where,
+                var=var,
+            )
     # Not np.asarray, which would drop the mask of what is NA in R.
     array = np.asanyarray(value)
     if array.ndim != 2:
@@ -205,88 +222,59 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
     return Source(array)
 
 
-def _from_named_list(value: dict[Any, Any], var: str | None, where: str) -> Source:
-    """One element of a list, chosen by name; or all of them, if their names say that each is a chain."""
-    elements = {str(name): element for name, element in value.items()}
-    if all(_CHAIN.fullmatch(name) for name in elements):
-        return _from_r(list(elements.values()), var, where)
-    tables = [name for name, element in elements.items() if np.ndim(element) >= 2]
-    # A name that is not in the list can still name columns of the only table in it.
-    if var is not None and var not in elements and len(tables) == 1:
-        return _from_r(elements[tables[0]], var, where)
-    name = pick_labels(list(elements), elements.__getitem__, var, where, possible=tables)
-    return _from_r(elements[name], None, where)
-
-
-def _from_named_array(array: Any, var: str | None, where: str) -> Source:
-    """A matrix with names, or an array of iterations by chains by variables; the chain may come first."""
-    # posterior's draws_array has (iteration, chain, variable), where a `Source` has the chain first.
-    if array.ndim == 3:
-        chain = next((dim for dim in array.dims if str(dim).lower().startswith("chain")), None)
-        if chain is None:
-            raise ValueError(
-                f"The array in {where} must say which dimension is the chain; its dimensions are "
-                f"{tuple(map(str, array.dims))}. In R: names(dimnames(z))[2] <- 'chain'."
-            )
-        array = array.transpose(chain, ...)
-    values, last = np.asarray(array), array.dims[-1]
-    if last not in array.coords:
-        return Source(values)
-    # The last dimension is the columns. They are chosen in one table of all chains, (chains draws) by
-    # variables, and the labels get the first dimensions back.
-    flat = values.reshape(-1, values.shape[-1])
-    names = np.asarray(array.coords[last]).tolist()
-    source = pick_columns(names, lambda i: flat[:, i], where=where, var=var)
-    return source._replace(labels=source.labels.reshape(*values.shape[:-1], -1))
-
-
 _READERS: dict[str, Callable[[Path, str | None], Source]] = {
     **dict.fromkeys(_TEXT, read_text),
     **dict.fromkeys((".nc", ".nc4", ".netcdf", ".cdf"), read_arviz_file),
     ".zarr": read_zarr,
-    ".npy": lambda path, _: Source(load_numpy(path, mapped=True)),
+    ".npy": lambda path, _: Source(load_numpy(path)),
     ".npz": _read_npz,
-    **dict.fromkeys((".parquet", ".pq"), read_parquet),
+    **dict.fromkeys((".parquet", ".pq"), _read_parquet),
     **dict.fromkeys((".rds", ".rda", ".rdata"), _read_r),
 }
 """The reader for each ending; it takes the path and the variable asked for."""
 
 
-class Labels(NamedTuple):
-    """One partition from a file."""
-
-    labels: list[Any]
-    """One label per item, of any type."""
-    items: list[str] | None
-    """Names of the items, if the file has a column of them."""
+# --- one partition ---
 
 
-def read_labels(path: Path) -> Labels:
+def read_labels(path: Path) -> Any:
     """Read one partition: one label per line, one row, or the columns that `write_labels` writes.
 
     Other tables may have one column of labels, and one before it that names or numbers the items. Text and
     every format of `read_source` can be read.
+
+    Returns
+    -------
+    pandas.Series
+        The labels, with the names of the items as index, if the file has a column of them.
     """
-    texts: Callable[[int], list[str]] | None = None
+    import pandas as pd
+
+    texts = None
     if is_text(path):
-        header, table, _, _, texts = read_table(path)
+        found = read_table(path)
+        table, texts = to_array(found.frame), found.texts
+        names = list(found.frame.columns) if found.named else []
     else:
         with warnings.catch_warnings():
             # Here each row is an item, so a column 0, 1, 2, ... numbers the items, not the draws.
             warnings.filterwarnings("ignore", message=".* counts the draws")
             source = read_source(path)
-        header, table = source.items, np.asarray(source.labels)
-    columns = [] if header is None else list(header)
-    if not columns and (table.ndim < 2 or len(table) == 1):
-        return Labels(table.ravel().tolist(), None)
-    labels = table[:, _place_of_labels(path, table, columns)].tolist()
-    if "item" not in columns:
-        return Labels(labels, None)
-    at = columns.index("item")
-    return Labels(labels, to_texts(table[:, at]) if texts is None else texts(at))
+        table, names = np.asanyarray(source.labels), list(source.items or [])
+    if not names and (table.ndim < 2 or len(table) == 1):
+        return pd.Series(table.ravel().tolist())
+    labels = pd.Series(table[:, _place_of_labels(path, table, names)].tolist())
+    if "item" in names:
+        at = names.index("item")
+        items = to_texts(table[:, at]) if texts is None else texts(at)
+        # Numbers of items that have no names; whoever sorted the lines meant the same items.
+        numbered = sorted(items) == sorted(map(str, range(len(items))))
+        labels.index = pd.Index(list(map(int, items)) if numbered else items)
+        labels = labels.sort_index() if numbered else labels
+    return labels
 
 
-def _place_of_labels(path: Path, table: NDArray[Any], names: list[str]) -> int:
+def _place_of_labels(path: Path, table: AnyArray, names: list[str]) -> int:
     """The column "cluster", or the only one that does not name or number the items."""
     if "cluster" in names:
         return names.index("cluster")
@@ -302,30 +290,3 @@ def _place_of_labels(path: Path, table: NDArray[Any], names: list[str]) -> int:
             "Keep one of them, or name it 'cluster'."
         )
     return places[0]
-
-
-def match_items(a: Labels, b: Labels, path_a: Path, path_b: Path) -> tuple[list[Any], list[Any]]:
-    """Labels of two files of the same items, both in the order of the first.
-
-    Items are matched by name if both files name them, otherwise line by line. The paths are for messages.
-
-    >>> a, b = Labels([0, 1], ["ann", "bob"]), Labels([7, 8], ["bob", "ann"])
-    >>> match_items(a, b, Path("a.csv"), Path("b.csv"))
-    ([0, 1], [8, 7])
-    """
-    if len(a.labels) != len(b.labels):
-        raise ValueError(
-            f"The files must hold labels of the same items, one per line; '{path_a}' has "
-            f"{len(a.labels):,} and '{path_b}' has {len(b.labels):,}."
-        )
-    if a.items is None or b.items is None or a.items == b.items:
-        return a.labels, b.labels
-    place = {item: i for i, item in enumerate(b.items)}
-    odd = [item for item in a.items if item not in place]
-    if odd or len(place) < len(b.items):
-        what = f"'{odd[0]}' is not in '{path_b}'" if odd else f"a name appears twice in '{path_b}'"
-        raise ValueError(
-            f"The files must name the same items in their column 'item'; {what}. Without that column "
-            "labels are compared line by line."
-        )
-    return a.labels, [b.labels[place[item]] for item in a.items]

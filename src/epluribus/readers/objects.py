@@ -1,83 +1,251 @@
-"""Draws from objects of other packages: data frames and fitted clusterers.
+"""From whatever the user has to a table of labels, one draw per row: `to_table`, the way into the readers.
 
-Objects are recognized by their attributes, so that no other package is imported.
+`to_source` chooses the reader. Fitted clusterers, and clusterings of parts of the items, are read here.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._typing import AnyArray
-from epluribus.readers.columns import pick_columns
-from epluribus.readers.source import Source
-
-_MAKE_FRAME = ("compute", "collect", "to_pandas")
-"""Methods that turn a frame of dask, a lazy one of polars, or a table of pyarrow into one in memory."""
-_FRAME = ("to_numpy", *_MAKE_FRAME)
-"""Every data frame or table has one of these methods."""
+from epluribus import partition
+from epluribus._files import reading
+from epluribus._integers import is_missing, to_integers
+from epluribus._text import few_of
+from epluribus._typing import AnyArray, IntArray
+from epluribus._validate import check_choice
+from epluribus.readers import Source, from_arrays, item_names
+from epluribus.readers.arrays import as_dask, from_labeled, from_zarr, is_labeled, is_zarr
+from epluribus.readers.columns import from_frame, is_frame, to_array
+from epluribus.readers.files import read_source
 
 NOISE = ("alone", "together", "missing")
-"""What can be done with items that a clusterer puts into no cluster."""
-_NOISE_LABEL = -1
-"""The label of such items in scikit-learn."""
+"""What can be done with items that a clusterer puts into no cluster, whose label is -1."""
 
 
-# --- data frames: one draw per row, one item per column ---
+class Table(NamedTuple):
+    """Labels, and what came with them."""
+
+    labels: Any
+    """(n_draws, n_items), chains one after the other: in memory, in an npy file, or an array of Dask."""
+    check: Callable[[AnyArray, IntArray], AnyArray]
+    """Turns rows into integers, masked where labels are missing, given their numbers, which messages need."""
+    chain: IntArray
+    """Chain of each draw, numbered from 0."""
+    items: Sequence[Any] | None = None
+    """Names of the items, if any came."""
+    variable: str | None = None
+    """What the labels are called where they come from."""
+    dimension: str | None = None
+    """What the dimension of the items is called there."""
 
 
-def is_frame(data: Any) -> bool:
-    """Whether `data` is a frame of pandas, polars (also a lazy one) or dask, or a table of pyarrow."""
-    with warnings.catch_warnings():
-        # polars warns that finding the columns of a lazy frame takes time.
-        warnings.simplefilter("ignore")
-        return hasattr(data, "columns") and any(hasattr(data, way) for way in _FRAME)
-
-
-def from_frame(frame: Any, *, var: str | None = None, chain: str | None = None) -> Source:
-    """Labels, item names and chains of a data frame.
+def to_table(
+    z: Any,
+    *,
+    var: str | None = None,
+    missing: Any = None,
+    noise: str | None = None,
+    lazy: bool = False,
+) -> Table:
+    """The labels in anything that `Draws` accepts, to be checked as they are read.
 
     Parameters
     ----------
-    frame : DataFrame or Table
-        Of pandas, polars, dask or pyarrow; one draw per row, or long. Its columns are read by `pick_columns`.
+    z : object
+        What `Draws` accepts, the `Source` that a reader returned, or a table, which is returned as it is.
     var : str, optional
-        The variable whose entries are the labels.
-    chain : str, optional
-        The column, or in pandas the level of the index, that holds the chain, if it has no usual name.
+        The variable that holds the labels, if there are several.
+    missing, noise
+        A value that stands for a missing label, and what labels of -1 mean: as in `Draws`.
+    lazy : bool, default False
+        Whether labels that are in a file, or in an array of Dask, stay there for workers to read.
+
+    Examples
+    --------
+    >>> table = to_table([[["a", "b"], ["b", "b"]], [["b", "a"], ["a", "a"]]])
+    >>> table.check(table.labels, np.arange(4)).tolist(), table.chain.tolist()
+    ([[0, 1], [1, 1], [1, 0], [0, 0]], [0, 0, 1, 1])
     """
-    if not hasattr(frame, "to_numpy"):
-        frame = getattr(frame, next(way for way in _MAKE_FRAME if hasattr(frame, way)))()
-    # xarray's to_dataframe has chain, draw and perhaps the item as levels of the index: as columns they are
-    # what `pick_columns` knows, a wide table or a long one.
-    levels = _index_names(frame)
-    if len(levels) > 1 and "draw" in levels:
-        frame = frame.reset_index()
-        levels = _index_names(frame)
+    if isinstance(z, Table):
+        return z
+    if noise is not None:
+        check_choice(noise, NOISE, "noise")
+    # Each file is checked by itself, so that messages name the file. Labels may be strings too.
+    if isinstance(z, list | tuple) and z and all(map(_is_file, z)):
+        return _stack_chains(
+            [to_table(Path(path), var=var, missing=missing, noise=noise) for path in z], z
+        )
+    source = to_source(z, var)
+    path, names = z if isinstance(z, str | Path) else None, source.items
+    # A table of one partition, as `write_labels` and `to_pandas` make it: rows are items there.
+    if names is not None and {"item", "cluster"} <= set(names) <= {"item", "cluster", "certainty"}:
+        raise ValueError(
+            f"'{path or 'z'}' must hold draws, one in each row; it has the columns 'item' and 'cluster', which "
+            "are one partition. 'epluribus compare' reads it, and 'epluribus ball --labels'; in Python "
+            "give its column 'cluster' where labels are asked for."
+        )
+    # Messages name the variable and the path, or the argument if there are neither.
+    argument = "' of '".join(map(str, filter(None, (source.variable, path)))) or "z"
+    array = None
+    if lazy and not isinstance(source.labels, np.ndarray | list | tuple):
+        array = as_dask(source.labels)
+    if array is None:
+        # What is not in memory is read only here: a damaged file may show only now.
+        with nullcontext() if path is None else reading(path, "labels"):
+            array = _to_array(source.labels, argument)
+    if array.ndim not in (2, 3):
+        way_out = " For one partition, wrap it: [labels]." if array.ndim == 1 else ""
+        raise ValueError(
+            f"'{argument}' must have two dimensions (draws, items) or three (chains, draws, items); "
+            f"got {array.ndim}.{way_out}"
+        )
+    *n_chains, n_draws, n_items = array.shape
+    # With two dimensions n_chains is empty, and the product of no numbers is 1: one chain.
+    chain = np.repeat(np.arange(math.prod(n_chains)), n_draws)
+    if len(chain) == 0:
+        raise ValueError(f"'{argument}' must have at least one draw; it has no rows.")
+    if n_items == 0:
+        raise ValueError(f"'{argument}' must have at least one item; it has no columns.")
+    # Chains that a column names take the place of those that the shape implies.
+    if source.chains is not None:
+        chain = _number_chains(source.chains)
+    if array.dtype.kind == "U":
+        _warn_of_odd_words(array, missing, argument)
+    array = array if array.ndim == 2 else array.reshape(-1, n_items)
 
-    # pandas selects columns by number with iloc, polars with a plain index.
-    def take(columns: list[int]) -> Any:
-        part = frame.iloc[:, columns] if hasattr(frame, "iloc") else frame[:, columns]
-        return part.to_numpy()
+    def check(rows: AnyArray, numbers: IntArray) -> AnyArray:
+        # Labels as they mostly are: integers from 0 on, none of them missing.
+        kind = "" if np.ma.isMaskedArray(rows) or missing is not None else rows.dtype.kind
+        if kind == "u" or (kind == "i" and rows.min() >= 0):
+            return rows
 
-    # A chain in the index is not among the columns, so `pick_columns` must not look for it.
-    level = "chain" if chain is None else chain
-    in_index = level in levels
-    source = pick_columns(
-        list(frame.columns), take, where="the frame", var=var, chain=None if in_index else chain
+        def place(t: int, i: int) -> str:
+            item = f"item {i} (counted from 0)" if names is None else f"item '{names[i]}'"
+            return f"draw {numbers[t]}, {item}"
+
+        found = to_integers(rows, argument, place, missing=True, mark=missing)
+        return place_noise(found, noise, argument)
+
+    return Table(array, check, chain, *source[1:2], *source[3:])
+
+
+def unchanged(rows: AnyArray, _: IntArray) -> AnyArray:
+    """Rows that need no check."""
+    return rows
+
+
+def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
+    """What the reader for `z` returns; anything unknown is taken as an array.
+
+    The order of the questions matters: an xarray Dataset is also a mapping, and a list of sets would become
+    an array of objects.
+    """
+    if isinstance(z, Source):
+        return z
+    if type(z) is np.ndarray:
+        return Source(z)
+    if isinstance(z, str | Path):
+        return read_source(Path(z), var=var)
+    if is_frame(z):
+        return from_frame(z, var=var)
+    if is_zarr(z):
+        return from_zarr(z, var, f"'{argument}'")
+    if is_labeled(z):
+        return from_labeled(z, var)
+    if isinstance(z, Mapping):
+        return from_arrays(z, var, f"'{argument}'")
+    # An iterator can be read only once, and the questions below would use it up.
+    z = list(z) if isinstance(z, Iterator) else z
+    if is_ensemble(z):
+        return Source(stack_labels(z))
+    if _is_parts(z):
+        return _from_parts(z, argument)
+    # Partitions as sets of items, or as mappings from items to labels, bring the items' names.
+    if isinstance(z, list | tuple) and z and all(map(partition.is_groups, z)):
+        labels, items = partition.groups_to_labels(z, argument)
+        return Source(labels, item_names(items))
+    return Source(z)
+
+
+def _to_array(z: Any, argument: str) -> AnyArray:
+    """`z` as an array of any type, masked if it is masked; rows of different lengths are refused."""
+    # np.asarray would drop the mask, and what lies beneath it would pass as labels.
+    if isinstance(z, np.ndarray):
+        return z
+    try:
+        return np.asarray(z)
+    except ValueError:
+        if not isinstance(z, list | tuple):
+            raise
+    # Nested lists without a common shape: find the first row whose length differs.
+    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in z]
+    odd = next((t for t, length in enumerate(lengths) if length != lengths[0]), None)
+    if odd is None:
+        raise ValueError(
+            f"'{argument}' must be a table of labels, draws by items; its parts differ in shape."
+        )
+    raise ValueError(
+        f"'{argument}' must have rows of one length; draw 0 has {lengths[0]} items and "
+        f"draw {odd} has {lengths[odd]}."
     )
-    if in_index:
-        values = np.asarray(frame.index.get_level_values(levels.index(level)))
-        source = source._replace(chains=values)
-    return source
 
 
-def _index_names(frame: Any) -> list[str]:
-    """Names of the levels of the index, which only pandas has."""
-    return [str(name) for name in getattr(getattr(frame, "index", None), "names", [])]
+def _number_chains(chains: AnyArray) -> IntArray:
+    """The chains of the draws as numbers 0, 1, ..., in the order of their names."""
+    # A missing chain would become one more chain, of draws that do not belong together.
+    bad = next((t for t, value in enumerate(chains) if is_missing(value)), None)
+    if bad is not None:
+        raise ValueError(f"Every draw must have a chain; that of draw {bad} is missing.")
+    # As text, chain 10 would come before chain 2: numbers keep their own order.
+    names = chains if chains.dtype.kind in "iuf" else chains.astype(str)
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+def _warn_of_odd_words(table: AnyArray, missing: Any, argument: str) -> None:
+    """Warn if a few labels are words where the others are numbers, such as an x for a missing one."""
+    words, counts = np.unique(np.ma.compressed(table), return_counts=True)
+    is_word = np.array([not word.lstrip("+-").isdecimal() and word != missing for word in words])
+    odd = np.flatnonzero(is_word)
+    if len(odd) and counts[odd].sum() < counts.sum() / 2:
+        warnings.warn(
+            f"'{argument}' has words among numbers: {few_of([repr(str(words[i])) for i in odd], 3)}. They "
+            f"are read as labels like any other. If {words[odd[0]]!s} means that a label is missing, say so: "
+            f"missing={str(words[odd[0]])!r}.",
+            stacklevel=2,
+        )
+
+
+# --- several files, one per chain ---
+
+
+def _is_file(x: Any) -> bool:
+    return isinstance(x, Path) or (isinstance(x, str) and Path(x).exists())
+
+
+def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
+    """Tables of the same items as one, with the chains numbered on from file to file."""
+    first, chains, rows = tables[0], [], []
+    for table, path in zip(tables, paths, strict=True):
+        if table.labels.shape[1] != first.labels.shape[1]:
+            raise ValueError(
+                f"The files must have the same items; '{paths[0]}' has {first.labels.shape[1]} and "
+                f"'{path}' has {table.labels.shape[1]}."
+            )
+        # A file without names fits any other with as many items; only two sets of names can disagree.
+        named = table.items is not None and first.items is not None
+        if named and list(table.items or ()) != list(first.items or ()):
+            raise ValueError(f"The files '{paths[0]}' and '{path}' must name the same items.")
+        chains.append(table.chain + (1 + int(chains[-1].max()) if chains else 0))
+        rows.append(table.check(table.labels, np.arange(len(table.labels))))
+    stacked = np.ma.concatenate(rows) if any(map(np.ma.is_masked, rows)) else np.concatenate(rows)
+    return first._replace(labels=stacked, check=unchanged, chain=np.concatenate(chains))
 
 
 # --- base clusterings, in the conventions of scikit-learn ---
@@ -128,10 +296,7 @@ def place_noise(rows: AnyArray, noise: str | None, argument: str = "z") -> AnyAr
     # Together needs no change: -1 is a label like any other. Words and unsigned numbers have no -1.
     if noise == "together" or rows.dtype.kind not in "if":
         return rows
-    # The smallest label is found without a copy, and usually settles the question.
-    if rows.dtype.kind == "i" and np.asarray(rows).min(initial=0) >= 0:
-        return rows
-    outside = np.asarray(np.ma.filled(rows == _NOISE_LABEL, False))
+    outside = np.asarray(np.ma.filled(rows == -1, False))
     if not outside.any():
         return rows
     if noise == "missing":
@@ -153,57 +318,42 @@ def place_noise(rows: AnyArray, noise: str | None, argument: str = "z") -> AnyAr
 # --- clusterings of parts of the items ---
 
 
-def is_parts(z: Any) -> bool:
+def _is_parts(z: Any) -> bool:
     """Whether `z` is a list of pairs (items, labels): tuples of two rows of one length."""
-    return (
-        isinstance(z, list)
-        and bool(z)
-        and all(
-            isinstance(pair, tuple)
-            and len(pair) == 2
-            and all(np.ndim(half) == 1 for half in pair)
-            and len(pair[0]) == len(pair[1])
-            for pair in z
-        )
-    )
+    return isinstance(z, list) and bool(z) and all(map(_is_pair, z))
 
 
-def from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
-    """Labels of clusterings that saw some of the items each: the others are masked.
+def _is_pair(pair: Any) -> bool:
+    two = isinstance(pair, tuple) and len(pair) == 2
+    return two and np.ndim(pair[0]) == np.ndim(pair[1]) == 1 and len(pair[0]) == len(pair[1])
+
+
+def _from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
+    """Labels of clusterings that saw some of the items each: the others are missing.
 
     Items are numbers from 0 on, or names, which are sorted.
 
-    >>> found = from_parts([(["a", "b"], [0, 0]), (["b", "c"], [1, 2])], "z")
+    >>> found = _from_parts([(["a", "b"], [0, 0]), (["b", "c"], [1, 2])], "z")
     >>> found.labels.tolist(), found.items
     ([[0, 0, None], [None, 1, 2]], ['a', 'b', 'c'])
     """
-    seen = [np.asarray(items) for items, _ in pairs]
+    import pandas as pd
+
+    seen, labels = ([np.asarray(pair[k]) for pair in pairs] for k in (0, 1))
     numbered = all(items.dtype.kind in "iu" for items in seen)
-    low = min(int(items.min(initial=0)) for items in seen) if numbered else 0
-    if low < 0:
-        raise ValueError(f"'{argument}' must number items from 0 on; got item {low}.")
-    if numbered:
-        names, n_items = None, 1 + max(int(items.max(initial=-1)) for items in seen)
-    else:
-        names = sorted({str(item) for items in seen for item in items.tolist()})
-        place = {name: i for i, name in enumerate(names)}
-        seen = [np.array([place[str(item)] for item in items.tolist()], np.int64) for items in seen]
-        n_items = len(names)
-    labels = [np.asarray(half) for _, half in pairs]
-    for t, items in enumerate(seen):
-        values, counts = np.unique(items, return_counts=True)
-        if len(values) < len(items):
-            twice = values[counts.argmax()]
-            raise ValueError(
-                f"'{argument}' must have each item once in a draw; draw {t} has item "
-                f"{twice if names is None else repr(names[twice])} twice."
-            )
-    # Integers in the smallest type that holds them all; anything else as objects.
-    kind: Any = object
-    if all(row.dtype.kind in "iub" for row in labels):
-        ends = [end for row in labels if row.size for end in (row.min(), row.max())]
-        kind = np.result_type(*map(np.min_scalar_type, ends))
-    table = np.ma.masked_array(np.zeros((len(pairs), n_items), kind), mask=True)
-    for row, items, own in zip(table, seen, labels, strict=True):
-        row[items] = own
-    return Source(table, names)
+    draw = np.repeat(np.arange(len(pairs)), list(map(len, seen)))
+    item = np.concatenate(seen if numbered else [items.astype(str) for items in seen])
+    if numbered and item.min(initial=0) < 0:
+        raise ValueError(f"'{argument}' must number items from 0 on; got item {item.min()}.")
+    whole = all(row.dtype.kind in "iu" for row in labels)
+    label = pd.array(np.concatenate(labels), dtype="Int64" if whole else None)
+    long = pd.DataFrame({"draw": draw, "item": item, "label": label})
+    twice = long[long.duplicated(["draw", "item"])]
+    if len(twice):
+        raise ValueError(
+            f"'{argument}' must have each item once in a draw; draw {twice.iat[0, 0]} has item "
+            f"{twice.iat[0, 1]!s} twice."
+        )
+    wide = long.pivot(index="draw", columns="item", values="label").reindex(range(len(pairs)))
+    wide = wide.reindex(columns=range(item.max() + 1)) if numbered else wide
+    return Source(to_array(wide), None if numbered else wide.columns.tolist())

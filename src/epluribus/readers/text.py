@@ -1,13 +1,12 @@
-"""Tables in text files: csv and its relatives, R's tables, Stan's output.
+"""Tables in text files: csv and its relatives, R's tables, Stan's output; pairs and properties of items.
 
 Cells are separated by commas, semicolons, tabs, upright bars or blanks; a first line of names and a first
 column of row names are recognized. A cell in quotes may have line breaks. Lines that begin with ``#`` are
-comments. In the output of Stan, draws before the
-comment "Adaptation terminated" are warmup, which Stan saves only on request (``save_warmup``): they are left
-out.
+comments. In the output of Stan, draws before the comment "Adaptation terminated" are warmup, which Stan saves
+only on request (``save_warmup``): they are left out.
 
-Numbers are parsed by NumPy. If that fails, the file is read again cell by cell, which is slower but can name
-the line of a bad cell.
+pandas reads tables of numbers; integers stay integers, also where cells are missing. If there are words among the
+labels, all cells are text.
 """
 
 from __future__ import annotations
@@ -17,42 +16,42 @@ import io
 import re
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from epluribus._files import STREAM, reading, rearm
-from epluribus._typing import AnyArray, FloatArray
+from epluribus._typing import FloatArray
 from epluribus._validate import shown
-from epluribus.readers.columns import pick_columns
-from epluribus.readers.source import Source, pick_labels
+from epluribus.readers import Source, pick_labels
+from epluribus.readers.columns import from_frame, is_about_draws, to_array
 
 _DELIMITERS = (",", ";", "\t", "|")
 """Tried in this order; blanks separate the cells if none of these occurs."""
 _BLANKS = re.compile(r'"(?:[^"]|"")*"|\S+')
 """A cell where blanks separate them; one in quotes may have blanks inside."""
-_MISSING = {"", "na", "nan", "null", "none", "?"}
+_MISSING = ("", "na", "nan", "null", "none", "?")
 """Cells without a value, in small letters, as R, NumPy, databases, Python and surveys write them."""
+_SPELLED = [spell(word) for word in _MISSING for spell in (str.lower, str.upper, str.title)]
+"""The same as they are mostly written, for pandas."""
 _COMPRESSED = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "lzma": b"\xfd7zXZ"}
 """Modules that decompress, and the first bytes of the files they are for, whatever their name."""
-_END_OF_WARMUP = "Adaptation terminated"
-"""The comment after which Stan's draws from the posterior begin."""
 _QUOTED_NAME = re.compile(r'\s*"[^"]+"[\s,;][^"]*')
 """A line of R's `write.table` without a header: the row's name is quoted, the numbers are not."""
+_DECIMAL_COMMAS = re.compile(r"\s*[+-]?\d+,\d+(?:[;\s]+[+-]?\d+,\d+)+\s*")
+"""A line of numbers with commas in place of decimal points."""
 
 
 class TextTable(NamedTuple):
     """A table in a text file, without its row names."""
 
-    header: Sequence[str] | None
-    """Names of the columns."""
-    cells: AnyArray
-    """Of shape (n_rows, n_columns): integers if all cells are, else floats, else words. Missing cells are
-    NaN, or masked among words."""
+    frame: Any
+    """A data frame of integers, floats or, if any cell is a word, of text."""
+    named: bool
+    """Whether the file names the columns."""
     lines: list[int]
     """The line of the file that each row comes from, counted from 1."""
     skip: int
@@ -60,23 +59,23 @@ class TextTable(NamedTuple):
     texts: Callable[[int], list[str]]
     """The cells of a column as they are written: an item may be called 007 or NA."""
 
-    def check_cells(self, path: Path, is_bad: Callable[[str], bool], what: str) -> None:
-        """Raise an error that names the first bad cell of a table of words, if there is one."""
-        # Labels repeat in every draw: each different word is tested once.
-        words: list[str] = []
-        if self.cells.dtype.kind == "U":
-            words = np.unique(np.ma.compressed(self.cells)).tolist()
-        bad = [word for word in words if is_bad(word)]
-        if bad:
-            t, i = np.argwhere(np.isin(self.cells, bad))[0]
-            raise ValueError(
-                f"The file '{path}' must hold {what}; line {self.lines[t]}, cell "
-                f"{self.skip + i + 1} has {shown(str(self.cells[t, i]))}."
-            )
+    def refuse(self, path: Path, bad: Any, message: str) -> None:
+        """Raise an error about the first bad cell, if there is one."""
+        for t, i in np.argwhere(bad)[:1]:
+            place = f"line {self.lines[t]}, cell {self.skip + i + 1}"
+            cell = shown(self.texts(i)[t])
+            raise ValueError(f"The file '{path}' must hold {message}; {place} has {cell}.")
 
-    def check_numbers(self, path: Path) -> None:
-        """Raise an error that names the first cell that is not a number: it makes the whole table words."""
-        self.check_cells(path, lambda cell: not _is_number(cell), "numbers")
+    def numbers(self, path: Path, *, gaps: bool = False) -> FloatArray:
+        """(n_rows, n_columns) all cells as numbers; missing ones are NaN, if `gaps` are allowed."""
+        cells = to_array(self.frame)
+        if cells.dtype.kind == "U":
+            words = [word for word in np.unique(np.ma.compressed(cells)) if not _is_number(word)]
+            self.refuse(path, np.ma.filled(np.isin(cells, words), False), "numbers")
+        floats: FloatArray = np.ma.filled(cells.astype(np.float64), np.nan)
+        if not gaps:
+            self.refuse(path, np.isnan(floats), "a number in every cell")
+        return floats
 
 
 def read_text(path: Path, var: str | None = None) -> Source:
@@ -89,82 +88,113 @@ def read_text(path: Path, var: str | None = None) -> Source:
     var : str, optional
         The variable whose entries are the labels; an error for a file without a header.
     """
-    table = read_table(path)
-    # Among words, a number is a label only if it is an integer: 4.9 is a measurement.
-    table.check_cells(
-        path,
-        lambda cell: _is_number(cell) and not float(cell).is_integer(),
-        "labels, integers or words",
-    )
-    cells, where = table.cells, f"the file '{path}'"
-    if table.header is not None:
-        return pick_columns(table.header, lambda i: cells[:, i], where=where, var=var)
-    # Without a header there are no variables to choose from: this raises the error that says so.
-    if var is not None:
-        pick_labels([], str, var, where)
-    _warn_of_numbered_columns(cells, where)
-    return Source(cells)
-
-
-def read_numbers(path: Path) -> FloatArray:
-    """A table of numbers in a text file, of shape (n_rows, n_columns), without names of rows and columns."""
-    table = read_table(path)
-    table.check_numbers(path)
-    cells = np.ma.filled(table.cells.astype(np.float64), np.nan)
-    if np.isnan(cells).any():
-        t, i = np.argwhere(np.isnan(cells))[0]
+    table, where = read_table(path), f"the file '{path}'"
+    cells = to_array(table.frame)
+    if cells.dtype.kind == "U":  # among words, a number is a label only if it is an integer
+        words = np.unique(np.ma.compressed(cells)).tolist()
+        bad = [word for word in words if _is_number(word) and not float(word).is_integer()]
+        table.refuse(path, np.ma.filled(np.isin(cells, bad), False), "labels, integers or words")
+    if table.named:
+        source = from_frame(table.frame, where=where, var=var)
+        names = [name for name in table.frame.columns if name]
+        words = [name for name in names if not _is_number(name)]
+        if len(words) < len(names) and not all(map(is_about_draws, words)):
+            warnings.warn(
+                f"The first line of {where} has words and numbers, such as {shown(words[0])}: it is read as names "
+                "of columns. If it is a draw, put a line of names before it.",
+                stacklevel=2,
+            )
+    else:
+        if var is not None:  # without a header there are no variables to choose from
+            pick_labels([], str, var, where)
+        source = Source(cells)
+        # pandas writes such a header for columns without names. A draw in which every item is alone looks the same.
+        if cells.dtype.kind in "if" and cells.shape[1] > 2 and len(cells) > 1:
+            counts = [np.array_equal(row - row[0], np.arange(len(row))) for row in cells[:2]]
+            if counts == [True, False]:
+                warnings.warn(
+                    f"The first line of {where} counts the columns. It is read as a draw; if it is a "
+                    "header, leave it out with burn=1.",
+                    stacklevel=2,
+                )
+    if source.labels.dtype.kind == "f" and (np.abs(source.labels) >= 2.0**53).any():
         raise ValueError(
-            f"The file '{path}' has a missing value in line {table.lines[t]}, cell {table.skip + i + 1}."
+            f"The file '{path}' must hold labels below 2^53 where some are written with decimals: larger "
+            "ones would be rounded. Write all of them as integers."
         )
-    return cells
+    return source
 
 
 def read_table(path: Path) -> TextTable:
     """The table in a text file, whether it holds labels, words or measurements.
 
     The delimiter, the header and the row names are found from the first two lines if the second has numbers,
-    otherwise from all lines. An empty file, and a header without rows, are errors.
+    otherwise from all lines. An empty file, a header without rows, and rows of different lengths are errors.
     """
-    found = _read_lines(path)
-    if not found:
+    lines = list(_read_lines(path).items())
+    if not lines:
         raise ValueError(f"The file '{path}' is empty.")
-    numbers, lines = list(found), list(found.values())
-    # A header of one word, above rows with names, has no delimiter: the next line shows it.
-    few = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
-    delimiter = _find_delimiter(few, lines)
-    # If the second row has numbers, two rows are enough to see what the table is like, and the rest is left
-    # to the quick parser.
-    rows = _split(path, found, delimiter, 2)
-    plain = len(rows) == 1 or any(_is_number(cell) for cell in rows[1])
+    delimiter = _find_delimiter(path, [line for _, line in lines])
+    rows = [_split(path, *line, delimiter) for line in lines[:2]]
     # If labels are words, only all rows together show whether the first one is a header.
-    if not plain:
-        rows = _split(path, found, delimiter)
-    named = all(_QUOTED_NAME.fullmatch(line) for line in lines[:2])
-    header = None if named else _find_header(rows)
-    if header is not None:
-        numbers, lines = numbers[1:], lines[1:]
-    if not lines or (len(found) == 1 and _is_header_alone(rows[0])):
+    if len(rows) == 2 and not any(map(_is_number, rows[1])):
+        rows = [_split(path, *line, delimiter) for line in lines]
+    quoted_names = all(_QUOTED_NAME.fullmatch(line) for _, line in lines[:2])
+    header = None if quoted_names else _find_header(rows)
+    # A line of words that all differ: read as a draw, it would put every item in a cluster of its own.
+    words = len(rows[0]) > 1 and not any(map(_is_number, rows[0]))
+    if len(lines) == 1 and words and len(set(rows[0])) == len(rows[0]):
         raise ValueError(f"The file '{path}' has a header but no rows.")
-    # Row names are cut from every row before the cells are parsed.
-    skip = int(named or (header is not None and _has_row_names(header, rows[1])))
-    cells = _parse_numbers(lines, delimiter, skip) if plain else None
-    if cells is None:
-        rows = rows if len(rows) == len(found) else _split(path, found, delimiter)
-        cells = _parse_words(path, numbers, rows[len(found) - len(lines) :], skip)
-    if cells.shape[1] == 0:
-        raise ValueError(f"The file '{path}' has names of rows but no other cells.")
-    # Above the row names the header may have an empty cell, or no cell: its last cells name the columns.
-    if header is not None:
-        header = [rearm(cell) for cell in header[len(header) - cells.shape[1] :]]
-    below = {number: found[number] for number in numbers}
+    below = lines if header is None else lines[1:]
+    lengths = [_n_cells(path, *line, delimiter) for line in below]
+    width = lengths[0]
+    for (number, _), length in zip(below, lengths, strict=True):
+        if length != width:
+            raise ValueError(
+                f"The file '{path}' must have rows of one length; line {below[0][0]} has {width} cells and line "
+                f"{number} has {length}."
+            )
 
     def texts(column: int) -> list[str]:
-        return [rearm(row[skip + column]) for row in _split(path, below, delimiter)]
+        return [rearm(_split(path, *line, delimiter)[skip + column]) for line in below]
 
-    return TextTable(header, cells, numbers, skip, texts)
+    skip = int(quoted_names)
+    if header is not None:
+        # R writes no name, pandas an empty one, above the names of rows.
+        unnamed = len(header) == width - 1 or (width > 1 and not header[0].strip())
+        skip = int(unnamed and _are_row_names(texts(0)))
+        if len(header) not in (width, width - skip):
+            raise ValueError(
+                f"The file '{path}' must have a name for every column; its header has {len(header)} and line "
+                f"{below[0][0]} has {width} cells. Is it damaged?"
+            )
+    if width == skip:
+        raise ValueError(f"The file '{path}' has names of rows but no other cells.")
+    frame = _parse(path, [line for _, line in below], delimiter, range(skip, width))
+    if header is not None:
+        frame = frame.set_axis([rearm(cell) for cell in header[skip - width :]], axis=1)
+    return TextTable(frame, header is not None, [number for number, _ in below], skip, texts)
 
 
-# --- lines ---
+def _parse(path: Path, lines: list[str], delimiter: str | None, columns: range) -> Any:
+    """A frame of the cells, all numbers or all text; missing ones are missing in it."""
+    import pandas as pd
+
+    def read(**options: Any) -> Any:
+        return pd.read_csv(
+            io.StringIO("\n".join(lines)), header=None, sep=delimiter or r"\s+", usecols=columns,
+            skipinitialspace=True, skip_blank_lines=False, keep_default_na=False, low_memory=False, **options,
+        )  # fmt: skip
+
+    with reading(path, "text"):
+        frame = read(na_values=_SPELLED, dtype_backend="numpy_nullable")
+        if all(getattr(kind, "kind", "") in "iuf" for kind in set(frame.dtypes)):
+            return frame
+        frame = read(dtype="string", na_filter=False).apply(lambda x: x.str.strip())
+        return frame.mask(frame.apply(lambda x: x.str.lower().isin(_MISSING)))
+
+
+# --- lines and cells ---
 
 
 def _read_lines(path: Path) -> dict[int, str]:
@@ -178,8 +208,8 @@ def _read_lines(path: Path) -> dict[int, str]:
     for number, part in enumerate(io.StringIO(read_content(path), newline=""), 1):
         text, begin = text + part, begin if text else number
         if text.startswith("#"):
-            # Of all lines before it, only the first, which is the header, is kept.
-            if _END_OF_WARMUP in text:
+            # Of all lines before the end of Stan's warmup, only the first, which is the header, is kept.
+            if "Adaptation terminated" in text:
                 lines = dict(list(lines.items())[:1])
         elif text.count('"') % 2:  # a cell goes on in the next line
             continue
@@ -209,42 +239,43 @@ def read_content(path: Path) -> str:
         return data.decode("utf-8-sig")
 
 
-def _find_delimiter(few: list[str], lines: list[str]) -> str | None:
-    """What separates the cells: the first of the delimiters that occurs in a few lines."""
+def _find_delimiter(path: Path, lines: list[str]) -> str | None:
+    """What separates the cells: the first of the delimiters that occurs in the first line; None is blanks."""
+    commas = next((line for line in lines[:2] if _DECIMAL_COMMAS.fullmatch(line)), None)
+    if commas is not None:
+        raise ValueError(
+            f"The file '{path}' must have decimal points; the line {shown(commas)} has decimal commas. "
+            "Write labels as integers."
+        )
+    # A header of one word, above rows with names, has no delimiter: the next line shows it.
+    few = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
     found = next((mark for line in few for mark in _DELIMITERS if mark in line), None)
     # A label may have an upright bar in it; as a delimiter it occurs equally often in every line.
-    if found == "|" and len({line.count("|") for line in lines}) > 1:
-        return None
-    return found
+    return None if found == "|" and len({line.count("|") for line in lines}) > 1 else found
 
 
-def _split(
-    path: Path, lines: dict[int, str], delimiter: str | None, most: int | None = None
-) -> list[list[str]]:
-    """The cells of the first `most` lines, or of all; without a delimiter, blanks separate them.
+def _split(path: Path, number: int, line: str, delimiter: str | None) -> list[str]:
+    """The cells of a line; without a delimiter, blanks separate them.
 
-    >>> _split(Path("x"), {1: '"a b"  1'}, None), _split(Path("x"), {1: '"a,b",1'}, ",")
-    ([['a b', '1']], [['a,b', '1']])
+    >>> _split(Path("x"), 1, '"a b"  1', None), _split(Path("x"), 1, '"a,b",1', ",")
+    (['a b', '1'], ['a,b', '1'])
     """
-    rows: list[list[str]] = []
-    for number, line in islice(lines.items(), most):
-        if delimiter is None:
-            cells = _BLANKS.findall(line)
-            rows.append([cell.strip("\"'").replace('""', '"') for cell in cells])
-            continue
-        # Each line by itself: a quote in the middle of a cell must not swallow the next line.
-        try:
-            row = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True))
-        except csv.Error as error:
-            raise ValueError(
-                f"The file '{path}' has a bad cell in line {number}: {error}."
-            ) from None
-        # Blanks around a cell mean nothing, unless they are inside quotes.
-        rows.append(row if '"' in line else [cell.strip() for cell in row])
-    return rows
+    if delimiter is None:
+        return [cell.strip("\"'").replace('""', '"') for cell in _BLANKS.findall(line)]
+    # Each line by itself: a quote in the middle of a cell must not swallow the next line.
+    try:
+        row = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise ValueError(f"The file '{path}' has a bad cell in line {number}: {error}.") from None
+    # Blanks around a cell mean nothing, unless they are inside quotes.
+    return row if '"' in line else [cell.strip() for cell in row]
 
 
-# --- names of columns and rows ---
+def _n_cells(path: Path, number: int, line: str, delimiter: str | None) -> int:
+    """How many cells a line has; without quotes that is quickly known."""
+    if '"' in line:
+        return len(_split(path, number, line, delimiter))
+    return len(line.split()) if delimiter is None else line.count(delimiter) + 1
 
 
 def _is_number(cell: str) -> bool:
@@ -256,11 +287,6 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _is_missing(cell: str) -> bool:
-    """Whether a cell has no value."""
-    return cell.strip().lower() in _MISSING
-
-
 def _find_header(rows: list[list[str]]) -> list[str] | None:
     """The first row if it names the columns: words above numbers, or words that no other row has.
 
@@ -270,91 +296,75 @@ def _find_header(rows: list[list[str]]) -> list[str] | None:
     True
     """
     first, rest = rows[0], rows[1:]
-    # A row of numbers is a draw, also if some of them are missing.
-    numbers = [cell for cell in first if not _is_missing(cell)]
-    if (numbers and all(map(_is_number, numbers))) or not rest:
-        return None
-    if any(_is_number(cell) for cell in rest[0]):
-        return first
-    # All cells are words. Labels come back in other draws; names of items do not.
-    seen = {cell for row in rest for cell in row}
-    return None if seen.intersection(first) else first
+    cells = [cell for cell in first if cell.strip().lower() not in _MISSING]
+    words = [cell for cell in cells if not _is_number(cell)]
+    # A row of numbers is a draw, also if some are missing; but for what pandas writes above unnamed columns.
+    counted = len(first) > 1 and first == ["", *map(str, range(len(first) - 1))]
+    if not rest or (cells and not words):
+        return first if rest and counted else None
+    # If the other rows are words too: labels come back in other draws, names of items do not.
+    if not any(map(_is_number, rest[0])):
+        return None if {cell for row in rest for cell in row}.intersection(first) else first
+    # A few words among numbers may be labels, if they are not all different.
+    return None if len(words) < len(cells) and len(set(cells)) < len(cells) else first
 
 
-def _is_header_alone(row: list[str]) -> bool:
-    """Whether a line without others is a header: all words, all different.
+def _are_row_names(cells: list[str]) -> bool:
+    """Whether a first column without a name has names or numbers of rows: they differ, or count."""
+    numbers = [float(cell) for cell in cells if _is_number(cell)]
+    if not all(number.is_integer() for number in numbers):
+        return False
+    if len(set(cells)) == len(cells):
+        return True
+    # The rows of several frames, each counted from its own beginning, may have been put together.
+    steps = set(np.diff(numbers).tolist()) - {min(numbers, default=0) - max(numbers, default=0)}
+    return len(numbers) == len(cells) and steps == {1.0}
 
-    Read as a draw, it would put every item in a cluster of its own.
+
+# --- pairs or groups of items, and properties of items ---
+
+
+def read_groups(path: Path, names: Collection[str]) -> list[list[str]]:
+    r"""The items in each line of a text file, as text; a first line with none of the `names` is a header.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "pairs.csv")
+    ...     _ = path.write_text("a,b\nann,bob\n")
+    ...     read_groups(path, {"ann", "bob", "cy"})
+    [['ann', 'bob']]
     """
-    words = not any(_is_number(cell) for cell in row)
-    return words and len(row) > 1 and len(set(row)) == len(row)
+    rows = [[cell for cell in row if cell] for row in _read_rows(path)]
+    return rows[1:] if rows and not any(cell in names for cell in rows[0]) else rows
 
 
-def _has_row_names(header: list[str], first: list[str]) -> bool:
-    """Whether the first column numbers or names the rows, as R writes it."""
-    # write.table leaves out the cell above the names; write.csv leaves it empty.
-    return len(header) == len(first) - 1 or (len(header) > 1 and header[0].strip() == "")
+def read_column(path: Path, column: str) -> dict[str, Any]:
+    """One column of a table of items, by item: its column 'item' names them, else they are numbered.
 
-
-def _warn_of_numbered_columns(table: AnyArray, where: str) -> None:
-    """Warn if the first row is 0, 1, 2, ... and the second is not.
-
-    pandas writes such a header for columns without names. A draw in which every item is alone looks the same,
-    so the row is kept.
+    Empty cells are None.
     """
-    n_items = table.shape[1]
-    if n_items > 2 and table.dtype.kind in "if" and len(table) > 1:
-        counts = [np.array_equal(row - row[0], np.arange(n_items)) for row in table[:2]]
-        if counts == [True, False]:
-            warnings.warn(
-                f"The first line of {where} counts the columns. It is read as a draw; if it is a "
-                "header, leave it out with burn=1.",
-                stacklevel=2,
-            )
+    header, *rows = _read_rows(path) or [[]]
+    if column not in header:
+        raise ValueError(
+            f"The file '{path}' must have a column '{column}'; its columns are {shown(header)}."
+        )
+    at, name = header.index(column), header.index("item") if "item" in header else None
+    if any(len(row) != len(header) for row in rows):
+        raise ValueError(
+            f"The file '{path}' must have as many cells in every line as in the first."
+        )
+    return {str(i) if name is None else row[name]: row[at] or None for i, row in enumerate(rows)}
 
 
-# --- cells ---
-
-
-def _parse_numbers(lines: list[str], delimiter: str | None, skip: int) -> AnyArray | None:
-    """Rows of numbers, parsed by NumPy; None if a cell is empty or is not a number."""
-    # `loadtxt` hands every character to a function of C that knows ASCII only: others crash the process
-    # now and then (NumPy 2.4).
-    if not all(map(str.isascii, lines)):
-        return None
-    for dtype in (np.int64, np.float64):
-        try:
-            with warnings.catch_warnings():
-                # Old versions of NumPy read 1.5 as the integer 1, with a warning: here an error.
-                warnings.simplefilter("error")
-                table = np.loadtxt(
-                    lines, dtype, comments=None, delimiter=delimiter, quotechar='"', ndmin=2
-                )
-        except (ValueError, OverflowError, DeprecationWarning):
-            continue
-        return table[:, skip:]
-    return None
-
-
-def _parse_words(path: Path, numbers: list[int], rows: list[list[str]], skip: int) -> AnyArray:
-    """Rows of any cells, from column `skip` on, with errors that name the line.
-
-    `numbers` has the line of each row. The result is integers or floats if all cells are, else words; missing
-    cells are NaN, or masked among words.
-    """
-    for number, row in zip(numbers, rows, strict=True):
-        if len(row) != len(rows[0]):
-            raise ValueError(
-                f"The file '{path}' must have rows of one length; line {numbers[0]} has "
-                f"{len(rows[0])} cells and line {number} has {len(row)}."
-            )
-    cells = np.array([[rearm(cell) for cell in row[skip:]] for row in rows], dtype=np.str_)
-    mask = np.isin(np.char.lower(np.char.strip(cells)), list(_MISSING))
-    some = bool(mask.any())
-    # Numbers with quoted row names beside them could not be parsed the quick way: they come here too.
-    for dtype in (np.float64,) if some else (np.int64, np.float64):
-        try:
-            return np.where(mask, "nan", cells).astype(dtype) if some else cells.astype(dtype)
-        except (ValueError, OverflowError):
-            continue
-    return np.ma.masked_array(cells, mask) if some else cells
+def _read_rows(path: Path) -> list[list[str]]:
+    """The cells of the lines that are not blank, separated by commas, semicolons, tabs or blanks."""
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file '{path}'.")
+    text = read_content(path)
+    delimiter = next((mark for mark in ",;\t" if mark in text.split("\n", 1)[0]), None)
+    if delimiter is None:
+        return [line.split() for line in text.splitlines() if line.strip()]
+    with reading(path, "csv"):
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        cells = [[rearm(cell.strip(" \t")) for cell in row] for row in rows]
+    return [row for row in cells if any(row)]

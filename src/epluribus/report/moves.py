@@ -17,7 +17,7 @@ from epluribus.changes import EQUAL, what_differs
 from epluribus.partition import relabel
 from epluribus.report.facts import Facts
 from epluribus.report.pictures import short
-from epluribus.uncertainty._align import partners
+from epluribus.uncertainty._parameters import partners
 
 _ROWS, _NAMES = 12, 60
 """Most groups of items that are listed for one partition, and most names in each."""

@@ -8,6 +8,7 @@ undecided items are those outside the best set. For other losses all partitions 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,15 @@ from epluribus._kernels.few_items import add_sums, divide
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import draw_losses
-from epluribus.estimate import Estimate
+from epluribus.draws.similarity import SimilarityMatrix
+from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import n_partitions, partitions, relabel, tidy
 from epluribus.search._greedy import check_bounds
 from epluribus.search.constraints import read_constraints
 from epluribus.search.problem import Problem
-from epluribus.search.rules import nothing_obeys
-from epluribus.search.staying_out import loss_of_decided, price_of
+from epluribus.search.rules import loss_of_decided, nothing_obeys, price_of
 from epluribus.settings import NO_BOUNDS, Settings
 
 MAX_ITEMS, MAX_OTHERS = 12, 9
@@ -100,30 +101,31 @@ def exact(
             f"'{chosen.name}'. Use minimize."
         )
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
-    asked = read_constraints(
-        sample,
-        must_link=must_link,
-        cannot_link=cannot_link,
-        sources=sources,
-        contiguity=contiguity,
-        min_size=min_size,
-        k_min=low,
-        k_max=high,
-    )
-    settings = Settings(low, high, constraints=asked)
-    labels, value = best_of_all(sample, chosen, settings)
+    rules = {
+        "must_link": must_link, "cannot_link": cannot_link, "sources": sources,
+        "contiguity": contiguity, "min_size": min_size,
+    }  # fmt: skip
+    settings = Settings(low, high, constraints=read_constraints(sample, rules, low, high))
+    return estimate_of(sample, chosen, settings, best_of_all(sample, chosen, settings), began)
+
+
+def estimate_of(
+    sample: Draws | SimilarityMatrix,
+    loss: Loss,
+    settings: Settings,
+    found: tuple[IntArray, float],
+    began: float,
+    runs: Sequence[Run] = (),
+    converged: bool = True,
+) -> Estimate:
+    """The labels and their expected loss, with the record of how they were found."""
+    dimension, kind, n_draws = None, "posterior", 0
+    if isinstance(sample, Draws):
+        dimension, kind, n_draws = sample.dimension, sample.kind, sample.n_draws
     return Estimate(
-        labels=labels,
-        expected_loss=value,
-        loss=chosen,
-        n_draws=sample.n_draws,
-        runs=(),
-        converged=True,
-        seconds=time.perf_counter() - began,
-        items=sample.items,
-        dimension=sample.dimension,
-        settings=settings,
-    )
+        *found, loss, runs[-1].n_draws if runs else n_draws, tuple(runs), converged,
+        time.perf_counter() - began, sample.items, settings.stopper.interrupted, settings, dimension, kind,
+    )  # fmt: skip
 
 
 def _most_items(loss: Loss) -> int:

@@ -14,27 +14,23 @@ from epluribus import losses
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
-from epluribus._validate import check_choice, check_positive, make_rng, quoted
+from epluribus._validate import check_choice, check_positive, make_rng, quoted, shown
 from epluribus.draws import Draws, as_draws
+from epluribus.draws.expected import matrix_loss
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.partition import matched
-from epluribus.search._exact import MAX_ITEMS, best_of_all, solves
+from epluribus.search._exact import MAX_ITEMS, best_of_all, estimate_of, solves
 from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.search.constraints import read_constraints
 from epluribus.search.large import LARGE, search_large, searches_few_first
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
-from epluribus.search.similarity import (
-    given_alone,
-    matrix_alone,
-    minimize_matrix,
-    refuse_rules,
-)
+from epluribus.search.rules import FAMILIES, loss_of_decided
+from epluribus.search.similarity import MatrixProblem, matrix_alone, matrix_starts
 from epluribus.search.starts import Plan, check_starts
-from epluribus.search.staying_out import FAMILIES, loss_of_decided
 from epluribus.settings import Settings
 
 SEARCHES = ("recombine", "greedy")
@@ -179,75 +175,82 @@ def minimize(
     # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
     if draws is None and psm is None:
         raise TypeError("'draws' must be given, or a similarity matrix as 'psm'.")
+    rules: dict[str, Any] = {
+        "must_link": must_link, "cannot_link": cannot_link, "sources": sources,
+        "contiguity": contiguity, "min_size": min_size,
+    }  # fmt: skip
     sample: Draws | SimilarityMatrix
     if psm is None:
-        sample = as_draws(draws, client, progress)
+        sample = _local(as_draws(draws, client, progress))
     else:
-        sample = matrix_alone(psm, draws=draws, client=client, map_labels=map_labels)
-    if isinstance(sample, Draws) and not sample.store.in_one_piece and sample.n_items <= LARGE:
-        sample = sample.to_local()  # searched here, as if they had been read here
+        others = {
+            "draws": draws,
+            "client": client,
+            "map_labels": map_labels,
+            "undecided": undecided,
+        }
+        sample = matrix_alone(psm, **others, **rules)
     check_choice(search, SEARCHES, "search")
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
-    disturbed = None
-    if map_labels is not None:
-        disturbed = matched(map_labels, sample, "map_labels")
+    disturbed = None if map_labels is None else matched(map_labels, sample, "map_labels")
     plan = check_starts(starts, n_starts, search, sample, disturbed)
-    generator = make_rng(rng)
+    seed = _child_seed(rng)
     several = isinstance(loss, list | tuple)
     loss = loss if loss is not None else "vi" if psm is None else "vi_lb"
     find = losses.get if psm is None else losses.for_matrix
     chosen = [find(one) for one in (loss if isinstance(loss, list | tuple) else [loss])]
     if not chosen:
         raise ValueError("'loss' must name at least one loss; the list is empty.")
-    rules: dict[str, Any] = {
-        "must_link": must_link,
-        "cannot_link": cannot_link,
-        "sources": sources,
-        "contiguity": contiguity,
-        "min_size": min_size,
-    }
     asked, cost = None, None
-    if isinstance(sample, SimilarityMatrix):
-        refuse_rules({**rules, "undecided": undecided})
-    else:
-        if any(rule is not None for rule in rules.values()):
-            leaves = undecided is not None
-            asked = read_constraints(sample, **rules, k_min=low, k_max=high, undecided=leaves)
-        if undecided is not None:
-            if several:
-                raise ValueError(
-                    "'loss' must be one loss with 'undecided', since estimates that leave out different "
-                    f"items cannot be compared; got {len(chosen)}. Call minimize once for each."
-                )
-            cost = _check_undecided(undecided, chosen)
+    if isinstance(sample, Draws):
+        leaves = undecided is not None
+        asked = read_constraints(sample, rules, low, high, undecided=leaves)
+        cost = check_positive(undecided, "undecided") if leaves else None
+        if leaves:
+            _check_families(chosen)
             sample.check_complete("Leaving items undecided")
+    elif starts is not None and not plan.first:
+        raise ValueError(
+            f"'starts' must be labels, of one partition or of several, with 'psm'; got {shown(starts)}. "
+            "By default starts are made from the matrix."
+        )
     settings = Settings(low, high, search, resolve_jobs(n_jobs), asked, cost, Stopper(time_limit))
     # One seed for all losses, so that they share the draws searched first and the starts. A SeedSequence
     # counts the children it has spawned, so each loss gets a fresh copy.
-    source: Any = generator.bit_generator.seed_seq
-    seed = source.spawn(1)[0]
-    if isinstance(sample, SimilarityMatrix):
-        given = given_alone(starts, [start.labels for start in plan.first])
-        estimates = minimize_matrix(sample, chosen, given, plan.n_starts, settings, progress, seed)
-        return estimates if several else estimates[0]
     fresh = partial(np.random.SeedSequence, seed.entropy, spawn_key=seed.spawn_key)
     found = [solve(sample, one, plan, settings, progress, fresh()) for one in chosen]
     return _compared(sample, found, settings, seed) if several else found[0]
 
 
-def _check_undecided(cost: float, chosen: list[Loss]) -> float:
-    """The cost of an undecided item, which must be defined for all of the losses."""
-    odd = [loss.name for loss in chosen if loss.family not in FAMILIES]
-    if odd:
+def _local(draws: Draws) -> Draws:
+    """Draws of not very many items are searched here, as if they had been read here."""
+    apart = not draws.store.in_one_piece and draws.n_items <= LARGE
+    return draws.to_local() if apart else draws
+
+
+def _child_seed(rng: RngLike) -> np.random.SeedSequence:
+    """The seed of all losses of one search."""
+    source: Any = make_rng(rng).bit_generator.seed_seq
+    seed: np.random.SeedSequence = source.spawn(1)[0]
+    return seed
+
+
+def _check_families(chosen: list[Loss]) -> None:
+    """Raise an error if the cost of an undecided item is not defined for the losses."""
+    if len(chosen) > 1:
         raise ValueError(
-            f"'undecided' must be used with {quoted(FAMILIES)}, sums over items or pairs; got '{odd[0]}', "
-            "which may rise when an item is left out."
+            "'loss' must be one loss with 'undecided', since estimates that leave out different "
+            f"items cannot be compared; got {len(chosen)}. Call minimize once for each."
         )
-    return check_positive(cost, "undecided")
+    if chosen[0].family not in FAMILIES:
+        raise ValueError(
+            f"'undecided' must be used with {quoted(FAMILIES)}, sums over items or pairs; got "
+            f"'{chosen[0].name}', which may rise when an item is left out."
+        )
 
 
 def solve(
-    draws: Draws,
+    sample: Draws | SimilarityMatrix,
     loss: Loss,
     plan: Plan,
     settings: Settings,
@@ -255,43 +258,33 @@ def solve(
     seed: np.random.SeedSequence,
 ) -> Estimate:
     """The estimate for one loss: by enumeration for a few items, otherwise by a search."""
-    began = time.perf_counter()
-    recombine, stopper = settings.search == "recombine", settings.stopper
-    runs: list[Run] = []
-    if recombine and draws.n_items <= MAX_ITEMS and solves(draws, loss):
-        labels, value = best_of_all(draws, loss, settings)
-        converged = True
-    else:
-        bar = make_progress(progress, plan.n_starts, f"minimize {loss.name}", stopper)
-        try:
-            # In a worker thread, so that this one is free to receive Ctrl-C.
-            task = partial(_search, draws, loss, plan, settings, bar, seed)
-            [(runs, best)] = run_tasks([task], n_jobs=1, stopper=stopper)
-        finally:
-            bar.close()
-        labels, value = best.labels, best.expected_loss
-        if settings.undecided is not None:
-            value = loss_of_decided(labels, draws, loss)
-        # The last run may have converged on a partition that earlier steps had no time to improve.
-        converged = best.converged and not stopper.flag[0]
-    return Estimate(
-        labels=labels,
-        expected_loss=value,
-        loss=loss,
-        n_draws=runs[-1].n_draws if runs else draws.n_draws,
-        runs=tuple(runs),
-        converged=converged,
-        seconds=time.perf_counter() - began,
-        items=draws.items,
-        dimension=draws.dimension,
-        kind=draws.kind,
-        interrupted=stopper.interrupted,
-        settings=settings,
-    )
+    began, stopper, few = time.perf_counter(), settings.stopper, sample.n_items <= MAX_ITEMS
+    if (
+        isinstance(sample, Draws)
+        and few
+        and settings.search == "recombine"
+        and solves(sample, loss)
+    ):
+        return estimate_of(sample, loss, settings, best_of_all(sample, loss, settings), began)
+    bar = make_progress(progress, plan.n_starts, f"minimize {loss.name}", stopper)
+    try:
+        # In a worker thread, so that this one is free to receive Ctrl-C.
+        task = partial(_search, sample, loss, plan, settings, bar, seed)
+        [(runs, best)] = run_tasks([task], n_jobs=1, stopper=stopper)
+    finally:
+        bar.close()
+    value = best.expected_loss
+    if isinstance(sample, SimilarityMatrix):
+        value = matrix_loss(best.labels, sample.matrix, loss)
+    elif settings.undecided is not None:
+        value = loss_of_decided(best.labels, sample, loss)
+    # The last run may have converged on a partition that earlier steps had no time to improve.
+    converged = best.converged and not stopper.flag[0]
+    return estimate_of(sample, loss, settings, (best.labels, value), began, runs, converged)
 
 
 def _search(
-    draws: Draws,
+    sample: Draws | SimilarityMatrix,
     loss: Loss,
     plan: Plan,
     settings: Settings,
@@ -299,14 +292,19 @@ def _search(
     seed: np.random.SeedSequence,
 ) -> tuple[list[Run], Run]:
     """The runs of a search, and the last or the best of them."""
-    whole = settings.search == "recombine" and settings.free
-    if whole and searches_few_first(draws, loss, LARGE, settings):
-        run = search_large(draws, loss, plan, settings, seed, bar)
-        if run is not None:
-            return [run], run
-    known = Problem.of(draws, loss), plan.starts(), plan.n_starts
-    search = Search(*known, settings, seed, bar, draws.n_draws)
-    return search.recombine() if settings.search == "recombine" else search.greedy()
+    recombine, n_draws = settings.search == "recombine", 0
+    if isinstance(sample, SimilarityMatrix):
+        problem: Any = MatrixProblem(sample.matrix, loss)
+        starts = matrix_starts(problem, plan.first, np.random.default_rng(seed.spawn(1)[0]))
+    else:
+        whole = recombine and settings.free
+        if whole and searches_few_first(sample, loss, LARGE, settings):
+            run = search_large(sample, loss, plan, settings, seed, bar)
+            if run is not None:
+                return [run], run
+        problem, starts, n_draws = Problem.of(sample, loss), plan.starts(), sample.n_draws
+    search = Search(problem, starts, plan.n_starts, settings, seed, bar, n_draws)
+    return search.recombine() if recombine else search.greedy()
 
 
 def minimize_within(
@@ -322,38 +320,36 @@ def minimize_within(
     With a time limit `minimize` is more patient and uses the time, as someone who gives one expects. A step
     of a report or of the search for modes is not to take longer because it may not take forever.
     """
-    if not draws.store.in_one_piece and draws.n_items <= LARGE:
-        draws = draws.to_local()  # as `minimize` does
     plan = check_starts(None, None, "recombine", draws, None)
-    stopper = Stopper(seconds, patient=False)
-    settings = Settings(n_jobs=resolve_jobs(n_jobs), stopper=stopper)
-    # `minimize` spawns one seed for all its losses.
-    source: Any = make_rng(rng).bit_generator.seed_seq
-    return solve(draws, losses.get(loss), plan, settings, None, source.spawn(1)[0])
+    settings = Settings(n_jobs=resolve_jobs(n_jobs), stopper=Stopper(seconds, patient=False))
+    return solve(_local(draws), losses.get(loss), plan, settings, None, _child_seed(rng))
 
 
 def _compared(
-    draws: Draws, estimates: list[Estimate], settings: Settings, seed: np.random.SeedSequence
+    sample: Draws | SimilarityMatrix,
+    estimates: list[Estimate],
+    settings: Settings,
+    seed: np.random.SeedSequence,
 ) -> Comparison:
     """Set the estimates side by side; where one is better under another's loss, it replaces that one.
 
     No estimate is then worse, under its own loss, than that for any other loss.
     """
-    rng = np.random.default_rng(seed)
-    now = set_side_by_side(draws, estimates)
-    expected = now.expected_losses
-    improved, found = [], False
+    now, improved, found = set_side_by_side(sample, estimates), [], False
+    if isinstance(sample, SimilarityMatrix):
+        return now
+    expected, rng = now.expected_losses, np.random.default_rng(seed)
     for number, mine in enumerate(estimates):
         # expected[a, b] is the expected loss of estimate a under loss b. The best one in a column need not
         # be the one that was searched for under this loss.
         winner = int(np.argmin(expected[:, number]))
         if expected[winner, number] < mine.expected_loss * (1 - 1e-12):
             # It is polished for this loss before it takes the place.
-            problem, labels = Problem.of(draws, mine.loss), estimates[winner].labels
-            run = descend(problem, labels, rng, settings, draws.n_draws, "other loss")
+            problem, labels = Problem.of(sample, mine.loss), estimates[winner].labels
+            run = descend(problem, labels, rng, settings, sample.n_draws, "other loss")
             runs, value = (*mine.runs, run), run.expected_loss
             mine = replace(mine, labels=run.labels, expected_loss=value, runs=runs)
             found = True
         improved.append(mine)
     # What was found for one loss may help another: until nothing changes.
-    return _compared(draws, improved, settings, seed) if found else now
+    return _compared(sample, improved, settings, seed) if found else now

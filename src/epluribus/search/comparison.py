@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from epluribus._cards import Card, Shown, Table
-from epluribus._typing import FloatArray
+from epluribus._typing import FloatArray, IntArray
 from epluribus.changes import EQUAL, what_differs
 from epluribus.draws import Draws
-from epluribus.draws.expected import draw_losses
+from epluribus.draws.expected import draw_losses, matrix_loss
+from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate
+from epluribus.losses.base import Loss
 from epluribus.losses.values import loss
 
 
@@ -82,17 +84,15 @@ class Comparison(Shown):
         )
 
 
-def set_side_by_side(draws: Draws, estimates: Sequence[Estimate]) -> Comparison:
+def set_side_by_side(sample: Draws | SimilarityMatrix, estimates: Sequence[Estimate]) -> Comparison:
     """Every estimate under every loss, and the distance between every two estimates."""
-    return Comparison(
-        tuple(estimates),
-        # Row a, column b: mean over the draws of loss b between estimate a and the draw.
-        np.array(
-            [
-                [draws.mean(draw_losses(a.labels, draws, b.loss)) for b in estimates]
-                for a in estimates
-            ]
-        ),
-        # VI is a metric, whatever losses the estimates are for.
-        np.array([[loss(a.labels, b.labels, "vi") for b in estimates] for a in estimates]),
-    )
+
+    def expected(labels: IntArray, one: Loss) -> float:
+        if isinstance(sample, SimilarityMatrix):
+            return matrix_loss(labels, sample.matrix, one)
+        return sample.mean(draw_losses(labels, sample, one))
+
+    # Row a, column b: loss b of estimate a. VI is a metric, whatever losses the estimates are for.
+    values = [[expected(a.labels, b.loss) for b in estimates] for a in estimates]
+    distances = [[loss(a.labels, b.labels, "vi") for b in estimates] for a in estimates]
+    return Comparison(tuple(estimates), np.array(values), np.array(distances))

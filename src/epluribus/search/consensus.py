@@ -149,23 +149,10 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
                 f"'loss' must be one loss, by name or a Loss; got {shown(self.loss)}. "
                 "epluribus.minimize takes several."
             )
-        best = minimize(
-            Draws(self._rows(X), weights=self.weights, noise=self.noise, kind="ensemble"),
-            self.loss,
-            k=self.k,
-            k_min=self.k_min,
-            k_max=self.k_max,
-            must_link=self.must_link,
-            cannot_link=self.cannot_link,
-            sources=self.sources,
-            contiguity=self.contiguity,
-            min_size=self.min_size,
-            undecided=self.undecided,
-            n_starts=self.n_starts,
-            progress=False,  # silent, as in scikit-learn
-            n_jobs=self.n_jobs,
-            rng=self.rng,
-        )
+        options = self.get_params(deep=False)
+        weights, noise = options.pop("weights"), options.pop("noise")
+        sample = Draws(self._rows(X), weights=weights, noise=noise, kind="ensemble")
+        best = minimize(sample, **options, progress=False)  # silent, as in scikit-learn
         self.estimate_: Estimate = best
         self.labels_: IntArray = best.labels
         self.n_clusters_: int = best.n_clusters

@@ -17,33 +17,34 @@ from epluribus.partition import relabel
 
 def read_constraints(
     draws: Draws,
-    *,
-    must_link: Any = None,
-    cannot_link: Any = None,
-    sources: Any = None,
-    contiguity: Any = None,
-    min_size: int | None = None,
+    rules: Mapping[str, Any],
     k_min: int = 1,
     k_max: int | None = None,
+    *,
     undecided: bool = False,
 ) -> Constraints | None:
-    """The constraints that are asked for, as in `minimize`, or None; contradictory ones are an error.
+    """The constraints that are asked for, by the arguments of `minimize`, or None; contradictory ones are an error.
 
     If items may stay `undecided`, numbers and sizes of clusters contradict nothing: those too many stay out.
     """
-    if all(one is None for one in (must_link, cannot_link, sources, contiguity, min_size)):
+    if all(one is None for one in rules.values()):
         return None
     names, n = _Names(draws), draws.n_items
     blocks = np.arange(n)
-    for group in _groups(must_link, "must_link", names):
+    for group in _groups("must_link", rules, names):
         blocks[np.isin(blocks, blocks[group])] = blocks[group[0]]
-    apart, by_source = _groups(cannot_link, "cannot_link", names), _sources(sources, names)
+    apart = _groups("cannot_link", rules, names)
+    by_source, graph, size = (
+        _sources(rules["sources"], names),
+        rules["contiguity"],
+        rules["min_size"],
+    )
     found = Constraints(
         relabel(blocks),
         (*apart, *by_source),
         len(by_source),
-        None if contiguity is None else _edges(contiguity, names),
-        1 if min_size is None else check_count(min_size, "min_size"),
+        None if graph is None else _edges(graph, names),
+        1 if size is None else check_count(size, "min_size"),
     )
     whole = np.zeros(n, dtype=np.int64)
     parts = whole if found.graph is None else components(found.graph, whole)
@@ -80,8 +81,9 @@ class _Names:
         return f"'{self.names[i]}'" if self.named else f"item {i}"
 
 
-def _groups(given: Any, argument: str, names: _Names) -> tuple[IntArray, ...]:
+def _groups(argument: str, rules: Mapping[str, Any], names: _Names) -> tuple[IntArray, ...]:
     """Pairs or groups of items, as arrays of two or more numbers."""
+    given = rules[argument]
     # A data frame iterates over its columns.
     given = () if given is None else given.to_numpy() if hasattr(given, "to_numpy") else given
     asked, found = f"'{argument}' must be a list of pairs or groups of items", []

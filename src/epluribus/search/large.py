@@ -25,7 +25,7 @@ from epluribus.draws.store import Labels
 from epluribus.estimate import Run, Step
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
-from epluribus.search.pair_costs import MOST_ITEMS, counts_pairs
+from epluribus.search.pairs import MOST_ITEMS, counts_pairs
 from epluribus.search.problem import Problem
 from epluribus.search.refine import COLUMNS, LargeRefiner
 from epluribus.search.rounds import Search

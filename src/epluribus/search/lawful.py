@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from epluribus._kernels import rules as kernels
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import IntArray
 from epluribus.estimate import Step
 from epluribus.partition import meet_labels, tidy
 from epluribus.search.local import LocalSearch, make_state
 from epluribus.search.problem import Problem
-from epluribus.search.rules import Rules, nothing_obeys
+from epluribus.search.rules import Rules, StayingOut, nothing_obeys
 from epluribus.search.starts import Start, make_start
 from epluribus.search.state import State, TableState
-from epluribus.search.staying_out import StayingOut
 from epluribus.settings import NO_BOUNDS, Settings
 
 _TRIES = 60
@@ -95,14 +93,10 @@ class LawfulSearch(LocalSearch):
             done += 1
         return self.converged
 
-    def nudge(self) -> bool:
-        """No items are pushed, as others may not be allowed to follow."""
-        return False
-
     def _visit(self, units: IntArray) -> int:
         """Move each of the units to its best place, in random order; the number of moves."""
         state, rules, moves, order = self.state, self.rules, 0, self.rng.permutation(units)
-        if not isinstance(state, TableState):
+        if not isinstance(state, TableState) or not self.problem.loss.linear:
             for u in order.tolist():
                 moves += not self.bounds.stop[0] and self._place(rules.unit(u))
             return moves
@@ -110,10 +104,9 @@ class LawfulSearch(LocalSearch):
         known = *state.columns, p.size_steps
         while len(order) and not self.bounds.stop[0]:
             state.make_room(1)
-            now = state.labels, state.sizes, state.counts, state.gains
             done, moved, change = kernels.sweep(
                 order, *rules.units, known, state.groups, p.f, p.size, p.margin, self.tolerance, *self.bounds,
-                rules.lists, rules.min_size, out.price, out.steps, now, out.decided,
+                rules.lists, rules.min_size, out.price, out.steps, state.now, out.decided,
             )  # fmt: skip
             moves, order = moves + moved, order[done:]
             self._total += change
@@ -151,7 +144,9 @@ class LawfulSearch(LocalSearch):
         if must and own >= 0:
             blocked[own] = 1
         self._put(items, alone)
-        value, row = self._total, self._join_row(alone, blocked)
+        value, row = self._total, state.join_row(alone)
+        row[alone] = 0.0
+        row[blocked > 0] = np.inf
         best, low = int(row.argmin()), value + float(row.min())
         if not self.decides_all:
             self._put(items, -1)
@@ -163,68 +158,23 @@ class LawfulSearch(LocalSearch):
         self._total = before
         return False
 
-    def _join_row(
-        self, a: int, blocked: NDArray[np.uint8], changes: FloatArray | None = None
-    ) -> FloatArray:
-        """(n_slots,) change of the total loss if slot a is joined with each open one; infinite for others.
-
-        `changes` are those of all pairs, where they are known.
-        """
-        row = np.full(len(blocked), np.inf)
-        if self.problem.loss.linear:
-            row = self.state.join_row(a)
-        elif changes is not None:
-            row[: len(changes)] = changes[a]
-        else:
-            items, change = self.members(a), 0.0
-            for s in np.flatnonzero((blocked == 0) & (self.state.sizes > 0)).tolist():
-                change += self.state.move(items, np.full(len(items), s))
-                row[s] = change
-            self.state.move(items, np.full(len(items), a))
-        row[a] = 0.0
-        return np.where(blocked == 0, row, np.inf)
-
     def merge(self, like: State | None = None) -> bool:  # noqa: ARG002
-        """Join clusters, or leave them undecided, while that helps or there are too many; whether any were."""
-        k = self.n_clusters
-        self._join_best()
-        if not self.decides_all:
-            for a in np.flatnonzero(self.state.sizes).tolist():
-                if self.state.sizes[a] > 0 and not self.bounds.stop[0]:
-                    self._place(self.members(a))
+        """Join clusters, or leave them undecided, the smallest first, while that helps or there are too many."""
+        k, moved = self.n_clusters, True
+        while moved and not self.bounds.stop[0]:
+            moved = False
+            for a in np.argsort(self.state.sizes, kind="stable").tolist():
+                if self.state.sizes[a] > 0:
+                    must = self.n_clusters > self.bounds.k_max
+                    moved |= self._place(self.members(a), must=must)
         self._suit()
         return self.n_clusters < k
-
-    def _join_best(self) -> None:
-        """Join clusters, the best pair that is allowed first, while that helps or there are too many."""
-        state, bounds = self.state, self.bounds
-        # Each cluster has a partner, the best one when it was looked at: -1 if it is to be looked at.
-        least = np.where(state.sizes > 0, -np.inf, np.inf)
-        partner = np.full(len(least), -1)
-        changes = None if self.problem.loss.linear else state.join_changes()
-        while self.n_clusters > max(bounds.k_min, 1) and not bounds.stop[0]:
-            a, many = int(least.argmin()), self.n_clusters > bounds.k_max
-            if least[a] >= (np.inf if many else -self.tolerance):
-                break
-            if partner[a] < 0:
-                blocked = self.rules.find_open(self.members(a), state)[1]
-                blocked[a] = 1
-                row = self._join_row(a, blocked, changes)
-                partner[a], least[a] = row.argmin(), row.min()
-                partner[row < least], least = a, np.minimum(row, least)
-            else:
-                b, changes = int(partner[a]), None
-                self._put(self.members(b), a)
-                partner[(partner == a) | (partner == b)] = -1
-                least[a], least[b] = -np.inf, np.inf
 
     # --- made to obey ---
 
     def obey(self) -> bool:
         """Join or divide clusters until their sizes and their number are as asked for; whether they are."""
         rules, state = self.rules, self.state
-        if self.n_clusters > self.bounds.k_max:
-            self._join_best()
         while self.n_clusters > 0:
             a = int(np.where(state.sizes > 0, state.sizes, self.problem.n_items + 1).argmin())
             small = state.sizes[a] < rules.min_size

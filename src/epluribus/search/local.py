@@ -1,8 +1,7 @@
 """One partition, improved by moves of single items and of several items at a time.
 
 - `sweep`: single items, until no move helps (Algorithm 1 of Rastelli & Friel 2018);
-- `nudge`: a few items that must move together;
-- `settle`: both, and joins of clusters, until nothing helps;
+- `settle`: sweeps, and joins of clusters, until nothing helps;
 - `kick`: a random group of items becomes a cluster of its own, the clusters concerned are swept, and the result is
   kept if it is better: few other steps lead to a distant partition that the draws find plausible.
 """
@@ -26,10 +25,6 @@ from epluribus.settings import Settings
 _BLOCKS = 8, 32
 """A partition with K clusters is combined with another one in at most min(8 K, 32 + 2 K) blocks: joining B blocks
 costs up to B squared."""
-_CLOSEST = 8
-"""One in so many items is visited again before the next sweep over all of them: there are then fewer such sweeps."""
-_NUDGED = 8, 32, 250
-"""Items that are nudged: one in 8 of a few items, and at least 8; one in 200 of many, and at least 32; at most 250."""
 _APART = 32
 """Items of a cluster that falls apart into single items, at most, unless there are more clusters: the sweep that
 follows takes time in proportion to their number."""
@@ -134,8 +129,7 @@ class LocalSearch:
     def sweep(self, most: int | None = None, *, thorough: bool = False) -> bool:
         """Sweep until no move of a single item helps, or `most` times; whether none helps.
 
-        After each sweep over all items those closest to moving are visited until they stay. Unless it is `thorough`,
-        moves may be overlooked if f0 is not linear.
+        Unless it is `thorough`, moves may be overlooked if f0 is not linear.
         """
         self.converged, done, n = False, 0, self.problem.n_free
         while not self.converged and done != most and not self.settings.stopper.stopped:
@@ -143,21 +137,10 @@ class LocalSearch:
             self._total += swept.change
             # A sweep cut short proves nothing, even if it moved no item.
             self.converged = swept.complete and swept.n_moves == 0
-            while swept.complete and 0 < swept.n_moves < n // _CLOSEST:
-                near = self.rng.permutation(self._closest(n // _CLOSEST))
-                swept = self.state.sweep(near, self.bounds, quick=not thorough)
-                self._total += swept.change
             self.trace.append(Step(self.value, self.n_clusters))
             self._suit()
             done += 1
         return self.converged
-
-    def _closest(self, n: int) -> IntArray:
-        """The n items that are closest to moving, as far as is known, the closest first."""
-        gap = self.state.gap
-        near = np.argpartition(gap, n)[:n] if n < len(gap) else np.arange(len(gap))
-        near = near[np.isfinite(gap[near])]
-        return near[np.argsort(gap[near], kind="stable")]
 
     def _suit(self) -> None:
         """Go on with smaller tables if most clusters are gone, or with tables if few are left."""
@@ -175,39 +158,9 @@ class LocalSearch:
         return self.n_clusters < k
 
     def settle(self, *, thorough: bool = False) -> None:
-        """Sweep, nudge and join clusters until nothing helps."""
-        while self.sweep(thorough=thorough) and (self.nudge() or self.merge()):
+        """Sweep and join clusters until nothing helps."""
+        while self.sweep(thorough=thorough) and self.merge():
             pass
-
-    def nudge(self) -> bool:
-        """Push items that nearly prefer another cluster there, let others follow, and keep what lowers the loss.
-
-        This finds a few items that must move together. Returns whether there were any.
-        """
-        n, state, before = self.problem.n_free, self.state, self._total
-        state.make_room(2)
-        few, more, most = _NUDGED
-        near = self._closest(max(min(n // 200, most), min(n // 8, more), min(n, few)))
-        second = state.second[near]
-        for i, target in zip(near, second, strict=True):
-            own, k = state.labels[i], state.n_clusters
-            closes, opens = state.sizes[own] == 1, state.sizes[target] == 0
-            if self.settings.stopper.stopped or target in (own, -1) or (closes and opens):
-                continue
-            if (closes and k <= self.bounds.k_min) or (opens and k >= self.bounds.k_max):
-                continue
-            labels = state.labels[near]
-            pair = (labels == own) | (labels == target) | (second == own) | (second == target)
-            others = near[pair & (near != i)]
-            change, n_moves = state.move(np.array([i]), np.array([target])), 1
-            while n_moves > 0 and not self.bounds.stop[0]:
-                n_moves, by, _ = state.sweep(others, self.bounds, quick=True)
-                change += by
-            if change < -4 * self.tolerance:
-                self._total += change
-            else:
-                state.move(near, labels)
-        return self._total < before
 
     def kick(self) -> float:
         """Change the partition as a random draw suggests, sweep, and keep the result if it is better.
@@ -250,7 +203,7 @@ class LocalSearch:
         n_new = int(parts.max(initial=0)) + 1
         # Two slots to spare, so that sweeps seldom run out of them.
         state.make_room(n_new + 2)
-        before, renamed = state.labels.copy(), state.renamed
+        before = state.labels.copy()
         touched = np.zeros(len(state.sizes), dtype=np.bool_)
         touched[before[items]] = True
         near = np.flatnonzero(touched[before])
@@ -271,30 +224,22 @@ class LocalSearch:
         if change < -8 * self.tolerance:
             self._total += change
             self.sweep()
-        elif state.renamed == renamed:
+        else:
             moved = np.flatnonzero(state.labels != before)
             state.move(moved, before[moved])
-        else:
-            self.state = make_state(self.problem, before)
         return change
 
     def _join_two(self, new: int) -> float:
         """Join a random cluster, not the new one, with the best of the others; the change."""
         state = self.state
         slots = np.flatnonzero(state.sizes)
-        slots = slots[slots != new]
-        a = int(self.rng.choice(slots))
+        a = int(self.rng.choice(slots[slots != new]))
+        row = state.join_row(a)
+        row[new] = np.inf
+        if row.min() == np.inf:
+            return 0.0
         members = np.flatnonzero(state.labels == a)
-        best, change = -1, np.inf
-        # Tried one after the other: this is only done where the number of clusters is bounded, so they are few.
-        for b in slots[slots != a]:
-            by = state.move(members, np.full(len(members), b))
-            if by < change:
-                best, change = int(b), by
-            state.move(members, np.full(len(members), a))
-        if best >= 0:
-            state.move(members, np.full(len(members), best))
-        return change
+        return state.move(members, np.full(len(members), row.argmin()))
 
 
 def common_blocks(first: IntArray, *others: IntArray) -> IntArray:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
 from epluribus._kernels import members as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
-from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, State, Visited, resized, slot_count
+from epluribus.losses.values import sparse_sums
+from epluribus.search.state import Bounds, State, Visited
+
+if TYPE_CHECKING:
+    from epluribus.search.problem import Problem
 
 _STEP = 4.0
 """Nanoseconds for each member looked at in a sweep: it tells when lists are quicker than tables."""
@@ -29,6 +34,43 @@ def members_pay(problem: Problem, k: int) -> bool:
     return 8.0 * problem.n_groups * 1.25 * k > available_memory() / 4
 
 
+class MemberLists(NamedTuple):
+    """The distinct groups of two items or more (`_kernels/members.py`)."""
+
+    start: IntArray
+    """(n_sets + 1,) set b is member[start[b]:start[b + 1]]."""
+    member: AnyArray
+    """Items, ascending in each set."""
+    weights: FloatArray
+    """(n_sets,) sum of the weights of the draws that have it as a group."""
+    first: IntArray
+    """(n_items + 1,) the sets that hold item i are sets_of[first[i]:first[i + 1]]."""
+    sets_of: AnyArray
+    """Sets of each item."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> MemberLists:
+        """The lists for all draws of a problem without missing labels."""
+        rows, (n, n_draws) = problem.rows, problem.rows.shape
+        # One fixed random number for each item: groups with the same sum almost surely have the same items.
+        number = np.random.default_rng(0).integers(0, 2**64, n, dtype=np.uint64)
+        keys = np.zeros(problem.n_groups, dtype=np.uint64)
+        np.add.at(keys, rows.ravel(), np.repeat(number, n_draws))
+        several = np.flatnonzero(np.bincount(rows.ravel()) > 1)
+        distinct, same = np.unique(keys[several], return_inverse=True)
+        weights = np.bincount(same, problem.group_weights[several], minlength=len(distinct))
+        # One group of each set tells its members.
+        group, set_of = np.empty(len(distinct), dtype=np.int64), np.full(len(keys), -1)
+        group[same] = several
+        set_of[group] = np.arange(len(group))
+        items, columns = np.nonzero(set_of[rows] >= 0)
+        sets = set_of[rows[items, columns]]
+        member = items[np.argsort(sets, kind="stable")].astype(np.int32)
+        start = np.append(0, np.cumsum(np.bincount(sets, minlength=len(distinct))))
+        first = np.append(0, np.cumsum(np.bincount(items, minlength=n)))
+        return cls(start, member, weights.astype(np.float64), first, sets.astype(np.int32))
+
+
 class MemberState(State):
     """A partition without tables: a sweep takes time in proportion to the squared sizes of groups.
 
@@ -41,23 +83,21 @@ class MemberState(State):
     """
 
     def __init__(self, problem: Problem, labels: IntArray) -> None:
-        super().__init__(len(labels))
-        self.problem, self.lists, self.labels = problem, problem.members, labels.astype(np.int64)
-        width = slot_count(int(labels.max(initial=-1)) + 1, 1)
-        self.sizes = np.bincount(labels[labels >= 0], minlength=width)
+        super().__init__(labels, problem.tolerance)
+        self.problem, self.lists = problem, problem.members
         self._least_step = float(problem.size_steps[1 : problem.n_items].min(initial=np.inf))
 
     def total(self) -> float:
         """Total loss without the constant."""
-        p, tally = self.problem, np.zeros(len(self.sizes) + 1, dtype=np.int64)
-        cells = kernels.cell_sum(*self.lists, p.f[0], p.total_weight, self.labels, tally)
-        return float(cells + p.size[self.sizes].sum())
+        p = self.problem
+        cells, _ = sparse_sums(self.labels, p.table, int(p.n_clusters.max()), p.f[0])
+        return float(p.weights @ cells + p.size[self.sizes].sum())
 
     def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:  # noqa: ARG002
         p = self.problem
         done: Visited = kernels.sweep(
             order, *self.lists, p.steps[0], p.size_steps, self._least_step, p.tolerance, *bounds, blocked,
-            self.labels, self.sizes, self.gap, self.second,
+            self.labels, self.sizes,
         )  # fmt: skip
         return done
 
@@ -67,17 +107,12 @@ class MemberState(State):
         known = *self.lists, p.steps[0], p.size_steps, p.total_weight * p.f[0, 1]
         return float(kernels.move_items(items, targets, *known, self.labels, self.sizes))
 
-    def _resize(self, slots: IntArray, width: int) -> None:
-        self.sizes = resized(self.sizes, slots, width)
-
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one."""
         p, sizes, width = self.problem, self.sizes, len(self.sizes)
-        head, after = np.empty(width, dtype=np.int64), np.empty_like(self.labels)
-        kernels.link_members(self.labels, head, after)
         row, touched = np.full(width + 1, np.inf), np.empty(width + 1, dtype=np.int64)
         kernels.join_row(
-            a, head, after, *self.lists, p.f[0], p.size, self.labels, sizes,
+            a, np.flatnonzero(self.labels == a), *self.lists, p.f[0], p.size, self.labels, sizes,
             row, touched, np.zeros(width + 1, dtype=np.int64),
         )  # fmt: skip
         apart = p.size[np.minimum(sizes[a] + sizes, p.n_items)] - p.size[sizes[a]] - p.size[sizes]
@@ -85,18 +120,24 @@ class MemberState(State):
         row[(sizes == 0) | (sizes[a] == 0)] = row[a] = np.inf
         return row
 
+    def best_joins(self) -> tuple[IntArray, FloatArray]:
+        """For each slot the one that shares a set with it whose join is best, and the change."""
+        p, width = self.problem, len(self.sizes)
+        partner, least = np.arange(width), np.full(width, np.inf)
+        order = np.argsort(self.labels, kind="stable")
+        begin = np.searchsorted(self.labels[order], np.arange(width + 1))
+        known = *self.lists, p.f[0], p.size, self.labels, self.sizes
+        kernels.best_joins(order, begin, *known, partner, least)
+        return partner, least
+
     def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
-        """Join clusters, the best pair first, while that helps or there are too many."""
-        p = self.problem
-        bounds = bounds._replace(k_min=max(bounds.k_min, 1))
-        known = *self.lists, p.f[0], p.size, p.tolerance, *bounds
-        change = float(kernels.merge(*known, self.labels, self.sizes))
+        """Join clusters while that helps or there are too many; the change."""
+        change = super().merge(bounds)
         # The clusters left share no set: the smallest are joined, two by two.
         while self.n_clusters > bounds.k_max and not bounds.stop[0]:
-            k, into = self.n_clusters, np.append(np.arange(len(self.sizes)), -1)
+            k, before = self.n_clusters, self.total()
             smallest = np.argsort(self.sizes, kind="stable")[len(self.sizes) - k :]
             n = min(k - bounds.k_max, k // 2)
-            into[smallest[1 : 2 * n : 2]] = smallest[: 2 * n : 2]
-            moved = np.flatnonzero(into[self.labels] != self.labels)
-            change += self.move(moved, into[self.labels[moved]])
+            self._join(smallest[: 2 * n : 2], smallest[1 : 2 * n : 2])
+            change += self.total() - before
         return change

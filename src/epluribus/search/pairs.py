@@ -2,19 +2,105 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 import numpy as np
 
 from epluribus._kernels import pairs as kernels
+from epluribus._parallel import Stopper
 from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus.search.pair_costs import PairCosts
-from epluribus.search.state import Bounds, State, Visited, resized, slot_count
+from epluribus._validate import available_memory
+from epluribus.draws.together import Together
+from epluribus.losses.base import Loss
+from epluribus.search.state import Bounds, State, Visited, slot_count
+
+if TYPE_CHECKING:
+    from epluribus.search.problem import Problem
+
+MOST_ITEMS, _ITEMS_PER_CLUSTER = 8000, 400
+"""With more items, or more of them for each cluster or for each item of a usual group, the others are quicker."""
+
+_CELLS = 1e5
+"""Cells of a sweep on tables, below which these are quick enough, and nothing more has to be compiled."""
+
+
+def counts_pairs(loss: Loss, n_items: int) -> bool:
+    """Whether a linear loss is a sum over pairs of items."""
+    squares = np.arange(n_items + 1.0) ** 2
+    f1, f2, _ = loss.tables(n_items)
+    return loss.linear and bool((f1 == f1[1] * squares).all() and (f2 == f2[1] * squares).all())
+
+
+class PairCosts(NamedTuple):
+    """Similarities of pairs, and what they cost (`_kernels/pairs.py`)."""
+
+    together: Any
+    """(n_items, n_items) similarities without the diagonal; (0, 0) if there are lists of neighbors ..."""
+    first: IntArray
+    """... from first[i] to first[i + 1] - 1 for item i ..."""
+    near: AnyArray
+    """... in this list of items ..."""
+    share: FloatArray
+    """... and this one of similarities."""
+    scale: float
+    one: float
+    """Similarity of an item with itself."""
+    logs: bool
+    size: FloatArray
+    size_steps: FloatArray
+    tolerance: float
+
+    @classmethod
+    def pays(cls, problem: Problem) -> bool:
+        """Whether the loss is a sum over pairs, and their matrix is small and quick to make."""
+        n, loss = problem.n_items, problem.loss
+        if n > MOST_ITEMS or problem.missing or not loss.linear or problem.n_free < n:
+            return False
+        if problem.rows.size * float(problem.n_clusters.mean()) < _CELLS:
+            return False
+        if n > _ITEMS_PER_CLUSTER * float(problem.n_clusters.mean()) or not counts_pairs(loss, n):
+            return False
+        group = problem.members_seen / problem.rows.size  # mean size of the groups of an item
+        return n <= _ITEMS_PER_CLUSTER * group and 8.0 * n**2 <= available_memory() / 4
+
+    @classmethod
+    def of(cls, problem: Problem, n_jobs: int = 1, stopper: Stopper | None = None) -> PairCosts:
+        """The matrix of a problem; incomplete if the stopper ends the work early."""
+        n, weights = problem.n_free, problem.weights
+        unit = float(weights.min(initial=np.inf, where=weights > 0))
+        units = weights / unit
+        # Whole units are counted: sums are then exact.
+        whole = (units == np.rint(units)).all() and units.sum() < 1 << 16
+        unit, dtype = (unit, np.uint16) if whole else (1.0, np.float64)
+        together = np.empty((n, n), dtype=dtype)
+        Together(problem.table, weights / unit).matrix(n_jobs, stopper, out=together)
+        np.fill_diagonal(together, 0)
+        scale, one = float(problem.f[0, 1]) * unit, problem.total_weight / unit
+        return cls.dense(together, scale, one, problem)
+
+    @classmethod
+    def dense(cls, together: Any, scale: float, one: float, problem: Any) -> PairCosts:
+        """The costs with a whole matrix, for Binder's loss; no item has neighbors."""
+        first, none = np.zeros(len(together) + 1, dtype=np.int64), np.empty(0)
+        sizes = problem.size, problem.size_steps, problem.tolerance
+        return cls(together, first, none.astype(np.int32), none, scale, one, False, *sizes)
+
+    @property
+    def base(self) -> float:
+        """What two items cost in one cluster, without what their similarity saves."""
+        return 2 * float(self.size[1])
+
+    @property
+    def unit(self) -> float:
+        """What a similarity of 1 changes for two items in one cluster."""
+        return 2 * self.scale
 
 
 class PairState(State):
     """A partition, and sums of the similarities of each item with clusters (`_kernels/pairs.py`)."""
 
     def __init__(self, pairs: PairCosts, labels: IntArray) -> None:
-        super().__init__(len(labels))
+        super().__init__(labels, pairs.tolerance)
         n, k = len(labels), int(labels.max(initial=-1)) + 1
         self._costs = pairs[: PairCosts._fields.index("size")]  # what all kernels read
         self.pairs, self.labels, self.inside = pairs, np.full(n, -1), np.full(n, pairs.one)
@@ -46,8 +132,6 @@ class PairState(State):
             *bounds,
             blocked,
             *self._partition,
-            self.gap,
-            self.second,
         )
         return done
 
@@ -58,22 +142,63 @@ class PairState(State):
 
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
-        self.sizes = resized(self.sizes, slots, width)
+        super()._resize(slots, width)
         if len(self.pairs.together):
             more = np.zeros((width - len(slots), len(self.labels)), dtype=self.sums.dtype)
             self.sums = np.concatenate([self.sums[slots], more])
 
+    def _shared(self) -> Any:
+        """(n_slots, n_slots) what the similarities of clusters change if they are joined, perhaps a sparse matrix."""
+        from scipy.sparse import csr_array
+
+        p, at, n = self.pairs, np.flatnonzero(self.labels >= 0), len(self.labels)
+        inside = csr_array((np.ones(len(at)), (self.labels[at], at)), (len(self.sizes), n))
+        if len(self.sums):
+            return 2 * p.scale * (inside @ self.sums.T)
+        reach = (csr_array((p.share, p.near, p.first), (n, n)) @ inside.T).tocsr()
+        if p.logs:
+            items = np.repeat(np.arange(n), np.diff(reach.indptr))
+            reach.data = np.log2(1 + reach.data / self.inside[items])
+        shared = inside @ reach
+        return p.scale * (shared + shared.T)
+
+    def _apart(self, a: Any, b: Any) -> FloatArray:
+        """What the sizes of clusters change if they are joined."""
+        size, sizes = self.pairs.size, self.sizes
+        joined = size[np.minimum(sizes[a] + sizes[b], len(self.labels))]
+        return np.asarray(joined - size[sizes[a]] - size[sizes[b]])
+
+    def join_changes(self) -> FloatArray:
+        """Change of the total loss for every two slots up to the last one in use."""
+        top, shared = self.top, self._shared()
+        changes: FloatArray = (shared if len(self.sums) else shared.toarray())[:top, :top]
+        for a in range(top):
+            changes[a] += self._apart(a, slice(top))
+        empty = self.sizes[:top] == 0
+        changes[empty] = changes[:, empty] = np.inf
+        np.fill_diagonal(changes, np.inf)
+        return changes
+
+    def best_joins(self) -> tuple[IntArray, FloatArray]:
+        """For each slot the one with which it is best joined, and the change; only similar ones if there are lists."""
+        if len(self.sums):
+            return super().best_joins()
+        shared, partner = self._shared().tocoo(), np.arange(len(self.sizes))
+        a, b = shared.coords
+        apart, least = a != b, np.full(len(partner), np.inf)
+        a, b, change = a[apart], b[apart], (shared.data + self._apart(a, b))[apart]
+        order = np.lexsort((b, change, a))
+        slots, first = np.unique(a[order], return_index=True)
+        partner[slots], least[slots] = b[order[first]], change[order[first]]
+        return partner, least
+
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one."""
-        p, row = self.pairs, np.empty(len(self.sizes))
-        kernels.join_row(
-            a, p.first, p.near, p.share, p.scale, p.logs, p.size, *self._partition,
-            row, np.zeros(len(row)), np.empty(len(self.labels)),
-        )  # fmt: skip
+        row = np.full(len(self.sizes), np.inf)
+        row[: self.top] = self.join_changes()[a]
         return row
 
-    def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
-        """Join clusters, the best pair first, while that helps or there are too many."""
-        p, bounds = self.pairs, bounds._replace(k_min=max(bounds.k_min, 1))
-        change = kernels.merge(*self._costs, p.size, p.tolerance, *bounds, *self._partition)
-        return float(change)
+    def _join(self, into: IntArray, others: IntArray) -> None:
+        for a, b in zip(into, others, strict=True):
+            items = np.flatnonzero(self.labels == b)
+            self.move(items, np.full(len(items), a))

@@ -26,8 +26,8 @@ from epluribus.draws import Draws
 from epluribus.losses.base import Loss
 from epluribus.losses.partial import linear_forms
 from epluribus.losses.values import loss_values
-from epluribus.search.member_lists import MemberLists
-from epluribus.search.pair_costs import PairCosts
+from epluribus.search.members import MemberLists
+from epluribus.search.pairs import PairCosts
 
 _SINGLE = 2e-6
 """Largest relative error of a sum of costs in single precision (`_kernels/sweep.py`)."""
@@ -110,10 +110,8 @@ class Problem:
             self.column_weights = self.weights
             self.group_weights = self.weights[self.owner]
             self.f, self.size = np.stack([joint * f1, joint * f1]), size * f2
-        self.n_groups, self.n_seen_groups = (
-            len(self.group_weights),
-            len(self.group_weights) - missing,
-        )
+        self.n_groups = len(self.group_weights)
+        self.n_seen_groups = self.n_groups - 2 * self.n_draws * missing
         # In each column but those of all that a draw has seen the function is the first one.
         self.column_kinds = (np.arange(len(self.column_weights)) >= self.n_draws).astype(np.uint8)
         self.kinds = (np.arange(self.n_groups) >= self.first[-1]).astype(np.uint8)
@@ -138,12 +136,14 @@ class Problem:
         self.form = linear_forms(self.loss, np.count_nonzero(seen, axis=0))
         n_groups, n_draws = int(self.first[-1]), self.n_draws
         last = n_groups + n_draws
-        joint = np.where(seen, self.table + self.first[:-1] - 1, last)
-        whole = np.where(seen, n_groups + np.arange(n_draws), last)
+        # Each column has a group of its own for missing labels: none has more than n_items items.
+        column = np.arange(n_draws)
+        joint = np.where(seen, self.table + self.first[:-1] - 1, last + column)
+        whole = np.where(seen, n_groups + column, last + n_draws + column)
         self.rows = np.ascontiguousarray(np.concatenate([joint, whole], axis=1), dtype=np.int32)
         joint, size = self.weights * self.form.joint, self.weights * self.form.size
         self.column_weights = np.concatenate([joint, size])
-        self.group_weights = np.concatenate([joint[self.owner], size, [0.0]])
+        self.group_weights = np.concatenate([joint[self.owner], size, np.zeros(2 * n_draws)])
         self.f, self.size = np.stack([f1, f2]), np.zeros(len(f2))
 
     @classmethod
@@ -169,7 +169,7 @@ class Problem:
     def group_sizes(self) -> IntArray:
         """(n_groups,) items of each group, 0 for missing labels."""
         sizes = np.zeros((self.n_groups, 1), dtype=np.int32)
-        count_cells(self.rows, np.zeros(self.n_free, dtype=np.int64), sizes)
+        count_cells(self.rows, np.zeros(self.n_free, dtype=np.int64), sizes, 1)
         sizes[self.n_seen_groups :] = 0
         return sizes[:, 0].astype(np.int64)
 
@@ -185,23 +185,6 @@ class Problem:
         if self.form is None:
             return 0.0
         return float(self.weights @ (self.form.constant + self.form.group * self.group_sums))
-
-    @cached_property
-    def trivial_values(self) -> tuple[float, float]:
-        """Expected loss of one cluster, and of all items apart."""
-        n, sizes = self.n_items, self.group_sizes
-        if not self.loss.linear:
-            return self.expected(np.zeros(n, dtype=np.int64)), self.expected(np.arange(n))
-        # The items of a group are in one cluster, or each in one of its own.
-        together = self.group_weights @ self.f[self.kinds, sizes] + self.size[n]
-        apart = (self.group_weights * sizes) @ self.f[self.kinds, 1] + n * self.size[1]
-        both = self.constant + np.array([together, apart])
-        return tuple((both / self.total_weight).tolist())
-
-    @cached_property
-    def scale(self) -> float:
-        """The largest expected loss that is of interest: one cluster, or all items apart."""
-        return max(*map(abs, self.trivial_values), 1e-300)
 
     @cached_property
     def members(self) -> MemberLists:

@@ -32,7 +32,7 @@ from epluribus.draws.store import Labels, Slice
 from epluribus.losses.base import Loss
 from epluribus.partition import read_only, relabel
 from epluribus.search.local import LocalSearch
-from epluribus.search.pair_costs import PairCosts, counts_pairs
+from epluribus.search.pairs import PairCosts, counts_pairs
 from epluribus.search.problem import Problem
 from epluribus.search.state import TableState
 from epluribus.settings import Settings
@@ -157,21 +157,22 @@ class LargeRefiner:
     def _sweep(self, now: _Counted, items: IntArray) -> _Counted:
         """The partition after a local search over the free items."""
         problem, h = self._with_items(self.store.rows(items)), now.counts.shape[1]
-        labels, mine, inside = now.labels.copy(), now.labels[items], np.zeros_like(now.counts)
-        count_cells(problem.rows, np.where(mine < h, mine, -1), inside)
+        labels, mine = now.labels.copy(), now.labels[items]
         if self.pairs:
-            labels[items] = self._sweep_pairs(problem, mine, now.counts - inside, now.sizes)
+            stay = now.counts.copy()
+            count_cells(problem.rows, np.where(mine < h, mine, -1), stay, -1)
+            labels[items] = self._sweep_pairs(problem, mine, stay, now.sizes)
             self.labels, self.value = relabel(labels), None
             self._check()
             return self._count(self.labels)
-        fixed = now.counts - inside, now.sizes - np.bincount(mine, minlength=h)
-        state = TableState(problem, mine, fixed)
+        # One label more for each cluster says where its other items are.
+        state = TableState(problem, np.append(mine, np.arange(h)), (now.counts, now.sizes))
         settings = replace(self.settings, k_max=max(self.limit, h))
         search = LocalSearch(problem, mine, self.rng, settings, state=state)
         search.settle()
         state.compact()
-        labels, k = state.fixed_slots[now.labels], state.n_clusters
-        labels[items] = state.labels
+        labels, k = state.labels[len(mine) :][now.labels], state.n_clusters
+        labels[items] = state.labels[: len(mine)]
         found = _Counted(labels, state.counts[:, :k], state.sizes[:k])
         f1, f2, _ = self.loss.tables(len(labels))
         cells, size = f1[found.counts].sum(axis=1), float(f2[found.sizes].sum())

@@ -37,23 +37,16 @@ from epluribus.settings import Settings
 
 _ROUND = 3
 """Starts in a round: fewer would leave little to combine, more would confirm less often."""
-_SWEEPS_BEFORE = 2
-"""Sweeps of a start before it is combined: the first two achieve nearly all that sweeps can achieve."""
 _KICKS, _MORE_KICKS, _MOST_KICKS = 16, 64, 400
 """Kicks in a round, at most; the second number where sweeps are quick; elsewhere two for each cluster, up to the third
 number, if there are many: a kick is then much quicker than a sweep."""
 _QUICK, _TINY = 3e6, 1e5
 """Cells of a sweep up to which there are more kicks, and up to which one more confirmation is asked for."""
-_MANY = 32
-"""Clusters from which on the best partition for some draws is kicked again with all draws."""
-_RETURNS = 8
-"""Kicks that lead back to where they started, after which no more are tried; one in eight, if that is more."""
-_PATIENCE = 8
-"""Rounds in a row without success that end a search; one is enough where sweeps are expensive."""
-_AT_ONCE = 4
-"""Rounds that are made at a time, at most: usually no more are needed."""
-_LONGER = 10
-"""How many times longer a search goes on if it has a time limit."""
+_PATIENCE, _LONGER = 8, 10
+"""Rounds in a row without success that end a search, one where sweeps are expensive; and how many times more rounds a
+search with a time limit makes."""
+_EQUAL = 1e-12
+"""Losses closer than this share of the largest one are equal: running sums are rounded in proportion to it."""
 _BY_VALUE = attrgetter("value")
 
 
@@ -99,24 +92,25 @@ class Search:
         self.expensive = problem.cells > EXPENSIVE if expensive is None else expensive
         self.bounded = settings.k_min > 1 or settings.k_max is not None
         self.runs: list[Run] = []
-        self.given: list[IntArray] = []
         self.best_so_far, self.n_done = np.inf, 0
+        self.known = [np.zeros(problem.n_items, dtype=np.int64), np.arange(problem.n_items)]
+        """Partitions that the answer is never worse than: one cluster, all items apart, given ones."""
+        self.values = [problem.expected(labels) for labels in self.known]
+        self.tolerance = _EQUAL * max(1e-300, *map(abs, self.values))
 
     def greedy(self) -> tuple[list[Run], Run]:
         """Algorithm 1 from every start; return all runs and the best of them."""
         starts = islice(self.plan, self.n_starts)
         tasks = [
-            partial(self._greedy_run, start, np.random.default_rng(child))
+            partial(self._descend, self.problem, self.settings, start, child, None)
             for start, child in zip(starts, self.seed.spawn(self.n_starts), strict=True)
         ]
-        n_jobs = self.settings.n_jobs
-        self.runs = run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper, on_done=self._report)
+        n_jobs, stopper = self.settings.n_jobs, self.stopper
+        found = run_tasks(
+            tasks, n_jobs=n_jobs, stopper=stopper, on_done=lambda one: self._report(one[1])
+        )
+        self.runs = [run for _, run in found]
         return self.runs, min(self.runs, key=lambda run: run.expected_loss)
-
-    def _greedy_run(self, start: Start, rng: np.random.Generator) -> Run:
-        search = begin(self.problem, start, rng, self.settings)
-        search.sweep(thorough=True)
-        return search.run(self.n_draws)
 
     def recombine(self) -> tuple[list[Run], Run]:
         """Rounds of starts on some or all draws, then the best on all draws; all runs and the last."""
@@ -132,7 +126,8 @@ class Search:
             best = begin(self.problem, Start("few draws", best.labels), self.rng, self.settings)
         if self.expensive or few:  # the rounds have left these steps out
             best.settle()
-        if self.expensive and (not few or best.n_clusters > _MANY):
+        # Where clusters are many, kicks find more with all draws than with some of them.
+        if self.expensive and (not few or best.n_clusters > 32):
             self._kick(best)
         best = self._not_beaten(best)
         if not self.problem.loss.linear:  # until here moves may have been overlooked
@@ -141,7 +136,7 @@ class Search:
         last = best.run(self.n_draws)
         self.bar.grow(self.n_done + 1)
         self._report(last)
-        return [*self.runs, last], last
+        return self.runs, last
 
     def _rounds(self, problem: Problem, settings: Settings) -> LocalSearch:
         """The best partition of several rounds of starts."""
@@ -151,9 +146,7 @@ class Search:
             needed, patience = _LONGER * needed, _LONGER * patience
         near = [] if problem.loss.linear else self._near_starts(problem, settings)
         rounds = self._in_turn(problem, settings, near)
-        best = next(rounds)
-        # Losses closer than this are equal: running sums are rounded in proportion to the largest of them.
-        tolerance = 1e-12 * problem.scale
+        best, tolerance = next(rounds), self.tolerance
         confirmed, failed = 0, 0
         while not self.stopper.stopped:
             before = best.value
@@ -182,56 +175,57 @@ class Search:
         With several threads some rounds are made at a time, perhaps more than are asked for.
         """
         n_jobs = self.settings.n_jobs
-        n_rounds = 1 if n_jobs == 1 else min(max(2, n_jobs // _ROUND), _AT_ONCE)
         while True:
-            plans = []
-            for _ in range(n_rounds):
-                plans.append([*near, *islice(self.plan, _ROUND)])
-                near = []
-            seeds = [self.seed.spawn(len(starts) + 1) for starts in plans]
-            # How many rounds there will be is not known: after these, at least the last run.
-            self.bar.grow(max(self.n_done + sum(map(len, plans)), self.n_starts) + 1)
-            tasks = [
-                partial(self._descend, problem, settings, start, np.random.default_rng(seed))
-                for starts, own in zip(plans, seeds, strict=True)
-                for start, seed in zip(starts, own[:-1], strict=True)
-            ]
-            done = iter(run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper))
-            # Stopped early, the last of them are missing, and perhaps all of the second round.
-            found = [list(islice(done, len(starts))) for starts in plans]
-            rounds = [
-                partial(self._round, [one for one, _ in some], np.random.default_rng(own[-1]))
-                for some, own in zip(found, seeds, strict=True)
-                if some
-            ]
-            bests = run_tasks(rounds, n_jobs=n_jobs, stopper=self.stopper)
-            for starts, some, best in zip(plans, found, bests, strict=False):
-                for _, run in some:
-                    self.runs.append(run)
-                    self._report(run)
-                self.given += [
+            tasks, n_starts = [], 0
+            for _ in range(min(n_jobs, 4)):  # usually no more rounds are needed
+                starts, near = [*near, *islice(self.plan, _ROUND)], []
+                seeds, n_starts = self.seed.spawn(len(starts) + 1), n_starts + len(starts)
+                tasks.append(partial(self._round, problem, settings, starts, seeds))
+                self.known += [
                     s.labels for s in starts if s.name == "given" and s.labels is not None
                 ]
+            # How many rounds there will be is not known: after these, at least the last run.
+            self.bar.grow(max(self.n_done + n_starts, self.n_starts) + 1)
+            for best, runs in run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper):
+                for run in runs:
+                    self._report(run)
                 yield best
 
     def _descend(
-        self, problem: Problem, settings: Settings, start: Start, rng: np.random.Generator
+        self,
+        problem: Problem,
+        settings: Settings,
+        start: Start,
+        seed: np.random.SeedSequence,
+        most: int | None,
     ) -> tuple[LocalSearch, Run]:
-        """The start after a few sweeps, and the record of them."""
-        search = begin(problem, start, rng, settings)
-        search.sweep(_SWEEPS_BEFORE)
+        """The start after `most` sweeps, or as many as lower the loss, and the record of them."""
+        search = begin(problem, start, np.random.default_rng(seed), settings)
+        search.sweep(most, thorough=most is None)
         n_draws = self.n_draws if problem is self.problem else round(problem.total_weight)
         return search, search.run(n_draws)
 
-    def _round(self, found: list[LocalSearch], rng: np.random.Generator) -> LocalSearch:
-        """One partition out of all those of a round: the best, combined with the others in turn."""
-        best, *others = sorted(found, key=_BY_VALUE)
+    def _round(
+        self,
+        problem: Problem,
+        settings: Settings,
+        starts: list[Start],
+        seeds: list[np.random.SeedSequence],
+    ) -> tuple[LocalSearch, list[Run]]:
+        """One partition out of several starts, the best combined with the others in turn; and the runs."""
+        found: list[tuple[LocalSearch, Run]] = []
+        for start, seed in zip(starts, seeds[:-1], strict=True):
+            if not (found and self.stopper.stopped):
+                # The first two sweeps achieve nearly all that sweeps can achieve.
+                found.append(self._descend(problem, settings, start, seed, 2))
+        rng = np.random.default_rng(seeds[-1])
+        best, *others = sorted((search for search, _ in found), key=_BY_VALUE)
         for other in others:
             if not self.stopper.stopped:
                 best = min(best, best.combined_with(other, rng), key=_BY_VALUE)
         if not (self.expensive or self.stopper.stopped):
             best.settle()
-        return best
+        return best, [run for _, run in found]
 
     def _kick(self, best: LocalSearch) -> None:
         """Kick the best partition until kicks lead back, and settle it if one helped."""
@@ -243,7 +237,8 @@ class Search:
         # Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
         best.attempt(np.flatnonzero(best.state.sizes[best.state.labels] == 1))
         for _ in range(most):
-            if self.stopper.stopped or returned >= max(_RETURNS, most // 8):
+            # Several in a row that led back: there is little more to find.
+            if self.stopper.stopped or returned >= max(8, most // 8):
                 break
             returned += abs(best.kick()) <= 8 * best.tolerance
         if best.value < before:
@@ -274,25 +269,22 @@ class Search:
 
     def _not_beaten(self, best: LocalSearch) -> LocalSearch:
         """The best partition, or a better one from a partition that anybody would try."""
-        problem, n = self.problem, self.problem.n_items
+        problem, asked, n = self.problem, self.settings.constraints, self.problem.n_items
         if self.stopper.stopped:
             return best
-        together, apart = problem.trivial_values
-        tried = [(together, np.zeros(n, dtype=np.int64)), (apart, np.arange(n))]
-        known = [*self._frequent(problem), *self.given]
-        tried += [(problem.expected(labels), labels) for labels in known]
-        for value, labels in tried:
-            k = int(labels.max()) + 1
-            asked = self.settings.constraints
-            allowed = self.settings.k_min <= k <= self.settings.most(n)
+        more = [*self.known[2:], *self._frequent(problem)]
+        values = [*self.values, *map(problem.expected, more)]
+        for value, labels in zip(values, [*self.known[:2], *more], strict=True):
+            allowed = self.settings.k_min <= int(labels.max()) + 1 <= self.settings.most(n)
             allowed = allowed and (asked is None or not asked.broken(labels))
-            if allowed and value < best.value - 1e-12 * problem.scale:
+            if allowed and value < best.value - self.tolerance:
                 best = begin(problem, Start("known", labels), self.rng, self.settings)
                 best.settle()
         return best
 
     def _report(self, run: Run) -> None:
-        """Advance the progress bar."""
+        """Keep the record of a run, and advance the progress bar."""
+        self.runs.append(run)
         self.best_so_far = min(self.best_so_far, run.expected_loss)
         self.n_done += 1
         info = {"loss": f"{self.best_so_far:.6g}", "clusters": run.n_clusters}

@@ -14,30 +14,21 @@ linkage, and ``"sequential"`` and ``"together"``, as with draws.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 
 from epluribus._kernels.pairs import cluster_around_pivots
-from epluribus._parallel import run_tasks
-from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import IntArray
-from epluribus._validate import available_memory, shown
+from epluribus._validate import available_memory
 from epluribus.draws.expected import matrix_loss
 from epluribus.draws.similarity import SimilarityMatrix
-from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
-from epluribus.losses.values import loss as loss_between
 from epluribus.partition import relabel
-from epluribus.search.comparison import Comparison
-from epluribus.search.pair_costs import MOST_ITEMS, PairCosts
-from epluribus.search.rounds import Search
+from epluribus.search.pairs import MOST_ITEMS, PairCosts
 from epluribus.search.starts import Start
-from epluribus.settings import Settings
 
 _KINDS = ("pivots", "pivots", "sequential", "pivots", "pivots", "together")
 """The kinds of starts after the first round, in turn."""
@@ -88,17 +79,6 @@ class MatrixProblem:
         """Steps of a sweep; those for a neighbor are like four for a cell of a table."""
         return float(self.n_items) ** 2 if len(self.pairs.together) else 4.0 * len(self.near)
 
-    @cached_property
-    def trivial_values(self) -> tuple[float, float]:
-        """Expected loss of one cluster, and of all items apart."""
-        apart = np.arange(self.n_items)
-        return self.expected(0 * apart), self.expected(apart)
-
-    @cached_property
-    def scale(self) -> float:
-        """The largest expected loss that is of interest: one cluster, or all items apart."""
-        return max(*map(abs, self.trivial_values), 1e-300)
-
     def expected(self, labels: IntArray) -> float:
         """Expected loss of canonical labels, from scratch."""
         return matrix_loss(labels, self.matrix, self.loss)
@@ -119,72 +99,11 @@ def matrix_alone(psm: Any, **others: Any) -> SimilarityMatrix:
     return SimilarityMatrix.of(psm)
 
 
-def given_alone(starts: Any, labels: list[IntArray | None]) -> list[IntArray]:
-    """The labels that were given as starts; kinds of starts by name are refused."""
-    found = [one for one in labels if one is not None]
-    if starts is not None and not found:
-        raise ValueError(
-            f"'starts' must be labels, of one partition or of several, with 'psm'; got {shown(starts)}. "
-            "By default starts are made from the matrix."
-        )
-    return found
-
-
-def refuse_rules(rules: Mapping[str, Any]) -> None:
-    """Refuse constraints and undecided items, which the search with a matrix does not know."""
-    asked = [name for name, value in rules.items() if value is not None]
-    if asked:
-        raise ValueError(f"'{asked[0]}' must be None with 'psm'. It needs the draws themselves.")
-
-
-def minimize_matrix(
-    matrix: SimilarityMatrix,
-    chosen: list[Loss],
-    given: list[IntArray],
-    n_starts: int,
-    settings: Settings,
-    progress: ProgressLike,
-    seed: np.random.SeedSequence,
-) -> Comparison:
-    """One estimate for each of the losses, and how they compare."""
-    problems: list[Any] = [MatrixProblem(matrix.matrix, loss) for loss in chosen]
-    found, stopper = [], settings.stopper
-    for problem in problems:
-        began = time.perf_counter()
-        bar = make_progress(progress, n_starts, f"minimize {problem.loss.name}", stopper)
-        plan = _starts(problem, given, np.random.default_rng(seed.spawn(1)[0]))
-        search = Search(problem, plan, n_starts, settings, seed, bar)
-        try:
-            # In a worker thread, so that this one is free to receive Ctrl-C.
-            task = search.recombine if settings.search == "recombine" else search.greedy
-            [(runs, best)] = run_tasks([task], n_jobs=1, stopper=stopper)
-        finally:
-            bar.close()
-        estimate = Estimate(
-            labels=best.labels,
-            expected_loss=problem.expected(best.labels),
-            loss=problem.loss,
-            n_draws=0,
-            runs=tuple(runs),
-            converged=best.converged and not stopper.flag[0],
-            seconds=time.perf_counter() - began,
-            items=matrix.items,
-            interrupted=stopper.interrupted,
-            settings=settings,
-        )
-        found.append(estimate)
-    return Comparison(
-        tuple(found),
-        np.array([[problem.expected(a.labels) for problem in problems] for a in found]),
-        np.array([[loss_between(a.labels, b.labels) for b in found] for a in found]),
-    )
-
-
-def _starts(
-    problem: MatrixProblem, given: list[IntArray], rng: np.random.Generator
+def matrix_starts(
+    problem: MatrixProblem, given: tuple[Start, ...], rng: np.random.Generator
 ) -> Iterator[Start]:
     """The starts, without end; those that only the matrix can tell have labels already."""
-    yield from (Start("given", one) for one in given)
+    yield from given
     if problem.n_items <= _TREE:
         yield Start("average", _cut_tree(problem, "average"))
         yield Start("sequential")

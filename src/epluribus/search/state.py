@@ -13,14 +13,16 @@ There are four states, one for each way to know what a move costs:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels import merge, sweep
 from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus.search.problem import Problem
+
+if TYPE_CHECKING:
+    from epluribus.search.problem import Problem
 
 
 class Bounds(NamedTuple):
@@ -57,18 +59,19 @@ class State(ABC):
         Slot of each item.
     sizes : ndarray of shape (n_slots,)
         Number of items in each slot.
-    gap, second : ndarray of shape (n_items,)
-        How much more the best other slot costs than the item's own, and that slot, when it was visited last.
-    renamed : int
-        How often slots have been given other names.
+    tolerance : float
+        Changes of the total loss that are smaller are none.
+    additive : bool
+        Whether the changes of joins of different pairs of clusters add up.
     """
 
-    labels: IntArray
-    sizes: IntArray
-    renamed: int = 0
+    additive = True
 
-    def __init__(self, n_items: int) -> None:
-        self.gap, self.second = np.full(n_items, np.inf), np.full(n_items, -1)
+    def __init__(self, labels: IntArray, tolerance: float) -> None:
+        self.tolerance = tolerance
+        self.labels = labels.astype(np.int64)
+        width = slot_count(int(labels.max(initial=-1)) + 1, 1)
+        self.sizes = np.bincount(labels[labels >= 0], minlength=width)
 
     @property
     def n_clusters(self) -> int:
@@ -119,33 +122,61 @@ class State(ABC):
         """Number the clusters 0..K-1 without gaps, in as little memory as they need."""
         used, names = np.flatnonzero(self.sizes), np.full(len(self.sizes) + 1, -1)
         names[used] = np.arange(len(used))
-        self._rename(names)
-        self.renamed += 1
+        self.labels = names[self.labels]
         self._resize(used, slot_count(len(used), 1))
 
-    def _rename(self, names: IntArray) -> None:
-        """Give slot s the name names[s]; the last name is that of nowhere, -1."""
-        self.labels, self.second = names[self.labels], names[self.second]
-
-    @abstractmethod
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
+        self.sizes = resized(self.sizes, slots, width)
 
     @abstractmethod
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one; infinite for empty ones."""
 
+    @property
+    def top(self) -> int:
+        """Number of slots up to the last one in use."""
+        return int(np.flatnonzero(self.sizes)[-1]) + 1
+
     def join_changes(self) -> FloatArray:
         """The same for every two slots up to the last one in use."""
-        top = int(np.flatnonzero(self.sizes)[-1]) + 1
-        return np.array([self.join_row(s)[:top] for s in range(top)])
+        return np.array([self.join_row(s)[: self.top] for s in range(self.top)])
 
-    @abstractmethod
-    def merge(self, bounds: Bounds, like: State | None = None) -> float:
-        """Join clusters, the best pair first, while that helps or there are too many; the change.
+    def best_joins(self) -> tuple[IntArray, FloatArray]:
+        """For each slot the one with which it is best joined, and the change; itself and infinity if there is none."""
+        changes = self.join_changes()
+        return changes.argmin(axis=1), changes.min(axis=1)
 
-        `like` is a partition that the result may be similar to; only `RatioState` looks at it.
+    def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
+        """Join clusters while that helps or there are too many; the change.
+
+        In each round those pairs are joined of which each is best joined with the other: in a linear loss, a sum over
+        clusters, their changes add up. `like` is a partition that the result may be similar to; only `RatioState`
+        looks at it.
         """
+        total = 0.0
+        while self.n_clusters > max(bounds.k_min, 1) and not bounds.stop[0]:
+            k, (partner, least) = self.n_clusters, self.best_joins()
+            every = np.arange(len(partner))
+            a = np.flatnonzero((partner[partner] == every) & (every < partner) & (least < np.inf))
+            a = a[np.argsort(least[a], kind="stable")]
+            n = int(np.count_nonzero(least[a] < -self.tolerance))
+            if n == 0 and k > bounds.k_max:  # some at a time: afterwards others may be better
+                n = min(1 + k // 8, k - bounds.k_max)
+            a = a[: min(n, k - max(bounds.k_min, 1)) if self.additive else min(n, 1)]
+            if len(a) == 0:
+                break
+            total += float(least[a].sum())
+            self._join(a, partner[a])
+        return total
+
+    def _join(self, into: IntArray, others: IntArray) -> None:
+        """Bring the items of some slots into others."""
+        names = np.append(np.arange(len(self.sizes)), -1)
+        names[others] = into
+        self.labels = names[self.labels]
+        self.sizes[into] += self.sizes[others]
+        self.sizes[others] = 0
 
 
 class TableState(State):
@@ -158,38 +189,28 @@ class TableState(State):
     problem : Problem
         A linear loss.
     labels : ndarray of shape (n_items,)
-        Labels 0..K-1, or -1 for an item in no cluster.
-    fixed : tuple of ndarray, optional
-        Items that stay: ``counts`` of shape (n_groups, K) and ``sizes`` of shape (K,).
-
-    Attributes
-    ----------
-    fixed_slots : ndarray of shape (K + 1,)
-        The slot in which the fixed items of each cluster are now; -1 at the end, and where there are none.
+        Labels 0..K-1, or -1 for an item in no cluster. There may be more than the problem has items: the others stay.
+    known : tuple of ndarray, optional
+        The tables, of shape (n_groups, K), and the sizes of clusters, if there are items that are not in `labels`.
     """
 
     def __init__(
         self,
         problem: Problem,
         labels: IntArray,
-        fixed: tuple[IntArray, IntArray] | None = None,
+        known: tuple[AnyArray, IntArray] | None = None,
     ) -> None:
-        super().__init__(len(labels))
-        p, self.problem, self.labels = problem, problem, labels.astype(np.int64)
-        k, self.fixed_slots = int(labels.max(initial=-1)) + 1, np.full(1, -1)
-        if fixed is not None:
-            k = max(k, len(fixed[1]))
-            self.fixed_slots = np.append(np.where(fixed[1] > 0, np.arange(len(fixed[1])), -1), -1)
-        width = slot_count(k, 1)
-        self.sizes = np.bincount(labels[labels >= 0], minlength=width)
-        self.counts = np.zeros((p.n_groups, width), dtype=np.int32)
-        if fixed is not None:
-            self.counts[:, : len(fixed[1])] = fixed[0]
-            self.sizes[: len(fixed[1])] += fixed[1]
-        sweep.count_cells(p.rows, self.labels, self.counts)
+        super().__init__(labels, problem.tolerance)
+        p, width, self.problem = problem, len(self.sizes), problem
+        if known is None:
+            self.counts = np.zeros((p.n_groups, width), dtype=np.int32)
+            sweep.count_cells(p.rows, self.labels, self.counts, 1)
+        else:
+            self.counts, self.sizes = (resized(x, np.arange(x.shape[-1]), width) for x in known)
         self._gains: NDArray[np.float32] | None = None
-        self.groups = p.group_weights, p.kinds
-        """What kernels read of groups, and of columns."""
+        self.joint = np.zeros(len(p.column_weights))
+        self.groups, self.size = (p.group_weights, p.kinds), p.size
+        """What kernels read of groups, and the costs of sizes."""
         self.columns = p.rows, p.column_weights, p.column_kinds, p.n_seen_groups, p.steps
         self._work = np.empty(width), np.empty(width, dtype=np.float32)
 
@@ -201,59 +222,54 @@ class TableState(State):
             sweep.fill_gains(self.counts, *self.groups, self.problem.steps, self._gains)
         return self._gains
 
+    @property
+    def now(self) -> tuple[AnyArray, ...]:
+        """What kernels change."""
+        return self.labels, self.sizes, self.counts, self.gains, self.joint
+
     def total(self) -> float:
         """Total loss without the constant."""
         cells = sweep.cell_sum(self.counts, *self.groups, self.problem.f)
-        return float(cells + self.problem.size[self.sizes].sum())
+        return float(cells + self.size[self.sizes].sum())
 
     def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:  # noqa: ARG002
         p = self.problem
         done: Visited = sweep.sweep(
             order, *self.columns, p.size_steps, p.margin, p.tolerance, *bounds, blocked,
-            self.labels, self.sizes, self.counts, self.gains, *self._work, self.gap, self.second,
+            *self.now, *self._work,
         )  # fmt: skip
         return done
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
         known = *self.columns, self.problem.size_steps
-        now = self.labels, self.sizes, self.counts, self.gains
-        return float(sweep.move_items(items, targets, *known, *now))
-
-    def _rename(self, names: IntArray) -> None:
-        super()._rename(names)
-        self.fixed_slots = names[self.fixed_slots]
+        return float(sweep.move_items(items, targets, *known, *self.now))
 
     def _resize(self, slots: IntArray, width: int) -> None:
-        """Keep these slots, and have `width` of them in all."""
-        self.counts, self.sizes = (resized(one, slots, width) for one in (self.counts, self.sizes))
+        super()._resize(slots, width)
+        self.counts = resized(self.counts, slots, width)
         self._gains, self._work = None, (np.empty(width), np.empty(width, dtype=np.float32))
 
     def join_changes(self) -> FloatArray:
         """Change of the total loss for every two slots up to the last one in use."""
-        p, top = self.problem, int(np.flatnonzero(self.sizes)[-1]) + 1
+        top = self.top
         changes, used = np.empty((top, top)), np.empty(top + 1, dtype=np.int64)
-        merge.all_joins(self.counts, *self.groups, p.f, p.size, self.sizes[:top], used, changes)
+        known = *self.groups, self.problem.f, self.size, self.sizes[:top]
+        merge.all_joins(self.counts, *known, used, changes)
         return changes
 
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one."""
-        p, row = self.problem, np.empty(len(self.sizes))
-        merge.join_row(a, self.counts, *self.groups, p.f, p.size, self.sizes, row)
+        row = np.empty(len(self.sizes))
+        known = *self.groups, self.problem.f, self.size, self.sizes
+        merge.join_row(a, self.counts, *known, row)
         return row
 
-    def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
-        """Join clusters, the best pair first, while that helps or there are too many."""
-        p, k, bounds = self.problem, self.n_clusters, bounds._replace(k_min=max(bounds.k_min, 1))
-        changes = self.join_changes()
-        if k <= bounds.k_min or (k <= bounds.k_max and changes.min() >= -p.tolerance):
-            return 0.0
-        into, sizes = np.empty(len(changes), dtype=np.int64), self.sizes[: len(changes)]
-        known = *self.groups, p.f, p.size, p.tolerance
-        change = merge.merge(self.counts, *known, *bounds, changes, sizes, into)
-        self._rename(np.append(into, np.full(len(self.sizes) - len(into) + 1, -1)))
+    def _join(self, into: IntArray, others: IntArray) -> None:
+        super()._join(into, others)
+        self.counts[:, into] += self.counts[:, others]
+        self.counts[:, others] = 0
         self._gains = None
-        return float(change)
 
 
 def resized(array: AnyArray, slots: IntArray, width: int) -> AnyArray:

@@ -18,7 +18,7 @@ from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.search._minimize import minimize
 from epluribus.search.problem import Problem
-from epluribus.search.staying_out import added_by_each, price_of
+from epluribus.search.rules import added_by_each, price_of
 
 _SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 """Costs that are tried by default: this share of the items adds less to the loss of the whole partition."""

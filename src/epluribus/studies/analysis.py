@@ -2,8 +2,7 @@
 
 The posterior is sampled once, by several chains. Then the draws are searched:
 
-- all chains together: the optimum under each loss, the VI-optimum with other seeds of the search, and the
-  VI-optimum with given numbers of clusters;
+- all chains together: the optimum under each loss, and the VI-optimum with given numbers of clusters;
 - each chain alone: the VI-optimum, as a repetition of the paper's single chain;
 - the first chain: the paper's own procedure, its Algorithm 1 from noisy MAP and from random starts.
 """
@@ -11,26 +10,24 @@ The posterior is sampled once, by several chains. Then the draws are searched:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from epluribus._typing import RngLike
-from epluribus._validate import make_rng
+from epluribus._typing import IntArray, RngLike
+from epluribus._validate import make_rng, need
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate, Run, raise_if_interrupted
 from epluribus.models import Model
-from epluribus.plots._shared import import_pyplot
 from epluribus.sampling import Gibbs, SplitMerge, Trace, sample
-from epluribus.sampling.moves import Move
 from epluribus.search import minimize
 from epluribus.search.comparison import Comparison
 from epluribus.search.starts import noisy
-from epluribus.uncertainty import n_clusters_posterior
+from epluribus.studies.facts import Facts
 
 LOSSES = ("vi", "binder", "nvi", "nid")
 """The losses of the paper."""
@@ -38,16 +35,14 @@ LOSSES = ("vi", "binder", "nvi", "nid")
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the posterior is sampled and searched. Steps are single-item updates, as in the paper.
+    """How the posterior is sampled and searched.
 
-    Examples
-    --------
-    >>> Protocol().shortened(burn_in=20_000, thin=100).n_draws
-    1000
+    The lengths are those of the paper's single chain, so that every chain repeats its run. Steps are
+    single-item updates, as in the paper.
     """
 
     n_draws: int = 10_000
-    """Draws of each chain: the paper's sample size, so that every chain repeats the paper's run."""
+    """Draws of each chain."""
     burn_in: int = 1_000_000
     """Steps before the first draw."""
     thin: int = 100
@@ -58,18 +53,23 @@ class Protocol:
     """The sampler, as in `sample`."""
     n_greedy: int = 10
     """Greedy runs from each kind of start."""
-    n_seeds: int = 5
-    """Repetitions of the search with other seeds."""
+
+    @property
+    def lengths(self) -> dict[str, Any]:
+        """What decides how long a chain takes, as keywords of `sample`."""
+        return {"n_draws": self.n_draws, "burn_in": self.burn_in, "thin": self.thin}
 
     def shortened(self, *, burn_in: int, thin: int) -> Protocol:
         """The quick setting: fewer draws, closer together, and fewer runs."""
-        return replace(self, n_draws=1_000, burn_in=burn_in, thin=thin, n_greedy=4, n_seeds=2)
+        return replace(self, n_draws=1_000, burn_in=burn_in, thin=thin, n_greedy=4)
 
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
     """What the shared steps found."""
 
+    facts: Facts
+    """What the paper found."""
     protocol: Protocol
     """The lengths and numbers used."""
     trace: Trace
@@ -80,15 +80,11 @@ class Analysis:
     """The paper's procedure on the first chain, by kind of start."""
     by_chain: tuple[Estimate, ...]
     """The VI-optimum of each chain alone."""
-    by_seed: tuple[Estimate, ...]
-    """The VI-optimum of all chains, searched with other seeds."""
     by_k: dict[int, Estimate]
     """The VI-optimum with exactly this many clusters."""
-    seconds: float
-    """From the first step to the last, by the clock."""
-    cpu: dict[str, float] = field(default_factory=dict)
-    """CPU seconds, whatever ran beside it, of one chain ("chain"), of one greedy run by kind of start, and
-    of our search on the draws of the first chain ("search")."""
+    cpu: dict[str, float]
+    """CPU seconds of one chain ("chain"), of one greedy run by kind of start, and of our search on the draws
+    of the first chain ("our search")."""
 
     @property
     def draws(self) -> Draws:
@@ -100,136 +96,98 @@ class Analysis:
         """The VI-optimal partition."""
         return self.by_loss["vi"]
 
-    @property
-    def k_mode(self) -> int:
-        """The most probable number of clusters."""
-        return n_clusters_posterior(self.draws).mode
+    def number(self, number: Callable[[IntArray], IntArray]) -> dict[str, IntArray]:
+        """The optimum under each loss and the MAP, clusters numbered 1, 2, ... by a function."""
+        found = {estimate.loss.name: estimate.labels for estimate in self.by_loss}
+        # The partition of highest posterior among all steps of the sampler, not only among the draws kept.
+        found["map"] = self.trace.map_labels
+        return {name: number(labels) for name, labels in found.items()}
 
 
 def analyze(
+    facts: Facts,
     model: Model,
-    protocol: Protocol,
-    k_max: int,
-    ks: Sequence[int],
+    lengths: Protocol,
+    ks: Iterable[int],
+    *,
+    protocol: Protocol | None = None,
     losses: Sequence[str] = LOSSES,
-    rng: RngLike = None,
-    n_jobs: int | None = None,
-    progress: bool = False,
+    rng: RngLike = 1,
+    **options: Any,
 ) -> Analysis:
     """Sample the posterior and search it in every way a study reports.
 
     Parameters
     ----------
+    facts : Facts
+        What the paper states; its `k_max` is the largest number of clusters of the greedy runs.
     model : Model
         The application's model.
-    protocol : Protocol
-        Lengths of chains and numbers of runs.
-    k_max : int
-        Largest number of clusters of the greedy runs, K_up in the paper.
+    lengths : Protocol
+        Lengths of chains and numbers of runs, unless the user gives another `protocol`.
     ks : sequence of int
         Numbers of clusters for which the best partition with exactly this many is found.
     losses : sequence of str
         Losses whose optima are found; the first must be "vi".
-    rng, n_jobs, progress
-        As in `sample` and `minimize`.
-
-    Returns
-    -------
-    Analysis
+    rng, **options
+        `n_jobs` and `progress`: as in `sample` and `minimize`.
 
     Raises
     ------
     KeyboardInterrupt
         If Ctrl-C stops a step: `sample` and `minimize` return what they have, but a study needs all of it.
     """
+    protocol = protocol or lengths
     if not losses or losses[0] != "vi":
         raise ValueError(f"'losses' must begin with 'vi', the paper's choice; got {list(losses)}.")
     # The pictures come last: if matplotlib is missing, it is better to fail now.
-    import_pyplot()
-    began = time.perf_counter()
-    # Each step has its own stream of random numbers: more seeds or runs in one do not change the others.
-    first, losses_rng, greedy_rng, others, *seeds = make_rng(rng).spawn(4 + protocol.n_seeds)
-    # These fields have the names of the arguments of `sample`.
-    lengths = {key: getattr(protocol, key) for key in ("n_draws", "burn_in", "thin", "n_chains")}
+    need("matplotlib", "plots", "A study")
+    # Each step has its own stream of random numbers: more runs in one do not change the others.
+    first, losses_rng, greedy_rng, others = make_rng(rng).spawn(4)
+    # The networks of the paper are small, and sequential allocation suits them best.
+    default = [Gibbs(), SplitMerge(5 if len(model.sides) == 1 else 2, scans=0)]
     cpu: dict[str, float] = {}
     with _timed(cpu, "chain", protocol.n_chains):
         trace = sample(
             model,
-            **lengths,
-            moves=_moves(protocol, model),
+            **protocol.lengths,
+            n_chains=protocol.n_chains,
+            moves=default if protocol.moves == "default" else protocol.moves,
             start="dispersed",
             rng=first,
-            n_jobs=n_jobs,
-            progress=progress,
+            **options,
         )
-    # A study of half a chain would be of no use.
     raise_if_interrupted(trace)
     draws = trace.draws
-    by_loss = minimize(draws, list(losses), rng=losses_rng, n_jobs=n_jobs, progress=progress)
+    by_loss = minimize(draws, list(losses), rng=losses_rng, **options)
     raise_if_interrupted(*by_loss)
-    best = partial(_vi_optimum, n_jobs=n_jobs)
-    # `others` is one stream used in turn, by the chains first, then by the numbers of clusters: the order of
-    # these arguments is part of the result.
-    return Analysis(
-        protocol=protocol,
-        trace=trace,
-        by_loss=by_loss,
-        greedy=_greedy_runs(trace, protocol.n_greedy, k_max, greedy_rng, cpu),
-        by_chain=_by_chain(draws, best, others, cpu),
-        by_seed=tuple(best(draws, rng=seed) for seed in seeds),
-        by_k={k: best(draws, k=k, rng=others) for k in ks},
-        seconds=time.perf_counter() - began,
-        cpu=cpu,
-    )
 
-
-def _moves(protocol: Protocol, model: Model) -> str | list[Move]:
-    """The moves of a study: the paper's networks are small, and sequential allocation suits them best."""
-    if protocol.moves != "default":
-        return protocol.moves
-    return [Gibbs(), SplitMerge(5 if len(model.sides) == 1 else 2, scans=0)]
+    # One run after the other, in one thread: their times are compared with the paper's. A noisy MAP start is
+    # the MAP partition with some items moved at random; the paper does not say how many, here a tenth.
+    near_map = [noisy(trace.map_labels, greedy_rng) for _ in range(protocol.n_greedy)]
+    starts: dict[str, Any] = {"noisy MAP": np.array(near_map), "random": "random"}
+    greedy, n_runs, search = {}, protocol.n_greedy, partial(_search, n_jobs=options.get("n_jobs"))
+    algorithm = {"search": "greedy", "n_starts": n_runs, "k_max": facts.k_max, "n_jobs": 1}
+    for name, start in starts.items():
+        with _timed(cpu, name, n_runs):
+            greedy[name] = _search(draws.chain(0), rng=greedy_rng, starts=start, **algorithm).runs
+    with _timed(cpu, "our search"):
+        by_chain = [search(draws.chain(0), rng=others)]
+    by_chain += [search(draws.chain(c), rng=others) for c in range(1, draws.n_chains)]
+    by_k = {k: search(draws, k=k, rng=others) for k in ks}
+    return Analysis(facts, protocol, trace, by_loss, greedy, tuple(by_chain), by_k, cpu)
 
 
 @contextmanager
-def _timed(cpu: dict[str, float], name: str, parts: int = 1) -> Iterator[None]:
+def _timed(cpu: dict[str, float], name: str, n_parts: int = 1) -> Iterator[None]:
     """Note the CPU seconds of what is done in this context, for each of this many equal parts."""
     began = time.process_time()
     yield
-    cpu[name] = (time.process_time() - began) / parts
+    cpu[name] = (time.process_time() - began) / n_parts
 
 
-def _by_chain(
-    draws: Draws, best: Callable[..., Estimate], rng: np.random.Generator, cpu: dict[str, float]
-) -> tuple[Estimate, ...]:
-    """The VI-optimum of each chain; the time of the first is noted."""
-    with _timed(cpu, "search"):
-        first = best(draws.chain(0), rng=rng)
-    return (first, *(best(draws.chain(c), rng=rng) for c in range(1, draws.n_chains)))
-
-
-def _vi_optimum(draws: Draws, **options: Any) -> Estimate:
+def _search(draws: Draws, **options: Any) -> Estimate:
     """The VI-optimum that `minimize` finds; if Ctrl-C stopped it, the whole study ends."""
     estimate: Estimate = minimize(draws, "vi", progress=False, **options)
     raise_if_interrupted(estimate)
     return estimate
-
-
-def _greedy_runs(
-    trace: Trace, n_runs: int, k_max: int, rng: np.random.Generator, cpu: dict[str, float]
-) -> dict[str, tuple[Run, ...]]:
-    """The paper's Algorithm 1 from noisy MAP and from random starts, on one chain.
-
-    A noisy MAP start is the MAP partition with some items moved at random; the paper does not say how many,
-    here it is a tenth of them.
-    """
-    # `minimize` takes starts as rows of labels, or by the name of their kind.
-    near_map = np.array([noisy(trace.map_labels, rng) for _ in range(n_runs)])
-    starts: dict[str, Any] = {"noisy MAP": near_map, "random": "random"}
-    # One run after the other, in one thread: their times are compared with the paper's.
-    options = {"search": "greedy", "n_starts": n_runs, "k_max": k_max, "n_jobs": 1, "rng": rng}
-    chain = trace.draws.chain(0)
-    out = {}
-    for name, start in starts.items():
-        with _timed(cpu, name, n_runs):
-            out[name] = _vi_optimum(chain, starts=start, **options).runs
-    return out

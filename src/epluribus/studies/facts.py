@@ -1,7 +1,11 @@
-"""What the paper states about its three applications (section 6), as data.
+"""What the paper states about its three applications (section 6), as data, and tables compared with it.
 
-Tables have a row for each party and a column for each cluster, in the order in which they are printed. Times
-are those of the authors' machine and program, kept as text.
+The numbers and sentences are in facts.toml. Tables have a row for each party and a column for each cluster, in
+the order in which they are printed. Times are those of the authors' machine and program, kept as text. Clusters
+have no names, so two tables a and b are compared after the one-to-one matching m of their columns that leaves
+the fewest items in different cells:
+
+    distance(a, b) = sum a - max over m of sum over parties r and columns g of min(a[r, g], b[r, m(g)])
 
 References
 ----------
@@ -11,16 +15,18 @@ Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
 
-from epluribus._typing import IntArray
-
-
-def _table(text: str) -> IntArray:
-    """A confusion table from its printed rows, one line of numbers for each; empty text gives no rows."""
-    return np.array([row.split() for row in text.strip().splitlines()], dtype=np.int64)
+from epluribus._typing import IntArray, LabelsLike
+from epluribus.partition import as_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +39,10 @@ class Facts:
     """Title of the page."""
     section: str
     """Section of the paper."""
-    n_items: int
-    """Number of items that are clustered."""
     items: str
     """What the items are called, in the plural."""
+    n_items: int
+    """Number of items that are clustered."""
     k_max: int
     """Largest number of clusters of the greedy algorithm, K_up in the paper."""
     k_mode: int
@@ -47,78 +53,68 @@ class Facts:
     """Time of the sampler, as printed."""
     greedy_time: str
     """Average of one run of the greedy algorithm, as printed."""
-    n_draws: int = 10_000
-    """Draws of the paper's single chain."""
-    burn_in: int = 1_000_000
-    """Steps before the first draw."""
-    thin: int = 100
-    """Steps from draw to draw."""
-    table: IntArray = field(default_factory=lambda: _table(""))
-    """Confusion table of the parties (rows) and the VI-optimal clusters."""
-    reference_table: IntArray = field(default_factory=lambda: _table(""))
-    """The same for the paper's variational partition."""
+    table: IntArray
+    """Parties and the VI-optimal clusters; empty for the galaxies."""
+    model: str
+    """Data and model, in a sentence or two."""
+    choices: str
+    """What we chose because the paper does not state it, or because its numbers come out with it."""
+    notes: Sequence[str]
+    """What differs from the paper, and the evidence."""
+    parties: Sequence[str] = ()
+    """The rows of the table, in the paper's order; none for the galaxies."""
+
+    def count(self, party: ArrayLike, labels: LabelsLike) -> IntArray:
+        """Number of items of each party (rows) in each cluster (columns, by label)."""
+        counts = pd.crosstab(np.asarray(party), np.asarray(labels))
+        return counts.reindex(self.parties, fill_value=0).to_numpy()
+
+    def distance(self, party: ArrayLike, labels: LabelsLike) -> int:
+        """Number of items in another cell than in the paper's table, after the best matching of columns."""
+        return self.n_items - match_columns(self.count(party, labels), self.table)[1]
+
+    def number(self, labels: LabelsLike, party: ArrayLike) -> IntArray:
+        """Clusters numbered 1, 2, ... in the order of the columns of the paper's table that they match."""
+        own = as_labels(labels)
+        mine = self.count(party, own)
+        # Clusters that match no column come last.
+        rank = np.full(mine.shape[1], self.table.shape[1])
+        for cluster, column in match_columns(mine, self.table)[0]:
+            rank[cluster] = column
+        return number_clusters(own, rank[own])
 
 
-GALAXIES = Facts(
-    "galaxies", "Galaxies: 82 velocities", section="6.1", n_items=82, items="galaxies",
-    # Printed: a peak at 4 and an optimum with 3 clusters; the partition is shown as a picture only.
-    k_max=50, k_mode=4, k_optimal=3, sample_time="45 s", greedy_time="5 s",
-)  # fmt: skip
+def read_facts(name: str) -> Facts:
+    """What the paper states about an application, from facts.toml.
 
-PARTIES_OF_BLOGS = (
-    "Cap21", "Commentateurs Analystes", "FN - MNR - MPF", "Les Verts", "PCF - LCR", "PCF LCR", "PS",
-    "Parti Radical de Gauche", "UDF", "UMP", "liberaux",
-)  # fmt: skip
-"""The rows of the two tables, in the paper's order (which writes CA and PRG for the long names)."""
+    >>> read_facts("galaxies").k_mode
+    4
+    """
+    text = resources.files("epluribus.studies").joinpath("facts.toml").read_text("utf-8")
+    found = tomllib.loads(text)[name]
+    return Facts(name, **{**found, "table": np.array(found.get("table", []), dtype=np.int64)})
 
-BLOGS = Facts(
-    "blogs", "French political blogs: 196 nodes, 1432 links", section="6.2", n_items=196, items="blogs",
-    # Printed: a peak at 17 and an optimum with 18 clusters. The first table has 18 columns, the second 12.
-    # The rows are in the order of PARTIES_OF_BLOGS; each table adds up to 196 blogs.
-    k_max=50, k_mode=17, k_optimal=18, sample_time="5 hours", greedy_time="50 s",
-    table=_table(
-        """
-        0 0 0  0  0 0  0 0  0  0  0 0  0 0 2 0 0 0
-        1 0 0  0  0 0  0 0  0  0  0 0  0 3 0 6 0 1
-        0 0 0  0  0 0  0 0  0  0  0 0  0 0 4 0 0 0
-        0 0 0  0  0 0  0 0  2  0  0 0  0 0 5 0 0 0
-        0 1 0  0  0 0  0 0  0  0  0 0  0 0 5 0 0 0
-        0 0 0  0  0 0  0 0  0  0  0 0  0 0 1 0 0 0
-        0 0 0 15  0 2  0 0 13 18  0 0  0 0 5 1 3 0
-        0 1 1  0  0 0  0 0  0  0  0 0  0 0 9 0 0 0
-        0 0 0  0  0 0  0 6  0  0  1 0 24 0 0 0 0 1
-        0 0 0  0  0 0 11 0  0  0 21 3  2 0 0 3 0 0
-        0 0 0  0 24 0  0 0  0  0  1 0  0 0 0 0 0 0
-        """
-    ),
-    reference_table=_table(
-        """
-        2  0 0  0  0 0  0  0 0 0  0 0
-        0  0 8  0  0 0  0  0 0 0  0 3
-        4  0 0  0  0 0  0  0 0 0  0 0
-        5  0 2  0  0 0  0  0 0 0  0 0
-        5  0 1  0  0 0  0  0 0 0  0 0
-        1  0 0  0  0 0  0  0 0 0  0 0
-        5  0 9  0  0 0 19 18 2 4  0 0
-        9  0 1  0  0 0  0  1 0 0  0 0
-        0  1 1  0 24 6  0  0 0 0  0 0
-        1 24 2 11  2 0  0  0 0 0  0 0
-        1  0 0  0  0 0  0  0 0 0 24 0
-        """
-    ),
-)  # fmt: skip
 
-PARTIES_OF_CONGRESS = ("democrat", "republican")
-"""The rows of the table, in the paper's order."""
+def match_columns(a: IntArray, b: IntArray) -> tuple[list[tuple[int, int]], int]:
+    """The matching of columns of `a` and `b` that shares most items, and how many items it shares.
 
-CONGRESS = Facts(
-    "congress", "Congressional votes: 435 members, 16 issues", section="6.3", n_items=435,
-    # Printed: 6 clusters both at the peak and in the optimum.
-    items="members", k_max=30, k_mode=6, k_optimal=6, sample_time="30 hours", greedy_time="70 s",
-    table=_table(
-        """
-        42 79 127  16  1 2
-         4  6   0 125 30 3
-        """
-    ),
-)  # fmt: skip
+    >>> match_columns(np.array([[3, 0], [1, 4]]), np.array([[0, 2], [4, 2]]))
+    ([(0, 1), (1, 0)], 7)
+    """
+    # In each row two columns share the smaller of their counts.
+    shared = np.minimum(a[:, :, None], b[:, None, :]).sum(axis=0)
+    first, second = linear_sum_assignment(shared, maximize=True)
+    return list(zip(first.tolist(), second.tolist(), strict=True)), int(shared[first, second].sum())
+
+
+def number_clusters(labels: LabelsLike, rank: ArrayLike) -> IntArray:
+    """Clusters numbered 1, 2, ... by the median of `rank` over their items, larger ones first in ties.
+
+    >>> number_clusters([0, 0, 1, 2], rank=[5.0, 7.0, 9.0, 1.0]).tolist()
+    [2, 2, 3, 1]
+    """
+    own = as_labels(labels)
+    medians = pd.Series(np.asarray(rank)).groupby(own).median()
+    # By the last key first. The inverse of the order, argsort of argsort, is the rank of each cluster.
+    order = np.lexsort((-np.bincount(own), medians))
+    return np.argsort(order)[own] + 1

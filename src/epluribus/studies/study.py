@@ -1,94 +1,25 @@
-"""The result of a study: tables, pictures, labels and notes; the page made of them; the folder of files."""
+"""The result of a study: its tables and pictures, the page made of them, and the folder of files."""
 
 from __future__ import annotations
 
-import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from epluribus._files import write_columns, write_whole
 from epluribus._text import plain_table
 from epluribus._version import __version__
-from epluribus.studies.analysis import Analysis
-
-_DOTS_PER_INCH = 110
-"""Sharp on a page, and no picture above 200 kB."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A small table with a title, and a sentence or two below it.
-
-    Examples
-    --------
-    >>> print(Table("Sizes", ("cluster", "items"), [(1, 72), (2, 7)]).text())
-    cluster  items
-    -------  -----
-    1        72
-    2        7
-    """
-
-    title: str
-    """The heading above the table."""
-    head: Sequence[str]
-    """Names of the columns."""
-    rows: Sequence[Sequence[Any]]
-    """The cells, row by row, each as long as the head."""
-    note: str = ""
-    """Sentences below the table."""
-
-    def markdown(self) -> str:
-        """The table as Markdown, under a heading."""
-        # The row of dashes below the head is what makes it a table in Markdown.
-        lines = [
-            " | ".join(map(str, row)) for row in (self.head, ["---"] * len(self.head), *self.rows)
-        ]
-        body = "\n".join(f"| {line} |" for line in lines)
-        return "\n\n".join([f"## {self.title}", body, *([self.note] if self.note else [])])
-
-    def text(self) -> str:
-        """The table in columns, for a terminal."""
-        columns = {}
-        for head, *cells in zip(self.head, *self.rows, strict=True):
-            words = [str(cell) for cell in cells]
-            # A rule below the head, as wide as the column.
-            columns[head] = ["-" * max(map(len, [head, *words])), *words]
-        return "\n".join(plain_table(columns, words=len(columns)))
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """A matplotlib Figure, the name of its file and its caption."""
-
-    name: str
-    """Name of the file, after the name of the study and without its ending."""
-    figure: Any
-    """The matplotlib Figure."""
-    caption: str
-    """The sentence below it, which is also its alternative text."""
-
-    def save(self, kind: str, path: Path) -> None:
-        """Write it as "png" or "svg", without a date: the same study gives the same files."""
-        import matplotlib as mpl
-
-        if kind == "svg":
-            # A fixed salt: the identifiers inside the file are the same each time.
-            with mpl.rc_context({"svg.hashsalt": "epluribus"}):
-                self.figure.savefig(path, format=kind, metadata={"Date": None})
-            return
-        # Pillow comes with matplotlib, which depends on it.
-        from PIL import Image
-
-        # First in full color; the 256 colors are chosen from these.
-        memory = io.BytesIO()
-        self.figure.savefig(memory, format=kind, dpi=_DOTS_PER_INCH)
-        # 256 colors: a third of the size, and no visible difference.
-        with Image.open(memory) as picture:
-            few_colors = picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
-            few_colors.save(path, optimize=True)
+from epluribus.draws import Draws
+from epluribus.draws.expected import expected_loss
+from epluribus.studies.analysis import Analysis, Protocol
+from epluribus.uncertainty import n_clusters_posterior
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,28 +36,43 @@ class Study:
     (3, 2)
     """
 
-    name: str
-    """Name of the study, such as "galaxies"."""
-    title: str
-    """Title of the page."""
-    setting: str
-    """Data, model, sampler: one paragraph."""
-    facts: Table
-    """Every fact that the paper states, beside ours."""
-    tables: tuple[Table, ...]
-    """All other tables, in the order of the page."""
-    pictures: tuple[Picture, ...]
-    """The paper's figures, made anew."""
-    labels: Mapping[str, Sequence[Any]]
-    """Columns of labels.csv: the items, what is known of them, and their cluster under each loss."""
-    notes: tuple[str, ...]
-    """What differs from the paper, and the evidence."""
     analysis: Analysis
-    """The draws, the estimates and the runs behind the tables."""
+    """What the paper states; the draws, the estimates and the runs found here."""
+    rows: Sequence[tuple[Any, ...]]
+    """Facts that only this study has: the fact, the paper's value, the value found here."""
+    pictures: Mapping[str, tuple[Any, str]]
+    """The paper's figures: each a matplotlib Figure and a caption, by the name of its file."""
+    labels: Mapping[str, Any]
+    """Columns of labels.csv: what is known of the items, and their cluster under each loss."""
     command: str
     """The command that makes this study."""
-    more: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
+    more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Columns of further csv files, by name."""
+
+    @property
+    def name(self) -> str:
+        """Name of the study, such as "galaxies"."""
+        return self.analysis.facts.name
+
+    @property
+    def facts(self) -> pd.DataFrame:
+        """Every fact that the paper states, with ours; times only where as much was computed as there."""
+        found, paper, ours = self.analysis, self.analysis.facts, self.analysis.protocol
+        bits = zip(found.by_loss.names, found.by_loss.distances[0], strict=True)
+        far = ", ".join(f"{name} {distance:.2f}" for name, distance in bits if name != "vi")
+        rows = [
+            ("posterior of the number of clusters peaks at", paper.k_mode, _peak(found.draws)),
+            ("clusters of the VI-optimal partition", paper.k_optimal, found.best.n_clusters),
+            *self.rows,
+            ("bits of VI from it to the optima of other losses", '"similar partitions"', far),
+        ]
+        # The paper ran one chain, here there are several at the same time: CPU seconds of one of them.
+        if ours.lengths == Protocol().lengths:
+            rows.append(("CPU time of a chain", paper.sample_time, f"{found.cpu['chain']:.3g} s"))
+        if ours.n_draws == Protocol().n_draws:
+            seconds = np.mean([found.cpu[start] for start in found.greedy])
+            rows.append(("CPU time of a greedy run", paper.greedy_time, f"{seconds:.3g} s"))
+        return pd.DataFrame(rows, columns=["fact", "paper", "here"])
 
     def summary(self) -> str:
         """The page, in Markdown: facts, pictures, tables, and what differs from the paper.
@@ -134,28 +80,33 @@ class Study:
         Returns
         -------
         str
-            It refers to the pictures that `write` puts beside it.
+            It refers to the pictures that `write` puts into the same folder.
         """
-        # Pictures lie beside the page, under the name of the study.
-        pictures = [
-            f"![{picture.caption}]({self.name}-{picture.name}.png)\n\n*{picture.caption}*"
-            for picture in self.pictures
-        ]
-        notes = "\n".join(f"- {note}" for note in self.notes)
-        # The answer first, then the evidence, then what differs.
+        found, paper = self.analysis, self.analysis.facts
+        tables = {
+            "The paper's facts and ours": self.facts,
+            **make_tables(found, self.labels.get("party")),
+        }
         parts = [
-            f"# {self.title}",
-            self.setting,
-            self.facts.markdown(),
-            *pictures,
-            *(table.markdown() for table in self.tables),
-            f"## What differs from the paper, and the evidence\n\n{notes}",
+            f"# {paper.title}",
+            f"Section {paper.section} of Rastelli & Friel (2018). {paper.model}",
+            f"**Chosen here:** {paper.choices}",
+            *(f"## {title}\n\n{markdown(frame)}" for title, frame in tables.items()),
+            f"## The optimum under each loss\n\n```text\n{found.by_loss}\n```",
+            f"## The chains\n\n```text\n{found.trace}\n```",
+            "## Pictures",
+            *(
+                f"![{text}]({self.name}-{name}.png)\n\n*{text}*"
+                for name, (_, text) in self.pictures.items()
+            ),
+            "## What differs from the paper, and the evidence",
+            "\n".join(f"- {note}" for note in paper.notes),
             f"Made by `{self.command}` (epluribus {__version__}).",
         ]
         return "\n\n".join(parts) + "\n"
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write summary.md, labels.csv, draws.npz and the pictures into a folder.
+        """Write summary.md, draws.npz, labels.csv and the pictures into a folder.
 
         Parameters
         ----------
@@ -173,27 +124,40 @@ class Study:
         >>> galaxies(quick=True).write("epluribus-galaxies")[0].name  # doctest: +SKIP
         'summary.md'
         """
+        import matplotlib as mpl
+
         place = check_folder(folder)
-        # `write_columns` and `save` write whole files by themselves; the page and the pictures need it here.
-        files = [place / "summary.md", place / "labels.csv", place / "draws.npz"]
+        files = [place / "summary.md", place / "draws.npz"]
         write_whole(files[0], lambda path: path.write_text(self.summary(), encoding="utf-8"))
-        write_columns(files[1], self.labels)
-        self.analysis.trace.save(files[2])
-        for name, columns in self.more.items():
+        self.analysis.trace.save(files[1])
+        items = range(self.analysis.facts.n_items)
+        for name, columns in {"labels": {"item": items, **self.labels}, **self.more}.items():
             files.append(place / f"{name}.csv")
             write_columns(files[-1], columns)
-        for picture in self.pictures:
-            # The page shows the png files; the svg files are for print.
-            for kind in ("png", "svg"):
-                files.append(place / f"{self.name}-{picture.name}.{kind}")
-                write_whole(files[-1], partial(picture.save, kind))
+        # The page shows the png files; the svg files are for print. Without a date, and with fixed identifiers
+        # inside, the same study gives the same files.
+        with mpl.rc_context({"svg.hashsalt": "epluribus", "savefig.dpi": 110}):
+            for name, (figure, _) in self.pictures.items():
+                for kind, metadata in {"png": {}, "svg": {"Date": None}}.items():
+                    files.append(place / f"{self.name}-{name}.{kind}")
+                    save = partial(figure.savefig, format=kind, metadata=metadata)
+                    write_whole(files[-1], save)
         return files
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, n_clusters={self.analysis.best.n_clusters})"
 
     def __str__(self) -> str:
-        return f"{self.title}\n\n{self.facts.text()}"
+        paper, lines = self.analysis.facts, plain_table(self.facts.to_dict("list"), words=3)
+        return "\n".join([paper.title, "", *lines, "", fill(f"Chosen here: {paper.choices}", 100)])
+
+
+def new_figure(width: float, height: float, n_axes: int = 1) -> tuple[Any, Any]:
+    """A matplotlib Figure and its Axes, in a row if there are several; pyplot does not keep it."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(1, n_axes)
 
 
 def check_folder(folder: str | Path) -> Path:
@@ -205,3 +169,76 @@ def check_folder(folder: str | Path) -> Path:
         )
     place.mkdir(parents=True, exist_ok=True)
     return place
+
+
+def markdown(frame: pd.DataFrame) -> str:
+    """A table in Markdown.
+
+    >>> print(markdown(pd.DataFrame({"cluster": [1, 2], "items": [72, 7]})))
+    | cluster | items |
+    | --- | --- |
+    | 1 | 72 |
+    | 2 | 7 |
+    """
+    rows = (frame.columns, ["---"] * frame.shape[1], *frame.itertuples(index=False))
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
+
+
+def make_tables(found: Analysis, party: Sequence[str] | None) -> dict[str, pd.DataFrame]:
+    """All tables of the page but that of the facts; `party` is that of each item, where there are any."""
+    paper, draws, tables, off = found.facts, found.draws, {}, {}
+    optima = [*found.by_chain, found.best]
+    if party is not None:
+        mine = paper.count(party, paper.number(found.best.labels, party))
+        for title, table in {"Our optimum": mine, "The paper's optimum": paper.table}.items():
+            # Most cells of a table with 18 columns are 0: only without them can it be read.
+            cells = pd.DataFrame(np.where(table == 0, "", table.astype(str)), index=paper.parties)
+            tables[title] = cells.rename(columns=lambda g: str(g + 1)).reset_index(names="cluster")
+        off["items off the paper's table"] = [paper.distance(party, one.labels) for one in optima]
+    chains = [*(draws.chain(c) for c in range(draws.n_chains)), draws]
+    tables["Chain by chain"] = pd.DataFrame(
+        {
+            "draws": [*(f"chain {c + 1}" for c in range(draws.n_chains)), "all"],
+            "peak of the number of clusters": [_peak(chain) for chain in chains],
+            "clusters of VI-optimum": [estimate.n_clusters for estimate in optima],
+            "expected VI": [f"{estimate.expected_loss:.4f}" for estimate in optima],
+            **off,
+        }
+    )
+    # A partition of higher posterior need not be optimal, as the paper says.
+    labels, least = found.trace.map_labels, found.best.expected_loss
+    values = {f"best with {k} clusters": best.expected_loss for k, best in found.by_k.items()}
+    values[f"of highest posterior: {labels.max() + 1} clusters"] = expected_loss(
+        labels, draws, "vi"
+    )
+    tables["Expected loss by number of clusters"] = pd.DataFrame(
+        [(name, f"{x:.4f}", f"{max(0.0, x / least - 1):.2%}") for name, x in values.items()],
+        columns=["partition", "expected VI", "above the optimum"],
+    )
+    runs: dict[str, Sequence[Any]] = {**found.greedy, "our search": found.by_chain[:1]}
+    tables["The greedy algorithm on the draws of the first chain"] = pd.DataFrame(
+        [_greedy_row(name, some, found) for name, some in runs.items()],
+        columns=[
+            "start",
+            "runs",
+            "best VI",
+            "clusters",
+            "worse than our search",
+            "CPU time of a run",
+        ],
+    )
+    return tables
+
+
+def _greedy_row(name: str, runs: Sequence[Any], found: Analysis) -> tuple[Any, ...]:
+    """Runs from one kind of start: their number, losses and numbers of clusters, compared with our search."""
+    losses, ks = [run.expected_loss for run in runs], Counter(run.n_clusters for run in runs)
+    n_worse = sum(loss > found.by_chain[0].expected_loss * (1 + 1e-9) for loss in losses)
+    often = ", ".join(f"{k} ({n}x)" for k, n in sorted(ks.items()))
+    return name, len(runs), f"{min(losses):.4f}", often, n_worse, f"{found.cpu[name]:.3g} s"
+
+
+def _peak(draws: Draws) -> str:
+    """The most probable number of clusters and its probability: '4 (31%)'."""
+    found = n_clusters_posterior(draws)
+    return f"{found.mode} ({found.probabilities.max():.0%})"

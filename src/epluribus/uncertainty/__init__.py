@@ -1,30 +1,51 @@
 """How sure an answer is: every function here takes posterior draws and, mostly, an estimate."""
 
-from epluribus.uncertainty._align import Alignment, ParameterSummary, align
 from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, n_clusters_posterior
 from epluribus.uncertainty._certificate import Certificate, certificate
-from epluribus.uncertainty._chips import Chips, PartialPartition, chips
+from epluribus.uncertainty._checks import PredictiveCheck, predictive_check
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._health import Health, health
-from epluribus.uncertainty._items import ClusterTable, ItemTable, clusters, items
-from epluribus.uncertainty._left_out import LeftOut, left_out
+from epluribus.uncertainty._items import (
+    ClusterTable,
+    ItemTable,
+    LeftOut,
+    clusters,
+    items,
+    left_out,
+)  # fmt: skip
 from epluribus.uncertainty._link_check import LinkCheck, link_check
 from epluribus.uncertainty._matrix import psm, seen_together
-from epluribus.uncertainty._merges import Merges, merges
 from epluribus.uncertainty._modes import Modes, modes
-from epluribus.uncertainty._order import similarity_order
-from epluribus.uncertainty._parameters import ClusterParameters, cluster_parameters
+from epluribus.uncertainty._order import Merges, merges, similarity_order
+from epluribus.uncertainty._parameters import (
+    Alignment,
+    ClusterParameters,
+    ParameterSummary,
+    align,
+    cluster_parameters,
+)
+from epluribus.uncertainty._plausibility import (
+    CredibleSet,
+    Plausibility,
+    credible_set,
+    plausibility,
+)
 from epluribus.uncertainty._predict import Prediction, predict
-from epluribus.uncertainty._predictive_check import PredictiveCheck, predictive_check
 from epluribus.uncertainty._stability import Stability, stability
-from epluribus.uncertainty._statement import Probability, probability
+from epluribus.uncertainty._statement import (
+    Chips,
+    PartialPartition,
+    Probability,
+    chips,
+    probability,
+)
 
 __all__ = [
-    "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall",
+    "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall", "CredibleSet",
     "Difference", "Health", "ItemTable", "LeftOut", "LinkCheck", "Merges", "Modes", "MonteCarloError",
-    "NClusters", "ParameterSummary", "PartialPartition", "Prediction", "PredictiveCheck", "Probability",
+    "NClusters", "ParameterSummary", "PartialPartition", "Plausibility", "Prediction", "PredictiveCheck", "Probability",
     "Stability", "align", "certificate", "chips", "cluster_parameters", "clusters", "compare",
-    "credible_ball", "error", "health", "items", "left_out", "link_check", "merges", "modes",
-    "n_clusters_posterior", "predict", "predictive_check", "probability", "psm", "seen_together",
+    "credible_ball", "credible_set", "error", "health", "items", "left_out", "link_check", "merges", "modes",
+    "n_clusters_posterior", "plausibility", "predict", "predictive_check", "probability", "psm", "seen_together",
     "similarity_order", "stability",
 ]  # fmt: skip

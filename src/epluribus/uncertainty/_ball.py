@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._cards import Card, Shown, Table
-from epluribus._text import count, span
+from epluribus._text import count, span, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_fraction
 from epluribus.changes import EQUAL, what_differs
@@ -36,10 +36,8 @@ from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.partition import matched
 
-_TIE = 1e-9
-"""Distances that differ by less than this share of the largest are ties: rounding must not break them."""
-_ROUNDING = 1e-12
-"""Shares add up with rounding errors: a level missed by less than this counts as reached."""
+_TIE, _ROUNDING = 1e-9, 1e-12
+"""Distances less apart than this share of the largest are ties, and shares that miss a level by less have it."""
 _SHOWN = 20
 """Rows of the printed posterior of the number of clusters: the most probable ones."""
 _BOUNDS = ("horizontal", "upper", "lower")
@@ -76,19 +74,21 @@ class CredibleBall(Shown):
     """(3,) loss between the center and each bound: horizontal, upper, lower."""
     inside: NDArray[np.bool_]
     """(n_draws,) whether each draw is in the ball."""
+    items: tuple[str, ...] | None = None
+    """Names of the items, if the draws have them."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; which draws are inside is left out."""
+        bounds = zip(_BOUNDS, self.distances.tolist(), strict=True)
         return {
+            **{name: getattr(self, name) for name in ("level", "radius", "mass", "n_inside")},
             "loss": self.loss.name,
-            "level": self.level,
-            "radius": self.radius,
-            "mass": self.mass,
-            "n_inside": self.n_inside,
             "labels": self.labels.tolist(),
             "bounds": {
-                name: {"distance": float(distance), "labels": getattr(self, name).tolist()}
-                for name, distance in zip(_BOUNDS, self.distances, strict=True)
+                name: {"distance": distance, "labels": getattr(self, name).tolist()}
+                for name, distance in bounds
             },
         }
 
@@ -102,15 +102,17 @@ class CredibleBall(Shown):
         # A bound may be several partitions, tied in distance, with different numbers of clusters.
         bounds = [getattr(self, name) for name in _BOUNDS]
         n_clusters = [bound.max(axis=1) + 1 for bound in bounds]
-        columns: dict[str, list[Any]] = {
+        columns = {
             "bound": ["horizontal", "upper vertical", "lower vertical"],
             "clusters": [span(k.min(), k.max(), link="-") for k in n_clusters],
-            "distance": [float(value) for value in self.distances],
+            "distance": self.distances.tolist(),
             "partitions": [len(bound) for bound in bounds],
         }
+        around = (
+            f"{count(int(self.labels.max()) + 1, 'cluster')} of {count(len(self.labels), 'item')}"
+        )
         return Card(
-            f"{100 * self.level:g} % credible ball around "
-            f"{count(int(self.labels.max()) + 1, 'cluster')} of {count(len(self.labels), 'item')}",
+            worded(f"{100 * self.level:g} % credible ball around {around}", self.kind),
             f"radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
             f"mass {self.mass:.4g}, {count(self.n_inside, 'distinct partition')} inside",
             Table(columns),
@@ -122,7 +124,7 @@ class CredibleBall(Shown):
         """How the bounds differ from the estimate, in words; a partition at several edges is told once."""
         told: dict[str, str] = {}
         for name in _BOUNDS:
-            text = what_differs(self.labels, getattr(self, name)[0], other="it")
+            text = what_differs(self.labels, getattr(self, name)[0], names=self.items, other="it")
             told.setdefault(text, f"{name} bound: {text}")
         return [line for text, line in told.items() if text != EQUAL]
 
@@ -147,6 +149,8 @@ class NClusters(Shown):
     """Probability of the interval: at least `level`."""
     estimate: int | None
     """Number of clusters of the estimate, if one was given."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
 
     def probability(self, n_clusters: int) -> float:
         """Posterior probability of exactly this many clusters."""
@@ -163,13 +167,18 @@ class NClusters(Shown):
         if self.estimate is not None:
             share = self.probability(self.estimate)
             lines.append(f"the estimate has {self.estimate}, which has probability {share:.3g}")
+        if self.probabilities[-1] >= 0.9 and self.values[-1] > 1:
+            lines.append(
+                f"Nearly all draws have {self.values[-1]} clusters, and none has more: if the model allows no "
+                "more, let it have more."
+            )
         # The most probable numbers, in the order of the numbers.
         shown = np.sort(np.argsort(-self.probabilities, kind="stable")[:_SHOWN])
         columns = {
-            "clusters": [str(self.values[k]) for k in shown],
-            "probability": [f"{self.probabilities[k]:.4f}" for k in shown],
+            "clusters": [str(k) for k in self.values[shown]],
+            worded("probability", self.kind): [f"{p:.4f}" for p in self.probabilities[shown]],
         }
-        return Card(*lines, Table(columns), indent="")
+        return Card(*(worded(line, self.kind) for line in lines), Table(columns), indent="")
 
 
 def credible_ball(
@@ -243,16 +252,9 @@ def credible_ball(
         distances.append(float(largest))
     # The radius reported is the distance of the farthest draw inside, ties included.
     return CredibleBall(
-        labels=labels,
-        loss=chosen,
-        level=share,
-        radius=distances[0],
-        mass=min(1.0, sample.mean(inside)),
-        n_inside=int(inside.sum()),
-        **dict(zip(_BOUNDS, bounds, strict=True)),
-        distances=np.array(distances),
-        inside=inside[sample.index],
-    )
+        labels, chosen, share, distances[0], min(1.0, sample.mean(inside)), int(inside.sum()),
+        bounds[0], bounds[1], bounds[2], np.array(distances), inside[sample.index], sample.items, sample.kind,
+    )  # fmt: skip
 
 
 def n_clusters_posterior(
@@ -292,19 +294,18 @@ def n_clusters_posterior(
     share = check_fraction(level, "level")
     labels = None if best is None else matched(best, sample)
     # P(K = k) for k = 0, 1, ..., as far as the draws go; numbers below `low` have probability 0.
-    mass = np.bincount(sample.n_clusters, weights=sample.draw_weights) / sample.total_weight
-    low = int(np.flatnonzero(mass)[0])
-    values, probabilities = np.arange(low, len(mass)), mass[low:]
+    every = np.bincount(sample.n_clusters, weights=sample.draw_weights) / sample.total_weight
+    low = int(np.flatnonzero(every)[0])
+    values, probabilities = np.arange(low, len(every)), every[low:]
     begin, end = _shortest(probabilities, share)
+    mean, mode = float(values @ probabilities), int(values[probabilities.argmax()])
+    mass, k = (
+        probabilities[begin : end + 1].sum(),
+        None if labels is None else int(labels.max()) + 1,
+    )
+    interval = int(values[begin]), int(values[end])
     return NClusters(
-        values=values,
-        probabilities=probabilities,
-        mean=float(values @ probabilities),
-        mode=int(values[probabilities.argmax()]),
-        interval=(int(values[begin]), int(values[end])),
-        level=share,
-        mass=min(1.0, float(probabilities[begin : end + 1].sum())),
-        estimate=None if labels is None else int(labels.max()) + 1,
+        values, probabilities, mean, mode, interval, share, min(1.0, float(mass)), k, sample.kind
     )
 
 

@@ -38,9 +38,10 @@ from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from epluribus._cards import Alert, Card, Part, Shown
-from epluribus._text import count
+from epluribus._text import count, worded
 from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
 from epluribus.changes import what_differs
 from epluribus.diagnostics import Agreement, by_chain, chain_agreement, ess
@@ -50,18 +51,9 @@ from epluribus.draws.rows import all_equal
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 
-_CLEAR = 2.0
-"""Standard errors that a difference must exceed to be called clear: about 95 % confidence."""
-_FEW_CARRY = 0.1
-"""Share of the draws that their weights must at least be worth; below, few draws carry the result."""
-_TAIL_LIMIT = 0.7
-"""Pareto k of the weights above which Vehtari et al. (2024) call importance sampling unreliable."""
-_FITTED = 25
-"""Draws below which no tail is fitted."""
-_Z = 1.959964
-"""The normal quantile of a 95 % interval."""
-_SAME = 1e-12
-"""Losses that differ by less than this share of the largest are equal: the rest is rounding."""
+_FEW_CARRY, _TAIL_LIMIT = 0.1, 0.7
+"""Few draws carry the result if all are worth a smaller share of them; and, by Vehtari et al. (2024), importance
+sampling is unreliable if the Pareto k of the weights is larger."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -83,26 +75,19 @@ class MonteCarloError(Shown):
     """Number of draws, all chains together."""
     n_chains: int
     loss: Loss
+    """The loss."""
     weights_worth: float = math.nan
     """Number of equal weights that would be as good as those given (Kish); `n_draws` if they are equal."""
     pareto_k: float = math.nan
     """Shape of the tail of the weights, as ArviZ fits it; above 0.7 means of weighted draws are not to be
     trusted. NaN if weights are equal or draws few."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
 
     @property
     def disagreement(self) -> float:
         """Largest difference between two chains of the probability that two items share a cluster."""
         return self.agreement.difference
-
-    @property
-    def expected_disagreement(self) -> float:
-        """What `disagreement` stays below if chains agree; see `epluribus.diagnostics`."""
-        return self.agreement.limit
-
-    @property
-    def pair(self) -> tuple[str, str] | None:
-        """The items of `disagreement`; None with one chain, or if only some pairs were compared."""
-        return self.agreement.pair
 
     @property
     def mixed(self) -> bool:
@@ -115,7 +100,7 @@ class MonteCarloError(Shown):
     @property
     def few_carry(self) -> str:
         """A warning where few draws carry the weight; empty otherwise."""
-        return _few_carry(self.weights_worth, self.n_draws, self.pareto_k)
+        return worded(_few_carry(self.weights_worth, self.n_draws, self.pareto_k), self.kind)
 
     def __repr__(self) -> str:
         return (
@@ -124,24 +109,30 @@ class MonteCarloError(Shown):
         )
 
     def _card(self) -> Card:
+        mean = f"{plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})"
+        few = [Alert(self.few_carry)] if self.few_carry else []
+        if self.kind == "ensemble":  # without order and chains
+            return Card(f"mean loss {mean}, from {count(self.n_draws, 'clustering')}", *few)
+        found, draws = self.agreement, count(self.n_draws, "draw")
+        known = not math.isnan(self.ess)
         series = [
             f"R-hat of the {one.name} {one.rhat:.4g}, effective draws {one.ess_bulk:,.0f} (bulk) and "
             f"{one.ess_tail:,.0f} (tail)"
-            for one in self.agreement.series
+            for one in found.series
             if not math.isnan(one.ess_bulk)
         ]
-        verdict: Part = self.agreement.sentence
-        if self.agreement.agree is False:
-            verdict = Alert(self.agreement.sentence)
-        elif self.n_chains == 1:  # one chain has nothing to agree with
+        verdict: Part = Alert(found.sentence) if found.agree is False else found.sentence
+        if self.n_chains == 1 and found.agree is not False:  # one chain has nothing to agree with
             verdict = ""
         return Card(
-            f"expected loss {plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})",
-            f"{count(self.n_draws, 'draw')} in {count(self.n_chains, 'chain')} are worth "
-            f"{self.ess:.4g} independent ones",
+            f"expected loss {mean}",
+            f"{draws} in {count(self.n_chains, 'chain')} are worth {self.ess:.4g} independent ones"
+            if known
+            else f"{draws} in {count(self.n_chains, 'chain')}: too few to say what they are worth",
             *series,
             verdict,
-            *(Alert(line) for line in (self.agreement.advice, self.few_carry) if line),
+            Alert(found.advice) if found.advice else "",
+            *few,
         )
 
 
@@ -160,11 +151,13 @@ class Difference:
     loss: Loss
     changes: str = ""
     """How the second partition differs from the first, in words."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
 
     @property
     def clear(self) -> bool:
-        """Whether the difference is more than two standard errors."""
-        return bool(abs(self.difference) > _CLEAR * self.standard_error)  # False for NaN
+        """Whether the difference is more than two standard errors, which is about 95 % confidence."""
+        return bool(abs(self.difference) > 2.0 * self.standard_error)  # False for NaN
 
     def __repr__(self) -> str:
         return (
@@ -175,11 +168,14 @@ class Difference:
     def __str__(self) -> str:
         size = plus_minus(abs(self.difference), self.standard_error)
         if self.difference == 0:
-            return f"A and B have the same expected loss ({self.loss.name}), {size} apart"
+            return worded(
+                f"A and B have the same expected loss ({self.loss.name}), {size} apart", self.kind
+            )
         # The difference is A minus B: if it is negative, A has the smaller expected loss.
         better, worse = ("A", "B") if self.difference < 0 else ("B", "A")
         text = f"{better} is better than {worse} by {size} ({self.loss.name})"
-        text = text if self.clear else f"{text}: these draws cannot tell them apart"
+        if not self.clear:
+            text += worded(": these draws cannot tell them apart", self.kind)
         return f"{text}\n  {self.changes}" if self.changes else text
 
 
@@ -230,8 +226,10 @@ def error(
     agreement = chain_agreement(sample, n_jobs, series={"loss": values[sample.index]})
     hat = agreement.series[0].rhat
     mean = mean_with_error(values, sample)
-    n, m = sample.n_draws, sample.n_chains
-    return MonteCarloError(*mean, hat, agreement, n, m, chosen, _worth(sample), _pareto_k(sample))
+    return MonteCarloError(
+        *mean, hat, agreement, sample.n_draws, sample.n_chains, chosen, _worth(sample),
+        _pareto_k(sample), sample.kind,
+    )  # fmt: skip
 
 
 def compare(
@@ -275,7 +273,7 @@ def compare(
     x, y = (draw_losses(labels, sample, chosen) for labels in (first, second))
     mean = mean_with_error(x - y, sample)
     words = what_differs(first, second, names=sample.items, other="B")
-    return Difference(*mean, (sample.mean(x), sample.mean(y)), chosen, words)
+    return Difference(*mean, (sample.mean(x), sample.mean(y)), chosen, words, sample.kind)
 
 
 class Mean(NamedTuple):
@@ -292,44 +290,36 @@ def mean_with_error(values: FloatArray, draws: Draws) -> Mean:
     origin = values[draws.index[0]]
     shifted = (values - origin)[draws.index]
     # Differences in the last digits would otherwise pass for variance.
-    if np.abs(shifted).max() <= _SAME * np.abs(values).max():
+    if np.abs(shifted).max() <= 1e-12 * np.abs(values).max():
         shifted = np.zeros_like(shifted)
-    weights = draws.draw_weights / draws.draw_weights.mean()
-    shift = float(shifted @ weights) / draws.n_draws
+    weights, n = draws.draw_weights / draws.draw_weights.mean(), draws.n_draws
+    shift = float(shifted @ weights) / n
     # y_t of the formula: how far draw t pulls the weighted mean.
     influence = weights * (shifted - shift)
     table = by_chain(influence, draws)
     # Chains were cut to the length of the shortest; a draw left out is worth as much as one kept, hence
     # the factor.
-    size = ess(table, method="mean") * draws.n_draws / table.size
+    size = ess(table, method="mean") * n / table.size
     worth, factor = size, 1.0
     if not all_equal(draws.draw_weights):
         # Few draws of large weight may seem to be worth more than there are of them.
-        worth = _worth(draws) * min(1.0, size / draws.n_draws)
-        influence = influence / np.maximum(1e-12, 1.0 - weights / draws.n_draws)
-        factor = _enlarged(influence, size, worth)
-    spread = np.sqrt((influence**2).sum() / max(1, draws.n_draws - 1))
+        worth = _worth(draws) * min(1.0, size / n)
+        influence = influence / np.maximum(1e-12, 1.0 - weights / n)
+        centered = influence - influence.mean()
+        scale = centered.std()
+        if scale > 0:  # Student's and Edgeworth's factor
+            skewness = float(((centered / scale) ** 3).mean())
+            factor = float(stdtrit(max(1.0, worth - 1.0), 0.975) / ndtri(0.975))
+            factor *= 1.0 + (1.08 * skewness**2 + 1.21) / size
+    spread = np.sqrt((influence**2).sum() / max(1, n - 1))
     return Mean(float(origin) + shift, float(factor * spread / np.sqrt(size)), worth)
-
-
-def _enlarged(influence: FloatArray, size: float, worth: float) -> float:
-    """By how much unequal weights enlarge the standard error: Student's and Edgeworth's factor."""
-    from scipy.special import stdtrit
-
-    centered = influence - influence.mean()
-    scale = centered.std()
-    if not scale > 0:
-        return 1.0
-    skewness = float(((centered / scale) ** 3).mean())
-    student = float(stdtrit(max(1.0, worth - 1.0), 0.975)) / _Z
-    return student * (1.0 + (1.08 * skewness**2 + 1.21) / size)
 
 
 def warn_of_weights(draws: Draws) -> str:
     """A warning where few draws carry the weight; empty otherwise."""
     if all_equal(draws.draw_weights):
         return ""
-    return _few_carry(_worth(draws), draws.n_draws, _pareto_k(draws))
+    return worded(_few_carry(_worth(draws), draws.n_draws, _pareto_k(draws)), draws.kind)
 
 
 def _few_carry(worth: float, n_draws: int, pareto_k: float) -> str:
@@ -356,7 +346,7 @@ def _worth(draws: Draws) -> float:
 def _pareto_k(draws: Draws) -> float:
     """Shape of the tail of unequal weights; NaN where it cannot be fitted."""
     weights = draws.draw_weights[draws.draw_weights > 0]
-    if all_equal(weights) or len(weights) < _FITTED:
+    if all_equal(weights) or len(weights) < 25:
         return math.nan
     stats = import_module("arviz_stats.base").array_stats
     # ArviZ wants the logarithms of the inverse weights.

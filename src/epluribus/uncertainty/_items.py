@@ -1,4 +1,4 @@
-"""How sure the place of each item is, and how solid each cluster.
+"""How sure the place of each item is, how solid each cluster, and which items an estimate leaves undecided.
 
 With P_ij the probability that items i and j share a cluster (see `psm`), the affinity of item i to a
 cluster C of the estimate is the mean of P_ij over the other items j of C; the affinity to a new cluster
@@ -8,6 +8,9 @@ is the other place of largest affinity.
 The stability of a cluster C is the mean over the draws of its best Jaccard index with a cluster of the draw:
 
     stability(C) = sum_t p_t max over clusters D of draw t of |C and D| / |C or D|.
+
+Where labels are missing, P_ij is known from the draws that saw both items, and not at all where there are none. A mean
+of them is given if at least half of them are known, and is NaN otherwise: nobody can know it.
 
 Hennig, C. (2007). Cluster-wise assessment of cluster stability. Computational Statistics & Data
 Analysis 52, 258-271. doi:10.1016/j.csda.2006.11.025
@@ -22,16 +25,20 @@ import numpy as np
 
 from epluribus._cards import Card, Shown, Table
 from epluribus._parallel import resolve_jobs
-from epluribus._text import to_frame
+from epluribus._text import few_of, to_frame, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
-from epluribus.draws import Draws
+from epluribus.draws import as_draws
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
-from epluribus.uncertainty._partial_support import partial_recovery, partial_support
-from epluribus.uncertainty._support import ALONE, Support, recovery, support
+from epluribus.partition import check_estimate, matched
+from epluribus.search.problem import Problem
+from epluribus.search.rules import added_by_each, price_of
+from epluribus.uncertainty._support import ALONE, sum_over_draws, support
 
 _SHOWN = 15
 """Number of rows of a table that are printed."""
+_SEEN = ("seen_with", "never_seen")
+"""Columns of both tables that there are only where labels are missing."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -44,7 +51,7 @@ class ItemTable(Shown):
     """Cluster of each item in the estimate."""
     support: FloatArray
     """Mean probability of sharing a cluster with the other items of its cluster. For an item alone in its
-    cluster: the probability that it is alone."""
+    cluster: the probability that it is alone. NaN if no draw saw it with at least half of the others."""
     runner_up: IntArray
     """The other cluster with the largest such mean; -1 for a new cluster of this item alone."""
     runner_up_probability: FloatArray
@@ -53,10 +60,16 @@ class ItemTable(Shown):
     """Part of the item in the expected loss; the parts add up to it."""
     loss: Loss
     """The loss of the contributions."""
+    seen_with: FloatArray | None = None
+    """Mean number of draws that saw both the item and another one of its cluster; None if no label is missing."""
+    never_seen: FloatArray | None = None
+    """Number of other items of its cluster that no draw saw with it; None if no label is missing."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
 
     @property
     def order(self) -> IntArray:
-        """Items with the least support first."""
+        """Items with the least support first, those whose support cannot be known last."""
         return np.argsort(self.support, kind="stable")
 
     @property
@@ -76,15 +89,10 @@ class ItemTable(Shown):
 
     def columns(self) -> dict[str, Any]:
         """The table as lists and arrays by name, uncertain items first."""
-        order = self.order
-        return {
-            "item": [self.names[i] for i in order],
-            "cluster": self.labels[order],
-            "support": self.support[order],
-            "runner_up": self.runner_up[order],
-            "runner_up_probability": self.runner_up_probability[order],
-            "contribution": self.contribution[order],
-        }
+        order, names = self.order, np.array(self.names, dtype=object)
+        fields = ("support", "runner_up", "runner_up_probability", "contribution", *_SEEN)
+        table = {"item": names[order].tolist(), "cluster": self.labels[order]}
+        return table | {f: x[order] for f in fields if (x := getattr(self, f)) is not None}
 
     def to_pandas(self) -> Any:
         """The same as a pandas DataFrame, indexed by item."""
@@ -95,13 +103,23 @@ class ItemTable(Shown):
 
     def __repr__(self) -> str:
         return (
-            f"ItemTable(n_items={len(self)}, lowest_support={self.support.min():.4g}, "
+            f"ItemTable(n_items={len(self)}, lowest_support={np.nanmin(self.support, initial=1.0):.4g}, "
             f"loss={self.loss.name!r})"
         )
 
     def _card(self) -> Card:
-        table = first_rows(self.columns(), "runner_up", "alone", "more items with more support")
-        return Card("", table, heading="Items, the uncertain ones first", indent="")
+        table = first_rows(
+            self.columns(), "runner_up", "alone", "more items with more support", self.kind
+        )
+        names = np.array(self.names, dtype=object)
+        single = np.bincount(self.labels)[self.labels] == 1
+        unknown, never = names[np.isnan(self.support)], names[single & (self.support == 0)]
+        notes = {
+            "no draw saw with half of their cluster, so nothing is known": unknown,
+            "clusters of their own, though alone in no draw": never,
+        }
+        told = [f"{worded(note, self.kind)}: {few_of(x)}" for note, x in notes.items() if len(x)]
+        return Card("", table, *told, heading="Items, the uncertain ones first", indent="")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -111,16 +129,23 @@ class ClusterTable(Shown):
     sizes: IntArray
     """Number of items."""
     cohesion: FloatArray
-    """Mean probability that two of its items share a cluster; for a single item, that it is alone."""
+    """Mean probability that two of its items share a cluster; for a single item, that it is alone. NaN if no
+    draw saw both of at least half of the pairs."""
     separation: FloatArray
     """One minus the mean probability that an item of it and one of the nearest cluster share a cluster.
-    NaN if there is no other cluster."""
+    NaN if there is no other cluster, or none was seen with it."""
     nearest: IntArray
-    """The other cluster with the largest such mean; -1 if there is no other."""
+    """The other cluster with the largest such mean; -1 if there is none."""
     stability: FloatArray
     """Mean over the draws of the best Jaccard index with a cluster of the draw."""
     recovered: FloatArray
-    """Probability that exactly this cluster is in a draw."""
+    """Probability that exactly this cluster is in a draw. NaN if no draw saw all of it."""
+    seen_with: FloatArray | None = None
+    """Mean number of draws that saw two of its items; None if no label is missing."""
+    never_seen: FloatArray | None = None
+    """Share of the pairs of its items that no draw saw together; None if no label is missing."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
 
     @property
     def order(self) -> IntArray:
@@ -129,16 +154,9 @@ class ClusterTable(Shown):
 
     def columns(self) -> dict[str, Any]:
         """The table as arrays by name, unstable clusters first."""
-        order = self.order
-        return {
-            "cluster": order,
-            "size": self.sizes[order],
-            "cohesion": self.cohesion[order],
-            "separation": self.separation[order],
-            "nearest": self.nearest[order],
-            "stability": self.stability[order],
-            "recovered": self.recovered[order],
-        }
+        order, table = self.order, {"cluster": self.order, "size": self.sizes[self.order]}
+        fields = ("cohesion", "separation", "nearest", "stability", "recovered", *_SEEN)
+        return table | {f: x[order] for f in fields if (x := getattr(self, f)) is not None}
 
     def to_pandas(self) -> Any:
         """The same as a pandas DataFrame, indexed by cluster."""
@@ -152,16 +170,24 @@ class ClusterTable(Shown):
         return f"ClusterTable(n_clusters={len(self)}, lowest_stability={lowest:.4g})"
 
     def _card(self) -> Card:
-        table = first_rows(self.columns(), "nearest", "-", "more clusters")
-        return Card("", table, heading="Clusters, the unstable ones first", indent="")
+        table = first_rows(self.columns(), "nearest", "-", "more clusters", self.kind)
+        never = np.flatnonzero((self.sizes == 1) & (self.cohesion == 0)).tolist()
+        note = worded(f"of one item that is alone in no draw: {few_of(never)}", self.kind)
+        return Card(
+            "", table, note if never else "", heading="Clusters, the unstable ones first", indent=""
+        )
 
 
-def first_rows(columns: dict[str, Any], place: str, no_place: str, more: str) -> Table:
+def first_rows(
+    columns: dict[str, Any], place: str, no_place: str, more: str, kind: str = "posterior"
+) -> Table:
     """The first rows of a table; in the column `place`, -1 is printed as `no_place`."""
     # As text: this column holds labels of clusters, and a word where there is no cluster.
     columns[place] = [no_place if k == ALONE else str(k) for k in columns[place]]
     rest = len(columns[place]) - _SHOWN
-    shown = {name.replace("_", " "): column[:_SHOWN] for name, column in columns.items()}
+    shown = {
+        worded(name.replace("_", " "), kind): column[:_SHOWN] for name, column in columns.items()
+    }
     return Table(shown, f"and {rest:,} {more}" if rest > 0 else "")
 
 
@@ -195,10 +221,10 @@ def items(
 
     Notes
     -----
-    Time O(n_items n_draws K), with K clusters in the estimate, and less where clusters are many and small;
-    the similarity matrix is not formed. Where labels are missing, draws count for the items that they have
-    seen: the support is the share of the draws and of the other items of the cluster, seen together with the
-    item, in which both shared a cluster.
+    Time O(n_items n_draws) times the number of clusters that the items of a group of a draw are in; the
+    similarity matrix is not formed. Where labels are missing, the support is the share of the draws and of the
+    other items of the cluster, seen together with the item, in which both shared a cluster. Two more columns
+    say how many draws that were on average, and how many of the other items no draw saw with it.
 
     Examples
     --------
@@ -213,8 +239,9 @@ def items(
     1           0        1          1                  0.125       0.03656
     """
     labels, sample, chosen = read_best(best, draws, loss)
-    own, runner_up, second, part, _ = _support_of(labels, sample, chosen, n_jobs)
-    return ItemTable(sample.item_names, labels, own, runner_up, second, part, chosen)
+    found = support(labels, sample, resolve_jobs(n_jobs), chosen)
+    names, seen = sample.item_names, (found.seen_with, found.never_seen)
+    return ItemTable(names, labels, *found[:4], chosen, *seen, sample.kind)
 
 
 def clusters(
@@ -241,7 +268,8 @@ def clusters(
 
     Notes
     -----
-    Time O(n_items n_draws K), as for `items`.
+    Time as for `items`. Where labels are missing, means over pairs of items are over the draws that saw both, the
+    stability over those that saw some item of the cluster, and `recovered` counts those that saw all of them.
 
     Examples
     --------
@@ -252,31 +280,121 @@ def clusters(
     1           2       0.5       0.875        0       0.75        0.5
     0           2         1       0.875        1     0.9167       0.75
     """
-    # Any loss would do: the parts of the items in it are not used.
-    labels, sample, binder = read_best(best, draws, "binder")
-    found = _support_of(labels, sample, binder, n_jobs)
-    sizes = np.bincount(labels)
-    # A single cluster has no neighbor to be separate from.
-    separation, nearest = np.array([np.nan]), np.array([ALONE])
-    if len(sizes) > 1:
-        # Mean probability between the items of two clusters; among ties the nearest is the first.
-        between = found.between.tocoo()
-        # Sums over pairs of items become means. The matrix is sparse: most clusters never meet.
-        between.data /= sizes[between.row] * sizes[between.col]
-        between = between.tocsr()
-        # A cluster is not its own neighbor: -1 is below every probability.
-        between.setdiag(-1.0)
-        separation = 1.0 - between.max(axis=1).toarray().ravel()
-        nearest = np.asarray(between.argmax(axis=1)).ravel()  # a column in older versions of SciPy
-    # The mean support of a cluster's items is the mean over its pairs: every item has the same number of
-    # partners.
-    cohesion = np.bincount(labels, weights=found.own) / sizes
-    recovered = (partial_recovery if sample.has_missing else recovery)(labels, sample)
-    return ClusterTable(sizes, cohesion, separation, nearest, *recovered)
+    labels, sample, _ = read_best(best, draws, None)
+    found = support(labels, sample, resolve_jobs(n_jobs))
+    sizes, seen_with, never = np.bincount(labels), None, None
+    if found.seen_with is not None:
+        seen_with = np.bincount(labels, found.seen_with) / sizes
+        never = np.bincount(labels, found.never_seen) / np.maximum(sizes * (sizes - 1), 1)
+    return ClusterTable(
+        sizes, found.cohesion, 1.0 - found.closeness, found.nearest, found.stability, found.recovered,
+        seen_with, never, sample.kind,
+    )  # fmt: skip
 
 
-def _support_of(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int | None) -> Support:
-    """Support of all items, whether or not labels are missing."""
-    if draws.has_missing:
-        return partial_support(labels, draws, loss)
-    return support(labels, draws, loss, resolve_jobs(n_jobs))
+@dataclass(frozen=True, repr=False, eq=False)
+class LeftOut(Shown):
+    """The undecided items, those first that would add most to the loss."""
+
+    names: tuple[str, ...]
+    """Their names."""
+    numbers: IntArray
+    """Their numbers."""
+    adds: FloatArray
+    """What each would add to the expected loss in the cluster that suits it best, in the unit of the cost."""
+    cost: float
+    """The cost of leaving an item out."""
+    places: IntArray
+    """(n, 2) the two clusters that it is with most; -1 if there is no other."""
+    probabilities: FloatArray
+    """(n, 2) mean probability of sharing a cluster with the items of these; NaN if there is no other."""
+    alone: FloatArray
+    """Probability of being alone."""
+    loss: Loss
+    """The loss."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
+
+    def columns(self) -> dict[str, Any]:
+        """The table as lists and arrays by name."""
+        return {
+            "item": list(self.names),
+            "adds": self.adds,
+            "cluster": self.places[:, 0],
+            "probability": self.probabilities[:, 0],
+            "second": self.places[:, 1],
+            "second_probability": self.probabilities[:, 1],
+            "alone": self.alone,
+        }
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame, indexed by item."""
+        return to_frame(self.columns(), index="item")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"LeftOut({len(self)} items, cost={self.cost:g}, loss={self.loss.name!r})"
+
+    def _card(self) -> Card:
+        if len(self) == 0:
+            return Card("No item is undecided.")
+        columns = self.columns() | {"second": ["-" if g < 0 else str(g) for g in self.places[:, 1]]}
+        return Card("", first_rows(columns, "cluster", "-", "more", self.kind), indent="")
+
+
+def left_out(best: Estimate, draws: DrawsLike) -> LeftOut:
+    """The items that an estimate leaves undecided: what each would add, and where it might belong.
+
+    Parameters
+    ----------
+    best : Estimate
+        Made by `minimize` with a cost for `undecided` items.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The draws that it was made from.
+
+    Returns
+    -------
+    LeftOut
+        A table, the most expensive items first.
+
+    Notes
+    -----
+    `adds` is compared with the cost: it is how much the expected loss of the decided items would rise if the
+    item joined the cluster that suits it best, or a new one, in bits for VI and in pairs of items for
+    Binder's loss. It may be below the cost where constraints keep the item out of that cluster.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
+    >>> best = epl.minimize(draws, undecided=0.5, rng=1)
+    >>> print(epl.uncertainty.left_out(best, draws))
+    item   adds  cluster  probability  second  second probability   alone
+    4     1.837        0       0.3333       1              0.3333  0.3333
+    """
+    check_estimate(best)
+    cost, sample = best.settings.undecided, as_draws(draws)
+    if cost is None:
+        raise ValueError(
+            "'best' must be an estimate that may leave items undecided, made by minimize with 'undecided'."
+        )
+    labels = matched(best, sample, missing=True)
+    problem, k = Problem.of(sample, best.loss), int(labels.max()) + 1
+    out = np.flatnonzero(labels < 0)
+    unit = problem.total_weight * price_of(best.loss, 1.0, len(labels))
+    adds = added_by_each(problem, labels, out) / unit
+    order = np.argsort(-adds, kind="stable")
+    out, adds = out[order], adds[order]
+    # The undecided items are one more cluster, which is then left out.
+    sums = sum_over_draws(np.where(labels < 0, k, labels), sample, 1)
+    affinity = sums.together.tocsr()[out].toarray()[:, :k] / np.bincount(labels[labels >= 0])
+    places = np.full((len(out), 2), -1)
+    probabilities = np.full((len(out), 2), np.nan)
+    two = np.argsort(-affinity, axis=1, kind="stable")[:, :2]
+    places[:, : two.shape[1]] = two
+    probabilities[:, : two.shape[1]] = np.take_along_axis(affinity, two, 1)
+    names = tuple(sample.item_names[i] for i in out)
+    rest = (sums.alone[out], best.loss, sample.kind)
+    return LeftOut(names, out, adds, cost, places, probabilities, *rest)

@@ -10,8 +10,7 @@ Binder, D. A. (1978). Bayesian cluster analysis. Biometrika 65, 31-38. doi:10.10
 
 from __future__ import annotations
 
-import time
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,9 @@ from epluribus._kernels.similarity import keep_above
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import DrawsLike, FloatArray
-from epluribus._validate import available_memory, check_fraction, check_memory, shown
+from epluribus._validate import check_fraction, check_memory, shown
 from epluribus.diagnostics import Similarity
-from epluribus.draws import Draws, as_draws
+from epluribus.draws import as_draws
 from epluribus.draws.together import map_blocks
 from epluribus.draws.together import seen_together as both_seen
 
@@ -29,33 +28,12 @@ _THRESHOLD = 0.05
 """Entries up to this are left out of a sparse matrix by default: pairs that hardly ever share a cluster."""
 _SAMPLED = 8
 """Random blocks of so many rows, and as many rows in each, tell how many entries a sparse matrix has."""
-_STEPS = 100
-"""Thresholds that are tried, equally spaced, if one is too low."""
 _INSTEAD = (
     "`uncertainty.items` has the certainty of every item, `plots.similarity` a picture of some of them, and "
     "neither needs the matrix."
 )
 
 
-@overload
-def psm(
-    draws: DrawsLike,
-    *,
-    sparse: Literal[False] = ...,
-    per_chain: bool = ...,
-    n_jobs: int | None = ...,
-    progress: ProgressLike = ...,
-) -> FloatArray: ...
-@overload
-def psm(
-    draws: DrawsLike,
-    *,
-    sparse: bool,
-    threshold: float | None = ...,
-    per_chain: bool = ...,
-    n_jobs: int | None = ...,
-    progress: ProgressLike = ...,
-) -> Any: ...
 def psm(
     draws: DrawsLike,
     *,
@@ -121,11 +99,24 @@ def psm(
         _THRESHOLD if threshold is None else threshold, "threshold", zero=True, one=False
     )
     samples = [sample.chain(c) for c in range(sample.n_chains)] if per_chain else [sample]
-    maker = _Maker(sample.n_items, len(samples), resolve_jobs(n_jobs), progress)
+    n, jobs, stopper = sample.n_items, resolve_jobs(n_jobs), Stopper()
+    bar = make_progress(progress, len(samples) * n, "similarity", stopper)
+    done = 0
+
+    def advance(n_rows: int) -> None:
+        nonlocal done
+        done += n_rows
+        bar.show(done, {})
+
+    _check_memory(Similarity(samples[0]), n, len(samples), bound if sparse else None)
     try:
-        found = [maker.sparse(part, bound) if sparse else maker.dense(part) for part in samples]
+        rows = map(Similarity, samples)
+        if sparse:
+            found = [_sparse(one, n, bound, jobs, stopper, advance) for one in rows]
+        else:
+            found = [one.matrix(jobs, stopper, advance) for one in rows]
     finally:
-        maker.bar.close()
+        bar.close()
     if not per_chain:
         return found[0]
     return found if sparse else np.stack(found)
@@ -159,90 +150,52 @@ def seen_together(draws: DrawsLike) -> FloatArray:
     return both_seen(sample.item_major, times)
 
 
-class _Maker:
-    """Makes one or several matrices under one progress bar, which counts rows."""
+def _sparse(
+    rows: Similarity, n: int, threshold: float, n_jobs: int, stopper: Stopper, advance: Any
+) -> Any:
+    """The entries above the threshold as a CSR array, made block by block."""
+    from scipy.sparse import csr_array
 
-    def __init__(self, n_items: int, n_matrices: int, n_jobs: int, progress: ProgressLike) -> None:
-        self.n_items, self.n_matrices, self.n_jobs = n_items, n_matrices, n_jobs
-        self.stopper, self.n_done = Stopper(), 0
-        self.bar = make_progress(progress, n_matrices * n_items, "similarity", self.stopper)
+    def keep(begin: int, end: int) -> tuple[Any, Any, Any]:
+        block = rows(begin, end, n)
+        block[np.arange(end - begin), np.arange(begin, end)] = 1.0
+        # Room for every entry of the block, of which only those kept are copied and returned.
+        counts = np.empty(end - begin, dtype=np.int64)
+        columns, values = np.empty(block.size, dtype=np.int32), np.empty(block.size)
+        size = keep_above(block, threshold, counts, columns, values)
+        return counts, columns[:size].copy(), values[:size].copy()
 
-    def _advance(self, n_rows: int) -> None:
-        self.n_done += n_rows
-        self.bar.show(self.n_done, {})
+    found = map_blocks(n, keep, n_jobs, stopper, on_done=lambda block: advance(len(block[0])))
+    blocks = list(zip(*found, strict=True))
+    del found
+    # Values, columns and counts in turn: each list is freed before the next is copied, since together
+    # they may fill the memory.
+    data, columns = np.concatenate(blocks.pop()), np.concatenate(blocks.pop())
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(blocks.pop()))])
+    if starts[-1] < 2**31:
+        # SciPy wants one type for both index arrays, and would otherwise copy the larger one.
+        starts = starts.astype(np.int32)
+    return csr_array((data, columns, starts), shape=(n, n))
 
-    def dense(self, draws: Draws) -> FloatArray:
-        """(n_items, n_items) the whole matrix."""
+
+def _check_memory(rows: Similarity, n: int, n_matrices: int, threshold: float | None) -> None:
+    """Refuse matrices that would not fit; the size of a sparse one is estimated from a few of its rows."""
+    if threshold is None:
         # Several are put into one array in the end, and are then in memory twice.
-        copies = 1 if self.n_matrices == 1 else 2 * self.n_matrices
-        if self.n_done == 0:
-            check_memory(
-                8.0 * copies * self.n_items**2,
-                f"A dense similarity matrix of {self.n_items:,} items",
-                f"Use sparse=True, which keeps the larger entries only, or fewer items. {_INSTEAD}",
-            )
-        return Similarity(draws).matrix(self.n_jobs, self.stopper, self._advance)
-
-    def sparse(self, draws: Draws, threshold: float) -> Any:
-        """The entries above the threshold as a CSR array, made block by block."""
-        from scipy.sparse import csr_array
-
-        n, rows = self.n_items, Similarity(draws)
-        if self.n_done == 0:
-            self._check_sparse(rows, threshold)
-
-        def keep(begin: int, end: int) -> tuple[Any, Any, Any]:
-            block = rows(begin, end, n)
-            block[np.arange(end - begin), np.arange(begin, end)] = 1.0
-            # Room for every entry of the block, of which only those kept are copied and returned.
-            counts = np.empty(end - begin, dtype=np.int64)
-            columns, values = np.empty(block.size, dtype=np.int32), np.empty(block.size)
-            size = keep_above(block, threshold, counts, columns, values)
-            return counts, columns[:size].copy(), values[:size].copy()
-
-        found = map_blocks(
-            n, keep, self.n_jobs, self.stopper, on_done=lambda block: self._advance(len(block[0]))
-        )
-        blocks = list(zip(*found, strict=True))
-        del found
-        # Values, columns and counts in turn: each list is freed before the next is copied, since together
-        # they may fill the memory.
-        data = np.concatenate(blocks.pop())
-        columns = np.concatenate(blocks.pop())
-        starts = np.concatenate([[0], np.cumsum(np.concatenate(blocks.pop()))])
-        if starts[-1] < 2**31:
-            # SciPy wants one type for both index arrays, and would otherwise copy the larger one.
-            starts = starts.astype(np.int32)
-        return csr_array((data, columns, starts), shape=(n, n))
-
-    def _check_sparse(self, rows: Similarity, threshold: float) -> None:
-        """Refuse a sparse matrix that would not fit, as far as a few of its rows can tell."""
-        # The same rows every time: whether a matrix is refused is not left to chance.
-        n, size = self.n_items, min(_SAMPLED, self.n_items)
-        begins = np.random.default_rng(0).integers(n - size + 1, size=_SAMPLED)
-        rows(0, 1, n)  # the first call may compile, and would be timed
-        seconds, above, counts = 0.0, 0, np.zeros(_STEPS, dtype=np.int64)
-        for begin in begins.tolist():
-            began = time.perf_counter()
-            block = rows(begin, begin + size, n)
-            seconds += time.perf_counter() - began
-            above += int((block > threshold).sum())
-            counts += np.histogram(block, _STEPS, (0.0, 1.0))[0]
-        seen = size * _SAMPLED
-        pace, share = seconds / seen / self.n_jobs, above / (seen * n)
-        # The blocks, and the values once more while they are put together.
-        whole = 20.0 * n * n * self.n_matrices
-        # The lowest of some thresholds above which few enough entries lie, half as many to be safe.
-        at_least = counts[::-1].cumsum()[::-1] / (seen * n)
-        fits = np.flatnonzero(at_least * whole <= available_memory() / 2)
-        higher = f"threshold={fits[0] / _STEPS:g} should fit; f" if len(fits) else "F"
         check_memory(
-            share * whole,
-            f"A sparse similarity matrix of {n:,} items, of whose entries about {100 * share:.2g} % are "
-            f"above {threshold:g} (it would take about {_duration(pace * n * self.n_matrices)}),",
-            f"{higher}ewer items need less. {_INSTEAD}",
+            8.0 * (1 if n_matrices == 1 else 2 * n_matrices) * n**2,
+            f"A dense similarity matrix of {n:,} items",
+            f"Use sparse=True, which keeps the larger entries only, or fewer items. {_INSTEAD}",
         )
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+        return
+    # The same rows every time: whether a matrix is refused is not left to chance.
+    size = min(_SAMPLED, n)
+    begins = np.random.default_rng(0).integers(n - size + 1, size=_SAMPLED).tolist()
+    share = np.mean([(rows(begin, begin + size, n) > threshold).mean() for begin in begins])
+    # 20 bytes for an entry: the blocks, and the values once more while they are put together.
+    check_memory(
+        20.0 * float(share) * n * n * n_matrices,
+        f"A sparse similarity matrix of {n:,} items, of whose entries about {100 * share:.2g} % are "
+        f"above {threshold:g},",
+        f"Choose a higher threshold, or fewer items. {_INSTEAD}",
+    )

@@ -32,7 +32,7 @@ from epluribus.draws.expected import draw_losses
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import relabel
-from epluribus.uncertainty._align import partners
+from epluribus.uncertainty._parameters import partners
 
 WEIGHT = 0.05
 """Smallest weight of a mode: a handful of odd draws is not a mode."""

@@ -1,15 +1,177 @@
-"""Orders in which similar items and clusters are neighbors: the leaves of trees of average linkage."""
+"""Trees of clusters and items: what it costs to join the clusters of an estimate, and orders of similar ones.
+
+Each merge joins the two clusters whose union has the smallest expected loss. This is a path through the
+partitions above the estimate, not a hierarchy of distances: a step may cost less than the one before it, and
+the partition with k clusters on the path need not be the best one with k clusters. Orders in which similar items
+and clusters are neighbors are the leaves of trees of average linkage.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
+from epluribus._cards import Card, Shown, Table
+from epluribus._text import to_frame, worded
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
+from epluribus._validate import check_count
+from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
+from epluribus.losses.base import Loss
+from epluribus.partition import relabel
+from epluribus.search.local import make_state
+from epluribus.search.problem import Problem
 from epluribus.uncertainty._matrix import psm
 
 _OPTIMAL = 300
 """The largest number of leaves of a tree that are put in the best order, which takes cubic time."""
+_SHOWN = 15
+"""Number of merges that are printed: the last ones, which leave the fewest clusters."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Merges(Shown):
+    """A path of merges from the clusters of an estimate to a single cluster."""
+
+    labels: IntArray
+    """Cluster of each item in the estimate, which has K clusters."""
+    pairs: IntArray
+    """(K - 1, 2) what each merge joins: clusters of the estimate are 0 to K - 1, and merge s makes K + s."""
+    expected_losses: FloatArray
+    """(K,) that of the estimate, followed by that after each merge."""
+    sizes: IntArray
+    """(K - 1,) number of items in the cluster that each merge makes."""
+    loss: Loss
+    """The loss whose expectation the merges were chosen by."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters of the estimate."""
+        return len(self.expected_losses)
+
+    @property
+    def order(self) -> IntArray:
+        """Clusters of the estimate in the order of the tree: those joined early are side by side."""
+        leaves: list[list[int]] = [[c] for c in range(self.n_clusters)]
+        for a, b in self.pairs:
+            leaves.append(leaves[a] + leaves[b])
+        return np.array(leaves[-1])
+
+    def at(self, k: int) -> IntArray:
+        """Labels of the partition on the path that has k clusters.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> epl.uncertainty.merges([0, 0, 1, 2], [[0, 0, 1, 2], [0, 0, 1, 1]]).at(2)
+        array([0, 0, 1, 1])
+        """
+        k = check_count(k, "k")
+        if k > self.n_clusters:
+            raise ValueError(
+                f"'k' must be at most {self.n_clusters}, the clusters of the estimate; got {k}."
+            )
+        parent = np.arange(2 * self.n_clusters - 1)
+        # From the last merge back, so that every cluster learns where its own parent ended.
+        for step in range(self.n_clusters - k)[::-1]:
+            parent[self.pairs[step]] = parent[self.n_clusters + step]
+        return relabel(parent[self.labels])
+
+    def columns(self) -> dict[str, Any]:
+        """The table as arrays by name, in the order of the merges."""
+        return {
+            "n_clusters": np.arange(self.n_clusters - 1, 0, -1),
+            "first": self.pairs[:, 0],
+            "second": self.pairs[:, 1],
+            "size": self.sizes,
+            "expected_loss": self.expected_losses[1:],
+        }
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return to_frame(self.columns())
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __repr__(self) -> str:
+        return f"Merges(n_clusters={self.n_clusters}, loss={self.loss.name!r})"
+
+    def _card(self) -> Card:
+        columns = {
+            worded(name.replace("_", " "), self.kind): values[-_SHOWN:]
+            for name, values in self.columns().items()
+        }
+        hidden = len(self) - _SHOWN
+        first = f"{hidden:,} earlier merges, then:" if hidden > 0 else ""
+        return Card("", first, Table(columns), heading="Merges of clusters", indent="")
+
+
+def merges(
+    best: Estimate | LabelsLike, draws: DrawsLike, *, loss: LossLike | None = None
+) -> Merges:
+    """Join the clusters of an estimate, the pair that costs least first, until one is left.
+
+    Parameters
+    ----------
+    best : Estimate or array_like of shape (n_items,)
+        The estimate.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    loss : str or Loss, optional
+        By default the loss that `best` was made for, "vi" for plain labels.
+
+    Returns
+    -------
+    Merges
+        Which clusters were joined, and the expected loss after each merge.
+
+    See Also
+    --------
+    epluribus.plots.dendrogram : the picture.
+    epluribus.minimize : with ``k=k``, the best partition with k clusters, which need not be on the path.
+
+    Notes
+    -----
+    Every merge is the best one at that point, by expected loss. Heights are not those of an ultrametric: a
+    merge may lower the expected loss again. With K clusters, time O(K^2) times the number of distinct
+    draws and their clusters; K times that for a loss that is not linear.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> draws = [[0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 1]]
+    >>> print(epl.uncertainty.merges([0, 0, 1, 2], draws, loss="binder"))
+    n clusters  first  second  size  expected loss
+    2               1       2     2         0.6667
+    1               0       3     4          4.667
+    """
+    labels, sample, chosen = read_best(best, draws, loss)
+    state = make_state(Problem.of(sample, chosen), labels)
+    k = int(labels.max()) + 1
+    # The number that each slot of the state has in the tree.
+    nodes, sizes = np.arange(k), np.bincount(labels)
+    pairs, made, joined = [], [], labels.copy()
+    values = [sample.mean(draw_losses(labels, sample, chosen))]
+    changes = state.join_changes()
+    for step in range(k - 1):
+        a, b = sorted(divmod(int(changes.argmin()), len(changes)))
+        items = np.flatnonzero(joined == b)
+        state.move(items, np.full(len(items), a))
+        joined[items] = a
+        values.append(sample.mean(draw_losses(relabel(joined), sample, chosen)))
+        pairs.append(sorted((int(nodes[a]), int(nodes[b]))))
+        made.append(int(sizes[a] + sizes[b]))
+        nodes[a], sizes[a] = k + step, made[-1]
+        changes = state.join_changes()
+    table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Merges(
+        labels, table, np.array(values), np.array(made, dtype=np.int64), chosen, sample.kind
+    )
 
 
 def leaf_order(matrix: FloatArray, *, optimal: bool) -> IntArray:

@@ -26,8 +26,6 @@ from epluribus.estimate import Estimate, read_best
 from epluribus.models import Mixture
 from epluribus.uncertainty._items import first_rows
 
-_SHOWN = 15
-"""Number of rows of a table that are printed."""
 _KEPT = 1 << 24
 """Numbers (128 MB) kept for clusters that come back in other draws."""
 
@@ -121,46 +119,31 @@ def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsL
             f"'draws' must be partitions of the {model.n_items} items of the model; they have "
             f"{posterior.n_items}."
         )
-    table = model._read(new)
-    weigh = _Weights(model, table)
-    K = int(labels.max()) + 1
+    table, known = model._read(new), dict[bytes, FloatArray]()
+    empty = model._log_new(np.zeros(0, dtype=np.int64), table)
+
+    def weigh(z: IntArray) -> FloatArray:
+        """(n_new, K + 1) log [prior x predictive] in each cluster of a draw, and in a new one."""
+        sizes, logs = np.bincount(z), []
+        # The members of each cluster, from one sort; most clusters of a draw are in others too.
+        for members in np.split(np.argsort(z, kind="stable"), np.cumsum(sizes)[:-1]):
+            key = blake2b(members.tobytes(), digest_size=16).digest()
+            if key not in known:
+                if len(known) * len(empty) > _KEPT:
+                    known.clear()
+                known[key] = model._log_new(members, table)
+            logs.append(known[key])
+        return np.column_stack([*logs, empty]) + model._log_prior_new(sizes)
+
     # Sums over draws, in logs; one more column for a new cluster.
-    top = np.full((len(table), K + 1), -np.inf)
+    top = np.full((len(table), int(labels.max()) + 2), -np.inf)
     for z, share in zip(posterior.distinct, posterior.shares, strict=True):
         if share > 0:
             logs = weigh(np.asarray(z, dtype=np.int64))
             top = np.logaddexp(top, _spread(logs, z, labels) + np.log(share))
-    log_density = logsumexp(top, axis=1)
-    alone = weigh(labels)
-    given = np.exp(alone - logsumexp(alone, axis=1, keepdims=True))
-    return Prediction(np.exp(top - log_density[:, None]), given, log_density)
-
-
-class _Weights:
-    """log [ prior x predictive ] of new items, in each cluster of a draw and in a new one."""
-
-    def __init__(self, model: Mixture, new: AnyArray) -> None:
-        self._model, self._new = model, new
-        self._known: dict[bytes, FloatArray] = {}
-        self._empty = model._log_new(np.zeros(0, dtype=np.int64), new)
-
-    def __call__(self, labels: IntArray) -> FloatArray:
-        """(n_new, K + 1) for a draw with K clusters."""
-        sizes = np.bincount(labels)
-        prior = self._model._log_prior_new(sizes)
-        # The members of each cluster, from one sort.
-        members = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
-        logs = [self._in_cluster(own) for own in members]
-        return np.column_stack([*logs, self._empty]) + prior
-
-    def _in_cluster(self, members: IntArray) -> FloatArray:
-        """(n_new,) log predictive densities; most clusters of a draw are in others too."""
-        key = blake2b(members.tobytes(), digest_size=16).digest()
-        if key not in self._known:
-            if len(self._known) * self._empty.size > _KEPT:
-                self._known.clear()
-            self._known[key] = self._model._log_new(members, self._new)
-        return self._known[key]
+    log_density, given = logsumexp(top, axis=1), weigh(labels)
+    certain = np.exp(given - logsumexp(given, axis=1, keepdims=True))
+    return Prediction(np.exp(top - log_density[:, None]), certain, log_density)
 
 
 def _spread(logs: FloatArray, z: AnyArray, labels: IntArray) -> FloatArray:

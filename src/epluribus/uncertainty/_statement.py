@@ -1,22 +1,42 @@
-"""The posterior probability of a statement about which items are together and which are apart."""
+"""Statements about which items are together and which are apart, and those of them that hold in most draws: CHiPS.
+
+A partial partition divides some of the items into clusters and says nothing of the others. Its probability is
+the share of the draws that divide these items in the same way. With few items it may be near 1; with all of
+them it is the probability of a single partition, which is often tiny. The path from one to the other shows
+how much of the structure the posterior is sure of.
+
+Items are added greedily, each time the one, and with it the cluster, that keeps the most probability
+(`_kernels/chips.py`), from several random first items.
+
+Barrientos, A. F., Page, G. L., Dahl, D. B., Dunson, D. B. (2024): the conditional high inclusion probability
+subset partition (CHiPS), as in `chips` of the R package salso.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._text import count, sentence_list
-from epluribus._typing import DrawsLike, IntArray
-from epluribus._validate import shown
+from epluribus._kernels.chips import grow
+from epluribus._parallel import Stopper, resolve_jobs, run_tasks
+from epluribus._text import count, percent, plain_table, sentence_list, worded
+from epluribus._typing import DrawsLike, FloatArray, IntArray, RngLike
+from epluribus._validate import check_count, check_fraction, make_rng, shown
 from epluribus.draws import Draws, as_draws
+from epluribus.partition import relabel
 from epluribus.uncertainty._error import mean_with_error, plus_minus
 
 _NAMED = 6
 """Items of a group that are named when the statement is printed; of more only their number is given."""
+_SHOWN = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5, 0.2, 0.1, 0.05, 0.01)
+"""Probabilities for which the largest partial partition is printed."""
+_ROUNDING = 1e-12
+"""Shares of weights that are less apart are equal."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +52,15 @@ class Probability:
     """Effective number of independent draws behind the probability."""
     statement: str
     """What holds, in words."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
 
     def __float__(self) -> float:
         return self.probability
 
     def __str__(self) -> str:
         value = plus_minus(self.probability, self.standard_error)
-        return f"{self.statement}: probability {value}"
+        return f"{self.statement}: {worded('probability', self.kind)} {value}"
 
 
 def probability(
@@ -69,8 +91,7 @@ def probability(
     Notes
     -----
     An item is its number, counted from 0, or its name if the draws have names. All that is given must hold
-    at once. To state a partial partition, put its clusters into `together`, and one item of each cluster
-    into `apart`. Time O(n_distinct m) for m items in all.
+    at once. To state a partial partition, put its clusters into `together`, and one item of each into `apart`.
 
     Examples
     --------
@@ -86,36 +107,29 @@ def probability(
     0.25
     """
     sample = as_draws(draws)
-    same = _groups(together, "together", sample)
-    different = _groups(apart, "apart", sample)
+    same, different = _groups(together, "together", sample), _groups(apart, "apart", sample)
     if not same and not different:
         raise ValueError("'together' or 'apart' must name items; neither is given.")
-    if sample.has_missing:
-        sample = _that_saw(sample, np.unique(np.concatenate([*same, *different])))
-    holds = statement_holds(sample, same, different)
+    if sample.has_missing:  # only draws that saw all of the items can say anything about them
+        items = np.unique(np.concatenate([*same, *different]))
+        saw = np.flatnonzero(np.all(sample.store.rows(items) > 0, axis=0).ravel()[sample.index])
+        if len(saw) == 0:
+            names = sentence_list([sample.item_names[i] for i in items[:_NAMED].tolist()])
+            raise ValueError(
+                f"'draws' must have labels for all of the items {names} in some draw; none has."
+            )
+        sample = sample[saw]
     words = [
         *(f"{_name(group, sample)} are together" for group in same),
         *(f"{_name(group, sample)} are apart" for group in different),
     ]
-    return Probability(*mean_with_error(holds.astype(np.float64), sample), "; ".join(words))
+    mean = mean_with_error(_holds(sample, same, different), sample)
+    return Probability(*mean, "; ".join(words), sample.kind)
 
 
-def _that_saw(draws: Draws, items: IntArray) -> Draws:
-    """The draws that have labels for all of the items: only these can say anything about them."""
-    saw = np.flatnonzero(np.all(draws.store.rows(items) > 0, axis=0).ravel()[draws.index])
-    if len(saw) == 0:
-        names = sentence_list([draws.item_names[i] for i in items[:_NAMED].tolist()])
-        raise ValueError(
-            f"'draws' must have labels for all of the items {names} in some draw; none has."
-        )
-    return draws[saw]
-
-
-def statement_holds(
-    draws: Draws, together: Sequence[IntArray], apart: Sequence[IntArray]
-) -> NDArray[np.bool_]:
-    """(n_distinct,) whether the statement holds in each distinct draw."""
-    holds = np.ones(draws.n_distinct, dtype=np.bool_)
+def _holds(draws: Draws, together: Sequence[IntArray], apart: Sequence[IntArray]) -> FloatArray:
+    """(n_distinct,) 1 for each distinct draw in which the statement holds, else 0."""
+    holds: NDArray[np.bool_] = np.ones(draws.n_distinct, dtype=np.bool_)
     for group in together:
         labels = draws.store.rows(group)
         holds &= (labels == labels[0]).all(axis=0)
@@ -123,48 +137,43 @@ def statement_holds(
         # In order, equal labels of a draw are neighbors.
         labels = np.sort(draws.store.rows(group), axis=0)
         holds &= (labels[1:] != labels[:-1]).all(axis=0)
-    return holds
+    return holds.astype(np.float64)
 
 
 def _groups(items: Any, argument: str, draws: Draws) -> list[IntArray]:
-    """One or several groups of items, as numbers."""
+    """One or several groups of items, as numbers, of which each must have two or more."""
     if items is None:
         return []
+    asked = f"'{argument}' must be a list of items, or of such lists"
     if isinstance(items, str | int | np.integer):
-        raise TypeError(
-            f"'{argument}' must be a list of items, or of such lists; got {shown(items)}."
-        )
+        raise TypeError(f"{asked}; got {shown(items)}.")
     given = list(items)
     nested = [not isinstance(one, str) and np.ndim(one) > 0 for one in given]
     if any(nested) and not all(nested):
-        raise TypeError(f"'{argument}' must be a list of items, or of such lists, not of both.")
-    groups = [list(one) for one in given] if any(nested) else [given]
-    return [_group(group, argument, draws) for group in groups]
-
-
-def _group(items: list[Any], argument: str, draws: Draws) -> IntArray:
-    """The numbers of the items of one group, of which there must be two or more."""
-    numbers = [_number(item, argument, draws) for item in items]
-    if len(numbers) < 2 or len(set(numbers)) < len(numbers):
-        raise ValueError(f"'{argument}' must name two or more different items; got {shown(items)}.")
-    return np.array(numbers, dtype=np.int64)
+        raise TypeError(f"{asked}, not of both.")
+    groups = []
+    for group in given if any(nested) else [given]:
+        groups.append(np.array([_number(one, argument, draws) for one in group], dtype=np.int64))
+        if len(group) < 2 or len(np.unique(groups[-1])) < len(group):
+            raise ValueError(
+                f"'{argument}' must name two or more different items; got {shown(group)}."
+            )
+    return groups
 
 
 def _number(item: Any, argument: str, draws: Draws) -> int:
     """The number of an item, given by number or by name."""
-    if isinstance(item, str):
-        if draws.items is None:
-            raise ValueError(f"'{argument}' has {item!r}, but the draws have no names of items.")
-        if item not in draws.items:
-            raise ValueError(f"'{argument}' must name items of the draws; there is no {item!r}.")
-        return draws.items.index(item)
-    if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
-        raise TypeError(f"'{argument}' must hold numbers or names of items; got {shown(item)}.")
-    if not 0 <= item < draws.n_items:
-        raise ValueError(
-            f"'{argument}' must hold numbers from 0 to {draws.n_items - 1}; got {item}."
-        )
-    return int(item)
+    names = draws.items or ()
+    if isinstance(item, str) and item in names:
+        return names.index(item)
+    number = isinstance(item, int | np.integer) and not isinstance(item, bool | np.bool_)
+    if number and 0 <= item < draws.n_items:
+        return int(item)
+    named = f"names such as {names[0]!r}" if names else "no names"
+    raise ValueError(
+        f"'{argument}' must name items by number, 0 to {draws.n_items - 1}, or by name; got {shown(item)}. "
+        f"The draws have {named}."
+    )
 
 
 def _name(group: IntArray, draws: Draws) -> str:
@@ -173,3 +182,217 @@ def _name(group: IntArray, draws: Draws) -> str:
         return count(len(group), "item")
     names = sentence_list([draws.item_names[i] for i in group])
     return names if draws.items is not None else f"items {names}"
+
+
+class Path(NamedTuple):
+    """What a run has found: the items as they were added."""
+
+    order: IntArray
+    """(n_items,) the items."""
+    label: IntArray
+    """(n_items,) their clusters."""
+    kept: FloatArray
+    """(n_items,) weight of the draws that agree, after each of them."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PartialPartition:
+    """Some of the items, divided into clusters."""
+
+    labels: IntArray
+    """(n_items,) labels 0, 1, ... in order of first appearance; -1 for an item that is left out."""
+    probability: float
+    """Posterior probability that exactly these items are together and apart."""
+    standard_error: float
+    """Monte Carlo standard error of the probability. The partition was chosen for its large share of these
+    draws, so that the probability is a little too large; this is not counted."""
+    items: tuple[str, ...] | None
+    """Names of all items, if the draws have them."""
+
+    @property
+    def n_items(self) -> int:
+        """Number of items that are in it."""
+        return int(np.count_nonzero(self.labels >= 0))
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of its clusters."""
+        return int(self.labels.max()) + 1
+
+    @property
+    def clusters(self) -> list[list[Any]]:
+        """The items of each cluster: names if there are any, else numbers."""
+        names: Sequence[Any] = range(len(self.labels)) if self.items is None else self.items
+        return [
+            [names[i] for i in np.flatnonzero(self.labels == g).tolist()]
+            for g in range(self.n_clusters)
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"PartialPartition(n_items={self.n_items}, n_clusters={self.n_clusters}, "
+            f"probability={self.probability:.4g})"
+        )
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Chips:
+    """Partial partitions of every size; entry n - 1 belongs to n items."""
+
+    probability: FloatArray
+    """(n_items,) the largest probability found of a partial partition of n items; it falls with n."""
+    n_clusters: IntArray
+    """(n_items,) number of its clusters."""
+    n_runs: int
+    """Number of runs, each from another first item, as far as there are as many."""
+    converged: bool
+    """False if a time limit or Ctrl-C ended the search early."""
+    paths: tuple[Path, ...]
+    """The runs that are best for some size."""
+    path: IntArray
+    """(n_items,) which of them."""
+    draws: Draws
+    """The draws they come from."""
+
+    @property
+    def area(self) -> float:
+        """Mean probability over all sizes: 1 if all draws are equal."""
+        return float(self.probability.mean())
+
+    def at(
+        self, *, n_items: int | None = None, probability: float | None = None
+    ) -> PartialPartition:
+        """The partial partition of that many items, or the largest with at least that probability.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> found = epl.chips([[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 0]], rng=1)
+        >>> found.at(probability=0.9).labels
+        array([ 0,  0,  1, -1])
+        >>> found.at(n_items=4).probability
+        0.5
+        """
+        if (n_items is None) == (probability is None):
+            raise ValueError("Give one of 'n_items' and 'probability'.")
+        if n_items is not None:
+            n = check_count(n_items, "n_items")
+            if n > len(self.probability):
+                raise ValueError(
+                    f"'n_items' must be at most {len(self.probability)}, the number of items; got {n}."
+                )
+        else:
+            # One item alone has probability 1, so that there always is one. Rounding of weights is forgiven.
+            least = check_fraction(probability, "probability") - _ROUNDING
+            n = int(np.count_nonzero(self.probability >= least))
+        run = self.paths[self.path[n - 1]]
+        labels = np.full(len(self.probability), -1, dtype=np.int64)
+        chosen = np.sort(run.order[:n])
+        labels[run.order[:n]] = run.label[:n]
+        labels[chosen] = relabel(labels[chosen])
+        groups = [np.flatnonzero(labels == g) for g in range(int(labels.max()) + 1)]
+        # The same clusters, and one item of each in another cluster than those of the others.
+        together = [group for group in groups if len(group) > 1]
+        apart = [np.array([group[0] for group in groups])] if len(groups) > 1 else []
+        mean = mean_with_error(_holds(self.draws, together, apart), self.draws)
+        return PartialPartition(labels, mean.value, mean.standard_error, self.draws.items)
+
+    def __repr__(self) -> str:
+        return f"Chips(n_items={len(self.probability)}, area={self.area:.4g})"
+
+    def __str__(self) -> str:
+        sizes = [int(np.count_nonzero(self.probability >= p - _ROUNDING)) for p in _SHOWN]
+        # The largest for each probability; the same one is not repeated.
+        rows = [n for q, n in enumerate(sizes) if n not in sizes[:q]]
+        columns: dict[str, Any] = {
+            "items": rows,
+            "clusters": [int(self.n_clusters[row - 1]) for row in rows],
+            "probability": [float(self.probability[row - 1]) for row in rows],
+        }
+        kind, n = self.draws.kind, len(self.probability)
+        lines = plain_table({worded(name, kind): x for name, x in columns.items()}, words=0)
+        half = percent(sizes[_SHOWN.index(0.5)] / n)
+        head = (
+            f"partial partitions of up to {count(n, 'item')}: {half} of the items "
+            f"{worded('with probability', kind)} 0.5 or more"
+        )
+        return "\n".join([head, *lines])
+
+
+def chips(
+    draws: DrawsLike,
+    *,
+    n_starts: int = 64,
+    n_jobs: int | None = None,
+    rng: RngLike = None,
+    time_limit: float | None = None,
+) -> Chips:
+    """Partial partitions of large posterior probability, for every number of items (CHiPS).
+
+    In a paper: *a partition of 41 of the 60 items into 3 clusters has posterior probability 0.80; the other
+    19 items are left out*.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    n_starts : int, default 64
+        Number of runs, each from another random first item; for each number of items the best run counts.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
+    rng : int, Generator or SeedSequence, optional
+        Source of randomness.
+    time_limit : float, optional
+        Seconds after which the best so far is returned, marked ``converged=False``. Ctrl-C ends the search
+        at any time.
+
+    Returns
+    -------
+    Chips
+        The probability for each number of items; `at` gives the partial partition.
+
+    Notes
+    -----
+    The search is greedy: there may be partial partitions of higher probability. With more starts none is
+    lower. If few draws agree, the partial partition says more about these than about the posterior. Time
+    O(n_starts n_items n_draws) at least, and more where many items keep nearly the same probability.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> z = [[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 0]]
+    >>> found = epl.chips(z, rng=1)
+    >>> found.probability
+    array([1. , 1. , 1. , 0.5])
+    >>> found.at(n_items=3).clusters
+    [[0, 1], [2]]
+    """
+    sample, runs = as_draws(draws), check_count(n_starts, "n_starts")
+    sample.check_complete("CHiPS")
+    n, generator, stopper = sample.n_items, make_rng(rng), Stopper(time_limit)
+    # Draws without weight are not part of the posterior.
+    has = np.flatnonzero(sample.weights > 0)
+    table = sample.item_major if len(has) == sample.n_distinct else sample.item_major[:, has]
+    table, weights = np.ascontiguousarray(table), sample.weights[has] / sample.weights[has].sum()
+    # Every item is the first one once, before any is so twice.
+    firsts = np.concatenate([generator.permutation(n) for _ in range(-(-runs // n))])[:runs]
+    seeds = generator.bit_generator.seed_seq.spawn(runs)  # type: ignore[attr-defined]
+
+    def run(first: int, seed: Any) -> Path:
+        # Among items that keep the same weight the order in the heap decides.
+        heap = np.random.default_rng(seed).permutation(n)
+        heap = np.concatenate([[first], heap[heap != first]])
+        path = Path(np.empty_like(heap), np.empty_like(heap), np.empty(n))
+        grow(table, weights, heap, stopper.flag, *path)
+        return path
+
+    tasks = [partial(run, *given) for given in zip(firsts, seeds, strict=True)]
+    found = run_tasks(tasks, n_jobs=resolve_jobs(n_jobs), stopper=stopper)
+    kept = np.minimum([path.kept for path in found], 1.0)
+    used, which = np.unique(kept.argmax(axis=0), return_inverse=True)
+    paths = tuple(found[q] for q in used)
+    clusters = np.array([np.maximum.accumulate(path.label) + 1 for path in paths])
+    return Chips(
+        kept.max(axis=0), clusters[which, np.arange(n)], len(found), not stopper.flag[0],
+        paths, which, sample,
+    )  # fmt: skip

@@ -1,276 +1,314 @@
-"""How well items and clusters of an estimate are supported: sums of probabilities over clusters.
+"""How well items and clusters of an estimate are supported: sums over draws, made of sparse matrices.
 
-The affinity of item i to a cluster C of the estimate is the mean of P_ij over the other items j of C. It
-is computed without the matrix: for each draw, the sum of [z_ti = z_tj] over the items j of C is a cell of
-the contingency table of the estimate and the draw.
+Let M be the (n_items, groups of all draws) matrix of memberships: M_ih = 1 if item i is in group h. With L the same
+for the estimate, C = M' L counts the items of each group in each cluster, n_hk, and with W the weights of the draws
 
-The part of an item in the expected loss: the sums of a linear loss over cells and clusters are sums over
+    (M W C)_ik = sum over draws t of w_t n_hk    with h the group of item i in draw t,
+
+the weighted number of items of cluster k that are with item i. Divided by the weighted number of items of k that were
+seen together with i, the item itself left out, it is the *affinity* of i to k: the mean of P_ij over the items j of k,
+or where labels are missing the share of the draws and of the j, seen together with i, in which both shared a cluster.
+
+The contribution of an item to the expected loss: the sums of a linear loss over cells and clusters are sums over
 items, since the sum of f(n) over cells is the sum of f(n)/n over items, n being the size of the item's cell.
-For Binder's loss an item's part is half the expected number of other items about which the estimate and a
-draw disagree; for VI it is the expected value of log2(n_g n_h / n_gh^2) / N. The loss of a draw under any
-other loss is shared among the items in proportion to f1(n_g)/n_g + f1(n_h)/n_h - 2 f1(n_gh)/n_gh. The parts
-add up to the expected loss.
+For Binder's loss it is half the expected number of other items about which the estimate and a draw disagree; for VI it
+is the expected value of log2(n_g n_h / n_gh^2) / N. The loss of a draw under any other loss is shared among the items
+in proportion to f1(n_g)/n_g + f1(n_h)/n_h - 2 f1(n_gh)/n_gh. The contributions add up to the expected loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epluribus._kernels.labels import count_tables
-from epluribus._kernels.support import cluster_recovery, item_support, members_support
-from epluribus._parallel import Stopper, parts, run_all
+from epluribus._parallel import run_all
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
 from epluribus.draws.store import Slice
 from epluribus.losses.base import Loss
 from epluribus.losses.pairs import square
-from epluribus.partition import read_only
+from epluribus.losses.partial import linear_forms
 
 ALONE = -1
 """Stands for the place of an item that is not a cluster of the estimate: a new cluster of one item."""
 
 _CELLS = 1 << 20
-"""Affinities (items times clusters) that a task holds in memory: 8 MB."""
-_BATCH_CELLS = 1 << 20
-"""Cells of the contingency tables that are made at a time: 4 MB."""
-_WALK, _LOOKED_AT = 4.5, 20
-"""Reading a member takes as long as adding so many cells of a table; draws that decide which is quicker."""
+"""Labels whose matrices are made at a time: some 100 MB."""
+_TASKS = 8
+"""Tasks for threads: each holds its own sums, and the result must not depend on the number of threads."""
+_ROUNDING = 1e-12
+"""Sums of weights up to this, after others were subtracted, are rounding."""
 
 
-class _Shares(NamedTuple):
-    """One item's part of the loss against draw t: scale[t] * (joint[n_gh] + size[n_g] + group[n_h]).
+class _Terms(NamedTuple):
+    """An item's contribution in a draw: joint f1(n_gh)/n_gh + size f2(n_g)/n_g + group f3(n_h)/n_h + rest."""
 
-    The item is in cluster g of the partition and in cluster h of the draw.
+    tables: list[FloatArray]
+    """f1(n)/n, f2(n)/n and f3(n)/n for n = 0..n_items."""
+    factors: FloatArray
+    """(4, n_distinct) joint, size, group and rest of each draw."""
+
+
+class Sums(NamedTuple):
+    """Weighted means over draws."""
+
+    together: Any
+    """(n_items, K), sparse: items of each cluster that an item is with, itself included."""
+    seen: Any
+    """(n_items, K) items of each cluster that were seen together with it, itself included; 0 if complete."""
+    present: FloatArray
+    """(n_items,) share of the draws that saw the item."""
+    alone: FloatArray
+    """(n_items,) of those in which it is alone."""
+    contribution: FloatArray
+    """(n_items,) its part in the expected loss; 0 without a loss."""
+    stability: FloatArray
+    """(2, K) best Jaccard index of each cluster, and the share of the draws that saw some of it."""
+    recovered: FloatArray
+    """(2, K) share of the draws that have exactly this cluster, and of those that saw all of it."""
+
+    def plus(self, other: Sums) -> Sums:
+        """The sums over the draws of both."""
+        return Sums(*map(add, self, other))
+
+
+def sum_over_draws(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | None = None) -> Sums:
+    """All sums for canonical labels with K clusters; contributions only with a loss.
+
+    Time O(n_items n_draws) times the number of clusters that the items of a group of a draw are in.
     """
-
-    joint: FloatArray
-    """(n_items + 1,) the term of the cell, by its count."""
-    size: FloatArray
-    """(n_items + 1,) the term of the cluster, by its size."""
-    group: FloatArray
-    """(n_items + 1,) the term of the draw's cluster, by its size."""
-    scale: FloatArray
-    """(n_draws,) factor of each draw."""
+    terms = None if loss is None else _terms(labels, draws, loss)
+    jobs = n_jobs if draws.store.in_one_piece else 1
+    found = draws.store.map(_slice_sums, labels, draws.weights, terms, draws.has_missing, jobs)
+    return Sums(*(one / draws.total_weight for one in reduce(Sums.plus, found)))
 
 
-class Support(NamedTuple):
-    """What is reported of the affinities of items, (n_items,) each, and sums over clusters."""
-
-    own: FloatArray
-    """Affinity to the item's own cluster; for an item alone in it, the probability of being alone."""
-    runner_up: IntArray
-    """The other place of largest affinity: a cluster, or ALONE."""
-    second: FloatArray
-    """Affinity to that place."""
-    part: FloatArray
-    """Part in the expected loss."""
-    between: Any
-    """(K, K), sparse: sum of the probabilities between the items of two clusters."""
-
-
-def support(labels: IntArray, draws: Draws, loss: Loss, n_jobs: int) -> Support:
-    """Support of every item, in blocks of items; the result does not depend on the threads.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_items,)
-        Canonical labels of the estimate, with K clusters.
-    draws : Draws
-    loss : Loss
-        The loss whose expected value is divided among the items.
-    n_jobs : int
-        Threads.
-    """
-    sizes = np.bincount(labels)
-    # Items per task: few where there are many clusters, but enough for a pass over the draws to pay.
-    step = max(256, min(8192, _CELLS // len(sizes)))
-    if not draws.store.in_one_piece:  # each block is a journey to other machines
-        step *= 16
-    shares, constant = _shares(labels, draws, loss)
-    fill = (_by_members if _walks(draws) else _by_tables)(draws, labels, sizes, shares)
-    tasks = [
-        partial(_block, fill, labels, sizes, begin, min(begin + step, draws.n_items))
-        for begin in range(0, draws.n_items, step)
-    ]
-    # Blocks are laid end to end; sums between clusters run over all items, so that blocks are added up.
-    *columns, between = zip(*run_all(tasks, n_jobs, Stopper()), strict=True)
-    own, runner_up, second, part = (np.concatenate(column) for column in columns)
-    return Support(own, runner_up, second, part + constant, sum(between[1:], start=between[0]))
-
-
-def _walks(draws: Draws) -> bool:
-    """Whether walking through the members of clusters is quicker than tables: many small clusters."""
-    if not draws.store.in_one_piece:  # members are collected from all draws at once
-        return False
-    table = draws.item_major
-    some = table[:, :: max(1, table.shape[1] // _LOOKED_AT)].T
-    # n of the items are in a cluster of size n, so that the mean size of an item's cluster is sum n^2 / N.
-    size = np.mean([np.square(np.bincount(row)).sum() for row in some]) / len(table)
-    return bool(draws.n_clusters.mean() > _WALK * size)
-
-
-def _by_tables(
-    draws: Draws, labels: IntArray, sizes: IntArray, shares: _Shares
-) -> Callable[..., None]:
-    """A function that fills the sums of a block of items from the contingency tables of all draws."""
-
-    def fill(begin: int, end: int, *out: FloatArray) -> None:
-        given = labels, sizes, shares, draws.shares, begin, end
-        for sums in draws.store.map(_slice_support, *given):
-            for total, part in zip(out, sums, strict=True):
-                total += part
-
-    return fill
-
-
-def _slice_support(
+def _slice_sums(
     part: Slice,
     labels: IntArray,
-    sizes: IntArray,
-    shares: _Shares,
-    mass: FloatArray,
-    begin: int,
-    end: int,
-) -> tuple[FloatArray, ...]:
-    """The sums of a block of items over the draws of one slice."""
-    out = np.zeros((end - begin, len(sizes))), np.zeros(end - begin), np.zeros(end - begin)
-    groups, n_draws = int(part.table.max()) + 1, part.table.shape[1]
-    joint, size, group, scale = shares
-    # So many draws at a time that their contingency tables take some megabytes.
-    step = max(1, min(_BATCH_CELLS // (groups * len(sizes)), _BATCH_CELLS * 64 // len(labels)))
-    for first in range(0, n_draws, step):
-        some = slice(first, min(first + step, n_draws))
-        here = slice(part.begin + some.start, part.begin + some.stop)
-        counts = np.zeros((some.stop - first, groups, len(sizes)), dtype=np.int32)
-        count_tables(part.table, first, some.stop, labels, counts)
-        rows = read_only(np.ascontiguousarray(part.table[begin:end, some]))
-        item_support(
-            rows, mass[here], labels[begin:end], sizes, joint, size, group, scale[here],
-            counts, counts.sum(axis=2, dtype=np.int64), *out,
-        )  # fmt: skip
-    return out
+    weights: FloatArray,
+    terms: _Terms | None,
+    missing: bool,
+    n_jobs: int,
+) -> Sums:
+    """The sums over the draws of one slice."""
+    n_draws = part.table.shape[1]
+    size = -(-n_draws // _TASKS)
+
+    def task(begin: int) -> Sums:
+        end, step = min(begin + size, n_draws), max(1, _CELLS // len(labels))
+        sums = (
+            _some_sums(part, slice(t, min(t + step, end)), labels, weights, terms, missing)
+            for t in range(begin, end, step)
+        )
+        return reduce(Sums.plus, sums)
+
+    return reduce(Sums.plus, run_all([partial(task, b) for b in range(0, n_draws, size)], n_jobs))
 
 
-def _by_members(
-    draws: Draws, labels: IntArray, sizes: IntArray, shares: _Shares
-) -> Callable[..., None]:
-    """The same by walking through the members of the draws' clusters, where these are many and small."""
-    table = draws.item_major
-    # The clusters of all draws, numbered through; members are sorted by these numbers.
-    n_clusters = table.max(axis=0).astype(np.int64) + 1
-    number = table + (np.cumsum(n_clusters) - n_clusters)
-    member = (np.argsort(number, axis=None, kind="stable") // table.shape[1]).astype(np.int32)
-    start = np.append(0, np.cumsum(np.bincount(number.ravel())))
-
-    def fill(begin: int, end: int, *out: FloatArray) -> None:  # noqa: ARG001 - the blocks have their sizes
-        # With the weights as given, divided once at the end: integer weights have exact sums, so that ties
-        # between places stay ties.
-        members_support(number, member, start, draws.weights, labels, sizes, *shares, begin, *out)
-        for sums in out[:2]:
-            sums /= draws.total_weight
-
-    return fill
-
-
-def _block(
-    fill: Callable[..., None], labels: IntArray, sizes: IntArray, begin: int, end: int
-) -> Support:
-    """Support of items begin..end."""
+def _some_sums(
+    part: Slice,
+    some: slice,
+    labels: IntArray,
+    weights: FloatArray,
+    terms: _Terms | None,
+    missing: bool,
+) -> Sums:
+    """The sums over some draws of a slice."""
     from scipy.sparse import csr_array
 
-    n, k = end - begin, len(sizes)
-    # The expected number of items of each cluster that an item is with, itself included; the probability
-    # that it is alone; its part in the expected loss.
-    together, alone, part = np.zeros((n, k)), np.zeros(n), np.zeros(n)
-    fill(begin, end, together, alone, part)
-    mine, here = np.arange(n), labels[begin:end]
-    # From here on without the item itself, with which it always is.
-    together[mine, here] -= 1.0
-    # Rows of items are added up by cluster: a (K, n) matrix of memberships times (n, K).
-    between = csr_array((np.ones(n), (here, mine)), shape=(k, n)) @ csr_array(together)
-    others = np.repeat(sizes[None], n, axis=0)
-    others[mine, here] -= 1
-    single = others[mine, here] == 0
-    # An item alone in its cluster has no partners there: the division must not fail, but its result is not
-    # used.
-    affinity = np.clip(together / np.maximum(others, 1), 0.0, 1.0)
-    return Support(*pick_places(affinity, here, alone, single), part, between)
+    table, columns = part.table[:, some], slice(part.begin + some.start, part.begin + some.stop)
+    n, n_draws, weight = len(labels), table.shape[1], weights[columns]
+    sizes = np.bincount(labels)
+    # The groups of all draws are numbered through; with missing labels the first of each draw is left empty.
+    groups = table.max(axis=0).astype(np.int64) + 1
+    draw, seen = np.repeat(np.arange(n_draws), groups), table >= missing
+    number = (table + (np.cumsum(groups) - groups))[seen]
+    starts = np.append(0, np.cumsum(seen.sum(axis=1)))
+    member = csr_array((np.ones(len(number)), number, starts), shape=(n, len(draw)))
+    best = csr_array((np.ones(n), (labels, np.arange(n))), shape=(len(sizes), n))
+    cells = (best @ member).T.tocsr()  # (groups, K)
+    group_size = np.bincount(number, minlength=len(draw))
+    by_draw = csr_array((np.ones(len(draw)), (draw, np.arange(len(draw)))))
+    seen_sizes = (
+        by_draw @ cells
+    ).toarray()  # (draws, K) items of each cluster that the draw has seen
+
+    def weighted(values: FloatArray, factor: FloatArray) -> Any:
+        """(n, K) sums over draws of a value of each cell, times a factor of its draw."""
+        factors = np.repeat(factor[draw], np.diff(cells.indptr))
+        return member @ csr_array((values * factors, cells.indices, cells.indptr), cells.shape)
+
+    both: Any = ((seen * weight) @ seen_sizes) if missing else np.zeros(1)
+    contribution = np.zeros(n)
+    if terms is not None:
+        f1, f2, f3 = terms.tables
+        joint, size, group, rest = terms.factors[:, columns] * weight
+        contribution = weighted(f1[cells.data.astype(np.int64)], joint)[np.arange(n), labels]
+        contribution += member @ (f3[group_size] * group[draw] + rest[draw])
+        by_cluster = f2[seen_sizes.astype(np.int64)] * size[:, None]
+        contribution += (seen * by_cluster.T[labels]).sum(axis=1)
+    # The Jaccard index of a group h and a cluster k is n_hk / (n_h + n_k - n_hk); it is 1 if both are equal.
+    h, k = np.repeat(np.arange(len(draw)), np.diff(cells.indptr)), cells.indices
+    jaccard = np.zeros((n_draws, len(sizes)))
+    union = group_size[h] + seen_sizes[draw[h], k] - cells.data
+    np.maximum.at(jaccard, (draw[h], k), cells.data / union)
+    whole = seen_sizes == sizes
+    return Sums(
+        weighted(cells.data, weight),
+        both,
+        member @ weight[draw],
+        member @ (weight[draw] * (group_size == 1)),
+        contribution,
+        np.stack([weight @ jaccard, weight @ (seen_sizes > 0)]),
+        np.stack([weight @ ((jaccard == 1.0) & whole), weight @ whole]),
+    )
 
 
-def pick_places(
-    affinity: FloatArray, labels: IntArray, alone: FloatArray, single: NDArray[np.bool_]
-) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Support of each item, its runner-up, and its affinity to that; `affinity` is overwritten.
-
-    `alone` is the probability of being alone, and `single` says which items are alone in their cluster.
-    """
-    mine = np.arange(len(labels))
-    own = np.where(single, alone, affinity[mine, labels])
-    # Below every probability: the runner-up is another place than the item's own cluster.
-    affinity[mine, labels] = -1.0
-    best = affinity.argmax(axis=1)
-    second = affinity[mine, best]
-    # A new cluster is a candidate as well, unless the item is alone already.
-    leaves = ~single & (alone > second)
-    runner_up = np.where(leaves | (single & (affinity.shape[1] == 1)), ALONE, best)
-    return own, runner_up, np.where(leaves, alone, np.maximum(second, 0.0))
-
-
-def _shares(labels: IntArray, draws: Draws, loss: Loss) -> tuple[_Shares, float]:
-    """How an item's part is computed, and what is added to the part of every item."""
-    n, mass = draws.n_items, draws.shares
-    # f(n)/n for n = 0..N: from sums over cells to sums over items. Counts of 0 belong to no item.
+def _terms(labels: IntArray, draws: Draws, loss: Loss) -> _Terms:
+    """How the loss of each draw is shared among the items that it has seen."""
+    n, n_seen = draws.n_items, draws.distinct_n_seen
     per_item = np.maximum(np.arange(n + 1), 1)
-    f1, f2, f3 = (table / per_item for table in loss.tables(n))
+    tables = [table / per_item for table in loss.tables(n)]
     if loss.linear:
-        form = loss.linear_form(n)
-        scaled = _Shares(form.joint * f1, form.size * f2, form.group * f3, mass)
-        return scaled, form.constant / n
+        form = linear_forms(loss, n_seen)
+        return _Terms(tables, np.stack([form.joint, form.size, form.group, form.constant / n_seen]))
     function = loss.f1
-    # An item's share is never negative if f1(n)/n does not decrease; if it does, the loss is shared in
-    # proportion to the pairs in disagreement instead, f1(n) = n^2.
-    if np.any(np.diff(f1[1:]) < 0):
-        function, f1 = square, per_item * 1.0
+    # A share is never negative if f1(n)/n does not decrease; if it does, the loss is shared in proportion to
+    # the pairs in disagreement instead, f1(n) = n^2.
+    if np.any(np.diff(tables[0][1:]) < 0):
+        function, tables[0] = square, per_item * 1.0
     whole = Loss(_disagreement, function, function, function, linear=True, zero_if_equal=True)
-    # The scale of draw t makes the shares of its items add up to its weighted loss.
-    disagreement = draw_losses(labels, draws, whole)
-    values = draw_losses(labels, draws, loss) * mass
+    # The scale of a draw makes the shares of its items add up to its loss. A user's own loss may not be 0 for
+    # equal partitions: what they cost is shared equally.
+    disagreement, values = (draw_losses(labels, draws, one) for one in (whole, loss))
     differ = disagreement > 0
     scale = np.divide(values, disagreement, out=np.zeros_like(values), where=differ)
-    # A user's own loss may not be 0 for equal partitions: what they cost is shared equally.
-    return _Shares(-2.0 * f1, f1, f1, scale), float(values[~differ].sum()) / n
+    rest = np.where(differ, 0.0, values) / n_seen
+    return _Terms([tables[0]] * 3, np.stack([-2.0 * scale, scale, scale, rest]))
 
 
 def _disagreement(joint: float, size: float, group: float, n_items: float) -> float:  # noqa: ARG001
     return size + group - 2.0 * joint
 
 
-def recovery(labels: IntArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
-    """For each cluster the mean best Jaccard index in a draw, and the probability that a draw has it.
+class Support(NamedTuple):
+    """What the sums say about items, (n_items,) each, and about clusters, (K,) each."""
 
-    Time O(n_draws n_items); both arrays have shape (K,).
+    own: FloatArray
+    """Affinity of each item to its own cluster; for an item alone in it, the probability of being alone."""
+    runner_up: IntArray
+    """The other place of largest affinity: a cluster, or ALONE."""
+    second: FloatArray
+    """Affinity to that place."""
+    contribution: FloatArray
+    """Part in the expected loss."""
+    cohesion: FloatArray
+    """Affinity of the items of each cluster to it, over all pairs; of a single item, as above."""
+    nearest: IntArray
+    """The other cluster to which its items have the largest affinity, over all pairs; -1 if there is none."""
+    closeness: FloatArray
+    """That affinity; NaN if there is none."""
+    stability: FloatArray
+    """Mean best Jaccard index in the draws that saw some of the cluster."""
+    recovered: FloatArray
+    """Share of the draws that have exactly this cluster, of those that saw all of it; NaN without any."""
+    seen_with: FloatArray | None
+    """Mean number of draws that saw an item and another of its cluster; None if no label is missing."""
+    never_seen: FloatArray | None
+    """Number of other items of its cluster that no draw saw with an item; None if no label is missing."""
+
+
+def support(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | None = None) -> Support:
+    """Support of items and clusters; contributions only with a loss.
+
+    A mean over pairs of items is NaN if no draw saw both of more than half of them.
     """
-    sums = draws.store.map(_slice_recovery, labels, draws.shares)
-    jaccard, found = (sum(column[1:], start=column[0]) for column in zip(*sums, strict=True))
-    return np.minimum(jaccard, 1.0), np.minimum(found, 1.0)  # sums of shares may be rounded
+    from scipy.sparse import csr_array
+
+    sums = sum_over_draws(labels, draws, n_jobs, loss)
+    n, k, sizes = len(labels), int(labels.max()) + 1, np.bincount(labels)
+    mine = np.arange(n), labels
+    member = csr_array((np.ones(n), mine), shape=(n, k))
+    # From here on without the item itself, with which it always is.
+    together = (sums.together - member * sums.present[:, None]).tocsr()
+    shared, possible = together[mine], sizes[labels] - 1.0
+    seen = seen_between = seen_with = never = None
+    if draws.has_missing:
+        seen_with, never = _count_seen(labels, draws)
+        seen = sums.seen
+        seen[mine] -= sums.present
+        possible, seen_between = seen[mine], member.T @ seen
+    pairs = together.tocoo()
+    number = sizes[pairs.col] - (pairs.col == labels[pairs.row])
+    pairs.data = _ratio(pairs.data, number if seen is None else seen[pairs.row, pairs.col])
+    best, second = _largest_other(pairs.tocsr(), labels)
+    # A new cluster is a candidate as well, unless the item is alone already.
+    single, alone = sizes[labels] == 1, sums.alone / sums.present
+    leaves = ~single & ((alone > second) | (k == 1))
+    own = np.where(single, alone, _ratio(shared, possible))
+    cohesion = _ratio(np.bincount(labels, shared), np.bincount(labels, possible))
+    between = (member.T @ together).tocoo()
+    number = sizes[between.row] * sizes[between.col]
+    between.data = _ratio(
+        between.data, number if seen_between is None else seen_between[between.row, between.col]
+    )
+    nearest, closeness = _largest_other(between.tocsr(), np.arange(k))
+    nobody = np.full(k, k == 1)
+    if never is not None and seen_between is not None:
+        own[2 * never > sizes[labels] - 1] = np.nan
+        cohesion[2 * np.bincount(labels, never) > sizes * (sizes - 1)] = np.nan
+        nobody |= (seen_between > _ROUNDING).sum(axis=1) - (
+            seen_between.diagonal() > _ROUNDING
+        ) == 0
+    with np.errstate(invalid="ignore"):  # no draw saw all of a cluster: nobody can know
+        stability, recovered = (np.minimum(a / b, 1.0) for a, b in sums[-2:])
+    return Support(
+        own, np.where(leaves | (single & (k == 1)), ALONE, best), np.where(leaves, alone, second),
+        sums.contribution, np.where(sizes == 1, own[np.unique(labels, return_index=True)[1]], cohesion),
+        np.where(nobody, ALONE, nearest), np.where(nobody, np.nan, closeness), stability, recovered,
+        seen_with, never,
+    )  # fmt: skip
 
 
-def _slice_recovery(
-    part: Slice, labels: IntArray, shares: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The sums of `recovery` over the draws of one slice."""
-    mass = shares[part.columns]
-    k, groups = int(labels.max()) + 1, int(part.table.max()) + 1
-    # The items of cluster g are member[first[g]:first[g + 1]].
-    member, first = np.argsort(labels, kind="stable"), np.append(0, np.cumsum(np.bincount(labels)))
-    jaccard, found = np.zeros(k), np.zeros(k)
-    for some in parts(len(mass), 2 * len(labels) + groups):  # Ctrl-C is heard between the parts
-        rows = read_only(np.ascontiguousarray(part.table[:, some].T))
-        cluster_recovery(rows, mass[some], member, first, groups, jaccard, found)
-    return jaccard, found
+def _ratio(sums: Any, numbers: Any) -> FloatArray:
+    """Means of probabilities; 0 where there is nothing. Sums of weights may be rounded."""
+    there = numbers > _ROUNDING
+    return np.clip(np.divide(sums, numbers, out=np.zeros(len(sums)), where=there), 0.0, 1.0)
+
+
+def _largest_other(table: Any, own: IntArray) -> tuple[IntArray, FloatArray]:
+    """For each row of a sparse table of probabilities the column of the largest but `own`, and that value."""
+    from scipy.sparse import csr_array
+
+    # The own entry, now below all others, is in each row: no row is empty.
+    mine = np.arange(len(own)), own
+    table = (table - csr_array((np.full(len(own), 2.0), mine), shape=table.shape)).tocsr()
+    row, starts = np.repeat(mine[0], np.diff(table.indptr)), table.indptr[:-1]
+    largest = np.maximum.reduceat(table.data, starts)
+    first = np.where(table.data == largest[row], table.indices, table.shape[1])
+    # Where all others are 0, the first of them.
+    none = largest <= 0.0
+    column = np.where(none, own == 0, np.minimum.reduceat(first, starts)).astype(np.int64)
+    return column, np.where(none, 0.0, largest)
+
+
+def _count_seen(labels: IntArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
+    """For each item: draws that saw it with another of its cluster, on average, and how many of these none saw."""
+    times = np.bincount(draws.index, minlength=draws.n_distinct) * (draws.weights > 0.0)
+    mean, never = np.full(len(labels), np.nan), np.zeros(len(labels))
+    for g in range(int(labels.max()) + 1):
+        items = np.flatnonzero(labels == g)
+        seen = (draws.store.rows(items) > 0).astype(np.float64)
+        step = max(1, _CELLS // len(items))
+        for begin in range(0, len(items) if len(items) > 1 else 0, step):
+            some = items[begin : begin + step]
+            both = (seen[begin : begin + step] * times) @ seen.T
+            never[some] = (both == 0.0).sum(axis=1)
+            own = both[np.arange(len(some)), np.arange(begin, begin + len(some))]
+            mean[some] = (both.sum(axis=1) - own) / (len(items) - 1)
+    return mean, never

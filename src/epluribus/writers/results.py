@@ -22,7 +22,7 @@ from epluribus._validate import need
 from epluribus._version import __version__
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
-from epluribus.readers.labeled_arrays import from_labeled
+from epluribus.readers.arrays import from_labeled
 from epluribus.writers.saved import to_json
 
 WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")

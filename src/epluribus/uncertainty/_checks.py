@@ -1,0 +1,339 @@
+"""Does a model predict what it has not seen? A tenth of the cells is held out and predicted.
+
+The model is sampled again without them, and each gets its predictive distribution, a mean over the draws. If the
+model is right, these are *calibrated*: of the values that they say are in the lowest 30 %, 30 % are; of the categories,
+or links, to which they give probability 0.3, 30 % occur. What is predicted comes from the share 1 - f of the data that
+is left and has errors of its own, which all predictions of a cluster have in common: in the tests the variance of
+chance is divided by 1 - f, as in the comparison of means of two samples of sizes f n and (1 - f) n.
+
+With full covariance matrices a cell says something about others of its item, and missing cells cannot be
+integrated out in closed form. Then a tenth of the items is held out, and each of their cells is predicted
+from the cells before it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import chdtrc, chdtri, kolmogi, kolmogorov, ndtri, stdtr
+
+from epluribus._text import count, percent
+from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
+from epluribus._validate import check_fraction, make_rng
+from epluribus.models import GaussianMixture, Mixture
+from epluribus.models.links import some_draws
+from epluribus.models.mixture import condition
+from epluribus.sampling import Trace, sample
+
+_FEW = 30
+"""With fewer cells or links nothing can be said."""
+_LEVEL = 0.01
+"""A check of a right model says no with this probability."""
+
+
+class Check:
+    """What both checks share: a test of predicted probabilities, and its verdict in words."""
+
+    share: float
+    trace: Trace
+    _noun: ClassVar[str]
+    _advice: ClassVar[str]
+
+    @property
+    def _held_out(self) -> int:
+        """Number of cells or links."""
+        raise NotImplementedError
+
+    def _classes(self) -> tuple[AnyArray, ...]:
+        """See `in_classes`."""
+        raise NotImplementedError
+
+    @property
+    def p_value(self) -> float:
+        """Of the test of calibration: Kolmogorov's for numbers and counts, a chi-square for all else."""
+        _, expected, found, spread = self._classes()
+        # A class in which less than about one deviation is expected says nothing that is near normal.
+        use = spread > 1
+        statistic = (((found - expected)[use] / spread[use]) ** 2).sum()
+        return float(chdtrc(max(int(use.sum()), 1), statistic))
+
+    @property
+    def unnoticed(self) -> float:
+        """How far predictions can be off before half of the checks would notice, as a share of themselves."""
+        _, expected, _, spread = self._classes()
+        known = ((expected / spread)[spread > 1] ** 2).sum()
+        return float(np.sqrt(chdtri(max(int((spread > 1).sum()), 1), _LEVEL) / max(known, 1e-9)))
+
+    @property
+    def calibrated(self) -> bool | None:
+        """Whether no deviation was found; None if too little was held out to say."""
+        return None if self._held_out < _FEW else bool(self.p_value > _LEVEL)
+
+    def curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Predicted probabilities, the shares that were observed, and half the width of a 95 % band."""
+        n, expected, found, spread = self._classes()
+        return expected / n, found / n, -ndtri(0.025) * spread / n
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, and what the check cannot see."""
+        what = count(self._held_out, f"held-out {self._noun}")
+        if self.calibrated is None:
+            return f"{what}: too few to say whether predictions are calibrated (at least {_FEW})."
+        p = f"{what}, p = {self.p_value:.2g}"
+        if not self.calibrated:
+            return f"The predictions are not calibrated: {p}. {self._advice}"
+        return (
+            f"No deviation found: {p}. Predictions that are off by less than {percent(self.unnoticed)} would "
+            f"often pass, and so would differences among {self._noun}s that get the same prediction."
+        )
+
+    def _lines(self, *more: str) -> str:
+        bad = not self.trace.diagnostics(warn=False).ok
+        doubt = ["The chains of this run cannot be trusted fully: see check.trace."] if bad else []
+        return "\n".join([self.sentence, *more, *doubt])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PredictiveCheck(Check):
+    """How well held-out cells were predicted. Arrays are in the order of the cells."""
+
+    kind: str
+    """What a cell is: "numbers", "counts" or "categories"."""
+    rows: IntArray
+    """Item of each cell."""
+    columns: IntArray
+    """Column of each cell."""
+    position: FloatArray
+    """Numbers and counts: predicted probability of a value below the one held out; if the model is right,
+    uniform on (0, 1). For counts a random part of the probability of the value itself is added."""
+    predicted: FloatArray
+    """Categories: predicted probabilities of all categories of each cell but the first, end to end."""
+    occurred: IntArray
+    """Categories: 1 for the category that was held out, else 0; in the order of `predicted`."""
+    log_score: FloatArray
+    """Log predictive density, or log probability, of the values held out."""
+    one_cluster: FloatArray
+    """The same for a model with one cluster: what is gained by clustering."""
+    share: float
+    """Share of the cells, or of the items, that was held out."""
+    trace: Trace
+    """The run without the cells."""
+
+    _noun = "cell"
+    _advice = "The clusters may not have the form that the model gives them: see plots.calibration."
+
+    @property
+    def _held_out(self) -> int:
+        return len(self.rows)
+
+    def _classes(self) -> tuple[AnyArray, ...]:
+        return in_classes(self.predicted, self.occurred, 1.0, self.share)
+
+    @property
+    def p_value(self) -> float:
+        """Of the test of calibration: Kolmogorov's for `position`, a chi-square for categories."""
+        if self.kind == "categories":
+            return super().p_value
+        values, ranks = np.sort(self.position), np.arange(len(self.rows) + 1) / len(self.rows)
+        distance = max((ranks[1:] - values).max(), (values - ranks[:-1]).max())
+        return float(kolmogorov(np.sqrt(len(self.rows) * (1 - self.share)) * distance))
+
+    @property
+    def unnoticed(self) -> float:
+        """How far predictions can be off before half of the checks would notice.
+
+        For categories as a share of themselves; for all else it is the share of the values below a quantile.
+        """
+        if self.kind == "categories":
+            return super().unnoticed
+        return float(kolmogi(_LEVEL) / np.sqrt(len(self.rows) * (1 - self.share)))
+
+    @property
+    def gain(self) -> tuple[float, float]:
+        """Bits gained a cell by clustering, and the standard error."""
+        bits = (self.log_score - self.one_cluster) / np.log(2)
+        error = bits.std(ddof=1) / np.sqrt(bits.size) if bits.size > 1 else np.nan
+        return float(bits.mean()), float(error)
+
+    def curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Predicted probabilities, the shares that were observed, and half the width of a 95 % band."""
+        if self.kind == "categories":
+            return super().curve()
+        x, n = np.linspace(0, 1, 101), self.position.size
+        y = np.searchsorted(np.sort(self.position), x, side="right") / n
+        return x, y, -ndtri(0.025) * np.sqrt(x * (1 - x) / (n * (1 - self.share)))
+
+    def __repr__(self) -> str:
+        return f"PredictiveCheck(n_cells={len(self.rows)}, calibrated={self.calibrated})"
+
+    def __str__(self) -> str:
+        bits, error = self.gain
+        lines = [f"Clustering gains {bits:.2f} bits a cell (standard error {error:.2f})."]
+        if self.kind != "categories":
+            half, most = (np.mean(np.abs(self.position - 0.5) < p / 2) for p in (0.5, 0.9))
+            lines.append(
+                f"Central 50 % and 90 % intervals hold {half:.0%} and {most:.0%} of the values."
+            )
+        return self._lines(*lines)
+
+
+def in_classes(
+    predicted: FloatArray, occurred: IntArray, weight: float, share: float
+) -> tuple[AnyArray, ...]:
+    """For each class of predictions: their number, and how many were expected and found to occur.
+
+    Last is the standard deviation of the difference. What did not occur was sampled, and stands for `weight` of
+    its kind.
+    """
+    weights = np.where(occurred == 1, 1.0, weight)
+    order = np.argsort(predicted, kind="stable")
+    expected = np.cumsum((weights * predicted)[order])
+    # Classes in which as many are expected: boundaries never cut equal probabilities.
+    k = int(np.clip(occurred.sum() // 10, 2, 10))
+    edges = np.searchsorted(expected, expected[-1] * np.arange(1, k) / k)
+    cuts = np.unique(predicted[order][np.minimum(edges, order.size - 1)])
+    bins = np.searchsorted(cuts, predicted, side="right")
+    bins = np.unique(bins, return_inverse=True)[1]
+    chance = weights * predicted * (1 - predicted)
+    n, total, found, variance = (
+        np.bincount(bins, weights=x) for x in (weights, weights * predicted, occurred, chance)
+    )
+    # Chance; what is known from 1 - f of the data only; and the sample of those that did not occur.
+    others = np.bincount(bins, weights=occurred == 0)
+    sampled = weight * (weight - 1) * (total / n) ** 2 * others
+    return n, total, found, np.sqrt(variance / (1 - share) + sampled)
+
+
+def predictive_check(
+    model: Mixture,
+    *,
+    share: float = 0.1,
+    n_draws: int = 500,
+    n_chains: int = 2,
+    rng: RngLike = None,
+    n_jobs: int | None = None,
+) -> PredictiveCheck:
+    """Hold out a tenth of the cells, sample without them, and see how well they are predicted.
+
+    Parameters
+    ----------
+    model : Mixture
+        The model of all data. Its prior is kept as it is.
+    share : float, default 0.1
+        Share of the cells to hold out; with full covariance matrices, of the items.
+    n_draws, n_chains, rng, n_jobs
+        As in `sample`.
+
+    Returns
+    -------
+    PredictiveCheck
+
+    See Also
+    --------
+    epluribus.plots.calibration : the picture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import epluribus as epl
+    >>> y = np.random.default_rng(1).normal(size=(100, 1)) + np.repeat([[0], [9]], 50, axis=0)
+    >>> check = epl.uncertainty.predictive_check(epl.models.GaussianMixture(y), share=0.4, rng=1)
+    >>> check.calibrated
+    True
+    """
+    if not isinstance(model, Mixture):
+        raise TypeError(
+            f"'model' must be a mixture, such as GaussianMixture; got a {type(model).__name__}."
+        )
+    part, generator = check_fraction(share, "share", one=False), make_rng(rng)
+    options: dict[str, Any] = {"n_draws": n_draws, "n_chains": n_chains, "n_jobs": n_jobs}
+    none = np.zeros(0)
+    if isinstance(model, GaussianMixture) and model.covariance == "full":
+        N, d = model.values.shape
+        out = np.sort(generator.choice(N, min(max(1, round(part * N)), N - 1), replace=False))
+        rest, new = model._copy(np.delete(model.values, out, axis=0)), model.values[out]
+        trace = sample(rest, rng=generator, **options)
+        position, score = _predict_items(rest, new, some_draws(np.asarray(trace.draws)))
+        one = _predict_items(rest, new, np.zeros((1, N - len(out)), np.int64), open_new=False)[1]
+        cells = np.repeat(out, d), np.tile(np.arange(d), len(out))
+        predicted, occurred = none, none.astype(np.int64)
+    else:
+        known = np.argwhere(model._known())
+        n = max(1, round(part * len(known)))
+        cells = tuple(known[np.sort(generator.choice(len(known), n, replace=False))].T)
+        hidden = np.zeros(model.values.shape, dtype=bool)
+        hidden[cells] = True
+        fewer = model._hide(hidden)
+        trace = sample(fewer, rng=generator, **options)
+        draws = some_draws(np.asarray(trace.draws))
+        found = _predict_cells(fewer, cells, model.values[cells], draws)
+        score, (low, high), predicted, occurred = found
+        one = fewer._cell_law(np.arange(model.n_items)).log_density(cells[1], model.values[cells])
+        # A random part of the probability of the value itself, which only counts have.
+        position = low + generator.random(n) * (high - low)
+    if model.kind == "categories":
+        position = none
+    return PredictiveCheck(
+        model.kind, *cells, position, predicted, occurred, score, one, part, trace
+    )
+
+
+def _predict_cells(
+    model: Mixture, cells: tuple[IntArray, ...], values: AnyArray, draws: AnyArray
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+    """Means over draws: log score, probabilities of smaller values, or of categories; and which occurred."""
+    (rows, columns), n = cells, len(values)
+    # Categories of the cells' columns, end to end, and whose cell each is. The first of a column is left out: its
+    # probability is what the others leave, and would count them twice.
+    first = getattr(model, "first", np.zeros(model.values.shape[1] + 1, dtype=np.int64))
+    each = np.maximum(np.diff(first)[columns] - 1, 0)
+    owner = np.repeat(np.arange(n), each)
+    category = first[columns][owner] + 1 + np.arange(len(owner)) - (np.cumsum(each) - each)[owner]
+    score, below, predicted = np.full(n, -np.inf), np.zeros((2, n)), np.zeros(len(owner))
+    for z in draws:
+        where = z[rows]
+        for g in np.unique(where):
+            law, own = model._cell_law(np.flatnonzero(z == g)), np.flatnonzero(where == g)
+            score[own] = np.logaddexp(score[own], law.log_density(columns[own], values[own]))
+            if model.kind == "categories":
+                mine = np.flatnonzero(where[owner] == g)
+                predicted[mine] += np.exp(law.log_density(columns[owner[mine]], category[mine]))
+            else:
+                below[:, own] += law.below(columns[own], values[own])
+    occurred = (category == values[owner]).astype(np.int64)
+    return score - np.log(len(draws)), below / len(draws), predicted / len(draws), occurred
+
+
+def _predict_items(
+    model: GaussianMixture, new: FloatArray, draws: AnyArray, *, open_new: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """(n_new d,) probability of a smaller value, and log density, of each cell given those before it in its row."""
+    (n, d), priors = new.shape, defaultdict[bytes, float](lambda: -np.inf)
+    # Each cluster of all draws once, as bytes, with its prior weights added up; a new one has no members.
+    for z in draws:
+        logs = model._log_prior_new(np.bincount(z))
+        for g, log_prior in enumerate(logs if open_new else logs[:-1]):
+            key = np.flatnonzero(z == g).tobytes()
+            priors[key] = float(np.logaddexp(priors[key], log_prior))
+    # Sums over clusters of: weight, weight x probability, weight x density; the weight of a cluster is prior x
+    # density of the cells before.
+    sums = np.full((3, n, d), -np.inf)
+    for key, log_prior in priors.items():
+        members = np.frombuffer(key, dtype=np.int64)
+        df, center, scale = model._student_full(members)
+        before = np.full(n, log_prior)
+        for column in range(d):
+            first = slice(column + 1)
+            law = condition(new[:, first], df, center[first], scale[first, first], column)
+            with np.errstate(divide="ignore"):
+                below = np.log(stdtr(law[0], (new[:, column] - law[1]) / law[2]))
+            known = np.where(np.arange(d) <= column, new, np.nan)
+            after = log_prior + model._log_new_full(members, known)
+            for row, value in enumerate((before, before + below, after)):
+                sums[row, :, column] = np.logaddexp(sums[row, :, column], value)
+            before = after
+    return np.exp(sums[1] - sums[0]).ravel(), (sums[2] - sums[0]).ravel()

@@ -1,0 +1,192 @@
+"""sample: models of data in files, networks and their words, options; what Ctrl-C leaves."""
+
+import gzip
+import io
+import json
+import os
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus.cli import main
+from epluribus.cli._models import read_model, read_numbers
+from epluribus.models import LatentBlockModel, StochasticBlockModel
+from terminal import Terminal
+
+NAMED = "ann,bob\nbob,cid\ncid,dan\ndan,ann\n"
+NUMBERS = [0.1, -0.2, 0.0, 5.0, 5.3, 5.1]
+
+
+@pytest.fixture
+def values(tmp_path):
+    path = tmp_path / "y.csv"
+    path.write_text("y\n" + "\n".join(map(str, NUMBERS)) + "\n")
+    return path
+
+
+@pytest.fixture
+def sample(tmp_path, capsys):
+    """Runs `epluribus sample` on a file with a given text; returns the code, stdout and stderr."""
+
+    def run(model, text, *words):
+        path = tmp_path / "data.csv"
+        path.write_text(text)
+        out = str(tmp_path / "draws.npz")
+        few = ["--n-draws", "10", "--n-chains", "1", "--seed", "1", "--json"]
+        code = main(["sample", model, str(path), "--out", out, *few, *words])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_it_writes_draws_that_summarize_reads(values, tmp_path, capsys):
+    out = tmp_path / "draws.npz"
+    words = ["-o", str(out), "--n-draws", "50", "--seed", "1", "--n-chains", "3", "--k-max", "4"]
+    assert main(["sample", "gaussian", str(values), *words, "--prior", "poisson"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("3 chains of 50 draws")
+    assert f"draws written to {out}" in text
+    draws = epl.Draws(out)
+    model = epl.models.GaussianMixture(NUMBERS, prior="poisson", k_max=4)
+    ref = epl.sample(model, n_draws=50, n_chains=3, rng=1).draws
+    np.testing.assert_array_equal(np.asarray(draws), np.asarray(ref))
+    assert main(["summarize", str(out), "--seed", "1"]) == 0
+    assert capsys.readouterr().out.startswith("2 clusters of 6 items")
+
+
+def test_json(sample, tmp_path):
+    words = ["--n-nodes", "5", "--n-draws", "2", "--burn-in", "10", "--thin", "5"]
+    code, out, _ = sample("sbm", "i,j\n0,1\n1,2\n0,2\n", *words)
+    data = json.loads(out, parse_constant=pytest.fail)  # no NaN in JSON
+    assert (code, data["n_items"], data["n_chains"], data["thin"]) == (0, 5, 1, 5)
+    assert data["rhat"]["number of clusters"] is None
+    assert sum(data["n_clusters"].values()) == pytest.approx(1)
+    assert sample("lbm", "1 0 0\n0 1 0\n0 0 1\n0 0 0\n", "--moves", "appendix")[0] == 0
+    assert epl.Draws(tmp_path / "draws.npz", var="column_labels").n_items == 3
+
+
+def test_it_resumes_a_checkpoint(values, tmp_path):
+    command = ["sample", "gaussian", str(values), "--burn-in", "10", "--thin", "7"]
+    saved, first, whole, more = (str(tmp_path / f"{name}.npz") for name in "abcd")
+    seed = ["--seed", "1"]
+    assert main([*command, "-o", first, "--n-draws", "20", *seed, "--checkpoint", saved]) == 0
+    assert main([*command, "-o", more, "--n-draws", "40", "--resume", saved]) == 0
+    assert main([*command, "-o", whole, "--n-draws", "40", *seed]) == 0
+    np.testing.assert_array_equal(np.asarray(epl.Draws(more)), np.asarray(epl.Draws(whole)))
+
+
+def test_a_network_is_described(sample, tmp_path):
+    words = "network of 4 nodes and 4 edges, nodes ann, bob, cid, ..."
+    code, _, said = sample("sbm", NAMED)
+    assert code == 0
+    assert said == f"epluribus: undirected {words} (--directed if links have a direction)\n"
+    assert epl.read_draws(tmp_path / "draws.npz").items == ("ann", "bob", "cid", "dan")
+    assert sample("sbm", NAMED, "--directed")[2] == f"epluribus: directed {words}\n"
+
+
+def test_numbers_from_one_are_names_and_that_is_said(sample, tmp_path):
+    code, _, words = sample("sbm", "1,2\n2,3\n3,4\n")
+    assert code == 0
+    assert "do not begin with 0: they are names" in words
+    assert epl.read_draws(tmp_path / "draws.npz").items == ("1", "2", "3", "4")
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "words", "message"),
+    [
+        ("sbm", "1,2,5\n2,3,1\n4,3,1\n2,4,1\n", [], "must have no weights"),
+        ("dcsbm", "1,2,0.5\n2,3,1\n4,3,1\n2,4,1\n", [], "must have counts, integers 0, 1, 2"),
+        ("sbm", "0,1\n1,2\n1,0\n", [], "give --directed if (i, j) and (j, i) differ"),
+        ("sbm", "0,0\n1,2\n1,0\n", [], "Give --loops to allow it"),
+        ("sbm", NAMED, ["--standardize"], "'--standardize' is not for the model 'sbm'"),
+        ("gaussian", "1\n2\n", ["--directed"], "'--directed' is not for the model 'gaussian'"),
+        ("gaussian", "1\n2\n", ["--n-nodes", "3"], "'--n-nodes' is not for the model 'gaussian'"),
+        ("gaussian", "1\n1\n", ["--standardize"], "must have columns that vary"),
+        ("gaussian", "1\n2\n", ["--alpha", "-1"], "'--alpha' must be"),
+        ("gaussian", "1\n2\n", ["--prior", "poison"], "Did you mean 'poisson'?"),
+        ("gaussian", "1\n2\n", ["--moves", "all"], "'--moves' must be one of"),
+        ("gaussian", "1\n2\n", ["--out", "d.csv"], "The output 'd.csv' must end in .npz"),
+        ("gaussian", "1\n2\n", ["--out", "nowhere/d.npz"], "There is no folder 'nowhere'"),
+        ("gauss", "1\n2\n", [], "Did you mean 'gaussian'?"),
+    ],
+)
+def test_what_cannot_be_used_is_explained_in_one_line(model, text, words, message, sample):
+    code, out, error = sample(model, text, *words)
+    assert (code, out) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_weights_of_one_and_loops_are_taken(sample):
+    assert sample("sbm", "1,2,1\n2,3,1\n4,3,1\n2,4,1\n")[0] == 0
+    assert sample("sbm", "0,0\n1,2\n1,0\n", "--loops")[0] == 0
+
+
+def test_options_of_the_prior_reach_the_model(sample):
+    y = "\n".join(map(str, np.random.default_rng(1).normal(size=20) * 30 + 7))
+    words = ["--alpha", "2", "--delta", "0.2", "--gamma", "0.7", "--tau", "0.05", "--standardize"]
+    code, out, _ = sample("gaussian", y, *words)
+    assert code == 0
+    # The prior on partitions, in words, is that of this concentration.
+    law = epl.models.GaussianMixture(np.arange(20.0), alpha=2).sides[0].prior
+    assert json.loads(out)["prior"] == [law.describe(20)]
+
+
+def test_standardized_data_are_those_of_the_library(tmp_path):
+    y = np.random.default_rng(1).normal(size=(60, 2)) * [3, 50] + 7
+    np.save(tmp_path / "y.npy", y)
+    own = epl.models.GaussianMixture((y - y.mean(axis=0)) / y.std(axis=0), delta=0.2)
+    model = read_model("gaussian", tmp_path / "y.npy", standardize=True, delta=0.2)
+    labels = np.arange(60) % 3
+    assert model.log_posterior(labels) == pytest.approx(own.log_posterior(labels))
+
+
+def test_models_of_files(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("i,j\n0,1\n1,2\n0,2\n")
+    graph = read_model("sbm", path, k_max=2)
+    assert isinstance(graph, StochasticBlockModel)
+    assert graph.n_edges == 3
+    path.write_text("1 2\n2 3\n3 4\n")  # numbers from 1 are names: no node 0 is added
+    assert read_model("sbm", path).sides[0].items == ("1", "2", "3", "4")
+    assert read_model("sbm", path, n_nodes=5, directed=True).n_items == 5
+    path.write_text("ann,bob,3\nbob,cid,1\n")
+    degrees = read_model("dcsbm", path)
+    assert degrees.sides[0].items == ("ann", "bob", "cid")
+    assert degrees.n_edges == 4
+    path.write_text("0 1\n1 0\n")
+    assert isinstance(read_model("lbm", path), LatentBlockModel)
+    assert read_model("gaussian", path).n_items == 2
+
+
+def test_tables_of_numbers(tmp_path, monkeypatch):
+    path = tmp_path / "data.csv"
+    path.write_text("a,b\n1,2\n\n3, 4\n")
+    assert read_numbers(path).tolist() == [[1, 2], [3, 4]]
+    path.write_text('"","x"\n"1",0.5\n"2",7\n')  # as R writes it, with names of rows
+    assert read_numbers(path).tolist() == [0.5, 7.0]
+    np.save(tmp_path / "data.npy", np.arange(3))
+    assert read_numbers(tmp_path / "data.npy").tolist() == [0, 1, 2]
+    with gzip.open(tmp_path / "y.csv.gz", "wt") as stream:
+        stream.write("1,2\n3,4\n")
+    assert read_numbers(tmp_path / "y.csv.gz").tolist() == [[1, 2], [3, 4]]
+    monkeypatch.setattr("sys.stdin", io.StringIO("velocity\n9.2\n16.1\n"))
+    assert read_model("gaussian", type(path)("-")).n_items == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_interrupt_writes_the_draws_so_far_and_exits_130(values, tmp_path):
+    """A real Ctrl-C in the middle of a long run, once its progress bar shows that draws are kept."""
+    out, saved = tmp_path / "draws.npz", tmp_path / "saved.npz"
+    command = ["sample", "gaussian", values, "--out", out, "--checkpoint", saved, "--n-chains", 1]
+    command += ["--n-draws", 100_000_000, "--burn-in", 0, "--thin", 100]
+    with Terminal(*command) as terminal:
+        terminal.wait_for(r"\| [0-9.]+[kMG]/")  # thousands of steps, a draw every hundred
+        terminal.interrupt()
+        code, _ = terminal.end()
+    assert code == 130, terminal.err
+    assert "the draws so far are written" in terminal.err
+    assert epl.Draws(out).n_draws >= 10
+    assert saved.exists()
