@@ -19,10 +19,6 @@ from epluribus._validate import need
 from epluribus.diagnostics import Agreement, chain_agreement
 from epluribus.draws import Draws
 
-_FEW = 100
-"""Effective draws below which summaries are too rough: with 100, a probability near 1/2 has a standard error
-of 0.05."""
-
 
 @dataclass(frozen=True)
 class Diagnostics(Shown):
@@ -287,7 +283,8 @@ def _too_few(agreement: Agreement) -> tuple[str, ...]:
     """That the draws are worth few independent ones, and what to do about it; empty otherwise."""
     # The smaller one, of the bulk and of the tails; NaN, from few draws, is not below.
     least = {one.name: min(one.ess_bulk, one.ess_tail) for one in agreement.series}
-    few = sorted((worth, name) for name, worth in least.items() if worth < _FEW)
+    # With 100 a probability near 1/2 has a standard error of 0.05.
+    few = sorted((worth, name) for name, worth in least.items() if worth < 100)
     if not few:
         return ()
     return (
