@@ -9,7 +9,6 @@ import numpy as np
 
 from epluribus._text import percent, sentence_list
 from epluribus._typing import FloatArray, IntArray
-from epluribus.changes import Change, find_changes
 from epluribus.partition import join, relabel
 
 _SLACK = 0.06
@@ -143,18 +142,19 @@ def _question(
 ) -> str:
     """One question with its answers and their shares, such as 'Clusters 0 and 1 are one in 40 %'."""
     first = answers[0]  # that of the heaviest mode, whose clusters are named
-    parts = []
-    for answer in dict.fromkeys(answers):
-        if answer != first:
-            found = find_changes(np.array(first), np.array(answer))
-            parts.append(f"{_what(found[0], labels[0][items])} in {percent(share[answer])}")
+    parts = [
+        f"{_what(answer, labels[0][items])} in {percent(share[answer])}"
+        for answer in dict.fromkeys(answers)
+        if answer != first
+    ]
     text = sentence_list(parts)
     return f"{text[0].upper()}{text[1:]}"
 
 
-def _what(change: Change, own: IntArray) -> str:
-    """A change among some items, with the numbers of clusters of the first mode."""
-    names = [int(own[np.flatnonzero(relabel(own) == k)[0]]) for k in change.first]
+def _what(answer: tuple[int, ...], own: IntArray) -> str:
+    """What an answer does with some items, with the numbers of their clusters in the first mode."""
+    names, n = np.unique(own), len(set(answer))
     which = f"cluster{'s' if len(names) > 1 else ''} {sentence_list([str(k) for k in names])}"
-    verb = {"merged": "are one", "split": f"is split into {len(change.second)}"}
-    return f"{which} {verb.get(change.kind, 'are regrouped' if len(names) > 1 else 'is regrouped')}"
+    if n == 1 or len(names) == 1:
+        return f"{which} {'are one' if n == 1 else f'is split into {n}'}"
+    return f"{which} are regrouped"
