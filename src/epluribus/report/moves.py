@@ -70,8 +70,7 @@ def find_moves(labels: IntArray, other: IntArray, names: Sequence[str], title: s
     # The words number the clusters by their first items, which may differ where items are left out.
     same = len(seen) == len(labels)
     text = what_differs(first, second, names=known, other="it") if same else ""
-    text = "" if text == EQUAL else text.replace("with the first", "with the estimate")
-    text = f"{text[:1].upper()}{text[1:]}." if text else ""
+    text = f"{text[:1].upper()}{text[1:]}." if text and text != EQUAL else ""
     if (int(labels.max()) + 1) * (int(second.max()) + 1) > _CELLS:
         return Moves(title, text, None, (), 0)
     home = partners(second, first)

@@ -264,7 +264,7 @@ def compare(
     >>> z = (np.random.default_rng(1).random((500, 6)) < 0.1) ^ np.array([0, 0, 0, 1, 1, 1])
     >>> print(epl.uncertainty.compare([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], z.astype(int)))
     A is better than B by 0.619 +- 0.025 (vi)
-      in B, item 2 moves to cluster 1
+      in B, of cluster 0 (3 items) 2 stay and item 2 goes to cluster 1
     """
     first, sample, chosen = read_best(a, draws, loss, "a")
     second, _, _ = read_best(b, sample, chosen, "b")
