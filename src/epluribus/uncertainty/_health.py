@@ -197,13 +197,15 @@ def _items(table: ItemTable | None, noun: str) -> tuple[str, bool | None]:
     if table is None:
         return "not checked: see epl.uncertainty.items", None
     low, n = table.support < _CERTAIN, len(table.support)
-    doubtful = low | (table.runner_up_probability > table.support)
+    unknown = table.support != table.support  # NaN: never seen with most of their cluster
+    other = "likelier or unknown" if unknown.any() else "likelier"
+    doubtful = low | unknown | (table.runner_up_probability > table.support)
     if not doubtful.any():
         return f"all of them share a cluster with the others of theirs in most {noun}s", True
     return (
         f"{int(doubtful.sum()):,} of {n:,} doubtful ({int(low.sum()):,} with a support below "
-        f"{_CERTAIN:g}, {int((doubtful & ~low).sum()):,} more with a likelier place)",
-        bool(doubtful.mean() < _CERTAIN),
+        f"{_CERTAIN:g}, {int((doubtful & ~low).sum()):,} more with a {other} place)",
+        None if unknown.any() else bool(doubtful.mean() < _CERTAIN),
     )
 
 
