@@ -28,7 +28,8 @@ from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
-from epluribus.draws.store import Labels, Slice
+from epluribus.draws.rows import Labels
+from epluribus.draws.store import Slice
 from epluribus.losses.base import Loss
 from epluribus.partition import read_only, relabel
 from epluribus.search.local import LocalSearch
