@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 import epluribus as epl
 import oracles
 import strategies
+from epluribus.search import _minimize
 from epluribus.search.local import LocalSearch
 from epluribus.search.problem import Problem
 from epluribus.search.starts import Start, few_draws, make_start
@@ -256,13 +258,12 @@ def test_a_search_ends_where_rounding_is_all_that_is_left(loss):
 
 @pytest.mark.parametrize("loss", ["vi", "nvi", "id"])
 def test_the_answer_is_never_worse_than_a_given_start(loss):
-    """Also where the rounds look at some of the draws only, and where other losses are searched before."""
+    """Also where the rounds look at some of the draws only."""
     z = sample(2, n_items=25, n_draws=1500, k=4)
     good = epl.minimize(z, loss, n_starts=30, rng=5)
     again = epl.minimize(z, loss, starts=good, rng=0)
     assert again.expected_loss <= good.expected_loss + 1e-12
-    assert again.runs[0].start != "given" or epl.losses.get(loss).linear
-    assert "given" in [run.start for run in again.runs]
+    assert again.runs[0].start == "given"
 
 
 def test_time_limit_returns_the_best_so_far():
@@ -442,3 +443,16 @@ def test_draws_without_weight_are_no_references():
     few = epl.minimize(z[:5], rng=1)
     best = epl.minimize(epl.Draws(z, weights=(np.arange(300) < 5).astype(float)), rng=1)
     assert best.expected_loss == pytest.approx(few.expected_loss)
+
+
+def test_another_order_of_summation_is_no_better_partition(monkeypatch):
+    """Of a million terms two sums may differ in the eleventh digit, which was searched for without an end."""
+    real = _minimize.solve
+
+    def summed_otherwise(*arguments):
+        found = real(*arguments)
+        return replace(found, expected_loss=found.expected_loss * (1 + 1e-11))
+
+    monkeypatch.setattr(_minimize, "solve", summed_otherwise)
+    z = np.random.default_rng(1).integers(3, size=(30, 20))
+    assert epl.minimize(z, ["vi", "binder"], rng=1).names == ("vi", "binder")

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -164,6 +162,17 @@ def test_what_no_draw_has_seen_together_cannot_be_known():
     assert clusters([0, 0, 0, 0, 1, 1], epl.Draws([*z[:3], [None] * 4 + [0, 0]])).nearest[1] == -1
 
 
+def test_some_items_stand_for_those_of_a_large_cluster(monkeypatch):
+    rng = np.random.default_rng(2)
+    draws = epl.Draws(masked(np.zeros((12, 300), dtype=int), 0.8, rng))
+    exact = items(np.zeros(300, dtype=int), draws)
+    monkeypatch.setattr(_support, "_PAIRS", 10**5)
+    rough = items(np.zeros(300, dtype=int), draws)
+    assert exact.never_seen.std() > 0
+    assert np.abs(rough.never_seen - exact.never_seen).mean() < 0.2 * exact.never_seen.mean()
+    np.testing.assert_allclose(rough.seen_with.mean(), exact.seen_with.mean(), rtol=0.2)
+
+
 def test_an_ensemble_has_no_probabilities():
     draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], kind="ensemble")
     for shown in (items([0, 0, 1], draws), clusters([0, 0, 1], draws)):
@@ -193,9 +202,3 @@ def test_tables_print_the_uncertain_first():
     many = strategies.random_draws(np.random.default_rng(0), 40, 10, 20)
     assert "and 25 more items with more support" in str(items(many[0], many))
     assert "more clusters" in str(clusters(np.arange(40), many))
-
-
-def test_pandas_is_asked_for_by_name(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"needs the package 'pandas'.*epluribus\[files\]"):
-        items([0, 1], [[0, 1]]).to_pandas()

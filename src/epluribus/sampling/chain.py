@@ -28,8 +28,6 @@ FORMAT = 3
 """Version of checkpoint files; it changes when older files can no longer be continued."""
 _BLOCK_SECONDS = 0.1
 """Seconds that a block of steps should take: between blocks a thread checks the stop flag and the clock."""
-_BUFFER_CELLS = 1 << 18
-"""Labels collected (1 MB) before they are copied into an array of their final, smaller type."""
 
 Snapshot: TypeAlias = dict[str, Any]
 """The state of a chain between two steps: `arrays` by name, `n_kept` draws, the state of its `rng`."""
@@ -74,8 +72,8 @@ class Chain:
         pairs = list(zip(labels, [side.tables for side in model.sides], strict=True))
         self.states = model.states([make_partition(own, tables) for own, tables in pairs])
         self._advance = advance_for(self.states[0].model, compiled=model.compiled)
-        # Draws go to small 32-bit records first, so that one compiled loop serves every type of kept labels.
-        capacity = int(np.clip(_BUFFER_CELLS // max(own.size for own in labels), 1, 1024))
+        # Draws go to small 32-bit records first, 1 MB, so that one compiled loop serves every type of kept labels.
+        capacity = int(np.clip((1 << 18) // max(own.size for own in labels), 1, 1024))
         self.records = tuple(
             Record(
                 labels=np.zeros((capacity, own.size), dtype=np.int32),
@@ -215,7 +213,7 @@ def write_checkpoint(
         arrays |= {f"kept{c}/{name}": array for name, array in chain.kept(n).items()}
     # JSON inside the npz file, for the settings and for the state of the generators, whose integers exceed
     # 64 bits.
-    text = json.dumps({"format": FORMAT, **header, "chains": numbers}, default=_to_plain)
+    text = json.dumps({"format": FORMAT, **header, "chains": numbers}, default=np.ndarray.tolist)
     arrays["header"] = np.frombuffer(text.encode(), dtype=np.uint8)
     write_arrays(path, arrays)
 
@@ -229,7 +227,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], list[Snapshot]]:
     with open_arrays(path, "a checkpoint") as file:
         # Read at once: an npz file is lazy, and a damaged one shows only when it is read.
         arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays.pop("header").tobytes(), object_hook=_from_plain)
+        header = json.loads(arrays.pop("header").tobytes())
         found = header["format"]
     if found != FORMAT:
         raise ValueError(
@@ -246,19 +244,3 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], list[Snapshot]]:
             {"arrays": groups[f"chain{c}"], "kept": groups[f"kept{c}"], **numbers}
             for c, numbers in enumerate(header.pop("chains"))
         ]
-
-
-def _to_plain(value: Any) -> Any:
-    """A JSON form of values that JSON cannot hold: the arrays in the state of some bit generators."""
-    if isinstance(value, np.ndarray):
-        return {"array": value.tolist(), "dtype": str(value.dtype)}
-    if isinstance(value, np.integer):
-        return int(value)
-    raise TypeError(f"cannot save {type(value).__name__}")
-
-
-def _from_plain(value: dict[str, Any]) -> Any:
-    """The inverse of `_to_plain`."""
-    if set(value) == {"array", "dtype"}:
-        return np.array(value["array"], dtype=value["dtype"])
-    return value

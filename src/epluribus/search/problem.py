@@ -29,9 +29,6 @@ from epluribus.losses.values import loss_values
 from epluribus.search.members import MemberLists
 from epluribus.search.pairs import PairCosts
 
-_SINGLE = 2e-6
-"""Largest relative error of a sum of costs in single precision (`_kernels/sweep.py`)."""
-
 
 class Problem:
     """The expected loss over a sample of partitions.
@@ -121,7 +118,8 @@ class Problem:
         self.steps[:, n:] = self.size_steps[n:] = 0.0
         # No item can cost more than this in any cluster.
         scale = float(np.abs(self.steps).max() * np.abs(self.column_weights).sum())
-        self.margin = 2 * _SINGLE * scale
+        # The relative error of a sum in single precision is below 2e-6 (`_kernels/sweep.py`).
+        self.margin = 2 * 2e-6 * scale
         rounding = 8 * self.n_draws * 2.0**-53
         self.tolerance = float(rounding * (scale + np.abs(self.size_steps).max()))
         if not loss.linear:
@@ -150,10 +148,6 @@ class Problem:
     def of(cls, draws: Draws, loss: Loss) -> Problem:
         """The problem of all draws."""
         return cls(draws.item_major, draws.weights, loss, missing=draws.has_missing)
-
-    def with_loss(self, loss: Loss) -> Problem:
-        """The same draws with another loss."""
-        return Problem(self.table, self.weights, loss, missing=self.missing)
 
     def with_draws(self, numbers: IntArray, weights: FloatArray) -> Problem:
         """Some of the draws, with other weights."""
@@ -199,9 +193,6 @@ class Problem:
     @cached_property
     def pairs(self) -> PairCosts | None:
         """What pairs of items cost together, if the loss is a sum over pairs and the matrix pays."""
-        f = self.f[0]
-        if not self.loss.linear or f[2] != 4 * f[1]:  # sums over pairs have f(n) = n^2 f(1)
-            return None
         return PairCosts.of(self) if PairCosts.pays(self) else None
 
     def draw(self, t: int) -> IntArray:
