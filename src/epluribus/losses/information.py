@@ -12,8 +12,9 @@ I = H(a) + H(z) - H(a, z) = (C + J - A - Z)/N. The losses:
 The larger entropy belongs to the smaller of A and Z. All four are metrics, VI with a cost of 1.
 
 **The lower bound of the expected VI** that a similarity matrix determines. The expected VI of an estimate
-a is (1/N) sum_i [ log2 n_i + E log2 m_i - 2 E log2 n_im ], where n_i is the size of the cluster of item i in a, m_i that in a draw, and n_im the number of items in both. By Jensen's
-inequality E log2 n_im is at most log2 E n_im, and E n_im is a sum of similarities p_ij. Hence
+a is (1/N) sum_i [ log2 n_i + E log2 m_i - 2 E log2 n_im ], where n_i is the size of the cluster of item i
+in a, m_i that in a draw, and n_im the number of items in both. By Jensen's inequality E log2 n_im is at most
+log2 E n_im, and E n_im is a sum of similarities p_ij. Hence
 
     vi_lb = (1/N) sum_i [ log2 n_i + log2 sum_j p_ij - 2 log2 sum over the cluster of i of p_ij ]
 
