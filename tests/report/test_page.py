@@ -196,14 +196,6 @@ def test_what_is_too_heavy_is_left_out_with_a_note(small, monkeypatch):
     assert words.count("Left out: see the notes under diagnostics.") == 3
 
 
-def test_modes_are_left_out_with_very_many_clusters(small, monkeypatch):
-    monkeypatch.setattr(facts_module, "_STEPS", 10)
-    draws, best, _ = small
-    words = Page(build_report(best, draws, rng=1)).words
-    assert "Modes are left out" in words
-    assert "Lower bounds are left out" not in words
-
-
 def test_warnings_in_plain_words(page_has):
     page_has("error", "by_chain", "modes")
     rng = np.random.default_rng(3)
@@ -270,7 +262,7 @@ def test_the_first_sentence_mentions_several_groups(page_has):
     page_has("error", "modes")
     z = np.repeat([np.repeat([0, 1], 10), np.tile([0, 1], 10)], 50, axis=0)
     words = Page(build_report(epl.minimize(z, rng=1), z, rng=1)).words
-    assert "but the draws fall into 2 groups and no single partition is a fair summary" in words
+    assert "but 2 competing partitions" in words
 
 
 def test_a_constant_number_of_clusters_needs_no_picture():
@@ -300,7 +292,6 @@ def test_modes_are_those_of_the_same_seed(monkeypatch, page_has):
     rng = np.random.default_rng(5)
     draws = epl.Draws(noisy(40, 250, 4, rng))
     found = epl.modes(draws, rng=1)
-    assert found.silhouettes != epl.modes(draws, rng=2).silhouettes
     on_the_page = []
 
     def record(*args, **options):
@@ -310,7 +301,7 @@ def test_modes_are_those_of_the_same_seed(monkeypatch, page_has):
     found_by = epl.uncertainty.modes
     monkeypatch.setattr(epl.uncertainty, "modes", record)
     build_report(epl.minimize(draws, rng=1), draws, rng=1)
-    assert on_the_page[0].silhouettes == found.silhouettes
+    np.testing.assert_array_equal(on_the_page[0].labels, found.labels)
 
 
 def test_modes_that_take_too_long_are_left_out(small, monkeypatch):

@@ -217,7 +217,7 @@ def test_an_ensemble_with_groups_speaks_of_clusterings():
     z = np.repeat([np.repeat([0, 1], 10), np.tile([0, 1], 10)], 20, axis=0)
     draws = epl.Draws(z, kind="ensemble")
     words = own_words(build_report(epl.minimize(draws, rng=1), draws, rng=1, call=""))
-    assert "but the clusterings fall into 2 groups" in words
+    assert "but 2 competing partitions" in words
     assert "draws" not in words.replace("best.write_labels('labels.csv', draws)", "")
 
 

@@ -25,14 +25,11 @@ from epluribus.estimate import Estimate, raise_if_interrupted
 from epluribus.report.pictures import heatmap
 from epluribus.search._minimize import minimize_within
 from epluribus.search.comparison import Comparison, set_side_by_side
-from epluribus.uncertainty._part import n_looked_at
 
 ALL_LOSSES = 200
 """Up to this many items the estimates for all losses are compared; above, only the quick, linear losses."""
 _HEAVY = 2 * 10**8
 """Above this many labels (items times distinct draws) the steps that need further searches are left out."""
-_STEPS = 2e9
-"""Above this many operations modes are left out: `_too_heavy` estimates how many they take."""
 _CHAINS = 8
 """Most chains whose own estimates are shown where chains disagree."""
 _SECONDS = 10.0
@@ -226,10 +223,7 @@ def _too_heavy(draws: Draws) -> list[str]:
     # A search takes some ten sweeps, each over the labels of all items in all distinct draws.
     if draws.n_items * draws.n_distinct > _HEAVY:
         return list(_LEFT_OUT)
-    # Modes compare up to 200 draws with each other, m^2 pairs, each through the contingency table of their
-    # clusters: an operation for each item looked at to fill it, K^2 to read it.
-    table = n_looked_at(draws) + int(draws.n_clusters.max()) ** 2
-    return ["modes"] if min(draws.n_distinct, 200) ** 2 * table > _STEPS else []
+    return []
 
 
 def _by_chain(

@@ -139,10 +139,7 @@ def answer(facts: Facts) -> str:
     # Where one partition is not the whole answer, the first sentence says so.
     several = ""
     if facts.modes is not None and facts.modes.fair is False:
-        those = f"the {terms(facts).draw}s"
-        groups = f"{those} fall into {facts.modes.n_modes} groups and no single partition is"
-        what = f"{those} are diffuse and no partition is" if facts.modes.diffuse else groups
-        several = f", but {what} a fair summary: see Modes"
+        several = f", but {facts.modes.headline}: see Modes"
     # A search proves nothing about partitions it did not visit: hence "that were tried".
     tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
     chance = "for a share of" if is_ensemble(facts) else "with probability"
@@ -321,8 +318,8 @@ def _search_checks(facts: Facts) -> Iterator[Check]:
 def _summary_checks(facts: Facts) -> Iterator[Check]:
     """Whether one partition is a fair summary, and whether its number of clusters is a usual one."""
     # None: nothing was tested.
-    if facts.modes is not None and facts.modes.fair is not None and facts.modes.silhouettes:
-        yield Check(facts.modes.fair and not facts.modes.burn_in, facts.modes.sentence)
+    if facts.modes is not None and facts.modes.fair is not None:
+        yield Check(facts.modes.fair, facts.modes.sentence)
     k, chosen = facts.n_clusters, facts.best.n_clusters
     if not k.interval[0] <= chosen <= k.interval[1]:
         yield Check(
