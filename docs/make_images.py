@@ -63,6 +63,8 @@ def run_block(block: re.Match[str], name: str, names: dict[str, Any]) -> None:
     path = FOLDER / block["image"]
     path.parent.mkdir(exist_ok=True, parents=True)
     plt.savefig(path, dpi=100)
+    with Image.open(path) as picture:
+        picture.convert("RGB").save(path, optimize=True)
     plt.close("all")
     size = path.stat().st_size
     print(f"{path.name:28} {size:>8,} bytes")

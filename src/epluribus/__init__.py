@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         psm,
         stability,
     )
-    from epluribus.writers.saved import load
+    from epluribus.writers import load
 
 __all__ = [
     "Draws",
@@ -97,7 +97,7 @@ _ON_DEMAND = {
     "Estimate": "epluribus.estimate",
     "Loss": "epluribus.losses.base",
     "expected_loss": "epluribus.draws.expected",
-    "load": "epluribus.writers.saved",
+    "load": "epluribus.writers",
     "loss": "epluribus.losses.values",
     "sample": "epluribus.sampling",
     "what_differs": "epluribus.changes",

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._validate import need
-
 
 def count(n: int, noun: str) -> str:
     """'1 cluster', '2 clusters'."""
@@ -109,11 +107,12 @@ def as_index(names: Any) -> Any:
 
 
 def to_frame(columns: Mapping[str, Any], index: str | None = None) -> Any:
-    """A pandas DataFrame with these columns; an error that names the extra if pandas is missing.
+    """A pandas DataFrame with these columns.
 
     The column `index` becomes the index, so that frames can be joined by it.
     """
-    pandas = need("pandas", "files", "A data frame")
+    import pandas as pd
+
     table = dict(columns)
-    rows = None if index is None else pandas.Index(as_index(table.pop(index)), name=index)
-    return pandas.DataFrame(table, index=rows)
+    rows = None if index is None else pd.Index(as_index(table.pop(index)), name=index)
+    return pd.DataFrame(table, index=rows)

@@ -133,7 +133,7 @@ def make_rng(rng: Any) -> np.random.Generator:
 def need(module: str, extra: str, purpose: str) -> Any:
     """An optional package, imported when it is used; the error names the extra that installs it.
 
-    `purpose` begins the message, as in "A data frame needs the package 'pandas'".
+    `purpose` begins the message, as in "Reading zarr needs the package 'zarr'".
     """
     # "sklearn.utils" belongs to the package "sklearn".
     package = module.partition(".")[0]

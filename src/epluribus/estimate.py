@@ -140,7 +140,7 @@ class Estimate(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; labels and traces of the single runs are left out."""
         # Imported when called, here and below: the writers and the report are built on this module.
-        from epluribus.writers.saved import to_dict
+        from epluribus.writers import to_dict
 
         return to_dict(self)
 
@@ -167,13 +167,13 @@ class Estimate(Shown):
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text of the whole estimate, also written to `path` if given; `load` reads it."""
-        from epluribus.writers.saved import to_json
+        from epluribus.writers import to_json
 
         return to_json(self, path)
 
     def save(self, path: str | Path) -> None:
         """Save as npz or json, by the ending of the name, without pickle; `load` reads it back."""
-        from epluribus.writers.saved import save
+        from epluribus.writers import save
 
         save(self, path)
 

@@ -115,7 +115,7 @@ def test_ctrl_c_says_that_there_is_no_answer(name, draws_file, tmp_path, capsys,
     assert main([name, *files, *words]) == 130
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err == "epluribus: interrupted; there is no answer, and nothing was written\n"
+    assert said.err == "epluribus: interrupted; there is no answer\n"
 
 
 @pytest.mark.parametrize("name", ["ball", "methods"])

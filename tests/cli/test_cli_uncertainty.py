@@ -63,20 +63,12 @@ def test_ball(z, draws_file, capsys):
 
 
 def test_ball_around_given_labels(z, draws_file, tmp_path, capsys):
-    labels = tmp_path / "labels.txt"
-    labels.write_text("\n".join(map(str, z[0])))
-    data = _json(capsys, "ball", draws_file, "--labels", labels)
-    assert data["radius"] == epl.credible_ball(z[0], z).radius
-
-
-def test_ball_around_labels_in_another_order(draws_file, tmp_path, capsys):
-    out, mixed = tmp_path / "labels.csv", tmp_path / "mixed.csv"
-    assert main(["summarize", str(draws_file), "--seed", "1", "--out", str(out)]) == 0
-    head, *rows = out.read_text().splitlines()
-    mixed.write_text("\n".join([head, *rows[::-1]]) + "\n")
-    capsys.readouterr()
-    in_order = _json(capsys, "ball", draws_file, "--labels", out)
-    assert _json(capsys, "ball", draws_file, "--labels", mixed) == in_order
+    names = [f"item {i},{label}" for i, label in enumerate(z[0])]
+    radius = epl.credible_ball(z[0], z).radius
+    for text in ("\n".join(map(str, z[0])), "\n".join(["item,cluster", *names[::-1]])):
+        (tmp_path / "labels.csv").write_text(text + "\n")
+        found = _json(capsys, "ball", draws_file, "--labels", tmp_path / "labels.csv")
+        assert found["radius"] == radius
 
 
 def test_modes(z, draws_file, capsys):

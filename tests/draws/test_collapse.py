@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.draws import store
+from epluribus.draws import rows
 
 RNG = np.random.default_rng(5)
 
@@ -32,10 +32,10 @@ def check(draws, z):
 @pytest.fixture(params=["small blocks", "threads", "one block"])
 def blocks(request, monkeypatch):
     if request.param == "small blocks":
-        monkeypatch.setattr(store, "_BLOCK", (20, 3))
+        monkeypatch.setattr(rows, "_BLOCK", (20, 3))
     elif request.param == "threads":
-        monkeypatch.setattr(store, "_BLOCK", (1, 32))
-        monkeypatch.setattr(store, "resolve_jobs", lambda _: 3)
+        monkeypatch.setattr(rows, "_BLOCK", (1, 32))
+        monkeypatch.setattr(rows, "resolve_jobs", lambda _: 3)
 
 
 TYPES = ["bool", "i1", "u1", "i2", ">i2", "u4", "i8", "u8", "f4", "f8"]
@@ -107,7 +107,7 @@ def test_a_mapped_file_is_not_changed(tmp_path):
 
 
 def test_progress_counts_the_draws(monkeypatch):
-    monkeypatch.setattr(store, "_BLOCK", (20, 4))
+    monkeypatch.setattr(rows, "_BLOCK", (20, 4))
     calls = []
     epl.Draws(np.zeros((20, 5), int), progress=lambda done, total, _: calls.append((done, total)))
     assert calls[-1] == (20, 20)

@@ -228,7 +228,9 @@ def test_time_is_up_before_a_draw_came(client, monkeypatch):
 
 def test_a_client_that_was_closed(client):
     with distributed.Client(client.scheduler.address) as other:
-        pass
+        draws = epl.Draws(sample(60), client=other)
+    with pytest.raises(ValueError, match="'client' must be connected.* read the draws with it"):
+        epl.expected_loss(np.zeros(60, int), draws)
     with pytest.raises(ValueError, match="'client' must be connected"):
         epl.Draws(sample(), client=other)
 

@@ -53,18 +53,6 @@ def test_every_form_of_input_gives_the_same_draws(form):
     assert (draws.n_draws, draws.n_items, draws.n_distinct) == (4, 4, 3)
 
 
-def test_labels_mean_different_clusters_in_different_draws():
-    assert epl.Draws([["a", "b"], ["b", "a"], ["x", "y"]]).n_distinct == 1
-
-
-def test_stored_item_major_in_the_smallest_type():
-    assert epl.Draws(np.zeros((3, 5), np.int64)).item_major.dtype == np.uint8
-    wide = epl.Draws(np.arange(300)[None])
-    assert wide.item_major.dtype == np.uint16
-    assert wide.item_major.shape == (300, 1)
-    assert not wide.item_major.flags.writeable
-
-
 def test_chains_are_remembered():
     z = np.random.default_rng(0).integers(3, size=(4, 10, 6))
     draws = epl.Draws(z)
@@ -103,42 +91,6 @@ def test_selection():
     np.testing.assert_array_equal(draws[3], epl.partition.canonical(z[3]))
     with pytest.raises(ValueError, match=r"No draws are left"):
         draws[5:5]
-
-
-def test_item_names_are_carried():
-    frame = pd.DataFrame([[0, 1], [1, 1]], columns=["ann", "bob"])
-    assert epl.Draws(frame).items == ("ann", "bob")
-    array = xr.DataArray([[0, 1]], dims=("draw", "who"), coords={"who": ["ann", "bob"]})
-    assert epl.Draws(array).items == ("ann", "bob")
-    assert epl.Draws([[0, 1]], items=["x", "y"]).items == ("x", "y")
-    assert epl.minimize(frame, rng=1).items == ("ann", "bob")
-
-
-def test_xarray_dimensions_in_any_order():
-    z = np.random.default_rng(0).integers(3, size=(2, 5, 4))
-    array = xr.DataArray(z, dims=("chain", "draw", "item")).transpose("item", "draw", "chain")
-    draws = epl.Draws(array)
-    np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(z)))
-    assert draws.n_chains == 2
-
-
-def test_dataset_and_tree_find_the_labels():
-    z = np.random.default_rng(0).integers(3, size=(2, 5, 4))
-    data = xr.Dataset(
-        {
-            "z": (("chain", "draw", "item"), z),
-            "mu": (("chain", "draw", "k"), np.zeros((2, 5, 3))),
-            "k": (("chain", "draw"), np.ones((2, 5), int)),
-        }
-    )
-    ref = np.asarray(epl.Draws(z))
-    np.testing.assert_array_equal(np.asarray(epl.Draws(data)), ref)
-    tree = xr.DataTree.from_dict({"posterior": data})
-    np.testing.assert_array_equal(np.asarray(epl.Draws(tree)), ref)
-    both = data.assign(c=(("chain", "draw", "item"), z))
-    with pytest.raises(ValueError, match=r"'var' must name the variable that holds the labels"):
-        epl.Draws(both)
-    np.testing.assert_array_equal(np.asarray(epl.Draws(both, var="c")), ref)
 
 
 def test_prints_a_short_summary():
@@ -221,13 +173,6 @@ def test_bad_input_is_refused_in_words(z, options, error, message):
         epl.Draws(z, **options)
 
 
-def test_one_row_and_one_column_are_fine():
-    assert epl.minimize([[0, 0, 1]], rng=1).labels.tolist() == [0, 0, 1]
-    one = epl.minimize([[0], [3], [0]], rng=1)
-    assert one.labels.tolist() == [0]
-    assert one.expected_loss == 0.0
-
-
 def test_peak_memory():
     """At most three times the stored labels, and some 20 MB, beside the input."""
     z = np.random.default_rng(0).integers(20, size=(2000, 10000), dtype=np.int8)
@@ -291,17 +236,6 @@ def test_only_ratios_of_weights_matter(scale):
     error, right = epl.uncertainty.error(best, draws), epl.uncertainty.error(best, plain)
     assert error.standard_error == pytest.approx(right.standard_error)
     np.testing.assert_allclose(epl.modes(draws, rng=1).weights, epl.modes(plain, rng=1).weights)
-
-
-def test_ordinary_weights_stay_as_given():
-    for weights in ([1, 1, 1], [3, 1, 0], [0.1, 0.1, 0.1], [1e-15, 0, 0], [1e15, 1, 5e-324]):
-        assert epl.Draws(GOOD, weights=weights).draw_weights.tolist() == weights
-
-
-def test_weights_that_vanish_beside_the_largest_count_as_zero():
-    draws = epl.Draws([[0, 1, 1], [0, 0, 1], [0, 0, 0]], weights=[1e308, 1, 5e-324])
-    np.testing.assert_array_equal(draws.shares, [1.0, 1e-308, 0.0])
-    assert epl.minimize(draws, rng=1).labels.tolist() == [0, 1, 1]
 
 
 def test_parts_of_a_sample_are_scaled_by_themselves():

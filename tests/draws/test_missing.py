@@ -110,8 +110,3 @@ def test_minus_one_means_what_the_user_says():
 
 def test_printed():
     assert "missing labels       25 %; a draw has seen 3 items" in str(epl.Draws(HOLES))
-
-
-def test_consensus_takes_nan():
-    found = epl.ConsensusClustering(rng=1).fit(HOLES.T)
-    assert found.labels_.tolist() == epl.minimize(epl.Draws(HOLES), rng=1).labels.tolist()

@@ -19,16 +19,6 @@ def draws():
     return epl.Draws(Z, weights=WEIGHTS)
 
 
-def test_one_table(draws):
-    store = draws.store
-    assert (store.n_items, store.n_distinct, store.groups) == (40, draws.n_distinct, 5)
-    assert store.in_one_piece
-    assert draws.item_major.flags.c_contiguous
-    assert not draws.item_major.flags.writeable
-    with pytest.raises(ValueError, match="read-only"):
-        draws.distinct[0, 0] = 1
-
-
 def test_rows_and_columns(draws):
     items, numbers = RNG.integers(40, size=7), RNG.integers(draws.n_distinct, size=90)
     table = draws.item_major

@@ -17,8 +17,7 @@ from scipy.sparse import csr_array
 
 import epluribus as epl
 from epluribus import losses, models, partition, uncertainty
-from epluribus.cli import main
-from epluribus.cli._base import _COMMANDS
+from epluribus.cli import _base, main
 from rule import judge
 
 HUGE = 10**30
@@ -187,9 +186,9 @@ FILES = {
 OPTIONS = sorted(
     {
         name
-        for command in _COMMANDS.values()
-        for argument in command.arguments
-        for name in argument.name.split()
+        for _, _, arguments in _base.COMMANDS.values()
+        for argument in arguments
+        for name in argument.names
         if name.startswith("-")
     }
 )

@@ -9,17 +9,7 @@ import pytest
 import epluribus as epl
 from epluribus.cli import main
 from epluribus.models import GaussianMixture, PoissonMixture, StochasticBlockModel
-from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
-
-
-@pytest.mark.parametrize("ending", ["gz", "bz2", "xz"])
-def test_a_compressed_file_that_ends_too_early(ending, tmp_path):
-    path = tmp_path / f"z.csv.{ending}"
-    np.savetxt(path, np.zeros((9, 4)), fmt="%d", delimiter=",")
-    path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(ValueError, match=rf"z.csv.{ending}' could not be read as text"):
-        epl.read_draws(path)
 
 
 def test_a_variable_without_draws_is_named_with_its_file(tmp_path):
@@ -41,14 +31,6 @@ def test_pairs_and_columns_that_are_not_text(tmp_path):
     path.write_text('a,"\n"')
     with pytest.raises(ValueError, match=r"must have a column 'cluster'; its columns are \['a', "):
         read_column(path, "cluster")
-
-
-@pytest.mark.parametrize("read", [epl.read_draws, read_labels])
-def test_a_row_name_without_cells(read, tmp_path):
-    path = tmp_path / "z.csv"
-    path.write_text(",\n;")
-    with pytest.raises(ValueError, match=r"z.csv' must have rows of one length"):
-        read(path)
 
 
 def test_edges_of_different_lengths():

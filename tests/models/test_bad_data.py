@@ -82,7 +82,10 @@ BAD = [
         lambda: StochasticBlockModel(np.zeros((3, 4))),
         r"'adjacency' must be a square matrix.*\(3, 4\)",
     ),
-    (lambda: StochasticBlockModel(np.zeros((0, 0))), "'adjacency' must have rows and columns"),
+    (
+        lambda: StochasticBlockModel(np.zeros((0, 0))),
+        "'adjacency' must be a matrix with rows and columns",
+    ),
     (
         lambda: StochasticBlockModel([(0, 1), (2, 2), (1, 2)]),
         "no loops; node 2 .* linked to itself",
@@ -93,7 +96,7 @@ BAD = [
     ),
     (lambda: StochasticBlockModel([(0, 5)], n_nodes=3), "'n_nodes' must be at least 6.*got 3"),
     (lambda: StochasticBlockModel([(0, 1), (0, -1)], n_nodes=3), r"0, 1, 2, ...; got .*\[0, -1\]"),
-    (lambda: StochasticBlockModel([(0, 0.5)], n_nodes=3), r"node numbers 0, 1, .*\[0, 0.5\]"),
+    (lambda: StochasticBlockModel([(0, 0.5)], n_nodes=3), r"node numbers 0, 1, .*\[0.0, 0.5\]"),
     (
         lambda: StochasticBlockModel([("a", "b")], n_nodes=2),
         r"node numbers .*\['a', 'b'\]. For nod",
@@ -111,8 +114,11 @@ BAD = [
     (lambda: StochasticBlockModel([[0]], beta=0.5), "'beta' must be two numbers"),
     (lambda: StochasticBlockModel([[0]], beta=(0.5, 0)), "'beta' must be a finite number above 0"),
     (lambda: LatentBlockModel([[0, 3]]), r"'matrix' must hold only 0 and 1.*entry \(0, 1\)"),
-    (lambda: LatentBlockModel([0, 1]), "'matrix' must have two dimensions; got 1"),
-    (lambda: LatentBlockModel([["a"]]), "'matrix' must be a matrix of zeros and ones"),
+    (
+        lambda: LatentBlockModel([0, 1]),
+        "'matrix' must be a matrix with rows and columns; got shape",
+    ),
+    (lambda: LatentBlockModel([["a"]]), "'matrix' must be a matrix of numbers"),
     (lambda: LatentBlockModel([[0]], k_max=(1, 2, 3)), "'k_max' must be one value or two"),
     (lambda: CustomModel(3, 4), "'log_posterior' must be a function of the labels; got 3"),
     (lambda: CustomModel(len, 0), "'n_items' must be at least 1"),

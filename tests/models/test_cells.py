@@ -4,7 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from epluribus.models import BernoulliMixture, CategoricalMixture, PoissonMixture
+from epluribus.models import (
+    BernoulliMixture,
+    CategoricalMixture,
+    GaussianMixture,
+    PoissonMixture,
+)
 from epluribus.models.tables import read_categories
 
 
@@ -79,3 +84,10 @@ def test_counts_have_a_prior_of_their_own_size():
     assert np.isfinite(large.log_posterior([0, 0, 1]))
     one = PoissonMixture(np.ma.array([1, 5, 2], mask=[0, 1, 0]))
     assert one.values.ravel().tolist() == [1, -1, 2]
+
+
+def test_names_of_items_are_kept():
+    frame = pd.DataFrame({"a": [1, 0], "b": [0, 1]}, index=["x", "y"])
+    for make in (GaussianMixture, CategoricalMixture, BernoulliMixture, PoissonMixture):
+        assert make(frame).sides[0].items == ("x", "y")
+        assert make(frame.to_numpy()).sides[0].items is None

@@ -129,21 +129,26 @@ def seen(y, **options):
     return [str(warning.message) for warning in caught]
 
 
-def test_correlated_columns_warn_where_clusters_do_not_explain_them():
+def test_correlated_columns_warn_where_the_diagonal_form_was_not_asked_for():
     one = RNG.multivariate_normal(np.zeros(4), 0.8 + 0.2 * np.eye(4), 300)
-    (message,) = seen(one, covariance="diagonal")
-    assert "clusters with correlated columns explain the data better" in message
-    assert "take covariance='full'" in message
     assert seen(one) == []
-    # Two round clusters: their columns are correlated too, but not within them.
-    two = RNG.normal(size=(300, 2)) + 8 * RNG.integers(0, 2, (300, 1))
-    assert np.corrcoef(two.T)[0, 1] > 0.9
-    assert seen(two, covariance="diagonal") == []
-    # With few items for the columns nothing can be compared.
+    assert seen(one, covariance="diagonal") == []
+    one[0, 0] = np.nan
+    (message,) = seen(one)
+    assert "was chosen because cells are missing" in message
     wide = RNG.normal(size=(60, 8)) + 3 * RNG.normal(size=(60, 1))
     (message,) = seen(wide)
-    assert "too few complete items to compare" in message
+    assert "was chosen because items are few" in message
     assert seen(RNG.normal(size=(60, 8))) == []
+
+
+def test_gross_outliers_do_not_move_the_prior():
+    y = np.r_[RNG.normal(0, 1, 500), RNG.normal(6, 1, 500)]
+    plain = GaussianMixture(y)
+    far = GaussianMixture(np.r_[y, 500 * RNG.normal(size=10)])
+    np.testing.assert_allclose(far.delta, plain.delta, rtol=0.05)
+    np.testing.assert_allclose(far.mean, plain.mean, atol=0.1)
+    np.testing.assert_allclose(plain.delta, 0.13 * y.var(ddof=1))
 
 
 def test_few_items_for_full_covariance_warn():

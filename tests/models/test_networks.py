@@ -1,5 +1,7 @@
 """Networks in every form, what is refused, and what block models say about links."""
 
+import sys
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -7,14 +9,11 @@ import pytest
 from scipy import sparse
 from scipy.stats import beta, gamma, nbinom
 
-from epluribus.models import PoissonBlockModel, StochasticBlockModel
-from epluribus.models.edges import read_network
+from epluribus.models import LatentBlockModel, PoissonBlockModel, StochasticBlockModel
+from epluribus.models.edges import graph_to_matrix, read_network
 from oracles_models import (
     corrected_closed_form,
     corrected_log_marginal,
-    partitions,
-    poisson_log_marginal,
-    sbm_log_marginal,
 )
 
 EDGES = [("ann", "bob"), ("bob", "cid"), ("dan", "ann")]
@@ -72,6 +71,47 @@ def test_every_form_gives_the_same_network(tmp_path):
     assert prints == {StochasticBlockModel(A).fingerprint()}
 
 
+@pytest.mark.parametrize(
+    ("network", "n_nodes", "n_edges"),
+    [
+        ([(0, 1), (1, 0)], 2, 1),  # not a matrix
+        ([(0, 1), (1, 2), (0, 2)], 3, 3),
+        ({(0, 1), (1, 2)}, 3, 2),
+        (nx.path_graph(4).edges, 4, 3),
+        (zip([0, 1], [1, 2], strict=True), 3, 2),
+        ([[0, 1], [1, 0]], 2, 1),  # a matrix
+        ([("a", "b", 0.5), ("b", "c", 3)], 3, 2),
+        (np.array([[0.0, 2.5], [2.5, 0.0]]), 2, 1),
+    ],
+)
+def test_tuples_sets_and_views_are_edges_and_weights_can_be_ignored(network, n_nodes, n_edges):
+    model = StochasticBlockModel(network, ignore_weights=True)
+    assert (model.n_items, model.n_edges) == (n_nodes, n_edges)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "n_edges"),
+    [
+        ("person,friend\n1,2\n2,3\n", ("1", "2", "3"), 2),
+        ("who;whom;n\na;b;2\nb;c;1\n", ("a", "b", "c"), 3),
+        ("Source Target\nann bob\n", ("ann", "bob"), 1),
+        ("ann bob\ncid bob\n", ("ann", "bob", "cid"), 2),
+        ("1\t2\n2\t3\n", ("1", "2", "3"), 2),
+    ],
+)
+def test_headings_are_recognized(tmp_path, text, names, n_edges):
+    (tmp_path / "e.csv").write_text(text)
+    model = PoissonBlockModel(tmp_path / "e.csv")
+    assert (model.sides[0].items, model.n_edges) == (names, n_edges)
+
+
+def test_names_of_rows_and_columns_are_kept():
+    frame = pd.DataFrame(np.eye(3, dtype=int), index=list("abc"), columns=list("xyz"))
+    rows, columns = LatentBlockModel(frame).sides
+    assert (rows.items, columns.items) == (tuple("abc"), tuple("xyz"))
+    assert LatentBlockModel(frame.to_numpy()).sides[1].items is None
+
+
 def test_directions_counts_and_loops():
     one_way = read_network(EDGES, directed=True).matrix.toarray()
     assert one_way.sum() == 3
@@ -121,9 +161,9 @@ def test_directions_counts_and_loops():
         ),
         (
             lambda: PoissonBlockModel([[0, 0.5], [0.5, 0]]),
-            "counts, integers 0, 1, 2, ..., as weights; got 0.5",
+            "counts, integers 0, 1, 2, ...; entry .* is 0.5. Round",
         ),
-        (lambda: PoissonBlockModel([[0, -1], [-1, 0]]), "counts, integers .* got -1"),
+        (lambda: PoissonBlockModel([[0, -1], [-1, 0]]), "counts, integers .* is -1"),
         (lambda: PoissonBlockModel(A, shape=0), "'shape' must be a finite number above 0"),
         (
             lambda: StochasticBlockModel(A).link_probabilities([(0, 9)], [[0, 0, 1, 1]]),
@@ -165,23 +205,6 @@ def test_bad_files_are_refused(tmp_path, text, message):
         StochasticBlockModel(tmp_path / "b.graphml")
 
 
-def test_likelihoods_agree_with_their_twins():
-    for z in partitions(3):
-        binary = StochasticBlockModel(np.minimum(C, 1), loops=True, beta=(0.4, 0.7))
-        slow = sbm_log_marginal(np.minimum(C, 1), z, 0.4, 0.7, loops=True)
-        assert binary.log_marginal(z) == pytest.approx(slow, abs=1e-12)
-        for counts, directed in ((C, False), (F, True)):
-            options = {"directed": directed, "shape": 0.7, "rate": 1.3}
-            for loops in (False, True):
-                own = counts if loops else counts - np.diag(np.diag(counts))
-                model = PoissonBlockModel(own, loops=loops, **options)
-                slow = poisson_log_marginal(own, z, 0.7, 1.3, directed, loops)
-                assert model.log_marginal(z) == pytest.approx(slow, abs=1e-12)
-            model = PoissonBlockModel(counts, degree_corrected=True, **options)
-            closed = corrected_closed_form(counts, z, 0.7, 1.3, directed)
-            assert model.log_marginal(z) == pytest.approx(closed, abs=1e-12)
-
-
 @pytest.mark.parametrize("z", [(0, 1, 2), (0, 0, 1), (0, 1, 0)])
 def test_degrees_are_integrated_out(z):
     # By quadrature over propensities and rates, which shares no formula with the closed form.
@@ -220,3 +243,48 @@ def test_probabilities_of_links_are_means_over_draws():
     p = counts.link_probabilities([(0, 2)], [[0, 0, 1]])
     # Block (0, 1) has 3 edges and 2 pairs: a negative binomial number of further edges.
     np.testing.assert_allclose(p, 1 - nbinom.pmf(0, 3.7, 3.3 / 4.3))
+
+
+def test_networkx_graphs():
+    graph = nx.Graph([("a", "b"), ("b", "c")])
+    graph.add_node("d")
+    model = StochasticBlockModel(graph)
+    assert (model.n_items, model.n_edges, model.directed) == (4, 2, False)
+    arrows = StochasticBlockModel(nx.DiGraph([(0, 1), (1, 0)]))
+    assert (arrows.n_items, arrows.n_edges, arrows.directed) == (2, 2, True)
+    graph["a"]["b"]["weight"] = 2.5
+    with pytest.raises(ValueError, match=r"no weights.* 2.5. Give ignore_weights=True"):
+        StochasticBlockModel(graph)
+
+
+def test_directions_of_networkx_graphs():
+    one_way = nx.DiGraph([(0, 1), (1, 2)])
+    assert StochasticBlockModel(one_way, directed=False).n_edges == 2
+    with pytest.raises(
+        ValueError, match=r"each edge once.*\(0, 1\) appears 2.*ignore_weights=True"
+    ):
+        StochasticBlockModel(nx.DiGraph([(0, 1), (1, 0)]), directed=False)
+    # An edge without a direction goes both ways.
+    both_ways = StochasticBlockModel(nx.path_graph(3), directed=True)
+    assert (both_ways.n_edges, both_ways.directed) == (4, True)
+    with pytest.raises(ValueError, match=r"each edge once.*\(0, 1\) appears 2"):
+        StochasticBlockModel(nx.MultiGraph([(0, 1), (0, 1)]))
+    with pytest.raises(ValueError, match=r"no loops; node 1 .*remove_edges_from"):
+        StochasticBlockModel(nx.Graph([("a", "b"), ("b", "b")]))
+    with pytest.raises(ValueError, match="at least one node"):
+        StochasticBlockModel(nx.Graph())
+
+
+def test_a_graph_becomes_a_matrix_of_zeros_and_ones():
+    graph = nx.Graph([("b", "a"), ("a", "c")])
+    graph["a"]["b"]["weight"] = 2.5  # weights do not matter
+    assert graph_to_matrix(graph).toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    loops = nx.MultiDiGraph([(0, 1), (0, 1), (1, 1)])
+    assert graph_to_matrix(loops).toarray().tolist() == [[0, 1], [0, 1]]
+
+
+def test_a_graph_without_networkx_names_the_extra(monkeypatch):
+    graph = nx.path_graph(3)
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(ImportError, match=r"A graph needs the package 'networkx'.*\[networks\]"):
+        StochasticBlockModel(graph)

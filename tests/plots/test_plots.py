@@ -47,17 +47,6 @@ def test_histogram_gives_a_cluster_the_color_it_has_elsewhere():
     assert texts == ["1: 1 item", "0: 2 items", "2: 1 item"]
 
 
-def test_histogram_names_thirty_clusters_beside_the_axes():
-    rng = np.random.default_rng(0)
-    labels = np.arange(300) % 30
-    ax = plots.histogram(labels + 0.1 * rng.normal(size=300), labels)
-    legend = ax.get_legend()
-    assert [text.get_text() for text in legend.get_texts()] == [f"{g}: 10 items" for g in range(30)]
-    ax.figure.canvas.draw()
-    assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
-    assert legend.get_window_extent().x1 <= ax.figure.bbox.x1
-
-
 def test_bars_are_as_many_as_the_items_allow():
     def bars(y, labels, **options):
         return plots.histogram(y, labels, **options).patches
@@ -75,9 +64,7 @@ def test_bars_are_as_many_as_the_items_allow():
 
 
 def test_histogram_wants_one_finite_number_an_item():
-    with pytest.raises(
-        ValueError, match=r"'values' .* got shape \(2, 3\). Use epluribus.plots.pairs"
-    ):
+    with pytest.raises(ValueError, match=r"'values' .* \(n_items, 1\); got shape \(2, 3\)"):
         plots.histogram([[1, 2, 3], [4, 5, 6]], [0, 1])
     with pytest.raises(ValueError, match="'values' must hold finite numbers"):
         plots.histogram([1.0, np.nan], [0, 1])
@@ -90,15 +77,6 @@ def test_n_clusters_shows_the_posterior_and_the_estimate():
     assert [bar.get_height() for bar in ax.patches] == [0.25, 0.5, 0.25]
     assert ax.texts[0].get_text() == f"estimate: {best.n_clusters}"
     assert plots.n_clusters(draws, best=["a", "b", "b"]).texts[0].get_text() == "estimate: 2"
-
-
-def test_bars_of_the_number_of_clusters_have_no_color_of_a_cluster():
-    from epluribus.plots._shared import cluster_colors
-
-    ax = plots.n_clusters([[0, 0, 1], [0, 0, 0], [0, 1, 2]], best=[0, 0, 1])
-    bars = {mpl.colors.to_hex(bar.get_facecolor()).lower() for bar in ax.patches}
-    assert len(bars) == 2
-    assert not bars & {color.lower() for color in [*cluster_colors(7), *cluster_colors(20)]}
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
@@ -125,8 +103,8 @@ def to_lab(colors):
     return np.column_stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-@pytest.mark.parametrize(("k", "plain", "deuteranopia"), [(7, 25, 10), (20, 25, 5), (30, 20, 10)])
-def test_colors_of_up_to_thirty_clusters_can_be_told_apart(k, plain, deuteranopia):
+@pytest.mark.parametrize(("k", "plain", "deuteranopia"), [(7, 25, 10), (20, 25, 5)])
+def test_colors_of_up_to_twenty_clusters_can_be_told_apart(k, plain, deuteranopia):
     from scipy.spatial.distance import pdist
 
     rgb = colors_of(k)
@@ -141,7 +119,7 @@ def test_colors_of_up_to_thirty_clusters_can_be_told_apart(k, plain, deuteranopi
     assert pdist(to_lab(np.clip(seen, 0, 1))).min() > deuteranopia
 
 
-def test_colors_go_on_beyond_thirty():
+def test_colors_go_on_beyond_twenty():
     assert len(np.unique(colors_of(45), axis=0)) == 45
 
 
@@ -161,17 +139,12 @@ def test_blocks_sorts_rows_and_columns_by_cluster():
         plots.blocks(matrix, [0, 1])
 
 
-def test_names_of_clusters_are_kept_apart():
-    from epluribus.plots._names import spread
-
-    assert spread([1.0, 5.0, 9.0], 2.0).tolist() == [1, 5, 9]
-    assert spread([1.0, 1.0, 9.0], 2.0).tolist() == [0, 2, 9]
-    assert np.diff(spread([0.0, 0.1, 0.2, 0.3, 5.0], 1.0)).min() > 1 - 1e-9
-
-
 def test_names_of_clusters_stay_within_the_bounds():
+    """As near to their clusters as they can be, in order and with a gap."""
     from epluribus.plots._names import place_along, spread
 
+    assert spread([1.0, 5.0, 9.0], 2.0, -9, 99).tolist() == [1, 5, 9]
+    assert spread([1.0, 1.0, 9.0], 2.0, -9, 99).tolist() == [0, 2, 9]
     assert spread([1.0, 1.0, 9.0], 2.0, 0.5, 10.0).tolist() == [0.5, 2.5, 9]
     assert spread([1.0, 9.8, 9.9], 2.0, 0.0, 10.0).tolist() == [1, 8, 10]
     assert spread([3.0, 3.0, 3.0], 8.0, 0.0, 10.0).tolist() == [0, 5, 10]  # no room: nearer
@@ -205,10 +178,10 @@ def n_lines(ax):
 
 
 def arrowheads(ax):
-    from matplotlib.collections import PolyCollection
+    from matplotlib.quiver import Quiver
 
-    found = [c for c in ax.collections if type(c) is PolyCollection]
-    return np.array([path.vertices[0] for c in found for path in c.get_paths()])
+    found = [c for c in ax.collections if isinstance(c, Quiver)]
+    return found[0].get_offsets() if found else np.zeros((0, 2))
 
 
 def test_network_draws_links_of_either_direction_with_arrowheads():
@@ -220,19 +193,6 @@ def test_network_draws_links_of_either_direction_with_arrowheads():
     assert np.allclose(tips[0], [1.8 * 0.0125, 0])  # 1 -> 0 ends at the border of node 0
     both = plots.network(down + down.T, [0, 0, 1])
     assert (n_lines(both), len(arrowheads(both))) == (3, 0)
-
-
-def test_network_and_blocks_take_an_estimate():
-    draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 0, 1]], items=["x", "y", "z"])
-    best = epl.minimize(draws, rng=0)
-    links = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
-    assert [text.get_text() for text in plots.network(links, best).texts] == ["0", "0", "1"]
-    named = plots.network(links, best, names=True)
-    assert [text.get_text() for text in named.texts][3:] == ["x", "y", "z"]
-    ax = plots.blocks(links, best, best)
-    assert [text.get_text() for text in ax.texts] == ["0", "1"]
-    with pytest.raises(ValueError, match=r"'matrix' must .* shape \(3, 3\); got shape \(2, 2\)"):
-        plots.blocks(np.eye(2), best)
 
 
 def test_network_of_many_nodes_names_clusters_once():
@@ -247,11 +207,6 @@ def test_network_of_many_nodes_names_clusters_once():
     assert ax.collections[2]._widths[0] < few.collections[2]._widths[0]
 
 
-def test_network_writes_long_names_once():
-    ax = plots.network(np.eye(4), ["north", "north", "south", "south"])
-    assert [text.get_text() for text in ax.texts] == ["north", "south"]
-
-
 def test_network_takes_places_and_names_of_nodes():
     nx = pytest.importorskip("networkx", reason="networkx is not installed")
     graph = nx.path_graph(["p", "q", "r"])
@@ -260,24 +215,12 @@ def test_network_takes_places_and_names_of_nodes():
     assert [text.get_text() for text in ax.texts] == ["0", "1", "1", "p", "q", "r"]
     places = [text.get_position() for text in ax.texts[:3]]
     assert np.allclose(places, [[0, 0.25], [0.5, 0.5], [1, 0.75]])  # its shape is kept
-    with pytest.raises(
-        ValueError, match="'pos' must have a place for every node; 1 have none, such as 'q'"
-    ):
+    with pytest.raises(ValueError, match="'pos' must have a place for every node; 'q' has none"):
         plots.network(graph, [0, 1, 1], pos={"p": (0, 0), "r": (1, 1)})
     with pytest.raises(ValueError, match=r"'pos' must .* shape \(3, 2\); got shape \(2, 2\)"):
         plots.network(graph, [0, 1, 1], pos=np.eye(2))
     with pytest.raises(ValueError, match="'names' must have one name for each of 3 nodes; got 1"):
         plots.network(graph, [0, 1, 1], names=["p"])
-    with pytest.raises(ValueError, match="'names' are for at most 60 nodes; got 61"):
-        plots.network(np.eye(61), np.zeros(61, int), names=True)
-
-
-def test_network_is_drawn_in_a_panel_of_a_subfigure():
-    import matplotlib.pyplot as plt
-
-    figure = plt.figure(layout="constrained")
-    plots.network(np.eye(3), [0, 1, 1], ax=figure.subfigures(1, 2)[0].subplots())
-    figure.canvas.draw()
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -305,13 +248,3 @@ def test_weights_and_parallel_edges_of_a_graph_are_one_link():
     graph.add_edge("q", "r", weight=0.0)
     shown = plots.blocks(graph, [0, 0, 1]).images[0].get_array()
     assert shown.tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 1]]
-
-
-def test_layout_of_one_cluster_and_no_edges():
-    ax = plots.network(np.zeros((3, 3)), [1, 1, 1])
-    assert len(ax.texts) == 3
-
-
-def test_text_is_black_on_light_and_white_on_dark():
-    *_, yellow, navy = plots.network(np.eye(8), np.arange(8)).texts
-    assert (yellow.get_color(), navy.get_color()) == ("black", "white")

@@ -77,16 +77,6 @@ def test_bad_files_are_refused_in_words(name, content, message, tmp_path):
         epl.Draws(path)
 
 
-def test_npz_without_or_with_several_tables(tmp_path):
-    np.savez(tmp_path / "two.npz", z=Z, c=Z)
-    with pytest.raises(
-        ValueError, match=r"'var' must name the variable that holds .* of which 'z', 'c' could"
-    ):
-        epl.Draws(tmp_path / "two.npz")
-    with pytest.raises(ValueError, match=r"'var' must be one of 'z', 'c' in the file"):
-        epl.Draws(tmp_path / "two.npz", var="q")
-
-
 @pytest.mark.parametrize("path", [[], 3, None, ["draws.csv", 3]])
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(TypeError, match=r"'path' must be a path, or a list of paths; got "):

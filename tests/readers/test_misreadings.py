@@ -115,3 +115,65 @@ def test_ordinary_files_are_read_without_a_word(read):
         warnings.simplefilter("error")
         read("a,b,c\nx,y,x\ny,y,x\n")
         read("1,1,2\n1,2,2\n")
+
+
+LARGE = 2**53
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (f"a,b,c\n{LARGE},{LARGE + 1},1\n{LARGE},{LARGE},\n", [[0, 1, 2], [0, 0, -1]]),
+        (f"{LARGE},{LARGE + 1},1.0\n{LARGE},{LARGE},1\n", [[0, 1, 2], [0, 0, 1]]),
+        (f"{2**64},{2**64 + 1},1\n1,1,\n", [[0, 1, 2], [0, 0, -1]]),
+        ("x,0,0\n0,0,1\n1,1,0\n", [[0, 1, 1], [0, 0, 1], [0, 0, 1]]),  # no header: 0 is there twice
+        (",0,1,2\n0,1,1,2\n1,2,2,2\n", [[0, 0, 1], [0, 0, 0]]),  # what pandas writes
+        ("chain,0,1\n1,0,1\n1,1,0\n", [[0, 1], [0, 1]]),
+        ("a,b\n Na , 1\n1,1\n", [[-1, 0], [0, 0]]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*has words among numbers")
+def test_cells_are_read_as_they_are_written(read, text, wanted):
+    assert np.asarray(read(text)).astype(int).tolist() == wanted
+
+
+@pytest.mark.parametrize("text", ["1,0;2,0\n1,0;1,0\n", "a;b\n1,0;2,0\n", "1,0 2,0\n1,0 1,0\n"])
+def test_decimal_commas_are_refused(read, text):
+    with pytest.raises(
+        ValueError, match=r"draws.csv' must have decimal points; the line '1,0.2,0'"
+    ):
+        read(text)
+
+
+def test_large_labels_with_decimals_are_refused(read):
+    with pytest.raises(
+        ValueError, match=r"must hold labels below 2\^53 where some are written with"
+    ):
+        read(f"{LARGE}.0,1.0\n1.0,1.0\n")
+
+
+def test_a_first_line_that_may_be_a_draw_is_pointed_out(read):
+    with pytest.warns(UserWarning, match=r"first line of .* has words and numbers, such as 'x'"):
+        assert read("x,0,1\n0,0,1\n1,1,0\n").n_draws == 2
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "lp__,z.1,z.2,z3", "lp__,z.1,z2,z.3", "lp__,y.1,z.2,z.3", "lp__,z.1,z.2,y.3", "lp__,z.1,z.2,",
+        "lp__,z.1,z.2,z.33", "lp__,z.1,z.2,z.2", "lp__,z.1,z.2", "lp__,z.1,z.23", "lp__,z.1,z.2,z.3,z.4",
+    ],
+)  # fmt: skip
+def test_a_damaged_header_loses_no_item(read, header):
+    with pytest.raises(
+        ValueError, match=r"must have (all entries|a name for every column).* damaged"
+    ):
+        read(f"{header}\n-7.1,1,1,2\n-6.5,2,2,1\n")
+
+
+def test_an_npy_file_that_is_longer_than_its_header_says(tmp_path):
+    np.save(tmp_path / "z.npy", np.zeros((3, 4), int))
+    with (tmp_path / "z.npy").open("ab") as stream:
+        stream.write(bytes(8))
+    with pytest.raises(ValueError, match=r"its header speaks of 224 bytes, and it has 232"):
+        epl.read_draws(tmp_path / "z.npy")

@@ -30,12 +30,6 @@ def test_object_of_the_arviz_installed(dtype):
     assert epl.Draws.from_arviz(data, burn=2).n_draws == 6
 
 
-def test_files_of_the_arviz_installed(tmp_path):
-    data = arviz_object(z=Z3, mu=MU)
-    data.to_netcdf(str(tmp_path / "draws.nc"))
-    same(epl.read_draws(tmp_path / "draws.nc"))
-
-
 def test_extracted_samples():
     """`arviz.extract` stacks chains and draws into a last dimension."""
     data = import_arviz().extract(arviz_object(z=Z3, mu=MU))

@@ -41,13 +41,6 @@ def test_frame():
     assert draws.variable == "z"
 
 
-def test_other_words_for_the_draw():
-    frame = long_frame()[[".draw", "i", "z"]].rename(
-        columns={".draw": "Iter", "i": "obs", "z": "k"}
-    )
-    assert epl.Draws(frame).n_items == 6
-
-
 def test_names_of_items():
     names = ["ann", "bob", "cy", "dan", "eve", "flo"]
     same(epl.Draws(long_frame(names)), names)

@@ -150,11 +150,6 @@ def test_names_that_only_look_like_entries_are_items():
     assert epl.Draws(frame).items == ("anna", "anna.1", "bo", "bo.1")
 
 
-def test_entries_are_put_in_order():
-    frame = pd.DataFrame(Z, columns=["z.1", "z.2", "z.3", "z.4"])
-    same(epl.Draws(frame[["z.4", "z.2", "z.1", "z.3"]]), chains=1)
-
-
 def test_a_header_that_counts_is_pointed_out(tmp_path):
     path = tmp_path / "draws.csv"
     pd.DataFrame(Z).to_csv(path, index=False)
@@ -200,26 +195,6 @@ def test_files_that_are_not_text(tmp_path):
         epl.read_draws(tmp_path)
 
 
-def test_a_line_break_in_a_cell(tmp_path):
-    path = tmp_path / "draws.csv"
-    path.write_text('x,y,"a\nb"\n1,2,1\n')
-    assert epl.read_draws(path).items == ("x", "y", "a\nb")
-    path.write_text('x,y,z\n1,"2,1\n1,2,2\n')
-    with pytest.raises(ValueError, match="has a quote that does not end, in line 2"):
-        epl.read_draws(path)
-
-
-def test_parquet(tmp_path):
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    path = tmp_path / "draws.parquet"
-    words = pd.DataFrame(np.array(["", "x", "y", "w"])[Z], columns=list("abcd"))
-    words.to_parquet(path)
-    assert same(epl.read_draws(path), chains=1).items == tuple("abcd")
-    path.write_bytes(b"PAR1")
-    with pytest.raises(ValueError, match="could not be read as parquet"):
-        epl.read_draws(path)
-
-
 def test_npz_with_labels_among_other_tables(tmp_path):
     path = tmp_path / "draws.npz"
     np.savez(path, labels=Z3, log_posterior=MU[:, :, 0], items=list("abcd"))
@@ -232,17 +207,6 @@ def test_npz_with_labels_among_other_tables(tmp_path):
 def write_rds(path, value):
     pytest.importorskip("rdata", reason="rdata is not installed").write_rds(path, value)
     return path
-
-
-def test_rds(tmp_path):
-    rows = Z.astype(np.int32)
-    path = tmp_path / "z.rds"
-    same(epl.read_draws(write_rds(path, rows)), chains=1)
-    same(epl.read_draws(write_rds(path, rows.astype(float))), chains=1)
-    same(epl.read_draws(write_rds(path, [rows[:5], rows[5:]])))
-    write_rds(path, {"clust": rows, "niter": np.array([10.0])})
-    same(epl.read_draws(path), chains=1)
-    same(epl.read_draws(path, var="clust"), chains=1)
 
 
 def test_rds_refused_in_words(tmp_path):
@@ -380,39 +344,6 @@ def test_compressed_whatever_its_name(tmp_path, module):
         same(epl.read_draws(tmp_path / name), chains=1)
 
 
-def test_numbers_of_items_are_kept(tmp_path):
-    frame = pd.DataFrame({"draw": [1, 1, 2, 2], "i": [10, 20, 10, 20], "z": [1, 1, 1, 2]})
-    assert epl.Draws(frame).items == ("10", "20")
-    assert epl.Draws(pd.DataFrame(Z)).items is None  # columns 0, 1, ... have no names
-    draws = epl.Draws(pd.DataFrame(Z, columns=["z[0]", "z[1]", "z[2]", "z[3]"]))
-    assert draws.items is None
-
-
-def test_probabilities_lead_to_soft_draws():
-    with pytest.raises(ValueError, match="For the probabilities of clusters see soft_draws"):
-        epl.Draws(np.full((3, 4), 0.5))
-
-
-def test_nested_lists_that_differ_in_shape():
-    with pytest.raises(ValueError, match="its parts differ in shape"):
-        epl.Draws([[[0, 1], [0]], [[1, 1], [0, 1]]])
-
-
 def test_an_address_is_not_read():
     with pytest.raises(FileNotFoundError, match="An address is not read: fetch the file first"):
         epl.read_draws("https://example.org/draws.csv")
-
-
-def test_files_that_are_not_numpy_data(tmp_path):
-    (tmp_path / "z.npy").write_text("1,2,1\n")
-    with pytest.raises(
-        ValueError, match="could not be read as NumPy data: it is in another format"
-    ) as error:
-        epl.read_draws(tmp_path / "z.npy")
-    assert "pickle" not in str(error.value)
-
-
-def test_a_file_without_any_cluster_is_doubted(tmp_path):
-    (tmp_path / "draws.csv").write_text("1,2,3,4\n5,6,7,8\n")
-    with pytest.warns(UserWarning, match="Every one of the 4 items is alone in every draw"):
-        epl.read_draws(tmp_path / "draws.csv")

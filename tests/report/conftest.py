@@ -23,7 +23,7 @@ def page_has(monkeypatch):
     """Leave out the steps that a test does not look at, by the field of `Facts`, without a note."""
 
     def page_has(*steps):
-        others = set(facts._STEP_NAMES).difference(steps)
+        others = set(facts.STEPS).difference(steps)
         monkeypatch.setattr(report, "gather", partial(facts.gather, skip=others))
 
     return page_has

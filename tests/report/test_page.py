@@ -14,8 +14,7 @@ import epluribus as epl
 from epluribus.cli import main
 from epluribus.report import build_report
 from epluribus.report import facts as facts_module
-from epluribus.report.pictures import CELLS, nice_ticks
-from epluribus.report.words import share
+from epluribus.report.pictures import CELLS
 from parsed_page import Page, noisy
 
 NAMES = [
@@ -49,10 +48,10 @@ def test_parses_and_asks_for_nothing(small):
             assert link.startswith(("#", "https://doi.org/"))
             assert not link.startswith("#") or link[1:] in page.ids
         else:
-            assert link == "data:,"
+            assert link == "data:," or link.startswith("data:image/svg+xml;base64,")
     assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|import\(", small[2])
     assert len(page.ids) == len(set(page.ids))
-    assert all("src" not in attributes for _, attributes in page.tags)
+    assert {tag for tag, attributes in page.tags if "src" in attributes} == {"img"}
 
 
 def test_states_the_facts(small):
@@ -127,9 +126,11 @@ def test_accessible(small):
     assert ("html", {"lang": "en"}) in page.tags
     assert sum(tag == "h1" for tag, _ in page.tags) == 1
     assert all(a.get("scope") in ("row", "col") for tag, a in page.tags if tag == "th")
-    pictures = [a for tag, a in page.tags if tag in ("svg", "canvas")]
-    assert len(pictures) == 3
-    assert all(a["role"] == "img" and len(a["aria-label"]) > 20 for a in pictures)
+    [heatmap] = [a for tag, a in page.tags if tag == "canvas"]
+    assert heatmap["role"] == "img"
+    words = [heatmap["aria-label"], *(a["alt"] for tag, a in page.tags if tag == "img")]
+    assert len(words) == 3
+    assert min(map(len, words)) > 20
 
 
 def test_same_seed_same_page(small):
@@ -162,20 +163,6 @@ def test_a_thousand_items_stay_small():
     assert head == {"E\N{NO-BREAK SPACE}binder", "E\N{NO-BREAK SPACE}vi"}
 
 
-@pytest.mark.parametrize("n_clusters", [3, 120])
-def test_of_very_many_clusters_the_picture_shows_the_largest(n_clusters, page_has):
-    page_has("heatmap")
-    z = np.append(np.arange(120) % n_clusters, np.arange(60, 120) % n_clusters)
-    page = Page(build_report(epl.minimize([z, z, z[::-1]], rng=1), [z, z, z[::-1]], rng=1))
-    picture = page.data["heatmap"]
-    assert picture["all"] == (180 if n_clusters == 3 else 120)
-    assert picture["largest"] == (None if n_clusters == 3 else 60)
-    said = "The 60 largest of the 120 clusters are shown" in page.words
-    assert said == (n_clusters == 120)
-    shown = np.unique(picture["clusters"])
-    assert shown.tolist() == ([0, 1, 2] if n_clusters == 3 else list(range(60, 120)))
-
-
 def test_many_items_are_cut_with_a_note(page_has):
     page_has("items", "heatmap", "modes")
     draws = epl.Draws(noisy(3000, 10, 4, np.random.default_rng(2)))
@@ -184,15 +171,15 @@ def test_many_items_are_cut_with_a_note(page_has):
     assert len(page.data["items"]["name"]) == 2000
     assert len(page.data["all"]["cluster"]) == len(page.data["all"]["per_mille"]) == 3000
     assert "The 2,000 least certain of 3,000 items" in page.words
-    assert "2,000 of the 3,000 items, spread evenly, stand for all" in page.words
+    assert re.search("2,00[0-4] of the 3,000 items, spread evenly, stand for all", page.words)
 
 
 def test_what_is_too_heavy_is_left_out_with_a_note(small, monkeypatch):
     monkeypatch.setattr(facts_module, "_HEAVY", 10)
     draws, best, _ = small
     words = Page(build_report(best, draws, rng=1)).words
-    assert "Modes are left out" in words
-    assert "Lower bounds are left out" in words
+    assert "Left out because they would take too long with" in words
+    assert "of 30 items: other losses, modes and the certificate" in words
     assert words.count("Left out: see the notes under diagnostics.") == 3
 
 
@@ -206,7 +193,7 @@ def test_warnings_in_plain_words(page_has):
     words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
     assert "share a cluster, more than chance explains" in words
     assert "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE" in words
-    assert "Two competing partitions, " in words
+    assert "Two competing partitions: " in words
     z[1] = rng.integers(0, 2, (40, 20))
     draws = epl.Draws(z)
     words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
@@ -244,45 +231,11 @@ def test_draws_that_say_nothing_give_a_warning(z, warning):
         assert wrong not in words
 
 
-def test_units_of_the_loss(small, page_has):
-    draws, best, text = small
-    radius = epl.credible_ball(best, draws).radius
-    words = Page(text).words
-    assert f"has a radius of {radius:.4g} bits" in words
-    assert "expected loss (vi, in bits)" in words
-    assert "loss to the estimate (bits)" in words
-    page_has("ball")
-    binder = Page(build_report(epl.minimize(draws, "binder", rng=1), draws, rng=1)).words
-    assert "expected loss (binder, in pairs of items)" in binder
-    nvi = Page(build_report(epl.minimize(draws, "nvi", rng=1), draws, rng=1)).words
-    assert "expected loss (nvi)" in nvi
-
-
 def test_the_first_sentence_mentions_several_groups(page_has):
     page_has("error", "modes")
     z = np.repeat([np.repeat([0, 1], 10), np.tile([0, 1], 10)], 50, axis=0)
     words = Page(build_report(epl.minimize(z, rng=1), z, rng=1)).words
-    assert "but 2 competing partitions" in words
-
-
-def test_a_constant_number_of_clusters_needs_no_picture():
-    z = [[0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 0, 1], [0, 0, 0, 1]]
-    page = Page(build_report(epl.minimize(z, rng=1), z, rng=1))
-    assert "Every draw has 2 clusters" in page.words
-    assert not any(tag == "svg" and a["class"] == "bars" for tag, a in page.tags)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "ticks"),
-    [
-        (0.0, 1.0, [0.0, 0.5, 1.0]),
-        (1.43, 1.52, [1.44, 1.46, 1.48, 1.5, 1.52]),
-        (3, 3, [3]),
-        (7, 3001, [1000, 2000, 3000]),
-    ],
-)
-def test_ticks_are_round(low, high, ticks):
-    np.testing.assert_allclose(nice_ticks(low, high), ticks)
+    assert words.index(epl.modes(z, rng=1).sentence) < words.index("Can the answer be trusted?")
 
 
 def test_modes_are_those_of_the_same_seed(monkeypatch, page_has):
@@ -301,7 +254,8 @@ def test_modes_are_those_of_the_same_seed(monkeypatch, page_has):
     found_by = epl.uncertainty.modes
     monkeypatch.setattr(epl.uncertainty, "modes", record)
     build_report(epl.minimize(draws, rng=1), draws, rng=1)
-    np.testing.assert_array_equal(on_the_page[0].labels, found.labels)
+    assert (on_the_page[0].labels == found.labels).all()
+    assert (on_the_page[0].weights == found.weights).all()
 
 
 def test_modes_that_take_too_long_are_left_out(small, monkeypatch):
@@ -355,16 +309,6 @@ def test_a_bound_on_the_number_of_clusters_is_stated(small, page_has):
     assert "that was found by a search of" in Page(small[2]).words
 
 
-@pytest.mark.parametrize(
-    ("bound", "words"),
-    [({"k": 3}, "with exactly 3 clusters"), ({"k_max": 5}, "with at most 5 clusters")],
-)
-def test_a_bound_can_be_given_for_an_estimate_that_forgot_it(small, bound, words):
-    draws, best, _ = small
-    page = Page(build_report(best, draws, brief=True, **bound))
-    assert f"among partitions {words}" in page.words
-
-
 def test_without_jinja2_the_error_names_the_extra(small, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "jinja2", None)  # as if it were not installed
     draws, best, _ = small
@@ -372,12 +316,6 @@ def test_without_jinja2_the_error_names_the_extra(small, monkeypatch, tmp_path):
         ImportError, match=r"The report needs the package 'jinja2'.*epluribus\[report\]"
     ):
         best.report(draws, tmp_path / "page.html")
-
-
-def test_share_is_never_rounded_to_certainty():
-    assert [share(p) for p in (0, 0.001, 0.5, 0.999, 1)] == [
-        "0.00", "below 0.01", "0.50", "above 0.99", "1.00",
-    ]  # fmt: skip
 
 
 def test_command(tmp_path, capsys):

@@ -1,16 +1,15 @@
 """What the page says of clusters, moves, chains, data and ensembles."""
 
+import base64
 import re
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.report import build_report, facts
-from epluribus.report.data_picture import data_picture
-from epluribus.report.moves import find_moves
-from epluribus.report.pictures import bars_of_k
+from epluribus.report import build_report, facts, tables
 from parsed_page import Page, noisy
 
 
@@ -20,6 +19,13 @@ def _few_losses():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(facts, "ALL_LOSSES", 0)
         yield
+
+
+def find_moves(labels, other, names, title=""):
+    """The moves between two partitions, without a page."""
+    best = SimpleNamespace(labels=np.asarray(labels))
+    facts = SimpleNamespace(best=best, draws=SimpleNamespace(item_names=names))
+    return tables.find_moves(facts, np.asarray(other), title)
 
 
 def fewest_moves(labels, other):
@@ -37,20 +43,18 @@ def test_as_few_items_move_as_can_be(seed):
     )
     found = find_moves(labels, other, [f"i{i}" for i in range(14)], "mode 1")
     assert found.n_moved == fewest_moves(labels, other)
-    assert found.n_moved == sum(group.size for group in found.groups)
-    named = [int(name[1:]) for group in found.groups for name in group.names.split(", ")]
+    assert found.n_moved == sum(group[2] for group in found.groups)
+    named = [int(name[1:]) for group in found.groups for name in group[3].split(", ")]
     assert len(set(named)) == found.n_moved
     for group in found.groups:
-        assert {f"cluster {labels[int(name[1:])]}" for name in group.names.split(", ")} == {
-            group.origin
-        }
+        assert {f"cluster {labels[int(name[1:])]}" for name in group[3].split(", ")} == {group[0]}
 
 
 def test_equal_partitions_have_no_moves_and_a_missing_item_moves_nowhere():
     same = find_moves(np.array([0, 0, 1]), np.array([1, 1, 0]), "abc", "x")
-    assert (same.n_moved, same.text, same.groups) == (0, "", ())
+    assert (same.n_moved, same.groups) == (0, [])
     partial = find_moves(np.array([0, 0, 1, 1]), np.array([0, -1, 1, 0]), "abcd", "x")
-    assert [(group.names, group.target) for group in partial.groups] == [("d", "cluster 0")]
+    assert [(group[3], group[1]) for group in partial.groups] == [("d", "cluster 0")]
 
 
 def test_many_groups_and_names_are_cut_with_a_word():
@@ -60,10 +64,10 @@ def test_many_groups_and_names_are_cut_with_a_word():
     assert (found.n_moved, len(found.groups), found.n_hidden) == (600, 12, 8)
     other = np.where(np.arange(2000) % 100 < 70, labels, 20)
     found = find_moves(labels, np.where(labels == 0, 0, other), [str(i) for i in range(2000)], "x")
-    assert found.groups[0].names.count(",") == 29
+    assert found.groups[0][3].count(",") == 29
     big = find_moves(np.zeros(200, int), np.arange(200) // 100, [str(i) for i in range(200)], "x")
-    assert big.groups[0].names.endswith(" and 40 more")
-    assert big.groups[0].target == "a new cluster of 100"
+    assert big.groups[0][3].endswith(" and 40 more")
+    assert big.groups[0][1] == "a new cluster of 100"
 
 
 def test_members_and_exemplars_are_those_of_the_estimate():
@@ -89,7 +93,7 @@ def test_modes_and_bounds_say_which_items_move():
     assert "Mode 0 (weight 0.70): the same partition as the estimate" in words
     assert "Mode 1 (weight 0.30): 10 items of 20 move" in words
     moved = find_moves(one, other, draws.items, "").groups
-    assert all(group.names in words for group in moved)
+    assert all(group[3] in words for group in moved)
     assert "Most distant" in words
 
 
@@ -100,57 +104,60 @@ def test_chains_that_disagree_get_steps_and_answers_of_their_own():
     z[:, :, 0] = rng.integers(0, 2, (2, 60))
     draws = epl.Draws(z)
     words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
-    assert "What to do when chains disagree" in words
-    assert "draws.burn(15)" in words
+    assert "THE CHAINS DISAGREE" in words
+    assert epl.uncertainty.error(epl.minimize(draws, rng=1), draws).agreement.advice in words
     assert "Chain 0 alone: 2 clusters:" in words
     assert "Chain 1 alone: 2 clusters:" in words
     fine = epl.Draws(noisy(20, 60, 3, rng))
     words = Page(build_report(epl.minimize(fine, rng=1), fine, rng=1)).words
-    assert "What to do when chains disagree" not in words
     assert "alone: " not in words
 
 
 # --- the data ---
 
 
-def small_estimate(labels):
-    return epl.minimize([labels, labels], rng=1)
+def figures(page):
+    """The figures of a page as SVG, by their words."""
+    images = [a for tag, a in Page(page).tags if tag == "img"]
+    return {a["alt"]: base64.b64decode(a["src"].partition(",")[2]).decode() for a in images}
 
 
-def test_bars_of_one_column_hold_every_item():
-    rng = np.random.default_rng(0)
-    labels = np.repeat([0, 1, 2], [50, 30, 20])
-    made = data_picture(small_estimate(labels), (labels + rng.normal(size=100))[:, None])
-    sizes = [int(bar["title"].split(": ")[1].split()[0]) for bar in made["bars"]]
-    assert sum(sizes) == 100
-    # Heights are proportional to the numbers of items.
-    per_item = {
-        round(bar["height"] / size, 6) for bar, size in zip(made["bars"], sizes, strict=True)
-    }
-    assert len(per_item) == 1
-    assert [cluster for cluster, _ in made["keys"]] == [0, 1, 2]
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (1, "Histogram"),
+        (2, "The two columns"),
+        (5, "The first two principal components of the 5 columns"),
+    ],
+)
+@pytest.mark.parametrize("n", [1, 4, 3000])
+def test_data_of_any_size_have_a_picture(columns, words, n):
+    data = np.random.default_rng(0).normal(size=(n, columns)) if n > 1 else np.ones((n, columns))
+    draws = np.array([np.arange(n) % 2] * 3)
+    page = build_report(epl.minimize(draws, rng=1), draws, brief=True, data=data)
+    [shown] = [svg for alt, svg in figures(page).items() if alt.startswith(words)]
+    assert len(page) < 800_000
+    assert ("<image" in shown) == (n > 2000)  # many points are pixels
 
 
-def test_points_of_two_columns_keep_their_order_and_more_become_components():
-    rng = np.random.default_rng(0)
-    labels, plane = np.arange(40) % 2, rng.normal(size=(40, 2))
-    made = data_picture(small_estimate(labels), plane)
-    x, y = (np.array([point[axis] for point in made["points"]]) for axis in "xy")
-    assert np.corrcoef(x, plane[:, 0])[0, 1] == pytest.approx(1)
-    assert np.corrcoef(y, plane[:, 1])[0, 1] == pytest.approx(-1)  # up is a smaller y
-    third = data_picture(small_estimate(labels), np.column_stack([plane, plane.sum(axis=1)]))
-    assert "The first two principal components of the 3 columns" in third["what"]
-    assert "(100 % of the variance)" in third["what"]
-    many = data_picture(small_estimate(np.arange(3000) % 2), rng.normal(size=(3000, 2)))
-    assert len(many["points"]) == 2000
-    assert "2,000 of the 3,000 items are shown" in many["what"]
+def test_a_graph_is_drawn_as_a_network():
+    nx = pytest.importorskip("networkx", reason="networkx is not installed")
+    graph = nx.Graph([("c", "b"), ("b", "a")])
+    draws = epl.Draws([[0, 0, 1]] * 3, items=["a", "b", "c"])
+    best = epl.minimize(draws, rng=1)
+    assert "The network; the colors are the clusters." in figures(
+        build_report(best, draws, brief=True, data=graph)
+    )
+    with pytest.raises(ValueError, match="'data' must be a network of the 3 items; it has 2"):
+        build_report(best, draws, brief=True, data=nx.to_scipy_sparse_array(nx.path_graph(2)))
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (1, 5), (4, 1), (4, 3)])
-def test_constant_data_have_a_picture(shape):
-    labels = np.zeros(shape[0], int)
-    made = data_picture(small_estimate(labels), np.ones(shape))
-    assert made["points"] or made["bars"]
+def test_items_without_support_are_a_warning():
+    """Random draws have no groups, and the best partition into one cluster says nothing about them."""
+    rows = np.random.default_rng(0).integers(3, size=(100, 20))
+    words = Page(build_report(epl.minimize(rows, k=1, rng=1), rows, rng=1)).words
+    assert "Warning: 20 of 20 items are weakly supported" in words
+    assert "Cluster 0 (20 items) is not one group" in words
 
 
 def test_the_data_come_first_and_are_checked():
@@ -160,7 +167,7 @@ def test_the_data_come_first_and_are_checked():
     sections = [a["id"] for tag, a in page.tags if tag == "section"]
     assert sections[0] == "data-picture"
     with pytest.raises(
-        ValueError, match=r"'data' must have one row for each item.*\(20, n_columns\)"
+        ValueError, match="'data' must have one row for each of the 20 items of the draws; got 19"
     ):
         build_report(best, draws, brief=True, data=np.arange(19.0))
     with pytest.raises(ValueError, match="'data' must hold finite numbers"):
@@ -173,8 +180,10 @@ def test_data_of_undecided_items_are_left_out():
     best = epl.minimize(draws, undecided=0.05, rng=1)
     assert 0 < len(best.undecided) < 20
     text = build_report(best, draws, brief=True, data=rng.normal(size=(20, 2)))
-    shown = re.search('<svg class="data".*?</svg>', text, re.DOTALL)[0]
-    assert shown.count("<circle") == 20 - len(best.undecided)
+    shown = figures(text)["The two columns of the data; the colors are the clusters."]
+    assert shown.count("<use ") > 20 - len(best.undecided)  # and the ticks
+    groups = re.findall('<g id="PathCollection_.*?</g>', shown, re.DOTALL)
+    assert sum(group.count("<use ") for group in groups) == 20 - len(best.undecided)
 
 
 # --- ensembles ---
@@ -213,28 +222,15 @@ def test_an_ensemble_has_no_draws_chains_or_probabilities(equal, undecided):
     assert "clustering" in words
 
 
-def test_an_ensemble_with_groups_speaks_of_clusterings():
-    z = np.repeat([np.repeat([0, 1], 10), np.tile([0, 1], 10)], 20, axis=0)
-    draws = epl.Draws(z, kind="ensemble")
-    words = own_words(build_report(epl.minimize(draws, rng=1), draws, rng=1, call=""))
-    assert "but 2 competing partitions" in words
-    assert "draws" not in words.replace("best.write_labels('labels.csv', draws)", "")
-
-
 # --- bars ---
 
 
-def test_bars_fill_the_width_and_name_few_on_a_phone():
-    rng = np.random.default_rng(0)
-    found = epl.uncertainty.n_clusters_posterior(
-        [np.arange(30) % k for k in rng.integers(2, 8, 50)]
-    )
-    few = bars_of_k(found, 3)
-    assert few["few"]
-    assert all(bar["main"] for bar in few["bars"])
-    assert few["bars"][-1]["x"] + few["wide"] > 0.9 * 700
-    found = epl.uncertainty.n_clusters_posterior([np.arange(60) % k for k in range(2, 40)])
-    many = bars_of_k(found, 3)
-    assert not many["few"]
-    assert sum(bar["main"] for bar in many["bars"]) <= 8
-    assert many["bars"][-1]["x"] + many["wide"] <= 700
+def test_the_page_says_which_labels_are_missing(tmp_path):
+    rng = np.random.default_rng(1)
+    truth = np.arange(20) % 2
+    z = np.where(rng.random((30, 20)) < 0.1, 1 - truth, truth)
+    draws = epl.Draws(np.ma.masked_array(z, rng.random(z.shape) < 0.5))
+    path = tmp_path / "page.html"
+    epl.minimize(draws, rng=1).report(draws, path, rng=1)
+    low, high = draws.n_seen.min(), draws.n_seen.max()
+    assert f"for the items that it has seen, {low} to {high} of 20 items" in path.read_text()

@@ -1,11 +1,14 @@
 """Small models whose whole posterior can be enumerated, each with its oracle."""
 
+import warnings
 from itertools import pairwise, product
 from math import factorial
 
 import numpy as np
 
 from epluribus.models import (
+    BernoulliMixture,
+    CategoricalMixture,
     CustomModel,
     DirichletProcess,
     GaussianMixture,
@@ -13,8 +16,15 @@ from epluribus.models import (
     PartitionPrior,
     PitmanYor,
     PoissonBlockModel,
+    PoissonMixture,
     StochasticBlockModel,
 )
+from oracles_mixtures import (
+    categorical_log_marginal,
+    full_gaussian_log_marginal,
+    gappy_gaussian_log_marginal,
+)
+from oracles_mixtures import poisson_log_marginal as counts_log_marginal
 from oracles_models import (
     canonical,
     corrected_closed_form,
@@ -29,31 +39,36 @@ from oracles_models import (
     sbm_log_marginal,
 )
 
+MIXTURES = ("gaussian", "gaussian 2-d", "full", "gaps", "categories", "ones", "counts")
+NETWORKS = (
+    "sbm",
+    "directed sbm",
+    "sbm with loops",
+    "poisson",
+    "directed poisson",
+    "corrected",
+    "directed corrected",
+)
+KINDS = (*MIXTURES, *NETWORKS, "lbm", "custom")
+
 POISSON = {k: 1 / ((np.e - 1) * factorial(k)) for k in range(1, 40)}
 GEOMETRIC = {k: 0.5**k for k in range(1, 80)}
+PRIORS = {
+    "uniform": (PartitionPrior(0.7, "uniform", 6), 0.7, dict.fromkeys(range(1, 7), 1 / 6)),
+    "uniform 3": (PartitionPrior(1.3, "uniform", 3), 1.3, dict.fromkeys((1, 2, 3), 1 / 3)),
+    "fixed 2": (PartitionPrior(0.9, "fixed", 2), 0.9, {2: 1.0}),
+    "geometric": (PartitionPrior(0.6, "geometric", 50), 0.6, GEOMETRIC),
+    "poisson": (PartitionPrior(2.0, "poisson", 50), 2.0, POISSON),
+    "dirichlet process": (DirichletProcess(0.8), 0.8, 0.0),
+    "pitman-yor": (PitmanYor(0.4, 0.3), 0.4, 0.3),
+}
 
 
 def make_prior(name, n):
     """A small prior by its name: the object, and the enumerated probabilities of partitions."""
-    if name == "uniform":
-        return PartitionPrior(0.7, "uniform", 6), mixture_prior(
-            n, 0.7, dict.fromkeys(range(1, 7), 1 / 6)
-        )
-    if name == "uniform 3":
-        return PartitionPrior(1.3, "uniform", 3), mixture_prior(
-            n, 1.3, dict.fromkeys((1, 2, 3), 1 / 3)
-        )
-    if name == "fixed 2":
-        return PartitionPrior(0.9, "fixed", 2), mixture_prior(n, 0.9, {2: 1.0})
-    if name == "geometric":
-        return PartitionPrior(0.6, "geometric", 50), mixture_prior(n, 0.6, GEOMETRIC)
-    if name == "poisson":
-        return PartitionPrior(2.0, "poisson", 50), mixture_prior(n, 2.0, POISSON)
-    if name == "dirichlet process":
-        return DirichletProcess(0.8), restaurant_prior(n, 0.8, 0.0)
-    if name == "pitman-yor":
-        return PitmanYor(0.4, 0.3), restaurant_prior(n, 0.4, 0.3)
-    raise KeyError(name)
+    prior, concentration, more = PRIORS[name]
+    enumerate_it = mixture_prior if isinstance(more, dict) else restaurant_prior
+    return prior, enumerate_it(n, concentration, more)
 
 
 Y = [0.3, -0.4, 1.9, 2.2, -1.5, 0.9]
@@ -63,55 +78,65 @@ D = np.array([[0, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 0, 0, 0, 0], [1, 0, 0, 0, 1]
 C = np.array([[1, 2, 1, 0, 0], [2, 0, 3, 0, 1], [1, 3, 0, 0, 0], [0, 0, 0, 2, 1], [0, 1, 0, 1, 0]])
 F = np.array([[1, 2, 1, 0, 0], [0, 0, 3, 1, 1], [2, 0, 0, 0, 0], [1, 0, 0, 2, 1], [0, 1, 0, 0, 0]])
 X = np.array([[1, 1, 0], [1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 1]])
+PLANE = np.array([[0.3, 1.0], [-0.4, -0.9], [1.9, 0.4], [2.2, 1.8], [-1.5, -0.2], [0.9, 1.1]])
+GAPPY = PLANE.copy()
+GAPPY[1, 0] = GAPPY[3, 1] = GAPPY[4, 0] = GAPPY[4, 1] = np.nan
+WORDS = [["a", "x"], ["a", None], ["b", "y"], ["c", "x"], [None, None], ["b", "y"]]
+BITS = [[1, 1, 0], [1, None, 0], [0, 0, 1], [0, 1, None], [1, 1, 1], [0, 0, 0]]
+COUNTS = [[0, 3], [1, None], [7, 2], [9, 30], [None, 4], [0, 0]]
+
+
+def make_model(kind, prior, n):
+    """(model, a function of the labels: its log marginal likelihood by the oracle); not for rows and columns."""
+    gauss = {"tau": 0.3, "gamma": 1.2}
+    if kind == "gaussian":
+        model = GaussianMixture(Y[:n], delta=0.8, mean=0.2, prior=prior, **gauss)
+        return model, lambda z: gaussian_log_marginal(Y[:n], z, 0.3, 1.2, 0.8, 0.2)
+    if kind in ("gaussian 2-d", "full", "gaps"):
+        y = (GAPPY if kind == "gaps" else PLANE)[:n]
+        more = {"delta": [0.8, 0.4], "mean": [0.2, 0.1]}
+        form = "full" if kind == "full" else "diagonal"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # few items: a warning is right
+            model = GaussianMixture(y, covariance=form, prior=prior, **gauss, **more)
+        oracle = full_gaussian_log_marginal if kind == "full" else gappy_gaussian_log_marginal
+        return model, lambda z: oracle(y, z, 0.3, 1.2, *more.values())
+    if kind == "categories":
+        model = CategoricalMixture(WORDS[:n], weight=0.6, prior=prior)
+        weights = [dict.fromkeys(names, 0.6) for names in model.categories]
+        return model, lambda z: categorical_log_marginal(WORDS[:n], z, weights)
+    if kind == "ones":
+        model = BernoulliMixture(BITS[:n], beta=(0.6, 0.9), prior=prior)
+        return model, lambda z: categorical_log_marginal(BITS[:n], z, [{1: 0.6, 0: 0.9}] * 3)
+    if kind == "counts":
+        model = PoissonMixture(COUNTS[:n], shape=1.3, rate=[0.5, 0.2], prior=prior)
+        return model, lambda z: counts_log_marginal(COUNTS[:n], z, 1.3, [0.5, 0.2])
+    if kind == "custom":
+
+        def preference(labels):
+            return float(np.sin(3.0 * np.dot(labels, np.arange(1, len(labels) + 1))))
+
+        return CustomModel(preference, n, prior=prior), preference
+    directed = kind.startswith("directed")
+    if "sbm" in kind:
+        loops = "loops" in kind
+        table = (D if directed else np.minimum(C, 1) if loops else A)[:n, :n]
+        options = {"directed": directed, "loops": loops}
+        model = StochasticBlockModel(table, beta=(0.5, 0.8), prior=prior, **options)
+        return model, lambda z: sbm_log_marginal(table, z, 0.5, 0.8, **options)
+    table = (F if directed else C)[:n, :n]
+    options = {"directed": directed, "shape": 0.7, "rate": 1.3, "prior": prior}
+    if kind.endswith("corrected"):
+        model = PoissonBlockModel(table, degree_corrected=True, **options)
+        return model, lambda z: corrected_closed_form(table, z, 0.7, 1.3, directed)
+    model = PoissonBlockModel(table, loops=True, **options)
+    return model, lambda z: poisson_log_marginal(table, z, 0.7, 1.3, directed, loops=True)
 
 
 def make_case(kind, prior, n):
     """(model, enumerated posterior: one tuple of labels per side -> probability)."""
     own, pmf = make_prior(prior, n)
-    if kind == "gaussian":
-        model = GaussianMixture(Y[:n], tau=0.3, gamma=1.2, delta=0.8, mean=0.2, prior=own)
-        log = {z: gaussian_log_marginal(Y[:n], z, 0.3, 1.2, 0.8, 0.2) for z in partitions(n)}
-    elif kind == "gaussian 2-d":
-        y = np.array(Y[:n])[:, None] * [1.0, -0.5] + [0.0, 0.3]
-        options = {"tau": 0.3, "gamma": 1.2, "delta": 0.8, "mean": 0.0}
-        model = GaussianMixture(y, covariance="diagonal", prior=own, **options)
-        log = {z: gaussian_log_marginal(y, z, 0.3, 1.2, 0.8) for z in partitions(n)}
-    elif kind == "sbm":
-        model = StochasticBlockModel(A[:n, :n], beta=(0.5, 0.8), prior=own)
-        log = {z: sbm_log_marginal(A, z, 0.5, 0.8) for z in partitions(n)}
-    elif kind == "directed sbm":
-        model = StochasticBlockModel(D[:n, :n], directed=True, beta=(0.5, 0.8), prior=own)
-        log = {z: sbm_log_marginal(D, z, 0.5, 0.8, directed=True) for z in partitions(n)}
-    elif kind == "sbm with loops":
-        model = StochasticBlockModel(
-            np.minimum(C, 1)[:n, :n], loops=True, beta=(0.5, 0.8), prior=own
-        )
-        log = {
-            z: sbm_log_marginal(np.minimum(C, 1), z, 0.5, 0.8, loops=True) for z in partitions(n)
-        }
-    elif kind.endswith(("poisson", "corrected")):
-        counts, directed = (F, True) if kind.startswith("directed") else (C, False)
-        corrected = kind.endswith("corrected")
-        model = PoissonBlockModel(
-            counts[:n, :n],
-            directed=directed,
-            degree_corrected=corrected,
-            loops=not corrected,
-            shape=0.7,
-            rate=1.3,
-            prior=own,
-        )
-        oracle = corrected_closed_form if corrected else poisson_log_marginal
-        options = {"directed": directed} if corrected else {"directed": directed, "loops": True}
-        log = {z: oracle(counts, z, 0.7, 1.3, **options) for z in partitions(n)}
-    elif kind == "custom":
-
-        def preference(labels):
-            return float(np.sin(3.0 * np.dot(labels, np.arange(1, labels.size + 1))))
-
-        model = CustomModel(preference, n, prior=own)
-        log = {z: preference(np.array(z)) for z in partitions(n)}
-    elif kind == "lbm":
+    if kind == "lbm":
         columns = PartitionPrior(0.5, "uniform", 3)
         column_pmf = mixture_prior(3, 0.5, dict.fromkeys((1, 2, 3), 1 / 3))
         model = LatentBlockModel(X[:n], beta=(0.6, 0.9), prior=(own, columns))
@@ -122,8 +147,9 @@ def make_case(kind, prior, n):
             for r, c in product(partitions(n), partitions(3))
         }
         return model, normalized(joint)
-    posterior = {(z,): value + log_or_minus_infinity(pmf[z]) for z, value in log.items()}
-    return model, normalized(posterior)
+    model, oracle = make_model(kind, own, n)
+    log = {(z,): oracle(z) + log_or_minus_infinity(pmf[z]) for z in partitions(n)}
+    return model, normalized(log)
 
 
 def frequencies(trace, posterior):

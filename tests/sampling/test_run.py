@@ -21,6 +21,7 @@ from epluribus.models import (
 )
 from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
 from epluribus.sampling.chain import read_checkpoint
+from sampler_cases import PRIORS, make_model
 
 MODELS = {
     "gaussian": GaussianMixture(np.r_[np.linspace(0, 2, 12), np.linspace(8, 9, 8)]),
@@ -37,6 +38,10 @@ MODELS = {
         degree_corrected=True,
     ),
     "lbm": LatentBlockModel([[(i * j) % 3 == 1 for j in range(7)] for i in range(15)]),
+    "full": make_model("full", PRIORS["uniform"][0], 6)[0],
+    "gaps": make_model("gaps", PRIORS["uniform"][0], 6)[0],
+    "categories": make_model("categories", PRIORS["uniform"][0], 6)[0],
+    "counts": make_model("counts", PRIORS["uniform"][0], 6)[0],
     "custom": CustomModel(lambda z: -float(z.sum()), 5),
 }
 
@@ -384,7 +389,7 @@ def test_an_error_in_a_thread_is_raised():
         sample(CustomModel(breaks_later, 4), n_draws=100, rng=1)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "sbm", "directed sbm", "lbm", "corrected"])
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "custom"])
 def test_compiled_and_plain_python_make_the_same_draws(name):
     model = MODELS[name]
     moves = [Gibbs(), SplitMerge(3), SplitMerge(3, scans=0), Allocation(3)]

@@ -245,10 +245,10 @@ def test_what_is_broken_is_named():
 def test_certificates_with_constraints_hold():
     z = np.random.default_rng(2).integers(0, 2, (9, 6))
     few = epl.minimize(z, cannot_link=[(0, 1)])
-    assert epl.certificate(few, z).verdict == "proved optimal"
+    assert epl.certificate(few, z).verdict.startswith("proved optimal among partitions subject to")
     many = np.random.default_rng(2).integers(0, 2, (9, 20))
     best = epl.minimize(many, rng=1, cannot_link=[(0, 1)])
-    assert "without the constraints" in epl.certificate(best, many).method
+    assert "no partition subject to" in str(epl.certificate(best, many))
     assert np.array_equal(epl.exact(z, cannot_link=[(0, 1)]).labels, few.labels)
 
 

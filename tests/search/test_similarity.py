@@ -9,7 +9,7 @@ import epluribus as epl
 from epluribus import losses
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.partition import partitions, relabel
-from epluribus.search.similarity import MatrixProblem
+from epluribus.search.pairs import MatrixProblem
 
 MATRIX = np.array([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
 

@@ -9,9 +9,8 @@ from epluribus._parallel import NEVER
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.partition import relabel
 from epluribus.search.members import MemberState
-from epluribus.search.pairs import PairCosts, PairState
+from epluribus.search.pairs import MatrixProblem, PairCosts, PairState
 from epluribus.search.problem import Problem
-from epluribus.search.similarity import MatrixProblem
 from epluribus.search.state import Bounds, TableState
 
 MAKERS = {

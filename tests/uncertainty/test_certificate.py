@@ -160,3 +160,35 @@ def test_verdicts_round_up():
 def test_bad_time_limit():
     with pytest.raises(ValueError, match=r"'time_limit' must be a finite number above 0; got -1"):
         certificate([0, 1], [[0, 1]], time_limit=-1)
+
+
+def test_says_among_which_partitions_it_is_the_best():
+    z = np.repeat([0, 1, 2], 5) + np.zeros((20, 1), dtype=int)
+    z[0, 0] = 1
+    free = certificate(epl.minimize(z, rng=1), z)
+    assert free.verdict == "proved optimal"
+    for asked, words in (
+        ({"k": 2}, "with exactly 2 clusters"),
+        ({"must_link": [(0, 14)]}, "subject to"),
+        ({"k_max": 2}, "with at most 2 clusters"),
+    ):
+        best = epl.minimize(z, rng=1, **asked)
+        found = certificate(best, z)
+        assert found.expected_loss > free.expected_loss
+        assert words in found.among
+        if found.proved:
+            assert found.verdict == f"proved optimal among partitions {found.among}"
+        assert f"no partition {found.among} has" in str(found)
+
+
+def test_a_bound_of_zero_that_is_reached_is_a_proof():
+    loss = epl.losses.get("vi")
+    assert epl.uncertainty.Certificate(1e-16, 0.0, "test", loss, 0.1).verdict == "proved optimal"
+    assert epl.uncertainty.Certificate(0.1, 0.0, "test", loss, 0.1).verdict == "no bound"
+
+
+def test_labels_that_separate_items_that_are_always_together():
+    z = [[0] * 2 + [1] * 11]
+    found = certificate(np.arange(13), z)
+    assert not found.proved
+    assert found.lower_bound == 0.0

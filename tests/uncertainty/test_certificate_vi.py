@@ -8,8 +8,7 @@ from epluribus._kernels.size_prices import smallest_first
 from epluribus._parallel import Stopper
 from epluribus.draws.expected import draw_losses
 from epluribus.uncertainty import _certificate, _size_prices
-from epluribus.uncertainty._draw_groups import group_draws
-from epluribus.uncertainty._size_table import Bins, by_number, log_chords, make_bins, possible
+from epluribus.uncertainty._size_table import Bins, by_number, make_bins, possible
 
 
 @pytest.fixture
@@ -42,10 +41,11 @@ def ascent(draws, labels, loss, *, cost=1.0, numbers=None, n_jobs=1):
 def naive_table(x, w, draws, bins):
     """The row values item by item, draw by draw, with a sort: for all draws, no groups."""
     n, k = x.shape[:2]
+    base, slope = bins.chords
     out = np.full((n, k), np.inf)
     for i in range(n):
         for a in range(k):
-            coefficients, constant = w[i, a].astype(float) + bins.slope[a], bins.base[a]
+            coefficients, constant = w[i, a].astype(float) + slope[a], base[a]
             for row, share in zip(draws.distinct, draws.shares, strict=True):
                 together = row == row[i]
                 m = x[i, a][together].sum()
@@ -62,7 +62,8 @@ def naive_table(x, w, draws, bins):
 def test_the_table_is_the_naive_one(rng, n_bins):
     draws = epl.Draws(sample(rng, "truth", 7, 9))
     work = ascent(draws, draws.distinct[0].astype(np.int64), epl.losses.get("vi"))
-    work._set_bins(*make_bins(7, n_bins), np.ones((len(make_bins(7, n_bins)[0]), 7), bool))
+    low, high = make_bins(7, n_bins)
+    work.bins = Bins(low, high, np.ones((len(low), 7), dtype=bool), 1.0)
     work.bins.alive[1, 2] = False
     shape = (7, len(work.bins.low), 7)
     work.x = rng.uniform(0.1, 1.0, shape).astype(np.float32)
@@ -100,7 +101,7 @@ def test_never_above_the_optimum(rng, kind, cost):
             work.w = rng.normal(0, 0.05, work.w.shape).astype(np.float32)
             work.w -= work.w.transpose(2, 1, 0).copy()
             work.x = rng.uniform(0.01, 1.0, work.x.shape).astype(np.float32)
-            bound = by_number(work.evaluate(), work.bins, work.constant, work.numbers).least
+            bound = by_number(work.evaluate(), work.bins, work.constant, work.numbers, 4)[0].min()
             assert bound / n <= least * (1 + 1e-12) + 1e-13
 
 
@@ -122,16 +123,6 @@ def test_prices_stay_antisymmetric(rng):
         work._sweep()
     assert np.any(work.w)
     assert np.array_equal(work.w, -work.w.transpose(2, 1, 0))
-
-
-def test_the_same_for_any_number_of_threads(rng):
-    draws = epl.Draws(sample(rng, "truth", 20, 20))
-    labels = epl.minimize(draws, rng=1).labels
-    found = [
-        ascent(draws, labels, epl.losses.get("vi"), n_jobs=n_jobs).run(lambda *_: None)
-        for n_jobs in (1, 3)
-    ]
-    assert found[0] == found[1]
 
 
 def test_proves_a_clear_answer(rng):
@@ -176,7 +167,7 @@ def test_what_is_not_a_number_proves_nothing(rng):
     work.w[3, 4, 5] = np.nan
     table = work.evaluate()
     assert np.isneginf(table[3, 4])
-    assert np.isneginf(by_number(table, work.bins, work.constant, work.numbers).least)
+    assert np.isneginf(by_number(table, work.bins, work.constant, work.numbers, 4)[0].min())
 
 
 def test_progress_shows_the_gap(rng):
@@ -200,29 +191,33 @@ def test_too_large_has_no_prices(monkeypatch, rng):
 
 
 def test_work_is_counted(monkeypatch, rng):
-    """The same bound in two runs, and no higher one with less work."""
+    """The same bound for one thread and two, and less with less work; the clock has no part in it."""
     draws = epl.Draws(rng.integers(0, 4, (40, 25)))
-    best = epl.minimize(draws, rng=1)
-    monkeypatch.setattr(_certificate, "set_bound", lambda *_: -np.inf)
-    made = [epl.certificate(best, draws, n_jobs=n_jobs) for n_jobs in (1, 2)]
-    assert made[0].lower_bound == made[1].lower_bound
-    assert not made[0].cut
+    labels = epl.minimize(draws, rng=1).labels
+    made = [
+        ascent(draws, labels, epl.losses.get("vi"), n_jobs=n_jobs).run(lambda *_: None)
+        for n_jobs in (1, 2)
+    ]
+    assert made[0] == made[1]
     monkeypatch.setattr(_size_prices, "_BUDGET", 1.0)
-    assert epl.certificate(best, draws).lower_bound <= made[0].lower_bound
+    assert ascent(draws, labels, epl.losses.get("vi")).run(lambda *_: None) <= made[0]
+    found = epl.certificate(labels, draws)
+    assert not found.cut
 
 
 def test_groups_of_draws_are_means_rounded_up(rng):
-    labels = rng.integers(0, 3, (50, 12))
-    shares = rng.dirichlet(np.ones(50))
-    reference = rng.integers(0, 2, 12)
-    together = labels == labels[:, 4, None]
-    cells = np.stack([(together & (reference == g)).sum(axis=1) for g in range(2)], axis=1)
+    draws = epl.Draws(rng.integers(0, 3, (50, 12)), weights=rng.dirichlet(np.ones(50)))
+    work = ascent(draws, rng.permutation(np.repeat([0, 1], 6)), epl.losses.get("vi"))
     for n_groups in (1, 7, 50):
-        means, weights = group_draws(labels, shares, cells, reference[4], 4, None, n_groups)
-        assert len(means) <= n_groups
-        assert weights.sum() == pytest.approx(1.0)
-        assert np.all(means[:, 4] == 1.0)
-        assert weights @ means == pytest.approx(shares @ together, rel=1e-6)
+        work._group(n_groups, [np.ones((1, 12))] * 12)
+        assert work.groups.shape == (12, n_groups, 12)
+        assert np.allclose(work.group_shares.sum(axis=1), 1.0)
+        for i in range(12):
+            mean = work.group_shares[i] @ work.groups[i]
+            assert mean[i] == pytest.approx(1.0)
+            right = work.shares @ (work.labels == work.labels[:, i, None])
+            assert mean == pytest.approx(right, rel=1e-6)
+            assert np.all(mean >= right * (1 - 1e-12))
 
 
 def test_bins_cover_all_sizes_and_chords_are_below():
@@ -232,7 +227,7 @@ def test_bins_cover_all_sizes_and_chords_are_below():
         assert low[0] == 1
         assert high[-1] == n
         assert np.array_equal(low[1:], high[:-1] + 1)
-        base, slope = log_chords(low, high, 0.7)
+        base, slope = Bins(low, high, np.ones((len(low), 1), dtype=bool), 0.7).chords
         for a in range(len(low)):
             sizes = np.arange(low[a], high[a] + 1)
             assert np.all(base[a] + slope[a] * sizes <= 0.7 * np.log2(sizes) + 1e-12)
@@ -249,16 +244,28 @@ def test_selection(rng):
         assert np.array_equal(np.sort(copy), np.sort(values))
 
 
+def test_bins_are_split_in_order():
+    low, high = make_bins(40, 8)
+    alive = np.ones((len(low), 40), dtype=bool)
+    alive[2] = False
+    bins, source = Bins(low, high, alive, 1.0).split(alive, 20)
+    assert len(low) < len(source) <= 20
+    sizes = np.concatenate([np.arange(a, b + 1) for a, b in zip(bins.low, bins.high, strict=True)])
+    assert sizes.tolist() == [k for k in range(1, 41) if not low[2] <= k <= high[2]]
+    assert np.all(low[source] <= bins.low)
+    assert np.all(bins.high <= high[source])
+
+
 def test_what_a_better_partition_cannot_have():
     """Four items whose sizes are known: other sizes, and other numbers of clusters, are left out."""
     sizes = np.array([1, 2, 3, 4])
-    bins = Bins(sizes, sizes, *log_chords(sizes, sizes, 1.0), np.ones((4, 4), bool))
+    bins = Bins(sizes, sizes, np.ones((4, 4), dtype=bool), 1.0)
     table = np.full((4, 4), 9.0)
     table[[0, 1, 2], 2] = 0.0
     table[3, 0] = 0.0
-    found = by_number(table, bins, 0.0, np.array([1, 2, 3, 4])).below(0.5)
-    assert found.numbers.tolist() == [2]
-    alive = possible(table, bins, found, 0.5)
+    bounds, prices = by_number(table, bins, 0.0, np.array([1, 2, 3, 4]), 4)
+    assert (bounds < 0.5).tolist() == [False, True, False, False]
+    alive = possible(table, bins, bounds[1:2], prices[1:2], 0.5)
     assert alive[2].tolist() == [True, True, True, False]
     assert alive[0].tolist() == [False, False, False, True]
     assert not alive[[1, 3]].any()

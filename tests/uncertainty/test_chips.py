@@ -79,17 +79,6 @@ def test_a_run_takes_the_best_item_in_every_step():
     assert (np.abs(found.probability - ref) < 1e-12).sum() >= 5
 
 
-def test_probabilities_fall_with_the_number_of_items():
-    z, _ = noisy(1, n_items=40, n_draws=200)
-    few, many = (epl.chips(z, n_starts=n, rng=1) for n in (1, 40))
-    for found in (few, many):
-        assert found.probability[0] == 1
-        assert (np.diff(found.probability) <= 1e-12).all()
-        assert found.probability[-1] > 0
-    assert (many.probability >= few.probability - 1e-12).all()
-    assert many.area == pytest.approx(many.probability.mean())
-
-
 def test_all_draws_alike():
     found = epl.chips([[0, 1, 0, 2]] * 5, rng=1)
     np.testing.assert_array_equal(found.probability, 1.0)

@@ -4,7 +4,7 @@ from scipy.stats import t as student
 
 import epluribus as epl
 import strategies
-from epluribus.diagnostics import agreement, chain_agreement, ess, rhat
+from epluribus.diagnostics import chain_agreement, ess, rhat
 from epluribus.uncertainty import Difference, compare, error, psm
 
 TRUTH = np.repeat([0, 1, 2], 5)
@@ -102,37 +102,6 @@ def test_chains_that_disagree_are_seen():
     assert "which chain is right cannot be told. Run more chains" in str(found)
     assert "do not report the answer" in str(found)
     assert f"the probability that items {i} and {j} share a cluster, more than chance" in str(found)
-
-
-def test_unrelated_chains_are_not_excused():
-    """The effective size of all chains together is about 2 here: it must not make the limit."""
-    rng = np.random.default_rng(9)
-    z = np.stack([noisy(rng, 1, 300, 0.97)[0], noisy(rng, 1, 300, 0.97)[0][:, rng.permutation(15)]])
-    found = error(TRUTH, z)
-    assert found.ess < 10
-    assert found.disagreement > 0.9
-    assert found.agreement.limit < 0.3
-    assert not found.mixed
-
-
-def test_chains_equally_far_but_apart_are_seen():
-    """Each chain has a partition of its own, as far from the estimate: the loss alone shows nothing."""
-    one, other = [0, 0, 1, 1, 2, 2], [0, 1, 1, 0, 2, 2]
-    z = np.array([[one] * 20, [other] * 20])
-    found = error([0, 0, 0, 0, 1, 1], z)
-    assert found.rhat == 1
-    assert found.disagreement == 1
-    assert not found.mixed
-    assert ", more than chance explains" in str(found)
-    assert ", no more than chance explains" in str(error(TRUTH, noisy(np.random.default_rng(8))))
-
-
-def test_many_items_are_compared_in_part(monkeypatch):
-    monkeypatch.setattr(agreement, "_COMPARISONS", 1)
-    found = error(TRUTH, noisy(np.random.default_rng(4)))
-    assert found.agreement.pair is None
-    assert 0 < found.disagreement < 1
-    assert "that some two items share a cluster" in str(found)
 
 
 def test_chains_of_unequal_length():

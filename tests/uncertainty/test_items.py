@@ -164,6 +164,17 @@ def test_what_no_draw_has_seen_together_cannot_be_known():
     assert clusters([0, 0, 0, 0, 1, 1], epl.Draws([*z[:3], [None] * 4 + [0, 0]])).nearest[1] == -1
 
 
+def test_some_items_stand_for_those_of_a_large_cluster(monkeypatch):
+    rng = np.random.default_rng(2)
+    draws = epl.Draws(masked(np.zeros((12, 300), dtype=int), 0.8, rng))
+    exact = items(np.zeros(300, dtype=int), draws)
+    monkeypatch.setattr(_support, "_PAIRS", 10**5)
+    rough = items(np.zeros(300, dtype=int), draws)
+    assert exact.never_seen.std() > 0
+    assert np.abs(rough.never_seen - exact.never_seen).mean() < 0.2 * exact.never_seen.mean()
+    np.testing.assert_allclose(rough.seen_with.mean(), exact.seen_with.mean(), rtol=0.2)
+
+
 def test_an_ensemble_has_no_probabilities():
     draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], kind="ensemble")
     for shown in (items([0, 0, 1], draws), clusters([0, 0, 1], draws)):

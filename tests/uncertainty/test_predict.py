@@ -14,7 +14,7 @@ from epluribus.models import (
     PartitionPrior,
     PoissonMixture,
 )
-from epluribus.models.student import condition, log_student_full
+from epluribus.models.mixture import condition, log_student_full
 from oracles_models import partitions
 
 mpl.use("agg")

@@ -26,11 +26,6 @@ def test_more_items_than_a_block_and_any_number_of_threads():
     np.testing.assert_array_equal(dense, psm(z, n_jobs=3))
 
 
-def test_more_clusters_than_a_byte_holds():
-    z = np.stack([np.arange(300), np.arange(300) // 2, np.zeros(300, dtype=int)])
-    np.testing.assert_array_equal(psm(z), (z[:, :, None] == z[:, None, :]).mean(axis=0))
-
-
 @pytest.mark.parametrize("threshold", [0.0, 0.3, None])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sparse_is_dense_without_small_entries(threshold, weighted):

@@ -228,15 +228,9 @@ def test_the_dimension_is_found_in_the_object_the_result_is_added_to():
         assert best.add_to(data)["epluribus"]["labels"].dims == ("item",)
 
 
-def test_a_dataset_has_no_groups():
-    with pytest.raises(TypeError, match=r"'data' must be an ArviZ InferenceData .* got Dataset"):
-        best().add_to(xr.Dataset())
-
-
 @pytest.mark.parametrize(
     ("package", "call", "message"),
     [
-        ("pandas", lambda _: best().to_pandas(), r"frame needs the package 'pandas', .*\[files\]"),
         ("xarray", lambda _: best().to_xarray(), r"needs the package 'xarray', .*\[arviz\]"),
         ("pyarrow", lambda p: best().write_labels(p / "x.parquet"), r"parquet needs .*\[files\]"),
     ],

@@ -24,47 +24,26 @@ import numpy as np
 from epluribus._kernels.jit import kernel
 from epluribus._kernels.sweep import used_slots
 
-_LARGE = 2.0**900
-"""A product above this is replaced by its logarithm, before it exceeds the largest number; no factor is above 2."""
-
 
 @kernel
 def item_costs(
-    i, first, near, share, scale, one, logs, size_steps, labels, sizes, sums, inside,
-    costs, gains, products,
-):  # fmt: skip
-    """costs[s] = what item i costs in slot s, itself not counted there (OUT).
-
-    The sum of logarithms is one logarithm of a product, whose factors are 1 + p_ij / s_j. `gains` and `products`
-    are WORK.
-    """
-    own = labels[i]
-    if sums.shape[0] > 0:
-        for s in range(sizes.shape[0]):
-            reach = sums[s, i] if sizes[s] > 0 else 0
-            costs[s] = size_steps[sizes[s] - int(s == own)] + scale * (one + 2.0 * reach)
-        return
+    i, first, near, share, scale, one, logs, size_steps, labels, sizes, sums, inside, costs, reach
+):
+    """costs[s] = what item i costs in slot s, itself not counted there (OUT); `reach` is WORK."""
+    own, dense = labels[i], sums.shape[0] > 0
     for s in range(sizes.shape[0]):
-        costs[s], gains[s], products[s] = 0.0, 0.0, 1.0
+        reach[s] = sums[s, i] if dense and sizes[s] > 0 else 0.0
+        costs[s] = 0.0
     for q in range(first[i], first[i + 1]):
-        j, p = near[q], share[q]
-        s = labels[j]
-        if s < 0:
-            continue
-        costs[s] += p
-        if logs:
-            rest = inside[j] - p if s == own else inside[j]
-            products[s] *= (rest + p) / rest
-            if products[s] > _LARGE:
-                gains[s] += math.log2(products[s])
-                products[s] = 1.0
+        s, p = labels[near[q]], share[q]
+        if s >= 0:
+            reach[s] += p
+            if logs:
+                rest = inside[near[q]] - (p if s == own else 0.0)
+                costs[s] += math.log2((rest + p) / rest)
     for s in range(sizes.shape[0]):
-        reach = costs[s]
-        costs[s] = size_steps[sizes[s] - int(s == own)]
-        if not logs:
-            costs[s] += scale * (one + 2.0 * reach)
-        elif reach > 0.0:
-            costs[s] += scale * (math.log2(one + reach) + gains[s] + math.log2(products[s]))
+        costs[s] += math.log2(one + reach[s]) if logs else one + 2.0 * reach[s]
+        costs[s] = scale * costs[s] + size_steps[sizes[s] - int(s == own)]
 
 
 @kernel
@@ -100,14 +79,14 @@ def move_items(
 ):  # fmt: skip
     """Move items to slots, one by one; returns the change of the total loss."""
     change, n = 0.0, sizes.shape[0]
-    costs, gains, products = np.empty(n), np.empty(n), np.empty(n)
+    costs, reach = np.empty(n), np.empty(n)
     for x in range(items.shape[0]):
         i, target = items[x], targets[x]
         own = labels[i]
         if own != target:
             item_costs(
                 i, first, near, share, scale, one, logs, size_steps, labels, sizes, sums, inside,
-                costs, gains, products,
+                costs, reach,
             )  # fmt: skip
             change += costs[target] - (costs[own] if own >= 0 else 0.0)
             move_item(i, target, together, first, near, share, one, labels, sizes, sums, inside)
@@ -121,7 +100,7 @@ def sweep(
 ):  # fmt: skip
     """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change."""
     moves, change, used, new, n = 0, 0.0, used_slots(sizes)[0], 0, sizes.shape[0]
-    costs, gains, products = np.empty(n), np.empty(n), np.empty(n)
+    costs, reach = np.empty(n), np.empty(n)
     for x in range(order.shape[0]):
         i = order[x]
         own = labels[i]
@@ -134,7 +113,7 @@ def sweep(
             continue
         item_costs(
             i, first, near, share, scale, one, logs, size_steps, labels, sizes, sums, inside,
-            costs, gains, products,
+            costs, reach,
         )  # fmt: skip
         here = costs[own] if own >= 0 else np.inf
         best, low = -1, np.inf

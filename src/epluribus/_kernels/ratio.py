@@ -158,21 +158,26 @@ def all_joins(
     Groups of draw t are first[t]..first[t + 1] - 1. `used` and `more`, (k + 1,) and (k, k), are WORK.
     """
     k, most = sizes.shape[0], n * np.log2(n)
-    ones, nothing = np.ones(counts.shape[0]), np.zeros(size.shape[0])
+    ones, nothing, areas = np.ones(counts.shape[0]), np.zeros(size.shape[0]), np.empty((k, k))
     for a in range(k):
         for b in range(k):
             changes[a, b] = np.inf if a == b or sizes[a] == 0 or sizes[b] == 0 else 0.0
+            areas[a, b] = area[0] - size[sizes[a]] - size[sizes[b]]
+            areas[a, b] += size[sizes[a] + sizes[b]] if changes[a, b] == 0.0 else 0.0
     for t in range(weights.shape[0]):
         # What is added to J_t.
         p, q = first[t], first[t + 1]
         linear_joins(counts[p:q], ones[p:q], kinds[p:q], f, nothing, sizes, used, more)
-        before = f0_value(code, f0, joint[t], area[0], group[t], n, most)
+        j, z, w = joint[t], group[t], weights[t]
+        before = f0_value(code, f0, j, area[0], z, n, most)
         for a in range(k):
-            for b in range(k):
+            for b in range(a):
                 if changes[a, b] < np.inf:
-                    then = area[0] + size[sizes[a] + sizes[b]] - size[sizes[a]] - size[sizes[b]]
-                    after = f0_value(code, f0, joint[t] + more[a, b], then, group[t], n, most)
-                    changes[a, b] += weights[t] * (after - before)
+                    after = f0_value(code, f0, j + more[a, b], areas[a, b], z, n, most)
+                    changes[a, b] += w * (after - before)
+    for a in range(k):
+        for b in range(a):
+            changes[b, a] = changes[a, b]
 
 
 @kernel

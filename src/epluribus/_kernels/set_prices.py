@@ -17,10 +17,8 @@ in, and those that are not out.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epluribus._kernels.jit import kernel
-from epluribus._typing import FloatArray, IntArray
 
 FREE, IN, OUT = 0, 1, 2
 _SLOPE = 1.0 / math.log(2.0)
@@ -28,15 +26,7 @@ _SLOPE = 1.0 / math.log(2.0)
 
 
 @kernel
-def put(
-    b: int,
-    side: int,
-    mass: IntArray,
-    cells: IntArray,
-    state: NDArray[np.int8],  # IN and OUT
-    low: IntArray,  # IN and OUT
-    high: IntArray,  # IN and OUT
-) -> None:
+def put(b, side, mass, cells, state, low, high):
     """Put block b in, out, or back among the free ones."""
     into = mass[b] * (int(side == IN) - int(state[b] == IN))
     gone = mass[b] * (int(side == OUT) - int(state[b] == OUT))
@@ -47,16 +37,7 @@ def put(
 
 
 @kernel
-def best_tangent(
-    order: IntArray,
-    n_free: int,
-    n_in: int,
-    smallest: int,
-    largest: int,
-    factor: float,
-    mass: IntArray,
-    reduced: FloatArray,
-) -> tuple[float, float]:
+def best_tangent(order, n_free, n_in, smallest, largest, factor, mass, reduced):
     """Where the tangent to factor h(n) gives the largest bound, and its slope.
 
     Blocks are taken, the most attractive first and the last one in part, while that lowers the sum. At the
@@ -86,21 +67,21 @@ def best_tangent(
 
 @kernel
 def bound_node(
-    mass: IntArray,
-    cells: IntArray,
-    shares: FloatArray,
-    logs: FloatArray,
-    factor: float,
-    prices: FloatArray,
-    smallest: int,
-    largest: int,
-    state: NDArray[np.int8],
-    low: IntArray,
-    high: IntArray,
-    slope: FloatArray,  # OUT (H,) slopes of the chords, times the share
-    reduced: FloatArray,  # OUT (B,) what a free block adds to the bound
-    order: IntArray,  # OUT (B,) the free blocks, the most attractive first
-) -> tuple[float, int, int]:
+    mass,
+    cells,
+    shares,
+    logs,
+    factor,
+    prices,
+    smallest,
+    largest,
+    state,
+    low,
+    high,
+    slope,
+    reduced,
+    order,
+):
     """A bound on cost minus prices of the node's sets, the number of free blocks, and of the items in.
 
     Infinity if no set of the node has `smallest` to `largest` items.
@@ -140,19 +121,7 @@ def bound_node(
 
 
 @kernel
-def branching_block(
-    value: float,
-    order: IntArray,
-    n_free: int,
-    mass: IntArray,
-    cells: IntArray,
-    shares: FloatArray,
-    logs: FloatArray,
-    low: IntArray,
-    high: IntArray,
-    reduced: FloatArray,
-    error: FloatArray,  # WORK (H,)
-) -> int:
+def branching_block(value, order, n_free, mass, cells, shares, logs, low, high, reduced, error):
     """The free block to branch on: where chords are far from h, and the other side would cost much."""
     for g in range(len(low)):
         error[g] = low[g]
@@ -182,19 +151,8 @@ def branching_block(
 
 @kernel
 def search_sets(
-    mass: IntArray,
-    cells: IntArray,
-    shares: FloatArray,
-    logs: FloatArray,
-    factor: float,
-    prices: FloatArray,
-    smallest: int,
-    largest: int,
-    margin: float,
-    max_nodes: int,
-    stop: NDArray[np.uint8],
-    state: NDArray[np.int8],  # OUT (B,)
-) -> tuple[int, int]:
+    mass, cells, shares, logs, factor, prices, smallest, largest, margin, max_nodes, stop, state
+):
     """Look for a set of `smallest` to `largest` items whose prices exceed its cost by more than `margin`.
 
     Returns 0 if there is none, 1 if one was found (where `state` is IN), 2 if the nodes did not suffice; and

@@ -48,39 +48,7 @@ def together_weights(rows, weights, begin, end, stop, out):
                 total[j] += weight if row[j] == own else 0.0
 
 
-@kernel
-def keep_above(block, threshold, counts, columns, values):
-    """Columns and values of the entries above `threshold`, row after row (OUT); returns how many.
-
-    ``counts[i]`` is the number of entries kept of row i (OUT). `columns` and `values` have room for the whole block.
-    """
-    size = 0
-    for i in range(block.shape[0]):
-        begin = size
-        for j in range(block.shape[1]):
-            # Always written, but kept only if `size` moves on: there is no branch to mispredict.
-            columns[size] = j
-            values[size] = block[i, j]
-            size += block[i, j] > threshold
-        counts[i] = size - begin
-    return size
-
-
 # --- bounds on Binder's loss ---
-
-
-@kernel
-def least_costs(block, begin, cost):
-    """Sum over pairs j < i of the cheaper of apart and together: a lower bound on Binder's loss.
-
-    `block` holds the rows of the similarity matrix from item `begin` on.
-    """
-    # sum of min( c p_ij, (2 - c)(1 - p_ij) )
-    total = 0.0
-    for i in range(block.shape[0]):
-        for j in range(begin + i):
-            total += min(cost * block[i, j], (2.0 - cost) * (1.0 - block[i, j]))
-    return total
 
 
 @kernel
@@ -116,24 +84,3 @@ def pack_triangles(cost, stop):
             cost[i, k] = room
             cost[k, i] = room
     return total
-
-
-@kernel
-def worst_triangles(x, violation, third):
-    """For each pair i < j the item k with the largest x_ik + x_kj - x_ij - 1, and that value (OUT, both (n, n)).
-
-    x has zeros on its diagonal.
-    """
-    n = x.shape[0]
-    for i in range(n):
-        for j in range(i + 1, n):
-            # k = i and k = j need no exception: they give x_ij, no violation at all.
-            most = -1.0
-            at = 0
-            for k in range(n):
-                value = x[i, k] + x[j, k]
-                if value > most:
-                    most = value
-                    at = k
-            violation[i, j] = most - x[i, j] - 1.0
-            third[i, j] = at

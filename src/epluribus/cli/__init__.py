@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _abandon_output()
         return 2
     except KeyboardInterrupt:
-        return interrupted("there is no answer, and nothing was written")
+        return interrupted("there is no answer")
 
 
 def _open_streams() -> None:

@@ -7,21 +7,24 @@ sum of their weights (section 5 of Rastelli & Friel 2018).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._cards import Card, Facts, Shown
+from epluribus._cards import Card, Shown
 from epluribus._progress import ProgressLike
-from epluribus._text import count, percent, span
+from epluribus._text import percent
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_choice, check_count, shown
-from epluribus.draws.rows import Contents, kept_rows, read_contents, safe_weights
+from epluribus.draws.rows import (
+    kept_rows,
+    safe_weights,
+)
 from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
-from epluribus.draws.store import Collapsed, Store
+from epluribus.draws.store import Contents, Store, card_of, read_contents
 from epluribus.partition import ORDER, is_estimate
 from epluribus.readers import Source
 from epluribus.readers.arrays import from_labeled
@@ -35,15 +38,14 @@ class Draws(Shown):
     Parameters
     ----------
     z : array_like of shape (n_draws, n_items) or (n_chains, n_draws, n_items), or other
-        Cluster labels, one draw per row. Labels are only names: integers with gaps, negative numbers,
-        integers stored as floats, and strings are all fine, and the same label may mean different
-        clusters in different draws. Also accepted: lists, a pandas DataFrame (columns are items), an
-        xarray DataArray or Dataset, an ArviZ object, a mapping of arrays (such as NumPyro's `get_samples`
-        returns), a list of fitted scikit-learn clusterers, a list of partitions, each a list of sets of
-        items or a mapping from items to labels (as in networkx; items are sorted), a list of tuples
-        ``(items, labels)`` for clusterings of different parts of the items, the path of a file (see
-        `read_draws`) or a list of paths, one per chain, or another `Draws`.
-        Labels may be missing: NaN, None, NA, masked, or the value `missing`. See Notes.
+        Cluster labels, one draw per row. Labels are only names: integers, integers stored as floats, and
+        strings are all fine, and the same label may mean different clusters in different draws. Also accepted:
+        lists, a pandas DataFrame (columns are items), an xarray DataArray or Dataset, an ArviZ object, a mapping
+        of arrays (such as NumPyro's `get_samples` returns), a list of fitted scikit-learn clusterers, a list of
+        partitions, each a list of sets of items or a mapping from items to labels (as in networkx; items are
+        sorted), a list of tuples ``(items, labels)`` for clusterings of different parts of the items, the path
+        of a file (see `read_draws`) or a list of paths, one per chain, or another `Draws`. Labels may be
+        missing: NaN, None, NA, masked, or the value `missing`. See Notes.
     weights : array_like of shape (n_draws,), or "items", optional
         Weight of each draw, for importance samples or ensembles. All 1 by default. Only their ratios
         matter: if the largest is above 1e15 or below 1e-15, all of them are divided by it. "items" gives
@@ -67,8 +69,7 @@ class Draws(Shown):
         What a label of -1 means: an item in no cluster, which is alone (scikit-learn's meaning, and the
         default, with a warning), one cluster like any other, or a missing label.
     client : distributed.Client, optional
-        A Dask cluster, perhaps on this machine alone, for draws that do not fit into memory: its workers read
-        them and hold them, one slice each at a time.
+        A Dask cluster, perhaps on this machine alone, whose workers read and hold draws too large for memory.
     progress : bool or callable, optional
         By default and with True a bar appears, on a terminal or in a notebook, when reading has taken two
         seconds; with False it never does. A function is called as ``(done, total, info)``.
@@ -77,22 +78,18 @@ class Draws(Shown):
     ----------
     n_draws, n_items, n_distinct, n_chains : int
         Number of draws, of items, of distinct partitions among the draws, and of chains.
-    distinct : ndarray of shape (n_distinct, n_items)
-        The distinct partitions in canonical form, in order of first appearance (a view).
     weights : ndarray of shape (n_distinct,)
         Weight of each distinct partition: the sum over the draws that equal it.
     index : ndarray of shape (n_draws,)
         Row of `distinct` that each draw equals.
     chains : ndarray of shape (n_draws,)
         Chain of each draw.
-    n_clusters : ndarray of shape (n_draws,)
-        Number of clusters of each draw; `distinct_n_clusters` has that of each distinct partition.
+    distinct_n_clusters, distinct_n_seen : ndarray of shape (n_distinct,)
+        Number of clusters of each distinct partition, and of items that it has labels for.
     store : Store
         Where the labels are: one table in memory, or slices on the workers of a cluster.
     has_missing : bool
         Whether labels are missing.
-    n_seen : ndarray of shape (n_draws,)
-        Number of items that each draw has labels for; `distinct_n_seen` has that of each distinct one.
     items : tuple of str or None
         Names of the items.
     kind : str
@@ -108,8 +105,8 @@ class Draws(Shown):
     weight, however many items it has seen; ``weights="items"`` lets it count in proportion to them. (Binder's
     loss counts pairs of items: there a draw that has seen more counts more in any case.)
 
-    Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them. Reading takes
-    some 200 MB more, 600 MB where the input is not in memory. Equal draws are known by a hash of 128 bits.
+    Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them; reading takes
+    twice that memory, and that of the input, which is read whole unless it is an npy file.
 
     Examples
     --------
@@ -148,10 +145,8 @@ class Draws(Shown):
             other = z._contents if isinstance(z, Draws) else None
             if kind is not None:
                 check_choice(kind, ("posterior", "ensemble"), "kind")
-            elif other is not None:
-                kind = other.kind
-            elif isinstance(z, list | tuple) and is_ensemble(z):
-                kind = "ensemble"
+            elif other is not None or isinstance(z, list | tuple):
+                kind = other.kind if other else "ensemble" if is_ensemble(z) else None
             raw, lazy = z._table() if isinstance(z, Draws) else z, client is not None
             z = read_contents(
                 to_table(raw, var=var, missing=missing, noise=noise, lazy=lazy),
@@ -161,20 +156,17 @@ class Draws(Shown):
                 client=client, progress=progress,
             )  # fmt: skip
         self._contents: Contents = z
-        found = z.found
-        self.store, self.index, self.has_missing = found.store, found.places, found.has_missing
-        self.distinct_n_clusters, self.distinct_n_seen = found.n_clusters, z.n_seen
-        self.chains, self.items, self.kind = z.chains, z.items, z.kind
+        self.store, self.index, self.distinct_n_clusters, self.has_missing, *_ = z
+        self.distinct_n_seen, self.chains = z.n_seen, z.chains
+        self.items, self.kind = z.items, z.kind
         self.variable, self.dimension = z.variable, z.dimension
         self.n_draws, self.n_chains = len(self.index), int(self.chains.max()) + 1
         self.n_items, self.n_distinct = self.store.n_items, self.store.n_distinct
-        # Scaled anew for each part of a sample: its weights may be tiny beside those of other draws.
+        # Scaled for each part of a sample by itself: its weights may be tiny beside those of other draws.
         self.draw_weights = np.ones(self.n_draws) if z.given is None else safe_weights(z.given)
         # The weight of distinct partition d is the sum of w_t over the draws t with index[t] = d.
         weight = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
         self.weights: FloatArray = weight.astype(np.float64)
-
-    # --- from objects of other packages ---
 
     @classmethod
     def from_arviz(
@@ -191,7 +183,7 @@ class Draws(Shown):
         group : str, default "posterior"
             The group it is in.
         **options
-            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+            As for `Draws`.
         """
         return cls(from_labeled(data, var, group=group), **options)
 
@@ -211,7 +203,7 @@ class Draws(Shown):
         chain, draw : str
             Names of these dimensions.
         **options
-            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+            As for `Draws`.
         """
         return cls(from_labeled(data, var, chain=chain, draw=draw), **options)
 
@@ -228,10 +220,9 @@ class Draws(Shown):
         var : str, optional
             The variable whose entries ``var[1]``, ``var[2]``, ... are the labels.
         chain : str, optional
-            The column, or level of the index, that holds the chain; by default ``.chain``,
-            ``chain__`` or ``chain``, if there is one.
+            The column, or level of the index, that holds the chain, if it has no usual name.
         **options
-            `weights`, `burn`, `thin`, `items`, as for `Draws`.
+            As for `Draws`.
         """
         return cls(from_frame(frame, var=var, chain=chain), **options)
 
@@ -249,11 +240,9 @@ class Draws(Shown):
             What to do with items labeled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
             make each a cluster of its own, or all of them one cluster, or take them as missing.
         **options
-            `weights` (one per estimator) and `items`, as for `Draws`.
+            As for `Draws`.
         """
         return cls(stack_labels(estimators), **{"noise": noise, "kind": "ensemble", **options})
-
-    # --- access ---
 
     @property
     def n_seen(self) -> IntArray:
@@ -311,19 +300,12 @@ class Draws(Shown):
     def __len__(self) -> int:
         return self.n_draws
 
-    @overload
-    def __getitem__(self, key: int) -> IntArray: ...
-    @overload
-    def __getitem__(self, key: slice | AnyArray | list[int]) -> Draws: ...
     def __getitem__(self, key: Any) -> Any:
         """Labels of one draw for an integer; a `Draws` of some of the draws for a slice or an index array."""
         if isinstance(key, int | np.integer):
             row = self.store.columns(np.array([self.index[key]]))[:, 0].astype(np.int64)
             return row - self.has_missing  # -1 where a label is missing
         return self._select(np.arange(self.n_draws)[key])
-
-    def __iter__(self) -> Iterator[IntArray]:
-        return (self[t] for t in range(self.n_draws))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         if copy is False:
@@ -339,13 +321,10 @@ class Draws(Shown):
     def to_local(self) -> Draws:
         """The same draws with all labels in the memory of this process."""
         table = self.store.rows(np.arange(self.n_items))
-        found = self._contents.found._replace(store=Store(table, self.store.groups))
-        return Draws(self._contents._replace(found=found))
+        return Draws(self._contents._replace(store=Store(table, self.store.groups)))
 
     def select_items(self, items: IntArray) -> Draws:
-        """All draws of some of the items, given by number; items without names are named by their numbers.
-
-        Draws that have seen none of these items are left out.
+        """Draws of some items, given by number, without draws that have seen none; all items get names.
 
         >>> Draws([[0, 0, 1], [0, 1, 1]]).select_items(np.array([0, 2])).items
         ('0', '2')
@@ -382,7 +361,9 @@ class Draws(Shown):
         k, given = self.distinct_n_clusters[used], self._contents.given
         store = self.store.select(used, k + self.has_missing)
         part = self._contents._replace(
-            found=Collapsed(store, np.argsort(order)[inverse], k, self.has_missing),
+            store=store,
+            places=np.argsort(order)[inverse],
+            n_clusters=k,
             n_seen=self.distinct_n_seen[used],
             chains=np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64),
             given=None if given is None else given[rows],
@@ -395,8 +376,6 @@ class Draws(Shown):
         labels = np.ma.masked_equal(rows, 0) if self.has_missing else rows
         return Table(labels, unchanged, self.chains, self.items, self.variable, self.dimension)
 
-    # --- printing ---
-
     def __repr__(self) -> str:
         return (
             f"Draws(n_draws={self.n_draws}, n_items={self.n_items}, "
@@ -404,39 +383,17 @@ class Draws(Shown):
         )
 
     def _card(self) -> Card:
-        low, high = int(self.distinct_n_clusters.min()), int(self.distinct_n_clusters.max())
-        # Total weight of the partitions with each number of clusters.
-        mass = np.bincount(self.distinct_n_clusters, weights=self.weights)
-        often = "" if low == high else f", most often {int(mass.argmax())}"
-        posterior, items = self.kind == "posterior", count(self.n_items, "item")
-        one, each = ("draw", "a draw") if posterior else ("clustering", "each")
-        facts = {
-            "distinct partitions": f"{self.n_distinct:,}",
-            f"clusters in {each}": f"{span(low, high)}{often}",
-        }
-        if posterior:
-            facts["chains"] = f"{self.n_chains}"
-        if self.has_missing:
-            share = 1.0 - float(self.n_seen.mean()) / self.n_items
-            seen = span(int(self.n_seen.min()), int(self.n_seen.max()))
-            facts["missing labels"] = f"{percent(share)}; a {one} has seen {seen} items"
-        if self.variable is not None:
-            facts["variable"] = self.variable
-        if not np.all(self.draw_weights == 1.0):
-            facts["sum of weights"] = f"{self.total_weight:.6g}"
-        of = "of a partition of" if posterior else "of"
-        return Card(f"{count(self.n_draws, one)} {of} {items}", Facts(facts))
+        return card_of(self._contents, self.weights, self.draw_weights)
 
 
 def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = False) -> Draws:
     """`draws` itself, or a `Draws` made from it, on the workers of a cluster if a client is given."""
     if isinstance(draws, Draws):
         return draws
-    # A user's function is told of the work that was asked for, not of reading.
-    progress = False if callable(progress) else progress
     if type(draws) is not np.ndarray or draws.dtype.kind not in "iu":
         if is_estimate(draws):
             raise TypeError(f"'draws' must be a posterior sample; got {shown(draws)}. {ORDER}")
         if is_similarity(draws):
             raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
-    return Draws(draws, client=client, progress=progress)
+    # A user's function is told of the work that was asked for, not of reading.
+    return Draws(draws, client=client, progress=False if callable(progress) else progress)

@@ -30,8 +30,6 @@ from epluribus.readers.soft import read_soft
 
 _BLOCK_CELLS = 1 << 22
 """Number of probabilities worked on at a time: 32 MB in double precision."""
-_TOLERANCE = 1e-4
-"""How far a sum of probabilities may be from 1: allows single precision, and four printed digits."""
 
 
 def read_draws(
@@ -309,17 +307,20 @@ def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:
             block = softmax(block, axis=2)
         else:
             # Not `block < 0`, which would let NaN pass.
-            _refuse(~(block >= 0), begin, block, "probabilities")
-            off = np.abs(block.sum(axis=2, keepdims=True) - 1) > _TOLERANCE
-            _refuse(off, begin, block, "probabilities that sum to 1")
+            _refuse(~(block >= 0), begin, block, "probabilities", " For logarithms, give log=True.")
+            # Probabilities with two printed digits may sum to 1.01; they are made to sum to 1.
+            total = block.sum(axis=2, keepdims=True)
+            off, what = np.abs(total - 1), "probabilities that sum to 1"
+            _refuse(off > 0.0101, begin, block, what, " The last dimension must be the clusters.")
+            block /= np.where(off > 1e-4, total, 1.0)
         yield begin, block
 
 
-def _refuse(bad: NDArray[np.bool_], begin: int, block: FloatArray, what: str) -> None:
+def _refuse(
+    bad: NDArray[np.bool_], begin: int, block: FloatArray, what: str, way_out: str = ""
+) -> None:
     """Raise an error that names the first bad draw and item, if there is one."""
-    if bad.any():
-        t, i, _ = np.argwhere(bad)[0]
-        way_out = "" if what == "logarithms" else " For logarithms, give log=True."
+    for t, i, _ in np.argwhere(bad)[:1]:
         raise ValueError(
             f"'probabilities' must hold {what}; draw {begin + t}, item {i} (counted from 0) has "
             f"{np.round(block[t, i], 6).tolist()}.{way_out}"

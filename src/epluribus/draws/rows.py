@@ -1,76 +1,177 @@
-"""What draws are made of besides labels: chains, which draws are kept, weights, names; all of it checked."""
+"""From rows of labels to the distinct partitions among them; what belongs to rows and items, checked.
+
+That is: chains, which draws are kept, weights, names of items.
+"""
 
 from __future__ import annotations
 
 import reprlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from hashlib import sha256
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from epluribus._progress import ProgressLike
+from epluribus._kernels.labels import canonical_rows
+from epluribus._parallel import Stopper, resolve_jobs, run_all
+from epluribus._progress import DELAY, ProgressLike, make_progress
 from epluribus._text import count, sentence_list
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_count, shown
-from epluribus.draws.store import Collapsed, collapse, collapse_on
 from epluribus.readers.objects import Table
 
+Labels = NDArray[np.unsignedinteger[Any]]
 
-class Contents(NamedTuple):
-    """What a `Draws` is made of, also where it is cut out of another one; see the attributes there."""
-
-    found: Collapsed
-    n_seen: IntArray
-    chains: IntArray
-    given: FloatArray | None
-    """(n_draws,) the weights as they were given; None if all are 1."""
-    items: tuple[str, ...] | None
-    kind: str
-    variable: str | None
-    dimension: str | None
+_BLOCK = (1 << 20, 64)
+"""About how many labels, and at least how many draws, are read at a time: the labels stay in the cache."""
 
 
-def read_contents(
-    table: Table,
-    where: str,
-    *,
-    weights: Any,
-    burn: int,
-    thin: int,
-    items: Any,
-    chains: Any,
-    kind: str,
-    client: Any,
-    progress: ProgressLike,
-) -> Contents:
-    """The contents of draws, from a table of labels; `where` is what that comes from, other options as in `Draws`."""
-    n_rows, n_items = table.labels.shape
-    chain = table.chain if chains is None else check_chains(chains, n_rows)
-    # Burn-in and thinning come first, so that only the draws that are kept are read.
-    keep = np.arange(n_rows)
-    if not (type(burn) is type(thin) is int and burn == 0 and thin == 1):
-        keep = kept_rows(chain, check_count(burn, "burn", low=0), check_count(thin, "thin"))
-    names = None
-    if items is not None or table.items is not None:
-        names = check_items(items, table.items, n_items, where)
-    by_items = isinstance(weights, str) and weights == "items"
-    given = None
-    if weights is not None and not by_items:
-        given = check_weights(weights, n_rows, keep)
-    found = collapse_on(client, table, keep) if client else collapse(table, keep, progress)
-    n_seen = np.full(found.store.n_distinct, n_items)
-    if found.has_missing:
-        n_seen = _count_seen(found, names, where)
-    if by_items:
-        given = n_seen[found.places] / n_items
-    found = found._replace(keys=())
-    return Contents(found, n_seen, chain[keep], given, names, kind, table.variable, table.dimension)
+class Collapsed(NamedTuple):
+    """The distinct partitions among draws."""
+
+    labels: Any
+    """(n_items, n_distinct) their canonical labels, in order of first appearance; or a store on a Dask cluster."""
+    places: IntArray
+    """(n_draws,) which of them each draw equals."""
+    n_clusters: IntArray
+    """(n_distinct,) their numbers of clusters."""
+    has_missing: bool = False
+    """Whether labels are missing. All labels are then one larger, and 0 means missing."""
+    keys: tuple[bytes, ...] = ()
+    """(n_distinct,) their hashes, by which equal draws of different slices are found."""
 
 
-def _count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> IntArray:
+def collapse(
+    table: Table, keep: IntArray, progress: ProgressLike = None, *, missing: bool = False
+) -> Collapsed:
+    """The distinct partitions among the rows `keep` of a table of labels.
+
+    Rows are made canonical and recognized by a hash of 128 bits; those not seen before become columns of the
+    item-major table. Time O(n_rows n_items); memory twice the stored labels, and some blocks of labels.
+
+    Examples
+    --------
+    >>> from epluribus.readers.objects import to_table
+    >>> labels, places, k, *_ = collapse(to_table([[4, 4, 7], [1, 2, 2], [0, 0, 9]]), np.arange(3))
+    >>> labels.T.tolist(), places.tolist(), k.tolist()
+    ([[0, 0, 1], [0, 1, 1]], [0, 1, 0], [2, 2])
+    """
+    n_items, n_draws = table.labels.shape[1], len(keep)
+    chunk = max(
+        getattr(table.labels, "chunks", [[1]])[0]
+    )  # of an array of Dask, computed as a whole
+    size = -(-max(_BLOCK[0] // n_items, _BLOCK[1]) // chunk) * chunk
+    place_of: dict[bytes, int] = {}  # number of a distinct partition by its hash
+    places: list[int] = []
+    n_clusters: list[int] = []
+    kept: list[Labels] = []
+    # A single block is read before a bar would be seen.
+    bar = None
+    if n_draws > size or not (progress is None or isinstance(progress, bool)):
+        stopper = Stopper()
+        bar = make_progress(progress, n_draws, "reading", stopper, delay=DELAY)
+    try:
+        for begin in range(0, n_draws, size):
+            own = keep[begin : begin + size]
+            whole = own[-1] - own[0] + 1 == len(own)
+            block = table.labels[own[0] : own[-1] + 1] if whole else table.labels[own]
+            rows = table.check(np.asanyarray(block), own)
+            if np.ma.is_masked(rows) and not missing:
+                break  # all is read again: labels must leave 0 free
+            for codes, k, keys in _in_threads(partial(_canonical, rows, missing), *rows.shape):
+                new = []
+                for t, key in enumerate(keys):
+                    place = place_of.setdefault(key, len(place_of))
+                    places.append(place)
+                    if place == len(n_clusters):
+                        new.append(t)
+                        n_clusters.append(k[t])
+                kept.append(codes if len(new) == len(codes) else codes[new])
+            if bar is not None:
+                bar.show(begin + len(own), {})
+                stopper.check()
+        else:
+            ks = np.array(n_clusters)
+            labels = np.empty((n_items, len(ks)), np.min_scalar_type(int(ks.max()) - 1))
+            _in_threads(partial(_write, labels, kept), n_items, len(ks))
+            # Missing labels were counted as one more cluster of each draw.
+            return Collapsed(labels, np.array(places), ks - missing, missing, tuple(place_of))
+    finally:
+        if bar is not None:
+            bar.close()
+    return collapse(table, keep, progress, missing=True)
+
+
+def _in_threads(work: Callable[[int, int], Any], n: int, n_each: int) -> list[Any]:
+    """`work(begin, end)` for parts of range(n), one for each thread; `n_each` is the number of labels in each."""
+    n_jobs = min(n, resolve_jobs(None)) if n * n_each >= _BLOCK[0] else 1
+    if n_jobs == 1:
+        return [work(0, n)]
+    cuts = [n * part // n_jobs for part in range(n_jobs + 1)]
+    return run_all([partial(work, begin, end) for begin, end in pairwise(cuts)], n_jobs)
+
+
+def _canonical(
+    rows: AnyArray, missing: bool, begin: int, end: int
+) -> tuple[Labels, list[int], list[bytes]]:
+    """Canonical rows begin..end-1, their numbers of clusters, and their hashes.
+
+    With `missing`, a missing label is 0 and counts as a cluster.
+    """
+    rows = _missing_first(rows[begin:end]) if missing else np.asarray(rows[begin:end])
+    rows = np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("="))
+    # Numbers too large for int64 become negative ones: different labels stay different.
+    rows = rows.view({"bool": np.uint8, "uint64": np.int64}.get(rows.dtype.name, rows.dtype))
+    low, span = int(np.iinfo(rows.dtype).min), 256
+    if rows.dtype.itemsize > 1:
+        low = int(rows.min())
+        span = int(rows.max()) - low + 1
+    # Labels too far apart for a lookup table, such as 0 and 10**15, are numbered first, by sorting.
+    if span > 4 * rows.size + 1024:
+        rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape)
+        low, span = 0, int(rows.max()) + 1
+    codes = np.empty(rows.shape, dtype=np.min_scalar_type(min(span, rows.shape[1]) - 1))
+    n_clusters = np.empty(len(rows), dtype=np.int64)
+    canonical_rows(rows, low, np.zeros(span, dtype=np.int64), codes, n_clusters)
+    codes, k = codes[:, int(missing) :], n_clusters.tolist()
+    # In the smallest type for each row, so that equal rows have equal hashes whatever the others are.
+    smallest: Any = codes
+    if codes.itemsize > 1:
+        kinds = map(np.min_scalar_type, n_clusters - 1)
+        smallest = [row.astype(kind) for row, kind in zip(codes, kinds, strict=True)]
+    return codes, k, [sha256(row, usedforsecurity=False).digest()[:16] for row in smallest]
+
+
+def _missing_first(rows: AnyArray) -> AnyArray:
+    """Integers of rows with masked labels: one more column at the left holds what stands for these."""
+    values, mask = np.ma.getdata(rows), np.ma.getmaskarray(rows)
+    # The labels are moved to 1, 2, ..., so that nothing else is 0: in a type with room for one more.
+    kind = {1: np.int16, 2: np.int32}.get(values.dtype.itemsize, np.int64)
+    out = np.zeros((len(values), values.shape[1] + 1), dtype=kind)
+    if not mask.all():
+        low = int(values[~mask].min()) - 1
+        np.subtract(values, low, out=out[:, 1:], where=~mask, dtype=kind, casting="unsafe")
+    return out
+
+
+def _write(table: Labels, kept: list[Labels], begin: int, end: int) -> None:
+    """Rows of labels become columns of the item-major table, for items begin..end-1."""
+    at = 0
+    for rows in kept:
+        table[begin:end, at : at + len(rows)] = rows[:, begin:end].T
+        at += len(rows)
+
+
+# --- chains, weights, names ---
+
+
+def count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> IntArray:
     """Items that each distinct draw has seen; items that none has seen, and empty draws, are refused."""
-    seen = found.store.whole() > 0
+    seen = found.labels > 0
     n_seen: IntArray = seen.sum(axis=0)
     empty = np.flatnonzero(n_seen[found.places] == 0)
     if len(empty):
@@ -103,12 +204,15 @@ def check_chains(chains: Any, n_draws: int) -> IntArray:
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
-def kept_rows(chain: IntArray, burn: int, thin: int) -> IntArray:
+def kept_rows(chain: IntArray, burn: Any = 0, thin: Any = 1) -> IntArray:
     """Rows that remain after `burn` and `thin` within each chain, in their old order.
 
     >>> kept_rows(np.array([0, 1, 0, 1, 0, 1]), burn=1, thin=2).tolist()
     [2, 3]
     """
+    if type(burn) is type(thin) is int and (burn, thin) == (0, 1):
+        return np.arange(len(chain))
+    burn, thin = check_count(burn, "burn", low=0), check_count(thin, "thin")
     rows: list[IntArray] = []
     for number in np.unique(chain):
         own = np.flatnonzero(chain == number)

@@ -1,10 +1,10 @@
 """Where the labels of the distinct draws are: one table in memory, or slices on the workers of a Dask cluster.
 
-Labels are item-major, one item per row. `collapse` makes the table of whatever is read. Work on a sample is a
-function of a slice of draws, called for every slice, whose results are put together: `Store.map`. A table in memory
-is a single slice. On a cluster, workers read their slices themselves, and only what a function of a slice returns
-comes back. Everything a task needs is part of it, or the result of another task: when a worker is lost, the scheduler
-runs its tasks again elsewhere, reading included, and nothing else changes.
+Labels are item-major, one item per row. Work on a sample is a function of a slice of draws, called for every slice,
+whose results are put together: `Store.map`. A table in memory is a single slice. On a cluster, workers read their
+slices themselves, and only what a function of a slice returns comes back. Everything a task needs is part of it, or
+the result of another task: when a worker is lost, the scheduler runs its tasks again elsewhere, reading included, and
+nothing else changes.
 """
 
 from __future__ import annotations
@@ -12,28 +12,31 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
-from hashlib import sha256
-from itertools import pairwise
 from operator import getitem
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epluribus._kernels.labels import canonical_rows
-from epluribus._parallel import Stopped, Stopper, resolve_jobs, run_all
-from epluribus._progress import DELAY, ProgressLike, make_progress
-from epluribus._typing import AnyArray, IntArray
+from epluribus._cards import Card, Facts
+from epluribus._parallel import Stopped, Stopper
+from epluribus._progress import ProgressLike
+from epluribus._text import count, percent, span
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import gigabytes, need
+from epluribus.draws.rows import (
+    Collapsed,
+    Labels,
+    check_chains,
+    check_items,
+    check_weights,
+    collapse,
+    count_seen,
+    kept_rows,
+)
 from epluribus.readers.objects import Table
 
-Labels = NDArray[np.unsignedinteger[Any]]
-
-_BLOCK = (1 << 20, 32)
-"""About how many labels, and at least how many draws, are read at a time: the labels stay in the cache."""
 _SLICE = 64 << 20
-"""Bytes of a slice on a cluster, roughly: a worker has several at a time."""
+"""Bytes read at a time on a cluster, roughly: a worker has several at a time."""
 _PATIENCE, _ALONE = 0.2, 60.0
 """Seconds between two looks at the time limit, and after which a cluster without workers is given up."""
 
@@ -69,7 +72,6 @@ class Store:
 
     Examples
     --------
-    >>> import numpy as np
     >>> store = Store(np.array([[0, 0, 0], [0, 1, 1]], np.uint8), 2)
     >>> store.rows(np.array([1])).tolist(), store.columns(np.array([2, 0])).tolist()
     ([[0, 1, 1]], [[0, 0], [1, 0]])
@@ -118,144 +120,83 @@ class Store:
         return Store(self.columns(numbers), int(n_clusters.max()))
 
 
-# --- from rows of labels to the distinct partitions among them ---
+# --- what draws are made of ---
 
 
-class Collapsed(NamedTuple):
-    """The distinct partitions among draws."""
+class Contents(NamedTuple):
+    """What a `Draws` is made of, also where it is cut out of another one; see the attributes there."""
 
     store: Store
-    """Their canonical labels, in order of first appearance among the draws."""
     places: IntArray
-    """(n_draws,) which of them each draw equals."""
     n_clusters: IntArray
-    """(n_distinct,) their numbers of clusters."""
-    has_missing: bool = False
-    """Whether labels are missing. All labels in the store are then one larger, and 0 means missing."""
-    keys: tuple[bytes, ...] = ()
-    """(n_distinct,) their hashes, by which equal draws of different slices are found; then dropped."""
+    has_missing: bool
+    n_seen: IntArray
+    chains: IntArray
+    given: FloatArray | None
+    """(n_draws,) the weights as they were given; None if all are 1."""
+    items: tuple[str, ...] | None
+    kind: str
+    variable: str | None
+    dimension: str | None
 
 
-def collapse(
-    table: Table, keep: IntArray, progress: ProgressLike = None, *, missing: bool = False
-) -> Collapsed:
-    """The distinct partitions among the rows `keep` of a table of labels.
-
-    Rows are made canonical and recognized by a hash of 128 bits; those not seen before become columns of the
-    item-major table. Time O(n_rows n_items); memory twice the stored labels, and some blocks of labels.
-
-    Examples
-    --------
-    >>> from epluribus.readers.objects import to_table
-    >>> store, places, n_clusters, *_ = collapse(to_table([[4, 4, 7], [1, 2, 2], [0, 0, 9]]), np.arange(3))
-    >>> store.whole().T.tolist(), places.tolist(), n_clusters.tolist()
-    ([[0, 0, 1], [0, 1, 1]], [0, 1, 0], [2, 2])
-    """
-    n_items, n_draws = table.labels.shape[1], len(keep)
-    size = max(_BLOCK[0] // n_items, _BLOCK[1])
-    place_of: dict[bytes, int] = {}  # number of a distinct partition by its hash
-    places: list[int] = []
-    n_clusters: list[int] = []
-    kept: list[Labels] = []
-    # A single block is read before a bar would be seen.
-    bar = None
-    if n_draws > size or not (progress is None or isinstance(progress, bool)):
-        stopper = Stopper()
-        bar = make_progress(progress, n_draws, "reading", stopper, delay=DELAY)
-    try:
-        for begin in range(0, n_draws, size):
-            own = keep[begin : begin + size]
-            span = slice(int(own[0]), int(own[-1]) + 1)
-            block = table.labels[span if span.stop - span.start == len(own) else own]
-            rows = table.check(block, own)
-            if np.ma.is_masked(rows) and not missing:
-                break  # all is read again: labels must leave 0 free
-            for codes, k, keys in _in_threads(partial(_canonical, rows, missing), *rows.shape):
-                new = []
-                for t, key in enumerate(keys):
-                    place = place_of.setdefault(key, len(place_of))
-                    places.append(place)
-                    if place == len(n_clusters):
-                        new.append(t)
-                        n_clusters.append(k[t])
-                kept.append(codes if len(new) == len(codes) else codes[new])
-            if bar is not None:
-                bar.show(begin + len(own), {})
-                stopper.check()
-        else:
-            found = np.array(n_clusters)
-            labels = np.empty((n_items, len(found)), np.min_scalar_type(int(found.max()) - 1))
-            _in_threads(partial(_write, labels, kept), n_items, len(found))
-            store = Store(labels, int(found.max()))
-            # Missing labels were counted as one more cluster of each draw.
-            return Collapsed(store, np.array(places), found - missing, missing, tuple(place_of))
-    finally:
-        if bar is not None:
-            bar.close()
-    return collapse(table, keep, progress, missing=True)
+def read_contents(
+    table: Table, where: str, *, weights: Any, burn: Any, thin: Any, items: Any, chains: Any, kind: str,
+    client: Any, progress: ProgressLike,
+) -> Contents:  # fmt: skip
+    """The contents of draws from a table of labels, which come from `where`; other options as in `Draws`."""
+    n_rows, n_items = table.labels.shape
+    chain = table.chain if chains is None else check_chains(chains, n_rows)
+    # Burn-in and thinning come first, so that only the draws that are kept are read.
+    keep = kept_rows(chain, burn, thin)
+    names = None
+    if items is not None or table.items is not None:
+        names = check_items(items, table.items, n_items, where)
+    by_items = isinstance(weights, str) and weights == "items"
+    given = None
+    if weights is not None and not by_items:
+        given = check_weights(weights, n_rows, keep)
+    found = collapse_on(client, table, keep) if client else collapse(table, keep, progress)
+    n_seen = np.full(len(found.n_clusters), n_items)
+    if found.has_missing:
+        n_seen = count_seen(found, names, where)
+    if by_items:
+        given = n_seen[found.places] / n_items
+    groups = int(found.n_clusters.max()) + found.has_missing
+    return Contents(
+        found.labels if client else Store(found.labels, groups), *found[1:4], n_seen, chain[keep], given,
+        names, kind, table.variable, table.dimension,
+    )  # fmt: skip
 
 
-def _in_threads(work: Callable[[int, int], Any], n: int, n_each: int) -> list[Any]:
-    """`work(begin, end)` for parts of range(n), one for each thread; `n_each` is the number of labels in each."""
-    n_jobs = min(n, resolve_jobs(None)) if n * n_each >= _BLOCK[0] else 1
-    if n_jobs == 1:
-        return [work(0, n)]
-    cuts = [n * part // n_jobs for part in range(n_jobs + 1)]
-    return run_all([partial(work, begin, end) for begin, end in pairwise(cuts)], n_jobs)
-
-
-def _canonical(
-    rows: AnyArray, missing: bool, begin: int, end: int
-) -> tuple[Labels, list[int], list[bytes]]:
-    """Canonical rows begin..end-1, their numbers of clusters, and their hashes.
-
-    With `missing`, a missing label is 0 and counts as a cluster.
-    """
-    rows = _missing_first(rows[begin:end]) if missing else np.asarray(rows[begin:end])
-    rows = np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("="))
-    if rows.dtype == np.bool_:
-        rows = rows.view(np.uint8)
-    elif rows.dtype == np.uint64:
-        # Numbers too large for int64 become negative ones: different labels stay different.
-        rows = rows.view(np.int64)
-    low, span = int(np.iinfo(rows.dtype).min), 256
-    if rows.dtype.itemsize > 1:
-        low = int(rows.min())
-        span = int(rows.max()) - low + 1
-    # Labels too far apart for a lookup table, such as 0 and 10**15, are numbered first, by sorting.
-    if span > 4 * rows.size + 1024:
-        rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape)
-        low, span = 0, int(rows.max()) + 1
-    codes = np.empty(rows.shape, dtype=np.min_scalar_type(min(span, rows.shape[1]) - 1))
-    n_clusters = np.empty(len(rows), dtype=np.int64)
-    canonical_rows(rows, low, np.zeros(span, dtype=np.int64), codes, n_clusters)
-    codes, k = codes[:, int(missing) :], n_clusters.tolist()
-    # In the smallest type for each row, so that equal rows have equal hashes whatever the others are.
-    smallest: Any = codes
-    if codes.itemsize > 1:
-        kinds = map(np.min_scalar_type, n_clusters - 1)
-        smallest = [row.astype(kind) for row, kind in zip(codes, kinds, strict=True)]
-    return codes, k, [sha256(row, usedforsecurity=False).digest()[:16] for row in smallest]
-
-
-def _missing_first(rows: AnyArray) -> AnyArray:
-    """Integers of rows with masked labels: one more column at the left holds what stands for these."""
-    values, mask = np.ma.getdata(rows), np.ma.getmaskarray(rows)
-    # The labels are moved to 1, 2, ..., so that nothing else is 0: in a type with room for one more.
-    kind = {1: np.int16, 2: np.int32}.get(values.dtype.itemsize, np.int64)
-    out = np.zeros((len(values), values.shape[1] + 1), dtype=kind)
-    if not mask.all():
-        low = int(values[~mask].min()) - 1
-        np.subtract(values, low, out=out[:, 1:], where=~mask, dtype=kind, casting="unsafe")
-    return out
-
-
-def _write(table: Labels, kept: list[Labels], begin: int, end: int) -> None:
-    """Rows of labels become columns of the item-major table, for items begin..end-1."""
-    at = 0
-    for rows in kept:
-        table[begin:end, at : at + len(rows)] = rows[:, begin:end].T
-        at += len(rows)
+def card_of(contents: Contents, weights: FloatArray, draw_weights: FloatArray) -> Card:
+    """What is printed of draws; the weights are those of distinct partitions, and of draws."""
+    k, n_seen, n_items = (
+        contents.n_clusters,
+        contents.n_seen[contents.places],
+        contents.store.n_items,
+    )
+    # Total weight of the partitions with each number of clusters.
+    often = int(np.bincount(k, weights=weights).argmax())
+    posterior = contents.kind == "posterior"
+    one, each = ("draw", "a draw") if posterior else ("clustering", "each")
+    most = f", most often {often}" if k.min() < k.max() else ""
+    facts = {
+        "distinct partitions": f"{len(k):,}",
+        f"clusters in {each}": f"{span(int(k.min()), int(k.max()))}{most}",
+    }
+    if posterior:
+        facts["chains"] = f"{contents.chains.max() + 1}"
+    if contents.has_missing:
+        seen = span(int(n_seen.min()), int(n_seen.max()))
+        share = percent(1.0 - float(n_seen.mean()) / n_items)
+        facts["missing labels"] = f"{share}; a {one} has seen {seen} items"
+    if contents.variable is not None:
+        facts["variable"] = contents.variable
+    if not np.all(draw_weights == 1.0):
+        facts["sum of weights"] = f"{weights.sum():.6g}"
+    of = "of a partition of" if posterior else "of"
+    return Card(f"{count(len(n_seen), one)} {of} {count(n_items, 'item')}", Facts(facts))
 
 
 # --- on a Dask cluster ---
@@ -287,8 +228,7 @@ def results(client: Any, futures: Sequence[Any], stopper: Stopper | None = None)
     while True:
         try:
             wait(futures, timeout=_PATIENCE)
-            found: list[Any] = client.gather(futures)
-            return found
+            return list(client.gather(futures))
         except TimeoutError:  # tasks to which nothing refers any more are given up by the scheduler
             if stopper is not None and stopper.stopped:
                 raise Stopped from None
@@ -348,6 +288,7 @@ class DaskStore(Store):
 
     def _submitted(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         """Tasks that call the function with each slice."""
+        check_client(self.client)
         given = [self.share(one) if isinstance(one, np.ndarray) else one for one in args]
         return [
             self.client.submit(_work, function, part, begin, *given, pure=False)
@@ -373,7 +314,7 @@ class DaskStore(Store):
 
     def select(self, numbers: IntArray, n_clusters: IntArray) -> DaskStore:
         """A store of some of the draws, in the given order, with their numbers of clusters."""
-        # Draws that follow one another in the order and in a slice are one slice of the new store.
+        # Neighbours in the order and in a slice are one slice of the new store.
         at = np.searchsorted(self.begins, numbers, side="right") - 1
         runs = np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(at)) + 1)
         parts = []
@@ -387,11 +328,11 @@ class DaskStore(Store):
 
 def collapse_on(client: Any, table: Table, keep: IntArray) -> Collapsed:
     """The distinct partitions among the rows `keep`, like `collapse`, read and kept by workers."""
-    check_client(client)
+    n_workers = max(1, len(check_client(client).scheduler_info()["workers"]))
     labels, check = table.labels, table.check
-    n_workers = max(1, len(client.scheduler_info()["workers"]))
     # At least two slices for each worker.
-    width = max(1, min(_SLICE // labels.shape[1], -(-len(keep) // (2 * n_workers))))
+    most = _SLICE // (labels.shape[1] * labels.dtype.itemsize)
+    width = max(1, min(most, -(-len(keep) // (2 * n_workers))))
     spans = [keep[begin : begin + width] for begin in range(0, len(keep), width)]
     if isinstance(labels, np.ndarray):  # a task has its draws and nothing else
         reads = [client.submit(_read, labels[own], check, own, pure=False) for own in spans]
@@ -404,8 +345,7 @@ def collapse_on(client: Any, table: Table, keep: IntArray) -> Collapsed:
         )
     # All but the tables: these stay where they are.
     known = [client.submit(getitem, read, slice(1, None), pure=False) for read in reads]
-    # Equal draws of different slices: the first one stays.
-    place_of: dict[bytes, int] = {}
+    place_of: dict[bytes, int] = {}  # equal draws of different slices: the first one stays
     parts, widths, places, n_clusters, lost = [], [], [], [], 0
     for read, (own, k, missing, keys) in zip(reads, results(client, known), strict=True):
         if missing:
@@ -423,15 +363,15 @@ def collapse_on(client: Any, table: Table, keep: IntArray) -> Collapsed:
             parts.append(client.submit(_take_new, read, new, pure=False))
             widths.append(len(new))
             n_clusters.append(k[new])
-    numbers = np.concatenate(n_clusters)
     if lost:
         warnings.warn(
             f"Workers have read that all items are in one cluster, in {lost:,} draws. If that is not so, they do not "
             "find the data: give a path on storage that all of them see.",
             stacklevel=4,
         )
-    store = DaskStore(client, parts, widths, labels.shape[1], int(numbers.max()))
-    return Collapsed(store, np.concatenate(places), numbers)
+    k = np.concatenate(n_clusters)
+    store = DaskStore(client, parts, widths, labels.shape[1], int(k.max()))
+    return Collapsed(store, np.concatenate(places), k)
 
 
 def _read(rows: AnyArray, check: Callable[..., AnyArray], numbers: IntArray) -> Collapsed:
@@ -440,9 +380,8 @@ def _read(rows: AnyArray, check: Callable[..., AnyArray], numbers: IntArray) -> 
     return collapse(table, np.arange(len(rows)), progress=False)
 
 
-def _take_new(read: Collapsed, new: IntArray) -> Labels:
-    table = read.store.whole()
-    return table if len(new) == table.shape[1] else table.take(new, axis=1)
+def _take_new(read: Collapsed, new: IntArray) -> Any:
+    return read.labels.take(new, axis=1)
 
 
 def _same(value: Any) -> Any:

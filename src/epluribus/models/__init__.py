@@ -6,8 +6,7 @@ from epluribus.models.block_models import (
     PoissonBlockModel,
     StochasticBlockModel,
 )
-from epluribus.models.categorical import BernoulliMixture, CategoricalMixture
-from epluribus.models.counts import PoissonMixture
+from epluribus.models.columns import BernoulliMixture, CategoricalMixture, PoissonMixture
 from epluribus.models.custom import CustomModel
 from epluribus.models.gaussian import GaussianMixture
 from epluribus.models.mixture import Mixture

@@ -46,7 +46,7 @@ from epluribus.models.base import Model, Partition, Side, make_state
 from epluribus.models.edges import read_network
 from epluribus.models.networks import GammaLaw, NetworkModel, beta_law, count_ones, sparse_links
 from epluribus.models.prior import PartitionLaw, as_prior
-from epluribus.models.tables import binary_matrix, row_names
+from epluribus.models.tables import count_matrix, row_names
 
 
 class StochasticBlockModel(NetworkModel):
@@ -231,7 +231,7 @@ class LatentBlockModel(Model):
         prior: str | PartitionLaw | tuple[str | PartitionLaw, str | PartitionLaw] = "uniform",
         k_max: int | tuple[int, int] | None = None,
     ) -> None:
-        self._matrix = binary_matrix(matrix, "matrix")
+        self._matrix = count_matrix(matrix, "matrix")
         self.law = beta_law(beta)
         names = row_names(matrix), row_names(getattr(matrix, "T", None))
         both = zip(_pair(prior, "prior"), _pair(alpha, "alpha"), _pair(k_max, "k_max"), strict=True)

@@ -16,7 +16,7 @@ from scipy import sparse
 from epluribus._files import about, reading
 from epluribus._typing import AnyArray
 from epluribus._validate import as_array, check_count, check_memory, need
-from epluribus.models.tables import binary_matrix
+from epluribus.models.tables import count_matrix
 
 _HEADINGS = ("source", "from", "i", "node1", "u", "sender")
 """First words of a line that is the heading of a file, even where nodes are words."""
@@ -204,7 +204,8 @@ def _graph_matrix(graph: Any, weights: str) -> sparse.csr_array:
         return sparse.csr_array((0, 0), dtype=np.int64)
     # Parallel edges of a multigraph add up; without counts, whatever their weights.
     weight = "weight" if weights == "count" else None
-    return _as_counts(networkx.to_scipy_sparse_array(graph, weight=weight, dtype=None))
+    matrix = networkx.to_scipy_sparse_array(graph, weight=weight, dtype=None)
+    return count_matrix(matrix, "adjacency", "count")
 
 
 def _read_frame(frame: Any, n_nodes: int | None, weights: str) -> _Raw:
@@ -216,7 +217,7 @@ def _read_frame(frame: Any, n_nodes: int | None, weights: str) -> _Raw:
                 "'adjacency' must have its rows and columns in the same order. Give "
                 "frame.loc[names, names]."
             )
-        return _Raw(_matrix(frame.to_numpy(), weights), False, None, _names(frame.index))
+        return _Raw(count_matrix(frame, "adjacency", weights), False, None, _names(frame.index))
     if len(columns) not in (2, 3):
         raise ValueError(
             "'adjacency' as a data frame must be square with the same names on both sides, or have two "
@@ -242,50 +243,23 @@ def _read_array(table: Any, n_nodes: int | None, weights: str) -> _Raw:
             raise ValueError(
                 f"'adjacency' as an edge list must have two columns (i, j); got shape {shape}."
             )
-        rows = table.reshape(-1, n_columns or 2).tolist()
-        return _from_rows(rows, n_nodes, weights, table.dtype.kind not in "UO")
+        rows = table.reshape(-1, n_columns or 2)
+        names = table.dtype.kind in "UO"
+        return _from_rows(rows.tolist() if names else rows, n_nodes, weights, not names)
     if len(shape) == 2 and shape[0] == shape[1]:
-        return _Raw(_matrix(table, weights), False)
+        return _Raw(count_matrix(table, "adjacency", weights), False)
     raise ValueError(
         "'adjacency' must be a square matrix, a graph, a data frame, a file, or edges with two "
         f"columns; got shape {shape}."
     )
 
 
-def _matrix(table: Any, weights: str) -> sparse.csr_array:
-    """A square matrix of zeros and ones, or of counts."""
-    if weights == "refuse":
-        return binary_matrix(table, "adjacency")
-    if not sparse.issparse(table):
-        table = np.asarray(table)
-        if table.dtype.kind not in "biuf":
-            raise TypeError("'adjacency' must be a matrix of numbers.")
-    matrix = sparse.csr_array(table)
-    return _as_counts(matrix != 0 if weights == "ignore" else matrix)
-
-
-def _as_counts(matrix: sparse.csr_array) -> sparse.csr_array:
-    """The same with entries that are non-negative integers."""
-    values = np.asarray(matrix.data, dtype=np.float64)
-    bad = np.flatnonzero(~((values >= 0) & (values == np.rint(values)) & (values < 2**31)))
-    if bad.size:
-        raise ValueError(
-            "'adjacency' must have counts, integers 0, 1, 2, ..., as weights; got "
-            f"{values[bad[0]]:g}. Round them, choose a threshold, or give ignore_weights=True."
-        )
-    out = sparse.csr_array(matrix)
-    out.data = values.astype(np.int64)
-    return out
-
-
 # --- edges ---
 
 
-def _from_rows(
-    rows: Sequence[Any], n_nodes: int | None, weights: str, numbered: bool = False
-) -> _Raw:
+def _from_rows(rows: Any, n_nodes: int | None, weights: str, numbered: bool = False) -> _Raw:
     """A network from its edges, two nodes and perhaps a weight each: nodes are numbers, or have names."""
-    lengths = {len(row) if isinstance(row, tuple | list) else 0 for row in rows}
+    lengths = {len(row) if isinstance(row, tuple | list | np.ndarray) else 0 for row in rows}
     if not (lengths <= {2} or lengths == {3}):
         raise ValueError(
             "'adjacency' as edges must have two nodes in each, or two and a weight; got "
@@ -293,7 +267,8 @@ def _from_rows(
         )
     used = _weights([row[2] for row in rows], weights) if lengths == {3} else np.ones(len(rows))
     if numbered or n_nodes is not None:
-        return _Raw(_numbered([list(row[:2]) for row in rows], n_nodes, used))
+        pairs = rows[:, :2] if isinstance(rows, np.ndarray) else [row[:2] for row in rows]
+        return _Raw(_numbered(pairs, n_nodes, used))
     return _from_names([row[0] for row in rows], [row[1] for row in rows], used)
 
 
@@ -313,12 +288,13 @@ def _weights(given: list[Any], weights: str) -> AnyArray:
         raise ValueError("'adjacency' must have numbers as weights, in the third column.") from None
 
 
-def _make(i: AnyArray, j: AnyArray, weights: AnyArray, n: int) -> sparse.csr_array:
+def _add_up(i: AnyArray, j: AnyArray, weights: AnyArray, n: int) -> sparse.csr_array:
     """A matrix of counts from edges; those given several times add up."""
-    return _as_counts(sparse.csr_array((weights, (i, j)), shape=(n, n)))
+    entries = sparse.coo_array((weights, (i, j)), shape=(n, n))
+    return count_matrix(entries, "adjacency", "count")
 
 
-def _numbered(rows: list[Any], n_nodes: int | None, weights: AnyArray) -> sparse.csr_array:
+def _numbered(rows: Any, n_nodes: int | None, weights: AnyArray) -> sparse.csr_array:
     """A matrix of counts from edges whose nodes are numbers, or text of numbers."""
     try:
         pairs = np.asarray(rows, dtype=np.float64).reshape(-1, 2)
@@ -329,7 +305,7 @@ def _numbered(rows: list[Any], n_nodes: int | None, weights: AnyArray) -> sparse
     if not good.all():
         raise ValueError(
             "'adjacency' as an edge list must hold node numbers 0, 1, 2, ...; got the edge "
-            f"{rows[int(np.argmin(good))]}. For nodes with names leave 'n_nodes' out."
+            f"{np.asarray(rows[int(np.argmin(good))]).tolist()}. For nodes with names leave 'n_nodes' out."
         )
     # The list shows nodes up to the largest number in it; `n_nodes` may add more without edges.
     pairs = pairs.astype(np.int64)
@@ -342,7 +318,7 @@ def _numbered(rows: list[Any], n_nodes: int | None, weights: AnyArray) -> sparse
     way_out = f" The largest node number is {seen - 1}." if seen else ""
     N = seen if n_nodes is None else check_count(n_nodes, "n_nodes", low=seen or 1, way_out=way_out)
     check_memory(100.0 * N, f"A network of {N:,} nodes", "Choose a smaller 'n_nodes'.")
-    return _make(pairs[:, 0], pairs[:, 1], weights, N)
+    return _add_up(pairs[:, 0], pairs[:, 1], weights, N)
 
 
 def _from_names(first: list[Any], second: list[Any], weights: AnyArray) -> _Raw:
@@ -359,7 +335,7 @@ def _from_names(first: list[Any], second: list[Any], weights: AnyArray) -> _Raw:
         ordered = list(nodes)
     place = {node: number for number, node in enumerate(ordered)}
     i, j = (np.array([place[node] for node in ends], dtype=np.int64) for ends in (first, second))
-    return _Raw(_make(i, j, weights, len(ordered)), names=_names(ordered))
+    return _Raw(_add_up(i, j, weights, len(ordered)), names=_names(ordered))
 
 
 def _names(nodes: Any) -> tuple[str, ...] | None:

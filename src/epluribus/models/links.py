@@ -65,22 +65,17 @@ class BlockTable:
 
 def read_pairs(pairs: Any, names: Sequence[str] | None, n_nodes: int) -> IntArray:
     """(n, 2) numbers of the two nodes of each pair, from numbers or names."""
+    place: dict[Any, int] = {node: node for node in range(n_nodes)}
+    place |= {name: number for number, name in enumerate(names or ())}
     rows = [list(pair) for pair in pairs]
     if any(len(row) != 2 for row in rows):
         raise ValueError("'pairs' must have two nodes each.")
-    flat = [node for row in rows for node in row]
-    if names is not None and any(isinstance(node, str) for node in flat):
-        place = {name: number for number, name in enumerate(names)}
-        unknown = [node for node in flat if str(node) not in place]
-        if unknown:
-            raise ValueError(f"'pairs' must be of nodes of the network; it has no '{unknown[0]}'.")
-        flat = [place[str(node)] for node in flat]
-    numbers = np.asarray(flat)
-    if numbers.size and (
-        numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= n_nodes
-    ):
-        raise ValueError(f"'pairs' must be of nodes 0 to {n_nodes - 1}, or of their names.")
-    return numbers.astype(np.int64).reshape(-1, 2)
+    odd = next((node for row in rows for node in row if node not in place), None)
+    if odd is not None:
+        raise ValueError(
+            f"'pairs' must be of nodes 0 to {n_nodes - 1}, or of their names; it has no {odd!r}."
+        )
+    return np.array([[place[node] for node in row] for row in rows], np.int64).reshape(-1, 2)
 
 
 def some_draws(table: AnyArray, most: int = 200) -> AnyArray:

@@ -65,10 +65,10 @@ class BetaLaw:
         logs = betaln(e + self.first, x - e + self.second) - betaln(self.first, self.second)
         return float(logs.sum())
 
-    def posterior(self, e: AnyArray, x: AnyArray) -> list[FloatArray]:
+    def posterior(self, e: AnyArray, x: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Posterior mean and ends of the central 95 % interval of the probability of a link."""
         a, b = e + self.first, x - e + self.second
-        return [a / (a + b), *(np.asarray(betaincinv(a, b, share)) for share in (0.025, 0.975))]
+        return a / (a + b), betaincinv(a, b, 0.025), betaincinv(a, b, 0.975)
 
     def some(self, e: AnyArray, x: AnyArray, _: AnyArray | float, part: float | None) -> FloatArray:
         """Probability of a link; with `part`, of one that was held out with this share."""
@@ -97,10 +97,10 @@ class GammaLaw:
         a, b = self.first, self.second
         return float((gammaln(a + e) - gammaln(a) + a * np.log(b) - (a + e) * np.log(b + x)).sum())
 
-    def posterior(self, e: AnyArray, x: AnyArray) -> list[FloatArray]:
+    def posterior(self, e: AnyArray, x: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Posterior mean and ends of the central 95 % interval of the mean number of links."""
         a, b = e + self.first, x + self.second
-        return [a / b, *(np.asarray(gammaincinv(a, share) / b) for share in (0.025, 0.975))]
+        return a / b, gammaincinv(a, 0.025) / b, gammaincinv(a, 0.975) / b
 
     def some(
         self, e: AnyArray, x: AnyArray, scale: AnyArray | float, part: float | None

@@ -26,17 +26,17 @@ Related Fields 102, 145-158. doi:10.1007/BF01213386
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_choice, check_count, check_positive, shown
-from epluribus.models.laws import PartitionLaw as PartitionLaw
-from epluribus.models.laws import PriorTables as PriorTables
-from epluribus.models.laws import bounded
-from epluribus.models.laws import cached_tables as cached_tables
+from epluribus.partition import as_labels
 
 ON_K = ("uniform", "poisson", "geometric", "fixed")
 """Names of the priors on the number of components."""
@@ -44,9 +44,131 @@ PROCESSES = ("dirichlet-process", "pitman-yor")
 """Names of the priors without a number of components."""
 NAMES = (*ON_K, *PROCESSES)
 """All names that a model takes for its prior on partitions."""
+_MANY = 100_000
+"""Items beyond which the distribution of K takes more than a second, and is computed only when asked for."""
 _TERMS = 400
 """Terms summed beyond K + N for an unbounded k. The terms of `poisson` and `geometric` fall at least as
 fast as 2^-k once k exceeds a few times K, so that those left out are below 1e-30 of the sum."""
+
+
+class PriorTables(NamedTuple):
+    """The two tables of a prior on partitions of `n_items` items."""
+
+    log_weight: FloatArray
+    """(slots + 2,) by the number of clusters; minus infinity at 0 and at slots + 1, so that moves never open
+    a cluster too many."""
+    log_size: FloatArray
+    """(n_items + 1,) by the size of a cluster; 0 at 0. Moves use differences of its entries."""
+
+    @property
+    def slots(self) -> int:
+        """The largest possible number of clusters."""
+        return self.log_weight.size - 2
+
+
+class PartitionLaw(ABC):
+    """Base of all priors on partitions: a subclass gives its two tables."""
+
+    @abstractmethod
+    def tables(self, n_items: int) -> PriorTables:
+        """The two tables for `n_items` items."""
+
+    def _seats(self) -> tuple[float, float]:
+        """(slope, new): with n items in K clusters, one more has weight n + slope K in these, and `new`.
+
+        These are sums of ratios of `log_size`: over the clusters, and of a cluster of one item to none.
+        """
+        raise NotImplementedError(f"the number of clusters is not known for {self!r}")
+
+    def _most(self, n_items: int) -> int:
+        """A number of clusters that is almost certainly not exceeded."""
+        return n_items
+
+    def n_clusters(self, n_items: int) -> dict[int, float]:
+        """Prior distribution of the number of clusters of `n_items` items: each with more than 1e-12, exactly.
+
+        Examples
+        --------
+        >>> from epluribus.models import DirichletProcess
+        >>> {k: round(p, 4) for k, p in DirichletProcess(1.0).n_clusters(3).items()}
+        {1: 0.3333, 2: 0.5, 3: 0.1667}
+        """
+        p = _distribution_of_k(self, check_count(n_items, "n_items"))
+        return {K: float(value) for K, value in enumerate(p) if value > 1e-12}
+
+    def describe(self, n_items: int) -> str:
+        """What the prior says about the number of clusters, in one line: mean and 95 % interval.
+
+        Examples
+        --------
+        >>> from epluribus.models import DirichletProcess
+        >>> print(DirichletProcess(1.0).describe(100))
+        number of clusters of 100 items, a priori: mean 5.2, 95 % interval 2 to 9
+        """
+        if check_count(n_items, "n_items") > _MANY:
+            return (
+                f"number of clusters a priori: `n_clusters` of the prior has it ({n_items:,} items)"
+            )
+        try:
+            p = _distribution_of_k(self, n_items)
+        except NotImplementedError:
+            return f"number of clusters a priori: not known for {self!r}"
+        mean = float(np.arange(p.size) @ p)
+        # Quantiles: the smallest K with at least 2.5 %, and with at least 97.5 %, up to it.
+        total = np.cumsum(p)
+        low, high = np.searchsorted(total, 0.025), np.searchsorted(total, 0.975)
+        items = f"{n_items:,} item{'s' if n_items > 1 else ''}"
+        return (
+            f"number of clusters of {items}, a priori: mean {mean:.1f}, 95 % interval {low} to "
+            f"{min(high, p.size - 1)}"
+        )
+
+    def log_pmf(self, labels: LabelsLike) -> float:
+        """Log probability of a partition; minus infinity with more clusters than the prior allows."""
+        sizes = np.bincount(as_labels(labels))  # n_1, ..., n_K
+        # The table is for this number of items: log_weight depends on N through its normalization.
+        table = cached_tables(self, int(sizes.sum()))
+        if sizes.size > table.slots:
+            return -np.inf
+        return float(table.log_weight[sizes.size] + table.log_size[sizes].sum())
+
+
+@lru_cache(maxsize=16)
+def cached_tables(prior: PartitionLaw, n_items: int) -> PriorTables:
+    """The tables of a prior, kept for repeated look-ups: a prior never changes and can be hashed."""
+    return prior.tables(n_items)
+
+
+@lru_cache(maxsize=16)
+def _distribution_of_k(prior: PartitionLaw, n_items: int) -> FloatArray:
+    """(slots + 1,) prior probabilities of 0, 1, ... clusters, summed over all partitions.
+
+    With S(n, K) the sum over the partitions of n items into K clusters of the product of their sizes'
+    weights, P(K) is proportional to exp(log_weight[K]) S(N, K), and
+
+        S(n + 1, K) = (n + slope K) S(n, K) + new S(n, K - 1)
+    """
+    slope, new = prior._seats()
+    # Far more clusters than one expects need not be followed: S(n, K) never looks at larger K.
+    table = cached_tables(prior, n_items)
+    slots = min(table.slots, prior._most(n_items))
+    K = np.arange(slots + 1)
+    log_s = np.full(slots + 1, -np.inf)
+    log_new = np.log(new)
+    log_s[1] = log_new
+    with np.errstate(divide="ignore"):
+        for n in range(1, n_items):
+            # n + slope K is 0 or less only where there are more clusters than items, with S = 0.
+            stay = np.log(np.maximum(n + slope * K, 0.0)) + log_s
+            log_s[1:] = np.logaddexp(stay[1:], log_new + log_s[:-1])
+    log_p = table.log_weight[: slots + 1] + log_s
+    p = np.exp(log_p - log_p.max())
+    return np.asarray(p / p.sum())
+
+
+def bounded(log_weight: FloatArray) -> FloatArray:
+    """Weights of 1..slots clusters, closed by minus infinity at both ends."""
+    return np.concatenate([[-np.inf], log_weight, [-np.inf]])
 
 
 @dataclass(frozen=True)
@@ -149,47 +271,6 @@ class PartitionPrior(PartitionLaw):
 
 
 @dataclass(frozen=True)
-class DirichletProcess(PartitionLaw):
-    """The Dirichlet process, in its form as a prior on partitions: the Chinese restaurant process.
-
-    Parameters
-    ----------
-    concentration : float, default 1
-        Theta, positive; the prior mean of the number of clusters grows as theta log N.
-    k_max : int, optional
-        Largest number of clusters; by default there is no bound. With a bound the prior is not renormalized.
-
-    Examples
-    --------
-    >>> from epluribus.models import DirichletProcess
-    >>> round(float(np.exp(DirichletProcess(1.0).log_pmf([0, 0, 1]))), 6)
-    0.166667
-    """
-
-    concentration: float = 1.0
-    k_max: int | None = None
-
-    def __post_init__(self) -> None:
-        check_positive(self.concentration, "concentration")
-        _check_bound(self.k_max)
-
-    @property
-    def _restaurant(self) -> PitmanYor:
-        return PitmanYor(self.concentration, 0.0, self.k_max)
-
-    def tables(self, n_items: int) -> PriorTables:
-        """The two tables for `n_items` items."""
-        # prod_{0<j<K} theta / prod_{0<i<N} (theta + i): the restaurant with discount 0
-        return self._restaurant.tables(n_items)
-
-    def _seats(self) -> tuple[float, float]:
-        return self._restaurant._seats()
-
-    def _most(self, n_items: int) -> int:
-        return self._restaurant._most(n_items)
-
-
-@dataclass(frozen=True)
 class PitmanYor(PartitionLaw):
     """The Pitman-Yor process as a prior on partitions; discount 0 is the Dirichlet process.
 
@@ -214,7 +295,8 @@ class PitmanYor(PartitionLaw):
     k_max: int | None = None
 
     def __post_init__(self) -> None:
-        _check_bound(self.k_max)
+        if self.k_max is not None:
+            check_count(self.k_max, "k_max", way_out=" None means no bound.")
         if not 0 <= self.discount < 1:
             raise ValueError(
                 f"'discount' must be at least 0 and below 1; got {shown(self.discount)}."
@@ -251,10 +333,25 @@ class PitmanYor(PartitionLaw):
         return int(mean + 15 * np.sqrt(max(square - mean**2, 0.0)) + 20)
 
 
-def _check_bound(k_max: int | None) -> None:
-    """The bound of a process: None, or an integer of at least 1."""
-    if k_max is not None:
-        check_count(k_max, "k_max", way_out=" None means no bound.")
+@dataclass(frozen=True)
+class DirichletProcess(PitmanYor):
+    """The Dirichlet process as a prior on partitions, the Chinese restaurant process: discount 0.
+
+    Parameters
+    ----------
+    concentration : float, default 1
+        Theta, positive; the prior mean of the number of clusters grows as theta log N.
+    k_max : int, optional
+        Largest number of clusters; by default there is no bound. With a bound the prior is not renormalized.
+
+    Examples
+    --------
+    >>> from epluribus.models import DirichletProcess
+    >>> round(float(np.exp(DirichletProcess(1.0).log_pmf([0, 0, 1]))), 6)
+    0.166667
+    """
+
+    discount: float = field(default=0.0, init=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -276,23 +373,17 @@ def as_prior(
 ) -> PartitionLaw:
     """The prior that the arguments `prior`, `alpha` and `k_max` of a model stand for.
 
-    Parameters
-    ----------
-    prior : str or PartitionLaw
-        A name in `ON_K`, for a `PartitionPrior`, or in `PROCESSES`; or a prior, which is returned unchanged.
-    alpha, k_max : optional
-        Parameters of a named prior; an error with an object, which has its own.
-    default_alpha : float
-        The model's default of `alpha` for a `PartitionPrior`; that of a process is 1.
+    `prior` is one of `NAMES`, or a prior, which has its own parameters and is returned unchanged. `default_alpha` is
+    the model's default of `alpha` for a `PartitionPrior`; that of a process is 1.
     """
+    given: dict[str, Any] = {"alpha": alpha, "k_max": k_max}
+    given = {name: value for name, value in given.items() if value is not None}
     if isinstance(prior, PartitionLaw):
-        # A value that would be ignored in silence is an error.
-        for name, value in (("alpha", alpha), ("k_max", k_max)):
-            if value is not None:
-                raise ValueError(
-                    f"'{name}' belongs to the named priors; 'prior' is a {type(prior).__name__}, "
-                    "which has its own parameters: give it there."
-                )
+        if given:  # a value that would be ignored in silence is an error
+            raise ValueError(
+                f"'{next(iter(given))}' belongs to the named priors; 'prior' is a {type(prior).__name__}, "
+                "which has its own parameters: give it there."
+            )
         return prior
     if not isinstance(prior, str):
         raise TypeError(
@@ -300,13 +391,8 @@ def as_prior(
             f"PitmanYor; got {shown(prior)}."
         )
     check_choice(prior, NAMES, "prior")
+    if alpha is not None:
+        given["concentration"] = check_positive(given.pop("alpha"), "alpha")
     if prior in PROCESSES:
-        theta = 1.0 if alpha is None else check_positive(alpha, "alpha")
-        bound = None if k_max is None else check_count(k_max, "k_max")
-        if prior == "dirichlet-process":
-            return DirichletProcess(theta, bound)
-        return PitmanYor(theta, k_max=bound)
-    concentration = default_alpha if alpha is None else check_positive(alpha, "alpha")
-    return PartitionPrior(
-        concentration, prior, 50 if k_max is None else check_count(k_max, "k_max")
-    )
+        return (DirichletProcess if prior == "dirichlet-process" else PitmanYor)(**given)
+    return PartitionPrior(**{"concentration": default_alpha, **given}, on_k=prior)

@@ -214,14 +214,17 @@ def row_names(data: Any) -> tuple[str, ...] | None:
     return names if len(set(names)) == len(names) else None
 
 
-def binary_matrix(matrix: Any, argument: str) -> sparse.csr_array:
-    """A dense or sparse matrix of zeros and ones, as CSR with sorted indices and no stored zeros.
+def count_matrix(matrix: Any, argument: str, weights: str = "refuse") -> sparse.csr_array:
+    """A dense or sparse matrix of counts, as CSR with sorted indices and no stored zeros.
 
     Parameters
     ----------
     matrix : array_like or sparse matrix of shape (n_rows, n_columns)
     argument : str
         Its name in messages.
+    weights : {"refuse", "count", "ignore"}
+        What to do about entries other than 0 and 1: an error, or for "count" only if they are no counts, or 1
+        stands for them.
 
     Returns
     -------
@@ -231,29 +234,31 @@ def binary_matrix(matrix: Any, argument: str) -> sparse.csr_array:
         try:
             matrix = np.asarray(matrix, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"'{argument}' must be a matrix of zeros and ones; {error}.") from None
-        if matrix.ndim != 2:
-            raise ValueError(f"'{argument}' must have two dimensions; got {matrix.ndim}.")
-    if 0 in matrix.shape:
-        raise ValueError(f"'{argument}' must have rows and columns; got shape {matrix.shape}.")
+            raise TypeError(f"'{argument}' must be a matrix of numbers; {error}.") from None
+        if matrix.ndim != 2 or 0 in matrix.shape:
+            raise ValueError(
+                f"'{argument}' must be a matrix with rows and columns; got shape {matrix.shape}."
+            )
     # Every entry that is not 0, NaN included.
     entries = sparse.coo_array(matrix)
     values = np.asarray(entries.data, dtype=np.float64)
-    bad = np.flatnonzero((values != 0) & (values != 1))
+    if weights == "ignore":
+        values = np.where(np.isnan(values), values, values != 0)
+    top = 1 if weights == "refuse" else 1 << 31
+    bad = np.flatnonzero(~((values >= 0) & (values <= top) & (values == np.rint(values))))
     if bad.size:
         i, j, value = entries.row[bad[0]], entries.col[bad[0]], values[bad[0]]
+        allowed = "only 0 and 1, the model is for binary data"
+        way_out = f"For weights, choose a threshold: ({argument} > 0)."
+        if weights == "count":
+            allowed, way_out = "counts, integers 0, 1, 2, ...", f"Round them. {way_out}"
         if np.isnan(value):
-            way_out = "Decide what a missing entry means and put 0 or 1."
-        else:
-            way_out = f"For weights, choose a threshold: ({argument} > 0)."
+            way_out = "Decide what a missing entry means and fill it."
         raise ValueError(
-            f"'{argument}' must hold only 0 and 1, the model is for binary data; entry ({i}, {j}) "
-            f"(counted from 0) is {value:g}. {way_out}"
+            f"'{argument}' must hold {allowed}; entry ({i}, {j}) (counted from 0) is {value:g}. {way_out}"
         )
-    # The conversion adds up entries that are stored twice: 1 + 1 shows as a 2.
-    csr = sparse.csr_array(entries, dtype=np.int64)
-    if csr.data.size and csr.data.max() > 1:
-        raise ValueError(f"'{argument}' must hold each entry once; some are repeated.")
+    # The conversion adds up entries that are stored twice.
+    csr = sparse.csr_array((values, (entries.row, entries.col)), entries.shape, dtype=np.int64)
     csr.eliminate_zeros()
     csr.sort_indices()
     return csr

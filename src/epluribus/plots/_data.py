@@ -11,21 +11,11 @@ from numpy.typing import ArrayLike
 from epluribus._text import count
 from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate
-from epluribus.plots._names import halo, legend_beside, place_over_items
-from epluribus.plots._shared import (
-    check_axes,
-    cluster_colors,
-    column_names,
-    get_axes,
-    label_axes,
-    read_data,
-    read_partition,
-)
+from epluribus.plots import _shared as shared
+from epluribus.plots._names import legend_beside, name_points
 
 _MARKERS = "os^Dvp>X<Ph"
 """Shapes of points: with eleven of them and seven safe colors, neighbors in the list differ in both."""
-_LISTED = 12
-"""The largest number of clusters whose legend fits inside the Axes of a histogram."""
 _COLUMNS = 10
 """The largest number of columns of `pairs`: with more, the panels are too small to read."""
 
@@ -39,8 +29,7 @@ def histogram(
 ) -> Any:
     """Histogram of one value per item, stacked and colored by cluster, with a tick for each item.
 
-    Clusters have the names and colors they have in all pictures; the legend lists them from left to
-    right, beside the Axes if there are more than 12.
+    Clusters have the names and colors they have in all pictures; the legend lists them from left to right.
 
     Parameters
     ----------
@@ -72,38 +61,26 @@ def histogram(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['left: 2 items', 'right: 2 items']
     """
-    data = read_data(values, argument="values")
-    if data.shape[1] != 1:
-        other = "scatter" if data.shape[1] == 2 else "pairs"
-        raise ValueError(
-            f"'values' must hold one number per item; got shape {np.shape(values)}. "
-            f"Use epluribus.plots.{other}."
-        )
-    y = data[:, 0]
-    labels, names = read_partition(best, y.size)
-    many = len(names) > _LISTED
-    # A legend beside the Axes has columns of 15 names, each 1.4 inches wide.
-    ax = get_axes(ax, (5.5 + 1.4 * many * -(-len(names) // 15), 3.6))
+    labels, names = shared.read_partition(best)
+    y = shared.read_data(values, best, "values", columns=1)[:, 0]
+    # The legend beside the Axes has columns of 15 names, each 1.4 inches wide.
+    ax = shared.get_axes(ax, (5.5 + 1.4 * -(-len(names) // 15), 3.6))
     # Clusters from left to right, so that the legend follows the axis; colors go with the names.
     order = np.argsort([y[labels == g].mean() for g in range(len(names))]).tolist()
-    palette = cluster_colors(len(names))
+    palette = shared.cluster_colors(len(names))
     colors = {g: palette[g] for g in order}
     legend = [f"{names[g]}: {count(int((labels == g).sum()), 'item')}" for g in order]
     stack_bars(ax, y, labels, colors, bins=bin_edges(y, labels, bins), label=legend)
     for g, color in colors.items():
+        # Ticks just below the axis: across in units of the data, down in shares of the height.
         own = y[labels == g]
-        # Across in units of the data, down in shares of the height: just below the axis at any scale.
         ax.plot(own, np.full(own.size, -0.02), "|", color=color, clip_on=False,
                 transform=ax.get_xaxis_transform(), markersize=7)  # fmt: skip
     # The numbers of the axis move down, below the ticks of the items.
     ax.tick_params(axis="x", pad=9)
-    label_axes(ax, column_names(values, 1))
+    shared.label_axes(ax, shared.column_names(values, 1))
     ax.set_ylabel("items")
-    ax.spines[["top", "right"]].set_visible(False)
-    if many:
-        legend_beside(ax, *ax.get_legend_handles_labels())
-    else:
-        ax.legend(frameon=False, title="cluster")
+    legend_beside(ax, *ax.get_legend_handles_labels())
     return ax
 
 
@@ -162,17 +139,11 @@ def scatter(X: ArrayLike, best: Estimate | LabelsLike, *, ax: Any = None) -> Any
     >>> [text.get_text() for text in ax.texts]
     ['a', 'b']
     """
-    data = read_data(X)
-    if data.shape[1] != 2:
-        other = "histogram" if data.shape[1] == 1 else "pairs"
-        raise ValueError(
-            f"'X' must have 2 columns; got shape {np.shape(X)}. Use epluribus.plots.{other}."
-        )
-    labels, names = read_partition(best, len(data))
-    ax = get_axes(ax, (5.5, 4.6))
-    draw_points(ax, data, labels, dict(enumerate(names)), cluster_colors(len(names)))
-    label_axes(ax, column_names(X, 2))
-    ax.spines[["top", "right"]].set_visible(False)
+    labels, names = shared.read_partition(best)
+    data = shared.read_data(X, best, columns=2)
+    ax = shared.get_axes(ax, (5.5, 4.6))
+    draw_points(ax, data, labels, dict(enumerate(names)), shared.cluster_colors(len(names)))
+    shared.label_axes(ax, shared.column_names(X, 2))
     return ax
 
 
@@ -200,11 +171,14 @@ def draw_points(
         ax.scatter(x, y, s=area, color=colors[g], marker=_MARKERS[g % len(_MARKERS)],
                    edgecolors="#303030", linewidths=rim, zorder=2)  # fmt: skip
     named = {g: name for g, name in names.items() if name}
-    for g, (x, y) in zip(named, place_over_items(ax, data, labels, list(named)), strict=True):
-        # The name stands just above its item; the halo keeps it legible over the points.
-        ax.annotate(named[g], (x, y), (0, 0.7 * font_size), textcoords="offset points",
-                    ha="center", va="center", fontsize=font_size, fontweight="bold",
-                    path_effects=halo(2.5), zorder=4)  # fmt: skip
+    if named:
+        places = [most_central(data[labels == g]) for g in named]
+        name_points(ax, list(named.values()), places, font_size)
+
+
+def most_central(points: AnyArray) -> AnyArray:
+    """The point with the smallest distance |x| + |y| from the median."""
+    return np.asarray(points[np.abs(points - np.median(points, axis=0)).sum(axis=1).argmin()])
 
 
 def pairs(
@@ -241,25 +215,26 @@ def pairs(
     >>> axes.shape, axes[2, 0].get_xlabel(), axes[2, 0].get_ylabel()
     ((3, 3), 'x0', 'x2')
     """
-    data = read_data(X)
-    labels, clusters = read_partition(best, len(data))
+    labels, clusters = shared.read_partition(best)
+    data = shared.read_data(X, best)
     k, d = len(clusters), data.shape[1]
     if not 2 <= d <= _COLUMNS:
         way_out = "Use epluribus.plots.histogram." if d == 1 else "Choose some of the columns."
         raise ValueError(f"'X' must have 2 to {_COLUMNS} columns; got {d}. {way_out}")
     if names is None:
-        names = column_names(X, d) or [f"x{j}" for j in range(d)]
+        names = shared.column_names(X, d) or [f"x{j}" for j in range(d)]
     if len(names) != d:
         raise ValueError(f"'names' must have one name for each of {d} columns; got {len(names)}.")
-    axes = check_axes(axes, (d, d), (1.2 + 1.75 * d, 0.6 + 1.65 * d))
-    colors = cluster_colors(k)
+    axes = shared.check_axes(axes, d, d, (1.2 + 1.75 * d, 0.6 + 1.65 * d), "constrained")
+    colors = shared.cluster_colors(k)
     # Smaller points than in `scatter`: each panel has a fraction of its area.
     size = float(np.clip(2500 / len(data), 4, 16))
     for i, j in np.ndindex(d, d):
         ax = axes[i, j]
         if j > i:
             ax.set_axis_off()
-        elif i == j:
+            continue
+        if i == j:
             edges = bin_edges(data[:, i], labels, most=25)
             stack_bars(ax, data[:, i], labels, dict(enumerate(colors)), bins=edges)
             ax.set_yticks([])
@@ -267,16 +242,11 @@ def pairs(
             # Without names: the panels are small, and the legend has them.
             draw_points(ax, data[:, [j, i]], labels, dict.fromkeys(range(k), ""), colors, size=size)
         ax.spines[["top", "right"]].set_visible(False)
-        # Names and numbers only on the left and lower border of the figure: panels in a row or in a
-        # column show the same variable.
-        if i == d - 1:
-            ax.set_xlabel(names[j])
-        else:
-            ax.tick_params(labelbottom=False)
-        if j == 0 and i > 0:
-            ax.set_ylabel(names[i])
-        elif j > 0:
-            ax.tick_params(labelleft=False)
+        # Numbers only on the left and lower border: panels in a row or in a column show the same variable.
+        ax.tick_params(labelbottom=i == d - 1, labelleft=j == 0)
+    for j in range(d):
+        axes[-1, j].set_xlabel(names[j])
+        axes[j, 0].set_ylabel(names[j] if j else "")
     # One panel has a handle for every cluster; the points of the legend are as large as those of `scatter`.
     legend = axes[0, -1].legend(
         axes[1, 0].collections[:k], clusters, title="cluster", frameon=False, loc="upper right",

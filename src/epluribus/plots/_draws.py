@@ -1,4 +1,4 @@
-"""The draws compared with the estimate: their numbers of clusters, and their losses in sequence."""
+"""The draws compared with the estimate, and a model compared with its data: lines and bars."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
+from epluribus.draws import as_draws
 from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
-from epluribus.plots._shared import check_order, cluster_colors, get_axes
-from epluribus.uncertainty import n_clusters_posterior
+from epluribus.plots import _shared as shared
+from epluribus.plots._names import name_clusters
+from epluribus.uncertainty import LinkCheck, PredictiveCheck, merges, n_clusters_posterior
 
 _BAR, _MARKED = "#a9b4c2", "#2f3b4c"
 """Colors of the bars of the number of clusters, and of the bar of the estimate."""
-_WINDOW = 0.05
-"""Share of a chain over which the running mean is taken: enough to smooth, little enough to follow."""
 
 
 def n_clusters(
@@ -49,9 +49,10 @@ def n_clusters(
     >>> [(bar.get_center()[0].item(), bar.get_height().item()) for bar in ax.patches]
     [(2.0, 0.5), (3.0, 0.5)]
     """
-    found = n_clusters_posterior(draws, best=best)
+    sample = as_draws(draws)
+    found = n_clusters_posterior(sample, best=best)
     values, marked = found.values, found.estimate
-    ax = get_axes(ax)
+    ax = shared.get_axes(ax)
     # Grays: the colors of clusters would say that a bar is a cluster.
     colors = [_BAR if value != marked else _MARKED for value in values]
     ax.bar(values, found.probabilities, width=0.8, color=colors)
@@ -60,13 +61,10 @@ def n_clusters(
         ax.axvline(marked, color=_MARKED, linestyle=":", linewidth=1.5)
         ax.annotate(f"estimate: {marked}", (marked, 1.0), xycoords=("data", "axes fraction"),
                     xytext=(4, -4), textcoords="offset points", va="top", color=_MARKED)  # fmt: skip
-        # No draw may have as many clusters as the estimate: the line must still be inside the Axes.
-        if marked not in values:
-            ax.set_xlim(min(values[0], marked) - 0.6, max(values[-1], marked) + 0.6)
     if values.size <= 20:
         ax.set_xticks(values)
-    ax.set(xlabel="number of clusters", ylabel="posterior probability")
-    ax.spines[["top", "right"]].set_visible(False)
+    label = shared.share_of(sample) if shared.is_ensemble(sample) else "posterior probability"
+    ax.set(xlabel="number of clusters", ylabel=label)
     return ax
 
 
@@ -75,7 +73,7 @@ def loss_trace(
 ) -> Any:
     """Loss of the estimate against each draw, with a running mean of each chain.
 
-    Chains are drawn side by side; the axis counts the draws of each chain from 0.
+    Chains lie over each other, with a common axis that counts the draws of each from 0.
 
     A trend means that the burn-in is too short. Chains at different heights do not agree with each other.
     A running mean that jumps between levels is a sign of several modes.
@@ -108,56 +106,177 @@ def loss_trace(
     >>> ax.lines[0].get_ydata().tolist()
     [0.0, 2.0, 0.0]
     """
-    check_order("loss_trace(best, draws)", best, draws)
     labels, sample, chosen = read_best(best, draws, loss)
     # Equal draws have equal losses: one value is computed for each distinct partition.
     distinct = draw_losses(labels, sample, chosen)
     mean = sample.mean(distinct)
-    ax = get_axes(ax, (7.0, 3.2))
-    begin = 0
-    ticks: dict[int, str] = {}
-    for chain, color in enumerate(cluster_colors(sample.n_chains)):
+    ax = shared.get_axes(ax, (7.0, 3.2))
+    for chain, color in enumerate(shared.cluster_colors(sample.n_chains)):
         # `index` leads from each draw to its distinct partition, in the order of the draws.
         own = distinct[sample.index[sample.chains == chain]]
-        x = np.arange(begin, begin + own.size)
-        ax.plot(x, own, color=color, linewidth=0.5, alpha=0.4)
-        ax.plot(x, _running_mean(own), color=color, linewidth=1.8, label=f"chain {chain}")
-        if chain:
-            ax.axvline(begin - 0.5, color="#b0b0b0", linewidth=0.8)
-        if sample.n_chains > 1:
-            # With more than eight chains there is room for their numbers only.
-            name = f"chain {chain}" if sample.n_chains <= 8 else str(chain)
-            ax.text(x.mean(), 1.01, name, transform=ax.get_xaxis_transform(), ha="center",
-                    va="bottom", fontsize=9)  # fmt: skip
-        # Places on the common axis, with the number of the draw within its chain.
-        ticks |= {begin + at: str(at) for at in _ticks(own.size, sample.n_chains)}
-        begin += own.size
-    ax.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean {mean:.3g}")
+        ax.plot(own, color=color, linewidth=0.5, alpha=0.35, zorder=1)
+        ax.plot(_running_mean(own), color=color, linewidth=1.8, label=f"chain {chain}", zorder=2)
+    ax.axhline(mean, color="black", linestyle="--", linewidth=1, zorder=3)
     ax.annotate(f"mean {mean:.3g}", (1.0, mean), xycoords=("axes fraction", "data"), xytext=(3, 0),
                 textcoords="offset points", va="center", fontsize=9)  # fmt: skip
-    ax.set(xlim=(-0.5, begin - 0.5), ylabel=f"loss to the estimate ({chosen.name})")
-    ax.set_xticks(list(ticks), list(ticks.values()))
-    ax.set_xlabel("draw" if sample.n_chains == 1 else "draw of the chain")
-    ax.spines[["top", "right"]].set_visible(False)
+    ax.margins(x=0)
+    ax.set_ylabel(f"loss to the estimate ({shared.with_unit(chosen)})")
+    ax.set_xlabel("clustering" if shared.is_ensemble(sample) else "draw")
+    if sample.n_chains > 1:
+        ax.set_xlabel("draw of the chain")
+        ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=8, fontsize=9,
+                  borderaxespad=0.1, columnspacing=1.0, handlelength=1.2)  # fmt: skip
     return ax
 
 
-def _ticks(n_draws: int, n_chains: int) -> list[int]:
-    """Round numbers of draws within a chain: fewer for more chains, none near the next chain."""
-    from matplotlib.ticker import MaxNLocator
-
-    room = max(8 // n_chains, 1)
-    found = MaxNLocator(room, integer=True, steps=[1, 2, 2.5, 5, 10]).tick_values(0, n_draws)
-    # A number near the end of a chain would run into the 0 of the next.
-    end = n_draws if n_chains == 1 else (1 - 0.08 * min(n_chains, 6)) * n_draws
-    return [int(at) for at in found if 0 <= at < end]
-
-
 def _running_mean(values: FloatArray) -> FloatArray:
-    """Mean over a window around each value; at both ends the window is cut off, not padded."""
-    half = int(_WINDOW * values.size / 2)
-    # A sum over a window is a difference of two cumulative sums: linear time for any width.
-    total = np.concatenate([[0.0], np.cumsum(values)])
-    at = np.arange(values.size)
-    low, high = np.maximum(at - half, 0), np.minimum(at + half + 1, values.size)
-    return np.asarray((total[high] - total[low]) / (high - low))
+    """Mean over a window around each value, cut off at both ends: a twentieth of the chain, to follow and smooth."""
+    from scipy.ndimage import uniform_filter1d
+
+    width = 2 * int(0.05 * values.size / 2) + 1
+    # Beyond the ends are zeros, which count neither in the sums nor in the numbers of values.
+    total = uniform_filter1d(values, width, mode="constant")
+    return np.asarray(total / uniform_filter1d(np.ones(values.size), width, mode="constant"))
+
+
+def dendrogram(
+    best: Estimate | LabelsLike, draws: DrawsLike, *, loss: LossLike | None = None, ax: Any = None
+) -> Any:
+    """Tree of the clusters of an estimate, joined one pair at a time by expected loss.
+
+    It begins with the clusters of the estimate, at its expected loss, and joins in each step the two clusters
+    whose union has the smallest expected loss. The height of a join is the expected loss of the whole
+    partition after it, and the number beside it the number of clusters that are left.
+
+    Parameters
+    ----------
+    best : Estimate or array_like of shape (n_items,)
+        The partition.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    loss : str or Loss, optional
+        By default the loss that `best` was made for, "vi" for plain labels.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    See Also
+    --------
+    epluribus.uncertainty.merges : the numbers, and the partition after each merge.
+
+    Notes
+    -----
+    The heights are those of a path through partitions, not distances between clusters, and they are not
+    an ultrametric: where a join lowers the expected loss, its line is below the one before. A cut through the
+    tree need not be the best partition with that number of clusters, which ``minimize(draws, k=k)`` finds.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> ax = epl.plots.dendrogram([0, 0, 1, 2], [[0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 1]])
+    >>> [text.get_text() for text in ax.texts]
+    ['2', '1', '0', '1', '2']
+    """
+    sample = as_draws(draws)
+    path = merges(best, sample, loss=loss)
+    labels, names = shared.read_partition(best, sample)
+    # The path numbers clusters by first appearance, names and colors follow the user's labels.
+    own = labels[np.unique(path.labels, return_index=True)[1]]
+    colors = shared.cluster_colors(len(names))
+    ax = shared.get_axes(ax, (min(14.0, max(5.5, 0.22 * path.n_clusters)), 3.8))
+    k, heights = path.n_clusters, path.expected_losses
+    # Where each cluster of the tree stands, across and up: clusters of the estimate at the expected loss.
+    across, up = np.full(2 * k - 1, np.nan), np.full(2 * k - 1, heights[0])
+    across[path.order] = np.arange(k) + 0.5
+    for step, (a, b) in enumerate(path.pairs):
+        height = heights[step + 1]
+        across[k + step], up[k + step] = (across[a] + across[b]) / 2, height
+        ax.plot([across[a], across[a], across[b], across[b]], [up[a], height, height, up[b]],
+                color=_MARKED, linewidth=1.3, solid_joinstyle="miter")  # fmt: skip
+        if k <= 31:  # beside the line that leads up to the next join, where there is room
+            ax.annotate(str(k - step - 1), (across[k + step], height), (3, 2.5), ha="left",
+                        textcoords="offset points", fontsize=8, color="#5a6475")  # fmt: skip
+    room = 0.06 * max(float(np.ptp(heights)), 1e-12)
+    ax.set(xlim=(0, k), ylim=(heights.min() - room, heights.max() + 2 * room))
+    shown = own[path.order]
+    leaves = [colors[g] for g in shown]
+    ax.scatter(np.arange(k) + 0.5, up[:k], s=18, color=leaves, zorder=3, clip_on=False)
+    down = name_clusters(ax, [names[g] for g in shown], np.arange(k + 1), leaves, 8, below=True)
+    mean = "mean" if shared.is_ensemble(sample) else "expected"
+    ax.set_ylabel(f"{mean} loss ({shared.with_unit(path.loss)})")
+    ax.set_xlabel("clusters of the estimate", labelpad=down)
+    return ax
+
+
+def calibration(check: PredictiveCheck | LinkCheck, *, ax: Any = None) -> Any:
+    """Predicted probabilities of held-out cells against the shares that occurred.
+
+    If the model is right, the points are on the diagonal; the band holds 95 % of what chance alone would do
+    at each place. For numbers and counts a point says which share of the values lies below the predicted
+    quantile: a curve that is flat in the middle means that predictions are too narrow, one that is steep
+    there that they are too wide. For categories and links a point is a class of predicted probabilities.
+
+    Parameters
+    ----------
+    check : PredictiveCheck or LinkCheck
+        From `epluribus.uncertainty.predictive_check` or `epluribus.uncertainty.link_check`.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import numpy as np
+    >>> import epluribus as epl
+    >>> y = np.random.default_rng(1).normal(size=60)
+    >>> check = epl.uncertainty.predictive_check(epl.models.GaussianMixture(y), share=0.5, rng=1)
+    >>> ax = epl.plots.calibration(check)
+    >>> ax.get_ylabel()
+    'share observed'
+    """
+    if not isinstance(check, PredictiveCheck | LinkCheck):
+        raise TypeError(
+            "'check' must be what predictive_check or link_check of epluribus.uncertainty returns; "
+            f"got a {type(check).__name__}."
+        )
+    ax = shared.get_axes(ax, (4.2, 4.0))
+    x, share, half = check.curve()
+    links = isinstance(check, LinkCheck)
+    classes = isinstance(check, LinkCheck) or check.kind == "categories"
+    low, high = -0.02, 1.02
+    if (
+        links
+    ):  # their probabilities are small and far apart: both axes are logarithmic, which have no 0
+        low = 0.6 * min(x.min(), share[share > 0].min(initial=1.0))
+        high = 1.6 * max(x.max(), share.max())
+        ax.set(xscale="log", yscale="log")
+        for axis in (ax.xaxis, ax.yaxis):
+            shared.log_ticks(axis, low, high)
+    ax.plot([low, high], [low, high], color="0.35", linewidth=0.8)
+    # The band is around the diagonal: what a right model would do. Classes without a link lie on the border.
+    band, share = (np.maximum(x - half, low), x + half), np.maximum(share, low)
+    color = shared.cluster_colors(1)[0]
+    if classes:
+        ax.vlines(x, *band, color="0.75", linewidth=5, label="95 % by chance")
+        ax.plot(
+            x, share, "o-", color=color, linewidth=1, markersize=5, label="observed", clip_on=False
+        )
+    else:
+        ax.fill_between(x, *band, color="0.85", linewidth=0, label="95 % by chance")
+        ax.plot(x, share, color=color, linewidth=1.6, label="observed")
+    held_out = "for a held-out link" if links else "for a category" if classes else "below a value"
+    ax.set(xlim=(low, high), ylim=(low, high), ylabel="share observed")
+    ax.set_xlabel(f"probability predicted {held_out}")
+    ax.set_aspect("equal")
+    ax.legend(frameon=False, loc="upper left")
+    return ax

@@ -1,4 +1,4 @@
-"""Matrices with rows and columns in order of their clusters: similarities, and zeros and ones."""
+"""Matrices with rows and columns in order of their clusters: similarities, links, and rates of links."""
 
 from __future__ import annotations
 
@@ -8,21 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
+from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate
-from epluribus.plots._graphs import read_links
-from epluribus.plots._names import name_left
-from epluribus.plots._shared import (
-    check_order,
-    cluster_colors,
-    cluster_edges,
-    draw_cuts,
-    even_steps,
-    get_axes,
-    read_partition,
-)
+from epluribus.models.links import BlockTable
+from epluribus.plots import _shared as shared
+from epluribus.plots._names import name_clusters
+from epluribus.plots._network import read_links
 from epluribus.uncertainty import psm as psm_of
 from epluribus.uncertainty._order import order_by_similarity
 
@@ -61,9 +54,7 @@ def similarity(
 
     Notes
     -----
-    Of more than 2000 items, 2000 are shown: the same share of each cluster, at least one item. The
-    similarity of an item with itself is always 1, a line that carries no information: the diagonal
-    shows the mean of the neighbors in the cluster instead.
+    Of more than 2000 items, 2000 are shown: the same share of each cluster, at least one item.
 
     Examples
     --------
@@ -77,27 +68,27 @@ def similarity(
     """
     if best is None or (draws is None) == (psm is None):
         raise TypeError("Give similarity(best, draws), or similarity(best=best, psm=matrix).")
-    check_order("similarity(best, draws)", best, draws)
     sample = as_draws(draws) if draws is not None else SimilarityMatrix.of(psm)
-    labels, names = read_partition(best, sample.n_items)
+    labels, names = shared.read_partition(best, sample)
     n = sample.n_items
-    keep = some_of_each(labels, _SHOWN) if n > _SHOWN else np.arange(n)
+    keep = shared.some_of_each(labels, _SHOWN) if n > _SHOWN else np.arange(n)
     labels, matrix = labels[keep], similarities(sample, keep)
     clusters, order = order_by_similarity(matrix, labels)
-    ax = get_axes(ax, (6.2, 5.2), "compressed")
+    ax = shared.get_axes(ax, (6.2, 5.2), layout="compressed")
     size = labels.size
     # Few cells are drawn with sharp edges; where cells are smaller than dots, they are averaged.
     image = ax.imshow(
-        _fill_diagonal(matrix[np.ix_(order, order)], labels[order]), cmap="Blues", vmin=0, vmax=1,
+        matrix[np.ix_(order, order)], cmap="Blues", vmin=0, vmax=1,
         interpolation="nearest" if size <= 300 else "antialiased", extent=(0, size, size, 0),
     )  # fmt: skip
-    edges = cluster_edges(np.bincount(labels)[clusters])
-    draw_cuts(ax, edges[1:-1], edges[1:-1])
-    colors = cluster_colors(len(names))
-    name_left(ax, [names[g] for g in clusters], edges, [colors[g] for g in clusters], font_size)
+    edges = shared.cluster_edges(np.bincount(labels)[clusters])
+    shared.draw_cuts(ax, edges, edges)
+    colors = shared.cluster_colors(len(names))
+    name_clusters(ax, [names[g] for g in clusters], edges, [colors[g] for g in clusters], font_size)
     ax.set(xlim=(0, size), ylim=(size, 0), xticks=[])
     ax.set_xlabel(f"{n:,} items" if size == n else f"{size:,} of {n:,} items")
-    ax.figure.colorbar(image, ax=ax, label="probability of sharing a cluster", shrink=0.8)
+    label = f"{shared.share_of(sample)} with both in one cluster"
+    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.8)
     return ax
 
 
@@ -105,28 +96,7 @@ def similarities(sample: Draws | SimilarityMatrix, keep: IntArray) -> FloatArray
     """(n, n) similarities of the items `keep`, or of all."""
     if isinstance(sample, SimilarityMatrix):
         return sample.dense(keep)
-    if len(keep) < sample.n_items:
-        # Other items make other draws equal: the distinct ones are found anew, with the weights kept.
-        sample = Draws(np.asarray(sample)[:, keep], weights=sample.draw_weights)
-    return psm_of(sample)
-
-
-def some_of_each(labels: IntArray, most: int) -> IntArray:
-    """Items evenly spaced through the clusters, at most `most`, and the first of each cluster."""
-    steps = np.argsort(labels, kind="stable")[even_steps(labels.size, most)]
-    return np.union1d(steps, np.unique(labels, return_index=True)[1])
-
-
-def _fill_diagonal(matrix: FloatArray, labels: IntArray) -> FloatArray:
-    """On the diagonal the mean similarity with the neighbors in the cluster, 1 where there is none."""
-    # Similarity of each item with the next one, if that is in the same cluster.
-    beside = np.where(labels[1:] == labels[:-1], matrix.diagonal(1), np.nan)
-    # Row 0: with the item before; row 1: with the item after. The first and the last have only one.
-    both = np.stack([np.append(np.nan, beside), np.append(beside, np.nan)])
-    has = ~np.isnan(both)
-    means = np.where(has, both, 0.0).sum(axis=0) / np.maximum(has.sum(axis=0), 1)
-    np.fill_diagonal(matrix, np.where(has.any(axis=0), means, 1.0))
-    return matrix
+    return psm_of(sample if len(keep) == sample.n_items else sample.select_items(keep))
 
 
 def blocks(
@@ -177,14 +147,14 @@ def blocks(
     [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
     """
     table, _ = read_links(matrix, rows, "matrix")
-    down, names = read_partition(rows, argument="rows")
-    across = down if columns is None else read_partition(columns, argument="columns")[0]
+    down, names = shared.read_partition(rows, argument="rows")
+    across = down if columns is None else shared.read_partition(columns, argument="columns")[0]
     if table.ndim != 2 or table.shape != (down.size, across.size):
         raise ValueError(
             f"'matrix' must have one row and one column for each label, shape ({down.size}, "
             f"{across.size}); got shape {table.shape}."
         )
-    ax = get_axes(ax, (5.5, 5.5))
+    ax = shared.get_axes(ax, (5.5, 5.5))
     # Stable: within a cluster, items keep their order.
     by_row, by_column = np.argsort(down, kind="stable"), np.argsort(across, kind="stable")
     # vmax 1.25 makes ones dark gray, so that the lines between clusters show.
@@ -192,9 +162,11 @@ def blocks(
         _cells(table, by_row, by_column), cmap="Greys", vmin=0, vmax=1.25, interpolation="nearest",
         aspect="equal" if columns is None else "auto", extent=(0, across.size, down.size, 0),
     )  # fmt: skip
-    row_edges, column_edges = (cluster_edges(np.bincount(labels)) for labels in (down, across))
-    draw_cuts(ax, row_edges[1:-1], column_edges[1:-1], 0.6)
-    name_left(ax, names, row_edges, cluster_colors(len(names)), font_size)
+    row_edges, column_edges = (
+        shared.cluster_edges(np.bincount(labels)) for labels in (down, across)
+    )
+    shared.draw_cuts(ax, row_edges, column_edges)
+    name_clusters(ax, names, row_edges, shared.cluster_colors(len(names)), font_size)
     ax.set(xlim=(0, across.size), ylim=(down.size, 0), xticks=[])
     if column_names is not None:
         ax.set_xticks(np.arange(across.size) + 0.5, [column_names[j] for j in by_column])
@@ -202,7 +174,7 @@ def blocks(
     return ax
 
 
-def _cells(table: Any, by_row: IntArray, by_column: IntArray) -> FloatArray | IntArray:
+def _cells(table: Any, by_row: IntArray, by_column: IntArray) -> AnyArray:
     """The matrix in this order; of a large one, how full each of at most 2000 x 2000 blocks is."""
     if max(table.shape) <= _SHOWN:
         dense = table if isinstance(table, np.ndarray) else table.toarray()
@@ -212,11 +184,75 @@ def _cells(table: Any, by_row: IntArray, by_column: IntArray) -> FloatArray | In
     # Never made dense: the ones are counted in the cells into which they fall. All cells are of one size,
     # but for the last, or they would differ in darkness.
     ones, steps = coo_array(table), [-(-size // _SHOWN) for size in table.shape]
-    n_rows, n_columns = (-(-size // step) for size, step in zip(table.shape, steps, strict=True))
     row, column = (
         np.argsort(by_row)[ones.row] // steps[0],
         np.argsort(by_column)[ones.col] // steps[1],
     )
-    counts = np.bincount(row * n_columns + column, ones.data != 0, n_rows * n_columns)
+    counts = np.zeros([-(-size // step) for size, step in zip(table.shape, steps, strict=True)])
+    np.add.at(counts, (row, column), ones.data != 0)
     # The root: in most networks few cells are nearly full, and the others would be too pale.
-    return np.sqrt(counts.reshape(n_rows, n_columns) / max(float(counts.max()), 1.0))
+    return np.asarray(np.sqrt(counts / max(float(counts.max()), 1.0)))
+
+
+def block_rates(table: BlockTable, *, ax: Any = None) -> Any:
+    """Rates of links between clusters: the darker a block, the more links there are for its pairs of nodes.
+
+    Sides of blocks are as long as the roots of the sizes of clusters, so that small ones are seen too. Colors
+    are logarithmic; rates are written where there is room. It needs no picture of the nodes: networks of any
+    size can be shown.
+
+    Parameters
+    ----------
+    table : BlockTable
+        From `block_table` of a block model of a network.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> model = epl.models.StochasticBlockModel([(0, 1), (1, 2), (0, 2), (3, 4)], n_nodes=5)
+    >>> ax = epl.plots.block_rates(model.block_table([0, 0, 0, 1, 1]))
+    >>> [text.get_text() for text in ax.texts]
+    ['0.88', '0.071', '0.071', '0.75']
+    """
+    if not isinstance(table, BlockTable):
+        raise TypeError(
+            "'table' must be what block_table of a block model returns; got a "
+            f"{type(table).__name__}."
+        )
+    from matplotlib.colors import LogNorm
+
+    ax = shared.get_axes(ax, (5.2, 4.4))
+    edges = shared.cluster_edges(np.sqrt(table.sizes))
+    middle, share = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / edges[-1]
+    low, high = float(table.mean.min()), float(table.mean.max())
+    # One value alone has no range of colors.
+    high = high if high > low else 1.1 * high
+    colors = LogNorm(low, high)
+    mesh = ax.pcolormesh(edges, edges, table.mean, cmap="Blues", norm=colors, edgecolors="white")
+    mesh.set_linewidth(0.6 if table.sizes.size <= 40 else 0)
+    ax.invert_yaxis()
+    ax.set_aspect("equal")
+    # A number is written at the sides, and into a block, where it has room.
+    named = np.flatnonzero(share >= 1 / 42)
+    ax.set_xticks(middle[named], named, fontsize=8)
+    ax.set_yticks(middle[named], named, fontsize=8)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    direction = ("to cluster", "from cluster") if table.directed else ("cluster", "cluster")
+    ax.set(xlabel=direction[0], ylabel=direction[1])
+    bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.8, label="links per pair of nodes")
+    shared.log_ticks(bar.ax.yaxis, low, high)
+    for g, h in np.argwhere((share[:, None] >= 1 / 25) & (share >= 1 / 10)):
+        # White on dark blocks.
+        color = "white" if colors(table.mean[g, h]) > 0.6 else "black"
+        ax.text(middle[h], middle[g], f"{table.mean[g, h]:.2g}", ha="center", va="center",
+                fontsize=8, color=color)  # fmt: skip
+    return ax

@@ -8,21 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
+from epluribus._typing import FloatArray, IntArray, LabelsLike
+from epluribus._validate import need
 from epluribus.estimate import Estimate
-from epluribus.plots._graphs import read_links
-from epluribus.plots._layout import force_layout, unit_square
-from epluribus.plots._names import halo, place_over_items, text_color
-from epluribus.plots._shared import cluster_colors, get_axes, read_partition, size_in_points
+from epluribus.plots import _shared as shared
+from epluribus.plots._data import most_central
+from epluribus.plots._names import name_points, push_apart
 
-_RADIUS = 0.0125
-"""Radius of a node as a share of the side of the picture: room for a number of two digits."""
 _WRITTEN = 300
-"""The most nodes that carry the name of their cluster; with more, nodes shrink."""
-_ARROWS = 200
-"""The most nodes with which the direction of links is shown."""
-_NAMED = 60
-"""The most nodes that may have their own names beside them."""
+"""The most nodes that carry the name of their cluster, or an arrowhead; with more, nodes shrink."""
 _PLACED = 10_000
 """The most nodes that are given places, a minute of work; with more, dots cover each other anyway."""
 
@@ -39,7 +33,7 @@ def network(
     """A network whose nodes have the color and the name of their cluster.
 
     With more than 300 nodes, or with names of more than three letters, the name of a cluster is written
-    only once, in its middle. Links of directed networks have arrowheads if there are at most 200 nodes;
+    only once, in its middle. Links of directed networks have arrowheads if there are at most 300 nodes;
     with more, their direction is not shown.
 
     Parameters
@@ -51,11 +45,11 @@ def network(
         the names of the items of an estimate; labels without names are in the order of the graph, which
         is refused if its nodes are 0, 1, ... in another order.
     pos : array_like of shape (n_nodes, 2) or dict of node to place, optional
-        Places of the nodes, as the layouts of networkx return them. By default linked nodes, and the
-        nodes of a cluster, are placed near each other, for at most 10,000 nodes.
+        Places of the nodes, as the layouts of networkx return them. By default networkx places linked nodes,
+        and the nodes of a cluster, near each other, for at most 10,000 nodes.
     names : bool or sequence of n_nodes names, default False
-        Names of the nodes, written beside them, for at most 60 nodes; True takes those of the graph
-        or of the estimate, or else numbers.
+        Names of the nodes, written beside them; True takes those of the graph or of the estimate, or else
+        numbers.
     seed : int, default 0
         Seed of the layout: the same seed gives the same picture.
     ax : matplotlib Axes, optional
@@ -74,7 +68,11 @@ def network(
     >>> [text.get_text() for text in ax.texts]
     ['a', 'a', 'b']
     """
-    group, clusters = read_partition(labels, argument="labels")
+    shared.import_pyplot()  # where matplotlib is missing, the error names the extra
+    from matplotlib.collections import EllipseCollection
+    from matplotlib.colors import to_rgb
+
+    group, clusters = shared.read_partition(labels, argument="labels")
     matrix, graph_nodes = read_links(adjacency, labels, "adjacency")
     n = group.size
     if matrix.shape != (n, n):
@@ -88,57 +86,115 @@ def network(
             "draw plots.block_rates or plots.blocks, which show networks of any size."
         )
     nodes = list(range(n)) if graph_nodes is None else graph_nodes
-    written = _node_names(names, nodes, labels)
-    arrows, edges = _links(matrix)
-    radius = _radius(n)
+    written, links = _node_names(names, nodes, labels), _links(matrix)
+    # Larger for few nodes, smaller for many: the area that all of them cover shrinks as their number grows.
+    radius = 0.0125 * min(1.8, (250 / n) ** 0.6)
     if pos is None:
+        arranged = _layout(links, group, seed)
         # 15% larger than drawn, so that a gap is left between nodes.
-        place = force_layout(edges, group, radius=1.15 * radius, seed=seed)
+        place = _unit_square(push_apart(_unit_square(arranged), 2.3 * radius))
     else:
         # Not stretched: places that a user gives keep their proportions.
-        place = unit_square(_read_places(pos, nodes), stretch=False)
-    ax = get_axes(ax, (8.0, 8.0))
+        place = _unit_square(_read_places(pos, nodes), stretch=False)
+    ax = shared.get_axes(ax, (8.0, 8.0))
     # A little more than the unit square: nodes at its border are drawn whole.
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
     ax.set_axis_off()
-    colors = cluster_colors(len(clusters))
-    _draw_links(ax, place, edges, group, colors)
-    # Each undirected link is there in both directions, and a loop once.
-    one_way = len(arrows) != 2 * len(edges) + int((arrows[:, 0] == arrows[:, 1]).sum())
-    if n <= _ARROWS and one_way:
-        _draw_arrowheads(ax, place, arrows, group, colors, radius)
-    _draw_nodes(ax, place, group, colors, radius)
-    # The side of the square in points. A new figure is laid out only when it is drawn, and then fills a
-    # quarter more.
-    side = 1.25 * min(size_in_points(ax))
-    # Short names on the nodes themselves, long ones once per cluster.
+    colors = np.array([to_rgb(color) for color in shared.cluster_colors(len(clusters))])
+    _draw_links(ax, place, links, group, colors, radius)
+    # Discs whose size is in units of the data: none covers another in a figure of any size.
+    ax.add_collection(EllipseCollection(
+        2 * radius, 2 * radius, 0, units="xy", offsets=place, facecolors=colors[group],
+        offset_transform=ax.transData, edgecolors="white", linewidths=30 * radius, zorder=3,
+    ))  # fmt: skip
     if n <= _WRITTEN and max(map(len, clusters)) <= 3:
+        # The side of the square in points; a new figure is laid out only when it is drawn, and fills a quarter more.
+        size = 0.95 * radius * 1.25 * min(shared.size_in_points(ax))
         for at, g in zip(place, group, strict=True):
-            ax.text(*at, clusters[g], ha="center", va="center", zorder=4,
-                    color=text_color(colors[g]), fontsize=0.95 * radius * side)  # fmt: skip
+            ax.text(*at, clusters[g], ha="center", va="center", zorder=4, fontsize=size,
+                    color=shared.text_color(colors[g]))  # fmt: skip
     else:
         # Above the node where nodes are few and large, on it where they are small.
         above = np.array([0.0, 2.2 * radius if n <= _WRITTEN else 0.0])
-        places = place_over_items(ax, place + above, group, range(len(clusters)))
-        for at, cluster in zip(places, clusters, strict=True):
-            ax.text(*at, cluster, ha="center", va="center", fontsize=12, fontweight="bold",
-                    path_effects=halo(3), zorder=6)  # fmt: skip
-    # Not strict: `written` is empty if no names were asked for.
-    for (x, y), name in zip(place, written, strict=False):
+        middles = [most_central(place[group == g]) + above for g in range(len(clusters))]
+        name_points(ax, clusters, middles, 12)
+    for (x, y), name in zip(place, written, strict=bool(written)):
         ax.annotate(name, (x + radius, y), (1, 0), textcoords="offset points", va="center",
                     fontsize=7, zorder=5)  # fmt: skip
     return ax
 
 
-def _links(matrix: Any) -> tuple[IntArray, IntArray]:
-    """Links as they are given, row and column; and each pair of linked nodes once, the smaller first."""
+def read_links(network: Any, best: Any, argument: str) -> tuple[Any, list[Any] | None]:
+    """The matrix of a network in the order of the labels, and the nodes of a graph in that order.
+
+    `network` is an array, which is returned as it is, a sparse matrix, or a networkx graph (1 for an edge);
+    both are returned in CSR form. The nodes of a graph are put in the order of the items of an estimate.
+    """
+    from scipy.sparse import csr_array, issparse
+
+    # Imported here: the models bring their kernels, which no other picture needs.
+    from epluribus.models.edges import graph_to_matrix, is_graph
+
+    if not is_graph(network):
+        return (csr_array(network) if issparse(network) else np.asarray(network)), None
+    nodes, matrix = list(network.nodes), graph_to_matrix(network)
+    items = best.items if isinstance(best, Estimate) else None
+    plain = list(range(len(nodes)))
+    if items is None and nodes != plain and set(nodes) == set(plain):
+        raise ValueError(
+            f"'{argument}' has the nodes 0, 1, ... in another order, and labels without names do not say which "
+            "order they follow. Give networkx.to_scipy_sparse_array(graph, nodelist=range(len(graph))) for "
+            "labels in the order of the numbers, networkx.to_scipy_sparse_array(graph) for that of the graph."
+        )
+    if items is None or nodes == plain:
+        return matrix, nodes
+    number = {str(node): i for i, node in enumerate(nodes)}
+    if set(number) != set(items):
+        odd = sorted(set(number) ^ set(items))[0]
+        raise ValueError(
+            f"'{argument}' must have the {len(items)} items of the estimate as its nodes; it has {len(nodes)} "
+            f"nodes, and only one of the two has '{odd}'. Give the graph that the estimate was made from."
+        )
+    order = [number[item] for item in items]
+    return matrix[order][:, order], [nodes[i] for i in order]
+
+
+def _layout(links: IntArray, labels: IntArray, seed: int) -> FloatArray:
+    """Places of the nodes by forces between them; linked nodes and those of a cluster are near each other.
+
+    Clusters are placed first, by their links; then all nodes, each tied to a point in the middle of its cluster.
+    """
+    networkx = need("networkx", "networks", "The layout of a network")
+    n, k = labels.size, int(labels.max()) + 1
+    # The mean number of links between the nodes of two clusters, with roots, or a few would decide alone.
+    sizes, counts = np.bincount(labels), np.zeros((k, k))
+    np.add.at(counts, tuple(labels[links].T), 1)
+    means = np.sqrt((counts + counts.T) / np.outer(sizes, sizes)) * (1 - np.eye(k))
+    middles = networkx.spring_layout(networkx.from_numpy_array(means), seed=seed)
+    graph = networkx.Graph(links.tolist())
+    ties = enumerate((n + labels).tolist())
+    graph.add_weighted_edges_from((i, middle, 3.0) for i, middle in ties)
+    noise = 0.1 * np.random.default_rng(seed).normal(size=(n, 2))
+    start = {i: middles[g] + noise[i] for i, g in enumerate(labels.tolist())}
+    start |= {n + g: middles[g] for g in range(k)}
+    places = networkx.spring_layout(graph, pos=start, seed=seed)
+    return np.array([places[i] for i in range(n)])
+
+
+def _unit_square(place: FloatArray, *, stretch: bool = True) -> FloatArray:
+    """Places moved and scaled into the unit square, each direction by itself if `stretch`."""
+    low, high = place.min(axis=0), place.max(axis=0)
+    side = high - low if stretch else np.full(2, (high - low).max())
+    return np.clip(0.5 + (place - (low + high) / 2) / np.maximum(side, 1e-12), 0.0, 1.0)
+
+
+def _links(matrix: Any) -> IntArray:
+    """The links as they are given, row and column, without those of a node to itself."""
     from scipy.sparse import coo_array
 
     found = coo_array(matrix)
-    kept = found.data != 0
-    arrows = np.column_stack([found.row[kept], found.col[kept]]).astype(np.int64)
-    pairs = np.sort(arrows[arrows[:, 0] != arrows[:, 1]], axis=1)
-    return arrows, np.unique(pairs, axis=0)
+    kept = (found.data != 0) & (found.row != found.col)
+    return np.column_stack([found.row[kept], found.col[kept]]).astype(np.int64)
 
 
 def _node_names(names: bool | Sequence[Any], nodes: list[Any], labels: Any) -> list[str]:
@@ -147,17 +203,13 @@ def _node_names(names: bool | Sequence[Any], nodes: list[Any], labels: Any) -> l
         return []
     if names is True:
         # A graph has names of its nodes; a matrix has numbers, and the estimate may have names.
-        items = labels.items if isinstance(labels, Estimate) else None
-        names = items if items is not None and nodes == list(range(len(nodes))) else nodes
+        items = getattr(labels, "items", None) if nodes == list(range(len(nodes))) else None
+        names = items or nodes
     if len(names) != len(nodes):
         raise ValueError(
             f"'names' must have one name for each of {len(nodes)} nodes; got {len(names)}."
         )
-    if len(nodes) > _NAMED:
-        raise ValueError(
-            f"'names' are for at most {_NAMED} nodes; got {len(nodes)}. Leave them out."
-        )
-    return [str(name) for name in names]
+    return list(map(str, names))
 
 
 def _read_places(pos: Any, nodes: list[Any]) -> FloatArray:
@@ -165,9 +217,7 @@ def _read_places(pos: Any, nodes: list[Any]) -> FloatArray:
     if isinstance(pos, Mapping):
         missing = [node for node in nodes if node not in pos]
         if missing:
-            raise ValueError(
-                f"'pos' must have a place for every node; {len(missing)} have none, such as {missing[0]!r}."
-            )
+            raise ValueError(f"'pos' must have a place for every node; {missing[0]!r} has none.")
         pos = [pos[node] for node in nodes]
     place = np.asarray(pos, dtype=np.float64)
     if place.shape != (len(nodes), 2) or not np.isfinite(place).all():
@@ -179,60 +229,34 @@ def _read_places(pos: Any, nodes: list[Any]) -> FloatArray:
 
 
 def _draw_links(
-    ax: Any, place: FloatArray, edges: IntArray, group: IntArray, colors: list[Any]
+    ax: Any, place: FloatArray, links: IntArray, group: IntArray, colors: FloatArray, radius: float
 ) -> None:
-    """Links within a cluster in its color, others in gray; fainter where there are many."""
+    """Links within a cluster in its color, others in gray; fainter where there are many, with arrowheads where few."""
     from matplotlib.collections import LineCollection
 
-    inside = group[edges[:, 0]] == group[edges[:, 1]]
+    # Each pair of nodes once, the smaller first; those within a cluster lie above the others.
+    pairs = np.unique(np.sort(links, axis=1), axis=0)
+    inside = np.diff(group[pairs], axis=1)[:, 0] == 0
     # Full strength up to 3000 links, then weaker by the root of their number.
-    faint = float(np.clip((3000 / max(len(edges), 1)) ** 0.5, 0.25, 1.0))
-    shades = [colors[g] for g in group[edges[inside, 0]]]
-    # Links between clusters are drawn first: those within a cluster lie above them.
-    for own, color, width, alpha in (
-        (edges[~inside], "#808080", 0.35, 0.3),
-        (edges[inside], shades, 0.5, 0.55),
-    ):
-        lines = LineCollection(place[own], colors=color, linewidths=width, alpha=alpha * faint)
-        ax.add_collection(lines)
-
-
-def _draw_arrowheads(
-    ax: Any, place: AnyArray, edges: IntArray, group: IntArray, colors: list[Any], radius: float
-) -> None:
-    """Small triangles that touch the node a link leads to."""
-    from matplotlib.collections import PolyCollection
-
-    edges = edges[edges[:, 0] != edges[:, 1]]  # a link of a node to itself has no direction
-    tail, head = place[edges[:, 0]], place[edges[:, 1]]
+    faint = float(np.clip((3000 / max(len(pairs), 1)) ** 0.5, 0.25, 1.0))
+    gray: dict[str, Any] = {"colors": "#808080", "linewidths": 0.35, "alpha": 0.3 * faint}
+    ax.add_collection(LineCollection(place[pairs[~inside]], **gray))
+    own: dict[str, Any] = {
+        "colors": colors[group[pairs[inside, 0]]],
+        "linewidths": 0.5,
+        "alpha": 0.55 * faint,
+    }
+    ax.add_collection(LineCollection(place[pairs[inside]], **own))
+    # Each undirected link is there in both directions.
+    if len(links) == 2 * len(pairs) or len(group) > _WRITTEN:
+        return
+    tail, head = links.T
     # Unit vectors from tail to head; nodes at one place have no direction and get 0.
-    along = (head - tail) / np.maximum(np.linalg.norm(head - tail, axis=1, keepdims=True), 1e-9)
-    across = along[:, ::-1] * [-1, 1]  # at a right angle
-    # The tip is on the rim of the node; the triangle is 0.75 radius long and 0.6 radius wide.
-    tip, back = head - radius * along, head - 1.75 * radius * along
-    shades = [colors[group[i]] if group[i] == group[j] else "#808080" for i, j in edges]
-    corners = np.stack([tip, back + 0.3 * radius * across, back - 0.3 * radius * across], axis=1)
-    heads = PolyCollection(list(corners), facecolors=shades, linewidths=0, alpha=0.8, zorder=2)
-    ax.add_collection(heads)
-
-
-def _radius(n: int) -> float:
-    """Radius of a node: larger for few nodes, to be read in a small panel, smaller for many."""
-    # Power 0.75: the area covered by all nodes, n r^2, shrinks as their number grows.
-    if n > _WRITTEN:
-        return _RADIUS * float((_WRITTEN / n) ** 0.75)
-    return _RADIUS * min(1.8, max(1.0, float((200 / n) ** 0.35)))
-
-
-def _draw_nodes(
-    ax: Any, place: FloatArray, group: IntArray, colors: list[Any], radius: float
-) -> None:
-    """Discs whose size is in units of the data: none covers another in a figure of any size."""
-    from matplotlib.collections import EllipseCollection
-
-    for g, color in enumerate(colors):
-        discs = EllipseCollection(
-            2 * radius, 2 * radius, 0, units="xy", offsets=place[group == g], facecolors=color,
-            offset_transform=ax.transData, edgecolors="white", linewidths=30 * radius, zorder=3,
-        )  # fmt: skip
-        ax.add_collection(discs)
+    along = place[head] - place[tail]
+    along = along / np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-9)
+    shades = np.where((group[tail] == group[head])[:, None], colors[group[head]], 0.5)
+    # Arrows that are all head: the tip is on the rim of the node, and they are 0.75 radius long.
+    tip, back = place[head] - radius * along, 0.75 * radius * along
+    ax.quiver(*tip.T, *back.T, color=shades, pivot="tip", angles="xy", units="xy", scale_units="xy",
+              scale=1, width=0.2 * radius, headlength=3.75, headaxislength=3.75, minlength=0, alpha=0.8,
+              zorder=2)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Common to all plots: Axes, colors, and the reading of partitions and data.
+"""Common to all plots: Axes, colors, words, and the reading of partitions and data.
 
 Every function that draws a partition takes its colors from `cluster_colors` and its names from
 `read_partition`, so that a cluster looks the same in all pictures.
@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus._validate import need
-from epluribus.draws import Draws
 from epluribus.estimate import Estimate
-from epluribus.partition import as_labels, is_estimate
+from epluribus.losses.base import Loss
+from epluribus.partition import as_labels, is_estimate, item_names, matched
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
 """Okabe & Ito (2008): distinct for all kinds of color vision. Their black is kept for lines."""
@@ -27,19 +27,6 @@ _TWENTY = (
     "#dcbeff", "#ffd8b1", "#a9a9a9", "#404040",
 )  # fmt: skip
 """Trubetskoy's list of colors that differ most from each other, without the palest ones."""
-
-_THIRTY = (
-    "#117788", "#ee8899", "#ffdd11", "#553333", "#22aa00", "#cc22ff", "#ddddff", "#88bbbb",
-    "#224466", "#bb1144", "#8888bb", "#224400", "#ff8811", "#ffccbb", "#886677", "#556655",
-    "#449977", "#aaaa66", "#ff88ee", "#66aaff", "#bb6655", "#004444", "#ccee88", "#7700aa",
-    "#66eecc", "#991100", "#1144ff", "#ee1199", "#777700", "#3377bb",
-)  # fmt: skip
-"""The thirty colors whose smallest difference (CIEDE2000; 17.1) is largest.
-
-They were chosen by exchanges, from farthest-first starts, among 16 levels each of red, green and blue,
-without very dark and very pale colors. A difference as seen with deuteranopia (Machado et al. 2009)
-counted 1.7 times; the smallest of these is 10.1.
-"""
 
 _CUT = "#D55E00"
 """Color of the lines between clusters: it shows on the blues and the grays of matrices."""
@@ -53,28 +40,28 @@ def import_pyplot() -> Any:
 
 
 def get_axes(
-    ax: Any, figsize: tuple[float, float] = (5.5, 3.6), layout: str = "constrained"
+    ax: Any, figsize: tuple[float, float] = (5.5, 3.6), *, layout: str = "constrained"
 ) -> Any:
-    """The given Axes, or those of a new figure; the layout "compressed" suits square pictures."""
-    return import_pyplot().subplots(figsize=figsize, layout=layout)[1] if ax is None else ax
+    """The given Axes, or those of a new figure; without lines at the top and the right."""
+    if ax is None:
+        ax = import_pyplot().subplots(figsize=figsize, layout=layout)[1]
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
 
 
 def check_axes(
-    axes: Any, shape: tuple[int, ...], figsize: tuple[float, float], layout: str = "constrained"
+    axes: Any, n_rows: int, n_columns: int, figsize: tuple[float, float], layout: str
 ) -> Any:
     """The given Axes as an array of this shape, or those of a new figure."""
     if axes is None:
-        # A flat shape is one row of panels.
-        rows, columns = shape if len(shape) == 2 else (1, *shape)
         figure = import_pyplot().figure(figsize=figsize, layout=layout)
-        return figure.subplots(rows, columns, squeeze=False).reshape(shape)
-    given = np.asarray(axes)
-    if given.size != np.prod(shape):
+        return figure.subplots(n_rows, n_columns, squeeze=False)
+    if np.size(axes) != n_rows * n_columns:
         raise ValueError(
-            f"'axes' must hold {' x '.join(map(str, shape))} Axes; got {given.size}. "
+            f"'axes' must hold {n_rows} x {n_columns} Axes; got {np.size(axes)}. "
             "Leave it out for a new figure."
         )
-    return given.reshape(shape)
+    return np.reshape(axes, (n_rows, n_columns))
 
 
 def new_figure(
@@ -82,12 +69,9 @@ def new_figure(
 ) -> tuple[Any, Any]:
     """A Figure that pyplot does not keep, to be written to files, and its Axes (an array if several)."""
     import_pyplot()  # where matplotlib is missing, the error names the extra
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # Made without pyplot, which keeps every figure open until it is closed.
     figure = Figure(figsize=figsize, layout="constrained")
-    FigureCanvasAgg(figure)
     return figure, figure.subplots(n_rows, n_columns)
 
 
@@ -96,48 +80,82 @@ def size_in_points(ax: Any) -> FloatArray:
     return np.array([ax.bbox.width, ax.bbox.height]) * 72 / ax.figure.dpi
 
 
-def draw_cuts(ax: Any, rows: IntArray, columns: IntArray, width: float = 0.7) -> None:
-    """Lines between clusters: across at these rows, down at these columns."""
-    for places, draw in ((rows, ax.axhline), (columns, ax.axvline)):
-        for place in places:
-            draw(place, color=_CUT, linewidth=width)
+def draw_cuts(ax: Any, rows: IntArray, columns: IntArray) -> None:
+    """A frame, and lines between clusters, given where clusters begin and end, down and across."""
+    ax.spines[:].set_visible(True)
+    ax.hlines(rows[1:-1], 0, columns[-1], color=_CUT, linewidth=0.7)
+    ax.vlines(columns[1:-1], 0, rows[-1], color=_CUT, linewidth=0.7)
 
 
-# --- colors ---
+def log_ticks(axis: Any, low: float, high: float) -> None:
+    """Plain numbers along a logarithmic axis: the shorter it is, the more within a power of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
+
+    steps = (1, 2, 5) if high > 10 * low else (1, 1.5, 2, 3, 4, 5, 6, 8)
+    axis.set_major_locator(LogLocator(subs=(1,) if high > 1e4 * low else steps))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+
+
+# --- colors and words ---
 
 
 def cluster_colors(k: int) -> list[Any]:
-    """Colors for k clusters, all easy to distinguish if there are at most thirty."""
-    # The shortest list that is long enough: with fewer colors they differ more.
-    for colors in (_OKABE_ITO, _TWENTY, _THIRTY):
-        if k <= len(colors):
-            return list(colors[:k])
-    import colorsys
+    """Colors for k clusters, all easy to distinguish if there are at most twenty."""
+    # The shorter list where it is long enough: with fewer colors they differ more.
+    if k <= len(_OKABE_ITO):
+        return list(_OKABE_ITO[:k])
+    from matplotlib import colormaps
 
-    # The golden angle, 0.381966 of the circle: each new hue falls into one of the widest gaps. The three
-    # levels of lightness take turns.
-    more = [
-        colorsys.hls_to_rgb(0.381966 * i % 1.0, (0.42, 0.62, 0.3)[i % 3], 0.65)
-        for i in range(len(_THIRTY), k)
-    ]
-    return [*_THIRTY, *more]
+    # Steps of the golden ratio: each new color falls into one of the widest gaps.
+    more = colormaps["turbo"](0.381966 * np.arange(k - len(_TWENTY)) % 1.0)
+    return [*_TWENTY[:k], *map(tuple, more[:, :3].tolist())]
+
+
+def text_color(background: Any) -> str:
+    """Black or white, whichever is easier to read on the background."""
+    from matplotlib.colors import to_rgb
+
+    # How bright the eye finds red, green and blue (ITU-R BT.601).
+    return "black" if np.dot((0.299, 0.587, 0.114), to_rgb(background)) > 0.55 else "white"
+
+
+def is_ensemble(sample: Any) -> bool:
+    """Whether these are clusterings of an ensemble, of which nothing is posterior, probable or expected."""
+    return getattr(sample, "kind", "posterior") == "ensemble"
+
+
+def share_of(sample: Any) -> str:
+    """What a probability is called where it is a share of draws or of clusterings."""
+    return f"share of the {'clusterings' if is_ensemble(sample) else 'draws'}"
+
+
+def with_unit(loss: Loss) -> str:
+    """The name of a loss with its unit: "vi, bits"."""
+    return f"{loss.name}, {loss.unit}" if loss.unit else loss.name
 
 
 # --- partitions ---
 
 
 def read_partition(
-    best: Estimate | LabelsLike, n_items: int | None = None, argument: str = "best"
+    best: Estimate | LabelsLike, others: Any = None, argument: str = "best"
 ) -> tuple[IntArray, list[str]]:
     """Clusters 0, 1, ... in the order of the user's labels, and these labels as text.
 
-    For example, the labels ["b", "a", "b"] give the clusters [1, 0, 1] and the names ["a", "b"].
+    For example, the labels ["b", "a", "b"] give the clusters [1, 0, 1] and the names ["a", "b"]. Items are put
+    into the order of those of `others`, if it is given: draws, or another partition.
     """
+    given: Any = best.labels if is_estimate(best) else best  # type: ignore[union-attr]
+    if others is not None:
+        in_order = matched(best, others, argument)
+        if hasattr(best, "iloc") or hasattr(best, "coords"):
+            given = matched(best, others, argument, rows=True)
+        elif item_names(best) is not None:
+            given = in_order
     # Numbers in order of first appearance; the order of the user's labels comes below.
-    given: Any = best
-    if is_estimate(given):
-        given = given.labels
-    codes = as_labels(given, n_items, argument)
+    codes = as_labels(best if others is None else given, argument=argument)
     raw = np.asarray(given)
     if isinstance(raw.flat[0], Mapping | Set):  # clusters given as sets of items have no names
         raw = codes
@@ -149,18 +167,7 @@ def read_partition(
     return np.argsort(order)[codes], names
 
 
-def check_order(call: str, best: Any, draws: Any) -> None:
-    """Refuse an estimate and draws given in the wrong order.
-
-    `call` is the right call, such as "certainty(best, draws)", which the message shows.
-    """
-    # Plain arrays may be either, and their shapes are checked later.
-    if isinstance(draws, Estimate) or isinstance(best, Draws):
-        plot = call.partition("(")[0]
-        raise TypeError(f"plots.{plot} takes the estimate first, then the draws: {call}.")
-
-
-def cluster_edges(sizes: IntArray) -> IntArray:
+def cluster_edges(sizes: AnyArray) -> AnyArray:
     """Where clusters of these sizes, side by side, begin and end: sizes 2 and 3 give 0, 2, 5."""
     return np.concatenate([[0], np.cumsum(sizes)])
 
@@ -170,18 +177,27 @@ def even_steps(n: int, most: int) -> IntArray:
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
 
 
+def some_of_each(labels: IntArray, most: int) -> IntArray:
+    """Items evenly spaced through the clusters, at most `most`, and the first of each cluster."""
+    steps = np.argsort(labels, kind="stable")[even_steps(labels.size, most)]
+    return np.union1d(steps, np.unique(labels, return_index=True)[1])
+
+
 # --- data ---
 
 
-def read_data(values: ArrayLike, n_items: int | None = None, argument: str = "X") -> AnyArray:
-    """Numbers as a matrix with one row per item; a flat array is one column."""
+def read_data(
+    values: ArrayLike, others: Any = None, argument: str = "X", columns: int | None = None
+) -> AnyArray:
+    """Numbers as a matrix with one row for each item of `others`, matched by name; a flat array is one column."""
+    if others is not None:
+        values = matched(values, others, argument, other="the partition", rows=True)
     data = np.asarray(values, dtype=np.float64)
     data = data[:, None] if data.ndim == 1 else data
-    if data.ndim != 2 or 0 in data.shape or (n_items is not None and len(data) != n_items):
-        rows = "n_items" if n_items is None else n_items
+    if data.ndim != 2 or 0 in data.shape or columns not in (None, data.shape[1]):
         raise ValueError(
-            f"'{argument}' must have one row for each item, shape ({rows}, n_columns); "
-            f"got shape {np.shape(values)}."
+            f"'{argument}' must have one row for each item, shape (n_items, {columns or 'n_columns'}); got shape "
+            f"{np.shape(values)}. One column is for plots.histogram, two for plots.scatter, more for plots.pairs."
         )
     if not np.isfinite(data).all():
         raise ValueError(
@@ -191,12 +207,20 @@ def read_data(values: ArrayLike, n_items: int | None = None, argument: str = "X"
     return data
 
 
+def principal(data: FloatArray) -> FloatArray:
+    """(n_items, 2) scores on the first two principal components of the standardized columns."""
+    spread = data.std(axis=0)
+    # A column that is constant has no spread to divide by.
+    centered = (data - data.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    left, values, _ = np.linalg.svd(centered, full_matrices=False)
+    plane = left[:, :2] * values[:2]
+    return np.pad(plane, ((0, 0), (0, 2 - plane.shape[1])))  # a single item has one component
+
+
 def column_names(values: Any, n: int) -> list[str]:
     """Names of the n columns of a data frame, or that of a series; empty if there are none."""
-    given = getattr(values, "columns", None)
-    if given is None:
-        name = getattr(values, "name", None)
-        given = [] if name is None else [name]
+    name = getattr(values, "name", None)
+    given = getattr(values, "columns", [] if name is None else [name])
     # A labeled array may have one name for all of its columns.
     return [str(name) for name in given] if len(given) == n else []
 

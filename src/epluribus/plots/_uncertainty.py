@@ -1,4 +1,4 @@
-"""How sure the estimate is: item by item, and by the bounds of its credible ball."""
+"""How sure the estimate is: item by item, by the bounds of its credible ball, and where items are undecided."""
 
 from __future__ import annotations
 
@@ -8,28 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epluribus._text import count
-from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
+from epluribus._typing import DrawsLike, IntArray, LabelsLike
+from epluribus.draws import as_draws
 from epluribus.estimate import Estimate
+from epluribus.plots import _shared as shared
 from epluribus.plots._data import bin_edges, draw_points, stack_bars
-from epluribus.plots._names import legend_beside, name_below
-from epluribus.plots._shared import (
-    check_axes,
-    check_order,
-    cluster_colors,
-    cluster_edges,
-    column_names,
-    draw_cuts,
-    even_steps,
-    get_axes,
-    label_axes,
-    read_data,
-    read_partition,
-    size_in_points,
-)
-from epluribus.uncertainty import CredibleBall, align, items
+from epluribus.plots._names import legend_beside, name_clusters
+from epluribus.search.undecided import UndecidedCosts
+from epluribus.uncertainty import CredibleBall, align, items, left_out
 
-_SHOWN = 1000
-"""The largest number of items drawn where pairs of items are shown."""
+_PAIRS, _UNDECIDED = 1000, 30
+"""The most items drawn where pairs of items are shown, and the most undecided ones: those that add most."""
 
 
 def certainty(
@@ -70,38 +59,35 @@ def certainty(
     >>> [text.get_text() for text in ax.texts]
     ['0', '1']
     """
-    check_order("certainty(best, draws)", best, draws)
-    table = items(best, draws)
-    labels, names = read_partition(best, len(table))
+    sample = as_draws(draws)
+    table = items(best, sample)
+    labels, names = shared.read_partition(best, sample)
     k, n = len(names), len(table)
     sizes = np.bincount(labels)
     # Clusters by their mean support, then items by their own.
-    clusters = np.argsort(-np.bincount(labels, weights=table.support) / sizes, kind="stable")
+    clusters = np.argsort(
+        -np.bincount(labels, weights=np.nan_to_num(table.support)) / sizes, kind="stable"
+    )
     order = np.lexsort((-table.support, np.argsort(clusters)[labels]))
-    edges = cluster_edges(sizes[clusters])
-    ax = get_axes(ax, (7.0, 3.4))
-    palette = cluster_colors(k)
+    edges = shared.cluster_edges(sizes[clusters])
+    ax = shared.get_axes(ax, (7.0, 3.4))
+    palette = shared.cluster_colors(k)
     colors = [palette[g] for g in clusters]
     for color, low, high in zip(colors, edges[:-1], edges[1:], strict=True):
         # One outline per cluster instead of one bar per item: quick with thousands of items.
         ax.stairs(table.support[order[low:high]], np.arange(low, high + 1), fill=True, color=color,
                   linewidth=0)  # fmt: skip
-    for edge in edges[1:-1]:
-        ax.axvline(edge, color="white", linewidth=0.8 if k <= 12 else 0.3)
     # With a single cluster there is no second choice.
     if k > 1:
-        # As wide as a bar where bars are wide enough; the white rim shows dots on dark bars.
-        size = float(np.clip(2.4 * size_in_points(ax)[0] / n, 2.5, 6.0))
+        # The white rim shows dots on dark bars; they are as wide as a bar where bars are wide enough.
+        size = float(np.clip(2.4 * shared.size_in_points(ax)[0] / n, 2.5, 6.0))
         ax.plot(np.arange(n) + 0.5, table.runner_up_probability[order], ".", color="black",
-                markersize=size, markeredgewidth=0.25, markeredgecolor="white",
-                label="with its second choice", clip_on=False)  # fmt: skip
-        ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1,
-                  handletextpad=0.1, markerscale=8 / size)  # fmt: skip
-    ax.set(xlim=(0, n), ylim=(0, 1), xticks=[], ylabel="probability with its cluster")
+                markersize=size, markeredgewidth=0.25, markeredgecolor="white", clip_on=False)  # fmt: skip
+        ax.set_title("dots: with its second choice", loc="right", fontsize=9)
+    ax.set(xlim=(0, n), ylim=(0, 1), ylabel=f"support ({shared.share_of(sample)})")
     # The title of the axis goes below the names, however far down they reach.
-    depth = name_below(ax, [names[g] for g in clusters], edges, colors, font_size)
+    depth = name_clusters(ax, [names[g] for g in clusters], edges, colors, font_size, below=True)
     ax.set_xlabel("items by cluster", labelpad=depth)
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -109,8 +95,9 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     """The estimate and the upper vertical, lower vertical and horizontal bound of its credible ball.
 
     With data, the clusters of a bound have the color of the cluster of the estimate with which they
-    share most items. Without data, pairs of items that share a cluster are dark; items are in the order
-    of the clusters of the estimate, which are separated by lines.
+    share most items; those that the estimate does not have are gray. Without data, pairs of items that
+    share a cluster are dark; items are in the order of the clusters of the estimate, which are separated
+    by lines.
 
     Parameters
     ----------
@@ -118,7 +105,7 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
         From `epluribus.credible_ball`. If several bounds are equally far away, the first is shown.
     X : array_like of shape (n_items,) or (n_items, n_columns), optional
         The data: one column is shown as a histogram with a legend, two as points, more by their first two
-        principal components. Names of columns are written along the axes.
+        principal components, each column standardized. Names of columns are written along the axes.
     axes : array of 4 matplotlib Axes, optional
         Where to draw.
 
@@ -141,21 +128,26 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     horizontal bound: 2 clusters, vi 1.19
     """
     bounds = {
-        "estimate": (ball.labels, None),
-        "upper bound": (ball.upper[0], ball.distances[1]),
-        "lower bound": (ball.lower[0], ball.distances[2]),
-        "horizontal bound": (ball.horizontal[0], ball.distances[0]),
+        "estimate": (ball.labels, ""),
+        "upper bound": (ball.upper[0], f", {ball.loss.name} {ball.distances[1]:.3g}"),
+        "lower bound": (ball.lower[0], f", {ball.loss.name} {ball.distances[2]:.3g}"),
+        "horizontal bound": (ball.horizontal[0], f", {ball.loss.name} {ball.distances[0]:.3g}"),
     }
-    data = None if X is None else read_data(X, ball.labels.size)
+    data = None if X is None else shared.read_data(X, ball.labels)
     columns = 0 if data is None else data.shape[1]
+    names = shared.column_names(X, columns)
+    if data is not None and columns > 2:
+        data, names = shared.principal(data), ["1st principal component", "2nd principal component"]
     # Clusters get the number of the cluster of the estimate that they match, and so its color.
     matched = align(ball.labels, [labels for labels, _ in bounds.values()]).labels.astype(np.int64)
-    colors = cluster_colors(int(matched.max()) + 1)
+    k = int(ball.labels.max()) + 1
+    colors = [
+        *shared.cluster_colors(k),
+        *map(str, np.linspace(0.3, 0.8, int(matched.max()) + 1 - k)),
+    ]
     # Squares of pairs are packed tightly ("compressed"); data fill the panels.
-    axes = check_axes(axes, (4,), (11.0, 3.3), "constrained" if columns else "compressed")
-    if data is not None and columns > 2:
-        data = _principal(data)
-    for ax, labels in zip(axes, matched, strict=True):
+    axes = shared.check_axes(axes, 1, 4, (11.0, 3.3), "constrained" if columns else "compressed")[0]
+    for ax, labels, (name, (own, apart)) in zip(axes, matched, bounds.items(), strict=True):
         clusters = np.unique(labels).tolist()
         if data is None:
             _draw_pairs(ax, labels, ball.labels)
@@ -165,45 +157,139 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
             stack_bars(ax, data[:, 0], labels, {g: colors[g] for g in clusters}, bins=edges)
         else:
             draw_points(ax, data, labels, {g: str(g) for g in clusters}, colors, font_size=8)
-    for ax, (name, (labels, distance)) in zip(axes, bounds.items(), strict=True):
-        apart = "" if distance is None else f", {ball.loss.name} {distance:.3g}"
-        ax.set_title(f"{name}\n{count(int(labels.max()) + 1, 'cluster')}{apart}", fontsize=10)
+        ax.set_title(f"{name}\n{count(int(own.max()) + 1, 'cluster')}{apart}", fontsize=10)
         ax.spines[["top", "right"]].set_visible(data is None)
+        shared.label_axes(ax, names[:1])
         # One scale for all panels, written on the first only.
         if columns and ax is not axes[0]:
             ax.sharey(axes[0])
             ax.tick_params(labelleft=False)
+    shared.label_axes(axes[0], names)
     if columns == 1:
         from matplotlib.patches import Patch
 
         axes[0].set_ylabel("items")
         patches = [Patch(color=color) for color in colors]
         legend_beside(axes[-1], patches, [str(g) for g in range(len(colors))])
-    if columns in (1, 2):
-        names = column_names(X, columns)
-        for ax in axes:
-            label_axes(ax, names[:1])
-        label_axes(axes[0], names)
-    elif columns > 2:
-        axes[0].set(xlabel="1st principal component", ylabel="2nd principal component")
     return axes
 
 
 def _draw_pairs(ax: Any, labels: IntArray, reference: IntArray) -> None:
     """Which items are together, sorted by the reference and, within its clusters, by the bound."""
     order = np.lexsort((labels, reference))
-    order = order[even_steps(order.size, _SHOWN)]
+    order = order[shared.even_steps(order.size, _PAIRS)]
     shown, n = labels[order], order.size
     # vmax 1.3 leaves the blue of shared clusters light enough for the lines on it.
     ax.imshow(shown[:, None] == shown, cmap="Blues", vmin=0, vmax=1.3, interpolation="nearest",
               extent=(0, n, n, 0))  # fmt: skip
-    edges = np.flatnonzero(np.diff(reference[order])) + 1
-    draw_cuts(ax, edges, edges)
+    edges = np.append(np.flatnonzero(np.diff(reference[order], prepend=-1)), n)
+    shared.draw_cuts(ax, edges, edges)
     ax.set(xticks=[], yticks=[])
 
 
-def _principal(data: FloatArray) -> FloatArray:
-    """Scores of shape (n_items, 2) on the first two principal components of the unscaled columns."""
-    # The rows of V' in the singular value decomposition of the centered data are the components.
-    centered = data - data.mean(axis=0)
-    return np.asarray(centered @ np.linalg.svd(centered, full_matrices=False)[2][:2].T)
+def undecided(best: Estimate, draws: DrawsLike, *, font_size: float = 8, ax: Any = None) -> Any:
+    """Where each undecided item might belong: its two most likely clusters, and how often it is alone.
+
+    One row for each item, those first that would add most to the expected loss; at the right, what it would
+    add. Two dots close together are an item between two clusters; a gray diamond far to the right is one
+    that is mostly alone.
+
+    Parameters
+    ----------
+    best : Estimate
+        Made by `minimize` with a cost for `undecided` items.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The draws that it was made from.
+    font_size : float, default 8
+        Font size of the names.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    See Also
+    --------
+    epluribus.uncertainty.left_out : the numbers.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
+    >>> best = epl.minimize(draws, undecided=0.5, rng=1)
+    >>> [text.get_text() for text in epl.plots.undecided(best, draws).get_yticklabels()]
+    ['4']
+    """
+    sample = as_draws(draws)
+    table = left_out(best, sample)
+    n = min(len(table), _UNDECIDED)
+    ax = shared.get_axes(ax, (6.4, 1.4 + 0.24 * max(n, 1)))
+    rows, colors = np.arange(n), shared.cluster_colors(max(best.n_clusters, 1))
+    # A thin line carries the eye from the name to its dots.
+    ax.hlines(rows, 0, 1, color="0.92", linewidth=1, zorder=0)
+    ax.scatter(table.alone[:n], rows, marker="D", s=28, color="0.6", zorder=2, linewidth=0)
+    for place, size in ((1, 70), (0, 110)):
+        known = table.places[:n, place] >= 0
+        clusters, at = table.places[:n, place][known], table.probabilities[:n, place][known]
+        ax.scatter(
+            at, rows[known], s=size, color=[colors[c] for c in clusters], zorder=3, linewidth=0
+        )
+        for x, y, c in zip(at, rows[known], clusters, strict=True):
+            ax.text(x, y, str(c), ha="center", va="center", fontsize=font_size - 1, zorder=4,
+                    color=shared.text_color(colors[c]))  # fmt: skip
+    for y, added in zip(rows, table.adds[:n], strict=True):
+        ax.text(1.03, y, f"{added:.2g}", va="center", fontsize=font_size)
+    unit = f" ({best.loss.unit})" if best.loss.unit else ""
+    ax.text(1.03, -0.9, f"would add{unit}", fontsize=font_size, va="center", color="0.35")
+    ax.set_yticks(rows, table.names[:n], fontsize=font_size)
+    ax.set(xlim=(-0.03, 1.02), ylim=(max(n, 1) - 0.4, -0.6))
+    ax.set_xlabel(f"{shared.share_of(sample)} with a cluster (dot), or alone (diamond)")
+    hidden = f"; {n} of them shown" if len(table) > n else ""
+    title = f"{count(len(table), 'item')} undecided at a cost of {table.cost:g}{hidden}"
+    ax.set_title(title, fontsize=font_size + 2, loc="left")
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def undecided_costs(table: UndecidedCosts, *, ax: Any = None) -> Any:
+    """Number of undecided items at each cost.
+
+    Parameters
+    ----------
+    table : UndecidedCosts
+        What `epluribus.undecided_costs` returns.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
+    >>> ax = epl.plots.undecided_costs(epl.undecided_costs(draws, costs=[2.0, 0.5], rng=1))
+    >>> ax.get_ylabel()
+    'undecided items'
+    """
+    ax = shared.get_axes(ax, (5.5, 3.2))
+    columns = table.columns()
+    costs, undecided = columns["cost"], columns["undecided"]
+    ax.plot(costs, undecided, "o-", color=shared.cluster_colors(1)[0], markersize=5)
+    for cost, n in zip(costs, undecided, strict=True):
+        ax.annotate(
+            f"{n:,}", (cost, n), (0, 6), textcoords="offset points", ha="center", fontsize=8
+        )
+    unit = f" ({table.loss.unit})" if table.loss.unit else ""
+    ax.set(xlabel=f"cost of an undecided item{unit}", ylabel="undecided items", xscale="log")
+    shared.log_ticks(ax.xaxis, min(costs), max(costs))
+    most = max(1, undecided.max())
+    ax.set_ylim(-0.03 * most, 1.15 * most)
+    return ax

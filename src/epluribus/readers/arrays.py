@@ -212,5 +212,6 @@ def as_dask(labels: Any) -> Any:
             zarr = need("zarr", "arviz", "Reading zarr")
             labels = zarr.open_array(root.absolute(), path=labels.path, mode="r")
         return array.from_zarr(labels)
-    labels = labels.chunk().data if is_labeled(labels) else labels
+    if is_labeled(labels):
+        labels = (labels if labels.chunks else labels.chunk()).data
     return labels if hasattr(labels, "dask") else None

@@ -225,23 +225,20 @@ def _counts_draws(values: AnyArray, chains: AnyArray | None) -> bool:
 
 
 def _without_number_of_clusters(table: _Columns, rest: list[int]) -> list[int]:
-    """The columns without one that has the number of clusters of each draw, with a warning."""
-    for at in (i for i in rest if table.texts[i].lower() in _NUMBER):
+    """The columns without one at either end that has the number of clusters of each draw, with a warning."""
+    for at in rest[:1] + rest[-1:]:
         others, values = [i for i in rest if i != at], table.column(at)
-        if not others or len(values) < 2 or not all_integers(values):
+        named = table.texts[at].lower() in _NUMBER
+        if not named or not others or len(values) < 2 or not all_integers(values):
             continue
-        equal = [len(set(row)) for row in table.take(others).tolist()] == values.astype(
-            float
-        ).tolist()
+        counts = [len(set(row)) for row in table.take(others).tolist()]
+        equal = counts == values.astype(np.float64).tolist()
         what = "has the number of clusters: it is left out."
-        if not equal:
+        if not equal:  # an item may have this name
             what = "is read as an item. If it is the number of clusters, leave it out."
-        # An item may have this name; at either end of the table it is doubtful.
-        if equal or at in (rest[0], rest[-1]):
-            message = f"The column '{table.texts[at]}' of {table.where} {what}"
-            warnings.warn(message, stacklevel=2)
-        if equal:
-            return others
+        message = f"The column '{table.texts[at]}' of {table.where} {what}"
+        warnings.warn(message, stacklevel=2)
+        return others if equal else rest
     return rest
 
 
@@ -311,7 +308,7 @@ def _from_long(
     # Items in the order of their numbers where they have numbers, else in order of appearance.
     item, items = codes(index, sort=getattr(index.dtype, "kind", "O") in "iuf")
     values = table.column(columns[label])
-    labels = np.ma.masked_all((n_draws, len(items)), values.dtype)
+    labels = np.ma.masked_array(np.zeros((n_draws, len(items)), values.dtype), mask=True)
     labels[draw, item] = values
     own = None if chains is None else chains[np.unique(draw, return_index=True)[1]]
     whole = labels if np.ma.is_masked(labels) else labels.data

@@ -181,7 +181,7 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
             if var is not None and var not in parts and len(tables) == 1:
                 return _from_r(parts[tables[0]], var, where)
             return _from_r(from_arrays(parts, var, where).labels, None, where)
-        value = list(parts.values())
+        return _from_r(list(value.values()), var, where)
     # A list of vectors has one vector per draw; a list of matrices one per chain, like coda's mcmc.list.
     if isinstance(value, list) and value and all(np.ndim(part) == 1 for part in value):
         return Source(value)
@@ -195,11 +195,10 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
         return from_frame(value, where=where, var=var)
     if hasattr(value, "coords"):
         chain = [dim for dim in value.dims if str(dim).lower().startswith("chain")]
-        if (
-            value.ndim == 3 and chain
-        ):  # as posterior's draws_array: iterations by chains by variables
-            parts = [value.isel({chain[0]: c}) for c in range(value.sizes[chain[0]])]
-            return _from_r(parts, var, where)
+        # As posterior's draws_array: iterations by chains by variables.
+        if value.ndim == 3 and chain:
+            each = [value.isel({chain[0]: c}) for c in range(value.sizes[chain[0]])]
+            return _from_r(each, var, where)
         if value.ndim == 3:
             raise ValueError(
                 f"The array in {where} must say which dimension is the chain; its dimensions are "

@@ -65,7 +65,7 @@ def to_table(
     missing, noise
         A value that stands for a missing label, and what labels of -1 mean: as in `Draws`.
     lazy : bool, default False
-        Whether labels that are in a file, or in an array of Dask, stay there for workers to read.
+        Whether labels in a file stay there for workers to read, as those in an array of Dask always do.
 
     Examples
     --------
@@ -94,7 +94,8 @@ def to_table(
     # Messages name the variable and the path, or the argument if there are neither.
     argument = "' of '".join(map(str, filter(None, (source.variable, path)))) or "z"
     array = None
-    if lazy and not isinstance(source.labels, np.ndarray | list | tuple):
+    chunked = hasattr(source.labels, "dask") or getattr(source.labels, "chunksizes", None)
+    if chunked or (lazy and not isinstance(source.labels, np.ndarray | list | tuple)):
         array = as_dask(source.labels)
     if array is None:
         # What is not in memory is read only here: a damaged file may show only now.
@@ -187,14 +188,10 @@ def _to_array(z: Any, argument: str) -> AnyArray:
     # Nested lists without a common shape: find the first row whose length differs.
     lengths = [len(row) if hasattr(row, "__len__") else 1 for row in z]
     odd = next((t for t, length in enumerate(lengths) if length != lengths[0]), None)
-    if odd is None:
-        raise ValueError(
-            f"'{argument}' must be a table of labels, draws by items; its parts differ in shape."
-        )
-    raise ValueError(
-        f"'{argument}' must have rows of one length; draw 0 has {lengths[0]} items and "
-        f"draw {odd} has {lengths[odd]}."
-    )
+    what = "its parts differ in shape"
+    if odd is not None:
+        what = f"draw 0 has {lengths[0]} items and draw {odd} has {lengths[odd]}"
+    raise ValueError(f"'{argument}' must be a table, with rows of one length; {what}.")
 
 
 def _number_chains(chains: AnyArray) -> IntArray:
@@ -231,7 +228,8 @@ def _is_file(x: Any) -> bool:
 
 def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
     """Tables of the same items as one, with the chains numbered on from file to file."""
-    first, chains, rows = tables[0], [], []
+    chains: list[IntArray] = []
+    first, rows = tables[0], []
     for table, path in zip(tables, paths, strict=True):
         if table.labels.shape[1] != first.labels.shape[1]:
             raise ValueError(
@@ -244,7 +242,10 @@ def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
             raise ValueError(f"The files '{paths[0]}' and '{path}' must name the same items.")
         chains.append(table.chain + (1 + int(chains[-1].max()) if chains else 0))
         rows.append(table.check(table.labels, np.arange(len(table.labels))))
-    stacked = np.ma.concatenate(rows) if any(map(np.ma.is_masked, rows)) else np.concatenate(rows)
+    stacked: AnyArray = np.concatenate(rows)
+    if any(map(np.ma.is_masked, rows)):
+        mask = np.concatenate([np.ma.getmaskarray(block) for block in rows])
+        stacked = np.ma.masked_array(stacked, mask)
     return first._replace(labels=stacked, check=unchanged, chain=np.concatenate(chains))
 
 

@@ -22,9 +22,7 @@ from epluribus.readers.columns import CHAIN
 from epluribus.readers.files import check_exists, is_text, load_numpy
 from epluribus.readers.text import read_table
 
-_ENTRY = re.compile(
-    r"(?P<variable>.+?)(?:\.(?P<i>\d+)\.(?P<k>\d+)|\[(?P<row>\d+),\s*(?P<column>\d+)\])"
-)
+_ENTRY = re.compile(r"^(.+?)(?:\.(\d+)\.(\d+)|\[(\d+),\s*(\d+)\])$")
 """An entry of a variable with two indices; p.1.2.3 would be one of p.1, no name of a variable in Stan."""
 
 
@@ -115,27 +113,26 @@ def _read_one(path: Path, var: str | None) -> Soft:
 
 def _read_columns(path: Path, var: str | None) -> Soft:
     """Columns named by variable, item and cluster."""
+    import pandas as pd
+
     table = read_table(path)
     names, cells = (
         [str(name).strip() for name in table.frame.columns],
         table.numbers(path, gaps=True),
     )
-    # (item, cluster) of each column, by variable.
-    entries: dict[str, dict[tuple[int, int], int]] = {}
-    for column, match in enumerate(map(_ENTRY.fullmatch, names)):
-        if match:
-            at = int(match["i"] or match["row"]), int(match["k"] or match["column"])
-            entries.setdefault(match["variable"], {})[at] = column
-    name = _pick(list(entries), var, path)
-    places = np.array(list(entries[name]))
-    low, high = places.min(axis=0), places.max(axis=0)
-    columns = np.full(high - low + 1, -1)
-    columns[tuple((places - low).T)] = list(entries[name].values())
-    if columns.min() < 0 or low.max() > 1:
+    # The variable, item and cluster of each column; where they are all there, the table has no gaps.
+    found = pd.Series(names).str.extract(_ENTRY)
+    name = _pick(found[0].dropna().unique().tolist(), var, path)
+    own = found[found[0] == name]
+    items, clusters = own[1].fillna(own[3]).astype(int), own[2].fillna(own[4]).astype(int)
+    low = max(items.min(), clusters.min())
+    shape = (items.max() - items.min() + 1, clusters.max() - clusters.min() + 1)
+    if len(own) != shape[0] * shape[1] or low > 1:
         raise ValueError(
             f"'{name}' of the file '{path}' must have a column for every item and cluster; it has "
-            f"{len(places)} columns, with indices up to {high[0]} and {high[1]}."
+            f"{len(own)} columns, with indices up to {items.max()} and {clusters.max()}."
         )
+    columns = own.index.to_numpy()[np.lexsort((clusters, items))].reshape(shape)
     at_chain = next((names.index(word) for word in CHAIN if word in names), None)
     chains = np.zeros(len(cells)) if at_chain is None else cells[:, at_chain]
     return Soft(cells[:, columns], np.unique(chains, return_inverse=True)[1], None, name)

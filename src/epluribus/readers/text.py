@@ -360,11 +360,9 @@ def _read_rows(path: Path) -> list[list[str]]:
     """The cells of the lines that are not blank, separated by commas, semicolons, tabs or blanks."""
     if not path.exists():
         raise FileNotFoundError(f"There is no file '{path}'.")
-    text = read_content(path)
-    delimiter = next((mark for mark in ",;\t" if mark in text.split("\n", 1)[0]), None)
-    if delimiter is None:
-        return [line.split() for line in text.splitlines() if line.strip()]
-    with reading(path, "csv"):
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        cells = [[rearm(cell.strip(" \t")) for cell in row] for row in rows]
-    return [row for row in cells if any(row)]
+    lines = _read_lines(path)
+    delimiter = next(
+        (mark for line in list(lines.values())[:1] for mark in ",;\t" if mark in line), None
+    )
+    rows = [_split(path, *line, delimiter) for line in lines.items()]
+    return [cells for row in rows if any(cells := [rearm(cell.strip(" \t")) for cell in row])]

@@ -5,22 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from epluribus._text import count, percent
+from epluribus._text import count, percent, span
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
 from epluribus.report.facts import Facts
-from epluribus.report.words import (
-    degenerate,
-    disagree,
-    interval,
-    is_ensemble,
-    number,
-    share,
-    terms,
-)
-
-_MAX_GAP = 0.5
-"""A larger relative gap of the certificate says little: it is on the page, not in the methods paragraph."""
+from epluribus.report.sentences import degenerate, number, share, terms
 
 _RASTELLI = (
     "Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. "
@@ -44,11 +33,11 @@ _VEHTARI = (
     "Rank-normalization, folding, and localization: an improved R-hat. Bayesian Analysis 16, "
     "667-718. https://doi.org/10.1214/20-BA1221"
 )
-_YEAR = 2026
+_YEAR = "2026"
 """Year of the version, as in CITATION.cff."""
 _TITLE = "epluribus: one optimal partition out of many posterior draws"
 _EPLURIBUS = f"The epluribus developers ({_YEAR}). {_TITLE}. Version {__version__}, Python package."
-UNUSED = ("items", "clusters", "values", "heatmap", "comparison")
+UNUSED = ("items", "clusters", "by_chain", "heatmap", "comparison")
 """Facts of the page that the paragraph does not need."""
 
 
@@ -64,15 +53,12 @@ class MethodsText:
     @property
     def bibtex(self) -> str:
         """The entry of epluribus itself for a bibliography."""
-        return "\n".join(
-            [
-                f"@software{{epluribus{_YEAR},",
-                "  author  = {{The epluribus developers}},",
-                f"  title   = {{{_TITLE}}},",
-                f"  year    = {{{_YEAR}}},",
-                f"  version = {{{__version__}}}",
-                "}",
-            ]
+        return (
+            f"@software{{epluribus{_YEAR},\n"
+            "  author  = {{The epluribus developers}},\n"
+            f"  title   = {{{_TITLE}}},\n"
+            f"  year    = {{{_YEAR}}},\n"
+            f"  version = {{{__version__}}}\n}}"
         )
 
     def to_dict(self) -> dict[str, str | list[str]]:
@@ -83,60 +69,80 @@ class MethodsText:
         return "\n\n".join([self.text, "\n".join(self.references)])
 
 
-def methods(facts: Facts) -> tuple[str, list[str]]:
+def methods(facts: Facts) -> MethodsText:
     """A paragraph for the methods section of a paper, and its references in the order of their authors.
 
     It names the loss, the draws, the search and its bound, and every measure that the page shows, with the
     number found; each measure brings the reference that introduced it. Where chains disagree it says that
     nothing of it may be published.
     """
-    best, draws = facts.best, facts.draws
-    items, has = count(draws.n_items, "item"), count(best.n_clusters, "cluster")
+    best, draws, words = facts.best, facts.draws, terms(facts)
     # Error, ball and modes of draws that do not vary would be numbers without meaning.
     if degenerate(facts):
-        return _equal_draws(facts, items, has), [_EPLURIBUS]
-    references = _references(best)
-    if is_ensemble(facts):
-        text = _consensus(best, facts.bound, items) + _share_inside(facts)
-    else:
-        chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
-        weighted = "weighted " if (draws.draw_weights != draws.draw_weights[0]).any() else ""
-        noun = "draw" if draws.n_draws == 1 else "draws"
-        sample = f"{draws.n_draws:,} {weighted}{noun} from {chains}"
-        text = _posterior(best, facts.bound, items, sample) + _error(facts, references)
-        text = f"{text}. {_spread(facts, references)}"
+        what = f"the partition that all {count(draws.n_draws, words.draw)} share"
+        what = f"the only {words.draw}" if draws.n_draws == 1 else what
+        text = (
+            f"The estimate of the partition of the {count(draws.n_items, 'item')}, made with epluribus {__version__}, "
+            f"is {what}, with {count(best.n_clusters, 'cluster')}. The {words.draw}s do not vary, so nothing can be "
+            "said about its uncertainty."
+        )
+        return MethodsText(text, (_EPLURIBUS,))
+    chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
+    weighted = "weighted " if (draws.draw_weights != draws.draw_weights[0]).any() else ""
+    sample = f"{count(draws.n_draws, f'{weighted}draw')} from {chains}"
+    parts, references = [_found(best, facts.bound, sample)], _references(best)
+    error, ball, modes = facts.error, facts.ball, facts.modes
+    if error is not None and not facts.ensemble and not math.isnan(error.standard_error):
+        parts.append(
+            f"Its Monte Carlo standard error is {number(error.standard_error, 2)} (effective sample size "
+            f"{error.ess:,.0f}, rank-normalized split R-hat {error.rhat:.3f}; Vehtari et al. 2021)."
+        )
+        references.append(_VEHTARI)
+    if ball is not None and facts.ensemble:
+        radius = ball.loss.with_unit(number(ball.radius))
+        parts.append(f"A share of {share(ball.mass)} of the clusterings is within {radius} of it.")
+    elif ball is not None:
+        parts.append(
+            f"The {100 * ball.level:g} % credible ball around the estimate (Wade & Ghahramani 2018) has a "
+            f"radius of {ball.loss.with_unit(number(ball.radius))}."
+        )
+        references.append(_WADE)
+    if not facts.ensemble:
+        mass = share(facts.n_clusters.mass)
+        parts.append(
+            f"The number of clusters is {span(*facts.n_clusters.interval)} with posterior probability {mass}."
+        )
     if facts.left_out is not None:
-        text += _undecided(best, len(facts.left_out), facts.left_out.cost)
-    text += _missing(facts) + _certificate(facts)
-    if facts.modes is not None and facts.modes.n_modes > 1:
-        what = "ensemble" if is_ensemble(facts) else "posterior"
-        text += (
-            f" The {what} was also summarized by {facts.modes.n_modes} partitions with weights "
-            f"(Balocchi & Wade 2025){'' if facts.modes.trusted else '; the weights are not to be trusted'}."
+        parts.append(_undecided(best, len(facts.left_out), facts.left_out.cost))
+    if draws.has_missing:
+        missing = percent(1.0 - float(draws.n_seen.mean()) / draws.n_items)
+        parts.append(
+            f"{missing} of the labels are missing: each {words.draw} was compared on the items it had seen."
+        )
+    parts.append(_certificate(facts))
+    if modes is not None and modes.n_modes > 1:
+        parts.append(
+            f"The {'ensemble' if facts.ensemble else 'posterior'} was also summarized by {modes.n_modes} partitions "
+            f"with weights (Balocchi & Wade 2025){'' if modes.trusted else '; the weights are not to be trusted'}."
         )
         references.append(_BALOCCHI)
-    elif facts.modes is not None and facts.modes.diffuse:
-        what = terms(facts).draw
-        text += f" The {what}s are diffuse: no single partition is a fair summary of them."
-    if disagree(facts):
-        text = (
-            f"[Not for publication: the chains disagree, so that these numbers mean little.] {text}"
+    elif modes is not None and modes.diffuse:
+        parts.append(
+            f"The {words.draw}s are diffuse: no single partition is a fair summary of them."
         )
-    return text, sorted(references)  # by author
+    if facts.disagree:
+        stop = "[Not for publication: the chains disagree, so that these numbers mean little.]"
+        parts.insert(0, stop)
+    return MethodsText(" ".join(filter(None, parts)), tuple(sorted(references)))  # by author
 
 
-def methods_alone(best: Estimate) -> tuple[str, list[str]]:
+def methods_alone(best: Estimate) -> MethodsText:
     """The same without the draws: what was done, and nothing about uncertainty."""
-    n_undecided = len(best.undecided)
-    items, bound = count(len(best.labels) - n_undecided, "item"), best.settings.bound
-    if best.kind == "ensemble":
-        text = _consensus(best, bound, items)
-    else:
-        sample = count(best.n_draws, "draw") if best.n_draws else "a similarity matrix"
-        text = f"{_posterior(best, bound, items, sample)}."
+    sample = count(best.n_draws, "draw") if best.n_draws else "a similarity matrix"
+    text, n_undecided = _found(best, best.settings.bound, sample), len(best.undecided)
     if n_undecided and best.settings.undecided is not None:
-        text += _undecided(best, n_undecided, best.settings.undecided)
-    return text, sorted(_references(best))
+        text += " " + _undecided(best, n_undecided, best.settings.undecided)
+    return MethodsText(text, tuple(sorted(_references(best))))
 
 
 def _references(best: Estimate) -> list[str]:
@@ -146,121 +152,50 @@ def _references(best: Estimate) -> list[str]:
     return [_EPLURIBUS, first, *own]
 
 
+def _found(best: Estimate, bound: str, sample: str) -> str:
+    """What was done: the draws, the loss, the bound of the search, the search and its expected loss."""
+    items = count(len(best.labels) - len(best.undecided), "item")
+    # A user's own loss has no title. The optimum for few items is found with proof, without runs.
+    loss = best.loss.title or f"the loss '{best.loss.name}'"
+    among = f" among partitions {bound}" if bound else ""
+    runs = f"a search of {count(len(best.runs), 'run')}" if best.runs else "an exact search"
+    early = "" if best.converged else ", which was stopped early"
+    search = f"that was found{among} by {runs} with epluribus {__version__}{early}"
+    has, value = count(best.n_clusters, "cluster"), best.loss.with_unit(number(best.expected_loss))
+    # An ensemble has neither chains nor probabilities.
+    if best.kind == "ensemble":
+        return (
+            f"The {count(best.n_draws, 'clustering')} of the {items} were combined into one consensus partition "
+            f"(Strehl & Ghosh 2003): that with the smallest mean of {loss} to them {search}. It has {has}; its mean "
+            f"loss is {value}."
+        )
+    return (
+        f"The posterior distribution of the partition of the {items}, represented by {sample}, was "
+        f"summarized, following Rastelli & Friel (2018), by the partition with the smallest posterior "
+        f"expectation of {loss} {search}. This estimate has {has}; its expected loss is {value}."
+    )
+
+
 def _undecided(best: Estimate, n: int, cost: float) -> str:
     """That items were left undecided."""
     return (
-        f" All of this is about these items: {count(n, 'other item')}, each of which would have added "
+        f"All of this is about these items: {count(n, 'other item')}, each of which would have added "
         f"more than {best.loss.with_unit(f'{cost:g}')}, {'was' if n == 1 else 'were'} left undecided."
     )
 
 
-def _missing(facts: Facts) -> str:
-    """That labels are missing; empty otherwise."""
-    draws = facts.draws
-    if not draws.has_missing:
-        return ""
-    share = percent(1.0 - float(draws.n_seen.mean()) / draws.n_items)
-    return (
-        f" {share} of the labels are missing: each {terms(facts).draw} was compared on the items it "
-        "had seen."
-    )
-
-
-def _search(best: Estimate) -> str:
-    """How the partition was found: 'by a search of 10 runs with epluribus 0.1.0'."""
-    early = "" if best.converged else ", which was stopped early"
-    # The optimum for few items is found with proof, without runs.
-    runs = f"a search of {count(len(best.runs), 'run')}" if best.runs else "an exact search"
-    return f"by {runs} with epluribus {__version__}{early}"
-
-
-def _found(best: Estimate, bound: str) -> str:
-    """The loss, the bound on the number of clusters, if there was one, and the search."""
-    # A user's own loss has no title.
-    loss = best.loss.title or f"the loss '{best.loss.name}'"
-    to = " to them" if best.kind == "ensemble" else ""
-    among = f" among partitions {bound}" if bound else ""
-    return f"{loss}{to} that was found{among} {_search(best)}"
-
-
-def _posterior(best: Estimate, bound: str, items: str, sample: str) -> str:
-    """What was done with a posterior sample, up to the expected loss."""
-    return (
-        f"The posterior distribution of the partition of the {items}, represented by {sample}, was "
-        f"summarized, following Rastelli & Friel (2018), by the partition with the smallest posterior "
-        f"expectation of {_found(best, bound)}. This estimate has {count(best.n_clusters, 'cluster')}; its "
-        f"expected loss is {best.loss.with_unit(number(best.expected_loss))}"
-    )
-
-
-def _error(facts: Facts, references: list[str]) -> str:
-    """The precision of the expected loss, if it is known."""
-    error = facts.error
-    if error is None or math.isnan(error.standard_error):
-        return ""
-    references.append(_VEHTARI)
-    return (
-        f", with a Monte Carlo standard error of {number(error.standard_error, 2)} (effective "
-        f"sample size {error.ess:,.0f}, rank-normalized split R-hat {error.rhat:.3f}; Vehtari et al. 2021)"
-    )
-
-
-def _spread(facts: Facts, references: list[str]) -> str:
-    """The credible ball, unless it was left out, and the number of clusters."""
-    text, ball = "", facts.ball
-    if ball is not None:
-        text = (
-            f"The {100 * ball.level:g} % credible ball around the estimate (Wade & Ghahramani 2018) has a "
-            f"radius of {ball.loss.with_unit(number(ball.radius))}. "
-        )
-        references.append(_WADE)
-    return (
-        f"{text}The number of clusters is {interval(facts)} with posterior probability "
-        f"{share(facts.n_clusters.mass)}."
-    )
-
-
-def _consensus(best: Estimate, bound: str, items: str) -> str:
-    """What was done with an ensemble, which has neither chains nor probabilities."""
-    return (
-        f"The {count(best.n_draws, 'clustering')} of the {items} were combined into one consensus partition "
-        f"(Strehl & Ghosh 2003): that with the smallest mean of {_found(best, bound)}. It has "
-        f"{count(best.n_clusters, 'cluster')}; its mean loss is "
-        f"{best.loss.with_unit(number(best.expected_loss))}."
-    )
-
-
-def _share_inside(facts: Facts) -> str:
-    """The ball around the consensus of an ensemble, unless it was left out."""
-    ball = facts.ball
-    if ball is None:
-        return ""
-    return (
-        f" A share of {share(ball.mass)} of the clusterings is within "
-        f"{ball.loss.with_unit(number(ball.radius))} of it."
-    )
-
-
 def _certificate(facts: Facts) -> str:
-    """What is proved about the estimate; empty if little is."""
-    found = facts.certificate
-    if found is None or found.relative_gap > _MAX_GAP:
+    """What is proved about the estimate; empty if little is: a gap above one half is on the page only."""
+    found, words = facts.certificate, terms(facts)
+    if found is None or found.relative_gap > 0.5:
         return ""
-    what = f"{terms(facts).draw}s"
+    among = f" among partitions {found.among}" if found.among else ""
     if found.proved:
-        return f" The estimate was proved optimal for these {what}."
+        return f"The estimate was proved optimal{among} for these {words.draw}s."
     # The verdict reads "within 3 %", of which the sentence needs the number.
     above = found.verdict.removeprefix("within ")
     cut = " (by a bound that a time limit ended early)" if found.cut else ""
-    least = f"the smallest possible for these {what}{cut}"
-    return f" The {terms(facts).loss} of the estimate is at most {above} above {least}."
-
-
-def _equal_draws(facts: Facts, items: str, has: str) -> str:
-    """The paragraph where the draws do not vary; `items` and `has` are the numbers of items and clusters."""
-    n, draw = facts.draws.n_draws, terms(facts).draw
-    what = f"the only {draw}" if n == 1 else f"the partition that all {count(n, draw)} share"
     return (
-        f"The estimate of the partition of the {items}, made with epluribus {__version__}, is "
-        f"{what}, with {has}. The {draw}s do not vary, so nothing can be said about its uncertainty."
+        f"The {words.loss} of the estimate is at most {above} above the smallest possible{among} for these "
+        f"{words.draw}s{cut}."
     )

@@ -188,22 +188,6 @@
     // Freed later: the browser must have read it by then.
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
-  // A picture alone has no style sheet: the styles that matter are written into its elements.
-  const svgBlob = (svg) => {
-    const copy = svg.cloneNode(true);
-    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    const box = svg.viewBox.baseVal;
-    copy.setAttribute("width", box.width);
-    copy.setAttribute("height", box.height);
-    const copies = copy.querySelectorAll("*");
-    svg.querySelectorAll("*").forEach((node, i) => {
-      const style = getComputedStyle(node);
-      for (const key of ["fill", "stroke", "stroke-width", "stroke-opacity", "font-size", "font-family", "text-anchor"])
-        copies[i].style.setProperty(key, style.getPropertyValue(key));
-    });
-    copy.style.background = getComputedStyle(document.body).backgroundColor;
-    return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
-  };
   // The labels as csv, with the columns of `best.write_labels`.
   const labels = () => {
     const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
@@ -215,14 +199,9 @@
       lines.push(`${name ? quoted(disarmed(name[i])) : i},${cluster[i]}${per_mille ? `,${per_mille[i] / 1000}` : ""}`);
     return lines.join("\n") + "\n";
   };
-  for (const link of document.querySelectorAll("a[data-save]")) {
+  for (const link of document.querySelectorAll(".picture .save")) {
+    link.href = link.closest("figure").querySelector("img").src;
     link.hidden = false;
-    link.addEventListener("click", (event) => {
-      event.preventDefault();
-      const name = link.dataset.save, what = byId(link.hash.slice(1));
-      if (what.tagName === "CANVAS") { paint(); what.toBlob((blob) => offer(name, blob)); }
-      else offer(name, svgBlob(what.querySelector("svg")));
-    });
   }
   if (data.all) {
     byId("csv").hidden = false;
@@ -365,4 +344,10 @@
   });
   dark.addEventListener("change", paint);
   paint();
+  byId("save-heatmap").hidden = false;
+  byId("save-heatmap").addEventListener("click", (event) => {
+    event.preventDefault();
+    paint();
+    canvas.toBlob((blob) => offer("similarity.png", blob));
+  });
 })();

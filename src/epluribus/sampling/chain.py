@@ -215,7 +215,7 @@ def write_checkpoint(
         arrays |= {f"kept{c}/{name}": array for name, array in chain.kept(n).items()}
     # JSON inside the npz file, for the settings and for the state of the generators, whose integers exceed
     # 64 bits.
-    text = json.dumps({"format": FORMAT, **header, "chains": numbers}, default=_to_plain)
+    text = json.dumps({"format": FORMAT, **header, "chains": numbers}, default=np.ndarray.tolist)
     arrays["header"] = np.frombuffer(text.encode(), dtype=np.uint8)
     write_arrays(path, arrays)
 
@@ -229,7 +229,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], list[Snapshot]]:
     with open_arrays(path, "a checkpoint") as file:
         # Read at once: an npz file is lazy, and a damaged one shows only when it is read.
         arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays.pop("header").tobytes(), object_hook=_from_plain)
+        header = json.loads(arrays.pop("header").tobytes())
         found = header["format"]
     if found != FORMAT:
         raise ValueError(
@@ -246,19 +246,3 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], list[Snapshot]]:
             {"arrays": groups[f"chain{c}"], "kept": groups[f"kept{c}"], **numbers}
             for c, numbers in enumerate(header.pop("chains"))
         ]
-
-
-def _to_plain(value: Any) -> Any:
-    """A JSON form of values that JSON cannot hold: the arrays in the state of some bit generators."""
-    if isinstance(value, np.ndarray):
-        return {"array": value.tolist(), "dtype": str(value.dtype)}
-    if isinstance(value, np.integer):
-        return int(value)
-    raise TypeError(f"cannot save {type(value).__name__}")
-
-
-def _from_plain(value: dict[str, Any]) -> Any:
-    """The inverse of `_to_plain`."""
-    if set(value) == {"array", "dtype"}:
-        return np.array(value["array"], dtype=value["dtype"])
-    return value

@@ -71,13 +71,12 @@ def sample(
         The cycle of moves. 'default' is one Gibbs sweep and split-merge proposals, [Gibbs(), SplitMerge()].
         'appendix' is the paper's allocation sampler alone. Or a sequence of `Gibbs`, `SplitMerge` and
         `Allocation`.
-    start : {'dispersed', 'one', 'many', 'random', 'extremes'}, labels or Trace, default 'dispersed'
+    start : {'dispersed', 'one', 'many', 'random'}, labels or Trace, default 'dispersed'
         Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' starts
         the first chain from one cluster, the second from many, the others at random; for block models
-        the first from many, the others at random with many ('extremes' has one cluster there too). Or
-        labels for all chains, or one row per chain; for rows and columns, two of these. Or an earlier
-        trace of this model: all chains then begin at the last draw of its best chain, which the new
-        trace says.
+        the first from many, the others at random with many. Or labels for all chains, or one row per
+        chain; for rows and columns, two of these. Or an earlier trace of this model: all chains then begin
+        at the last draw of its best chain, which the new trace says.
     rng : int, Generator or None
         The same `rng` gives the same draws, whatever `n_jobs`.
     n_jobs : int, optional

@@ -17,9 +17,9 @@ from epluribus._typing import IntArray
 from epluribus._validate import check_choice
 from epluribus.models.base import Model, Side
 from epluribus.partition import as_labels, relabel
-from epluribus.sampling.apart import later_means
+from epluribus.sampling.trace import Trace, later_means
 
-_NAMES = ("dispersed", "one", "many", "random", "extremes")
+_NAMES = ("dispersed", "one", "many", "random")
 """Names of starts; after the first, in the order in which `dispersed` gives them to chains."""
 
 
@@ -34,7 +34,7 @@ def first_labels(
         "one": one cluster; "many": as many as the prior allows; "random": uniform labels among a random
         number of clusters; "dispersed": the first chain "one", the second "many", the others "random". For
         block models "dispersed" leaves out "one", and "random" has at least half as many clusters as
-        the prior allows; "extremes" is what "dispersed" is for other models.
+        the prior allows.
         Or one partition for all chains, or one per chain; two of these for a model with two sides. Or a
         trace: all chains begin at the last draw of its best chain.
     model : Model
@@ -49,15 +49,17 @@ def first_labels(
     if isinstance(start, str):
         check_choice(start, _NAMES, "start")
         # The extremes first: if two chains agree, they have come from both ends.
-        weak = model.weak_items and start != "extremes"
-        apart = _NAMES[2:4] if weak else _NAMES[1:4]
-        last, several = len(apart) - 1, start in ("dispersed", "extremes")
-        kinds = [apart[min(c, last)] if several else start for c in range(len(rngs))]
+        weak = model.weak_items
+        apart = _NAMES[2 if weak else 1 :]
+        kinds = [
+            apart[min(c, len(apart) - 1)] if start == "dispersed" else start
+            for c in range(len(rngs))
+        ]
         return [
             tuple(_make(kind, side, rng, weak) for side in model.sides)
             for kind, rng in zip(kinds, rngs, strict=True)
         ]
-    if is_trace(start):
+    if isinstance(start, Trace):
         start = _last_of_best(start)
     # Labels: one set for each side.
     starts = (start,) if len(model.sides) == 1 else start
@@ -69,11 +71,6 @@ def first_labels(
     return list(zip(*(_read(own, side, len(rngs)) for own, side in pairs), strict=True))
 
 
-def is_trace(start: Any) -> bool:
-    """Whether a start is the trace of an earlier run."""
-    return hasattr(start, "log_posterior") and hasattr(start, "draws")
-
-
 def best_chain(trace: Any) -> int:
     """Number of the chain with the highest mean log posterior in its second half."""
     return int(np.argmax(later_means(trace.log_posterior)))
@@ -83,7 +80,7 @@ def describe_start(start: Any) -> str:
     """Where the chains began, in words, for the record."""
     if isinstance(start, str):
         return start
-    if is_trace(start):
+    if isinstance(start, Trace):
         chain = best_chain(start)
         return (
             f"all chains from the last draw of chain {chain} (counted from 0) of an earlier run, the best of "

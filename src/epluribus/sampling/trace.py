@@ -18,7 +18,6 @@ from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import need
 from epluribus.diagnostics import Agreement, Series, chain_agreement
 from epluribus.draws import Draws
-from epluribus.sampling.apart import describe_apart
 
 _FEW = 100
 """Effective draws below which summaries are too rough: with 100, a probability near 1/2 has a standard error
@@ -161,7 +160,7 @@ class Trace(Shown):
         # Chains that disagree have few effective draws in any case: that is one problem, not two. Which of
         # them is off is said with its log posterior, which the agreement does not know.
         if agreement.agree is False:
-            apart = describe_apart(self.draws, self.log_posterior) or (agreement.advice,)
+            apart = describe_apart(self.log_posterior) or (agreement.advice,)
             problems: tuple[str, ...] = (agreement.sentence, *apart)
         else:
             problems = _too_few(agreement)
@@ -299,3 +298,44 @@ def _too_few(agreement: Agreement) -> tuple[str, ...]:
 def _fewest(one: Series) -> float:
     """The smaller effective sample size, of the bulk and of the tails."""
     return min(one.ess_bulk, one.ess_tail)
+
+
+# --- when chains do not meet ---
+
+
+def later_means(log_posterior: FloatArray) -> FloatArray:
+    """(n_chains,) mean log posterior in the second half of each chain, where late ones have arrived."""
+    means: FloatArray = log_posterior[:, log_posterior.shape[1] // 2 :].mean(axis=1)
+    return means
+
+
+def describe_apart(log_posterior: FloatArray) -> tuple[str, ...]:
+    """Sentences about the chains that are not where the best one is, and what to try; empty if all are.
+
+    The best chain is the one with the highest mean log posterior in its second half. Another chain is off if
+    its own is lower by more than chance explains, three standard deviations of single draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epluribus.sampling.trace import describe_apart
+    >>> print(describe_apart(np.array([[-3.0] * 4, [-8.0] * 4]))[0])
+    Chain 1 (counted from 0) is off: its log posterior is 5 below that of chain 0.
+    """
+    later = later_means(log_posterior)
+    best = int(np.argmax(later))
+    gaps = later[best] - later
+    off = np.flatnonzero(gaps > 3 * log_posterior[best, log_posterior.shape[1] // 2 :].std())
+    if off.size == 0:
+        return ()
+    return (
+        *(
+            f"Chain {chain} (counted from 0) is off: its log posterior is {gaps[chain]:.3g} below that of "
+            f"chain {best}."
+            for chain in off
+        ),
+        "To try: a longer burn-in; more split-merge proposals, such as moves=[Gibbs(), "
+        "SplitMerge(proposals=200)]; or sample(model, start=trace, ...), which continues all chains "
+        "from the best one. Chains from one start can no longer show whether they would have met. Until "
+        "then, do not report the answer.",
+    )

@@ -26,11 +26,11 @@ from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.search.constraints import read_constraints
 from epluribus.search.large import LARGE, search_large, searches_few_first
+from epluribus.search.pairs import MatrixProblem
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
 from epluribus.search.rules import FAMILIES, loss_of_decided
-from epluribus.search.similarity import MatrixProblem, matrix_alone, matrix_starts
-from epluribus.search.starts import Plan, check_starts
+from epluribus.search.starts import Plan, check_starts, matrix_starts
 from epluribus.settings import Settings
 
 SEARCHES = ("recombine", "greedy")
@@ -189,7 +189,9 @@ def minimize(
             "map_labels": map_labels,
             "undecided": undecided,
         }
-        sample = matrix_alone(psm, **others, **rules)
+        for name in [name for name, value in {**others, **rules}.items() if value is not None]:
+            raise ValueError(f"'{name}' cannot be given together with 'psm', which has no draws.")
+        sample = SimilarityMatrix.of(psm)
     check_choice(search, SEARCHES, "search")
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
     disturbed = None if map_labels is None else matched(map_labels, sample, "map_labels")
@@ -343,7 +345,8 @@ def _compared(
         # expected[a, b] is the expected loss of estimate a under loss b. The best one in a column need not
         # be the one that was searched for under this loss.
         winner = int(np.argmin(expected[:, number]))
-        if expected[winner, number] < mine.expected_loss * (1 - 1e-12):
+        # Both from the same table: the loss that the search reports is summed in another order.
+        if expected[winner, number] < expected[number, number] * (1 - 1e-9):
             # It is polished for this loss before it takes the place.
             problem, labels = Problem.of(sample, mine.loss), estimates[winner].labels
             run = descend(problem, labels, rng, settings, sample.n_draws, "other loss")

@@ -21,7 +21,7 @@ from epluribus._progress import Progress
 from epluribus._typing import IntArray
 from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
-from epluribus.draws.store import Labels
+from epluribus.draws.rows import Labels
 from epluribus.estimate import Run, Step
 from epluribus.losses.base import Loss
 from epluribus.partition import relabel
@@ -165,11 +165,11 @@ def _refined(
     if np.ptp(draws.weights) > 0:
         frequent = refiner.store.columns(np.array([draws.weights.argmax()]))
         known.append(frequent[:, 0].astype(np.int64))
-    low, high = settings.k_min, settings.most(n)
-    others = [(refiner.expected(one), one) for one in known if low <= one.max() + 1 <= high]
+    allowed = [one for one in known if settings.k_min <= one.max() + 1 <= settings.most(n)]
+    others = [(refiner.expected(one), one) for one in allowed]
     together, apart = refiner.trivial_values()
-    others += [(together, np.zeros(n, dtype=np.int64))] * (low == 1)
-    others += [(apart, np.arange(n))] * (high == n)
+    others += [(together, np.zeros(n, dtype=np.int64))] * (settings.k_min == 1)
+    others += [(apart, np.arange(n))] * (settings.most(n) == n)
     least, other = min(others, key=lambda one: one[0], default=(np.inf, labels))
     if least >= value * (1 - 1e-12):  # not clearly lower, only rounded otherwise
         return labels, value, converged

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from epluribus._kernels import rules as kernels
 from epluribus._typing import IntArray
-from epluribus.estimate import Step
 from epluribus.partition import meet_labels, tidy
 from epluribus.search.local import LocalSearch, make_state
 from epluribus.search.problem import Problem
@@ -70,7 +70,7 @@ class LawfulSearch(LocalSearch):
         """As `LocalSearch.combined_with`; an item that only one of both leaves out takes part."""
         a, b = self.labels, other.labels
         child = self.spawn(tidy(np.where((a < 0) & (b < 0), -1, meet_labels(a + 1, b + 1))), rng)
-        child.merge()
+        child.merge(self.state)
         if self.settings.stopper.flag[0] or not child.obey():
             return self
         child.sweep(1)
@@ -82,16 +82,8 @@ class LawfulSearch(LocalSearch):
 
     # --- moves ---
 
-    def sweep(self, most: int | None = None, *, thorough: bool = False) -> bool:  # noqa: ARG002
-        """Visit all units until no move of one helps, or `most` times; whether none helps."""
-        self.converged, done = False, 0
-        while not self.converged and done != most and not self.settings.stopper.stopped:
-            moves = self._visit(np.arange(self.rules.constraints.n_blocks))
-            self.converged = moves == 0 and not self.bounds.stop[0]
-            self.trace.append(Step(self.value, self.n_clusters))
-            self._suit()
-            done += 1
-        return self.converged
+    def _visit_all(self, *, quick: bool) -> int:  # noqa: ARG002
+        return self._visit(np.arange(self.rules.constraints.n_blocks))
 
     def _visit(self, units: IntArray) -> int:
         """Move each of the units to its best place, in random order; the number of moves."""
@@ -158,23 +150,27 @@ class LawfulSearch(LocalSearch):
         self._total = before
         return False
 
-    def merge(self, like: State | None = None) -> bool:  # noqa: ARG002
-        """Join clusters, or leave them undecided, the smallest first, while that helps or there are too many."""
-        k, moved = self.n_clusters, True
-        while moved and not self.bounds.stop[0]:
-            moved = False
-            for a in np.argsort(self.state.sizes, kind="stable").tolist():
-                if self.state.sizes[a] > 0:
-                    must = self.n_clusters > self.bounds.k_max
-                    moved |= self._place(self.members(a), must=must)
+    def merge(self, like: State | None = None) -> bool:
+        """Join clusters, or leave them undecided, while that helps or there are too many; whether any were."""
+        k = self.n_clusters
+        self._total += self.state.merge(self.bounds, like, self._closed)
+        if not self.decides_all:
+            for a in np.flatnonzero(self.state.sizes).tolist():
+                if self.state.sizes[a] > 0 and not self.bounds.stop[0]:
+                    self._place(self.members(a))
         self._suit()
         return self.n_clusters < k
+
+    def _closed(self) -> NDArray[np.bool_]:
+        return self.rules.closed(self.state)
 
     # --- made to obey ---
 
     def obey(self) -> bool:
         """Join or divide clusters until their sizes and their number are as asked for; whether they are."""
         rules, state = self.rules, self.state
+        if self.n_clusters > self.bounds.k_max:
+            self._total += state.merge(self.bounds, None, self._closed)
         while self.n_clusters > 0:
             a = int(np.where(state.sizes > 0, state.sizes, self.problem.n_items + 1).argmin())
             small = state.sizes[a] < rules.min_size

@@ -131,16 +131,22 @@ class LocalSearch:
 
         Unless it is `thorough`, moves may be overlooked if f0 is not linear.
         """
-        self.converged, done, n = False, 0, self.problem.n_free
+        self.converged, done = False, 0
         while not self.converged and done != most and not self.settings.stopper.stopped:
-            swept = self.state.sweep(self.rng.permutation(n), self.bounds, quick=not thorough)
-            self._total += swept.change
+            n_moves = self._visit_all(quick=not thorough)
             # A sweep cut short proves nothing, even if it moved no item.
-            self.converged = swept.complete and swept.n_moves == 0
+            self.converged = n_moves == 0 and not self.bounds.stop[0]
             self.trace.append(Step(self.value, self.n_clusters))
             self._suit()
             done += 1
         return self.converged
+
+    def _visit_all(self, *, quick: bool) -> int:
+        """Move each item to its best cluster, in random order; the number of moves."""
+        order = self.rng.permutation(self.problem.n_free)
+        n_moves, change, _ = self.state.sweep(order, self.bounds, quick=quick)
+        self._total += change
+        return n_moves
 
     def _suit(self) -> None:
         """Go on with smaller tables if most clusters are gone, or with tables if few are left."""

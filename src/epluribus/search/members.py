@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus._kernels import members as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.losses.values import sparse_sums
-from epluribus.search.state import Bounds, State, Visited
+from epluribus.search.state import Bounds, Closed, State, Visited
 
 if TYPE_CHECKING:
     from epluribus.search.problem import Problem
@@ -120,21 +122,31 @@ class MemberState(State):
         row[(sizes == 0) | (sizes[a] == 0)] = row[a] = np.inf
         return row
 
-    def best_joins(self) -> tuple[IntArray, FloatArray]:
+    def best_joins(
+        self, closed: NDArray[np.bool_] | None, before: Any = None, into: Iterable[int] = ()
+    ) -> tuple[IntArray, FloatArray, Any]:
         """For each slot the one that shares a set with it whose join is best, and the change."""
-        p, width = self.problem, len(self.sizes)
-        partner, least = np.arange(width), np.full(width, np.inf)
+        p, slots = self.problem, np.arange(len(self.sizes))
+        partner, least = (slots.copy(), np.full(len(slots), np.inf)) if before is None else before
+        if before is not None:
+            changed = self.sizes == 0
+            changed[list(into)] = True
+            slots = np.flatnonzero(changed | changed[partner])
+            partner[slots], least[slots] = slots, np.inf
         order = np.argsort(self.labels, kind="stable")
-        begin = np.searchsorted(self.labels[order], np.arange(width + 1))
-        known = *self.lists, p.f[0], p.size, self.labels, self.sizes
-        kernels.best_joins(order, begin, *known, partner, least)
-        return partner, least
+        begin = np.searchsorted(self.labels[order], np.arange(len(self.sizes) + 1))
+        closed = np.zeros((0, 0), dtype=np.bool_) if closed is None else closed
+        known = *self.lists, p.f[0], p.size, self.labels, self.sizes, closed
+        kernels.best_joins(slots, order, begin, *known, partner, least)
+        return partner, least, (partner, least)
 
-    def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
+    def merge(
+        self, bounds: Bounds, like: State | None = None, closed: Closed = lambda: None
+    ) -> float:
         """Join clusters while that helps or there are too many; the change."""
-        change = super().merge(bounds)
+        change = super().merge(bounds, like, closed)
         # The clusters left share no set: the smallest are joined, two by two.
-        while self.n_clusters > bounds.k_max and not bounds.stop[0]:
+        while closed() is None and self.n_clusters > bounds.k_max and not bounds.stop[0]:
             k, before = self.n_clusters, self.total()
             smallest = np.argsort(self.sizes, kind="stable")[len(self.sizes) - k :]
             n = min(k - bounds.k_max, k // 2)

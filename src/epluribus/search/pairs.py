@@ -1,15 +1,27 @@
-"""A partition with sums of similarities: Binder's loss, and the lower bound of VI for a similarity matrix."""
+"""A partition with sums of similarities: Binder's loss, and the lower bound of VI for a similarity matrix.
+
+A similarity matrix p_ij is enough for two losses:
+
+    binder   the sum over pairs of (2 - c)(1 - p_ij) for those together and c p_ij for those apart
+    vi_lb    (c Z + (2 - c) A - 2 J) / N with Z = sum_i log2 r_i, A = sum_i log2 n_i and J = sum_i log2 s_i: the
+             lower bound of Wade & Ghahramani (`losses.vi_lb`)
+
+where n_i is the size of the cluster of item i, r_i the sum of p_ij over all items, and s_i over its cluster.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus._kernels import pairs as kernels
 from epluribus._parallel import Stopper
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
+from epluribus.draws.expected import matrix_loss
 from epluribus.draws.together import Together
 from epluribus.losses.base import Loss
 from epluribus.search.state import Bounds, State, Visited, slot_count
@@ -26,8 +38,8 @@ _CELLS = 1e5
 
 def counts_pairs(loss: Loss, n_items: int) -> bool:
     """Whether a linear loss is a sum over pairs of items."""
-    squares = np.arange(n_items + 1.0) ** 2
     f1, f2, _ = loss.tables(n_items)
+    squares = np.arange(n_items + 1.0) ** 2
     return loss.linear and bool((f1 == f1[1] * squares).all() and (f2 == f2[1] * squares).all())
 
 
@@ -53,15 +65,13 @@ class PairCosts(NamedTuple):
     @classmethod
     def pays(cls, problem: Problem) -> bool:
         """Whether the loss is a sum over pairs, and their matrix is small and quick to make."""
-        n, loss = problem.n_items, problem.loss
-        if n > MOST_ITEMS or problem.missing or not loss.linear or problem.n_free < n:
+        n, p = problem.n_items, problem
+        if n > MOST_ITEMS or p.missing or p.n_free < n or not counts_pairs(p.loss, n):
             return False
-        if problem.rows.size * float(problem.n_clusters.mean()) < _CELLS:
-            return False
-        if n > _ITEMS_PER_CLUSTER * float(problem.n_clusters.mean()) or not counts_pairs(loss, n):
-            return False
-        group = problem.members_seen / problem.rows.size  # mean size of the groups of an item
-        return n <= _ITEMS_PER_CLUSTER * group and 8.0 * n**2 <= available_memory() / 4
+        # Mean numbers of clusters of a draw, and of items in the group of an item.
+        k, group = float(p.n_clusters.mean()), p.members_seen / p.rows.size
+        room = 8.0 * n**2 <= available_memory() / 4
+        return room and p.rows.size * k >= _CELLS and n <= _ITEMS_PER_CLUSTER * min(k, group)
 
     @classmethod
     def of(cls, problem: Problem, n_jobs: int = 1, stopper: Stopper | None = None) -> PairCosts:
@@ -76,14 +86,10 @@ class PairCosts(NamedTuple):
         Together(problem.table, weights / unit).matrix(n_jobs, stopper, out=together)
         np.fill_diagonal(together, 0)
         scale, one = float(problem.f[0, 1]) * unit, problem.total_weight / unit
-        return cls.dense(together, scale, one, problem)
-
-    @classmethod
-    def dense(cls, together: Any, scale: float, one: float, problem: Any) -> PairCosts:
-        """The costs with a whole matrix, for Binder's loss; no item has neighbors."""
-        first, none = np.zeros(len(together) + 1, dtype=np.int64), np.empty(0)
+        first, none = np.zeros(n + 1, dtype=np.int64), np.empty(0)
+        lists = together, first, none.astype(np.int32), none
         sizes = problem.size, problem.size_steps, problem.tolerance
-        return cls(together, first, none.astype(np.int32), none, scale, one, False, *sizes)
+        return cls(*lists, scale, one, False, *sizes)
 
     @property
     def base(self) -> float:
@@ -94,6 +100,50 @@ class PairCosts(NamedTuple):
     def unit(self) -> float:
         """What a similarity of 1 changes for two items in one cluster."""
         return 2 * self.scale
+
+
+class MatrixProblem:
+    """The expected loss from a similarity matrix, with what a search asks a `Problem` for.
+
+    Parameters
+    ----------
+    matrix : scipy.sparse.csr_array of shape (n_items, n_items)
+        Similarities above zero, symmetric, without the diagonal.
+    loss : Loss
+        `losses.binder` or `losses.vi_lb`, with any cost.
+    """
+
+    def __init__(self, matrix: Any, loss: Loss) -> None:
+        self.matrix, self.loss, n = matrix, loss, matrix.shape[0]
+        self.n_items, self.n_free, self.n_draws, self.total_weight = n, n, 0, 1.0
+        self.weights = np.ones(1)
+        self.first, self.near = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+        form = loss.linear_form(n)
+        self.size = form.size * np.append(loss.tables(n)[1], 0.0)
+        self.size_steps = np.append(np.diff(self.size), 0.0)
+        # A cost is a sum over up to n items.
+        largest = abs(form.joint) + float(np.abs(self.size_steps[:n]).max())
+        self.tolerance = 8 * n * 2.0**-53 * largest
+        logs = loss.family == "vi_lb"
+        rows = 1.0 + matrix.sum(axis=1)
+        self.constant = float(form.constant + form.group * (np.log2(rows) if logs else rows).sum())
+        """What is the same for all partitions."""
+        lists = np.empty((0, 0)), self.first, self.near, matrix.data
+        sizes = self.size, self.size_steps, self.tolerance
+        self.pairs = PairCosts(*lists, form.joint, 1.0, logs, *sizes)
+        self.cells = 4.0 * len(self.near)
+        """Steps of a sweep; those for a neighbor are like four for a cell of a table."""
+
+    def expected(self, labels: IntArray) -> float:
+        """Expected loss of canonical labels, from scratch."""
+        return matrix_loss(labels, self.matrix, self.loss)
+
+    def random_draw(self, rng: np.random.Generator) -> IntArray:
+        """(n_items,) clusters around random pivots: items are together about as often as they are similar."""
+        n, labels = self.n_items, np.full(self.n_items, -1)
+        lists = self.first, self.near, self.matrix.data
+        kernels.cluster_around_pivots(rng.permutation(n), rng.random(n), *lists, labels)
+        return labels
 
 
 class PairState(State):
@@ -125,13 +175,7 @@ class PairState(State):
     def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:  # noqa: ARG002
         p = self.pairs
         done: Visited = kernels.sweep(
-            order,
-            *self._costs,
-            p.size_steps,
-            p.tolerance,
-            *bounds,
-            blocked,
-            *self._partition,
+            order, *self._costs, p.size_steps, p.tolerance, *bounds, blocked, *self._partition
         )
         return done
 
@@ -179,10 +223,15 @@ class PairState(State):
         np.fill_diagonal(changes, np.inf)
         return changes
 
-    def best_joins(self) -> tuple[IntArray, FloatArray]:
+    def best_joins(
+        self,
+        closed: NDArray[np.bool_] | None,
+        before: Any = None,  # noqa: ARG002
+        into: Iterable[int] = (),  # noqa: ARG002
+    ) -> tuple[IntArray, FloatArray, Any]:
         """For each slot the one with which it is best joined, and the change; only similar ones if there are lists."""
         if len(self.sums):
-            return super().best_joins()
+            return *super().best_joins(closed)[:2], None
         shared, partner = self._shared().tocoo(), np.arange(len(self.sizes))
         a, b = shared.coords
         apart, least = a != b, np.full(len(partner), np.inf)
@@ -190,13 +239,7 @@ class PairState(State):
         order = np.lexsort((b, change, a))
         slots, first = np.unique(a[order], return_index=True)
         partner[slots], least[slots] = b[order[first]], change[order[first]]
-        return partner, least
-
-    def join_row(self, a: int) -> FloatArray:
-        """(n_slots,) change of the total loss if slot a is joined with each other one."""
-        row = np.full(len(self.sizes), np.inf)
-        row[: self.top] = self.join_changes()[a]
-        return row
+        return partner, least, None
 
     def _join(self, into: IntArray, others: IntArray) -> None:
         for a, b in zip(into, others, strict=True):

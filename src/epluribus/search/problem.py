@@ -151,10 +151,6 @@ class Problem:
         """The problem of all draws."""
         return cls(draws.item_major, draws.weights, loss, missing=draws.has_missing)
 
-    def with_loss(self, loss: Loss) -> Problem:
-        """The same draws with another loss."""
-        return Problem(self.table, self.weights, loss, missing=self.missing)
-
     def with_draws(self, numbers: IntArray, weights: FloatArray) -> Problem:
         """Some of the draws, with other weights."""
         table = np.ascontiguousarray(self.table.take(numbers, axis=1))
@@ -199,9 +195,6 @@ class Problem:
     @cached_property
     def pairs(self) -> PairCosts | None:
         """What pairs of items cost together, if the loss is a sum over pairs and the matrix pays."""
-        f = self.f[0]
-        if not self.loss.linear or f[2] != 4 * f[1]:  # sums over pairs have f(n) = n^2 f(1)
-            return None
         return PairCosts.of(self) if PairCosts.pays(self) else None
 
     def draw(self, t: int) -> IntArray:

@@ -2,53 +2,21 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import cfunc, float64
 
 from epluribus._kernels import ratio
-from epluribus._kernels.jit import JIT_ENABLED, OPTIONS
+from epluribus._kernels.f0 import no_f0
 from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus.losses.base import Loss
 from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, State, TableState, Visited
+from epluribus.search.state import Bounds, Closed, State, TableState, Visited
 
 _CODES = {
-    "nvi": ratio.NVI,
-    "nid": ratio.NID,
-    "id": ratio.ID,
-    "omari": ratio.OMARI,
-    "zero_one": ratio.ZERO_ONE,
-}
+    "nvi": ratio.NVI, "nid": ratio.NID, "id": ratio.ID, "omari": ratio.OMARI, "zero_one": ratio.ZERO_ONE,
+}  # fmt: skip
 _EXACT_JOINS = 32
 """Clusters up to which joins are compared by their exact changes: these take time for every pair and draw."""
-_SIGNATURE = float64(float64, float64, float64, float64)
-
-
-def _unused(joint: float, size: float, group: float, n_items: float) -> float:  # noqa: ARG001
-    return 0.0
-
-
-@lru_cache(maxsize=64)
-def _compiled(f0: Any, name: str) -> Any:
-    """A function of four numbers, compiled for the kernels; a failure is explained in terms of the loss."""
-    if not JIT_ENABLED:
-        return f0
-    try:
-        return cfunc(_SIGNATURE, **{k: v for k, v in OPTIONS.items() if k != "nogil"})(f0)
-    except Exception as error:
-        raise TypeError(
-            f"'f0' of the loss '{name}' could not be compiled. It may use arithmetic, 'if' and the "
-            f"'math' module only, on four numbers (joint, size, group, n_items). Numba says: {error}"
-        ) from error
-
-
-def f0_of(loss: Loss) -> tuple[int, Any]:
-    """The number of a built-in f0, and the compiled f0 of a user; the kernels use one of them."""
-    code = _CODES.get(loss.family or "", ratio.OWN)
-    return code, _compiled(loss.f0 if code == ratio.OWN else _unused, loss.name)
 
 
 class RatioState(TableState):
@@ -68,7 +36,10 @@ class RatioState(TableState):
 
     def __init__(self, problem: Problem, labels: IntArray) -> None:
         super().__init__(problem, labels)
-        self.f0, self.area, self.by_size = f0_of(problem.loss), np.empty(1), 1.0
+        code = _CODES.get(problem.loss.family or "", ratio.OWN)
+        self.f0 = code, no_f0() if code != ratio.OWN else problem.loss.compiled_f0()
+        """The number of a built-in f0, and the compiled f0 of a user; the kernels use one of them."""
+        self.area, self.by_size = np.empty(1), 1.0
         self._start_over()
 
     def _start_over(self) -> None:
@@ -135,13 +106,12 @@ class RatioState(TableState):
 
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one; of many, of its tangent."""
-        if self.n_clusters > _EXACT_JOINS:
-            return super().join_row(a)
-        row = np.full(len(self.sizes), np.inf)
-        row[: self.top] = self.join_changes()[a]
-        return row
+        many = self.additive or self.n_clusters > _EXACT_JOINS
+        return super().join_row(a) if many else State.join_row(self, a)
 
-    def merge(self, bounds: Bounds, like: State | None = None) -> float:
+    def merge(
+        self, bounds: Bounds, like: State | None = None, closed: Closed = lambda: None
+    ) -> float:
         """Join clusters, the best pair first, while that helps or there are too many; the change.
 
         Exact changes are compared where clusters are few. Of more, those are joined first whose join lowers the
@@ -149,22 +119,25 @@ class RatioState(TableState):
         """
         before, k_max = self._total(), max(_EXACT_JOINS, bounds.k_max)
         if isinstance(like, RatioState):
-            self._merge_linear(bounds, *like.slopes())
+            self._merge_linear(bounds, closed, *like.slopes())
         if self.n_clusters > k_max:
-            self._merge_linear(Bounds(k_max, k_max, bounds.stop), *self.slopes())
+            self._merge_linear(Bounds(k_max, k_max, bounds.stop), closed, *self.slopes())
         if self.n_clusters <= _EXACT_JOINS:
-            super().merge(bounds)
+            super().merge(bounds, None, closed)
             self._start_over()
         return self._total() - before
 
-    def _merge_linear(self, bounds: Bounds, by_joint: FloatArray, by_size: float) -> None:
+    def _merge_linear(
+        self, bounds: Bounds, closed: Closed, by_joint: FloatArray, by_size: float
+    ) -> None:
         """Join clusters as the linear loss with these derivatives wants."""
         self._set_slopes(by_joint, by_size)
         self.additive = True
-        super().merge(bounds)
+        super().merge(bounds, None, closed)
         self.additive = False
         self._start_over()
 
     def _join(self, into: IntArray, others: IntArray) -> None:
         super()._join(into, others)
-        self._start_over()
+        if not self.additive:
+            self._start_over()

@@ -28,7 +28,8 @@ from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
-from epluribus.draws.store import Labels, Slice
+from epluribus.draws.rows import Labels
+from epluribus.draws.store import Slice
 from epluribus.losses.base import Loss
 from epluribus.partition import read_only, relabel
 from epluribus.search.local import LocalSearch
@@ -41,16 +42,12 @@ _TASK = 4096
 """Items of a task of a pass: their costs stay in the cache. On a cluster, where they travel, 16 times as many."""
 _STEPS = 10
 """Steps of the progress bar for a pass over all items."""
-_DRAWS = 64
-"""Draws of a task that counts: one line of the cache for each item."""
-_FREE = 0.05
-"""Share of the items that are free: those that would move or come closest, so that few passes are needed."""
-_PASSES = 8
-"""Passes over all items in which free ones are sought, at most."""
-COLUMNS = 10
-"""Clusters of a partition for each cluster of a draw, up to which contingency tables are made."""
-_SMALL = 8
-"""Items of a cluster from which on it has a table where pairs are counted."""
+_FREE, _PASSES = 0.05, 8
+"""Share of the items that are free, those that would move or come closest; and passes in which they are sought, at
+most: few are needed."""
+COLUMNS, _SMALL = 10, 8
+"""Clusters of a partition for each cluster of a draw, up to which contingency tables are made; where pairs are counted,
+items of a cluster from which on it has a table."""
 
 
 class _Counted(NamedTuple):
@@ -231,7 +228,7 @@ class LargeRefiner:
             labels, sizes = np.argsort(order)[labels], sizes[order]
             h = max(1, int(np.sum(sizes >= _SMALL)))
         given = self.store.share((np.where(labels < h, labels, -1), self.problem.n_clusters))
-        step = _DRAWS if self.store.in_one_piece else n
+        step = 64 if self.store.in_one_piece else n  # one line of the cache for each item
         tasks = [
             partial(self.store.map, _count_groups, begin, begin + step, h, given)
             for begin in range(0, n, step)

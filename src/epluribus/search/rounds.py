@@ -19,12 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice, repeat
+from itertools import islice
 from operator import attrgetter
 
 import numpy as np
 
-from epluribus import losses
 from epluribus._parallel import run_tasks
 from epluribus._progress import Progress
 from epluribus._typing import IntArray
@@ -144,8 +143,7 @@ class Search:
         patience = 1 if self.expensive else _PATIENCE
         if self.stopper.patient:
             needed, patience = _LONGER * needed, _LONGER * patience
-        near = [] if problem.loss.linear else self._near_starts(problem, settings)
-        rounds = self._in_turn(problem, settings, near)
+        rounds = self._in_turn(problem, settings)
         best, tolerance = next(rounds), self.tolerance
         confirmed, failed = 0, 0
         while not self.stopper.stopped:
@@ -167,10 +165,8 @@ class Search:
                 confirmed, failed = 0, 0
         return best
 
-    def _in_turn(
-        self, problem: Problem, settings: Settings, near: list[Start]
-    ) -> Iterator[LocalSearch]:
-        """The partitions of one round after the other, without end; `near` starts are in the first.
+    def _in_turn(self, problem: Problem, settings: Settings) -> Iterator[LocalSearch]:
+        """The partitions of one round after the other, without end.
 
         With several threads some rounds are made at a time, perhaps more than are asked for.
         """
@@ -178,7 +174,7 @@ class Search:
         while True:
             tasks, n_starts = [], 0
             for _ in range(min(n_jobs, 4)):  # usually no more rounds are needed
-                starts, near = [*near, *islice(self.plan, _ROUND)], []
+                starts = list(islice(self.plan, _ROUND))
                 seeds, n_starts = self.seed.spawn(len(starts) + 1), n_starts + len(starts)
                 tasks.append(partial(self._round, problem, settings, starts, seeds))
                 self.known += [
@@ -243,23 +239,6 @@ class Search:
             returned += abs(best.kick()) <= 8 * best.tolerance
         if best.value < before:
             best.settle()
-
-    def _near_starts(self, problem: Problem, settings: Settings) -> list[Start]:
-        """More starts for a loss whose f0 is not linear, for which greedy joining is less reliable.
-
-        The minimizers of the two linear losses cost little to find and are usually close to those of other
-        losses. The most frequent draw is the minimizer of the 0-1 loss, which gives a search no direction.
-        """
-        near = []
-        for loss in (losses.vi(), losses.binder()):
-            if not self.stopper.stopped:
-                # Starts that were given are for this loss; the others make do with draws.
-                seed = self.seed.spawn(1)[0]
-                linear = problem.with_loss(loss)
-                other = Search(linear, repeat(Start("draws")), 0, settings, seed)
-                best = next(other._in_turn(linear, settings, []))
-                near.append(Start(f"best for {loss.name}", best.labels))
-        return [*near, *(Start("most frequent draw", one) for one in self._frequent(problem))]
 
     def _frequent(self, problem: Problem) -> list[IntArray]:
         """The draw with the largest weight, unless all have the same."""

@@ -76,6 +76,19 @@ class Rules:
         known = state.labels, state.sizes, self.lists, self.min_size
         return bool(kernels.find_open(items, *known, *work)), blocked
 
+    def closed(self, state: State) -> NDArray[np.bool_]:
+        """(n_slots, n_slots) whether two clusters may not be joined."""
+        labels, graph = state.labels, self.constraints.graph
+        closed = np.full((len(state.sizes),) * 2, graph is not None)
+        if graph is not None:
+            i, j = (labels[items] for items in graph.nonzero())
+            both = (i >= 0) & (j >= 0)
+            closed[i[both], j[both]] = False
+        for group in self.constraints.groups:
+            slots = labels[group][labels[group] >= 0]
+            closed[np.ix_(slots, slots)] = True
+        return closed
+
     def fitted(self, labels: IntArray, rng: Generator, lead: int | None = None) -> IntArray:
         """The partition with units made whole and clusters divided until all are allowed, sizes aside.
 

@@ -23,10 +23,11 @@ import numpy as np
 from epluribus._parallel import Stopper
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import check_choice, check_count, quoted
-from epluribus.partition import is_estimate, matched, relabel
+from epluribus.partition import is_estimate, matched, relabel, tidy
 from epluribus.search.local import make_state
+from epluribus.search.pairs import MatrixProblem
 from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, State
+from epluribus.search.state import Bounds
 from epluribus.settings import Settings
 
 STARTS = ("draws", "sequential", "random", "noisy", "together")
@@ -39,19 +40,12 @@ _KINDS = {
 }  # fmt: skip
 _N_STARTS = {"recombine": 6, "greedy": 9}
 """Number of starts, at least, if none is asked for."""
-_NOISE = 0.1
-"""Share of the items that a noisy start moves at random."""
-_CANDIDATES = 10
-"""Random draws of which a noisy start disturbs the best: enough to leave out those that are far away."""
 _DRAWS = (500, 2000)
 """Draws searched first, if there are more than twice as many: with this many, the mean losses of two clearly
 different partitions differ by many standard errors. The second number is for losses whose f0 is not linear:
 these often have partitions that are far apart and nearly as good as each other."""
 EXPENSIVE = 1.6e7
-"""Cells that a sweep looks at, above which it takes some ten milliseconds. Fewer draws are then searched first ..."""
-_FEW, _FEWEST, _LABELS = 250, 32, 2_000_000
-"""... at least 250, or as many as have two million labels in all, since with many items each draw says more; but
-never fewer than 32."""
+"""Cells that a sweep looks at, above which it takes some ten milliseconds, and fewer draws are searched first."""
 
 
 class Start(NamedTuple):
@@ -109,9 +103,8 @@ def check_starts(
 
 def _given(starts: Any, rows: list[Any], draws: Any) -> tuple[Start, ...]:
     """The labels of one partition, or of one partition per row."""
-    if (
-        hasattr(starts, "to_numpy") and starts.ndim == 2
-    ):  # a data frame iterates over its columns, not over its rows
+    # A data frame iterates over its columns, not over its rows.
+    if hasattr(starts, "to_numpy") and starts.ndim == 2:
         starts = starts.to_numpy()
         rows = list(starts)
     several = all(is_estimate(one) or np.ndim(one) > 0 for one in rows) and not is_estimate(starts)
@@ -124,12 +117,11 @@ def few_draws(problem: Problem, rng: np.random.Generator) -> Problem:
     """The problem with some of the draws, or itself."""
     n, n_draws = _DRAWS[0 if problem.loss.linear else 1], problem.n_draws
     if problem.cells > EXPENSIVE:
-        n = min(n, max(_FEW, int(n_draws * EXPENSIVE / problem.cells)))
-        n = min(n, max(_FEWEST, _LABELS // problem.n_items))
-    elif 2 * n >= n_draws:
-        return problem
+        # At least 250, or as many as have two million labels, since with many items each draw says more; but 32.
+        n = min(n, max(250, int(n_draws * EXPENSIVE / problem.cells)))
+        n = min(n, max(32, 2_000_000 // problem.n_items))
     # More than half of them would cost nearly as much as all, and may lead elsewhere.
-    if 2 * n > n_draws or problem.pairs is not None:
+    if 2 * n >= n_draws or problem.pairs is not None:
         return problem
     return problem.with_draws(*systematic_resample(problem.weights, n, rng))
 
@@ -171,7 +163,8 @@ def make_start(
     else:
         base = start.base
         if base is None:
-            candidates = [_random_draw(problem, rng) for _ in range(_CANDIDATES)]
+            # Ten are enough to leave out those that are far away.
+            candidates = [_random_draw(problem, rng) for _ in range(10)]
             base = min(candidates, key=problem.expected)
         labels = relabel(noisy(base, rng))
     if settings.k_min <= labels.max() + 1 <= settings.most(n):
@@ -184,14 +177,10 @@ def completed(
 ) -> IntArray:
     """The labels, with items in no cluster (-1) put one by one, in random order, where they cost least."""
     out = rng.permutation(np.flatnonzero(labels < 0))
+    labels = tidy(labels)
     if len(out) == 0:
-        return relabel(labels)
-    k = int(labels.max(initial=-1)) + 1
-    if k and np.count_nonzero(np.bincount(labels[labels >= 0])) < k:
-        labels = np.append(relabel(labels[labels >= 0]), -1)[
-            np.where(labels < 0, -1, np.cumsum(labels >= 0) - 1)
-        ]
-    state: State = make_state(problem, labels)
+        return labels
+    state, k = make_state(problem, labels), int(labels.max()) + 1
     # It cannot be stopped, because half of the items are not a partition of all.
     state.sweep(out, Bounds(1, problem.n_items if k_max is None else max(k_max, k), Stopper().flag))
     return relabel(state.labels)
@@ -211,24 +200,31 @@ def fit_clusters(
     # Too few clusters: items become clusters by themselves, in random order, but never the last item of a
     # cluster, which would only rename it.
     labels, sizes = labels.copy(), np.bincount(labels, minlength=max(k, settings.k_min))
-    for i in rng.permutation(len(labels)) if k < settings.k_min else ():
+    for i in rng.permutation(len(labels)):
         if k < settings.k_min and sizes[labels[i]] > 1:
             sizes[labels[i]] -= 1
-            labels[i], sizes[k] = k, 1
-            k += 1
+            labels[i], sizes[k], k = k, 1, k + 1
     return relabel(labels)
 
 
 def _random_draw(problem: Problem, rng: np.random.Generator) -> IntArray:
     """A draw, chosen with probability proportional to its weight; what it has not seen is placed."""
     t = rng.choice(problem.n_draws, p=problem.weights / problem.total_weight)
-    labels = problem.draw(int(t))
-    return completed(problem, labels, rng) if problem.missing else relabel(labels)
+    return completed(problem, problem.draw(int(t)), rng)
 
 
 def noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:
     """The partition with a tenth of the items moved to random clusters."""
     out = labels.copy()
-    moved = rng.random(out.size) < _NOISE
+    moved = rng.random(out.size) < 0.1
     out[moved] = rng.integers(int(out.max()) + 1, size=int(moved.sum()))
     return out
+
+
+def matrix_starts(
+    problem: MatrixProblem, given: tuple[Start, ...], rng: np.random.Generator
+) -> Iterator[Start]:
+    """The starts of a search with a similarity matrix, without end; those around pivots have labels already."""
+    yield from given
+    for kind in cycle(("pivots", "pivots", "sequential", "pivots", "pivots", "together")):
+        yield Start(kind, relabel(problem.random_draw(rng)) if kind == "pivots" else None)

@@ -13,6 +13,7 @@ There are four states, one for each way to know what a move costs:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -46,6 +47,10 @@ class Swept(NamedTuple):
 
 Visited: TypeAlias = tuple[int, int, float]
 """The number of items visited, the number of moves, and the change of the total loss."""
+
+
+Closed: TypeAlias = Callable[[], NDArray[np.bool_] | None]
+"""Which two slots may not be joined, (n_slots, n_slots); None if all may."""
 
 
 class State(ABC):
@@ -129,9 +134,11 @@ class State(ABC):
         """Keep these slots, and have `width` of them in all."""
         self.sizes = resized(self.sizes, slots, width)
 
-    @abstractmethod
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one; infinite for empty ones."""
+        row = np.full(len(self.sizes), np.inf)
+        row[: self.top] = self.join_changes()[a]
+        return row
 
     @property
     def top(self) -> int:
@@ -139,24 +146,43 @@ class State(ABC):
         return int(np.flatnonzero(self.sizes)[-1]) + 1
 
     def join_changes(self) -> FloatArray:
-        """The same for every two slots up to the last one in use."""
+        """The same for every two slots up to the last one in use. Each state has this method, or the one above."""
         return np.array([self.join_row(s)[: self.top] for s in range(self.top)])
 
-    def best_joins(self) -> tuple[IntArray, FloatArray]:
-        """For each slot the one with which it is best joined, and the change; itself and infinity if there is none."""
-        changes = self.join_changes()
-        return changes.argmin(axis=1), changes.min(axis=1)
+    def best_joins(
+        self, closed: NDArray[np.bool_] | None, before: Any = None, into: Iterable[int] = ()
+    ) -> tuple[IntArray, FloatArray, Any]:
+        """For each slot the one with which it is best joined, and the change, infinite if there is none.
 
-    def merge(self, bounds: Bounds, like: State | None = None) -> float:  # noqa: ARG002
+        No two slots are joined for which `closed`, (n_slots, n_slots), is true. The third result is handed over as
+        `before` the next time, when other slots have been joined `into` some: what has not changed stays.
+        """
+        if before is None:
+            changes = self.join_changes()
+        else:
+            changes, gone = before, self.sizes[: len(before)] == 0
+            changes[gone] = changes[:, gone] = np.inf
+            for a in into:
+                changes[a] = changes[:, a] = self.join_row(a)[: len(changes)]
+        if closed is not None:
+            changes[closed[: len(changes), : len(changes)]] = np.inf
+        return changes.argmin(axis=1), changes.min(axis=1), changes if self.additive else None
+
+    def merge(
+        self,
+        bounds: Bounds,
+        like: State | None = None,  # noqa: ARG002
+        closed: Closed = lambda: None,
+    ) -> float:
         """Join clusters while that helps or there are too many; the change.
 
         In each round those pairs are joined of which each is best joined with the other: in a linear loss, a sum over
         clusters, their changes add up. `like` is a partition that the result may be similar to; only `RatioState`
-        looks at it.
+        looks at it; ``closed()`` says which joins are not allowed.
         """
-        total = 0.0
+        total, before, a = 0.0, None, np.empty(0, dtype=np.int64)
         while self.n_clusters > max(bounds.k_min, 1) and not bounds.stop[0]:
-            k, (partner, least) = self.n_clusters, self.best_joins()
+            k, (partner, least, before) = self.n_clusters, self.best_joins(closed(), before, a)
             every = np.arange(len(partner))
             a = np.flatnonzero((partner[partner] == every) & (every < partner) & (least < np.inf))
             a = a[np.argsort(least[a], kind="stable")]

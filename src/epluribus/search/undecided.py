@@ -133,12 +133,5 @@ def _quantiles(problem: Problem, whole: Estimate) -> list[float]:
     """Costs between what half of the items add to the loss, and what the last one adds."""
     unit = problem.total_weight * price_of(problem.loss, 1.0, problem.n_items)
     added = added_by_each(problem, whole.labels, np.arange(problem.n_items)) / unit
-    levels = np.quantile(added, _SHARES)
-    rounded = [_round_up(level) for level in [*levels, _TOP * levels[-1]] if level > 0]
-    return sorted(set(rounded)) or [1.0]
-
-
-def _round_up(value: float) -> float:
-    """A positive number with two significant digits, not smaller."""
-    step = 10.0 ** (np.floor(np.log10(value)) - 1)
-    return float(f"{np.ceil(value / step - 1e-9) * step:.12g}")
+    levels = [*np.quantile(added, _SHARES), _TOP * added.max()]
+    return sorted({float(f"{level:.2g}") for level in levels if level > 0}) or [1.0]

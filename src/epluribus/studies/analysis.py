@@ -153,7 +153,7 @@ def analyze(
             **protocol.lengths,
             n_chains=protocol.n_chains,
             moves=default if protocol.moves == "default" else protocol.moves,
-            start="extremes",
+            start="dispersed",
             rng=first,
             **options,
         )

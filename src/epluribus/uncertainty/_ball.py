@@ -19,7 +19,7 @@ Bayesian Analysis 13, 559-626. doi:10.1214/17-BA1073
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,13 +38,11 @@ from epluribus.partition import matched
 
 _TIE, _ROUNDING = 1e-9, 1e-12
 """Distances less apart than this share of the largest are ties, and shares that miss a level by less have it."""
-_SHOWN = 20
-"""Rows of the printed posterior of the number of clusters: the most probable ones."""
 _BOUNDS = ("horizontal", "upper", "lower")
 """Fields of `CredibleBall` that hold partitions at its edge, in the order of `distances`."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, eq=False)
 class CredibleBall(Shown):
     """A credible ball around an estimate, and the partitions at its edge.
 
@@ -52,7 +50,7 @@ class CredibleBall(Shown):
     that are equally far from the center.
     """
 
-    labels: IntArray
+    labels: IntArray = field(repr=False)
     """(n_items,) canonical labels of the center."""
     loss: Loss
     """The distance."""
@@ -64,17 +62,17 @@ class CredibleBall(Shown):
     """Posterior probability of the ball: at least `level`."""
     n_inside: int
     """Number of distinct partitions among the draws in the ball."""
-    horizontal: IntArray
+    horizontal: IntArray = field(repr=False)
     """Most distant partitions in the ball."""
-    upper: IntArray
+    upper: IntArray = field(repr=False)
     """Of those with the fewest clusters, the most distant: upper vertical bound."""
-    lower: IntArray
+    lower: IntArray = field(repr=False)
     """Of those with the most clusters, the most distant: lower vertical bound."""
-    distances: FloatArray
+    distances: FloatArray = field(repr=False)
     """(3,) loss between the center and each bound: horizontal, upper, lower."""
-    inside: NDArray[np.bool_]
+    inside: NDArray[np.bool_] = field(repr=False)
     """(n_draws,) whether each draw is in the ball."""
-    items: tuple[str, ...] | None = None
+    items: tuple[str, ...] | None = field(default=None, repr=False)
     """Names of the items, if the draws have them."""
     kind: str = "posterior"
     """What the draws are: "posterior" or "ensemble"."""
@@ -91,12 +89,6 @@ class CredibleBall(Shown):
                 for name, distance in bounds
             },
         }
-
-    def __repr__(self) -> str:
-        return (
-            f"CredibleBall(radius={self.radius:.6g}, mass={self.mass:.4g}, level={self.level:g}, "
-            f"loss={self.loss.name!r})"
-        )
 
     def _card(self) -> Card:
         # A bound may be several partitions, tied in distance, with different numbers of clusters.
@@ -172,8 +164,8 @@ class NClusters(Shown):
                 f"Nearly all draws have {self.values[-1]} clusters, and none has more: if the model allows no "
                 "more, let it have more."
             )
-        # The most probable numbers, in the order of the numbers.
-        shown = np.sort(np.argsort(-self.probabilities, kind="stable")[:_SHOWN])
+        # The twenty most probable numbers, in the order of the numbers.
+        shown = np.sort(np.argsort(-self.probabilities, kind="stable")[:20])
         columns = {
             "clusters": [str(k) for k in self.values[shown]],
             worded("probability", self.kind): [f"{p:.4f}" for p in self.probabilities[shown]],

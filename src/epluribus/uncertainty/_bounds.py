@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.similarity import least_costs, pack_triangles, worst_triangles
+from epluribus._kernels.similarity import pack_triangles
 from epluribus._parallel import Stopper, run_apart, run_tasks
 from epluribus._typing import FloatArray, IntArray
 from epluribus.diagnostics import Similarity
@@ -108,7 +108,9 @@ def _pair_by_pair(draws: Draws, cost: float, stopper: Stopper, n_jobs: int) -> t
 
     def part(begin: int, end: int) -> tuple[float, float]:
         block = rows(begin, end, end)
-        return least_costs(block, begin, cost), 2.0 * block.size
+        # Entry (i, j) is for the items begin + i and j: pairs with j < begin + i.
+        least = np.tril(np.minimum(cost * block, (2.0 - cost) * (1.0 - block)), begin - 1)
+        return float(least.sum()), 2.0 * block.size
 
     bound, size = np.sum(map_blocks(draws.n_items, part, n_jobs, stopper), axis=0)
     return float(bound), float(size)
@@ -191,8 +193,11 @@ def _solve_program(price: FloatArray, stopper: Stopper) -> float:
 def _violated(x: FloatArray) -> IntArray:
     """Triples (i, j, k) with x_ik + x_jk - x_ij > 1, the worst ones."""
     violation, third = np.zeros(x.shape), np.zeros(x.shape, dtype=np.int64)
-    # For each pair (i, j) the third item k of its largest violation.
-    worst_triangles(x, violation, third)
+    # For each pair of an item a and a later one, the third item of its largest violation.
+    for a in range(len(x)):
+        sums = x[a] + x[a + 1 :]
+        third[a, a + 1 :] = sums.argmax(axis=1)
+        violation[a, a + 1 :] = sums.max(axis=1, initial=-1.0) - x[a, a + 1 :] - 1.0
     i, j = np.nonzero(violation > _VIOLATED)
     order = np.argsort(-violation[i, j], kind="stable")[: _CUTS_PER_ITEM * len(x)]
     return np.stack([i[order], j[order], third[i[order], j[order]]], axis=1)

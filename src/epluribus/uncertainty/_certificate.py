@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from epluribus._cards import Card, Shown
 from epluribus._parallel import Stopper, resolve_jobs
-from epluribus._progress import Progress, ProgressLike, make_progress
+from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
@@ -36,7 +37,8 @@ from epluribus.uncertainty._set_prices import set_bound
 from epluribus.uncertainty._size_prices import size_bound
 
 _ROUNDING = 1e-9
-"""Losses that differ by less than this share are equal: one comes from counts, the other from a bound."""
+"""Losses that differ by less than this share, or a thousandth of this, are equal: one comes from counts, the
+other from a bound."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -55,6 +57,8 @@ class Certificate(Shown):
     """Time it took."""
     cut: bool = False
     """Whether the time limit ended the work: a longer run may give a better bound."""
+    among: str = ""
+    """Which partitions the bound is about, such as "with exactly 2 clusters"; empty for all."""
 
     @property
     def gap(self) -> float:
@@ -71,14 +75,19 @@ class Certificate(Shown):
 
     @property
     def proved(self) -> bool:
-        """Whether the partition is proved optimal: the gap is zero up to rounding."""
-        return self.gap <= _ROUNDING * abs(self.expected_loss)
+        """Whether the partition is proved optimal, among those that the bound is about, up to rounding."""
+        return self.gap <= _ROUNDING * max(abs(self.expected_loss), 1e-3)
 
     @property
     def verdict(self) -> str:
-        """``"proved optimal"``, ``"within 3.4 %"`` (of the minimum), or ``"no bound"``."""
-        if self.proved or math.isinf(self.relative_gap):
-            return "proved optimal" if self.proved else "no bound"
+        """``"proved optimal"``, ``"within 3.4 %"`` (of the minimum), or ``"no bound"``.
+
+        Of an estimate made with bounds or constraints, ``"proved optimal among partitions with exactly 2 clusters"``.
+        """
+        if self.proved:
+            return "proved optimal" + (f" among partitions {self.among}" if self.among else "")
+        if math.isinf(self.relative_gap):
+            return "no bound"
         return f"within {_round_up(100 * self.relative_gap)} %"
 
     def __repr__(self) -> str:
@@ -88,12 +97,13 @@ class Certificate(Shown):
         )
 
     def _card(self) -> Card:
+        partition = " ".join(filter(None, ["partition", self.among]))
         if self.proved:
-            text = "no partition has a smaller expected loss"
+            text = f"no {partition} has a smaller expected loss"
         elif math.isinf(self.relative_gap):
             text = "nothing is known about the smallest expected loss"
         else:
-            text = f"no partition has an expected loss below {self.lower_bound:.6g}"
+            text = f"no {partition} has an expected loss below {self.lower_bound:.6g}"
         cut = self.cut and not self.proved
         ending = "; cut by the time limit: a longer run may prove more" if cut else ""
         return Card(
@@ -147,11 +157,11 @@ def certificate(
     Notes
     -----
     The bound is about the expected loss over these draws; for how far that may be from the posterior
-    see `error`. If the estimate was made with a given number of clusters, the bound for VI is about these
-    partitions. Binder's loss is often solved to optimality for a few hundred items, VI for about a hundred,
-    or up to 0.0001 %; the page on certificates has the theory and what to expect. For the other metrics, and
-    for VI with many items, gaps are 10 to 46 %. A wide gap is a weakness of the bound and says nothing
-    against the estimate.
+    see `error`. If the estimate was made with a given number of clusters, bounds or constraints, so is the
+    certificate: it compares with the partitions that these allow, and says so. Binder's loss is often solved to
+    optimality for a few hundred items, VI for about a hundred, or up to 0.0001 %; the page on certificates has the
+    theory and what to expect. For the other metrics, and for VI with many items, gaps are 10 to 46 %. A wide gap is a
+    weakness of the bound and says nothing against the estimate.
 
     Examples
     --------
@@ -166,97 +176,78 @@ def certificate(
     stopper = Stopper(time_limit)
     bar = make_progress(progress, 100, f"certificate {chosen.name}", stopper)
     value = sample.mean(draw_losses(labels, sample, chosen))
-    # An estimate with a given number of clusters is compared with the best of these.
-    bounds = best.settings if isinstance(best, Estimate) else NO_BOUNDS
-    question = _Question(
-        sample, chosen, labels, value, bounds, stopper, resolve_jobs(n_jobs), bar, began
-    )
+    # An estimate made with bounds or constraints is compared with the partitions that these allow.
+    settings = best.settings if isinstance(best, Estimate) else NO_BOUNDS
+    settings = replace(settings, undecided=None)
+
+    def show(bound: float, work: float) -> None:
+        """Progress in percent of the work or of the time, whichever is nearer to its end; the gap so far."""
+        gap = f"{100 * (value / bound - 1):.3g} %" if bound > 0 else "no bound"
+        spent = time.perf_counter() - began
+        share = work if time_limit is None else max(work, spent / time_limit)
+        bar.show(min(100, int(100 * share)), {"gap": gap})
+
+    bound, method = -math.inf, "no bound for this loss"
     try:
-        bound, method = question.lower_bound()
+        for one, name in _bounds(
+            sample, chosen, labels, value, settings, stopper, resolve_jobs(n_jobs), show
+        ):
+            # A bound that is higher only by rounding does not take the name of the one before.
+            if bound == -math.inf or one > bound + _ROUNDING * abs(value):
+                bound, method = one, name
+            show(bound, 0.0)
+            if stopper.stopped or value - bound <= _ROUNDING * abs(value):
+                break
     finally:
         bar.close()
     # Ctrl-C is raised now: the caller wants out, not a half-finished bound.
     stopper.check()
     # The minimum is at most the partition's own loss; rounding may have put the bound above it.
-    bound = min(bound, value)
     seconds = time.perf_counter() - began
-    return Certificate(value, bound, method, chosen, seconds, bool(stopper.flag[0]))
+    cut = bool(stopper.flag[0])
+    return Certificate(value, min(bound, value), method, chosen, seconds, cut, settings.bound)
 
 
-@dataclass(frozen=True)
-class _Question:
-    """What is asked: how small the expected loss can be."""
+def _bounds(
+    draws: Draws,
+    loss: Loss,
+    labels: IntArray,
+    value: float,
+    settings: Settings,
+    stopper: Stopper,
+    n_jobs: int,
+    show: Callable[[float, float], None],
+) -> Iterator[tuple[float, str]]:
+    """The bounds that apply, cheap ones first, with their names; `value` is the expected loss of the labels.
 
-    draws: Draws
-    loss: Loss
-    labels: IntArray
-    value: float
-    settings: Settings
-    stopper: Stopper
-    n_jobs: int
-    bar: Progress
-    began: float
-
-    def lower_bound(self) -> tuple[float, str]:
-        """The largest bound that is known for this loss, and its name."""
-        draws, loss = self.draws, self.loss
-        asked = self.settings.constraints
+    Bounds and constraints leave fewer partitions, so that what holds for all partitions holds with them.
+    """
+    if solves(draws, loss):
         # Few items: the minimum itself.
-        if solves(draws, loss):
-            bounds = Settings(self.settings.k_min, self.settings.k_max, constraints=asked)
-            under = "a few items" if asked is None else "a few items under the constraints"
-            return best_of_all(draws, loss, bounds)[1], f"the proven optimum of {under}"
-        if draws.has_missing:
-            least = 0.0 if loss.metric or loss.family is not None else -math.inf
-            return least, "no bound for draws with missing labels"
-        bound, method = self._without_constraints()
-        # Constraints leave fewer partitions, so the smallest loss can only be larger.
-        if asked is not None:
-            method += ", which holds without the constraints and so with them"
-        return bound, method
-
-    def _without_constraints(self) -> tuple[float, str]:
-        """The same for many items, whatever the constraints."""
-        draws, loss, stopper, n_jobs = self.draws, self.loss, self.stopper, self.n_jobs
+        within = Settings(settings.k_min, settings.k_max, constraints=settings.constraints)
+        yield best_of_all(draws, loss, within)[1], "the proven optimum of a few items"
+        return
+    # The built-in losses are not negative; nothing is known about a user's.
+    if loss.metric or loss.family is not None:
+        yield 0.0, "the loss not being negative"
+    if draws.has_missing:
+        return
+    if loss.family == "zero_one":
         # The expected 0-1 loss of a partition is one minus its probability.
-        if loss.family == "zero_one":
-            return 1.0 - float(draws.shares.max()), "the most probable draw"
-        if loss.family == "binder":
-            cost = loss.parameters["cost"]
-            return binder_bound(draws, cost, stopper, n_jobs), "linear programming"
-        # Every bound that applies, with its name; the largest is the answer.
-        bounds = [(-math.inf, "no bound for this loss")]
-        # The built-in losses are not negative; nothing is known about a user's.
-        if loss.metric or loss.family is not None:
-            bounds.append((0.0, "the loss not being negative"))
-        if loss.metric:
-            bound = triangle_bound(draws, loss, stopper, n_jobs)
-            # A sum of many distances: rounding must not lift it above the minimum.
-            bounds.append((bound * (1 - _ROUNDING), "the triangle inequality between draws"))
-            self._show(max(bounds)[0], 0.0)
+        yield 1.0 - float(draws.shares.max()), "the most probable draw"
+    elif loss.family == "binder":
+        cost = loss.parameters["cost"]
+        yield binder_bound(draws, cost, stopper, n_jobs), "linear programming"
+    elif loss.metric:
+        bound = triangle_bound(draws, loss, stopper, n_jobs)
+        # A sum of many distances: rounding must not lift it above the minimum.
+        yield bound * (1 - 1e-10), "the triangle inequality between draws"
+    if loss.family == "vi":
+        given = (draws, labels, value, loss.parameters["cost"])
         # Prices of items prove or give up in seconds; prices by cluster size take their time.
-        if loss.family == "vi" and self._open(max(bounds)[0]):
-            cost = loss.parameters["cost"]
-            given = (draws, self.labels, self.value, cost)
-            bound = set_bound(*given, stopper, n_jobs)
-            bounds.append((bound, "prices of items, checked for all clusters"))
-            if self._open(max(bounds)[0]):
-                numbers = np.arange(self.settings.k_min, self.settings.most(draws.n_items) + 1)
-                bound = size_bound(*given, numbers, stopper, n_jobs, self._show)
-                bounds.append((bound, "prices by cluster size"))
-        return max(bounds)
-
-    def _open(self, bound: float) -> bool:
-        """Whether there is something to gain, and time for it."""
-        return not self.stopper.stopped and self.value - bound > _ROUNDING * abs(self.value)
-
-    def _show(self, bound: float, work: float) -> None:
-        """Progress in percent of the work or of the time, whichever is nearer to its end; the gap so far."""
-        gap = f"{100 * (self.value / bound - 1):.3g} %" if bound > 0 else "no bound"
-        limit = self.stopper.deadline
-        spent = time.perf_counter() - self.began
-        share = work if limit is None else max(work, spent / max(1e-9, limit - self.began))
-        self.bar.show(min(100, int(100 * share)), {"gap": gap})
+        yield set_bound(*given, stopper, n_jobs), "prices of items, checked for all clusters"
+        numbers = np.arange(settings.k_min, settings.most(draws.n_items) + 1)
+        yield size_bound(*given, numbers, stopper, n_jobs, show), "prices by cluster size"
 
 
 def _round_up(percent: float) -> str:

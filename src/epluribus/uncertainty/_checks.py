@@ -25,7 +25,7 @@ from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
 from epluribus._validate import check_fraction, make_rng
 from epluribus.models import GaussianMixture, Mixture
 from epluribus.models.links import some_draws
-from epluribus.models.student import condition
+from epluribus.models.mixture import condition
 from epluribus.sampling import Trace, sample
 
 _FEW = 30

@@ -22,6 +22,7 @@ Journal of the ACM 60 (6). doi:10.1145/2535927
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -46,10 +47,8 @@ _MOST = 6
 """Largest number of directions at a time; further groups are found within the first ones."""
 _DIFFUSE = 0.05
 """Agreement of two draws beyond chance, as a share of the largest, below which they are diffuse."""
-_ENOUGH = 40
-"""Independent draws below which one group is no evidence against a second one."""
-_ENTRIES = 3.0
-"""Effective number of entries into a group below which its weight is not to be trusted."""
+_ENOUGH, _ENTRIES = 40, 3.0
+"""Independent draws below which one group proves little; effective entries below which a weight is not trusted."""
 
 
 class Looked(NamedTuple):
@@ -60,7 +59,7 @@ class Looked(NamedTuple):
     labels: IntArray
     """(n_rows, n_chosen) canonical labels of the items looked at; -1 if missing."""
     square: FloatArray
-    """(n_rows, n_rows) numbers of pairs on which two draws disagree; NaN where they share no pair."""
+    """(n_rows, n_rows) numbers of pairs on which two draws disagree."""
     left_out: int
     """Draws left out because they share no pair of items with most others."""
 
@@ -75,10 +74,8 @@ class DrawGroups:
     """The group of each of these; -1 for stray draws and burn-in."""
     n: int
     """Number of groups."""
-    agreement: float
-    """How much better two draws of a group agree than by chance, between 0 and 1."""
     diffuse: bool
-    """Whether the draws agree no better than by chance; they are then one group."""
+    """Whether two draws agree no better than by chance; they are then one group."""
     n_effective: float
     """Number of independent draws that say as much, from weights, autocorrelation and missing labels."""
     entries: FloatArray
@@ -126,22 +123,21 @@ def look(draws: Draws) -> Looked:
     rows = _choose_draws(draws)
     labels = _labels(draws, rows, _choose_items(draws, np.random.default_rng(0)))
     square = draw_distances(labels, int(labels.max()) + 1)
-    known = np.isnan(square).sum(axis=1) <= len(rows) / 2
-    if known.all() or not known.any():
-        return Looked(rows, labels, square, 0)
-    left_out = int((~known).sum())
-    return Looked(rows[known], labels[known], square[np.ix_(known, known)], left_out)
+    known = np.isnan(square).mean(axis=1) <= 0.5
+    known |= not known.any()
+    square = _filled(square[np.ix_(known, known)])
+    return Looked(rows[known], labels[known], square, int((~known).sum()))
 
 
 def find_groups(draws: Draws) -> DrawGroups:
-    """The groups of draws. The answer depends on the draws alone: random numbers have a fixed seed."""
+    """The groups of draws. They depend on the draws alone: random numbers have a fixed seed."""
     rows, labels, square, left_out = look(draws)
     group = np.full(len(rows), -1)
     fewest, rng = max(3.0, _FEWEST * len(rows)), np.random.default_rng(0)
-    found = _split(np.arange(len(rows)), labels, fewest, rng)
+    found = _split(np.arange(len(rows)), labels, square, fewest, rng)
     for number, members in enumerate(sorted(found, key=len, reverse=True)):
         group[members] = number
-    agreement, diffuse = _agreement(labels, square, group)
+    diffuse = _are_diffuse(labels, square, group)
     if diffuse:
         group[:] = 0
     early = np.zeros(draws.n_draws, dtype=bool)
@@ -156,12 +152,7 @@ def find_groups(draws: Draws) -> DrawGroups:
         later = ~early[rows]
         square = square[np.ix_(later, later)]
         effective = _effective(draws, rows[later], labels[later], square)
-    return DrawGroups(
-        rows, group, n, agreement, diffuse, effective, entries, early, left_out, ensemble
-    )
-
-
-# --- the draws and items that are looked at ---
+    return DrawGroups(rows, group, n, diffuse, effective, entries, early, left_out, ensemble)
 
 
 def _choose_draws(draws: Draws) -> IntArray:
@@ -200,29 +191,27 @@ def _canonical(labels: IntArray) -> IntArray:
     return out
 
 
-# --- the rule ---
-
-
-def _split(rows: IntArray, labels: IntArray, fewest: float, rng: Generator) -> list[IntArray]:
+def _split(
+    rows: IntArray, labels: IntArray, square: FloatArray, fewest: float, rng: Generator
+) -> list[IntArray]:
     """Groups of the given draws, and groups within these."""
-    if len(rows) < 2 * fewest:
+    if len(rows) < 2 * fewest or not square[np.ix_(rows, rows)].any():
         return [rows]
-    found = _groups_of(labels[rows], fewest, rng)
+    found = _groups_of(labels[rows], square[np.ix_(rows, rows)], fewest, rng)
     if len(found) < 2:
         return [rows]
-    return [part for group in found for part in _split(rows[group], labels, fewest, rng)]
+    return [part for own in found for part in _split(rows[own], labels, square, fewest, rng)]
 
 
-def _groups_of(labels: IntArray, fewest: float, rng: Generator) -> list[IntArray]:
+def _groups_of(
+    labels: IntArray, square: FloatArray, fewest: float, rng: Generator
+) -> list[IntArray]:
     """The groups that the draws fall into at once; a single one if they do not."""
-    square = draw_distances(labels, int(labels.max()) + 1)
-    if not np.nanmax(square) > 0:
-        return [np.arange(len(labels))]
-    matched = _match_labels(labels, labels[np.nansum(square, axis=1).argmin()])
+    matched = _match_labels(labels, labels[square.sum(axis=1).argmin()])
     values, vectors = np.linalg.eigh(_gram(square))
     shuffled = _canonical(_shuffle(matched, rng))
-    chance = np.linalg.eigvalsh(_gram(draw_distances(shuffled, int(shuffled.max()) + 1)))[-1]
-    kept = np.flatnonzero(values > _COHERENT * chance)[-_MOST:]
+    by_chance = _filled(draw_distances(shuffled, int(shuffled.max()) + 1))
+    kept = np.flatnonzero(values > _COHERENT * np.linalg.eigvalsh(_gram(by_chance))[-1])[-_MOST:]
     if len(kept) == 0:
         return [np.arange(len(labels))]
     scale = np.sqrt(values[kept])
@@ -232,21 +221,25 @@ def _groups_of(labels: IntArray, fewest: float, rng: Generator) -> list[IntArray
     found = _peaks(distance / move, fewest)
     # The second look: groups without a gap between them are one.
     name = np.arange(len(found))
-    for b in range(len(found)):
-        for a in range(b):
-            placed = _placed_as_second(matched[found[a]], matched[found[b]])
-            if len(_peaks(np.abs(placed[:, None] - placed), fewest)) < 2:
-                name[name == name[b]] = name[a]
+    for a, b in combinations(range(len(found)), 2):
+        placed = _placed_as_second(matched[found[a]], matched[found[b]])
+        if len(_peaks(np.abs(placed[:, None] - placed), fewest)) < 2:
+            name[name == name[b]] = name[a]
     return [
-        np.concatenate([found[g] for g in np.flatnonzero(name == one)]) for one in np.unique(name)
+        np.concatenate([found[g] for g in np.flatnonzero(name == n)]) for n in sorted(set(name))
     ]
 
 
+def _filled(square: FloatArray) -> FloatArray:
+    """Distances, where unknown ones are taken for the mean."""
+    known = ~np.isnan(square)
+    return np.where(known, square, square[known].mean())
+
+
 def _gram(square: FloatArray) -> FloatArray:
-    """Inner products about the mean, from squared distances; unknown ones are taken for the mean."""
-    known = np.where(np.isnan(square), np.nanmean(square), square)
-    return np.asarray(
-        -0.5 * (known - known.mean(axis=0) - known.mean(axis=1)[:, None] + known.mean())
+    """Inner products about the mean, from squared distances."""
+    return (
+        np.asarray(square.mean(axis=0) + square.mean(axis=1)[:, None] - square - square.mean()) / 2
     )
 
 
@@ -341,21 +334,21 @@ def _placed_as_second(first: IntArray, second: IntArray) -> FloatArray:
 # --- what is said of the groups ---
 
 
-def _agreement(labels: IntArray, square: FloatArray, group: IntArray) -> tuple[float, bool]:
-    """Agreement of two draws of a group beyond chance, and whether the draws are diffuse."""
+def _are_diffuse(labels: IntArray, square: FloatArray, group: IntArray) -> bool:
+    """Whether two draws of a group agree hardly better than by chance."""
     n = labels.shape[1]
     sizes = np.stack([np.bincount(row[row >= 0], minlength=n) for row in labels]).astype(float)
     seen = sizes.sum(axis=1)
     together = (sizes * (sizes - 1)).sum(axis=1) / np.maximum(1, seen * (seen - 1))
     one, other = together[:, None], together[None]
     by_chance = n * (n - 1) / 2 * (one * (1 - other) + other * (1 - one))
-    same = (group[:, None] == group) & (group >= 0)[:, None] & ~np.isnan(square)
+    same = (group[:, None] == group) & (group >= 0)[:, None]
     np.fill_diagonal(same, False)
-    apart, chance = square[same].sum(), by_chance[same].sum()
-    agreement = float(1 - apart / chance) if chance > 0 else 1.0
     # Shuffling changes nothing where nearly all items are together, or alone: then that is the summary.
     alone = ((sizes == 1).sum(axis=1) / np.maximum(1, seen)).mean()
-    return agreement, agreement < _DIFFUSE and max(together.mean(), alone) < 0.7
+    if max(together.mean(), alone) >= 0.7:
+        return False
+    return bool(square[same].sum() > (1 - _DIFFUSE) * by_chance[same].sum())
 
 
 def _without_burn_in(
@@ -379,11 +372,7 @@ def _without_burn_in(
 
 
 def count_entries(group: IntArray, chains: IntArray, n: int) -> tuple[IntArray, FloatArray]:
-    """How often each of n groups was entered, and effectively: (sum r)^2 / sum r^2 over its stretches r.
-
-    >>> count_entries(np.array([0, 0, 1, 0, 0, 1]), np.zeros(6, int), 2)
-    (array([2, 2]), array([2., 2.]))
-    """
+    """How often each of n groups was entered, and effectively: (sum r)^2 / sum r^2 over its stretches r."""
     chains, group = chains[group >= 0], group[group >= 0]
     new = np.r_[True, (np.diff(group) != 0) | (np.diff(chains) != 0)]
     begin = np.flatnonzero(new)
@@ -398,7 +387,7 @@ def _effective(draws: Draws, rows: IntArray, labels: IntArray, square: FloatArra
     weights = draws.draw_weights
     kish = weights.sum() ** 2 / (weights**2).sum()
     # How far the draws are from the most central one, and how they lie along the longest direction.
-    central = np.nan_to_num(square[np.nansum(square, axis=1).argmin()])
+    central = square[square.sum(axis=1).argmin()]
     longest = np.linalg.eigh(_gram(square))[1][:, -1]
     part = draws[rows] if len(rows) < draws.n_draws else draws
     found = [ess(by_chain(series, part)) for series in (central, longest)]

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import NamedTuple
 
@@ -56,7 +56,7 @@ _FEW_CARRY, _TAIL_LIMIT = 0.1, 0.7
 sampling is unreliable if the Pareto k of the weights is larger."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, eq=False)
 class MonteCarloError(Shown):
     """How far the expected loss may be from its value with infinitely many draws."""
 
@@ -68,7 +68,7 @@ class MonteCarloError(Shown):
     """Effective sample size of the losses: this many independent draws of equal weight would be as good."""
     rhat: float
     """Rank-normalized split R-hat of the losses: near 1 when chains agree."""
-    agreement: Agreement
+    agreement: Agreement = field(repr=False)
     """Whether chains agree on which items belong together, with R-hat and effective sample sizes (bulk and
     tail) of the loss and of the number of clusters."""
     n_draws: int
@@ -102,12 +102,6 @@ class MonteCarloError(Shown):
         """A warning where few draws carry the weight; empty otherwise."""
         return worded(_few_carry(self.weights_worth, self.n_draws, self.pareto_k), self.kind)
 
-    def __repr__(self) -> str:
-        return (
-            f"MonteCarloError(expected_loss={self.expected_loss:.6g}, "
-            f"standard_error={self.standard_error:.2g}, ess={self.ess:.4g}, rhat={self.rhat:.4g})"
-        )
-
     def _card(self) -> Card:
         mean = f"{plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})"
         few = [Alert(self.few_carry)] if self.few_carry else []
@@ -136,7 +130,7 @@ class MonteCarloError(Shown):
         )
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, eq=False)
 class Difference:
     """Expected losses of two partitions compared draw by draw."""
 
@@ -158,12 +152,6 @@ class Difference:
     def clear(self) -> bool:
         """Whether the difference is more than two standard errors, which is about 95 % confidence."""
         return bool(abs(self.difference) > 2.0 * self.standard_error)  # False for NaN
-
-    def __repr__(self) -> str:
-        return (
-            f"Difference(difference={self.difference:.6g}, "
-            f"standard_error={self.standard_error:.2g}, loss={self.loss.name!r})"
-        )
 
     def __str__(self) -> str:
         size = plus_minus(abs(self.difference), self.standard_error)
@@ -262,9 +250,9 @@ def compare(
     >>> import numpy as np
     >>> import epluribus as epl
     >>> z = (np.random.default_rng(1).random((500, 6)) < 0.1) ^ np.array([0, 0, 0, 1, 1, 1])
-    >>> print(epl.uncertainty.compare([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], z.astype(int)))
+    >>> found = epl.uncertainty.compare([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], z.astype(int))
+    >>> print(str(found).splitlines()[0])  # the second line says what differs
     A is better than B by 0.619 +- 0.025 (vi)
-      in B, item 2 moves to cluster 1
     """
     first, sample, chosen = read_best(a, draws, loss, "a")
     second, _, _ = read_best(b, sample, chosen, "b")

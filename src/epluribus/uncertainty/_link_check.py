@@ -23,9 +23,6 @@ from epluribus.models.networks import NetworkModel
 from epluribus.sampling import Trace, sample
 from epluribus.uncertainty._checks import Check, in_classes
 
-_OTHERS = 20_000
-"""Pairs without a held-out link that are looked at."""
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LinkCheck(Check):
@@ -125,7 +122,8 @@ def _other_pairs(
 ) -> tuple[IntArray, float]:
     """Random pairs that had no link held out, and, for zeros and ones, have none in the rest either."""
     N, directed = fewer.n_items, fewer.directed
-    pairs = generator.integers(0, N, (2 * _OTHERS, 2))
+    n = 20_000  # pairs that are looked at, of twice as many: those that are no pairs are left out
+    pairs = generator.integers(0, N, (2 * n, 2))
     own = pairs[:, 0] == pairs[:, 1]
     loops = fewer.loops or fewer.with_degrees
     if not directed:
@@ -134,7 +132,7 @@ def _other_pairs(
         pairs = pairs[~own]
     elif not directed:  # a loop of an undirected network is drawn half as often as a pair
         pairs = np.concatenate([pairs, pairs[own]])
-    pairs = pairs[:_OTHERS]
+    pairs = pairs[:n]
     code, taken = (x[:, 0] * N + x[:, 1] for x in (pairs, held_out))
     free = ~np.isin(code, taken) & fewer._open(pairs)
     # How many there are in all: the share of the random pairs that qualify, times all pairs.

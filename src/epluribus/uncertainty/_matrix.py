@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._kernels.similarity import keep_above
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import DrawsLike, FloatArray
@@ -26,8 +25,6 @@ from epluribus.draws.together import seen_together as both_seen
 
 _THRESHOLD = 0.05
 """Entries up to this are left out of a sparse matrix by default: pairs that hardly ever share a cluster."""
-_SAMPLED = 8
-"""Random blocks of so many rows, and as many rows in each, tell how many entries a sparse matrix has."""
 _INSTEAD = (
     "`uncertainty.items` has the certainty of every item, `plots.similarity` a picture of some of them, and "
     "neither needs the matrix."
@@ -154,28 +151,16 @@ def _sparse(
     rows: Similarity, n: int, threshold: float, n_jobs: int, stopper: Stopper, advance: Any
 ) -> Any:
     """The entries above the threshold as a CSR array, made block by block."""
-    from scipy.sparse import csr_array
+    from scipy.sparse import csr_array, vstack
 
-    def keep(begin: int, end: int) -> tuple[Any, Any, Any]:
+    def keep(begin: int, end: int) -> Any:
         block = rows(begin, end, n)
         block[np.arange(end - begin), np.arange(begin, end)] = 1.0
-        # Room for every entry of the block, of which only those kept are copied and returned.
-        counts = np.empty(end - begin, dtype=np.int64)
-        columns, values = np.empty(block.size, dtype=np.int32), np.empty(block.size)
-        size = keep_above(block, threshold, counts, columns, values)
-        return counts, columns[:size].copy(), values[:size].copy()
+        block[~(block > threshold)] = 0.0  # also NaN, of items that were never seen together
+        return csr_array(block)
 
-    found = map_blocks(n, keep, n_jobs, stopper, on_done=lambda block: advance(len(block[0])))
-    blocks = list(zip(*found, strict=True))
-    del found
-    # Values, columns and counts in turn: each list is freed before the next is copied, since together
-    # they may fill the memory.
-    data, columns = np.concatenate(blocks.pop()), np.concatenate(blocks.pop())
-    starts = np.concatenate([[0], np.cumsum(np.concatenate(blocks.pop()))])
-    if starts[-1] < 2**31:
-        # SciPy wants one type for both index arrays, and would otherwise copy the larger one.
-        starts = starts.astype(np.int32)
-    return csr_array((data, columns, starts), shape=(n, n))
+    blocks = map_blocks(n, keep, n_jobs, stopper, on_done=lambda block: advance(block.shape[0]))
+    return vstack(blocks, format="csr")
 
 
 def _check_memory(rows: Similarity, n: int, n_matrices: int, threshold: float | None) -> None:
@@ -188,9 +173,9 @@ def _check_memory(rows: Similarity, n: int, n_matrices: int, threshold: float | 
             f"Use sparse=True, which keeps the larger entries only, or fewer items. {_INSTEAD}",
         )
         return
-    # The same rows every time: whether a matrix is refused is not left to chance.
-    size = min(_SAMPLED, n)
-    begins = np.random.default_rng(0).integers(n - size + 1, size=_SAMPLED).tolist()
+    # Eight blocks of eight rows, the same ones every time: whether a matrix is refused is not left to chance.
+    size = min(8, n)
+    begins = np.random.default_rng(0).integers(n - size + 1, size=8).tolist()
     share = np.mean([(rows(begin, begin + size, n) > threshold).mean() for begin in begins])
     # 20 bytes for an entry: the blocks, and the values once more while they are put together.
     check_memory(

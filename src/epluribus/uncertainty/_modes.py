@@ -3,12 +3,10 @@
 `_draw_modes.py` says into how many groups the draws fall. Each mode is the partition with the smallest expected loss
 over the draws of a group, and its weight is the share of the draws that are nearest to it. Weights are trusted
 only if the chains entered each group several times.
+For a given number, Ward's tree of the draws is cut; then, as in k-means, modes and nearest draws are found in turn
+(WASABI, Balocchi & Wade 2025).
 
-For a given number of modes the draws are cut into groups by Ward's tree of their distances in the space of pairs;
-then, as in k-means, modes and nearest draws are found in turn (WASABI, Balocchi & Wade 2025).
-
-Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis.
-doi:10.48550/arXiv.2506.16295
+Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. doi:10.48550/arXiv.2506.16295
 """
 
 from __future__ import annotations
@@ -73,8 +71,7 @@ class Modes(Shown):
     groups: DrawGroups | None
     """What the rule found; None if the number was asked for, or time was up."""
     weak: float | None
-    """Share of items that are with the others of their cluster in fewer than half of the draws, if there is one
-    mode and the rule was asked."""
+    """Share of items that are with the others of their cluster in fewer than half of the draws, if `fair` needs it."""
     converged: bool
     """Whether the search ended by itself, not by the time limit."""
     items: tuple[str, ...] | None
@@ -242,9 +239,6 @@ def modes(
 ) -> Modes:
     """A few partitions with weights that stand for the draws, and whether one is enough.
 
-    In a paper: *the posterior has two modes; 61 % of the draws are nearest to the first, with three
-    clusters, and 39 % to the second, in which two of them are one*.
-
     Parameters
     ----------
     draws : Draws or array_like of shape (n_draws, n_items)
@@ -258,12 +252,10 @@ def modes(
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     progress : bool or callable, optional
-        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
-        shows it at once, False never. A function is called as ``(done, total, info)``: the single partition,
-        the number of modes, and each mode are one step.
+        By default a bar appears after two seconds; True shows it at once, False never. A function is called as
+        ``(done, total, info)``.
     time_limit : float, optional
-        Seconds after which the best so far is returned, marked ``converged=False``; it then depends on the
-        machine.
+        Seconds after which the best so far is returned, marked ``converged=False``.
 
     Returns
     -------
@@ -315,13 +307,10 @@ def modes(
     finally:
         bar.close()
     kept = sample if len(keep) == sample.n_draws else sample[keep]
-    weights = np.bincount(
-        _nearest(labels, kept, chosen), weights=kept.shares, minlength=len(labels)
-    )
-    labels = labels[np.argsort(-weights, kind="stable")]  # the heaviest first
-    values = _values(labels, kept, chosen)
+    labels = labels[np.argsort(-_weights(_nearest(labels, kept, chosen), kept), kind="stable")]
+    values = _values(labels, kept, chosen)  # the heaviest first
     nearest, least = values.argmin(axis=0), values.min(axis=0) * kept.shares
-    weights = np.bincount(nearest, weights=kept.shares, minlength=len(labels))
+    weights = _weights(nearest, kept)
     weak = None
     if groups is not None and len(labels) == 1:
         weak = float((items(labels[0], kept, loss=chosen, n_jobs=n_jobs).support < 0.5).mean())
@@ -388,19 +377,22 @@ def _nearest(labels: IntArray, draws: Draws, loss: Loss) -> IntArray:
     return _values(labels, draws, loss).argmin(axis=0)
 
 
+def _weights(nearest: IntArray, draws: Draws) -> FloatArray:
+    """Share of the draws nearest to each mode."""
+    return np.bincount(nearest, weights=draws.shares).astype(np.float64)
+
+
 def _cut(draws: Draws, n: int) -> list[IntArray]:
     """At most n groups of the draws looked at: Ward's tree of their distances, cut."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    looked = look(draws)
-    if len(looked.rows) < 2:
-        return [looked.rows]
-    square = np.nan_to_num(looked.square, nan=np.nanmean(looked.square))
-    np.fill_diagonal(square, 0.0)
+    rows, _, square, _ = look(draws)
+    if len(rows) < 2:
+        return [rows]
     tree = linkage(squareform(np.sqrt(square), checks=False), "ward")
     group = fcluster(tree, n, criterion="maxclust")
-    return [np.unique(looked.rows[group == g]) for g in np.unique(group)]
+    return [np.unique(rows[group == g]) for g in np.unique(group)]
 
 
 def _ordinal(m: int) -> str:

@@ -25,11 +25,6 @@ from epluribus.search.local import make_state
 from epluribus.search.problem import Problem
 from epluribus.uncertainty._matrix import psm
 
-_OPTIMAL = 300
-"""The largest number of leaves of a tree that are put in the best order, which takes cubic time."""
-_SHOWN = 15
-"""Number of merges that are printed: the last ones, which leave the fewest clusters."""
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Merges(Shown):
@@ -103,10 +98,10 @@ class Merges(Shown):
 
     def _card(self) -> Card:
         columns = {
-            worded(name.replace("_", " "), self.kind): values[-_SHOWN:]
+            worded(name.replace("_", " "), self.kind): values[-15:]
             for name, values in self.columns().items()
         }
-        hidden = len(self) - _SHOWN
+        hidden = len(self) - 15  # the last ones leave the fewest clusters
         first = f"{hidden:,} earlier merges, then:" if hidden > 0 else ""
         return Card("", first, Table(columns), heading="Merges of clusters", indent="")
 
@@ -174,11 +169,11 @@ def merges(
     )
 
 
-def leaf_order(matrix: FloatArray, *, optimal: bool) -> IntArray:
+def leaf_order(matrix: FloatArray, *, optimal: bool = True) -> IntArray:
     """Items with similar ones side by side: the leaves of the tree of average linkage, from left to right.
 
-    `matrix` holds similarities P_ij, and the distances are 1 - P_ij. If `optimal`, branches are turned so
-    that neighbors are as similar as they can be, which takes longer.
+    `matrix` holds similarities P_ij, and the distances are 1 - P_ij. If `optimal`, branches of up to 300 leaves are
+    turned so that neighbors are as similar as they can be, which takes cubic time.
     """
     from scipy.cluster.hierarchy import leaves_list, linkage
 
@@ -189,7 +184,7 @@ def leaf_order(matrix: FloatArray, *, optimal: bool) -> IntArray:
     # The upper triangle row by row, the condensed form that SciPy takes.
     distances = 1.0 - np.nan_to_num(matrix[np.triu_indices(n, 1)])  # never seen together: apart
     # Rounding of a mean similarity may give a distance below 0, which linkage refuses.
-    tree = linkage(np.maximum(distances, 0.0), "average", optimal_ordering=optimal)
+    tree = linkage(np.maximum(distances, 0.0), "average", optimal_ordering=optimal and n <= 300)
     return leaves_list(tree).astype(np.int64)
 
 
@@ -198,13 +193,13 @@ def order_by_similarity(matrix: FloatArray, labels: IntArray) -> tuple[IntArray,
     # Row g averages over the items of cluster g: mean similarities between clusters.
     average = (labels == np.arange(labels.max() + 1)[:, None]).astype(np.float64)
     average /= average.sum(axis=1, keepdims=True)
-    clusters = leaf_order(average @ matrix @ average.T, optimal=len(average) <= _OPTIMAL)
+    clusters = leaf_order(average @ matrix @ average.T)
     # Items are sorted within their own clusters, so that clusters stay together.
     parts = []
     for g in clusters:
         items = np.flatnonzero(labels == g)
         own = matrix[np.ix_(items, items)]
-        parts.append(items[leaf_order(own, optimal=len(items) <= _OPTIMAL)])
+        parts.append(items[leaf_order(own)])
     return clusters, np.concatenate(parts)
 
 

@@ -137,9 +137,7 @@ def align(
 
     Notes
     -----
-    Time O(n_draws (n_items + K^3)), memory O(n_draws n_items). A cluster is summarized over the draws in
-    which it has a partner, with their weights.
-
+    Time O(n_draws (n_items + K^3)). A cluster is summarized over the draws in which it has a partner.
     Prefer `cluster_parameters`, which needs no matching, unless the parameter belongs to a component as a whole,
     such as its weight, or you want the components as the draws have them (`present` is then near 1).
 
@@ -167,7 +165,6 @@ def align(
         # The clusters of the draw that are left over get new labels, from K on.
         new[new < 0] = k + np.arange(np.sum(new < 0))
         target[:] = new[row]
-    # Over distinct draws with their shares: an item's probability of each label.
     probabilities = np.stack([(aligned == g).T @ sample.shares for g in range(k)], axis=1)
     # Back from distinct partitions to one row per draw.
     table, summary = aligned[sample.index], None
@@ -182,8 +179,7 @@ def partners(own: IntArray, target: IntArray) -> IntArray:
     """For each cluster of `own` its partner in `target`, with the largest overlaps in all; -1 without one."""
     from scipy.optimize import linear_sum_assignment
 
-    # Cell (h, g): number of items in cluster h of `own` and in cluster g of `target`. Each item adds 1 to
-    # cell h K + g of the flattened table.
+    # Cell (h, g): number of items in cluster h of `own` and in cluster g of `target`.
     k, n_groups = int(target.max()) + 1, int(own.max()) + 1
     overlap = np.bincount(own * k + target, minlength=n_groups * k).reshape(n_groups, k)
     mine, theirs = linear_sum_assignment(overlap, maximize=True)
@@ -198,10 +194,9 @@ def _summarize(
     aligned: AnyArray, values: FloatArray, raw: AnyArray, weights: FloatArray, k: int
 ) -> ParameterSummary:
     """Each cluster's parameter over the draws in which it has a partner."""
-    # NaN stays where a cluster has no partner in any draw.
     found, present = np.full((5, k, *values.shape[2:]), np.nan), np.zeros(k)
     for g in range(k):
-        # Draws without weight are not part of the posterior. Any item of the partner shows its raw label.
+        # Draws without weight do not count. Any item of the partner shows its raw label.
         mine = aligned == g
         has = np.flatnonzero(mine.any(axis=1) & (weights > 0))
         present[g] = weights[has].sum() / weights.sum()
@@ -268,7 +263,7 @@ def cluster_parameters(
     raw_labels : array_like of int of shape (n_draws, n_items), optional
         The sampler's own labels, to which `parameters` refers, as for `align`. By default `draws` itself.
     level : float, default 0.95
-        Probability of the intervals, between the quantiles (1 - level) / 2 and (1 + level) / 2.
+        Probability of the central intervals.
 
     Returns
     -------
@@ -291,8 +286,7 @@ def cluster_parameters(
     array([[-1. ,  5. ],
            [-1.2,  5.2],
            [ 0.1,  2.6]])
-    >>> difference = found.values[:, 1] - found.values[:, 0]
-    >>> round(float(difference.mean()), 2)
+    >>> round(float((found.values[:, 1] - found.values[:, 0]).mean()), 2)  # a difference of two clusters
     4.97
     """
     labels, sample, _ = read_best(best, draws, None)
@@ -323,16 +317,16 @@ def cluster_parameters(
 
 def _averages(labels: IntArray, values: FloatArray, raw: AnyArray | None) -> FloatArray:
     """(n_draws, K, ...) mean over the items of each cluster; `raw` leads from labels to items, if given."""
-    n_draws, members = len(values), [np.flatnonzero(labels == g) for g in range(labels.max() + 1)]
-    out = np.empty((n_draws, len(members), *values.shape[2:]))
+    members = [np.flatnonzero(labels == g) for g in range(labels.max() + 1)]
+    out = np.empty((len(values), len(members), *values.shape[2:]))
     step = max(1, _CELLS // (len(labels) * max(1, int(np.prod(values.shape[2:])))))
-    for begin in range(0, n_draws, step):
-        block = values[begin : begin + step]
+    for begin in range(0, len(values), step):
+        some = slice(begin, begin + step)
+        block = values[some]
         if raw is not None:
-            rows = raw[begin : begin + step]
-            block = block[np.arange(len(rows))[:, None], rows]
+            block = block[np.arange(len(block))[:, None], raw[some]]
         for g, items in enumerate(members):
-            out[begin : begin + step, g] = block[:, items].mean(axis=1)
+            out[some, g] = block[:, items].mean(axis=1)
     return out
 
 
@@ -359,8 +353,8 @@ def _check_item_parameters(parameters: Any, draws: Draws) -> FloatArray:
     wanted, shape = (draws.n_draws, draws.n_items), values.shape
     # Chains are laid end to end, as `Draws` does.
     if shape[:2] != wanted and values.ndim > 2 and (shape[0] * shape[1], shape[2]) == wanted:
-        values = values.reshape(-1, *shape[2:])
-    if values.shape[:2] != wanted:
+        return values.reshape(-1, *shape[2:])
+    if shape[:2] != wanted:
         asked = f"({wanted[0]}, {wanted[1]}, ...), draws by items"
         raise ValueError(f"'item_parameters' must have shape {asked}; got shape {shape}.")
     return values
@@ -375,8 +369,8 @@ def _check_parameters(
     """
     if raw_labels is None and isinstance(given, Draws):
         raise ValueError(
-            "'raw_labels' must be given with 'parameters' where 'draws' is a Draws: it knows which "
-            "items are together, but not which label the sampler gave them. Give the sampler's array."
+            "'raw_labels' must be given with 'parameters' where 'draws' is a Draws, which does not keep "
+            "the labels of the sampler. Give the sampler's array."
         )
     values = _as_array(parameters)
     source = to_source(given if raw_labels is None else raw_labels, argument="raw_labels")

@@ -62,7 +62,9 @@ def set_bound(
     alike = _blocks(draws.distinct)
     n_blocks = int(alike.max()) + 1
     few = 1 < n_blocks <= _MOST_BLOCKS and n_blocks * draws.n_distinct <= _MOST_LABELS
-    if not few or not 0.0 < cost < 2.0:
+    # Where items that are alike are apart, there is a better partition.
+    together = np.array_equal(labels, labels[np.unique(alike, return_index=True)[1]][alike])
+    if not few or not together or not 0.0 < cost < 2.0:
         return -np.inf
     work = _SetPrices(draws, labels, loss, cost, alike, n_jobs, stopper)
     for _ in range(_LISTS):

@@ -6,19 +6,20 @@ n_it the number of items that share its cluster both in the partition and in dra
     N E VI = sum_i [ c E log2 m_it + (2 - c) log2 n_i - 2 E log2 n_it ].
 
 Take prices w^k for each size k with w^k_ij = -w^k_ji. The pairs that are together in clusters of size k are a
-symmetric relation, so that over these pairs the prices add up to zero: adding w^k_ij x_ij to the part of each
-item i in a cluster of size k changes nothing. Now let each item choose its row of x and its size on its own,
-with no regard to the others. The sum of their minima is a lower bound, for any prices. Tangents to -log2 n_it
-make a row's part linear in x, and its minimum over rows with k items is a sum of the k smallest coefficients.
-`_size_table` combines the minima, and finds sizes that no better partition has; without them the bound is
-stronger, and faster. docs/certificates.md has the proofs.
+symmetric relation, so that over these pairs the prices add up to zero: adding w^k_ij x_ij to the share of each
+item i in a cluster of size k changes nothing. Now let each item choose its row of x and its size on its own.
+The sum of their minima is a lower bound, for any prices. Tangents to -log2 n_it make a row's share linear in x,
+and its minimum over rows with k items is a sum of the k smallest coefficients. `_size_table` says how the minima are
+combined. docs/certificates.md has the proofs.
 
 **The ascent.** Rows move towards their cheapest form, and prices rise where row i has j more than row j has
 i, with momentum; steps are proportional to 1 / k, the scale of a row's coefficients. This is done in single
-precision and only chooses the prices. From time to time the bound for these prices is computed anew in double
-precision, rounded outward. Many sizes may share a bin, and draws that look alike from an item are a group
-(`_draw_groups`): both lower the bound, by concavity and by Jensen's inequality, and are refined as sizes are
-left out. Arrays: N items, K bins, G groups.
+precision and only chooses the prices. From time to time the bound for these prices is computed again in double
+precision, rounded outward. Sizes share bins, on which the concave log2 n_i is above its chord. Draws that look
+alike from an item share a group: by Jensen's inequality the mean of -log2 n_it over the group is at least -log2
+of the mean. Bins are split as sizes are left out, groups where the bound no longer rises.
+
+Arrays: N items, K bins, G groups of draws.
 """
 
 from __future__ import annotations
@@ -33,39 +34,18 @@ from epluribus._kernels.size_prices import improve_rows
 from epluribus._parallel import Stopper, run_tasks
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.uncertainty._draw_groups import group_draws
-from epluribus.uncertainty._size_table import (
-    Bins,
-    ByNumber,
-    by_number,
-    log_chords,
-    make_bins,
-    possible,
-    with_price,
-)
+from epluribus.uncertainty._size_table import Bins, by_number, group_draws, make_bins, possible
 
 _ITEMS = 2000
 """Items above which this is not tried: a row for each item and bin would fill the memory."""
 _BINS, _GROUPS = 96, 64
-"""Bins of sizes and groups of draws at a time; when sizes are gone, there are more groups."""
-_ROWS = 6
-"""Rows of an item that its groups are made for, the cheapest ones: the others are far from the bound."""
-_WORK = 5e8
-"""Bins times groups times the square of the number of items in a sweep: a quarter of a second."""
-_BUDGET = 6e10
-"""The same in all sweeps together: up to a minute of one core."""
-_CHUNK = 1 << 19
-"""Entries of an array that a task works on: 2 MB, so that it stays in the cache."""
-_KEEP = 0.9
-"""Momentum of the prices: a hundred sweeps reach what thousands did not without."""
-_GAIN = 0.2
-"""Part of the way that a row goes towards its cheapest form in a sweep, at first."""
-_LONGEST = 0.15
-"""Longest step of the prices: with longer ones the bound collapses."""
-_PATIENCE, _SHORTER, _SLOWER = 5, 0.8, 0.9
-"""Sweeps in a row without a higher bound after which steps get shorter, and rows slower, and how much."""
+"""Bins of sizes, and groups of draws at first: all sizes of a hundred items, at a hundredth of the draws."""
+_WORK, _BUDGET = 5e8, 6e10
+"""Bins times groups times squared items in one sweep, and in all: a quarter of a second, and half a minute."""
+_STEP, _GAIN = 0.15, 0.2
+"""Longest step of the prices, and share of the way that rows move in a sweep at first: beyond, the bound falls."""
 _SOFT = 0.05
-"""Items whose coefficient is within this, over the size, of the last one chosen are in a row by a part."""
+"""Items whose coefficient is within this, over the size, of the last one chosen are in a row by a share."""
 _SWEEPS = 40
 """Sweeps between two exact evaluations, each of which takes as long as three sweeps."""
 _CLOSE = 5e-7
@@ -121,49 +101,40 @@ class _Ascent:
         n_jobs: int,
     ) -> None:
         n = draws.n_items
-        self.n_items, self.reference, self.numbers = n, labels, numbers
+        self.n_items, self.numbers, self.upper = n, numbers, loss * n
         self.stopper, self.n_jobs = stopper, n_jobs
         keep = draws.shares > 0
         self.shares = np.ascontiguousarray(draws.shares[keep])
         self.labels = np.ascontiguousarray(draws.distinct[keep])
-        self.upper, self.factor = loss * n, 2.0 - cost
         # Sum over items of c E log2 m_it.
         sizes = [np.bincount(row) for row in self.labels]
         logs = [float(size @ np.log2(np.maximum(1, size))) for size in sizes]
         self.constant = cost * float(self.shares @ logs)
-        # (draws, clusters of the draw, clusters of the reference) numbers of items
-        shape = (len(self.shares), int(self.labels.max()) + 1, int(labels.max()) + 1)
-        self.counts = np.zeros(shape, dtype=np.int32)
-        np.add.at(self.counts, (np.arange(shape[0])[:, None], self.labels, labels), 1)
         # A sweep takes 4 n_bins n_groups n_items^2 operations: both numbers fall with the items.
-        self.work = min(_BINS * _GROUPS, max(512, int(_WORK / n**2)))
+        self.work = int(min(_BINS * _GROUPS, max(512, _WORK / n**2)))
         self.n_bins = int(min(n, _BINS, max(_BINS // 8, 0.88 * self.work**0.5)))
         low, high = make_bins(n, self.n_bins)
-        self._set_bins(low, high, np.ones((len(low), n), dtype=bool))
-        n_groups = min(_GROUPS, self.work // self.n_bins, len(self.shares))
-        self._group(n_groups, None)
-        self.x = self._first_rows()
-        self.w, self.momentum = np.zeros_like(self.x), np.zeros_like(self.x)
-        self.saved = (self.x, self.w, -np.inf)
-        self.value = np.full((n, len(low)), np.inf)
-        self.step, self.gain, self.best = (0.1 if n <= 200 else 0.05), _GAIN, -np.inf
-        self.sweeps, self.idle, self.spent = 0, 0, 0.0
-        self.driving: ByNumber | None = None  # bounds by number of clusters, a few sweeps old
-
-    def _set_bins(self, low: IntArray, high: IntArray, alive: AnyArray) -> None:
-        self.bins = Bins(low, high, *log_chords(low, high, self.factor), alive)
-
-    def _first_rows(self) -> AnyArray:
-        """(N, K, N) for each size the items that are most similar, and a little of all others."""
-        n, high = self.n_items, self.bins.high[:, None]
+        self.bins = Bins(low, high, np.ones((len(low), n), dtype=bool), 2.0 - cost)
+        # Draws are alike from an item if they agree on its own cluster, that with each other one, and on all.
+        own = (labels == np.unique(labels)[:, None]).astype(np.float32)
+        everything = np.ones((1, n), dtype=np.float32)
+        sets = [np.concatenate([np.maximum(own, own[k]), everything]) for k in labels]
+        self._group(min(_GROUPS, self.work // self.n_bins, len(self.shares)), sets)
         similarity = np.einsum("ig,igj->ij", self.group_shares, self.groups)
         np.fill_diagonal(similarity, 2.0)
+        # For each size the items that are most similar, and a little of all others.
         rank = np.argsort(np.argsort(-similarity, axis=1, kind="stable"), axis=1)
-        x = 0.9 * (rank[:, None, :] < high) + 0.1 * high / n
-        return x.astype(np.float32)
+        x = 0.9 * (rank[:, None, :] < high[:, None]) + 0.1 * high[:, None] / n
+        self.x = x.astype(np.float32)
+        self.w, self.momentum = np.zeros_like(self.x), np.zeros_like(self.x)
+        self.saved = (self.x, self.w, -np.inf)
+        self.value = np.full(self.x.shape[:2], np.inf)
+        self.step, self.gain, self.best = (0.1 if n <= 200 else 0.05), _GAIN, -np.inf
+        self.sweeps, self.idle, self.spent = 0, 0, 0.0
+        self.lowest: list[tuple[float, int]] = []  # nu and number of clusters of the lowest bounds
 
-    def _group(self, n_groups: int, x: AnyArray | None) -> None:
-        """Put the draws into groups, for each item: alike in the reference, and in its cheapest rows."""
+    def _group(self, n_groups: int, sets: list[AnyArray]) -> None:
+        """Put the draws into groups, for each item: alike in how many items of some sets are with it."""
         n = self.n_items
         self.groups = np.ones((n, n_groups, n), dtype=np.float32)
         self.group_shares = np.zeros((n, n_groups))
@@ -172,23 +143,27 @@ class _Ascent:
             for i in range(begin, end):
                 if self.stopper.flag[0]:
                     return
-                rows = None if x is None else x[i, np.argsort(self.value[i], kind="stable")[:_ROWS]]
-                cells = self.counts[np.arange(len(self.shares)), self.labels[:, i]]
-                own = int(self.reference[i])
-                means, shares = group_draws(self.labels, self.shares, cells, own, i, rows, n_groups)
-                self.groups[i, : len(means)] = means
-                self.group_shares[i, : len(means)] = shares
+                together = self.labels == self.labels[:, i, None]
+                counts = together.astype(np.float32) @ sets[i].T
+                group = group_draws(np.log2(np.maximum(1.0, counts)), self.shares, n_groups)
+                order = np.argsort(group, kind="stable")
+                starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+                mass = np.where(together, self.shares[:, None], 0.0)[order]
+                sums = np.add.reduceat(mass, starts, axis=0)
+                total, g = sums[:, i], len(starts)
+                # Rounded up, for single precision: with too many together a bound is only lower.
+                self.groups[i, :g] = np.minimum(1.0, sums / total[:, None] * (1.0 + 2e-7))
+                self.group_shares[i, :g] = total
 
         self._in_threads(some, len(self.shares) * n)
 
     def _in_threads(self, work: Callable[[int, int], Any], entries: int) -> None:
         """Call work(begin, end) for ranges of items; each item has so many entries of an array."""
-        step = max(1, min(_CHUNK // entries, -(-self.n_items // self.n_jobs)))
+        # Tasks of some two megabytes stay in the cache.
+        step = max(1, min((1 << 19) // entries, -(-self.n_items // self.n_jobs)))
         ranges = [(i, min(i + step, self.n_items)) for i in range(0, self.n_items, step)]
         tasks = [partial(work, *each) for each in ranges]
         run_tasks(tasks, n_jobs=self.n_jobs, stopper=self.stopper)
-
-    # --- rows and prices ---
 
     def _rows(self, begin: int, end: int, gain: float, dtype: Any, size: FloatArray) -> None:
         """Values of the rows of items begin..end-1, and a step of each towards its cheapest form.
@@ -199,7 +174,7 @@ class _Ascent:
         arrays = (self.x[some], self.w[some], self.groups[some])
         improve_rows(
             begin, *(array.astype(dtype, copy=False) for array in arrays), self.group_shares[some],
-            bins.low, bins.high, bins.base, bins.slope, bins.alive, gain, _SOFT,
+            bins.low, bins.high, *bins.chords, bins.alive, gain, _SOFT,
             self.stopper.flag, self.value[some], size[some],
         )  # fmt: skip
 
@@ -213,26 +188,27 @@ class _Ascent:
             return
         self.sweeps += 1
         self.spent += float(n_bins * n_groups * n**2)
-        if self.sweeps % 5 == 1 or self.driving is None:
-            self.driving = by_number(self.value, self.bins, self.constant, self.numbers, 2)
+        if self.sweeps % 5 == 1 or not self.lowest:
+            bounds, prices = by_number(self.value, self.bins, self.constant, self.numbers, 2)
+            order = np.argsort(bounds, kind="stable")[:3]
+            self.lowest = list(
+                zip(prices[order].tolist(), self.numbers[order].tolist(), strict=True)
+            )
         pulled = self._pull()[..., None] * self.x
         # Where row i has j more than row j has i, w_ij rises and w_ji falls by the same.
         excess = pulled - pulled.transpose(2, 1, 0)
         excess *= (self.step / self.bins.high).astype(np.float32)[:, None]
-        self.momentum *= np.float32(_KEEP)
+        self.momentum *= np.float32(0.9)
         self.momentum += excess
         self.w += self.momentum
 
     def _pull(self) -> FloatArray:
         """(N, K) how much each row counts: those that make the bound as low as it is."""
-        assert self.driving is not None
-        order = np.argsort(self.driving.bounds, kind="stable")[:3]
-        prices, numbers = self.driving.prices[order], self.driving.numbers[order]
         # Soft minima over sizes and over numbers of clusters: the hard ones would jump.
         tau = float(np.clip((self.upper - self.best) / self.n_items, 1e-4, 0.02))
         pulls, sums = [], []
-        for nu, number in zip(prices, numbers, strict=True):
-            table = with_price(self.value, self.bins, nu)
+        for nu, number in self.lowest:
+            table = self.bins.with_price(self.value, nu)
             least = table.min(axis=1, keepdims=True)
             pull = np.exp((least - table) / tau)
             pulls.append(pull / pull.sum(axis=1, keepdims=True))
@@ -246,7 +222,7 @@ class _Ascent:
         """Longer steps while the bound rises, shorter ones if not; back to good prices if it has fallen."""
         if value > self.best:
             self.best, self.idle = value, 0
-            self.step = min(_LONGEST, 1.02 * self.step)
+            self.step = min(_STEP, 1.02 * self.step)
             if self.upper - value < 0.98 * (self.upper - self.saved[2]):
                 self.saved = (self.x.copy(), self.w.copy(), value)
             return
@@ -256,11 +232,9 @@ class _Ascent:
             self.x[...], self.w[...] = self.saved[:2]
             self.momentum[...] = 0.0
             self.best, self.idle = self.saved[2], 0
-        elif self.idle == _PATIENCE:
+        elif self.idle == 5:
             # Prices go around the best ones: rows that follow more slowly are better means.
-            self.step, self.gain, self.idle = _SHORTER * self.step, _SLOWER * self.gain, 0
-
-    # --- exact evaluations ---
+            self.step, self.gain, self.idle = 0.8 * self.step, 0.9 * self.gain, 0
 
     def evaluate(self) -> FloatArray | None:
         """The table of row values in double precision, rounded outward; None if there was no time."""
@@ -276,28 +250,23 @@ class _Ascent:
         # What is not a number proves nothing.
         return np.where(np.isnan(table), -np.inf, table)
 
-    def _narrow(self, table: FloatArray, found: ByNumber) -> None:
+    def _narrow(self, table: FloatArray, alive: AnyArray) -> None:
         """Leave out what no better partition has, then split bins and draws more finely."""
-        self.numbers = found.numbers
-        alive = possible(table, self.bins, found, self.upper)
-        low, high = self.bins.low, self.bins.high
-        parts = [(a, int(low[a]), int(high[a])) for a in np.flatnonzero(alive.any(axis=1)).tolist()]
-        # Split in the middle of the logarithm, all at once, as long as there are not more bins than before.
-        while 0 < sum(h > s for _, s, h in parts) <= self.n_bins - len(parts):
-            parts = [piece for a, s, h in parts for piece in _split(a, s, h)]
-        if len(parts) == len(low) and np.array_equal(alive, self.bins.alive):
+        bins, source = self.bins.split(alive, self.n_bins)
+        if len(source) == len(self.bins.low) and np.array_equal(alive, self.bins.alive):
             return
-        source, lows, highs = np.array(parts, dtype=np.int64).reshape(-1, 3).T.copy()
-        self._set_bins(lows, highs, np.ascontiguousarray(alive[source]))
+        self.bins = bins
         self.x, self.w, self.momentum = (
             np.ascontiguousarray(array[:, source]) for array in (self.x, self.w, self.momentum)
         )
         self.saved = (self.x.copy(), self.w.copy(), -np.inf)
         self.value = np.ascontiguousarray(table[:, source])
-        self.driving, self.best = None, -np.inf
-        wanted = min(len(self.shares), self.work // max(1, len(parts)))
-        if len(parts) and wanted >= 1.5 * self.groups.shape[1]:
-            self._group(wanted, self.x)
+        self.lowest, self.best = [], -np.inf
+        wanted = min(len(self.shares), self.work // len(source))
+        if wanted >= 1.5 * self.groups.shape[1]:
+            # Alike also in the cheapest rows of the item: the others are far from the bound.
+            cheap = np.argsort(self.value, axis=1, kind="stable")[:, :6]
+            self._group(wanted, [x[rows] for x, rows in zip(self.x, cheap, strict=True)])
 
     def run(self, report: Callable[[float, float], Any]) -> float:
         """Sweep and evaluate until the loss is reached, the bound no longer moves, or the work is done."""
@@ -310,23 +279,17 @@ class _Ascent:
             table = self.evaluate()
             if table is None:
                 break
-            found = by_number(table, self.bins, self.constant, self.numbers, n_refined=12)
-            found = found.below(self.upper)
-            before, best = best, max(best, min(found.least, self.upper))
+            bounds, prices = by_number(table, self.bins, self.constant, self.numbers, 12)
+            before = best
+            best = max(best, min(float(bounds.min(initial=np.inf)), self.upper))
             report(best / self.n_items, min(1.0, self.spent / _BUDGET))
             if np.isfinite(best):
-                self._narrow(table, found)
-            if not len(found.numbers) or not len(self.bins.low):
-                best = (
-                    self.upper
-                )  # no number of clusters, or no size, is left for a better partition
+                left = bounds < self.upper
+                self.numbers = self.numbers[left]
+                alive = possible(table, self.bins, bounds[left], prices[left], self.upper)
+                if not alive.any():
+                    # No number of clusters, or no size, is left for a better partition.
+                    return self.upper / self.n_items
+                self._narrow(table, alive)
             idle = idle + 1 if best - before < 0.01 * (self.upper - best) else 0
         return float(best) / self.n_items
-
-
-def _split(a: int, low: int, high: int) -> list[tuple[int, int, int]]:
-    """A bin in two, with the number of the bin that they come from."""
-    if low == high:
-        return [(a, low, high)]
-    middle = min(max(low, int((low * high) ** 0.5)), high - 1)
-    return [(a, low, middle), (a, middle + 1, high)]

@@ -35,8 +35,6 @@ _NAMED = 6
 """Items of a group that are named when the statement is printed; of more only their number is given."""
 _SHOWN = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5, 0.2, 0.1, 0.05, 0.01)
 """Probabilities for which the largest partial partition is printed."""
-_ROUNDING = 1e-12
-"""Shares of weights that are less apart are equal."""
 
 
 @dataclass(frozen=True)
@@ -283,8 +281,7 @@ class Chips:
                 )
         else:
             # One item alone has probability 1, so that there always is one. Rounding of weights is forgiven.
-            least = check_fraction(probability, "probability") - _ROUNDING
-            n = int(np.count_nonzero(self.probability >= least))
+            n = self._largest(check_fraction(probability, "probability"))
         run = self.paths[self.path[n - 1]]
         labels = np.full(len(self.probability), -1, dtype=np.int64)
         chosen = np.sort(run.order[:n])
@@ -297,11 +294,15 @@ class Chips:
         mean = mean_with_error(_holds(self.draws, together, apart), self.draws)
         return PartialPartition(labels, mean.value, mean.standard_error, self.draws.items)
 
+    def _largest(self, probability: float) -> int:
+        """The largest number of items with at least this probability; sums of weights may be rounded."""
+        return int(np.count_nonzero(self.probability >= probability - 1e-12))
+
     def __repr__(self) -> str:
         return f"Chips(n_items={len(self.probability)}, area={self.area:.4g})"
 
     def __str__(self) -> str:
-        sizes = [int(np.count_nonzero(self.probability >= p - _ROUNDING)) for p in _SHOWN]
+        sizes = [self._largest(p) for p in _SHOWN]
         # The largest for each probability; the same one is not repeated.
         rows = [n for q, n in enumerate(sizes) if n not in sizes[:q]]
         columns: dict[str, Any] = {

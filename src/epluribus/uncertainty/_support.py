@@ -38,8 +38,8 @@ ALONE = -1
 
 _CELLS = 1 << 20
 """Labels whose matrices are made at a time: some 100 MB."""
-_TASKS = 8
-"""Tasks for threads: each holds its own sums, and the result must not depend on the number of threads."""
+_PAIRS = 2 * 10**10
+"""Pairs of items of a cluster, times draws, that are counted in about a second: of more, some stand for all."""
 _ROUNDING = 1e-12
 """Sums of weights up to this, after others were subtracted, are rounding."""
 
@@ -82,30 +82,21 @@ def sum_over_draws(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | Non
     Time O(n_items n_draws) times the number of clusters that the items of a group of a draw are in.
     """
     terms = None if loss is None else _terms(labels, draws, loss)
-    jobs = n_jobs if draws.store.in_one_piece else 1
-    found = draws.store.map(_slice_sums, labels, draws.weights, terms, draws.has_missing, jobs)
+    given, jobs = (labels, draws.weights, terms), n_jobs if draws.store.in_one_piece else 1
+    found = draws.store.map(_slice_sums, *given, draws.has_missing, jobs)
     return Sums(*(one / draws.total_weight for one in reduce(Sums.plus, found)))
 
 
-def _slice_sums(
-    part: Slice,
-    labels: IntArray,
-    weights: FloatArray,
-    terms: _Terms | None,
-    missing: bool,
-    n_jobs: int,
-) -> Sums:
-    """The sums over the draws of one slice."""
-    n_draws = part.table.shape[1]
-    size = -(-n_draws // _TASKS)
+def _slice_sums(part: Slice, labels: IntArray, *given: Any) -> Sums:
+    """The sums over the draws of one slice, in a few tasks."""
+    n_draws, step = part.table.shape[1], max(1, _CELLS // len(labels))
+    # Eight tasks, whatever the number of threads is: the result must not depend on it.
+    size, n_jobs = -(-n_draws // 8), given[-1]
 
     def task(begin: int) -> Sums:
-        end, step = min(begin + size, n_draws), max(1, _CELLS // len(labels))
-        sums = (
-            _some_sums(part, slice(t, min(t + step, end)), labels, weights, terms, missing)
-            for t in range(begin, end, step)
-        )
-        return reduce(Sums.plus, sums)
+        end = min(begin + size, n_draws)
+        some = (slice(t, min(t + step, end)) for t in range(begin, end, step))
+        return reduce(Sums.plus, (_some_sums(part, one, labels, *given[:-1]) for one in some))
 
     return reduce(Sums.plus, run_all([partial(task, b) for b in range(0, n_draws, size)], n_jobs))
 
@@ -134,9 +125,7 @@ def _some_sums(
     cells = (best @ member).T.tocsr()  # (groups, K)
     group_size = np.bincount(number, minlength=len(draw))
     by_draw = csr_array((np.ones(len(draw)), (draw, np.arange(len(draw)))))
-    seen_sizes = (
-        by_draw @ cells
-    ).toarray()  # (draws, K) items of each cluster that the draw has seen
+    seen_sizes = (by_draw @ cells).toarray()  # (draws, K) items of each cluster that a draw saw
 
     def weighted(values: FloatArray, factor: FloatArray) -> Any:
         """(n, K) sums over draws of a value of each cell, times a factor of its draw."""
@@ -158,15 +147,11 @@ def _some_sums(
     union = group_size[h] + seen_sizes[draw[h], k] - cells.data
     np.maximum.at(jaccard, (draw[h], k), cells.data / union)
     whole = seen_sizes == sizes
-    return Sums(
-        weighted(cells.data, weight),
-        both,
-        member @ weight[draw],
-        member @ (weight[draw] * (group_size == 1)),
-        contribution,
-        np.stack([weight @ jaccard, weight @ (seen_sizes > 0)]),
-        np.stack([weight @ ((jaccard == 1.0) & whole), weight @ whole]),
-    )
+    present, alone = member @ weight[draw], member @ (weight[draw] * (group_size == 1))
+    stability = np.stack([weight @ jaccard, weight @ (seen_sizes > 0)])
+    recovered = np.stack([weight @ ((jaccard == 1.0) & whole), weight @ whole])
+    together = weighted(cells.data, weight)
+    return Sums(together, both, present, alone, contribution, stability, recovered)
 
 
 def _terms(labels: IntArray, draws: Draws, loss: Loss) -> _Terms:
@@ -248,7 +233,7 @@ def support(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | None = Non
     pairs.data = _ratio(pairs.data, number if seen is None else seen[pairs.row, pairs.col])
     best, second = _largest_other(pairs.tocsr(), labels)
     # A new cluster is a candidate as well, unless the item is alone already.
-    single, alone = sizes[labels] == 1, sums.alone / sums.present
+    single, alone = sizes[labels] == 1, sums.alone / np.where(sums.present, sums.present, np.nan)
     leaves = ~single & ((alone > second) | (k == 1))
     own = np.where(single, alone, _ratio(shared, possible))
     cohesion = _ratio(np.bincount(labels, shared), np.bincount(labels, possible))
@@ -298,17 +283,22 @@ def _largest_other(table: Any, own: IntArray) -> tuple[IntArray, FloatArray]:
 
 
 def _count_seen(labels: IntArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
-    """For each item: draws that saw it with another of its cluster, on average, and how many of these none saw."""
+    """For each item: draws that saw it with another of its cluster, on average, and how many of these none saw.
+
+    Of a very large cluster, every so many items stand for the others.
+    """
     times = np.bincount(draws.index, minlength=draws.n_distinct) * (draws.weights > 0.0)
     mean, never = np.full(len(labels), np.nan), np.zeros(len(labels))
-    for g in range(int(labels.max()) + 1):
+    for g in np.flatnonzero(np.bincount(labels) > 1):
         items = np.flatnonzero(labels == g)
-        seen = (draws.store.rows(items) > 0).astype(np.float64)
-        step = max(1, _CELLS // len(items))
-        for begin in range(0, len(items) if len(items) > 1 else 0, step):
-            some = items[begin : begin + step]
-            both = (seen[begin : begin + step] * times) @ seen.T
-            never[some] = (both == 0.0).sum(axis=1)
-            own = both[np.arange(len(some)), np.arange(begin, begin + len(some))]
-            mean[some] = (both.sum(axis=1) - own) / (len(items) - 1)
+        seen = draws.store.rows(items) > 0
+        some = np.arange(0, len(items), -(-(len(items) ** 2) * draws.n_distinct // _PAIRS))
+        others, step = (seen[some] * times).T.astype(np.float32), max(1, _CELLS // len(times))
+        for begin in range(0, len(items), step):
+            here = np.arange(begin, min(begin + step, len(items)))
+            both, own = seen[here].astype(np.float32) @ others, here[:, None] == some
+            both[own] = 0.0
+            n = len(some) - own.sum(axis=1)
+            mean[items[here]] = both.sum(axis=1) / n
+            never[items[here]] = (((both == 0.0) & ~own).sum(axis=1) / n) * (len(items) - 1)
     return mean, never

@@ -1,9 +1,214 @@
-"""Writers: labels, similarity matrices, data frames, ArviZ groups, and files that `load` reads back.
+"""Writers: estimates saved and loaded again as json or NumPy's npz; `results` has tables, matrices and ArviZ groups.
 
 Every file is written beside its target and then renamed, so that an interrupted program leaves the old file
-or the new one, never half of one.
+or the new one, never half of one. Nothing is pickled.
+
+The record of an estimate is what `Estimate.to_dict` returns, with ``format``, ``version``, ``loss_built_in`` (whether
+the name is enough to find the loss again), ``interrupted``, ``dimension`` and ``kind``; each run also has
+``seconds``, ``labels`` and ``trace``, a list of pairs (expected loss, number of clusters). A json file is
+the record. An npz file has it as text in ``record``, without the labels, which are arrays: ``labels`` of
+shape (n_items,) and ``run_labels`` of shape (n_runs, n_items).
+
+With constraints or undecided items there are also ``constraints`` (what `Constraints.to_dict` returns) and
+``undecided``, their cost; a label of -1 is an undecided item.
 """
 
-from epluribus.writers.saved import load
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from epluribus import losses
+from epluribus._files import as_path, check_ending, open_arrays, reading, write_arrays, write_whole
+from epluribus.constraints import Constraints
+from epluribus.estimate import Estimate, Run, Step
+from epluribus.losses.base import BUILT_IN, Loss
+from epluribus.partition import tidy
+from epluribus.settings import Settings
 
 __all__ = ["load"]
+
+_Kind = TypeVar("_Kind", Run, Estimate)
+_ENDINGS = (".npz", ".json")
+_OF_RUNS = ("start", "expected_loss", "n_clusters", "n_draws", "n_sweeps", "converged")
+"""What is always recorded of a run."""
+_FORMAT = "epluribus estimate"
+"""Says that a json file is an estimate, not any other."""
+_VERSION = 2
+"""Version of the record; raised when older programs could not read a new one."""
+
+
+def to_json(estimate: Estimate, path: str | Path | None = None) -> str:
+    """The record of an estimate as JSON text, also written to `path` if given.
+
+    >>> import epluribus as epl
+    >>> to_json(epl.minimize([[0, 0, 1], [0, 0, 1]]))[:46]
+    '{"format": "epluribus estimate", "version": 2,'
+    """
+    text = json.dumps(_to_record(estimate))
+    if path is not None:
+        write_whole(Path(path), lambda target: target.write_text(text + "\n", encoding="utf-8"))
+    return text
+
+
+def save(estimate: Estimate, path: str | Path) -> None:
+    """Write an estimate to a file that ends in .npz or .json; npz is smaller and quicker to read."""
+    target = as_path(path, "path")
+    if check_ending(target, _ENDINGS, "The file") == ".json":
+        to_json(estimate, target)
+        return
+    record = _to_record(estimate)
+    # The labels of the estimate and of all runs, the bulk of the record, become arrays.
+    labels = np.array(record.pop("labels"))
+    runs = [run.pop("labels") for run in record["runs"]]
+    # An enumeration has no runs: without the reshape, its array would have only one dimension.
+    run_labels = np.array(runs, dtype=np.int64).reshape(len(runs), len(labels))
+    arrays = {"record": np.array(json.dumps(record)), "labels": labels, "run_labels": run_labels}
+    write_arrays(target, arrays, compress=True)
+
+
+def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
+    """Load an estimate that `Estimate.save` or `Estimate.to_json` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, npz or json.
+    loss : Loss, optional
+        The loss that the estimate was made with, if it was your own: functions are not saved.
+
+    Returns
+    -------
+    Estimate
+        Equal to what was saved, with the runs of the search and their traces.
+
+    Raises
+    ------
+    ValueError
+        If the file is not an estimate, was written by a later version, or needs `loss`.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> best = epl.minimize([[0, 0, 1], [0, 0, 1], [0, 1, 1]], rng=1)
+    >>> with TemporaryDirectory() as folder:
+    ...     best.save(Path(folder, "best.npz"))
+    ...     epl.load(Path(folder, "best.npz"))
+    Estimate(n_clusters=2, expected_loss=0.444444, loss='vi')
+    """
+    source = as_path(path, "path")
+    if not source.exists():
+        raise FileNotFoundError(f"There is no file '{source}'.")
+    kind = check_ending(source, _ENDINGS, "The file")
+    with reading(source, kind):
+        record = _read_npz(source) if kind == ".npz" else json.loads(source.read_text("utf-8"))
+    # Any json or npz file may come in: it is an estimate only if it says so.
+    if not isinstance(record, dict) or record.get("format") != _FORMAT:
+        raise ValueError(f"The file '{source}' must hold an estimate, saved by Estimate.save.")
+    # The file says that it is an estimate but may lack an entry, or have a wrong one: somebody edited it.
+    if record.get("version") != _VERSION:
+        raise ValueError(
+            f"The file '{source}' must have version {_VERSION} of the format; it has {record.get('version')}. "
+            "Read it with the epluribus that wrote it, or a newer one."
+        )
+    with reading(source, "an estimate"):
+        name = str(record["loss"])
+        found = losses.by_name(name, tuple(BUILT_IN)) if record["loss_built_in"] else loss
+    if found is None:
+        raise ValueError(
+            f"'loss' must be given: the estimate in '{source}' was made with the loss '{name}', whose "
+            "functions are not saved."
+        )
+    if loss is not None and loss.name != name:
+        raise ValueError(
+            f"'loss' must be the one the estimate was made with, '{name}'; got '{loss.name}'."
+        )
+    with reading(source, "an estimate"):
+        return _to_estimate(record, found)
+
+
+# --- the record ---
+
+
+def to_dict(estimate: Estimate) -> dict[str, Any]:
+    """Plain Python values, ready for JSON; labels and traces of the single runs are left out."""
+    return {
+        "loss": estimate.loss.name,
+        "expected_loss": estimate.expected_loss,
+        "n_clusters": estimate.n_clusters,
+        "sizes": estimate.sizes.tolist(),
+        "labels": estimate.labels.tolist(),
+        "items": None if estimate.items is None else list(estimate.items),
+        "n_items": len(estimate.labels),
+        "n_draws": estimate.n_draws,
+        "converged": estimate.converged,
+        # What was asked for, so that a bound is not mistaken for a result.
+        "k_min": estimate.settings.k_min,
+        "k_max": estimate.settings.k_max,
+        "search": estimate.settings.search,
+        **estimate.settings.extra(),
+        "seconds": round(estimate.seconds, 6),
+        # One entry per start: how often the best loss was reached shows how hard the search was.
+        "runs": [{name: getattr(run, name) for name in _OF_RUNS} for run in estimate.runs],
+    }
+
+
+def _to_record(estimate: Estimate) -> dict[str, Any]:
+    """The whole estimate in plain values: what a json file holds."""
+    record: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, **to_dict(estimate)}
+    record["seconds"] = estimate.seconds  # not rounded
+    # A user's own loss may have any name, even that of a built-in one; only built-in losses have as their
+    # family the name without parameters.
+    record["loss_built_in"] = estimate.loss.name.partition("(")[0] == estimate.loss.family
+    record["interrupted"] = estimate.interrupted
+    record["dimension"] = estimate.dimension
+    record["kind"] = estimate.kind
+    # `to_dict` is brief about the runs: what is needed to make them again is added.
+    for entry, run in zip(record["runs"], estimate.runs, strict=True):
+        entry["seconds"] = run.seconds
+        entry["labels"] = run.labels.tolist()
+        entry["trace"] = [[step.expected_loss, step.n_clusters] for step in run.trace]
+    return record
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    """The record in an npz file, with the labels put back where json has them."""
+    with open_arrays(path, ".npz") as archive:
+        record: dict[str, Any] = json.loads(str(archive["record"]))
+        record["labels"] = archive["labels"]
+        for entry, labels in zip(record["runs"], archive["run_labels"], strict=True):
+            entry["labels"] = labels
+    return record
+
+
+def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
+    """The estimate of a record, whose entries are changed in place to the types of the fields."""
+    for entry in (record, *record["runs"]):
+        entry["labels"] = np.array(entry["labels"], dtype=np.int64)
+        entry["expected_loss"] = float(entry["expected_loss"])
+        if entry["labels"].ndim != 1 or not np.array_equal(entry["labels"], tidy(entry["labels"])):
+            raise ValueError("its labels are not those of a partition")
+        if len(entry["labels"]) != len(record["labels"]):
+            raise ValueError("its runs are of other items")
+    if record["items"] is not None and len(record["items"]) != len(record["labels"]):
+        raise ValueError("it has not one name for each item")
+    for entry in record["runs"]:
+        entry["trace"] = tuple(Step(*step) for step in entry["trace"])
+    asked = {name: record[name] for name in ("k_min", "k_max", "search")}
+    if "constraints" in record:
+        asked["constraints"] = Constraints.from_dict(record["constraints"])
+    record["settings"] = Settings(**asked, undecided=record.get("undecided"))
+    record["runs"] = tuple(_make(Run, entry) for entry in record["runs"])
+    record["items"] = None if record["items"] is None else tuple(record["items"])
+    return _make(Estimate, {**record, "loss": loss})
+
+
+def _make(kind: type[_Kind], record: dict[str, Any]) -> _Kind:
+    """An object whose fields are the entries of the same names; all other entries follow from these."""
+    return kind(**{field.name: record[field.name] for field in fields(kind)})

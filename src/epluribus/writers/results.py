@@ -23,16 +23,12 @@ from epluribus._version import __version__
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.readers.arrays import from_labeled
-from epluribus.writers.saved import to_json
+from epluribus.writers import to_json
 
 WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")
 """Endings of the files that labels can be written to."""
 WITH_COLUMNS = (".csv", ".parquet")
 """Those of them that have a column for the certainty."""
-_DENSE = (".npy", ".npz", ".csv")
-"""Endings of the files that a dense matrix can be written to."""
-_SPARSE = (".npz", ".csv")
-"""The same for a sparse matrix, which npy cannot hold."""
 _TAKEN = ("cluster", "labels", "certainty", "size")
 """Names in a labeled array that the dimension of the items cannot have."""
 
@@ -61,10 +57,8 @@ def columns(estimate: Estimate, certainty: Any = None) -> dict[str, Any]:
     n_items = len(estimate.labels)
     # Items without names are numbers, not text: a table can be joined with others by them.
     items = np.arange(n_items) if estimate.items is None else np.array(estimate.items)
-    table = {"item": items, "cluster": estimate.labels}
-    if certainty is not None:
-        table["certainty"] = _read_certainty(certainty, estimate)
-    return table
+    extra = {} if certainty is None else {"certainty": _read_certainty(certainty, estimate)}
+    return {"item": items, "cluster": estimate.labels, **extra}
 
 
 def _read_certainty(certainty: Any, estimate: Estimate) -> FloatArray:
@@ -106,12 +100,9 @@ def to_xarray(estimate: Estimate, certainty: Any = None, dimension: str | None =
         dim = "item"
     # The items are the coordinate. "cluster" is the name of the other dimension: the labels need another.
     items = as_index(table.pop("item"))
-    by_item = {"labels": table.pop("cluster"), **table}
+    variables = {"labels": (dim, table.pop("cluster")), "size": ("cluster", estimate.sizes)}
     return xarray.Dataset(
-        {
-            **{name: (dim, values) for name, values in by_item.items()},
-            "size": ("cluster", estimate.sizes),
-        },
+        {**variables, **{name: (dim, values) for name, values in table.items()}},
         coords={dim: items, "cluster": np.arange(estimate.n_clusters)},
         attrs={
             "loss": estimate.loss.name,
@@ -213,8 +204,11 @@ def write_table(path: Path, table: Mapping[str, Any]) -> None:
 def check_matrix_target(path: Path, *, sparse: bool) -> None:
     """Refuse a name that cannot be written to, before the matrix is computed."""
     if str(path) != STREAM:
-        kind, endings = ("a sparse", _SPARSE) if sparse else ("a", _DENSE)
-        check_target(path, endings, f"Unless it is '{STREAM}', the output of {kind} matrix")
+        kind, endings = (
+            ("a sparse", ()) if sparse else ("a", (".npy",))
+        )  # npy holds no sparse matrix
+        what = f"Unless it is '{STREAM}', the output of {kind} matrix"
+        check_target(path, (*endings, ".npz", ".csv"), what)
 
 
 def write_matrix(path: Path, matrix: Any, items: Sequence[str] | None) -> None:

@@ -9,15 +9,13 @@ import numpy as np
 from epluribus._typing import FloatArray, IntArray, LabelsLike
 from epluribus._validate import shown
 from epluribus.estimate import Estimate
+from epluribus.plots import _shared as shared
 from epluribus.plots._names import place_along
-from epluribus.plots._shared import cluster_colors, get_axes, read_partition, size_in_points
 
 _GAP = 0.25
 """Share of the height that is left between clusters, all gaps together."""
 _BAR = 0.035
 """Width of the bars, as a share of the distance between them."""
-_LETTER = 0.065
-"""Width of a letter of 8 points, in inches."""
 
 
 def _count_shared(
@@ -26,8 +24,8 @@ def _count_shared(
     """Items in each cluster of `a` (rows) and of `b` (columns), and the names of both."""
     if len(titles) != 2:
         raise ValueError(f"'titles' must be two words; got {shown(titles)}.")
-    rows, row_names = read_partition(a, argument="a")
-    columns, column_names = read_partition(b, rows.size, "b")
+    rows, row_names = shared.read_partition(a, argument="a")
+    columns, column_names = shared.read_partition(b, a, "b")
     # `add.at` adds 1 for every item, also where several items have the same cell.
     table = np.zeros((len(row_names), len(column_names)), dtype=np.int64)
     np.add.at(table, (rows, columns), 1)
@@ -72,14 +70,14 @@ def alluvial(
     ['x (2)', 'y (2)', '0 (3)', '1 (1)', 'a', 'b']
     """
     table, left_names, right_names = _count_shared(a, b, titles)
-    rows, columns = _orders(table)
-    table = table[np.ix_(rows, columns)]
-    ax = get_axes(ax, (5.5, float(np.clip(0.6 + 0.2 * max(table.shape), 5.0, 12.0))))
-    # A cluster keeps its color, wherever the order puts it; the right-hand side is gray.
-    palette = cluster_colors(len(rows))
-    colors = [palette[g] for g in rows]
+    # Clusters at the right stand where most of their items come from (barycenters), so that few bands cross.
+    middles = _tops(table.sum(axis=1)) + table.sum(axis=1) / (2 * table.sum())
+    columns = np.argsort(middles @ table / table.sum(axis=0), kind="stable")
+    table = table[:, columns]
+    ax = shared.get_axes(ax, (5.5, float(np.clip(0.6 + 0.2 * max(table.shape), 5.0, 12.0))))
+    colors = shared.cluster_colors(len(table))
     _draw_bands(ax, table, colors)
-    _draw_bars(ax, 0.0, table.sum(axis=1), [left_names[g] for g in rows], colors, font_size)
+    _draw_bars(ax, 0.0, table.sum(axis=1), left_names, colors, font_size)
     gray = ["#606060"] * len(columns)
     _draw_bars(ax, 1.0, table.sum(axis=0), [right_names[h] for h in columns], gray, font_size)
     for x, title in zip((0.0, 1.0), titles, strict=True):
@@ -89,37 +87,11 @@ def alluvial(
     return ax
 
 
-def _orders(table: IntArray) -> tuple[IntArray, IntArray]:
-    """An order of rows and columns in which few bands cross (the barycenter heuristic).
-
-    Each cluster is placed by the mean place of the items it shares with the other side.
-    """
-    rows, columns = np.arange(len(table)), np.arange(table.shape[1])
-    # Columns by the places of the rows, then rows by those of the columns; ten rounds are enough to settle.
-    for _ in range(10):
-        place = _middles(table.sum(axis=1), rows)
-        columns = np.argsort(place @ table / table.sum(axis=0), kind="stable")
-        place = _middles(table.sum(axis=0), columns)
-        rows = np.argsort(table @ place / table.sum(axis=1), kind="stable")
-    return rows, columns
-
-
-def _middles(sizes: IntArray, order: IntArray) -> FloatArray:
-    """Middle of each bar, in items, when the bars are stacked in this order without gaps."""
-    place = np.empty(sizes.size)
-    place[order] = np.cumsum(sizes[order]) - sizes[order] / 2
-    return place
-
-
 def _tops(sizes: IntArray) -> FloatArray:
     """Where each bar begins, in a picture of height 1."""
-    k = sizes.size
-    # The gaps share `_GAP`, but none is wider than 0.04 of the height.
-    gap = min(0.04, _GAP / max(k - 1, 1))
-    # A few bars leave a part of `_GAP` unused: they are centered.
-    begin = (_GAP - gap * (k - 1)) / 2
-    before = np.cumsum(sizes) - sizes
-    return np.asarray(begin + before * ((1 - _GAP) / sizes.sum()) + gap * np.arange(k))
+    gap = _GAP / sizes.size
+    before = shared.cluster_edges(sizes)[:-1] * (1 - _GAP) / sizes.sum()
+    return np.asarray(before + gap * (np.arange(sizes.size) + 0.5))
 
 
 def _draw_bands(ax: Any, table: IntArray, colors: list[Any]) -> None:
@@ -145,7 +117,7 @@ def _draw_bars(
     tops, heights = _tops(sizes), sizes * (1 - _GAP) / sizes.sum()
     ax.bar(x, heights, _BAR, bottom=tops, color=colors, linewidth=0)
     middle = tops + heights / 2
-    places, font_size = place_along(middle, 1.0, size_in_points(ax)[1], font_size)
+    places, font_size = place_along(middle, 1.0, shared.size_in_points(ax)[1], font_size)
     side, align = (-1, "right") if x == 0 else (1, "left")
     # Both ends of the line that leads from a bar to its name.
     ends = x + side * _BAR * np.array([0.6, 1.4])
@@ -199,12 +171,12 @@ def contingency(
     table, column_names = table[:, order], [column_names[h] for h in order]
     n_rows, n_columns = table.shape
     cell = float(np.clip(9.0 / max(n_rows, n_columns), 0.26, 0.6))  # inches
-    # Names of more than 12 letters per inch of their cell would run into each other.
-    turned = max(map(len, column_names)) > 12 * cell
-    # Room for names: those of rows are left of the table, turned ones of columns below it.
-    left = min(_LETTER * max(map(len, row_names)), 4.0)
-    below = min(_LETTER * max(map(len, column_names)), 4.0) if turned else 0.15
-    ax = get_axes(ax, (1.6 + left + cell * n_columns, 0.7 + below + max(cell * n_rows, 1.6)))
+    # A letter is 0.065 inches wide. Names of rows are left of the table; those of columns are below it, turned
+    # where they would run into each other.
+    left, below = (min(0.065 * max(map(len, names)), 4.0) for names in (row_names, column_names))
+    turned = below > 0.78 * cell
+    height = 0.7 + (below if turned else 0.15) + max(cell * n_rows, 1.6)
+    ax = shared.get_axes(ax, (1.6 + left + cell * n_columns, height))
     # Shares of the rows, so that small clusters show as well as large ones.
     share = table / table.sum(axis=1, keepdims=True)
     image = ax.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")
@@ -213,14 +185,9 @@ def contingency(
     for g, h in np.argwhere(table):
         ax.text(h, g, str(table[g, h]), ha="center", va="center", fontsize=font_size,
                 color="white" if share[g, h] > 0.55 else "black")  # fmt: skip
-    # Minor ticks between the cells carry the grid.
-    for axis, names in ((ax.xaxis, column_names), (ax.yaxis, row_names)):
-        axis.set_ticks(np.arange(len(names)), names, fontsize=8)
-        axis.set_ticks(np.arange(len(names) + 1) - 0.5, minor=True)
-    if turned:
-        ax.tick_params(axis="x", rotation=90)
-    ax.grid(which="minor", color="#d0d0d0", linewidth=0.5)
-    ax.tick_params(which="both", length=0)
+    ax.set_xticks(range(n_columns), column_names, fontsize=8, rotation=90 if turned else 0)
+    ax.set_yticks(range(n_rows), row_names, fontsize=8)
+    ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.set(ylabel=titles[0], xlabel=titles[1])
     ax.figure.colorbar(image, ax=ax, label="share of the row", shrink=0.9, pad=0.02)

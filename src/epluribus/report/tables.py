@@ -1,0 +1,282 @@
+"""The tables of the page, the items that move to another partition, and the data for the script.
+
+Cells are texts, ready to be shown; the template only escapes them and puts them into rows. A long table is cut,
+and its caption or a note says so.
+
+An item moves from the estimate to another partition if its cluster there is not the partner of its own cluster:
+clusters of the two are paired so that as many items as possible stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from epluribus._text import count, sentence_list, span
+from epluribus._typing import FloatArray, IntArray
+from epluribus.partition import relabel
+from epluribus.plots._shared import cluster_colors
+from epluribus.report.facts import Facts
+from epluribus.report.pictures import short
+from epluribus.report.sentences import degenerate, number, terms
+from epluribus.uncertainty._parameters import partners
+
+ITEMS = 2000
+"""Most rows of the table of items, the least certain ones: a browser sorts them at once."""
+
+
+class Table(NamedTuple):
+    """A table of the page: the first cell of a row is its name, the others are numbers."""
+
+    caption: str
+    head: list[str]
+    rows: Sequence[tuple[str, ...]]
+    sortable: bool
+    """Whether a click on the head sorts it."""
+
+
+def _table(
+    caption: str, columns: Mapping[str, Any], *, digits: int = 4, sortable: bool = False
+) -> Table:
+    """A table by columns; numbers have this many significant digits, and a number below 0 is no cluster."""
+
+    def cell(value: Any) -> str:
+        if isinstance(value, float | np.floating):
+            return number(float(value), digits)
+        return value if isinstance(value, str) else "-" if value < 0 else f"{value:,}"
+
+    cells = [[cell(value) for value in column] for column in columns.values()]
+    return Table(caption, list(columns), list(zip(*cells, strict=True)), sortable)
+
+
+def tiles(facts: Facts) -> list[tuple[str, str]]:
+    """The numbers at the top of the page, with what they are."""
+    best, draws, k, words = facts.best, facts.draws, facts.n_clusters, terms(facts)
+    unit = f", in {best.loss.unit}" if best.loss.unit else ""
+    chains = [] if facts.ensemble else [("chains", f"{draws.n_chains:,}")]
+    return [
+        ("clusters", f"{best.n_clusters:,}"),
+        ("items", f"{best.labels.size:,}"),
+        (f"{words.draw}s", f"{draws.n_draws:,}"),
+        *chains,
+        (f"{words.loss} ({best.loss.name}{unit})", number(best.expected_loss)),
+        (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
+    ]
+
+
+def clusters(facts: Facts) -> Table:
+    """Size and, if known, solidity of each cluster: of the 200 largest."""
+    sizes, table, items = facts.best.sizes, facts.clusters, facts.items
+    # The largest first; a stable sort, so that clusters of the same size keep their order.
+    shown = np.argsort(-sizes, kind="stable")[:200]
+    columns: dict[str, Any] = {"cluster": shown, "items": sizes[shown]}
+    columns["share"] = [f"{100 * share:.1f} %" for share in sizes[shown] / sizes.sum()]
+    if table is not None:
+        columns |= {"cohesion": table.cohesion[shown], "separation": table.separation[shown]}
+        columns |= {"nearest": table.nearest[shown], "stability": table.stability[shown]}
+    if items is not None:
+        columns["exemplar"] = [short(facts.draws.item_names[items.exemplars[c]], 24) for c in shown]
+    hidden = len(sizes) - len(shown)
+    more = f"; {hidden:,} smaller ones are not shown" if hidden else ""
+    return _table(f"Clusters, the largest first{more}", columns, digits=2, sortable=True)
+
+
+def undecided(facts: Facts) -> Table | None:
+    """The undecided items, what each would add to the loss, and where it might belong."""
+    table = facts.left_out
+    if table is None:
+        return None
+    heads = ("item", "would add", "most with", "how often", "then with", "how often then", "alone")
+    columns = {head: c[:ITEMS] for head, c in zip(heads, table.columns().values(), strict=True)}
+    cut = f", the first {ITEMS:,}" if len(table) > ITEMS else ""
+    return _table(f"Undecided items{cut}", columns, digits=3, sortable=True)
+
+
+def comparison(facts: Facts) -> Table | None:
+    """The estimates for all losses, each with its expected loss under all of them."""
+    table = facts.comparison
+    if table is None:
+        return None
+    # The reported estimate comes first, so row 0 of the distances belongs to it.
+    columns: dict[str, Any] = {
+        "estimate for": [f"{table.names[0]} (reported)", *table.names[1:]],
+        "clusters": [one.n_clusters for one in table],
+        "VI from the one reported (bits)": table.distances[0],
+    }
+    # E for expected, with a no-break space; an ensemble has means.
+    expected = "" if facts.ensemble else "E\u00a0"
+    for name, column in zip(table.names, table.expected_losses.T, strict=True):
+        columns[f"{expected}{name}"] = column
+    return _table(
+        f"The best partition for each loss, and its {terms(facts).loss} under all", columns
+    )
+
+
+def modes(facts: Facts) -> Table | None:
+    """The modes with their weights."""
+    found = facts.modes
+    if found is None:
+        return None
+    columns = {
+        "mode": range(found.n_modes),
+        "weight": found.weights,
+        "clusters": [labels.max() + 1 for labels in found.labels],
+        "sizes": [_sizes(labels) for labels in found.labels],
+    }
+    return _table("Modes, the heaviest first", columns, digits=3)
+
+
+def _sizes(labels: IntArray) -> str:
+    """Cluster sizes from the largest on, at most eight; labels of -1, in a bound, are missing."""
+    sizes = np.sort(np.bincount(labels[labels >= 0]))[::-1].tolist()
+    return ", ".join(map(str, sizes[:8])) + (", …" if len(sizes) > 8 else "")
+
+
+def _edges(facts: Facts) -> dict[str, IntArray]:
+    """The partitions at the edge of the credible ball by name: horizontal, upper and lower vertical bounds."""
+    ball = facts.ball
+    if ball is None or degenerate(facts):
+        return {}
+    bounds = (ball.horizontal, ball.upper, ball.lower)
+    return dict(zip(("most distant", "fewest clusters", "most clusters"), bounds, strict=True))
+
+
+def ball(facts: Facts) -> Table | None:
+    """The partitions at the edge of the credible ball: of several at the same distance the first is described."""
+    edges, found = _edges(facts), facts.ball
+    if not edges or found is None:
+        return None
+    unit = f" ({found.loss.unit})" if found.loss.unit else ""
+    columns = {
+        "at the edge": list(edges),
+        "clusters": [bound[0].max() + 1 for bound in edges.values()],
+        f"distance{unit}": found.distances,
+        "sizes": [_sizes(bound[0]) for bound in edges.values()],
+        "partitions at this distance": [len(bound) for bound in edges.values()],
+    }
+    what = "clustering" if facts.ensemble else "credible partition"
+    return _table(f"Partitions at the edge: how different a {what} can be", columns)
+
+
+def chains(facts: Facts) -> Table | None:
+    """A table with one chain per row."""
+    draws = facts.draws
+    if facts.ensemble:
+        return None
+    own = [draws.n_clusters[draws.chains == chain] for chain in range(draws.n_chains)]
+    columns = {
+        "chain": range(draws.n_chains),
+        "draws": [len(k) for k in own],
+        "mean number of clusters": [k.mean() for k in own],
+        "range": [span(k.min(), k.max()) for k in own],
+    }
+    return _table("Chains", columns, digits=3)
+
+
+# --- items that move ---
+
+
+class Moves(NamedTuple):
+    """How another partition differs from the estimate."""
+
+    title: str
+    n_moved: int | None
+    """None if there are too many clusters to tell."""
+    groups: list[tuple[str, str, int, str]]
+    """The twelve largest groups of items that move together: from which cluster, to which, how many, who."""
+    n_hidden: int
+    """Number of groups that are not listed."""
+
+
+def find_moves(facts: Facts, other: IntArray, title: str) -> Moves:
+    """Which items of the estimate move in another partition; items with a label of -1 there are left out."""
+    seen = np.flatnonzero(other >= 0)
+    first, second, names = facts.best.labels[seen], relabel(other[seen]), facts.draws.item_names
+    if max(first.max(), second.max()) >= 2000:  # pairing takes cubic time
+        return Moves(title, None, [], 0)
+    home, sizes = partners(second, first), np.bincount(second)
+    moved = np.flatnonzero(home[second] != first)
+    # One group for each pair of an old and a new cluster, the largest first.
+    pairs, group, counts = np.unique(
+        np.stack([first[moved], second[moved]]), axis=1, return_inverse=True, return_counts=True
+    )
+    groups = []
+    for g in np.argsort(-counts, kind="stable")[:12]:
+        origin, there = pairs[:, g].tolist()
+        new = f"a new cluster of {sizes[there]:,}"
+        own = [short(names[seen[i]]) for i in moved[group.ravel() == g]]
+        more = f" and {len(own) - 60:,} more" if len(own) > 60 else ""
+        target = f"cluster {home[there]}" if home[there] >= 0 else new
+        groups.append((f"cluster {origin}", target, len(own), ", ".join(own[:60]) + more))
+    return Moves(title, len(moved), groups, max(0, len(counts) - 12))
+
+
+def mode_moves(facts: Facts) -> list[Moves]:
+    """For each of several modes, which items move."""
+    found = facts.modes
+    if found is None or found.n_modes < 2:
+        return []
+    titles = [f"Mode {m} (weight {weight:.2f})" for m, weight in enumerate(found.weights)]
+    return [find_moves(facts, *one) for one in zip(found.labels, titles, strict=True)]
+
+
+def ball_moves(facts: Facts) -> list[Moves]:
+    """For each partition at the edge of the ball, which items move; one at several edges is listed once."""
+    names: dict[bytes, list[str]] = {}
+    for name, bound in _edges(facts).items():
+        names.setdefault(bound[0].tobytes(), []).append(name)
+    firsts = [(own, _edges(facts)[own[0]][0]) for own in names.values()]
+    return [find_moves(facts, bound, sentence_list(own).capitalize()) for own, bound in firsts]
+
+
+def chain_moves(facts: Facts) -> list[Moves]:
+    """Where chains disagree, which items move in the answer of each chain."""
+    return [
+        find_moves(facts, one.labels, f"Chain {c} alone: {count(one.n_clusters, 'cluster')}")
+        for c, one in enumerate(facts.by_chain)
+    ]
+
+
+# --- for the script ---
+
+
+def script_data(facts: Facts) -> dict[str, Any]:
+    """What the script of the page reads as JSON: items to search and sort, cells to paint, labels to save to a file.
+
+    The table of items has the least certain ones first, in their own order without their certainty; a runner-up
+    of -1 is a cluster of this item alone.
+    """
+    best, table, names = facts.best, facts.items, facts.draws.items
+    order = (np.arange(len(best.labels)) if table is None else table.order)[:ITEMS]
+    unknown: list[Any] = [None] * len(order)
+    # Names of very many items would make the page too large for labels to download.
+    whole = names is None or sum(map(len, names)) <= 2 * 10**6
+    k = best.n_clusters
+    # The certainty of all items is in thousandths: integers take half the characters of decimals.
+    known = None if table is None else np.nan_to_num(table.support)
+    per_mille = None if known is None else np.rint(1000 * known).astype(int).tolist()
+    return {
+        "heatmap": facts.heatmap,
+        "items": {
+            "name": [short(facts.draws.item_names[i]) for i in order],
+            "cluster": best.labels[order].tolist(),
+            "support": unknown if table is None else _rounded(table.support[order]),
+            "runner_up": unknown if table is None else table.runner_up[order].tolist(),
+            "probability": unknown
+            if table is None
+            else _rounded(table.runner_up_probability[order]),
+        },
+        "n_items": facts.draws.n_items,
+        "all": {"name": names, "cluster": best.labels.tolist(), "per_mille": per_mille}
+        if whole
+        else None,
+        "exemplars": None if table is None else table.exemplars.tolist(),
+        "colors": cluster_colors(k) if k <= 20 else ["#8c96a3"] * k,
+    }
+
+
+def _rounded(probabilities: FloatArray) -> list[float | None]:
+    """Probabilities with three digits, which is what the page shows and keeps its JSON short; None for NaN."""
+    return [None if value != value else round(value, 3) for value in probabilities.tolist()]
