@@ -350,3 +350,27 @@ def test_tail_ess_is_that_of_arviz():
     assert ess(x, method="tail") == pytest.approx(
         arviz_value("ess", x, method="tail", prob=(0.05, 0.95))
     )
+
+
+def test_draws_of_weight_zero_do_not_exist():
+    rng = np.random.default_rng(14)
+    chains = [np.concatenate([frozen(B, 60), around(A, 200, rng)]) for _ in range(2)]
+    weights = np.tile(np.repeat([0.0, 1.0], [60, 200]), 2)
+    draws = Draws(np.stack(chains), weights=weights.reshape(2, 260))
+    found = chain_agreement(draws, 1, series={"loss": np.where(weights > 0, rng.random(520), 9.0)})
+    assert found.agree is True
+    assert all(one.rhat < 1.05 for one in found.series)
+
+
+@pytest.mark.parametrize("n_chains", [1, 3])
+def test_chains_worth_a_few_draws_are_not_called_disagreeing(n_chains):
+    """Stationary chains that switch some four times between two partitions: whether they agree cannot be known."""
+    rng = np.random.default_rng(15)
+    verdicts = []
+    for _ in range(30):
+        chains = [between(300, rng, refresh=4 / 300) for _ in range(n_chains)]
+        found = chain_agreement(Draws(chains), 1)
+        verdicts.append(found.agree)
+        assert not found.limit > 1.0
+    assert verdicts.count(False) <= 3
+    assert verdicts.count(True) <= 3

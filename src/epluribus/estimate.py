@@ -263,7 +263,7 @@ class Estimate(Shown):
     def report(self, draws: DrawsLike, path: str | Path, **options: Any) -> Path:
         """Write one self-contained HTML page on the estimate and the draws behind it, and return its path.
 
-        `options` are `title`, `call`, `k`, `k_max`, `level`, `rng`, `n_jobs`, `progress`, `time_limit`,
+        `options` are `title`, `call`, `level`, `rng`, `n_jobs`, `progress`, `time_limit`,
         `brief` and `data`: see `epluribus.report.write_report`.
         """
         from epluribus.report import write_report

@@ -25,7 +25,7 @@ TARGETS = (
     (4, fuzz_files.damaged_files, fuzz_files.DAMAGED),
     (3, fuzz_files.any_text, fuzz_files.TEXTS),
     (4, fuzz_calls.any_call, fuzz_calls.CALLS),
-    (1, fuzz_calls.any_command, fuzz_calls.CALLED),
+    (1, fuzz_calls.any_command, fuzz_calls.COMMANDS),
 )
 """Shares of the cases, what is tried, and the strategies of its arguments."""
 ROUND = 1000

@@ -251,15 +251,19 @@ def test_trace_goes_to_text_files_and_xarray(tmp_path):
         assert file["column_labels"].shape == (2, 25, 7)
 
 
-def test_names_of_nodes_stay_with_the_draws(tmp_path):
+def test_names_stay_with_the_draws(tmp_path):
     networkx = pytest.importorskip("networkx", reason="networkx is not installed")
     graph = networkx.Graph([("c", "a"), ("a", "b")])
     trace = sample(StochasticBlockModel(graph), n_draws=20, rng=1)
     assert trace.draws.items == ("c", "a", "b")
     trace.save(tmp_path / "draws.npz")
     assert Draws(tmp_path / "draws.npz").items == ("c", "a", "b")
-    plain = StochasticBlockModel(networkx.path_graph(3))
-    assert sample(plain, n_draws=20, rng=1).draws.items is None
+    frame = pd.DataFrame(np.eye(4, 3, dtype=int), index=[*"abcd"], columns=[*"xyz"])
+    both = sample(LatentBlockModel(frame), n_draws=20, rng=1)
+    both.save(tmp_path / "both.npz")
+    assert Draws(tmp_path / "both.npz").items == tuple("abcd")
+    with np.load(tmp_path / "both.npz") as file:
+        assert file["column_items"].tolist() == [*"xyz"]
 
 
 def test_chains_that_disagree_are_named():

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -204,9 +202,3 @@ def test_tables_print_the_uncertain_first():
     many = strategies.random_draws(np.random.default_rng(0), 40, 10, 20)
     assert "and 25 more items with more support" in str(items(many[0], many))
     assert "more clusters" in str(clusters(np.arange(40), many))
-
-
-def test_pandas_is_asked_for_by_name(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"needs the package 'pandas'.*epluribus\[files\]"):
-        items([0, 1], [[0, 1]]).to_pandas()

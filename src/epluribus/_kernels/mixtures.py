@@ -40,10 +40,6 @@ INVERSE, CONSTANT = range(2)
 the sum of log y! over each item; categories have one row, the weight of each category."""
 N, TOTAL, SQUARE, CELL = range(4)
 """Columns of `stat`."""
-_FEW = 16
-"""Up to this count a ratio of Gamma functions is a product of so few factors that it cannot overflow."""
-_SMALL = 1e-200
-"""A product this small is turned into its logarithm before it can underflow."""
 
 
 @part
@@ -111,7 +107,7 @@ def discrete(what, i, a, b, m):
                     if y > 0:  # most cells of sparse data are 0
                         value -= y * math.log(rate + 1.0)
                         # lgamma(shape + y) - lgamma(shape), for few counts by the product
-                        if y > _FEW or shape > 1e12:
+                        if y > 16 or shape > 1e12:  # a product of 16 factors cannot overflow
                             value += math.lgamma(shape + y) - math.lgamma(shape)
                         else:
                             rising = 1.0
@@ -120,7 +116,7 @@ def discrete(what, i, a, b, m):
                             value += math.log(rising)
                 else:
                     product *= (s + table[0, int(y)]) / (n + hyper[FIRST + d])
-                    if product < _SMALL:
+                    if product < 1e-200:  # before it underflows
                         value += math.log(product)
                         product = 1.0
                 if what == ADD:

@@ -36,7 +36,7 @@ n!. And work space: log weights of the choices of one item, and their running su
 KINDS = ("gibbs", "split", "merge", "transfer", "absorption", "ejection")
 """Kinds of proposals, one for each row of `Record.tally`. Checkpoints contain the rows: new ones must be
 added at the end."""
-UPDATE, SPLIT, MERGE, TRANSFER, ABSORPTION, EJECTION = range(6)
+UPDATE, SPLIT, MERGE, TRANSFER, ABSORPTION, EJECTION = range(len(KINDS))
 """Their numbers, in this order."""
 
 

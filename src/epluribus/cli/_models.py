@@ -136,7 +136,7 @@ def read_numbers(path: Path) -> Any:
     """A table of numbers from a csv or npy file, or csv from standard input; one column is flat."""
     check_exists(path)
     if path.suffix == ".npy":
-        return np.asarray(load_numpy(path))
+        return np.array(load_numpy(path))
     table = read_table(path).numbers(path)
     return table[:, 0] if table.shape[1] == 1 else table
 

@@ -27,7 +27,7 @@ from epluribus._parallel import resolve_jobs
 from epluribus._text import sentence_list
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.diagnostics.pairs import Difference, pair_differences
-from epluribus.diagnostics.series import Series, judge_series
+from epluribus.diagnostics.series import LARGEST, Series, ess, judge_series
 from epluribus.draws import Draws
 from epluribus.losses.values import loss_values
 
@@ -45,6 +45,11 @@ _DRIFT = "distance from late minus early draws"
 """Name of the series in which a common drift shows."""
 _ENDS = 2
 """Of these draws, how many at each end of a chain are its early and its late ones."""
+_FEW = 10
+"""Independent draws of a chain below which a difference may be chance, however large it is."""
+_SHARED = 0.25
+"""Fall of the ranks from the first half of each chain to the second that makes a drift common to all: half of
+what a chain has that only drifts."""
 _CENTRAL = 12
 """Draws of each chain among which the central one is found."""
 
@@ -195,7 +200,12 @@ def chain_agreement(
     >>> print(chain_agreement(Draws(z[0])).agree)
     None
     """
-    m, numbers = draws.n_chains, range(draws.n_chains)
+    # Draws without weight are no part of the sample.
+    counted = draws.draw_weights > 0
+    if not counted.all():
+        series = {name: np.asarray(values)[counted] for name, values in (series or {}).items()}
+        draws = draws[counted]
+    m = draws.n_chains
     if draws.has_missing:
         # What a draw has not seen cannot be compared; what the caller watches can.
         known = {name: by_chain(np.asarray(x), draws) for name, x in (series or {}).items()}
@@ -204,9 +214,8 @@ def chain_agreement(
     named = {**(series or {}), "number of clusters": draws.n_clusters, **apart_series}
     tables = {name: by_chain(np.asarray(values), draws) for name, values in named.items()}
     judged = _judge(tables)
-    # A chain without weight is no part of the sample, and an ensemble has no chains and no order.
-    weightless = any(not draws.draw_weights[draws.chains == number].any() for number in numbers)
-    if draws.n_items < 2 or weightless or draws.kind == "ensemble":
+    # An ensemble has no chains and no order.
+    if draws.n_items < 2 or draws.kind == "ensemble":
         return Agreement(math.nan, math.nan, None, None, judged, n_chains=m)
     found, complete = pair_differences(
         draws, _FALSE_ALARMS, resolve_jobs(n_jobs), comparisons or _COMPARISONS
@@ -218,8 +227,22 @@ def chain_agreement(
     drifting: tuple[int, ...] = ()
     odd, apart = None, (math.nan, math.nan)
     strict = all(one.limit < _STRICT for one in judged)  # False for NaN
-    agree = True if worst is not None and (worst.limit <= _USEFUL or strict) else None
-    if large or any(one.differs for one in judged):
+    # Chains that move so slowly that chance explains any difference: whether they agree cannot be known.
+    slow = any(one.rhat > LARGEST for one in judged)
+    clear = worst is not None and (worst.limit <= _USEFUL or strict) and not slow
+    agree = True if clear else None
+    differs = {one.name for one in judged if one.differs}
+    # A chain that is worth a few draws may be anywhere by chance; that all go the same way is none.
+    same_way = _DRIFT in differs and all(_fall(chain) > _SHARED for chain in tables[_DRIFT])
+    few = any(
+        ess(chain, method="identity") < _FEW
+        for name, chains in tables.items()
+        if name != _DRIFT
+        for chain in chains
+    )
+    if few and not same_way:
+        agree = None
+    elif large or differs:
         agree = False
         odd = _odd_chain(large, tables, m)
         drifting = _drifting(large, tables, m)
@@ -234,6 +257,12 @@ def chain_agreement(
     return Agreement(
         difference, limit, pair, agree, judged, chains, drifting, odd, apart, n_chains=m
     )
+
+
+def _fall(ranks: FloatArray) -> float:
+    """Mean rank in the first half of a chain less that in the second."""
+    first, second = np.array_split(ranks, 2)
+    return float(first.mean() - second.mean())
 
 
 def by_chain(values: AnyArray, draws: Draws) -> AnyArray:

@@ -165,4 +165,5 @@ def _limit(a: Draws, b: Draws, i: int, j: int, alarm: float) -> float:
     n_a, n_b = max(1.0, n_a), max(1.0, n_b)
     quantile = -float(stdtrit(max(1.0, n_a + n_b - 2), alarm))
     variance = max(0.0, probability * (1 - probability)) * (1 / n_a + 1 / n_b)
-    return quantile * math.sqrt(variance)
+    # No two probabilities differ by more than 1.
+    return min(1.0, quantile * math.sqrt(variance))

@@ -39,9 +39,8 @@ _BITS = 33
 """Bits to which values are rounded before they are compared: ten decimal digits."""
 _TAIL = (0.05, 0.95)
 """The quantiles of the tail's effective sample size, as in Vehtari et al. (2021)."""
-_LARGEST = 1.2
-"""R-hat above which no autocorrelation is an excuse: halves whose means differ by 0.66 standard
-deviations."""
+LARGEST = 1.2
+"""R-hat above which chains never count as agreeing: halves whose means differ by 0.66 standard deviations."""
 _BIAS = 3.0
 """Draws too many that the effective size of a half promises: subtracting its mean takes away the slowest
 part of its motion. Chosen on autocorrelated chains, where 3 % of agreeing sets were called disagreeing."""
@@ -92,9 +91,10 @@ def judge_series(name: str, values: ArrayLike, alarm: float, *, ranks: bool = Fa
         folded = np.abs(halves - np.median(halves))
         hat, effective = rhat(chains), min(_within(_scores(x)) for x in (halves, folded))
     limit = _rhat_limit(halves.shape, effective, alarm / 2)
-    # What independent draws could reach is always excused.
-    most = max(_LARGEST, _rhat_limit(halves.shape, half, alarm / 2))
-    return Series(name, hat, min(limit, most), *sizes)
+    if ranks:
+        # What independent draws could reach is always excused.
+        limit = min(limit, max(LARGEST, _rhat_limit(halves.shape, half, alarm / 2)))
+    return Series(name, hat, limit, *sizes)
 
 
 def _halves(chains: FloatArray) -> FloatArray:

@@ -20,8 +20,6 @@ from epluribus.models.tables import count_matrix
 
 _HEADINGS = ("source", "from", "i", "node1", "u", "sender")
 """First words of a line that is the heading of a file, even where nodes are words."""
-_SPARE = 1000
-"""Node numbers may exceed ten times the number of nodes that occur by this much; more looks like names."""
 _WAY_OUT = (
     "Give ignore_weights=True to leave them out, or take PoissonBlockModel, which has counts."
 )
@@ -310,7 +308,7 @@ def _numbered(rows: Any, n_nodes: int | None, weights: AnyArray) -> sparse.csr_a
     # The list shows nodes up to the largest number in it; `n_nodes` may add more without edges.
     pairs = pairs.astype(np.int64)
     seen, occur = int(pairs.max(initial=-1)) + 1, np.unique(pairs).size
-    if n_nodes is None and seen > 10 * occur + _SPARE:
+    if n_nodes is None and seen > 10 * occur + 1000:  # most nodes without edges: more likely names
         raise ValueError(
             f"'adjacency' has node numbers up to {seen - 1}, of which only {occur} occur. If they are "
             "names, give them as text or in a data frame; if most nodes have no edges, give 'n_nodes'."

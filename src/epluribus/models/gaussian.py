@@ -59,9 +59,6 @@ _RATE = 0.5
 _DEFAULTS = {"line": (0.5, 0.13), "diagonal": (0.5, 0.5), "full": (1.5, 0.1)}
 """Default gamma, and delta in squared standard deviations, of each form; "line" is one coordinate. 0.13 is
 the paper's setting for the galaxies carried over; the others were tried on data with known classes."""
-_ENOUGH = 4
-"""Items per squared number of columns from which full covariance is the default. A matrix has about d^2 / 2
-numbers: with fewer items chains disagree (wine: 178 items, 13 columns)."""
 
 
 class GaussianMixture(Mixture):
@@ -303,7 +300,8 @@ def _choose_form(covariance: str | None, table: FloatArray) -> str:
     if n_dims == 1:  # the two forms are one, and the diagonal one is quicker
         check_choice(covariance or "full", ("full", "diagonal"), "covariance")
         return "diagonal"
-    few = n_items < _ENOUGH * n_dims**2
+    # A matrix has about d^2 / 2 numbers: with fewer items chains disagree (wine: 178 items, 13 columns).
+    few = n_items < 4 * n_dims**2
     if covariance is None and (gaps.size or few):
         if n_items >= 20:  # else correlations are chance
             _warn_of_correlation(table, "cells are missing" if gaps.size else "items are few")

@@ -11,9 +11,6 @@ import numpy as np
 from epluribus._text import plain_table, to_frame
 from epluribus._typing import AnyArray, FloatArray, IntArray
 
-_SHOWN = 12
-"""The most clusters whose rates are printed as a matrix."""
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BlockTable:
@@ -56,7 +53,7 @@ class BlockTable:
         return f"BlockTable(n_clusters={self.sizes.size}, directed={self.directed})"
 
     def __str__(self) -> str:
-        K = min(self.sizes.size, _SHOWN)
+        K = min(self.sizes.size, 12)  # more do not fit into lines
         table: dict[str, Any] = {"cluster": list(range(K)), "nodes": self.sizes[:K].tolist()}
         table |= {str(h): [f"{value:.2g}" for value in self.mean[:K, h]] for h in range(K)}
         rest = self.sizes.size - K

@@ -44,11 +44,6 @@ PROCESSES = ("dirichlet-process", "pitman-yor")
 """Names of the priors without a number of components."""
 NAMES = (*ON_K, *PROCESSES)
 """All names that a model takes for its prior on partitions."""
-_MANY = 100_000
-"""Items beyond which the distribution of K takes more than a second, and is computed only when asked for."""
-_TERMS = 400
-"""Terms summed beyond K + N for an unbounded k. The terms of `poisson` and `geometric` fall at least as
-fast as 2^-k once k exceeds a few times K, so that those left out are below 1e-30 of the sum."""
 
 
 class PriorTables(NamedTuple):
@@ -105,7 +100,8 @@ class PartitionLaw(ABC):
         >>> print(DirichletProcess(1.0).describe(100))
         number of clusters of 100 items, a priori: mean 5.2, 95 % interval 2 to 9
         """
-        if check_count(n_items, "n_items") > _MANY:
+        # With more items the distribution of K takes more than a second: it is computed only when asked for.
+        if check_count(n_items, "n_items") > 100_000:
             return (
                 f"number of clusters a priori: `n_clusters` of the prior has it ({n_items:,} items)"
             )
@@ -206,8 +202,9 @@ class PartitionPrior(PartitionLaw):
     def _terms(self, n_items: int, n_clusters: int) -> tuple[IntArray, FloatArray]:
         """The numbers of components k >= K, and log [ p(k) k! / (k - K)! D(k) ] for each."""
         a = self.concentration
-        # A bounded k ends at k_max; the series of an unbounded one is cut where its terms no longer matter.
-        last = self.k_max if self.on_k in ("uniform", "fixed") else n_clusters + n_items + _TERMS
+        # A bounded k ends at k_max. The terms of an unbounded one fall at least as fast as 2^-k once k exceeds a few
+        # times K: those left out are below 1e-30 of the sum.
+        last = self.k_max if self.on_k in ("uniform", "fixed") else n_clusters + n_items + 400
         k = np.arange(last if self.on_k == "fixed" else n_clusters, last + 1)
         # p(k); Poisson(1) given k >= 1 is 1 / ((e - 1) k!)
         log_p = {

@@ -150,21 +150,18 @@ def read_categories(
     names : list of lists
         The categories of each column, sorted, numbers before text.
     """
-    mask = np.ma.getmaskarray(data) if isinstance(data, np.ma.MaskedArray) else None
-    raw = np.ma.getdata(data) if mask is not None else data
-    if isinstance(raw, np.ndarray) and raw.dtype.kind in "biu" and mask is None and names is None:
-        return _read_integers(_check_shape(raw, argument))  # no need to look at each cell
-    cells = _check_shape(as_array(raw, argument, object), argument)
+    if isinstance(data, np.ma.MaskedArray):
+        data = np.ma.filled(data.astype(object), None)
+    if isinstance(data, np.ndarray) and data.dtype.kind in "biu" and names is None:
+        return _read_integers(_check_shape(data, argument))  # no need to look at each cell
+    cells = _check_shape(as_array(data, argument, object), argument)
     if names is not None:
         check_columns(cells, len(names), argument)
-    lost = np.zeros(cells.shape, bool) if mask is None else mask.reshape(cells.shape)
     codes = np.full(cells.shape, -1, dtype=np.int64)
     found = []
     for d in range(cells.shape[1]):
-        column = [
-            None if gone or x is np.ma.masked or is_missing(x) else _plain(x)
-            for x, gone in zip(cells[:, d], lost[:, d], strict=True)
-        ]
+        gone = [x is np.ma.masked or is_missing(x) for x in cells[:, d]]
+        column = [None if g else _plain(x) for x, g in zip(cells[:, d], gone, strict=True)]
         # Sorted, numbers before text: the codes must not depend on the order of the items.
         own = sorted({x for x in column if x is not None}, key=lambda x: (isinstance(x, str), x))
         if names is not None:

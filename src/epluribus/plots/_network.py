@@ -177,7 +177,9 @@ def _layout(links: IntArray, labels: IntArray, seed: int) -> FloatArray:
     noise = 0.1 * np.random.default_rng(seed).normal(size=(n, 2))
     start = {i: middles[g] + noise[i] for i, g in enumerate(labels.tolist())}
     start |= {n + g: middles[g] for g in range(k)}
-    places = networkx.spring_layout(graph, pos=start, seed=seed)
+    # Clusters are in their places: few steps do for many nodes, which take long.
+    steps = int(np.clip(30_000 / n, 5, 50))
+    places = networkx.spring_layout(graph, pos=start, iterations=steps, seed=seed)
     return np.array([places[i] for i in range(n)])
 
 

@@ -96,14 +96,13 @@ def pick_labels(
     >>> pick_labels(list(variables), variables.__getitem__, None, "the file")
     'z'
     """
-    if var is not None and not names:  # the wish cannot be met, and no list of names would help
-        raise ValueError(
-            f"'var' must be None for {where}, in which every column is an item; got '{var}'."
-        )
-    if var is not None:
-        if var not in names:
-            raise ValueError(f"'var' must be one of {quoted(names)} in {where}; got '{var}'.")
+    if var is not None and var in names:
         return var
+    if var is not None:
+        allowed = f"one of {quoted(names)} in {where}"
+        if not names:
+            allowed = f"None for {where}, in which every column is an item"
+        raise ValueError(f"'var' must be {allowed}; got '{var}'.")
     found = list(names if possible is None else possible)
     if "labels" in found:  # `epluribus sample` writes it beside other arrays
         return "labels"

@@ -262,25 +262,22 @@ def is_ensemble(value: Any) -> bool:
 
 def stack_labels(estimators: Sequence[Any]) -> AnyArray:
     """The labels of fitted estimators, of shape (n_estimators, n_items)."""
-    rows: list[AnyArray] = []
-    for t, estimator in enumerate(estimators):
-        labels = getattr(estimator, "labels_", None)
-        if labels is None:
-            name = type(estimator).__name__
-            raise ValueError(
-                f"'estimators' must be fitted and have 'labels_'; number {t} ({name}) has none. Fit "
-                "it first. If it only predicts, as GaussianMixture does, give what 'predict' returns: "
-                "as a row of Draws, or as a column of X for ConsensusClustering."
-            )
-        rows.append(np.asarray(labels))
-        if len(rows[t]) != len(rows[0]):
-            raise ValueError(
-                "'estimators' must be fitted to the same items; number 0 has "
-                f"{len(rows[0])} labels and number {t} has {len(rows[t])}. For clusterings of different "
-                "parts of the items, give Draws a list of pairs (items, labels)."
-            )
-    if not rows:
+    if not estimators:
         raise ValueError("'estimators' must have at least one estimator; the list is empty.")
+    rows: list[Any] = [getattr(estimator, "labels_", None) for estimator in estimators]
+    for t, labels in enumerate(rows):
+        if labels is None:
+            raise ValueError(
+                f"'estimators' must be fitted and have 'labels_'; number {t} ({type(estimators[t]).__name__}) has "
+                "none. Fit it first. If it only predicts, as GaussianMixture does, give what 'predict' returns: as a "
+                "row of Draws, or as a column of X for ConsensusClustering."
+            )
+        if len(labels) != len(rows[0]):
+            raise ValueError(
+                f"'estimators' must be fitted to the same items; number 0 has {len(rows[0])} labels and number {t} "
+                f"has {len(labels)}. For clusterings of different parts of the items, give Draws a list of pairs "
+                "(items, labels)."
+            )
     return np.array(rows)
 
 

@@ -28,8 +28,6 @@ FORMAT = 3
 """Version of checkpoint files; it changes when older files can no longer be continued."""
 _BLOCK_SECONDS = 0.1
 """Seconds that a block of steps should take: between blocks a thread checks the stop flag and the clock."""
-_BUFFER_CELLS = 1 << 18
-"""Labels collected (1 MB) before they are copied into an array of their final, smaller type."""
 
 Snapshot: TypeAlias = dict[str, Any]
 """The state of a chain between two steps: `arrays` by name, `n_kept` draws, the state of its `rng`."""
@@ -74,8 +72,8 @@ class Chain:
         pairs = list(zip(labels, [side.tables for side in model.sides], strict=True))
         self.states = model.states([make_partition(own, tables) for own, tables in pairs])
         self._advance = advance_for(self.states[0].model, compiled=model.compiled)
-        # Draws go to small 32-bit records first, so that one compiled loop serves every type of kept labels.
-        capacity = int(np.clip(_BUFFER_CELLS // max(own.size for own in labels), 1, 1024))
+        # Draws go to small 32-bit records first, 1 MB, so that one compiled loop serves every type of kept labels.
+        capacity = int(np.clip((1 << 18) // max(own.size for own in labels), 1, 1024))
         self.records = tuple(
             Record(
                 labels=np.zeros((capacity, own.size), dtype=np.int32),

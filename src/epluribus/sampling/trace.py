@@ -16,12 +16,8 @@ from epluribus._files import write_arrays
 from epluribus._text import count
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import need
-from epluribus.diagnostics import Agreement, Series, chain_agreement
+from epluribus.diagnostics import Agreement, chain_agreement
 from epluribus.draws import Draws
-
-_FEW = 100
-"""Effective draws below which summaries are too rough: with 100, a probability near 1/2 has a standard error
-of 0.05."""
 
 
 @dataclass(frozen=True)
@@ -215,8 +211,8 @@ class Trace(Shown):
         """Write an npz file, whole or not at all.
 
         It holds `labels` (n_chains, n_draws, n_items), `log_posterior`, `n_clusters`, `map_labels`,
-        `items` where they have names, and for rows and columns `column_labels` and
-        `column_map_labels`.
+        `items` where they have names, and for rows and columns `column_labels`, `column_map_labels` and
+        `column_items`.
 
         Parameters
         ----------
@@ -233,6 +229,8 @@ class Trace(Shown):
         if self.column_draws is not None:
             arrays["column_labels"] = self._by_chain(self.column_draws)
             arrays["column_map_labels"] = self.column_map_labels
+            if self.column_draws.items is not None:
+                arrays["column_items"] = np.array(self.column_draws.items)
         write_arrays(Path(path), arrays, compress=True)
 
     def _by_chain(self, draws: Draws) -> AnyArray:
@@ -283,21 +281,16 @@ def _distribution(n_clusters: IntArray) -> str:
 
 def _too_few(agreement: Agreement) -> tuple[str, ...]:
     """That the draws are worth few independent ones, and what to do about it; empty otherwise."""
-    few = [
-        one for one in agreement.series if _fewest(one) < _FEW
-    ]  # NaN, from few draws, is not below
+    # The smaller one, of the bulk and of the tails; NaN, from few draws, is not below.
+    least = {one.name: min(one.ess_bulk, one.ess_tail) for one in agreement.series}
+    # With 100 a probability near 1/2 has a standard error of 0.05.
+    few = sorted((worth, name) for name, worth in least.items() if worth < 100)
     if not few:
         return ()
-    worst = min(few, key=_fewest)
     return (
-        f"The draws are worth only {_fewest(worst):.0f} independent ones ({worst.name}). Take more draws, or "
+        f"The draws are worth only {few[0][0]:.0f} independent ones ({few[0][1]}). Take more draws, or "
         "a larger 'thin'.",
     )
-
-
-def _fewest(one: Series) -> float:
-    """The smaller effective sample size, of the bulk and of the tails."""
-    return min(one.ess_bulk, one.ess_tail)
 
 
 # --- when chains do not meet ---

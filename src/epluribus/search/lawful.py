@@ -23,9 +23,6 @@ from epluribus.search.starts import Start, make_start
 from epluribus.search.state import State, TableState
 from epluribus.settings import NO_BOUNDS, Settings
 
-_TRIES = 60
-"""Starts that may fail to be made to obey before the search gives up."""
-
 
 class LawfulSearch(LocalSearch):
     """A partition under change that obeys the rules once `obey` has returned True.
@@ -269,7 +266,7 @@ def begin(problem: Problem, start: Start, rng: Generator, settings: Settings) ->
         labels = make_start(start, problem, rng, settings)
         return LocalSearch(problem, labels, rng, settings, start.name)
     rules = Rules(settings.constraints, problem.n_items)
-    for number in range(_TRIES):
+    for number in range(60):
         # A start that cannot be made to obey is followed by draws, and by all items apart.
         now = start if number == 0 else Start("draws")
         if number % 4 == 3:
@@ -279,4 +276,4 @@ def begin(problem: Problem, start: Start, rng: Generator, settings: Settings) ->
         if search.obey():
             return search
         settings.stopper.check()
-    raise ValueError(nothing_obeys(settings, _TRIES))
+    raise ValueError(nothing_obeys(settings, 60))

@@ -25,9 +25,6 @@ from epluribus.settings import Settings
 _BLOCKS = 8, 32
 """A partition with K clusters is combined with another one in at most min(8 K, 32 + 2 K) blocks: joining B blocks
 costs up to B squared."""
-_APART = 32
-"""Items of a cluster that falls apart into single items, at most, unless there are more clusters: the sweep that
-follows takes time in proportion to their number."""
 
 
 def make_state(problem: Problem, labels: IntArray, *, pairs: bool = True) -> State:
@@ -193,7 +190,8 @@ class LocalSearch:
             group = (share > 0.5)[labels]
         elif kind == 2:
             group = own | (sizes[labels] == 1)
-        elif kind == 3 and sizes[labels[i]] <= max(_APART, k):
+        # The sweep that follows takes time in proportion to the number of single items.
+        elif kind == 3 and sizes[labels[i]] <= max(32, k):
             return self.attempt(np.flatnonzero(own), np.arange(np.count_nonzero(own)))
         elif kind == 4:
             return self.attempt(np.flatnonzero(own), relabel(draw[own]))

@@ -29,9 +29,6 @@ from epluribus.losses.values import loss_values
 from epluribus.search.members import MemberLists
 from epluribus.search.pairs import PairCosts
 
-_SINGLE = 2e-6
-"""Largest relative error of a sum of costs in single precision (`_kernels/sweep.py`)."""
-
 
 class Problem:
     """The expected loss over a sample of partitions.
@@ -121,7 +118,8 @@ class Problem:
         self.steps[:, n:] = self.size_steps[n:] = 0.0
         # No item can cost more than this in any cluster.
         scale = float(np.abs(self.steps).max() * np.abs(self.column_weights).sum())
-        self.margin = 2 * _SINGLE * scale
+        # The relative error of a sum in single precision is below 2e-6 (`_kernels/sweep.py`).
+        self.margin = 2 * 2e-6 * scale
         rounding = 8 * self.n_draws * 2.0**-53
         self.tolerance = float(rounding * (scale + np.abs(self.size_steps).max()))
         if not loss.linear:

@@ -44,8 +44,6 @@ _QUICK, _TINY = 3e6, 1e5
 _PATIENCE, _LONGER = 8, 10
 """Rounds in a row without success that end a search, one where sweeps are expensive; and how many times more rounds a
 search with a time limit makes."""
-_EQUAL = 1e-12
-"""Losses closer than this share of the largest one are equal: running sums are rounded in proportion to it."""
 _BY_VALUE = attrgetter("value")
 
 
@@ -95,7 +93,8 @@ class Search:
         self.known = [np.zeros(problem.n_items, dtype=np.int64), np.arange(problem.n_items)]
         """Partitions that the answer is never worse than: one cluster, all items apart, given ones."""
         self.values = [problem.expected(labels) for labels in self.known]
-        self.tolerance = _EQUAL * max(1e-300, *map(abs, self.values))
+        # Losses that are closer are equal: running sums are rounded in proportion to the largest of them.
+        self.tolerance = 1e-12 * max(1e-300, *map(abs, self.values))
 
     def greedy(self) -> tuple[list[Run], Run]:
         """Algorithm 1 from every start; return all runs and the best of them."""

@@ -221,10 +221,7 @@ class TableState(State):
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        labels: IntArray,
-        known: tuple[AnyArray, IntArray] | None = None,
+        self, problem: Problem, labels: IntArray, known: tuple[AnyArray, IntArray] | None = None
     ) -> None:
         super().__init__(labels, problem.tolerance)
         p, width, self.problem = problem, len(self.sizes), problem

@@ -20,12 +20,6 @@ from epluribus.search._minimize import minimize
 from epluribus.search.problem import Problem
 from epluribus.search.rules import added_by_each, price_of
 
-_SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
-"""Costs that are tried by default: this share of the items adds less to the loss of the whole partition."""
-_TOP = 2.0
-"""Several items together may be worth leaving out at a cost that none of them exceeds alone: the highest cost
-is this many times what the last item adds."""
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class UndecidedCosts:
@@ -133,5 +127,6 @@ def _quantiles(problem: Problem, whole: Estimate) -> list[float]:
     """Costs between what half of the items add to the loss, and what the last one adds."""
     unit = problem.total_weight * price_of(problem.loss, 1.0, problem.n_items)
     added = added_by_each(problem, whole.labels, np.arange(problem.n_items)) / unit
-    levels = [*np.quantile(added, _SHARES), _TOP * added.max()]
+    # Several items together may be worth leaving out at a cost that none of them exceeds alone.
+    levels = [*np.quantile(added, (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)), 2.0 * added.max()]
     return sorted({float(f"{level:.2g}") for level in levels if level > 0}) or [1.0]

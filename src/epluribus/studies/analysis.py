@@ -165,7 +165,7 @@ def analyze(
     # One run after the other, in one thread: their times are compared with the paper's. A noisy MAP start is
     # the MAP partition with some items moved at random; the paper does not say how many, here a tenth.
     near_map = [noisy(trace.map_labels, greedy_rng) for _ in range(protocol.n_greedy)]
-    starts: dict[str, Any] = {"noisy MAP": np.array(near_map), "random": "random"}
+    starts: dict[str, Any] = {"MAP, a tenth moved": np.array(near_map), "random": "random"}
     greedy, n_runs, search = {}, protocol.n_greedy, partial(_search, n_jobs=options.get("n_jobs"))
     algorithm = {"search": "greedy", "n_starts": n_runs, "k_max": facts.k_max, "n_jobs": 1}
     for name, start in starts.items():

@@ -234,7 +234,7 @@ def support(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | None = Non
     best, second = _largest_other(pairs.tocsr(), labels)
     # A new cluster is a candidate as well, unless the item is alone already.
     single, alone = sizes[labels] == 1, sums.alone / np.where(sums.present, sums.present, np.nan)
-    leaves = ~single & ((alone > second) | (k == 1))
+    leaves = ~single & ((alone > second + _ROUNDING) | (k == 1))
     own = np.where(single, alone, _ratio(shared, possible))
     cohesion = _ratio(np.bincount(labels, shared), np.bincount(labels, possible))
     between = (member.T @ together).tocoo()
@@ -274,8 +274,9 @@ def _largest_other(table: Any, own: IntArray) -> tuple[IntArray, FloatArray]:
     mine = np.arange(len(own)), own
     table = (table - csr_array((np.full(len(own), 2.0), mine), shape=table.shape)).tocsr()
     row, starts = np.repeat(mine[0], np.diff(table.indptr)), table.indptr[:-1]
-    largest = np.maximum.reduceat(table.data, starts)
-    first = np.where(table.data == largest[row], table.indices, table.shape[1])
+    values = table.data.round(12)  # ties stay ties
+    largest = np.maximum.reduceat(values, starts)
+    first = np.where(values == largest[row], table.indices, table.shape[1])
     # Where all others are 0, the first of them.
     none = largest <= 0.0
     column = np.where(none, own == 0, np.minimum.reduceat(first, starts)).astype(np.int64)
