@@ -11,6 +11,7 @@ from epluribus._validate import need
 from epluribus.cli._base import answer, command, given
 from epluribus.cli._draws import one_loss, read_draws, resources, search_options
 from epluribus.estimate import raise_if_interrupted
+from epluribus.readers.files import read_labels
 
 
 @command(read_draws, one_loss, search_options, resources, answer)

@@ -123,12 +123,8 @@ class Plausibility(Shown):
         if len(self.names) == 1:
             p = self.p_values[0]
             return Card(title, Alert(self.sentence) if p < 0.05 else self.sentence)
-        columns = {
-            "partition": self.names,
-            "p-value": [float(p) for p in self.p_values],
-            "": [text.partition(": ")[2] for text in self.sentences],
-        }
-        return Card(title, Table(columns))
+        columns = {"partition": self.names, "how plausible": self.sentences}
+        return Card(title, Table(columns, words=2))
 
 
 class CredibleSet(Shown):
