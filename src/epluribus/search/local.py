@@ -217,7 +217,7 @@ class LocalSearch:
         new = np.flatnonzero(state.sizes == 0)[:n_new]
         change = state.move(items, new[parts])
         if state.n_clusters > self.bounds.k_max and n_new == 1:
-            change += state.merge(self.bounds._replace(k_min=self.bounds.k_max))
+            change += self._join_two(int(new[0]))
         while self.bounds.k_min <= state.n_clusters <= self.bounds.k_max:
             swept = state.sweep(self.rng.permutation(near), self.bounds, quick=True)
             change += swept.change
@@ -232,6 +232,18 @@ class LocalSearch:
             moved = np.flatnonzero(state.labels != before)
             state.move(moved, before[moved])
         return change
+
+    def _join_two(self, new: int) -> float:
+        """Join a random cluster, not the new one, with the best of the others; the change."""
+        state = self.state
+        slots = np.flatnonzero(state.sizes)
+        a = int(self.rng.choice(slots[slots != new]))
+        row = state.join_row(a)
+        row[new] = np.inf
+        if row.min() == np.inf:
+            return 0.0
+        members = np.flatnonzero(state.labels == a)
+        return state.move(members, np.full(len(members), row.argmin()))
 
 
 def common_blocks(first: IntArray, *others: IntArray) -> IntArray:
