@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._cards import Card, Shown, Table
-from epluribus._text import to_frame, worded
+from epluribus._cards import Card, Rows, Table
+from epluribus._text import worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_count
 from epluribus.draws.expected import draw_losses
@@ -27,7 +27,7 @@ from epluribus.uncertainty._matrix import psm
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Merges(Shown):
+class Merges(Rows):
     """A path of merges from the clusters of an estimate to a single cluster."""
 
     labels: IntArray
@@ -85,13 +85,6 @@ class Merges(Shown):
             "size": self.sizes,
             "expected_loss": self.expected_losses[1:],
         }
-
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_frame(self.columns())
-
-    def __len__(self) -> int:
-        return len(self.pairs)
 
     def __repr__(self) -> str:
         return f"Merges(n_clusters={self.n_clusters}, loss={self.loss.name!r})"

@@ -19,19 +19,17 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from epluribus._cards import Card, Shown
-from epluribus._text import to_frame
+from epluribus._cards import Rows
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate, read_best
 from epluribus.models import Mixture
-from epluribus.uncertainty._items import first_rows
 
 _KEPT = 1 << 24
 """Numbers (128 MB) kept for clusters that come back in other draws."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Prediction(Shown):
+class Prediction(Rows):
     """To which cluster of the estimate each new item belongs. Rows are new items."""
 
     probabilities: FloatArray
@@ -42,6 +40,8 @@ class Prediction(Shown):
     log_density: FloatArray
     """(n_new,) log predictive density of each new item: very low values mark items unlike all data."""
 
+    _index, _nowhere, _heading = "new_item", {"cluster": "new"}, "New items and their clusters"
+
     @property
     def labels(self) -> IntArray:
         """The likeliest cluster of each new item; -1 for one of its own."""
@@ -50,8 +50,9 @@ class Prediction(Shown):
 
     def columns(self) -> dict[str, Any]:
         """The table as arrays by name."""
-        rows = np.arange(len(self.labels))
+        rows = np.arange(len(self.log_density))
         return {
+            "new_item": rows.tolist(),
             "cluster": self.labels,
             "probability": self.probabilities.max(axis=1),
             "given_estimate": self.given_estimate[rows, self.probabilities.argmax(axis=1)],
@@ -59,20 +60,8 @@ class Prediction(Shown):
             "log_density": self.log_density,
         }
 
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_frame(self.columns())
-
-    def __len__(self) -> int:
-        return len(self.log_density)
-
     def __repr__(self) -> str:
         return f"Prediction(n_new={len(self)}, n_clusters={self.probabilities.shape[1] - 1})"
-
-    def _card(self) -> Card:
-        columns = {"new item": list(range(len(self))), **self.columns()}
-        table = first_rows(columns, "cluster", "new", "more")
-        return Card("", table, heading="New items and their clusters", indent="")
 
 
 def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsLike) -> Prediction:
