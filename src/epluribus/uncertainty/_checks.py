@@ -240,7 +240,7 @@ def predictive_check(
     part, generator = check_fraction(share, "share", one=False), make_rng(rng)
     N, d = model.values.shape
     full = isinstance(model, GaussianMixture) and model.covariance == "full"
-    cells: tuple[IntArray, ...]
+    cells: tuple[IntArray, IntArray]
     if full:  # all cells of some items
         out = np.sort(generator.choice(N, min(max(1, round(part * N)), N - 1), replace=False))
         cells = np.repeat(out, d), np.tile(np.arange(d), len(out))
@@ -248,20 +248,23 @@ def predictive_check(
     else:
         known = np.argwhere(model._known())
         n = max(1, round(part * len(known)))
-        cells = tuple(known[np.sort(generator.choice(len(known), n, replace=False))].T)
+        rows, columns = known[np.sort(generator.choice(len(known), n, replace=False))].T
+        cells = rows, columns
         hidden = np.zeros((N, d), dtype=bool)
         hidden[cells] = True
         fewer = model._hide(hidden)
     trace = sample(fewer, n_draws=n_draws, n_chains=n_chains, n_jobs=n_jobs, rng=generator)
     predict: Any = _predict_items if full else _predict_cells
     given, draws = (fewer, cells, model.values[cells]), some_draws(np.asarray(trace.draws))
-    score, (low, high), *classes = predict(*given, draws, True)
+    score, (low, high), predicted, occurred = predict(*given, draws, True)
     one = predict(*given, np.zeros((1, fewer.n_items), dtype=np.int64), False)[0]
     # A random part of the probability of the value itself, which only counts have.
     position = low + generator.random(len(score)) * (high - low)
     if model.kind == "categories":
         position = np.zeros(0)
-    return PredictiveCheck(model.kind, *cells, position, *classes, score, one, part, trace)
+    return PredictiveCheck(
+        model.kind, *cells, position, predicted, occurred, score, one, part, trace
+    )
 
 
 def _predict_cells(
