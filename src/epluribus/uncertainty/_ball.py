@@ -246,10 +246,7 @@ def credible_ball(
 
 
 def n_clusters_posterior(
-    draws: DrawsLike,
-    *,
-    best: Estimate | LabelsLike | None = None,
-    level: float = 0.95,
+    draws: DrawsLike, *, best: Estimate | LabelsLike | None = None, level: float = 0.95
 ) -> NClusters:
     """Posterior of the number of clusters, with its shortest interval.
 

@@ -27,6 +27,7 @@ from epluribus.models import GaussianMixture, Mixture
 from epluribus.models.links import some_draws
 from epluribus.models.mixture import condition
 from epluribus.sampling import Trace, sample
+from epluribus.uncertainty._predict import check_mixture
 
 _FEW = 30
 """With fewer cells or links nothing can be said."""
@@ -233,10 +234,7 @@ def predictive_check(
     >>> check.calibrated
     True
     """
-    if not isinstance(model, Mixture):
-        raise TypeError(
-            f"'model' must be a mixture, such as GaussianMixture; got a {type(model).__name__}."
-        )
+    check_mixture(model)
     part, generator = check_fraction(share, "share", one=False), make_rng(rng)
     N, d = model.values.shape
     full = isinstance(model, GaussianMixture) and model.covariance == "full"

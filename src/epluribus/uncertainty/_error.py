@@ -206,9 +206,9 @@ def error(
     values = draw_losses(labels, sample, chosen)
     # R-hat asks whether the chains are alike: the weights of the draws play no part in that.
     agreement = chain_agreement(sample, n_jobs, series={"loss": values[sample.index]})
-    chains = agreement.series[0].rhat, agreement, sample.n_draws, sample.n_chains
-    weights = _worth(sample), _pareto_k(sample)
-    return MonteCarloError(*mean_with_error(values, sample), *chains, chosen, *weights, sample.kind)
+    mean, hat = mean_with_error(values, sample), agreement.series[0].rhat
+    n, weights = (sample.n_draws, sample.n_chains), (_worth(sample), _pareto_k(sample))
+    return MonteCarloError(*mean, hat, agreement, *n, chosen, *weights, sample.kind)
 
 
 def compare(

@@ -104,9 +104,9 @@ class ItemTable(_Ordered):
         return table | self._in_order(*fields)
 
     def __repr__(self) -> str:
+        lowest = np.nanmin(self.support, initial=1.0)
         return (
-            f"ItemTable(n_items={len(self)}, lowest_support={np.nanmin(self.support, initial=1.0):.4g}, "
-            f"loss={self.loss.name!r})"
+            f"ItemTable(n_items={len(self)}, lowest_support={lowest:.4g}, loss={self.loss.name!r})"
         )
 
     def _notes(self) -> list[str]:
@@ -340,9 +340,8 @@ def left_out(best: Estimate, draws: DrawsLike) -> LeftOut:
     check_estimate(best)
     cost, sample = best.settings.undecided, as_draws(draws)
     if cost is None:
-        raise ValueError(
-            "'best' must be an estimate that may leave items undecided, made by minimize with 'undecided'."
-        )
+        asked = "an estimate that may leave items undecided, made by minimize with 'undecided'"
+        raise ValueError(f"'best' must be {asked}.")
     labels = matched(best, sample, missing=True)
     problem, k = Problem.of(sample, best.loss), int(labels.max()) + 1
     out = np.flatnonzero(labels < 0)

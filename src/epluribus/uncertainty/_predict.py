@@ -64,6 +64,13 @@ class Prediction(Rows):
         return f"Prediction(n_new={len(self)}, n_clusters={self.probabilities.shape[1] - 1})"
 
 
+def check_mixture(model: Any) -> None:
+    """Raise an error for what is no mixture."""
+    if not isinstance(model, Mixture):
+        asked = "a mixture, such as GaussianMixture"
+        raise TypeError(f"'model' must be {asked}; got a {type(model).__name__}.")
+
+
 def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsLike) -> Prediction:
     """Cluster probabilities of new items, given the estimate and the draws of a mixture.
 
@@ -97,17 +104,12 @@ def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsL
     >>> epl.uncertainty.predict(model, [0.2, 5.1], best, draws).labels
     array([0, 1])
     """
-    if not isinstance(model, Mixture):
-        raise TypeError(
-            f"'model' must be a mixture, such as GaussianMixture; got a {type(model).__name__}."
-        )
+    check_mixture(model)
     labels, posterior, _ = read_best(best, draws, None)
     posterior.check_complete("Predicting new items")
     if posterior.n_items != model.n_items:
-        raise ValueError(
-            f"'draws' must be partitions of the {model.n_items} items of the model; they have "
-            f"{posterior.n_items}."
-        )
+        asked = f"partitions of the {model.n_items} items of the model"
+        raise ValueError(f"'draws' must be {asked}; they have {posterior.n_items}.")
     table, known = model._read(new), dict[bytes, FloatArray]()
     empty = model._log_new(np.zeros(0, dtype=np.int64), table)
 

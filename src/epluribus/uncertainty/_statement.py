@@ -29,6 +29,7 @@ from epluribus._typing import DrawsLike, FloatArray, IntArray, RngLike
 from epluribus._validate import check_count, check_fraction, make_rng, shown
 from epluribus.draws import Draws, as_draws
 from epluribus.partition import relabel
+from epluribus.search.constraints import ItemNames
 from epluribus.uncertainty._error import mean_with_error, plus_minus
 
 _NAMED = 6
@@ -62,10 +63,7 @@ class Probability:
 
 
 def probability(
-    draws: DrawsLike,
-    *,
-    together: Sequence[Any] | None = None,
-    apart: Sequence[Any] | None = None,
+    draws: DrawsLike, *, together: Sequence[Any] | None = None, apart: Sequence[Any] | None = None
 ) -> Probability:
     """Posterior probability that some items share a cluster, and that others do not.
 
@@ -113,9 +111,8 @@ def probability(
         saw = np.flatnonzero(np.all(sample.store.rows(items) > 0, axis=0).ravel()[sample.index])
         if len(saw) == 0:
             names = sentence_list([sample.item_names[i] for i in items[:_NAMED].tolist()])
-            raise ValueError(
-                f"'draws' must have labels for all of the items {names} in some draw; none has."
-            )
+            asked = f"labels for all of the items {names} in some draw"
+            raise ValueError(f"'draws' must have {asked}; none has.")
         sample = sample[saw]
     words = [f"{_name(group, sample)} are together" for group in same]
     words += [f"{_name(group, sample)} are apart" for group in different]
@@ -145,29 +142,13 @@ def _groups(items: Any, argument: str, draws: Draws) -> list[IntArray]:
     if (not given and np.ndim(items) == 0) or len(set(nested)) > 1:
         asked = "must be a list of items, or of such lists, and not of both"
         raise TypeError(f"'{argument}' {asked}; got {shown(items)}.")
-    groups = []
+    names, groups = ItemNames(draws), []
     for group in given if any(nested) else [given]:
-        groups.append(np.array([_number(one, argument, draws) for one in group], dtype=np.int64))
+        groups.append(np.array([names.find(one, argument) for one in group], dtype=np.int64))
         if len(group) < 2 or len(np.unique(groups[-1])) < len(group):
-            raise ValueError(
-                f"'{argument}' must name two or more different items; got {shown(group)}."
-            )
+            asked = "must name two or more different items"
+            raise ValueError(f"'{argument}' {asked}; got {shown(group)}.")
     return groups
-
-
-def _number(item: Any, argument: str, draws: Draws) -> int:
-    """The number of an item, given by number or by name."""
-    names = draws.items or ()
-    if isinstance(item, str) and item in names:
-        return names.index(item)
-    number = isinstance(item, int | np.integer) and not isinstance(item, bool | np.bool_)
-    if number and 0 <= item < draws.n_items:
-        return int(item)
-    named = f"names such as {names[0]!r}" if names else "no names"
-    raise ValueError(
-        f"'{argument}' must name items by number, 0 to {draws.n_items - 1}, or by name; got {shown(item)}. "
-        f"The draws have {named}."
-    )
 
 
 def _name(group: IntArray, draws: Draws) -> str:
@@ -216,17 +197,12 @@ class PartialPartition:
     @property
     def clusters(self) -> list[list[Any]]:
         """The items of each cluster: names if there are any, else numbers."""
-        names: Sequence[Any] = range(len(self.labels)) if self.items is None else self.items
-        return [
-            [names[i] for i in np.flatnonzero(self.labels == g).tolist()]
-            for g in range(self.n_clusters)
-        ]
+        names = np.arange(len(self.labels)) if self.items is None else np.array(self.items, object)
+        return [names[self.labels == g].tolist() for g in range(self.n_clusters)]
 
     def __repr__(self) -> str:
-        return (
-            f"PartialPartition(n_items={self.n_items}, n_clusters={self.n_clusters}, "
-            f"probability={self.probability:.4g})"
-        )
+        sizes = f"n_items={self.n_items}, n_clusters={self.n_clusters}"
+        return f"PartialPartition({sizes}, probability={self.probability:.4g})"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
