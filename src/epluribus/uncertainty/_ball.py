@@ -89,13 +89,12 @@ class CredibleBall(Shown):
 
     def _card(self) -> Card:
         # A bound may be several partitions, tied in distance, with different numbers of clusters.
-        bounds = [getattr(self, name) for name in _BOUNDS]
-        n_clusters = [bound.max(axis=1) + 1 for bound in bounds]
+        n_clusters = [getattr(self, name).max(axis=1) + 1 for name in _BOUNDS]
         columns = {
             "bound": ["horizontal", "upper vertical", "lower vertical"],
             "clusters": [span(k.min(), k.max(), link="-") for k in n_clusters],
             "distance": self.distances.tolist(),
-            "partitions": [len(bound) for bound in bounds],
+            "partitions": [len(k) for k in n_clusters],
         }
         k, n = int(self.labels.max()) + 1, len(self.labels)
         title = f"{100 * self.level:g} % credible ball around {count(k, 'cluster')} of {count(n, 'item')}"
@@ -239,10 +238,9 @@ def credible_ball(
         bounds.append(columns - sample.has_missing)  # -1 where a label is missing
         distances.append(float(largest))
     # The radius reported is the distance of the farthest draw inside, ties included.
-    return CredibleBall(
-        labels, chosen, share, distances[0], min(1.0, sample.mean(inside)), int(inside.sum()),
-        bounds[0], bounds[1], bounds[2], np.array(distances), inside[sample.index], sample.items, sample.kind,
-    )  # fmt: skip
+    held = distances[0], min(1.0, sample.mean(inside)), int(inside.sum())
+    edge = bounds[0], bounds[1], bounds[2], np.array(distances), inside[sample.index]
+    return CredibleBall(labels, chosen, share, *held, *edge, sample.items, sample.kind)
 
 
 def n_clusters_posterior(

@@ -140,15 +140,14 @@ def merges(
     k = int(labels.max()) + 1
     # The number that each slot of the state has in the tree, and the sizes of all clusters of the tree.
     nodes, sizes = list(range(k)), np.bincount(labels).tolist()
-    pairs, joined = np.empty((k - 1, 2), dtype=np.int64), labels.copy()
+    pairs = np.empty((k - 1, 2), dtype=np.int64)
     values = [sample.mean(draw_losses(labels, sample, chosen))]
     for step in range(k - 1):
         changes = state.join_changes()
         a, b = sorted(divmod(int(changes.argmin()), len(changes)))
-        items = np.flatnonzero(joined == b)
+        items = np.flatnonzero(state.labels == b)
         state.move(items, np.full(len(items), a))
-        joined[items] = a
-        values.append(sample.mean(draw_losses(relabel(joined), sample, chosen)))
+        values.append(sample.mean(draw_losses(relabel(state.labels), sample, chosen)))
         pairs[step] = sorted((nodes[a], nodes[b]))
         sizes.append(sizes[nodes[a]] + sizes[nodes[b]])
         nodes[a] = k + step

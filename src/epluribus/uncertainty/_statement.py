@@ -251,9 +251,8 @@ class Chips:
         elif (n := check_count(n_items, "n_items")) > N:
             raise ValueError(f"'n_items' must be at most {N}, the number of items; got {n}.")
         run, labels = self.paths[self.path[n - 1]], np.full(N, -1, dtype=np.int64)
-        chosen = np.sort(run.order[:n])
         labels[run.order[:n]] = run.label[:n]
-        labels[chosen] = relabel(labels[chosen])
+        labels[labels >= 0] = relabel(labels[labels >= 0])
         # The same clusters, and one item of each in another cluster than those of the others.
         together = [np.flatnonzero(labels == g) for g in range(int(labels.max()) + 1)]
         apart = np.array([group[0] for group in together])
@@ -357,7 +356,5 @@ def chips(
     used, which = np.unique(kept.argmax(axis=0), return_inverse=True)
     paths = tuple(found[q] for q in used)
     clusters = np.array([np.maximum.accumulate(path.label) + 1 for path in paths])
-    return Chips(
-        kept.max(axis=0), clusters[which, np.arange(n)], len(found), not stopper.flag[0],
-        paths, which, sample,
-    )  # fmt: skip
+    best, ended = (kept.max(axis=0), clusters[which, np.arange(n)]), not stopper.flag[0]
+    return Chips(*best, len(found), ended, paths, which, sample)
