@@ -238,9 +238,10 @@ def credible_ball(
         bounds.append(columns - sample.has_missing)  # -1 where a label is missing
         distances.append(float(largest))
     # The radius reported is the distance of the farthest draw inside, ties included.
-    held = distances[0], min(1.0, sample.mean(inside)), int(inside.sum())
-    edge = bounds[0], bounds[1], bounds[2], np.array(distances), inside[sample.index]
-    return CredibleBall(labels, chosen, share, *held, *edge, sample.items, sample.kind)
+    return CredibleBall(
+        labels, chosen, share, distances[0], min(1.0, sample.mean(inside)), int(inside.sum()),
+        bounds[0], bounds[1], bounds[2], np.array(distances), inside[sample.index], sample.items, sample.kind,
+    )  # fmt: skip
 
 
 def n_clusters_posterior(
