@@ -41,6 +41,7 @@ def test_frame():
     assert draws.variable == "z"
     names = ["ann", "bob", "cy", "dan", "eve", "flo"]
     same(epl.Draws(long_frame(names)), names)
+    same(epl.Draws(long_frame().rename(columns={".chain": "chain"}).set_index("chain")), NUMBERS)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])

@@ -119,13 +119,12 @@ def from_frame(
     for way in ("compute", "collect", "to_pandas"):
         frame = getattr(frame, way)() if hasattr(frame, way) else frame
     # xarray's to_dataframe has chain, draw and perhaps the item as levels of the index.
-    if len(frame.index.names) > 1 and "draw" in frame.index.names:
+    levels = frame.index.names
+    if len(levels) > 1 and "draw" in levels:
         frame = frame.reset_index()
+    elif (chain or "chain") in levels:
+        frame = frame.reset_index(level=chain or "chain", allow_duplicates=True)
     table = _Columns(frame, [str(name).strip() for name in frame.columns], where)
-    level = "chain" if chain is None else chain
-    if level in frame.index.names:
-        values = np.asarray(frame.index.get_level_values(level))
-        return _pick_columns(table, var, None)._replace(chains=values)
     if chain is not None and chain not in table.texts:
         raise ValueError(
             f"'chain' must be a column of {where}, {quoted(table.texts)}; got '{chain}'."
