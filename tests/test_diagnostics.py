@@ -374,3 +374,13 @@ def test_chains_worth_a_few_draws_are_not_called_disagreeing(n_chains):
         assert not found.limit > 1.0
     assert verdicts.count(False) <= 3
     assert verdicts.count(True) <= 3
+
+
+def test_chains_keep_their_numbers_where_one_has_no_weight():
+    rng = np.random.default_rng(16)
+    chains = np.stack([around(p, 100, rng) for p in (A, A, A, A, B)])
+    weights = np.ones((5, 100))
+    weights[1] = 0.0
+    found = chain_agreement(Draws(chains, weights=weights), 1)
+    assert found.agree is False
+    assert (found.odd, found.n_chains) == (4, 4)

@@ -198,7 +198,3 @@ def write_columns(target: Path | TextIO, columns: Mapping[str, Any]) -> None:
     # Plain Python numbers, whose text is the same with every version of NumPy.
     lists = [c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()]
     write_csv(target, [list(columns), *zip(*lists, strict=True)])
-
-
-def release_pages(array: Any) -> None:
-    """Nothing: what the old `engine` and `uncertainty` still call; goes with them."""

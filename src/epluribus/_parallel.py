@@ -210,8 +210,11 @@ def run_all(
     return found
 
 
-def in_background(task: Callable[[], T]) -> Future[T]:
-    """Begin a task in a thread of its own; what it returns, or raises, is found in the future."""
+def run_apart(task: Callable[[], T], stopper: Stopper) -> T | None:
+    """The result of a task that does not look at the flag; None after Ctrl-C.
+
+    The task is then abandoned: it goes on in its thread until it ends or the program does.
+    """
     # A daemon thread and a bare future: a thread pool would wait for the task at the end of the program.
     found: Future[T] = Future()
 
@@ -221,22 +224,11 @@ def in_background(task: Callable[[], T]) -> Future[T]:
         except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
             found.set_exception(error)
 
-    threading.Thread(target=work, daemon=True).start()
-    return found
-
-
-def run_apart(task: Callable[[], T], stopper: Stopper) -> T | None:
-    """The result of a task that does not look at the flag; None after Ctrl-C.
-
-    The task is then abandoned: it goes on in its thread until it ends or the program does.
-    """
     with _hearing(stopper):
-        found = in_background(task)
+        threading.Thread(target=work, daemon=True).start()
         while not stopper.interrupted:
-            try:
-                return found.result(timeout=_PATIENCE)
-            except TimeoutError:
-                continue
+            if wait([found], timeout=_PATIENCE).done:
+                return found.result()
     return None
 
 

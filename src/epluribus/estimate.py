@@ -158,8 +158,8 @@ class Estimate(Shown):
         >>> draws = [[0, 0, 1], [0, 0, 1], [0, 1, 1]]
         >>> print(epl.minimize(draws, rng=1).health(draws))
         chains  one chain: whether another would agree is not known
-        items   all of them share a cluster with the others of theirs in most draws
-        modes   no second group of draws in a quick look
+        items   all well supported (lowest support 0.67)
+        modes   cannot be known: these draws are worth only 3 independent ones
         """
         from epluribus.uncertainty import health
 

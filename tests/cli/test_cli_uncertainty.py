@@ -71,9 +71,9 @@ def test_ball_around_given_labels(z, draws_file, tmp_path, capsys):
         assert found["radius"] == radius
 
 
-def test_modes(z, draws_file, capsys):
+def test_modes(draws_file, capsys):
     data = _json(capsys, "modes", draws_file, "--n-modes", 2, "--seed", 1)
-    found = epl.modes(z, n_modes=2, rng=1)
+    found = epl.modes(epl.read_draws(draws_file), n_modes=2, rng=1)
     assert data["weights"] == found.weights.tolist()
     assert data["sentence"] == found.sentence
     assert len(data["labels"]) == 2

@@ -17,7 +17,7 @@ from epluribus.draws import store as dask_store
 from epluribus.search import _minimize as entrance
 from epluribus.search import large, refine
 from epluribus.settings import Settings
-from epluribus.uncertainty import _part, credible_ball, error, items
+from epluribus.uncertainty import credible_ball, error, items
 
 # A lost worker leaves sockets of the others behind, which is what the test is about.
 pytestmark = pytest.mark.filterwarnings(
@@ -161,10 +161,7 @@ def test_missing_labels_are_refused(client, kind):
         epl.Draws(z, client=client)
 
 
-def test_modes_of_draws_on_a_cluster(client, monkeypatch):
-    monkeypatch.setattr(_part, "LARGE", 1000)
-    monkeypatch.setattr(_part, "_FEWEST", 200)
-    monkeypatch.setattr(_part, "_LABELS", 1000)
+def test_modes_of_draws_on_a_cluster(client):
     here, there = epl.Draws(sample()), epl.Draws(sample(), client=client)
     np.testing.assert_array_equal(epl.modes(there, rng=1).labels, epl.modes(here, rng=1).labels)
 

@@ -193,7 +193,7 @@ def test_warnings_in_plain_words(page_has):
     words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
     assert "share a cluster, more than chance explains" in words
     assert "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE" in words
-    assert "Two competing partitions, " in words
+    assert "Two competing partitions: " in words
     z[1] = rng.integers(0, 2, (40, 20))
     draws = epl.Draws(z)
     words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words

@@ -3,6 +3,7 @@
 import _thread
 import copy
 import json
+import math
 import os
 import subprocess
 import sys
@@ -10,15 +11,21 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from numba import njit
+from scipy.special import gammaln
 
+from epluribus._kernels.states import PREDICT, REMOVE, SIZE
 from epluribus.draws import Draws
 from epluribus.models import (
     CustomModel,
     GaussianMixture,
     LatentBlockModel,
+    Model,
     PoissonBlockModel,
+    PoissonMixture,
     StochasticBlockModel,
 )
+from epluribus.models.base import make_state
 from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
 from epluribus.sampling.chain import read_checkpoint
 from sampler_cases import PRIORS, make_model
@@ -403,6 +410,51 @@ def test_compiled_and_plain_python_make_the_same_draws(name):
     python = sample(plain, n_draws=15, thin=20, burn_in=0, moves=moves, rng=4)
     assert np.array_equal(np.asarray(compiled.draws), np.asarray(python.draws))
     np.testing.assert_allclose(compiled.log_posterior, python.log_posterior, atol=1e-9)
+
+
+@njit
+def answer_counts(what, i, g, m):
+    """Poisson counts with rates from Gamma(a, b): the contract of `epluribus._kernels.likelihood`."""
+    n, s, before = m.own[SIZE, g], m.stat[g, 0], m.stat[g, 1]
+    n, s = (n, s - m.x[i, 0]) if what == REMOVE else (n + 1, s + m.x[i, 0])
+    a, b = m.hyper[0], m.hyper[1]
+    after = 0.0
+    if n > 0:
+        after = a * math.log(b) - math.lgamma(a) + math.lgamma(a + s) - (a + s) * math.log(b + n)
+    if what != PREDICT:
+        m.stat[g, 0], m.stat[g, 1] = s, after
+    return before - after if what == REMOVE else after - before
+
+
+class Counts(Model):
+    """A model of a user: the function above and what it needs."""
+
+    def __init__(self, y, a, b):
+        self.y, self.a, self.b = np.asarray(y, dtype=float), a, b
+        self.twin = PoissonMixture(y, shape=a, rate=b, prior=PRIORS["uniform"][0])
+        self.sides = self.twin.sides
+
+    def states(self, partitions):
+        shape = (partitions[0].slots, 2)
+        hyper = [self.a, self.b]
+        return (make_state(partitions[0], answer_counts, shape, x=self.y[:, None], hyper=hyper),)
+
+    def _log_likelihood(self, *labels):
+        return self.twin._log_likelihood(*labels) + float(gammaln(self.y + 1).sum())
+
+    def _parameters(self):
+        return {"y": self.y, "settings": np.array([self.a, self.b])}
+
+
+def test_a_compiled_model_of_a_user_goes_through_every_move():
+    model = Counts([0, 1, 0, 2, 30, 35, 28], 1.2, 0.8)
+    options = {"n_draws": 40, "thin": 15, "burn_in": 0, "rng": 1}
+    options["moves"] = [Gibbs(), SplitMerge(2, scans=0), SplitMerge(2, scans=2), Allocation(3)]
+    compiled = sample(model, **options)
+    model.compiled = False
+    assert np.array_equal(np.asarray(compiled.draws), np.asarray(sample(model, **options).draws))
+    fresh = [model.log_posterior(z) for z in np.asarray(compiled.draws)]
+    np.testing.assert_allclose(compiled.log_posterior.ravel(), fresh, atol=1e-8)
 
 
 def test_the_loop_runs_with_the_jit_off():

@@ -153,10 +153,13 @@ def test_what_no_draw_has_seen_together_cannot_be_known():
     np.testing.assert_array_equal(np.isnan(table.support), [1, 1, 0, 0, 1, 1])
     np.testing.assert_array_equal(table.never_seen, [2, 2, 0, 0, 2, 2])
     np.testing.assert_array_equal(table.seen_with, [1, 1, 6, 6, 1, 1])
-    assert np.isnan([whole.cohesion[0], whole.recovered[0]]).all()
+    assert np.isnan([whole.cohesion[0], whole.recovered[0], whole.stability[0]]).all()
     np.testing.assert_array_equal([whole.cohesion[1], whole.recovered[1]], 1.0)
     np.testing.assert_allclose(whole.never_seen, [2 / 3, 0])
-    assert str(table).splitlines()[-1].startswith("no draw saw with half of their cluster")
+    assert str(table).splitlines()[-1].startswith("support unknown, never seen with most")
+    found = epl.minimize(draws, rng=1).health(draws)
+    assert "4 more with a likelier or unknown place" in found.items
+    assert not found.fine
     apart = clusters([0, 0, 1, 1, 2, 2], draws)
     np.testing.assert_array_equal(apart.separation, 1.0)
     assert clusters([0, 0, 0, 0, 1, 1], epl.Draws([*z[:3], [None] * 4 + [0, 0]])).nearest[1] == -1

@@ -29,9 +29,8 @@ def test_the_search_finds_a_set_exactly_if_there_is_one(cost):
         cells = np.ascontiguousarray((rng.integers(3, size=(5, 7)) + 3 * np.arange(5)[:, None]).T)
         shares = np.repeat(rng.dirichlet(np.ones(5)), 3)
         logs = x_log_x(np.arange(mass.sum() + 1))
-        prices = -mass * rng.uniform(0.2, 4.0) * rng.uniform(0.7, 1.3, 7)
 
-        def excess(inside, mass=mass, cells=cells, shares=shares, prices=prices):
+        def excess(inside, prices, mass=mass, cells=cells, shares=shares):
             """Cost minus prices of a set, by its definition."""
             n = np.zeros(15, dtype=int)
             for b in np.flatnonzero(inside):
@@ -40,17 +39,21 @@ def test_the_search_finds_a_set_exactly_if_there_is_one(cost):
             return own - 2.0 * shares @ x_log_x(n) - prices @ inside
 
         sets = np.array(list(product([0.0, 1.0], repeat=7)))[1:]
+        # Prices near the cost of an item in some set: about half of the sizes have a set that costs less.
+        some = sets[rng.integers(len(sets))]
+        each = excess(some, np.zeros(7)) / (mass @ some)
+        prices = mass * (each + rng.uniform(-0.5, 0.1, 7))
         sizes = sets @ mass
-        values = np.array([excess(each) for each in sets])
-        for low, high in [(1, 3), (4, 6), (7, 30)]:
-            right = bool((values[(sizes >= low) & (sizes <= high)] < -1e-9).any())
+        values = np.array([excess(each, prices) for each in sets])
+        for size in (2, 5, 9, 14):
+            right = bool((values[sizes == size] < -1e-9).any())
             state = np.zeros(7, dtype=np.int8)
-            given = (mass, cells, shares, logs, 2.0 - cost, prices, low, high, 1e-12)
+            given = (mass, cells, shares, logs, 2.0 - cost, prices, size, 1e-12)
             answer, n_nodes = search_sets(*given, 10**6, GO, state)
             assert answer == right
             if answer:
-                assert excess((state == IN) * 1.0) < 0.0
-                assert low <= mass @ (state == IN) <= high
+                assert excess((state == IN) * 1.0, prices) < 0.0
+                assert mass @ (state == IN) == size
             # With fewer nodes it says that it does not know.
             assert n_nodes == 1 or search_sets(*given, n_nodes - 1, GO, state)[0] == 2
             answers.append(answer)

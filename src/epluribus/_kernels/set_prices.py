@@ -5,8 +5,8 @@ With h(n) = n log2 n a set S costs
     cost(S) = factor h(|S|) - 2 sum over clusters g of all draws of share_g h(|S and g|).
 
 At a node some blocks are in, some are out, the others are free. On what is left for |S and g|, h is below its
-chord, which is linear in S; h(|S|) is above each of its tangents. So the smallest value of a linear function
-bounds cost(S) - prices(S) for all sets of the node. `uncertainty/_set_prices.py` has the theory.
+chord, which is linear in S. So the smallest value of a linear function over sets of the given size bounds
+cost(S) - prices(S) for all sets of the node. `uncertainty/_set_prices.py` has the theory.
 
 Arrays: B blocks, T draws, H clusters of all draws. `mass` (B,) is the number of items of each block,
 `cells` (B, T) the cluster of each block in each draw, `shares` (H,) the probability of its draw, `logs` the
@@ -14,15 +14,11 @@ table of h. `state` (B,) is FREE, IN or OUT; `low` and `high` (H,) count the ite
 in, and those that are not out.
 """
 
-import math
-
 import numpy as np
 
 from epluribus._kernels.jit import kernel
 
 FREE, IN, OUT = 0, 1, 2
-_SLOPE = 1.0 / math.log(2.0)
-"""h'(n) = log2 n + this."""
 
 
 @kernel
@@ -37,58 +33,17 @@ def put(b, side, mass, cells, state, low, high):
 
 
 @kernel
-def best_tangent(order, n_free, n_in, smallest, largest, factor, mass, reduced):
-    """Where the tangent to factor h(n) gives the largest bound, and its slope.
-
-    Blocks are taken, the most attractive first and the last one in part, while that lowers the sum. At the
-    ends of the range of sizes the slope may be smaller (at `smallest`) or larger (at `largest`).
-    """
-    size, last, following = float(n_in), np.inf, -np.inf
-    for at in range(n_free):
-        b = order[at]
-        worth = -reduced[b] / mass[b]
-        # The size at which another item is no longer worth it.
-        best = min(2.0 ** min(worth / factor - _SLOPE, 60.0), float(largest))
-        stop = max(best, float(smallest))
-        if stop <= size:
-            following = worth
-            break
-        if stop < size + mass[b]:  # within the block: there the slope is what the block is worth
-            return stop, worth
-        size += mass[b]
-        last = worth
-    slope = factor * (math.log2(size) + _SLOPE)
-    if size >= largest:
-        slope = max(slope, following)
-    if size <= smallest:
-        slope = min(slope, max(last, following))
-    return size, slope
-
-
-@kernel
 def bound_node(
-    mass,
-    cells,
-    shares,
-    logs,
-    factor,
-    prices,
-    smallest,
-    largest,
-    state,
-    low,
-    high,
-    slope,
-    reduced,
-    order,
+    mass, cells, shares, logs, factor, prices, size, state, low, high, slope, reduced, order
 ):
     """A bound on cost minus prices of the node's sets, the number of free blocks, and of the items in.
 
-    Infinity if no set of the node has `smallest` to `largest` items.
+    Infinity if no set of the node has `size` items. OUT are the slopes of the chords, times the share (`slope`),
+    what a free block adds to the bound (`reduced`), and the free blocks, the most attractive first (`order`).
     """
     value, n_in, n_free, mass_free = 0.0, 0, 0, 0
     for g in range(len(low)):
-        n, most = low[g], min(high[g], largest)
+        n, most = low[g], min(high[g], size)
         value -= 2.0 * shares[g] * logs[n]
         slope[g] = shares[g] * (logs[most] - logs[n]) / (most - n) if most > n else 0.0
     for b in range(len(mass)):
@@ -108,11 +63,17 @@ def bound_node(
                 at -= 1
             order[at] = b
             n_free += 1
-    if n_in > largest or n_in + mass_free < smallest:
+    missing = size - n_in
+    if missing < 0 or mass_free < missing:
         return np.inf, n_free, n_in
-    size, tilt = best_tangent(order, n_free, n_in, smallest, largest, factor, mass, reduced)
-    # factor h(n) >= factor h(size) + tilt (n - size) for all sizes n that are allowed.
-    value += factor * size * math.log2(size) + tilt * (n_in - size)
+    # The most attractive blocks, the last one in part, fill the set up: what an item of that one adds is the
+    # multiplier of the constraint on the size.
+    tilt, at = 0.0, 0
+    while at < n_free and (missing > 0 or at == 0):
+        tilt = -reduced[order[at]] / mass[order[at]]
+        missing -= mass[order[at]]
+        at += 1
+    value += factor * logs[size] - tilt * (size - n_in)
     for at in range(n_free):
         b = order[at]
         reduced[b] += tilt * mass[b]
@@ -150,10 +111,8 @@ def branching_block(value, order, n_free, mass, cells, shares, logs, low, high, 
 
 
 @kernel
-def search_sets(
-    mass, cells, shares, logs, factor, prices, smallest, largest, margin, max_nodes, stop, state
-):
-    """Look for a set of `smallest` to `largest` items whose prices exceed its cost by more than `margin`.
+def search_sets(mass, cells, shares, logs, factor, prices, size, margin, max_nodes, stop, state):
+    """Look for a set of `size` items whose prices exceed its cost by more than `margin`.
 
     Returns 0 if there is none, 1 if one was found (where `state` is IN), 2 if the nodes did not suffice; and
     the number of nodes.
@@ -172,7 +131,7 @@ def search_sets(
     while n_nodes < max_nodes and not stop[0]:
         n_nodes += 1
         value, n_free, n_in = bound_node(
-            mass, cells, shares, logs, factor, prices, smallest, largest,
+            mass, cells, shares, logs, factor, prices, size,
             state, low, high, slope, reduced, order,
         )  # fmt: skip
         if value < -margin:
@@ -188,7 +147,7 @@ def search_sets(
             if n_decided > before:
                 continue
             # No free block would lower the sum: it may be what is in.
-            if not wanted and smallest <= n_in <= largest:
+            if not wanted and n_in == size:
                 excess = factor * logs[n_in]
                 for g in range(n_clusters):
                     excess -= 2.0 * shares[g] * logs[low[g]]

@@ -202,6 +202,7 @@ def chain_agreement(
     """
     # Draws without weight are no part of the sample.
     counted = draws.draw_weights > 0
+    numbers = np.unique(draws.chains[counted]).tolist()
     if not counted.all():
         series = {name: np.asarray(values)[counted] for name, values in (series or {}).items()}
         draws = draws[counted]
@@ -253,7 +254,10 @@ def chain_agreement(
         # Equal chains differ nowhere, and no pair is to be named.
         names = draws.item_names
         pair = (names[i], names[j]) if complete and difference > 0 else None
-    chains = None if worst is None else worst.chains
+    # The numbers that the caller knows: chains without weight were left out.
+    chains = None if worst is None else (numbers[worst.chains[0]], numbers[worst.chains[1]])
+    drifting = tuple(numbers[chain] for chain in drifting)
+    odd = None if odd is None else numbers[odd]
     return Agreement(
         difference, limit, pair, agree, judged, chains, drifting, odd, apart, n_chains=m
     )

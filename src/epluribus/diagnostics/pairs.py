@@ -130,12 +130,9 @@ def pair_differences(
 
 
 def _halves(chain: Draws) -> list[Draws]:
-    """The first and the second half; the chain itself if it is too short, or a half has no weight."""
-    if chain.n_draws < _SPLIT:
-        return [chain]
+    """The first and the second half; the chain itself if it is too short."""
     middle = chain.n_draws // 2
-    both = [chain[:middle], chain[middle:]]
-    return both if all(half.total_weight > 0 for half in both) else [chain]
+    return [chain] if chain.n_draws < _SPLIT else [chain[:middle], chain[middle:]]
 
 
 def _shares(chain: Draws, n_parts: int) -> list[float]:

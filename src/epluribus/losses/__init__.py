@@ -14,8 +14,7 @@ from pkgutil import iter_modules
 from epluribus._typing import LossLike
 from epluribus._validate import check_choice, shown
 from epluribus.losses.base import BUILT_IN, Loss
-from epluribus.losses.information import information_distance, nid, nvi, vi
-from epluribus.losses.lower_bound import vi_lb
+from epluribus.losses.information import information_distance, nid, nvi, vi, vi_lb
 from epluribus.losses.pairs import binder, omari, zero_one
 
 __all__ = [

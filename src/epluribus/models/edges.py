@@ -31,20 +31,12 @@ class Network(NamedTuple):
     matrix: sparse.csr_array
     """(n_nodes, n_nodes) number of edges from row to column, without stored zeros; symmetric if the network
     is undirected. A loop counts 1 on the diagonal."""
-    directed: bool
-    names: tuple[str, ...] | None
-    """Names of the nodes; None for 0, 1, 2, ..."""
-
-
-class _Raw(NamedTuple):
-    """What a user gave."""
-
-    matrix: sparse.csr_array
-    one_way: bool = True
-    """Whether the matrix holds each edge once, as (i, j) only."""
     directed: bool | None = None
-    """What the form says about directions; None if nothing."""
+    """While it is read, None if its form says nothing about directions."""
     names: tuple[str, ...] | None = None
+    """Names of the nodes; None for 0, 1, 2, ..."""
+    one_way: bool = True
+    """While it is read: whether the matrix holds each edge once, as (i, j) only."""
 
 
 def read_network(
@@ -130,13 +122,13 @@ def read_network(
             f"{matrix[i, j]} and entry ({j}, {i}) is {matrix[j, i]}. Give directed=True, or make it "
             "symmetric: np.maximum(A, A.T)."
         )
-    return Network(matrix, directed, raw.names)
+    return raw._replace(matrix=matrix, directed=directed)
 
 
 # --- forms ---
 
 
-def _read(network: Any, n_nodes: int | None, weights: str) -> _Raw:
+def _read(network: Any, n_nodes: int | None, weights: str) -> Network:
     """Read a network in any form; `weights` are to "count", to "ignore" or to "refuse"."""
     if isinstance(network, str | Path):
         return _read_file(Path(network), n_nodes, weights)
@@ -144,7 +136,7 @@ def _read(network: Any, n_nodes: int | None, weights: str) -> _Raw:
         network = network.to_networkx(vertex_attr_hashable="name")
     if is_graph(network):
         directed = bool(network.is_directed())
-        return _Raw(_graph_matrix(network, weights), directed, directed, _names(network.nodes))
+        return Network(_graph_matrix(network, weights), directed, _names(network.nodes), directed)
     if hasattr(network, "iloc"):
         return _read_frame(network, n_nodes, weights)
     if sparse.issparse(network) or hasattr(network, "__array__"):
@@ -206,7 +198,7 @@ def _graph_matrix(graph: Any, weights: str) -> sparse.csr_array:
     return count_matrix(matrix, "adjacency", "count")
 
 
-def _read_frame(frame: Any, n_nodes: int | None, weights: str) -> _Raw:
+def _read_frame(frame: Any, n_nodes: int | None, weights: str) -> Network:
     """A data frame: a square matrix with names, or edges in two columns, or three with weights."""
     index, columns = list(map(str, frame.index)), list(map(str, frame.columns))
     if n_nodes is None and sorted(index) == sorted(columns):
@@ -215,7 +207,7 @@ def _read_frame(frame: Any, n_nodes: int | None, weights: str) -> _Raw:
                 "'adjacency' must have its rows and columns in the same order. Give "
                 "frame.loc[names, names]."
             )
-        return _Raw(count_matrix(frame, "adjacency", weights), False, None, _names(frame.index))
+        return Network(count_matrix(frame, "adjacency", weights), None, _names(frame.index), False)
     if len(columns) not in (2, 3):
         raise ValueError(
             "'adjacency' as a data frame must be square with the same names on both sides, or have two "
@@ -224,7 +216,7 @@ def _read_frame(frame: Any, n_nodes: int | None, weights: str) -> _Raw:
     return _from_rows(list(frame.itertuples(index=False)), n_nodes, weights)
 
 
-def _read_array(table: Any, n_nodes: int | None, weights: str) -> _Raw:
+def _read_array(table: Any, n_nodes: int | None, weights: str) -> Network:
     """An array, a sparse matrix or a list of lists: a square matrix, or edges in its rows."""
     if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
         raise ValueError(
@@ -245,7 +237,7 @@ def _read_array(table: Any, n_nodes: int | None, weights: str) -> _Raw:
         names = table.dtype.kind in "UO"
         return _from_rows(rows.tolist() if names else rows, n_nodes, weights, not names)
     if len(shape) == 2 and shape[0] == shape[1]:
-        return _Raw(count_matrix(table, "adjacency", weights), False)
+        return Network(count_matrix(table, "adjacency", weights), one_way=False)
     raise ValueError(
         "'adjacency' must be a square matrix, a graph, a data frame, a file, or edges with two "
         f"columns; got shape {shape}."
@@ -255,7 +247,7 @@ def _read_array(table: Any, n_nodes: int | None, weights: str) -> _Raw:
 # --- edges ---
 
 
-def _from_rows(rows: Any, n_nodes: int | None, weights: str, numbered: bool = False) -> _Raw:
+def _from_rows(rows: Any, n_nodes: int | None, weights: str, numbered: bool = False) -> Network:
     """A network from its edges, two nodes and perhaps a weight each: nodes are numbers, or have names."""
     lengths = {len(row) if isinstance(row, tuple | list | np.ndarray) else 0 for row in rows}
     if not (lengths <= {2} or lengths == {3}):
@@ -266,7 +258,7 @@ def _from_rows(rows: Any, n_nodes: int | None, weights: str, numbered: bool = Fa
     used = _weights([row[2] for row in rows], weights) if lengths == {3} else np.ones(len(rows))
     if numbered or n_nodes is not None:
         pairs = rows[:, :2] if isinstance(rows, np.ndarray) else [row[:2] for row in rows]
-        return _Raw(_numbered(pairs, n_nodes, used))
+        return Network(_numbered(pairs, n_nodes, used))
     return _from_names([row[0] for row in rows], [row[1] for row in rows], used)
 
 
@@ -319,7 +311,7 @@ def _numbered(rows: Any, n_nodes: int | None, weights: AnyArray) -> sparse.csr_a
     return _add_up(pairs[:, 0], pairs[:, 1], weights, N)
 
 
-def _from_names(first: list[Any], second: list[Any], weights: AnyArray) -> _Raw:
+def _from_names(first: list[Any], second: list[Any], weights: AnyArray) -> Network:
     """A network of named nodes, from the two ends of each edge."""
     nodes = dict.fromkeys([*first, *second])
     if None in nodes or any(node != node for node in nodes):  # NaN is not equal to itself
@@ -333,7 +325,7 @@ def _from_names(first: list[Any], second: list[Any], weights: AnyArray) -> _Raw:
         ordered = list(nodes)
     place = {node: number for number, node in enumerate(ordered)}
     i, j = (np.array([place[node] for node in ends], dtype=np.int64) for ends in (first, second))
-    return _Raw(_add_up(i, j, weights, len(ordered)), names=_names(ordered))
+    return Network(_add_up(i, j, weights, len(ordered)), names=_names(ordered))
 
 
 def _names(nodes: Any) -> tuple[str, ...] | None:
@@ -353,7 +345,7 @@ def _names(nodes: Any) -> tuple[str, ...] | None:
 # --- files ---
 
 
-def _read_file(path: Path, n_nodes: int | None, weights: str) -> _Raw:
+def _read_file(path: Path, n_nodes: int | None, weights: str) -> Network:
     """GraphML, GML, or a text file with an edge per line: two names, and perhaps a weight."""
     if not path.is_file():
         raise FileNotFoundError(f"'adjacency' must be a network or a file; there is no {path}.")

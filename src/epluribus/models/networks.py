@@ -150,13 +150,13 @@ class NetworkModel(Model):
         loops: bool,
         with_degrees: bool = False,
     ) -> None:
-        self._matrix, self.directed, names = network
+        self._matrix, self.directed = network.matrix, bool(network.directed)
         self.loops, self.with_degrees = bool(loops), bool(with_degrees)
         n = self._matrix.shape[0]
         # By default 50 clusters, or the root of the number of nodes if that is more.
         if k_max is None and isinstance(prior, str) and n > 2500:
             k_max = math.ceil(math.sqrt(n))
-        self.sides = (Side("nodes", n, as_prior(prior, alpha, k_max, 0.5), names),)
+        self.sides = (Side("nodes", n, as_prior(prior, alpha, k_max, 0.5), network.names),)
 
     @property
     def n_edges(self) -> int:

@@ -151,7 +151,8 @@ def read_categories(
         The categories of each column, sorted, numbers before text.
     """
     if isinstance(data, np.ma.MaskedArray):
-        data = np.ma.filled(data.astype(object), None)
+        gaps, data = np.ma.getmaskarray(data), np.ma.getdata(data).astype(object)
+        data[gaps] = None
     if isinstance(data, np.ndarray) and data.dtype.kind in "biu" and names is None:
         return _read_integers(_check_shape(data, argument))  # no need to look at each cell
     cells = _check_shape(as_array(data, argument, object), argument)

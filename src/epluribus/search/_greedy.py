@@ -84,7 +84,7 @@ def greedy(
 def merge(
     draws: DrawsLike, labels: LabelsLike, loss: LossLike = "vi", *, k_max: int | None = None
 ) -> IntArray:
-    """Join clusters of a partition, the best pair first, while the expected loss falls.
+    """Join clusters of a partition, those that suit each other best first, while the expected loss falls.
 
     Parameters
     ----------

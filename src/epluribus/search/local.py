@@ -154,7 +154,7 @@ class LocalSearch:
             state.compact()
 
     def merge(self, like: State | None = None) -> bool:
-        """Join clusters, the best pair first, while that lowers the loss; whether any were joined."""
+        """Join clusters, those that suit each other best first, while that lowers the loss; whether any were joined."""
         k = self.n_clusters
         self._total += self.state.merge(self.bounds, like)
         self._suit()

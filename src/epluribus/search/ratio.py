@@ -112,7 +112,7 @@ class RatioState(TableState):
     def merge(
         self, bounds: Bounds, like: State | None = None, closed: Closed = lambda: None
     ) -> float:
-        """Join clusters, the best pair first, while that helps or there are too many; the change.
+        """Join clusters while that helps or there are too many; the change.
 
         Exact changes are compared where clusters are few. Of more, those are joined first whose join lowers the
         tangent of the loss at a partition `like` this one, which is linear.

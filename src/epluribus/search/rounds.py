@@ -229,6 +229,8 @@ class Search:
         if best.problem.loss.linear:
             many = max(_KICKS, min(2 * best.n_clusters, _MOST_KICKS))
             most = _MORE_KICKS if best.problem.cells <= _QUICK else many
+        if self.bounded:  # single items seldom move where clusters may be neither opened nor closed
+            most *= 4
         # Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
         best.attempt(np.flatnonzero(best.state.sizes[best.state.labels] == 1))
         for _ in range(most):

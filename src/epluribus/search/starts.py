@@ -116,12 +116,13 @@ def _given(starts: Any, rows: list[Any], draws: Any) -> tuple[Start, ...]:
 def few_draws(problem: Problem, rng: np.random.Generator) -> Problem:
     """The problem with some of the draws, or itself."""
     n, n_draws = _DRAWS[0 if problem.loss.linear else 1], problem.n_draws
-    if problem.cells > EXPENSIVE:
+    expensive = problem.cells > EXPENSIVE
+    if expensive:
         # At least 250, or as many as have two million labels, since with many items each draw says more; but 32.
         n = min(n, max(250, int(n_draws * EXPENSIVE / problem.cells)))
         n = min(n, max(32, 2_000_000 // problem.n_items))
     # More than half of them would cost nearly as much as all, and may lead elsewhere.
-    if 2 * n >= n_draws or problem.pairs is not None:
+    if 2 * n > n_draws - (not expensive) or problem.pairs is not None:
         return problem
     return problem.with_draws(*systematic_resample(problem.weights, n, rng))
 

@@ -159,7 +159,7 @@ class NClusters(Shown):
         if self.estimate is not None:
             share = self.probability(self.estimate)
             lines.append(f"the estimate has {self.estimate}, which has probability {share:.3g}")
-        if self.probabilities[-1] >= 0.9 and self.values[-1] > 1:
+        if self.kind == "posterior" and self.probabilities[-1] >= 0.9 and self.values[-1] > 1:
             lines.append(
                 f"Nearly all draws have {self.values[-1]} clusters, and none has more: if the model allows no "
                 "more, let it have more."

@@ -174,10 +174,9 @@ class PredictiveCheck(Check):
         bits, error = self.gain
         lines = [f"Clustering gains {bits:.2f} bits a cell (standard error {error:.2f})."]
         if self.kind != "categories":
-            half, most = (np.mean(np.abs(self.position - 0.5) < p / 2) for p in (0.5, 0.9))
-            lines.append(
-                f"Central 50 % and 90 % intervals hold {half:.0%} and {most:.0%} of the values."
-            )
+            half, most = (float(np.mean(np.abs(self.position - 0.5) < p / 2)) for p in (0.5, 0.9))
+            inside = f"{percent(half)} and {percent(most)}"
+            lines.append(f"Central 50 % and 90 % intervals hold {inside} of the values.")
         return self._lines(*lines)
 
 

@@ -1,11 +1,9 @@
 """Whether an answer can be trusted, in at most three short lines: chains, items, modes.
 
-The lines beside every answer come from here: those of `print(best)`, of the command `summarize`, of notebooks
-and of the report. Each rests on a rule that stands elsewhere: the chains on `diagnostics.chain_agreement`,
-the items on their support, the modes on `_mode_rule.py`.
-
-Beside a search the checks may take 20 % of its time, or a tenth of a second if that is more. What would take
-longer is not begun, and the line says "not checked"; of many items only some are compared between chains.
+The lines of `best.health(draws)`, of the command `summarize` and of the report come from here. Each rests on a rule
+that stands elsewhere: the chains on `diagnostics.chain_agreement`, the items on their support, the modes on
+`_draw_modes.py`. What would take long is not begun, and the line says "not checked"; that depends on the size of
+the sample, not on the clock.
 """
 
 from __future__ import annotations
@@ -15,28 +13,19 @@ from typing import Any
 
 from epluribus._cards import Card, Facts, Shown
 from epluribus._parallel import resolve_jobs
-from epluribus._text import percent, sentence_list
 from epluribus._typing import DrawsLike
 from epluribus.diagnostics import Agreement, chain_agreement
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.partition import check_estimate
+from epluribus.uncertainty._draw_modes import find_groups
 from epluribus.uncertainty._error import warn_of_weights
 from epluribus.uncertainty._items import ItemTable, items
-from epluribus.uncertainty._medoids import quick_look
 from epluribus.uncertainty._modes import Modes
 
-_SHARE = 0.2
-"""Share of the time of the search that the checks may take ..."""
-_SECONDS = 0.1
-"""... but at least this many seconds."""
-_COMPARED = 5e9
-"""Comparisons of labels between chains per second."""
-_SUPPORTED = 5e8
-"""Labels times clusters per second, for the support of items."""
-_LOOKED_AT = 2e8
-"""Labels per second, for a quick look at groups of draws."""
+_WORK = 1e9
+"""Comparisons of labels between chains, and labels times clusters for the support of items, at most: about a second."""
 _CERTAIN = 0.5
 """An item with a smaller support is apart from the others of its cluster more often than with them."""
 
@@ -68,9 +57,9 @@ class Health(Shown):
 
     def _card(self) -> Card:
         verdict = {
-            True: "nothing speaks against it",
-            False: "read this first",
-            None: "not all is known",
+            True: "no problems found",
+            False: "problems found",
+            None: "incomplete",
         }
         return Card("", self.facts, heading=f"Health: {verdict[self.fine]}", indent="")
 
@@ -102,8 +91,7 @@ def health(
     draws : Draws or array_like of shape (n_draws, n_items), optional
         The draws behind it. Without them nothing is checked.
     agreement, table, modes : optional
-        What is known already, from `error`, `items` and `modes`; the rest is computed, in at most a fifth of
-        the time of the search.
+        What is known already, from `error`, `items` and `modes`; the rest is computed.
     n_jobs : int, optional
         Threads; all cores by default.
 
@@ -129,52 +117,41 @@ def health(
     if len(best.undecided):  # what can be trusted is asked of the others
         best, sample = best.decided(sample)
     labels, sample, loss = read_best(best, sample, None)
+    ensemble = sample.kind == "ensemble"
+    noun = "clustering" if ensemble else "draw"
     if int((sample.weights > 0).sum()) == 1:
-        noun = _noun(sample)
         what = f"only one {noun}" if sample.n_draws == 1 else f"all {noun}s are equal"
         return Health(f"{what}: nothing is known about uncertainty", "", "", None)
-    seconds = max(_SECONDS, _SHARE * best.seconds)
-    ensemble = sample.kind == "ensemble"
-    lines: list[tuple[str, bool | None]] = [("", True)]
+    chains: tuple[str, bool | None] = ("", True)
     if not ensemble:
         if agreement is None:
-            values = draw_losses(labels, sample, loss)[sample.index]
-            budget = seconds * _COMPARED
-            agreement = chain_agreement(sample, n_jobs, series={"loss": values}, comparisons=budget)
-        lines = [_chains(agreement, sample)]
-    size = sample.n_items * sample.n_distinct
-    if table is None and size * (best.n_clusters + 1) <= seconds * _SUPPORTED:
+            series = {"loss": draw_losses(labels, sample, loss)[sample.index]}
+            agreement = chain_agreement(sample, n_jobs, series=series, comparisons=_WORK)
+        chains = _chains(agreement, sample)
+    if table is None and sample.n_items * sample.n_distinct * (best.n_clusters + 1) <= _WORK:
         table = items(best, sample, n_jobs=resolve_jobs(n_jobs))
-    lines.append(_items(table, _noun(sample)))
-    if modes is not None:
-        lines.append(_modes(modes))
-    elif sample.store.in_one_piece and size <= 10 * seconds * _LOOKED_AT:
-        groups, diffuse = quick_look(sample, loss, labels)
-        lines.append(_quick(groups, diffuse, _noun(sample)))
-    else:
-        lines.append(("not checked: see epl.modes", None))
-    verdicts = [fine for _, fine in lines]
+    supported = ("not checked: see epl.uncertainty.items", None) if table is None else _items(table)
+    groups = find_groups(sample) if modes is None or modes.groups is None else modes.groups
+    weak = None if table is None else float((table.support < _CERTAIN).mean())
+    grouped = groups.verdict(weak)
+    verdicts = [chains[1], supported[1], grouped[1]]
     fine = False if False in verdicts else None if None in verdicts else True
-    chains, supported, grouped = (text for text, _ in lines)
-    return Health(chains, supported, grouped, fine)
+    return Health(chains[0], supported[0], grouped[0], fine)
 
 
 def _chains(found: Agreement, draws: Draws) -> tuple[str, bool | None]:
     """The line on chains, and whether it speaks for the answer."""
-    weights = warn_of_weights(draws)
+    end = "do not report this answer; see epl.uncertainty.error"
+    if found.agree is False and found.n_chains == 1:
+        return f"THE CHAIN HAS NOT SETTLED: {end}", False
     if found.agree is False:
-        if found.n_chains == 1:
-            return (
-                "THE CHAIN HAS NOT SETTLED: do not report this answer; see epl.uncertainty.error",
-                False,
-            )
         far, near = found.apart
         who = "" if found.odd is None else f"chain {found.odd} is off, "
         return (
-            f"THEY DISAGREE ({who}{far:.2g} bits between chains, {near:.2g} within): do not report this "
-            "answer; see epl.uncertainty.error",
+            f"THEY DISAGREE ({who}{far:.2g} bits between chains, {near:.2g} within): {end}",
             False,
         )
+    weights = warn_of_weights(draws)
     if weights:
         return weights[0].lower() + weights[1:].rstrip("."), False
     if draws.has_missing:
@@ -187,42 +164,16 @@ def _chains(found: Agreement, draws: Draws) -> tuple[str, bool | None]:
     return f"the {found.n_chains} chains agree (R-hat at most {largest:.3f})", True
 
 
-def _noun(draws: Draws) -> str:
-    """What one of the partitions is called."""
-    return "clustering" if draws.kind == "ensemble" else "draw"
-
-
-def _items(table: ItemTable | None, noun: str) -> tuple[str, bool | None]:
+def _items(table: ItemTable) -> tuple[str, bool | None]:
     """The line on items."""
-    if table is None:
-        return "not checked: see epl.uncertainty.items", None
     low, n = table.support < _CERTAIN, len(table.support)
-    doubtful = low | (table.runner_up_probability > table.support)
+    unknown = table.support != table.support  # NaN: never seen with most of their cluster
+    other = "likelier or unknown" if unknown.any() else "likelier"
+    doubtful = low | unknown | (table.runner_up_probability > table.support)
     if not doubtful.any():
-        return f"all of them share a cluster with the others of theirs in most {noun}s", True
+        return f"all well supported (lowest support {table.support.min():.2f})", True
     return (
         f"{int(doubtful.sum()):,} of {n:,} doubtful ({int(low.sum()):,} with a support below "
-        f"{_CERTAIN:g}, {int((doubtful & ~low).sum()):,} more with a likelier place)",
-        bool(doubtful.mean() < _CERTAIN),
+        f"{_CERTAIN:g}, {int((doubtful & ~low).sum()):,} more with a {other} place)",
+        None if unknown.any() else bool(doubtful.mean() < _CERTAIN),
     )
-
-
-def _modes(found: Modes) -> tuple[str, bool | None]:
-    """The line on modes, where they were searched for."""
-    if found.n_modes > 1:
-        shares = sentence_list([percent(weight) for weight in found.weights])
-        doubt = "" if found.trusted else ", but the weights are not to be trusted"
-        return f"{found.n_modes} competing partitions, {shares}{doubt}", False
-    if found.diffuse:
-        noun = "clustering" if found.ensemble else "draw"
-        return f"no partition is a fair summary: the {noun}s are diffuse", False
-    return ("one partition is a fair summary", True) if found.fair else ("not checked", None)
-
-
-def _quick(groups: int, diffuse: bool, noun: str) -> tuple[str, bool | None]:
-    """The line on modes after a quick look."""
-    if groups > 1:
-        return f"the {noun}s fall into {groups} groups or more: see epl.modes", False
-    if diffuse:
-        return f"no partition is a fair summary: the {noun}s are diffuse", False
-    return f"no second group of {noun}s in a quick look", True

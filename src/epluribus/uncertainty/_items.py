@@ -115,7 +115,7 @@ class ItemTable(Shown):
         single = np.bincount(self.labels)[self.labels] == 1
         unknown, never = names[np.isnan(self.support)], names[single & (self.support == 0)]
         notes = {
-            "no draw saw with half of their cluster, so nothing is known": unknown,
+            "support unknown, never seen with most of their cluster": unknown,
             "clusters of their own, though alone in no draw": never,
         }
         told = [f"{worded(note, self.kind)}: {few_of(x)}" for note, x in notes.items() if len(x)]
@@ -137,7 +137,7 @@ class ClusterTable(Shown):
     nearest: IntArray
     """The other cluster with the largest such mean; -1 if there is none."""
     stability: FloatArray
-    """Mean over the draws of the best Jaccard index with a cluster of the draw."""
+    """Mean over the draws of the best Jaccard index with a cluster of the draw; NaN where the cohesion is."""
     recovered: FloatArray
     """Probability that exactly this cluster is in a draw. NaN if no draw saw all of it."""
     seen_with: FloatArray | None = None
@@ -166,7 +166,7 @@ class ClusterTable(Shown):
         return len(self.sizes)
 
     def __repr__(self) -> str:
-        lowest = float(self.stability.min())
+        lowest = np.nanmin(self.stability, initial=1.0)
         return f"ClusterTable(n_clusters={len(self)}, lowest_stability={lowest:.4g})"
 
     def _card(self) -> Card:

@@ -1,27 +1,17 @@
 """Several partitions with weights, when one is not a fair summary.
 
-The posterior is summarized by M partitions a_1..a_M such that a draw is near one of them,
+`_draw_modes.py` says into how many groups the draws fall. Each mode is the partition with the smallest expected loss
+over the draws of a group, and its weight is the share of the draws that are nearest to it. Weights are trusted
+only if the chains entered each group several times.
+For a given number, Ward's tree of the draws is cut; then, as in k-means, modes and nearest draws are found in turn
+(WASABI, Balocchi & Wade 2025).
 
-    V(M) = min over a_1..a_M of sum_t p_t min_m loss(a_m, z_t),
-
-and the weight of a mode is the probability of the draws nearest to it. This is the best approximation of
-the posterior by M points in Wasserstein distance (WASABI, Balocchi & Wade 2025), found by `_mode_search.py`.
-
-`_mode_rule.py` says how many there are, and whether the draws are so diffuse that no partition is a
-fair summary. Weights are trusted only if each mode was entered several times: with r_1, r_2, ... the lengths
-of the stretches of draws in a mode, it was entered (sum r)^2 / sum r^2 times, effectively, so that stray
-draws hardly count. A group that is one stretch at the beginning of a chain is burn-in, not a mode.
-
-Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis.
-doi:10.48550/arXiv.2506.16295
+Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. doi:10.48550/arXiv.2506.16295
 """
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,34 +26,30 @@ from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng, shown
 from epluribus.changes import what_differs
 from epluribus.draws import Draws, as_draws
+from epluribus.draws.expected import draw_losses
+from epluribus.estimate import raise_if_interrupted
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
-from epluribus.uncertainty._mode_rule import WEIGHT
-from epluribus.uncertainty._mode_search import Assignment, ModeSearch
-from epluribus.uncertainty._mode_words import (
-    burn_in_draws,
-    count_entries,
-    few_entries,
-    find_questions,
-    ordinal,
-)
-from epluribus.uncertainty._part import n_looked_at
+from epluribus.search._minimize import minimize_within
+from epluribus.uncertainty._draw_modes import DrawGroups, count_entries, find_groups, look
+from epluribus.uncertainty._items import items
 
-_TINY = 0.01
+_TINY = 0.05
 """A group of smaller weight is not called a mode, even if this number of modes was asked for."""
-_ENTRIES = 3.0
-"""Effective number of entries into a mode below which its weight is not to be trusted."""
+_ROUNDS = 5
+"""Largest number of rounds in which modes and nearest draws are found in turn; most end after two."""
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight"}
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Modes(Shown):
-    """Partitions with weights that stand for the posterior, the heaviest first."""
+    """Partitions with weights that stand for the draws, the heaviest first."""
 
     labels: IntArray
     """(n_modes, n_items) canonical labels."""
     weights: FloatArray
-    """(n_modes,) posterior probability of the draws nearest to each mode."""
+    """(n_modes,) share of the draws nearest to each mode."""
     expected_losses: FloatArray
     """(n_modes,) mean loss between each mode and its own draws."""
     assignments: IntArray
@@ -71,36 +57,26 @@ class Modes(Shown):
     distances: FloatArray
     """(n_modes, n_modes) loss between modes; symmetric only if the loss is."""
     expected_loss: float
-    """Mean loss between a draw and its mode, V(M)."""
+    """Mean loss between a draw and its mode."""
     single_loss: float
-    """The same with one partition, V(1)."""
-    silhouettes: dict[int, float]
-    """Mean silhouette for each number of modes tried, on a part of the draws; the rule does not use it."""
-    drops: dict[int, float]
-    """1 - V(M) / V(1) for each number of modes tried, on the same draws."""
-    chosen: bool
-    """Whether the number of modes was chosen by the rule, not asked for."""
+    """The same with one partition."""
+    entries: IntArray
+    """(n_modes,) how often the chains entered each mode, in the order of the draws."""
     n_distinct: int
     """Number of distinct partitions among the draws."""
     loss: Loss
     """The loss, as a distance between draws and modes."""
-    converged: bool = True
+    chosen: bool
+    """Whether the number of modes was found by the rule, not asked for."""
+    groups: DrawGroups | None
+    """What the rule found; None if the number was asked for, or time was up."""
+    weak: float | None
+    """Share of items that are with the others of their cluster in fewer than half of the draws, if `fair` needs it."""
+    converged: bool
     """Whether the search ended by itself, not by the time limit."""
-    entries: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """(n_modes,) how often the chains entered each mode, in the order of the draws."""
-    trusted: bool = True
-    """Whether each mode was entered often enough for its weight to mean something. True for ensembles, which
-    have no order."""
-    chance: float = math.nan
-    """Mean loss between a draw and the single partition, relative to that of draws whose items are shuffled;
-    NaN if it was not computed."""
-    diffuse: bool = False
-    """Whether no partition is a fair summary, because a draw is as far from the estimate as chance."""
-    burn_in: int = 0
-    """Draws at the beginning of chains that are a group of their own: they are not called a mode."""
-    items: tuple[str, ...] | None = None
+    items: tuple[str, ...] | None
     """Names of the items, if the draws have them."""
-    ensemble: bool = False
+    ensemble: bool
     """Whether the draws are an ensemble of clusterings, not a posterior sample."""
 
     @property
@@ -109,89 +85,102 @@ class Modes(Shown):
         return len(self.weights)
 
     @property
+    def headline(self) -> str:
+        """Whether one partition is a fair summary, in a few words; the same as in `health`."""
+        return "not checked" if self.groups is None else self.groups.verdict(self.weak)[0]
+
+    @property
     def fair(self) -> bool | None:
-        """Whether one partition is a fair summary; None if that was not tested."""
-        if not self.chosen or not self.converged:
-            return None
-        return self.n_modes == 1 and not self.diffuse
+        """Whether one partition is a fair summary; None if that was not tested, or cannot be known."""
+        return None if self.groups is None else self.groups.verdict(self.weak)[1]
+
+    @property
+    def diffuse(self) -> bool:
+        """Whether no partition is a fair summary, because two draws agree no better than by chance."""
+        return self.groups is not None and self.groups.diffuse
+
+    @property
+    def trusted(self) -> bool:
+        """Whether each mode was entered often enough for its weight to mean something; True for ensembles."""
+        return self.groups is None or self.groups.trusted
+
+    @property
+    def burn_in(self) -> int:
+        """Draws at the beginning of chains that are a group of their own: they are not called a mode."""
+        return 0 if self.groups is None else int(self.groups.early.sum())
 
     @property
     def changes(self) -> list[str]:
         """For each mode but the first, how it differs from the first."""
         return [
-            what_differs(self.labels[0], mode, names=self.items, other=f"the {ordinal(m)}")
+            what_differs(self.labels[0], mode, names=self.items, other=f"the {_ordinal(m)}")
             for m, mode in enumerate(self.labels[1:], 1)
         ]
 
     @property
-    def questions(self) -> list[str]:
-        """The modes as independent questions, where all combinations of a few ambiguities occur."""
-        return find_questions(self.labels, self.weights)
-
-    @property
     def sentence(self) -> str:
         """Whether one estimate is a fair summary, and why."""
-        parts = [self._summary()]
+        parts = [self._one() if self.n_modes == 1 else self._several()]
         if self.burn_in:
             parts.append(
-                f"The first {count(self.burn_in, 'draw')} of the chains are a group of their own, which was "
-                "never entered again: burn-in that should be left out."
+                f"{count(self.burn_in, 'draw')} at the beginning of the chains are a group of their own, which "
+                "was never entered again: burn-in that should be left out."
             )
+        if self.groups is not None and self.groups.left_out:
+            left_out = count(self.groups.left_out, self._draw)
+            parts.append(f"{left_out} shared too few items with others to be compared.")
         if not self.converged:
             parts.append("Time was up before the search ended: this is the best so far.")
         return " ".join(parts)
-
-    def _summary(self) -> str:
-        if self.n_modes == 1:
-            return self._why_one()
-        share = sentence_list([percent(weight) for weight in self.weights])
-        number = _NUMBERS.get(self.n_modes, str(self.n_modes))
-        text = f"{number} competing partitions, {share}"
-        if not self.chosen:
-            text = f"As asked for, {text[0].lower()}{text[1:]}"
-        questions = self.questions
-        if questions:
-            text += f": they are {len(questions)} independent questions. {'. '.join(questions)}."
-        else:
-            text += f": {'; '.join(self.changes)}."
-        return f"{text}{self._too_small()}{'' if self.trusted else few_entries(self.entries)}"
-
-    def _too_small(self) -> str:
-        """A sentence on the groups that are too small to be modes, if a number was asked for; or nothing."""
-        counts = np.bincount(self.assignments, minlength=self.n_modes)
-        # Groups of tiny weight, and single draws: but a single draw of large weight may well be a mode.
-        tiny = (self.weights < _TINY) | ((counts == 1) & (self.weights < WEIGHT))
-        if self.chosen or not tiny.any():
-            return ""
-        names = []
-        for m in np.flatnonzero(tiny):
-            share = f"{percent(self.weights[m])} of the {self._draw}s"
-            what = f"a single {self._draw}" if counts[m] == 1 else share
-            names.append(f"the {ordinal(int(m))} group is {what}")
-        # At least one is left: the weights sum to 1.
-        left = int((~tiny).sum())
-        has = "one mode" if left == 1 else f"no more than {left} modes"
-        return f" But {sentence_list(names)}: the sample has {has}."
 
     @property
     def _draw(self) -> str:
         """What one of the partitions is called."""
         return "clustering" if self.ensemble else "draw"
 
-    def _why_one(self) -> str:
+    def _one(self) -> str:
         """Why one partition is reported."""
         if self.n_distinct == 1:
             return f"All {self._draw}s are equal: one partition says it all."
-        if not self.silhouettes:
-            asked = "No more than one partition was" if self.chosen else "One partition was"
-            return f"{asked} asked for; whether it is a fair summary was not tested."
+        if self.groups is None:
+            return "Whether one partition is a fair summary was not tested."
+        if self.fair is None:
+            return f"Whether one partition is a fair summary {self.headline}, and show no second group."
         if self.diffuse:
             return (
-                f"No partition is a fair summary: a {self._draw} is as far from the estimate as one with "
-                f"shuffled items ({percent(min(1.0, self.chance))})."
+                f"No partition is a fair summary: two {self._draw}s agree no better than if the items of one were "
+                "shuffled."
             )
-        none = f"the {self._draw}s show no second group with a gap between"
-        return f"One partition is a fair summary: {none}."
+        none = f"the {self._draw}s show no second group"
+        if self.weak is not None and self.weak > 0.5:
+            return (
+                f"One mode, but not solid groups: {none}, and yet {percent(self.weak)} of the items are with the "
+                f"others of their cluster in fewer than half of the {self._draw}s."
+            )
+        return f"One partition is a fair summary: {none} with a gap between."
+
+    def _several(self) -> str:
+        """How the modes differ, and their weights if these mean something."""
+        number = f"{_NUMBERS.get(self.n_modes, str(self.n_modes))} competing partitions"
+        if self.trusted:
+            number += f", {sentence_list([percent(weight) for weight in self.weights])}"
+        if not self.chosen:
+            number = f"As asked for, {number[0].lower()}{number[1:]}"
+        text = f"{number}: {'; '.join(self.changes)}."
+        if not self.trusted:
+            which = int(self.entries.argmin())
+            times = {1: "only once", 2: "only twice"}.get(int(self.entries[which]), "too rarely")
+            text += (
+                f" But the chains entered the {_ordinal(which)} {times}: it may be burn-in or poor mixing, and the "
+                "weights are not to be trusted."
+            )
+        small = [_ordinal(int(m)) for m in np.flatnonzero(self.weights < _TINY)]
+        if small and not self.chosen:
+            text += (
+                f" But the {sentence_list(small)} {'has' if len(small) == 1 else 'have'} less than "
+                f"{percent(_TINY)} of the {self._draw}s: too few to be called a mode."
+            )
+        return text
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -207,7 +196,6 @@ class Modes(Shown):
             "trusted": self.trusted,
             "burn_in": self.burn_in,
             "changes": self.changes,
-            "questions": self.questions,
             "weights": self.weights.tolist(),
             "n_clusters": (self.labels.max(axis=1) + 1).tolist(),
             "expected_losses": self.expected_losses.tolist(),
@@ -233,9 +221,10 @@ class Modes(Shown):
             "entries": self.entries.tolist(),
             "loss within": [float(value) for value in self.expected_losses],
         }
-        heading = count(self.n_modes, "mode")
+        if self.ensemble:  # no order, no entries
+            del columns["entries"]
         verdict = Alert(self.sentence) if self.fair is False else self.sentence
-        return Card("", verdict, Table(columns), heading=heading, indent="")
+        return Card("", verdict, Table(columns), heading=count(self.n_modes, "mode"), indent="")
 
 
 def modes(
@@ -243,55 +232,43 @@ def modes(
     loss: LossLike = "vi",
     n_modes: int | str = "auto",
     *,
-    max_modes: int = 8,
     rng: RngLike = None,
     n_jobs: int | None = None,
     progress: ProgressLike = None,
     time_limit: float | None = None,
 ) -> Modes:
-    """A few partitions with weights that stand for the posterior, and whether one is enough.
-
-    In a paper: *the posterior has two modes; 61 % of the draws are nearest to the first, with three
-    clusters, and 39 % to the second, in which two of them are one*.
+    """A few partitions with weights that stand for the draws, and whether one is enough.
 
     Parameters
     ----------
     draws : Draws or array_like of shape (n_draws, n_items)
-        The posterior sample.
+        The posterior sample, or an ensemble of clusterings.
     loss : str or Loss, default "vi"
-        The distance; see `epluribus.losses.available`.
+        The loss of the partitions; see `epluribus.losses.available`. The number of modes does not depend on it.
     n_modes : int or "auto", default "auto"
-        Number of modes; "auto" chooses it by the rule in the notes.
-    max_modes : int, default 8
-        Largest number tried by "auto".
+        Number of modes; "auto" finds it by the rule in the notes.
     rng : int, Generator or SeedSequence, optional
-        Source of randomness: the same gives the same answer.
+        Source of randomness of the searches: the same gives the same answer.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     progress : bool or callable, optional
-        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
-        shows it at once, False never. A function is called as ``(done, total, info)``: the single partition,
-        each number of modes tried, and the modes are one step each.
+        By default a bar appears after two seconds; True shows it at once, False never. A function is called as
+        ``(done, total, info)``.
     time_limit : float, optional
-        Seconds after which the best so far is returned, marked ``converged=False``; it then depends on the
-        machine.
+        Seconds after which the best so far is returned, marked ``converged=False``.
 
     Returns
     -------
     Modes
-        Labels and weights, the heaviest first; `sentence` says whether one estimate is a fair
-        summary.
+        Labels and weights, the heaviest first; `sentence` says whether one estimate is a fair summary.
 
     Notes
     -----
-    The number of modes is the largest for which each has at least 5 % of the draws, the draws between two
-    of them are at most 0.3 times as dense as at the sparser one, and items move together between them; the
-    head of `_mode_rule.py` has the formulas. All numbers are tried, on at most 400 draws, and judged on at
-    most 2,000; the modes are then found on all draws. A mode that differs in one item is not reported.
-
-    With more than 20 million labels (items times distinct draws) the search looks at some 5 million of them,
-    those of a random part of the items in all draws. All other items are then placed, in each mode, where
-    they cost least given its draws; weights, losses and assignments are those of all items.
+    The rule looks for directions in which items move together, and for groups of draws along them, with fewer
+    draws between two groups than chance explains and at least 4 % of the draws in each. Partitions between which
+    items move one by one are one group. It looks at no more than 400 draws and 500 items, and depends on the draws
+    alone: the same draws give the same number of modes. One mode is a fair summary if it is worth some 40
+    independent draws, and if most items are with the others of their cluster in at least half of the draws.
 
     Examples
     --------
@@ -305,96 +282,119 @@ def modes(
     array([0.6, 0.4])
     """
     sample, chosen = as_draws(draws), losses.get(loss)
-    if n_looked_at(sample) < sample.n_items:
-        sample.check_complete("Finding modes among this many items")
-    highest = check_count(max_modes, "max_modes")
     automatic = isinstance(n_modes, str)
     if automatic and n_modes != "auto":
         raise ValueError(f"'n_modes' must be an integer or 'auto'; got {shown(n_modes)}.")
-    fixed = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or give 'auto'.")
-    # For the part of the draws, for the single partition, and for each number of modes.
-    rngs = make_rng(rng).spawn(2 + max(highest, fixed))
+    asked = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or give 'auto'.")
     stopper = Stopper(time_limit)
-    bar = make_progress(progress, highest + 1 if automatic else 2, "modes", stopper)
-    steps = itertools.count(1)
-
-    def step() -> None:
-        bar.show(next(steps), {})
-        stopper.check()
-
+    bar = make_progress(progress, 2, "modes", stopper)
+    search = _Search(sample, chosen, make_rng(rng), resolve_jobs(n_jobs), stopper)
+    keep, groups = np.flatnonzero(sample.draw_weights > 0), None
     try:
-        found = _search(
-            sample, chosen, rngs, resolve_jobs(n_jobs), stopper, step, highest, fixed, automatic
-        )
-        bar.grow(len(found.silhouettes) + 2)  # not all numbers may have been tried
-        early = burn_in_draws(found.assignments, sample.chains, found.n_modes)
-        if automatic and found.converged and len(early) and sample.kind != "ensemble":
-            rest = sample[np.setdiff1d(np.arange(sample.n_draws), early)]
-            bar.grow(2 * (highest + 1))
-            again = _search(
-                rest, chosen, rngs, resolve_jobs(n_jobs), stopper, step, highest, fixed, True
-            )
-            nearest = Assignment(sample, chosen, again.labels).nearest[sample.index]
-            found = replace(again, assignments=nearest, burn_in=len(early))
-        step()
+        single = search.minimize(keep)
+        bar.show(1, {})
+        stopper.check()
+        parts = [keep]
+        if automatic and not stopper.stopped:
+            groups = find_groups(sample)
+            parts = [np.unique(groups.rows[groups.group == g]) for g in range(groups.n)]
+            keep = keep[~groups.early[keep]]
+        elif asked > 1:
+            parts = _cut(sample, asked)
+        several = len(parts) > 1 or (groups is not None and groups.early.any())
+        labels = search.refine(parts, keep) if several else single[None]
+        bar.show(2, {})
     finally:
         bar.close()
-    return found
-
-
-def _search(
-    sample: Draws,
-    loss: Loss,
-    rngs: list[Generator],
-    n_jobs: int,
-    stopper: Stopper,
-    step: Callable[[], None],
-    highest: int,
-    fixed: int,
-    automatic: bool,
-) -> Modes:
-    """The modes of a sample: their number, by the rule or as asked for, and where they are."""
-    search = ModeSearch(sample, loss, rngs, n_jobs, stopper, step)
-    number = search.choose(highest) if automatic else fixed
-    labels = search.placed(search.solve(number))
-    # The heaviest mode first. Draws are then assigned again, because one that is as near to two modes goes
-    # to the first of them.
-    order = np.argsort(-Assignment(sample, loss, labels).weights, kind="stable")
-    labels = labels[order]
-    found = Assignment(sample, loss, labels)
-    nearest, ensemble = found.nearest[sample.index], sample.kind == "ensemble"
-    entries, effective = count_entries(nearest, sample.chains, len(labels))
-    chance, diffuse = math.nan, False
-    if automatic and len(labels) == 1 and search.silhouettes:
-        chance, diffuse = search.judge.diffuse(search.single.labels)
+    kept = sample if len(keep) == sample.n_draws else sample[keep]
+    labels = labels[np.argsort(-_weights(_nearest(labels, kept, chosen), kept), kind="stable")]
+    values = _values(labels, kept, chosen)  # the heaviest first
+    nearest, least = values.argmin(axis=0), values.min(axis=0) * kept.shares
+    weights = _weights(nearest, kept)
+    weak = None
+    if groups is not None and len(labels) == 1:
+        weak = float((items(labels[0], kept, loss=chosen, n_jobs=n_jobs).support < 0.5).mean())
     columns = np.ascontiguousarray(labels.T.astype(np.uint32))  # item-major, as draws are stored
     return Modes(
         labels=labels,
-        weights=found.weights,
-        expected_losses=found.expected_losses,
-        assignments=nearest,
-        distances=np.stack([loss_values(mode, columns, loss) for mode in labels]),
-        expected_loss=found.expected_loss,
-        single_loss=_single_loss(search, labels, found),
-        silhouettes=search.silhouettes,
-        drops=search.drops,
-        chosen=automatic,
+        weights=weights,
+        expected_losses=np.bincount(nearest, weights=least, minlength=len(labels)) / weights,
+        assignments=_nearest(labels, sample, chosen)[sample.index],
+        distances=np.stack([loss_values(mode, columns, chosen) for mode in labels]),
+        expected_loss=float(least.sum()),
+        single_loss=kept.mean(draw_losses(single, kept, chosen)),
+        entries=count_entries(nearest[kept.index], kept.chains, len(labels))[0],
         n_distinct=int((sample.weights > 0).sum()),
-        loss=loss,
+        loss=chosen,
+        chosen=automatic,
+        groups=groups,
+        weak=weak,
         converged=search.converged,
-        entries=entries,
-        trusted=ensemble or len(labels) == 1 or bool(effective.min() >= _ENTRIES),
-        chance=chance,
-        diffuse=diffuse,
         items=sample.items,
-        ensemble=ensemble,
+        ensemble=sample.kind == "ensemble",
     )
 
 
-def _single_loss(search: ModeSearch, labels: IntArray, found: Assignment) -> float:
-    """V(1) on all items."""
-    if search.items is None:
-        return search.single.expected_loss
-    if len(labels) == 1:
-        return found.expected_loss
-    return Assignment(search.whole, search.loss, search.placed_single()[None]).expected_loss
+class _Search:
+    """Searches for the best partition of some of the draws."""
+
+    def __init__(
+        self, draws: Draws, loss: Loss, rng: Generator, n_jobs: int, stopper: Stopper
+    ) -> None:
+        self.draws, self.loss, self.rng, self.n_jobs = draws, loss, rng, n_jobs
+        self.stopper, self.converged = stopper, True
+
+    def minimize(self, rows: IntArray) -> IntArray:
+        """The best partition for some of the draws, in half of the time that is left."""
+        draws = self.draws if len(rows) == self.draws.n_draws else self.draws[rows]
+        left = self.stopper.left
+        limit = None if left is None else max(1e-3, left / 2)
+        rng = self.rng.spawn(1)[0]
+        found = minimize_within(draws, self.loss, limit, rng=rng, n_jobs=self.n_jobs)
+        raise_if_interrupted(found)
+        self.converged = self.converged and found.converged
+        return found.labels
+
+    def refine(self, parts: list[IntArray], keep: IntArray) -> IntArray:
+        """(n_modes, n_items) the best partition for each part of the draws, then for the draws nearest to it."""
+        for _ in range(_ROUNDS):
+            labels = np.stack([self.minimize(rows) for rows in parts])
+            nearest = _nearest(labels, self.draws, self.loss)[self.draws.index[keep]]
+            before, parts = parts, [keep[nearest == m] for m in np.unique(nearest)]
+            labels = labels[np.unique(nearest)]
+            if self.stopper.stopped or list(map(len, parts)) == list(map(len, before)):
+                break
+        return labels
+
+
+def _values(labels: IntArray, draws: Draws, loss: Loss) -> FloatArray:
+    """(n_modes, n_distinct) loss between each mode and each distinct draw."""
+    return np.stack([draw_losses(mode, draws, loss) for mode in labels])
+
+
+def _nearest(labels: IntArray, draws: Draws, loss: Loss) -> IntArray:
+    """(n_distinct,) number of the mode nearest to each distinct draw."""
+    return _values(labels, draws, loss).argmin(axis=0)
+
+
+def _weights(nearest: IntArray, draws: Draws) -> FloatArray:
+    """Share of the draws nearest to each mode."""
+    return np.bincount(nearest, weights=draws.shares).astype(np.float64)
+
+
+def _cut(draws: Draws, n: int) -> list[IntArray]:
+    """At most n groups of the draws looked at: Ward's tree of their distances, cut."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    rows, _, square, _ = look(draws)
+    if len(rows) < 2:
+        return [rows]
+    tree = linkage(squareform(np.sqrt(square), checks=False), "ward")
+    group = fcluster(tree, n, criterion="maxclust")
+    return [np.unique(rows[group == g]) for g in np.unique(group)]
+
+
+def _ordinal(m: int) -> str:
+    """'first', 'second', ..."""
+    return _ORDINALS[m] if m < len(_ORDINALS) else f"{m + 1}th"

@@ -169,10 +169,10 @@ def merges(
     )
 
 
-def leaf_order(matrix: FloatArray, *, optimal: bool = True) -> IntArray:
+def leaf_order(matrix: FloatArray) -> IntArray:
     """Items with similar ones side by side: the leaves of the tree of average linkage, from left to right.
 
-    `matrix` holds similarities P_ij, and the distances are 1 - P_ij. If `optimal`, branches of up to 300 leaves are
+    `matrix` holds similarities P_ij, and the distances are 1 - P_ij. Branches of up to 300 leaves are
     turned so that neighbors are as similar as they can be, which takes cubic time.
     """
     from scipy.cluster.hierarchy import leaves_list, linkage
@@ -184,7 +184,7 @@ def leaf_order(matrix: FloatArray, *, optimal: bool = True) -> IntArray:
     # The upper triangle row by row, the condensed form that SciPy takes.
     distances = 1.0 - np.nan_to_num(matrix[np.triu_indices(n, 1)])  # never seen together: apart
     # Rounding of a mean similarity may give a distance below 0, which linkage refuses.
-    tree = linkage(np.maximum(distances, 0.0), "average", optimal_ordering=optimal and n <= 300)
+    tree = linkage(np.maximum(distances, 0.0), "average", optimal_ordering=n <= 300)
     return leaves_list(tree).astype(np.int64)
 
 

@@ -27,12 +27,10 @@ from epluribus.draws import Draws
 
 _MOST_BLOCKS, _MOST_LABELS = 160, 200_000
 """Blocks, and blocks times draws, above which this is not tried: it would rarely end."""
-_RATIO = 1.06
-"""Largest over smallest size in a range: the tangent to h(|S|) is near it on the whole range."""
 _NODES = (60, 400, 3000, 10_000)
-"""Nodes for each range of sizes, round by round: cheap ranges are settled before dear ones are tried."""
+"""Nodes for each size, round by round: cheap sizes are settled before dear ones are tried."""
 _OPEN = 0.5
-"""Share of the ranges that may be open after the first round, halved after each: with more it is given up."""
+"""Share of the sizes that may be open after the first round, halved after each: with more it is given up."""
 _LISTS = 60
 """Lists of sets that are tried: each brings the prices nearer to the right ones."""
 _STEPS = 50
@@ -209,19 +207,18 @@ class _SetPrices:
         """True if the prices hold for all sets, False if that is not known; None if sets joined the list."""
         # Clusters are disjoint: their margins, in proportion to their sizes, add up to that of all items.
         margin = 0.5 * _MARGIN * self.loss
-        ranges = self._ranges()
-        n_ranges = len(ranges)
+        sizes = list(range(1, self.n_items + 1))
 
-        def search(low: int, high: int, n_nodes: int) -> tuple[int, AnyArray]:
+        def search(size: int, n_nodes: int) -> tuple[int, AnyArray]:
             state = np.zeros(len(self.mass), dtype=np.int8)
             answer, _ = search_sets(
                 self.mass, self.cells, self.shares, self.logs, self.factor, prices,
-                low, high, margin * low, n_nodes, self.stopper.flag, state,
+                size, margin * size, n_nodes, self.stopper.flag, state,
             )  # fmt: skip
             return answer, state == IN
 
         for number, n_nodes in enumerate(_NODES):
-            tasks = [partial(search, *sizes, n_nodes) for sizes in ranges]
+            tasks = [partial(search, size, n_nodes) for size in sizes]
             answers = run_tasks(tasks, n_jobs=self.n_jobs, stopper=self.stopper)
             if self.stopper.stopped:
                 return False
@@ -229,21 +226,12 @@ class _SetPrices:
             if bad:
                 added = [self._add(self._descend(each, prices)) | self._add(each) for each in bad]
                 return None if any(added) else False
-            ranges = [sizes for sizes, (answer, _) in zip(ranges, answers, strict=True) if answer]
-            if not ranges:
+            sizes = [size for size, (answer, _) in zip(sizes, answers, strict=True) if answer]
+            if not sizes:
                 return True
-            if len(ranges) > _OPEN / 2**number * n_ranges:
+            if len(sizes) > _OPEN / 2**number * self.n_items:
                 return False
         return False
-
-    def _ranges(self) -> list[tuple[int, int]]:
-        """Ranges of sizes from one item to all."""
-        ranges, low = [], 1
-        while low <= self.n_items:
-            high = min(self.n_items, max(low, int(low * _RATIO)))
-            ranges.append((low, high))
-            low = high + 1
-        return ranges
 
 
 def _blocks(rows: AnyArray) -> IntArray:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ from epluribus.estimate import raise_if_interrupted
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.losses.values import loss_values
 from epluribus.search._minimize import minimize_within
-from epluribus.uncertainty._part import choose_items, place_others, weights_of
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -150,10 +149,7 @@ def stability(
 
     Notes
     -----
-    Every row costs one search, `minimize`: 11 of them by default. With more than 20 million labels (items
-    times distinct draws) the searches look at some 5 million of them, those of a random part of the items in
-    all draws. Every other item is then placed where it costs least, and the table is made from all items and
-    all draws.
+    Every row costs one search, `minimize`: 11 of them by default.
 
     Examples
     --------
@@ -179,66 +175,47 @@ def stability(
         others += [BUILT_IN[chosen.family](cost) for cost in costs]
     # The same seed for all rows but the last ones, so that each row shows the effect of one change only.
     seed, *seeds = (int(number) for number in make_rng(rng).integers(2**63, size=1 + n_seeds))
-
-    all_rows = np.ones(sample.n_draws, dtype=np.bool_)
-    plan = {"all draws": (all_rows, chosen, seed)}
+    plan = {"all draws": (sample, chosen, seed)}
     # The reference again would be the first row again.
-    plan |= {other.name: (all_rows, other, seed) for other in others if other.name != chosen.name}
+    plan |= {other.name: (sample, other, seed) for other in others if other.name != chosen.name}
     if halves:
-        plan |= {name: (rows, chosen, seed) for name, rows in _halves(sample).items()}
-    plan |= {f"seed {number}": (all_rows, chosen, one) for number, one in enumerate(seeds, start=1)}
+        plan |= {name: (half, chosen, seed) for name, half in _halves(sample).items()}
+    plan |= {f"seed {number}": (sample, chosen, one) for number, one in enumerate(seeds, start=1)}
     stopper = Stopper(time_limit)
     bar = make_progress(progress, len(plan), "stability", stopper)
-    searches = _Searches(sample, np.random.default_rng(seed), n_jobs, stopper)
-    found: dict[str, _Row] = {}
+    labels, converged = [], []
     try:
-        for name, (rows, target, one) in plan.items():
-            found[name] = searches.run(rows, target, one, n_left=len(plan) - len(found))
-            bar.show(len(found), {"setting": name})
+        for number, (name, (part, target, one)) in enumerate(plan.items()):
+            left = stopper.left
+            # An equal share of the time left. A limit must be positive: the search then ends at once.
+            limit = None if left is None else max(1e-3, left / (len(plan) - number))
+            found = minimize_within(part, target, limit, rng=one, n_jobs=n_jobs)
+            raise_if_interrupted(found)
+            labels.append(found.labels)
+            converged.append(found.converged)
+            bar.show(number + 1, {"setting": name})
             stopper.check()
     finally:
         bar.close()
-    return _table(sample, chosen, found)
+    rows = np.stack(labels)
+    # Item-major, as draws are stored, for the functions that compare one partition with many.
+    columns = np.ascontiguousarray(rows.T.astype(np.uint32))
+    pairs = max(1, sample.n_items * (sample.n_items - 1) // 2)
+    return Stability(
+        settings=tuple(plan),
+        labels=rows,
+        n_clusters=rows.max(axis=1) + 1,
+        expected_losses=np.array([sample.mean(draw_losses(row, sample, chosen)) for row in rows]),
+        distances=loss_values(rows[0], columns, losses.get("vi")),
+        # Binder's loss is the number of pairs of items on which two partitions disagree.
+        agreement=1.0 - loss_values(rows[0], columns, losses.get("binder")) / pairs,
+        loss=chosen,
+        converged=np.array(converged),
+    )
 
 
-class _Row(NamedTuple):
-    """The result of one search."""
-
-    labels: IntArray
-    converged: bool
-
-
-class _Searches:
-    """Searches on the sample, or on some of its items if there are many."""
-
-    def __init__(
-        self, draws: Draws, rng: np.random.Generator, n_jobs: int | None, stopper: Stopper
-    ) -> None:
-        self.draws, self.rng, self.n_jobs, self.stopper = draws, rng, n_jobs, stopper
-        self.items = choose_items(draws, rng)
-        self.part = draws if self.items is None else draws.select_items(self.items)
-
-    def run(self, rows: NDArray[np.bool_], loss: Loss, seed: int, *, n_left: int) -> _Row:
-        """The estimate from the draws in `rows`; it has an equal share of the time left."""
-        left = self.stopper.left
-        # A limit must be positive, even if no time is left: the search then ends at once.
-        limit = None if left is None else max(1e-3, left / n_left)
-        part = self.part if rows.all() else self.part[rows]
-        found = minimize_within(part, loss, limit, rng=seed, n_jobs=self.n_jobs)
-        raise_if_interrupted(found)
-        labels, converged = found.labels, found.converged and not self.stopper.flag[0]
-        if self.items is not None:
-            weights = weights_of(self.draws, rows)
-            with self.stopper.for_a_share(1 / n_left):
-                labels = place_others(
-                    self.draws, loss, self.items, labels, self.rng, self.stopper, weights
-                )
-                converged = converged and not self.stopper.flag[0]
-        return _Row(labels, converged)
-
-
-def _halves(draws: Draws) -> dict[str, NDArray[np.bool_]]:
-    """The draws in the first and the second half of each chain; a half without any weight is left out."""
+def _halves(draws: Draws) -> dict[str, Draws]:
+    """The first and the second half of each chain; a half without any weight is left out."""
     # Chain by chain: a half of the whole sample would confuse drift within chains with differences
     # between them.
     first = np.zeros(draws.n_draws, dtype=np.bool_)
@@ -246,23 +223,4 @@ def _halves(draws: Draws) -> dict[str, NDArray[np.bool_]]:
         mine = np.flatnonzero(draws.chains == number)
         first[mine[: len(mine) // 2]] = True
     halves = {"first half": first, "second half": ~first}
-    return {name: rows for name, rows in halves.items() if draws.draw_weights[rows].any()}
-
-
-def _table(draws: Draws, loss: Loss, found: dict[str, _Row]) -> Stability:
-    """The estimates side by side, each against the first and on all draws."""
-    labels = np.stack([row.labels for row in found.values()])
-    # Item-major, as draws are stored, for the functions that compare one partition with many.
-    columns = np.ascontiguousarray(labels.T.astype(np.uint32))
-    pairs = max(1, draws.n_items * (draws.n_items - 1) // 2)
-    return Stability(
-        settings=tuple(found),
-        labels=labels,
-        n_clusters=labels.max(axis=1) + 1,
-        expected_losses=np.array([draws.mean(draw_losses(row, draws, loss)) for row in labels]),
-        distances=loss_values(labels[0], columns, losses.get("vi")),
-        # Binder's loss is the number of pairs of items on which two partitions disagree.
-        agreement=1.0 - loss_values(labels[0], columns, losses.get("binder")) / pairs,
-        loss=loss,
-        converged=np.array([row.converged for row in found.values()]),
-    )
+    return {name: draws[rows] for name, rows in halves.items() if draws.draw_weights[rows].any()}

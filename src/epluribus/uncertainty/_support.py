@@ -246,7 +246,8 @@ def support(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | None = Non
     nobody = np.full(k, k == 1)
     if never is not None and seen_between is not None:
         own[2 * never > sizes[labels] - 1] = np.nan
-        cohesion[2 * np.bincount(labels, never) > sizes * (sizes - 1)] = np.nan
+        unknown = 2 * np.bincount(labels, never) > sizes * (sizes - 1)
+        cohesion[unknown] = sums.stability[0][unknown] = np.nan
         nobody |= (seen_between > _ROUNDING).sum(axis=1) - (
             seen_between.diagonal() > _ROUNDING
         ) == 0
