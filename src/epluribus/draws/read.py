@@ -106,22 +106,16 @@ def read_draws(
         files if files[1:] else files[0], var=var, weights=weights, burn=burn, thin=thin, items=items,
         missing=missing, noise=noise, progress=progress,
     )  # fmt: skip
-    doubt = ""
-    if (
-        draws.n_items == 1
-    ):  # a delimiter that was not recognized, or one partition, a label in each line
+    # A delimiter that was not recognized, or one partition with a label in each line. And measurements, or a table
+    # with draws in its columns: they have a different number in each cell of a row, which with two items or
+    # one draw can be chance.
+    alone = (draws.n_clusters == draws.n_items).all() and draws.n_items > 2 and draws.n_draws > 1
+    if draws.n_items == 1 or alone:
+        few = f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by"
+        many = f"Every one of the {draws.n_items:,} items is alone in every draw. Are these labels of clusters, one"
         doubt = (
-            f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by commas, "
-            "semicolons, tabs, blanks or '|'?"
+            f"{many} draw per row?" if alone else f"{few} commas, semicolons, tabs, blanks or '|'?"
         )
-    # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With
-    # two items or one draw that can be chance.
-    elif draws.n_items > 2 and draws.n_draws > 1 and (draws.n_clusters == draws.n_items).all():
-        doubt = (
-            f"Every one of the {draws.n_items:,} items is alone in every draw. Are these labels of "
-            "clusters, one draw per row?"
-        )
-    if doubt:
         warnings.warn(doubt, stacklevel=2)
     return draws
 

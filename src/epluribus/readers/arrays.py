@@ -92,10 +92,8 @@ def from_labeled(
     if draw in data.dims:
         rest = [dim for dim in data.dims if dim not in (chain, draw)]
         if len(rest) != 1:
-            what = (
-                f"one dimension besides {chain} and {draw}, the items; got dimensions {data.dims}"
-            )
-            raise ValueError(f"'{name or 'z'}' must have {what}.")
+            must = f"one dimension besides {chain} and {draw}, the items; got dimensions"
+            raise ValueError(f"'{name or 'z'}' must have {must} {data.dims}.")
         item = rest[0]
         data = data.transpose(*(dim for dim in (chain, draw) if dim in data.dims), item)
     # Where chains and draws are stacked into one dimension, the chain is a coordinate along it.
@@ -134,10 +132,8 @@ def read_zarr(path: Path, var: str | None) -> Source:
     zarr, where = need("zarr", "arviz", "Reading zarr"), f"the file '{path}'"
     with reading(path, "zarr"):
         node = zarr.open(path.absolute(), mode="r")
-        if hasattr(node, "shape"):
-            return from_zarr(node, var, where)
-        arrays = dict(node.get(GROUP, node).arrays())
-        named = GROUP in node or any(map(_has_dimensions, arrays.values()))
+        arrays = {} if hasattr(node, "shape") else dict(node.get(GROUP, node).arrays())
+        named = any(map(_has_dimensions, arrays.values())) or (arrays and GROUP in node)
     if not named:
         return from_zarr(node, var, where)
     # Where dimensions have names, xarray finds the chains, the draws and the names of the items.

@@ -126,9 +126,8 @@ def from_frame(
         frame = frame.reset_index(level=chain or "chain", allow_duplicates=True)
     table = _Columns(frame, [str(name).strip() for name in frame.columns], where)
     if chain is not None and chain not in table.texts:
-        raise ValueError(
-            f"'chain' must be a column of {where}, {quoted(table.texts)}; got '{chain}'."
-        )
+        what = f"a column of {where}, {quoted(table.texts)}; got '{chain}'"
+        raise ValueError(f"'chain' must be {what}.")
     name = chain or next((name for name in CHAIN if name in table.texts), None)
     return _pick_columns(table, var, None if name is None else table.texts.index(name))
 
@@ -138,10 +137,8 @@ def _pick_columns(table: _Columns, var: str | None, at_chain: int | None) -> Sou
     texts, where = table.texts, table.where
     # Silently leaving the weights of R's posterior out would give a wrong answer that looks right.
     if ".log_weight" in texts:
-        raise ValueError(
-            f"The column '.log_weight' of {where} holds weights. Read the other columns, and give "
-            "its exponentials as 'weights'."
-        )
+        way_out = "Read the other columns, and give its exponentials as 'weights'."
+        raise ValueError(f"The column '.log_weight' of {where} holds weights. {way_out}")
     # What remains after the columns about the draws are labels, and perhaps other variables.
     chains = None if at_chain is None else table.column(at_chain)
     rest = [i for i, text in enumerate(texts) if i != at_chain and not is_about_draws(text)]
@@ -179,10 +176,8 @@ def _pick_columns(table: _Columns, var: str | None, at_chain: int | None) -> Sou
     # The indices if all are entries of one variable, as they are in its columns, else the names.
     entries = [_ENTRY.fullmatch(texts[i]) for i in rest]
     one = all(entries) and len({entry[1] for entry in entries if entry}) == 1
-    names = [
-        e[2] or e[3] if e and one else texts[i] or str(i)
-        for i, e in zip(rest, entries, strict=True)
-    ]
+    places = zip(rest, entries, strict=True)
+    names = [e[2] or e[3] if e and one else texts[i] or str(i) for i, e in places]
     return Source(table.take(rest), item_names(names), chains, var)
 
 

@@ -97,10 +97,8 @@ def to_table(
             array = _to_array(source.labels, argument)
     if array.ndim not in (2, 3):
         way_out = " For one partition, wrap it: [labels]." if array.ndim == 1 else ""
-        raise ValueError(
-            f"'{argument}' must have two dimensions (draws, items) or three (chains, draws, items); "
-            f"got {array.ndim}.{way_out}"
-        )
+        what = f"two dimensions (draws, items) or three (chains, draws, items); got {array.ndim}"
+        raise ValueError(f"'{argument}' must have {what}.{way_out}")
     *n_chains, n_draws, n_items = array.shape
     # With two dimensions n_chains is empty, and the product of no numbers is 1: one chain.
     chain = np.repeat(np.arange(math.prod(n_chains)), n_draws)
@@ -222,10 +220,10 @@ def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
     first, rows = tables[0], []
     for table, path in zip(tables, paths, strict=True):
         if table.labels.shape[1] != first.labels.shape[1]:
-            raise ValueError(
-                f"The files must have the same items; '{paths[0]}' has {first.labels.shape[1]} and "
-                f"'{path}' has {table.labels.shape[1]}."
+            what = (
+                f"'{paths[0]}' has {first.labels.shape[1]} and '{path}' has {table.labels.shape[1]}"
             )
+            raise ValueError(f"The files must have the same items; {what}.")
         # A file without names fits any other with as many items; only two sets of names can disagree.
         if table.items and first.items and list(table.items) != list(first.items):
             raise ValueError(f"The files '{paths[0]}' and '{path}' must name the same items.")
@@ -333,10 +331,8 @@ def _from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
     long = pd.DataFrame({"draw": draw, "item": item, "label": label})
     twice = long[long.duplicated(["draw", "item"])]
     if len(twice):
-        raise ValueError(
-            f"'{argument}' must have each item once in a draw; draw {twice.iat[0, 0]} has item "
-            f"{twice.iat[0, 1]!s} twice."
-        )
+        what = f"draw {twice.iat[0, 0]} has item {twice.iat[0, 1]!s} twice"
+        raise ValueError(f"'{argument}' must have each item once in a draw; {what}.")
     wide = long.pivot(index="draw", columns="item", values="label").reindex(range(len(pairs)))
     wide = wide.reindex(columns=range(item.max() + 1)) if numbered else wide
     return Source(to_array(wide), None if numbered else wide.columns.tolist())

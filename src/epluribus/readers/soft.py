@@ -71,9 +71,8 @@ def read_soft(given: Any, var: str | None = None) -> Soft:
     found = [_read_file(Path(path), var) for path in paths]
     shapes = {part.values.shape[1:] for part in found}
     if len(shapes) > 1:
-        raise ValueError(
-            f"The files must have the same numbers of items and clusters; got {sorted(shapes)}."
-        )
+        what = f"the same numbers of items and clusters; got {sorted(shapes)}"
+        raise ValueError(f"The files must have {what}.")
     values = np.concatenate([part.values for part in found])
     return found[0]._replace(values=values, chains=number_on([part.chains for part in found]))
 
@@ -136,9 +135,9 @@ def _read_columns(path: Path, var: str | None) -> Soft:
     low = max(items.min(), clusters.min())
     shape = (items.max() - items.min() + 1, clusters.max() - clusters.min() + 1)
     if len(own) != shape[0] * shape[1] or low > 1:
+        what = f"{len(own)} columns, with indices up to {items.max()} and {clusters.max()}"
         raise ValueError(
-            f"'{name}' of the file '{path}' must have a column for every item and cluster; it has "
-            f"{len(own)} columns, with indices up to {items.max()} and {clusters.max()}."
+            f"'{name}' of the file '{path}' must have a column for every item and cluster; it has {what}."
         )
     columns = own.index.to_numpy()[np.lexsort((clusters, items))].reshape(shape)
     at_chain = next((names.index(word) for word in CHAIN if word in names), None)
