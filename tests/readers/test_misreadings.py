@@ -32,12 +32,6 @@ def test_bars_inside_labels_do_not(read):
     assert read("x|y z\nz x|y\nz z\n").n_items == 2
 
 
-def test_rare_letters_do_not_reach_the_parser_of_numpy(read):
-    """It reads beyond a table of C for them, which crashed the process every second time."""
-    for _ in range(20):
-        assert read("a,b\n\U000d96d6,\U000d96d6\n0,0\n").n_distinct == 1
-
-
 def test_another_delimiter_is_doubted(read):
     with pytest.warns(UserWarning, match=r"only one item. Is every row of '.*draws.csv' a draw"):
         read("0:0:1\n1:0:0\n0:1:1\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, closing
 from functools import partial
 from hashlib import sha256
 from itertools import pairwise
@@ -68,12 +69,13 @@ def collapse(
     places: list[int] = []
     n_clusters: list[int] = []
     kept: list[Labels] = []
-    # A single block is read before a bar would be seen.
-    bar = None
-    if n_draws > size or not (progress is None or isinstance(progress, bool)):
-        stopper = Stopper()
-        bar = make_progress(progress, n_draws, "reading", stopper, delay=DELAY)
-    try:
+    with ExitStack() as stack:
+        bar = None
+        # A single block is read before a bar would be seen.
+        if n_draws > size or not (progress is None or isinstance(progress, bool)):
+            stopper = Stopper()
+            made = make_progress(progress, n_draws, "reading", stopper, delay=DELAY)
+            bar = stack.enter_context(closing(made))
         for begin in range(0, n_draws, size):
             own = keep[begin : begin + size]
             whole = own[-1] - own[0] + 1 == len(own)
@@ -99,9 +101,6 @@ def collapse(
             _in_threads(partial(_write, labels, kept), n_items, len(ks))
             # Missing labels were counted as one more cluster of each draw.
             return Collapsed(labels, np.array(places), ks - missing, missing, tuple(place_of))
-    finally:
-        if bar is not None:
-            bar.close()
     return collapse(table, keep, progress, missing=True)
 
 
