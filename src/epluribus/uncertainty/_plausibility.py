@@ -113,8 +113,8 @@ class Plausibility(Shown):
             "n_independent": self.n_independent,
             "n_calibration": len(self.draw_scores),
             "names": list(self.names),
-            "scores": self.scores.tolist(),
-            "p_values": self.p_values.tolist(),
+            "scores": _or_none(self.scores),
+            "p_values": _or_none(self.p_values),
             "sentences": list(self.sentences),
         }
 
@@ -393,3 +393,8 @@ def _is_partition(one: Any) -> bool:
 def _digits(p: float) -> str:
     """A small probability with two significant digits."""
     return f"{float(f'{p:.2g}'):g}"
+
+
+def _or_none(values: FloatArray) -> list[float | None]:
+    """Plain numbers, None for NaN, which JSON does not have."""
+    return [None if value != value else value for value in values.tolist()]
