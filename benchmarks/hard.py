@@ -17,7 +17,7 @@ import numpy as np
 
 import epluribus as epl
 import samples
-from epluribus.losses.information import xlogx
+from epluribus.losses.built_in import xlogx
 from epluribus.search import _minimize
 
 REACHED = 1e-9

@@ -24,7 +24,7 @@ import hard
 import samples
 import scale
 from epluribus._parallel import NEVER
-from epluribus.losses.information import xlogx
+from epluribus.losses.built_in import xlogx
 from epluribus.search.local import make_state
 from epluribus.search.problem import Problem
 from epluribus.search.state import Bounds

@@ -44,7 +44,6 @@ ROOMS = {
         [
             "uncertainty/_error.py",
             "diagnostics/agreement.py",
-            "diagnostics/pairs.py",
             "diagnostics/series.py",
         ],
         ["tests/uncertainty/test_error.py", "tests/test_diagnostics.py"],

@@ -78,13 +78,12 @@ def test_a_task_that_does_not_look_at_the_flag_is_left_to_itself():
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_a_share_of_the_time_ends_without_ending_the_rest(interrupted):
     stopper = Stopper(1000)
-    with stopper.for_a_share(1e-12):
-        assert stopper.stopped  # the flag is passed on to kernels
-        assert stopper.flag[0] == 1
+    with stopper.for_a_share(1e-12) as part:
+        assert part.stopped  # the flag is passed on to kernels
+        assert part.flag[0] == 1
         if interrupted:
-            stopper.interrupt()
+            part.interrupt()
     assert stopper.stopped == interrupted
     assert 500 < stopper.left <= 1000
-    unlimited = Stopper()
-    with unlimited.for_a_share(0.5):
-        assert not unlimited.stopped
+    with Stopper().for_a_share(0.5) as part:
+        assert not part.stopped

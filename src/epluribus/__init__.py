@@ -14,16 +14,7 @@ from epluribus._version import __version__
 
 # Type checkers and editors see these imports; at run time `__getattr__` below makes them.
 if TYPE_CHECKING:
-    from epluribus import (
-        datasets,
-        losses,
-        models,
-        partition,
-        plots,
-        search,
-        studies,
-        uncertainty,
-    )
+    from epluribus import datasets, losses, models, partition, plots, search, studies, uncertainty
     from epluribus.changes import what_differs
     from epluribus.draws import Draws, read_draws, soft_draws, soft_psm
     from epluribus.draws.expected import expected_loss
@@ -47,77 +38,51 @@ if TYPE_CHECKING:
     from epluribus.writers import load
 
 __all__ = [
-    "Draws",
-    "Estimate",
-    "Loss",
-    "__version__",
-    "align",
-    "certificate",
-    "chips",
-    "cluster_parameters",
-    "credible_ball",
+    "Draws", "Estimate", "Loss", "__version__", "align", "certificate", "chips", "cluster_parameters",
+    "credible_ball", "datasets", "exact", "expected_loss", "greedy", "load", "loss", "losses", "minimize",
+    "models", "modes", "partition", "plots", "probability", "psm", "read_draws", "sample", "search",
+    "soft_draws", "soft_psm", "stability", "studies", "uncertainty", "undecided_costs", "what_differs",
+]  # fmt: skip
+
+# Where names are, by module, which is loaded on first use: `import epluribus` takes no time, and the command
+# hears Ctrl-C from its beginning. ConsensusClustering cannot be defined without scikit-learn, so it is not in
+# `__all__`: `from epluribus import *` must not need it.
+_NAMES = {
+    "changes": "what_differs",
+    "draws": "Draws read_draws soft_draws soft_psm",
+    "draws.expected": "expected_loss",
+    "estimate": "Estimate",
+    "losses.base": "Loss",
+    "losses.values": "loss",
+    "sampling": "sample",
+    "search": "exact greedy minimize undecided_costs",
+    "search.consensus": "ConsensusClustering",
+    "uncertainty": "align certificate chips cluster_parameters credible_ball modes probability psm stability",
+    "writers": "load",
+}
+_MODULES = {
     "datasets",
-    "exact",
-    "expected_loss",
-    "greedy",
-    "load",
-    "loss",
     "losses",
-    "minimize",
     "models",
-    "modes",
     "partition",
     "plots",
-    "probability",
-    "psm",
-    "read_draws",
-    "sample",
     "search",
-    "soft_draws",
-    "soft_psm",
-    "stability",
     "studies",
     "uncertainty",
-    "undecided_costs",
-    "what_differs",
-]
-
-# Modules by name, loaded on first use: `import epluribus` takes no time, and the command hears Ctrl-C from
-# its beginning. ConsensusClustering cannot be defined without scikit-learn, so it is not in `__all__`:
-# `from epluribus import *` must not need it.
-_MODULES = (
-    "datasets", "losses", "models", "partition", "plots", "search", "studies", "uncertainty",
-)  # fmt: skip
-_UNCERTAINTY = (
-    "align", "certificate", "chips", "cluster_parameters", "credible_ball", "modes", "probability",
-    "psm", "stability",
-)  # fmt: skip
-_ON_DEMAND = {
-    "ConsensusClustering": "epluribus.search.consensus",
-    "Estimate": "epluribus.estimate",
-    "Loss": "epluribus.losses.base",
-    "expected_loss": "epluribus.draws.expected",
-    "load": "epluribus.writers",
-    "loss": "epluribus.losses.values",
-    "sample": "epluribus.sampling",
-    "what_differs": "epluribus.changes",
-    **{name: f"epluribus.{name}" for name in _MODULES},
-    **dict.fromkeys(("Draws", "read_draws", "soft_draws", "soft_psm"), "epluribus.draws"),
-    **dict.fromkeys(("exact", "greedy", "minimize", "undecided_costs"), "epluribus.search"),
-    **dict.fromkeys(_UNCERTAINTY, "epluribus.uncertainty"),
 }
+_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 # Python calls this for a name that the module does not have yet.
 def __getattr__(name: str) -> Any:
-    if name not in _ON_DEMAND:
+    if name in _MODULES:
+        return import_module(f"epluribus.{name}")
+    if name not in _WHERE:
         raise AttributeError(f"module 'epluribus' has no attribute '{name}'")
-    module = import_module(_ON_DEMAND[name])
-    value = module if module.__name__ == f"epluribus.{name}" else getattr(module, name)
     # From now on the name is found at once.
-    globals()[name] = value
+    value = globals()[name] = getattr(import_module(f"epluribus.{_WHERE[name]}"), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_ON_DEMAND})
+    return sorted({*__all__, *_WHERE})

@@ -14,7 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -36,10 +37,6 @@ _STEPS = 10**8
 NEVER = np.zeros(1, dtype=np.uint8)
 """A stop flag that is never set."""
 NEVER.flags.writeable = False
-
-_PASSED_ON = threading.Lock()
-"""Held while the end of the time is passed on to kernels. One for all, since estimates keep their settings,
-stopper included, and a lock cannot be pickled."""
 
 
 class Stopper:
@@ -71,24 +68,9 @@ class Stopper:
     def stopped(self) -> bool:
         """Whether the work is to end now; this also checks the time limit."""
         # Kernels cannot read the clock: the flag passes the end of the time on to them.
-        with _PASSED_ON:
-            if self.left == 0.0:
-                self.flag[0] = 1
-            return bool(self.flag[0])
-
-    @contextmanager
-    def for_a_share(self, share: float) -> Iterator[None]:
-        """Within this context the limit is nearer: only this share of the time that is left may be used."""
-        end, left = self.deadline, self.left
-        if left is not None:
-            self.deadline = time.perf_counter() + share * left
-        try:
-            yield
-        finally:
-            # Another thread may be about to pass the nearer limit on.
-            with _PASSED_ON:
-                self.deadline = end
-                self.flag[0] = self.interrupted
+        if self.left == 0.0:
+            self.flag[0] = 1
+        return bool(self.flag[0])
 
     @property
     def left(self) -> float | None:
@@ -99,6 +81,18 @@ class Stopper:
         """End the work as soon as possible, keeping the results so far."""
         self.interrupted = True
         self.flag[0] = 1
+
+    @contextmanager
+    def for_a_share(self, share: float) -> Iterator[Stopper]:
+        """A stopper for part of the work, which may use this share of the time that is left."""
+        left = self.left
+        part = Stopper(None if left is None else max(1e-9, share * left), patient=self.patient)
+        part.interrupted, part.flag[0] = self.interrupted, self.flag[0]
+        try:
+            yield part
+        finally:
+            if part.interrupted:
+                self.interrupt()
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if Ctrl-C was caught: for callers to whom half the work is of no use."""
@@ -119,27 +113,31 @@ def resolve_jobs(n_jobs: int | None) -> int:
 
 
 @contextmanager
-def _hearing(stopper: Stopper) -> Iterator[None]:
-    """Within this context, a Ctrl-C that would raise KeyboardInterrupt interrupts the stopper instead."""
+def _on_ctrl_c(handle: Callable[[Callable[..., Any], int, Any], None]) -> Iterator[None]:
+    """Within this context Ctrl-C calls `handle`, which is given the handler that was in place."""
     before = signal.getsignal(signal.SIGINT)
-    # Only the main thread may set handlers. One that is not callable is the system's own: Ctrl-C is ignored,
-    # or ends the process.
+    # Only the main thread may set handlers. One that is not callable is the system's own: a shell makes a
+    # command in the background ignore Ctrl-C, and that must stay so.
     if not callable(before) or threading.current_thread() is not threading.main_thread():
         yield
         return
+    signal.signal(signal.SIGINT, partial(handle, before))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
-    # The handler in place is still called: that of the command line prints a line before it raises.
-    def heard(number: int, frame: Any) -> None:
+
+def _hearing(stopper: Stopper) -> AbstractContextManager[None]:
+    """Within this context, a Ctrl-C that would raise KeyboardInterrupt interrupts the stopper instead."""
+
+    def handle(before: Callable[..., Any], number: int, frame: Any) -> None:
         try:
             before(number, frame)
         except KeyboardInterrupt:
             stopper.interrupt()
 
-    signal.signal(signal.SIGINT, heard)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    return _on_ctrl_c(handle)
 
 
 def run_tasks(
@@ -253,35 +251,24 @@ def parts(n: int, steps: float) -> Iterator[slice]:
     return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
 
-class Interrupts:
+@contextmanager
+def two_interrupts(first: str, second: str) -> Iterator[list[str]]:
     """Ctrl-C on the command line: the first ends the work and keeps the results so far, the second exits.
 
-    `first` and `second` are the lines printed to standard error.
+    `first` and `second` are the lines printed to standard error; those that were printed are yielded.
     """
+    said: list[str] = []
 
-    def __init__(self, first: str, second: str) -> None:
-        self.count = 0
-        self._words = (first, second)
-        self._before: Any = None
-
-    def __enter__(self) -> Interrupts:
-        # A shell makes a command in the background ignore Ctrl-C, and that must stay so.
-        listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if listening and threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._heard)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _heard(self, *_: object) -> None:
-        self.count += 1
+    def handle(before: Callable[..., Any], number: int, frame: Any) -> None:
+        said.append(second if said else first)
         # Not by `print`, because what was interrupted may itself be printing. On a terminal the line goes
         # below a progress bar.
         start = "\n" if os.isatty(2) else ""
-        os.write(2, f"{start}epluribus: {self._words[min(self.count, 2) - 1]}\n".encode())
-        if self.count > 1:  # a normal exit would wait for the threads that are still working
+        os.write(2, f"{start}epluribus: {said[-1]}\n".encode())
+        if len(said) > 1:  # a normal exit would wait for the threads that are still working
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.raise_signal(signal.SIGINT)
-        raise KeyboardInterrupt
+        before(number, frame)
+
+    with _on_ctrl_c(handle):
+        yield said

@@ -180,7 +180,7 @@ def relabel(labels: IntArray) -> IntArray:
 def tidy(labels: IntArray) -> IntArray:
     """Canonical form of integer labels in which -1, an item in no cluster, stays -1."""
     inside = labels >= 0
-    out = np.full(len(labels), -1, dtype=np.int64)
+    out = np.where(inside, 0, -1)
     if inside.any():
         out[inside] = relabel(labels[inside])
     return out
@@ -272,12 +272,8 @@ def as_labels(
         values = to_integers(
             values[None], argument, lambda _, i: f"item {i} (counted from 0)", missing=missing
         )[0]
-    if not np.ma.is_masked(values):
-        return relabel(np.asarray(values))
-    out, seen = np.full(values.size, -1, dtype=np.int64), ~np.ma.getmaskarray(values)
-    if seen.any():
-        out[seen] = relabel(np.asarray(values)[seen])
-    return out
+    found = relabel(np.asarray(values))
+    return tidy(np.where(values.mask, -1, found)) if np.ma.is_masked(values) else found
 
 
 def _to_row(labels: Any, argument: str) -> AnyArray:

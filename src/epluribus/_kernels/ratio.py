@@ -18,12 +18,12 @@ from epluribus._kernels.sweep import item_costs as linear_costs
 NVI, NID, ID, OMARI, ZERO_ONE, OWN = range(6)
 """Numbers of the built-in losses, and of a user's own."""
 _NO_ENTROPY = 1e-12
-"""An entropy below this share of log2 N counts as zero (`losses.information`)."""
+"""An entropy below this share of log2 N counts as zero (`losses.built_in`)."""
 
 
 @kernel
 def f0_value(code, own, joint, size, group, n, most):
-    """The value of f0; `losses.information` and `losses.pairs` have the formulas. `most` is N log2 N."""
+    """The value of f0; `losses.built_in` has the formulas. `most` is N log2 N."""
     if code == ID:
         return (max(size, group) - joint) / n
     if code <= NID:

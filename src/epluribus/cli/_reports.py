@@ -6,7 +6,7 @@ from argparse import Namespace
 
 import epluribus as epl
 from epluribus._files import check_target
-from epluribus._parallel import INTERRUPTED, Interrupts
+from epluribus._parallel import INTERRUPTED, two_interrupts
 from epluribus._validate import need
 from epluribus.cli._base import answer, command, given
 from epluribus.cli._draws import one_loss, read_draws, resources, search_options
@@ -31,10 +31,10 @@ def report(args: Namespace) -> int:
     need("jinja2", "report", "The report")
     loss, draws = one_loss(args), read_draws(args)
     # The first Ctrl-C ends the search or the step it meets, and the page is still written.
-    with Interrupts(
+    with two_interrupts(
         "interrupted; the page is written with what is known so far (Ctrl-C again ends at once)",
         "ended; no page was written",
-    ) as interrupts:
+    ) as said:
         best = epl.minimize(draws, loss, **search_options(args, draws))
         # After an interrupted search the page is brief: the user wants to see it now.
         options = given(args, "title call level time_limit")
@@ -42,7 +42,7 @@ def report(args: Namespace) -> int:
     data = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
     answer(args, data, f"{best}\n  page written to {args.out}")
     # The page is written, but a script must see that parts of it may be missing.
-    return INTERRUPTED if interrupts.count else 0
+    return INTERRUPTED if said else 0
 
 
 @command(read_draws, one_loss, search_options, resources, answer)
@@ -61,10 +61,10 @@ def methods(args: Namespace) -> int:
     best = epl.minimize(draws, loss, **search_options(args, draws))
     # There is nothing to report yet; a later Ctrl-C leaves out what was not computed.
     raise_if_interrupted(best)
-    with Interrupts(
+    with two_interrupts(
         "interrupted; the paragraph leaves out what was not computed",
         "ended; there is no paragraph",
-    ) as interrupts:
+    ) as said:
         found = best.methods(draws, **given(args, "level time_limit"), **resources(args))
     answer(args, found.to_dict(), f"{found}\n\n{found.bibtex}" if args.bibtex else found)
-    return INTERRUPTED if interrupts.count else 0
+    return INTERRUPTED if said else 0

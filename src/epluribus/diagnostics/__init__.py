@@ -1,13 +1,9 @@
 """Whether chains agree, and how many independent draws they are worth: the one rule of the package.
 
-`series` has R-hat and effective sample sizes, `similarity` the probabilities that items share a cluster,
-`agreement` the rule that puts both together.
+`series` has R-hat and effective sample sizes, `agreement` the rule, which also compares pairs of items.
 """
 
-from epluribus.diagnostics.agreement import Agreement, by_chain, chain_agreement
-from epluribus.diagnostics.series import RHAT_LIMIT, Series, ess, rhat
-from epluribus.diagnostics.similarity import Similarity
+from epluribus.diagnostics.agreement import Agreement, chain_agreement
+from epluribus.diagnostics.series import RHAT_LIMIT, Series, by_chain, ess, rhat
 
-__all__ = [
-    "RHAT_LIMIT", "Agreement", "Series", "Similarity", "by_chain", "chain_agreement", "ess", "rhat",
-]  # fmt: skip
+__all__ = ["RHAT_LIMIT", "Agreement", "Series", "by_chain", "chain_agreement", "ess", "rhat"]

@@ -3,7 +3,7 @@
 Chains disagree if one of two tests says so, each with a probability of at most 0.002 of a false alarm:
 
 - *pairs*: two chains, or the halves of one, differ in the probability that two items share a cluster
-  by more than chance explains (`pairs`),
+  by more than chance explains,
 - *series*: R-hat is larger than chance explains (`series`), for the number of clusters, the distance
   from a central draw, the distance from late minus that from early draws *of the other chains*, in which a
   common drift shows most, or what the caller adds, such as the loss or the log posterior.
@@ -11,24 +11,38 @@ Chains disagree if one of two tests says so, each with a probability of at most 
 Errors come from within chains in both. Chains agree if neither test objects though one could have: the
 limit of the pair is at most 0.5, or those of R-hat are below 1.15. Otherwise nothing is known: there is one
 chain, or chains are too short.
+
+**Pairs.** For two parts a and b of the sample and two items, let p_a and p_b be the probabilities that the
+items share a cluster, p their mean, and n_a and n_b the effective sample sizes of the 0-1 series that records
+whether they do, *each within its own part*; parts of one posterior mix alike, so the slower of the two speaks
+for both. The parts agree if
+
+    |p_a - p_b| <= q sqrt( p (1 - p) (1/n_a + 1/n_b) ),
+
+where q is the quantile of Student's distribution with n_a + n_b - 2 degrees of freedom at which, over all
+pairs of items and of parts, chance alone breaks the rule with probability 0.002 (Bonferroni). The effective
+sample size of all chains together is not used: it collapses exactly when chains disagree, and would excuse
+any difference.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from epluribus import losses
 from epluribus._parallel import resolve_jobs
 from epluribus._text import sentence_list
-from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus.diagnostics.pairs import Difference, pair_differences
-from epluribus.diagnostics.series import LARGEST, Series, ess, judge_series
+from epluribus._typing import AnyArray, FloatArray
+from epluribus.diagnostics.series import LARGEST, Series, by_chain, ess, judge_ranks, judge_series
 from epluribus.draws import Draws
+from epluribus.draws.together import Similarity, map_blocks
 from epluribus.losses.values import loss_values
 
 _FALSE_ALARMS = 0.002
@@ -37,21 +51,15 @@ _USEFUL = 0.5
 """Largest limit of a pair that means anything: a higher one would excuse probabilities of 1/4 and 3/4."""
 _STRICT = 1.15
 """Limit of R-hat below which halves whose means differ by 0.6 standard deviations would be seen."""
-_COMPARISONS = 1e11
-"""Comparisons of labels up to which all pairs of items are examined: eight seconds on one core."""
-_ITEMS = 1000
-"""Items on which distances between draws are computed."""
-_DRIFT = "distance from late minus early draws"
-"""Name of the series in which a common drift shows."""
-_ENDS = 2
-"""Of these draws, how many at each end of a chain are its early and its late ones."""
 _FEW = 10
 """Independent draws of a chain below which a difference may be chance, however large it is."""
-_SHARED = 0.25
-"""Fall of the ranks from the first half of each chain to the second that makes a drift common to all: half of
-what a chain has that only drifts."""
-_CENTRAL = 12
-"""Draws of each chain among which the central one is found."""
+_ROUNDING = 1e-12
+"""Probabilities that differ by less than this are equal: sums of weights are rounded."""
+_CANDIDATES = 3
+"""Pairs of items judged for each two parts: this many of the largest differences, and of the largest
+relative to the binomial error. A slow pair may differ most, and another differ beyond doubt."""
+_DRIFT = "distance from late minus early draws"
+"""Name of the series in which a common drift shows."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +84,8 @@ class Agreement:
     of what the caller added."""
     chains: tuple[int, int] | None = None
     """The chains that `difference` is between; twice the same one for its two halves."""
-    drifting: tuple[int, ...] = ()
-    """Chains whose two halves differ; empty if chains agree."""
     odd: int | None = None
-    """The chain that differs from all others, which agree; None if there is no such chain."""
-    apart: tuple[float, float] = field(default=(math.nan, math.nan))
-    """Mean variation of information, in bits, between draws of different chains (of the odd one and the
-    others, if there is an odd one), and between draws of the same chain (of the others)."""
+    """The chain that takes part in all differences; None if there is no such chain, or chains agree."""
     n_chains: int = 1
 
     @property
@@ -92,48 +95,46 @@ class Agreement:
             return self._pairs()
         what = "The chains disagree." if self.n_chains > 1 else "The chain has not settled."
         pairs = self._pairs() if self.difference > self.limit else ""
-        return " ".join(filter(None, [what, pairs, self._rhats()]))
+        large = [
+            f"of the {one.name} {one.rhat:.3g} (chance explains {one.limit:.3g})"
+            for one in self.series
+            if one.differs
+        ]
+        rhats = f"R-hat is too large: {sentence_list(large)}." if large else ""
+        return " ".join(filter(None, [what, pairs, rhats]))
 
     @property
     def advice(self) -> str:
-        """What is off, by how much, and what to do about it; empty unless chains disagree."""
+        """What is off, and what to do about it; empty unless chains disagree."""
         if self.agree is not False:
             return ""
-        far, near = self.apart
-        bits = f"{far:.2g} bits (VI) from those of the others, which are {near:.2g} from each other"
         if self.n_chains == 1:
-            what, todo = "", "Leave out more draws at the beginning, or run it longer."
+            todo = "Leave out more draws at the beginning, or run it longer."
         elif self.odd is not None:
-            what = f"Chain {self.odd} (counted from 0) is off: its draws are {bits}."
-            todo = "Run it again from another start; leave it out only if you know why it failed."
-        elif self.drifting:
-            names = sentence_list([str(chain) for chain in self.drifting])
-            are = f"Chain {names} (counted from 0) is" if len(self.drifting) == 1 else ""
-            what = f"{are or f'Chains {names} (counted from 0) are'} still moving."
             todo = (
-                f"Draws of different chains are {far:.2g} bits (VI) apart, draws of one chain {near:.2g}. "
-                "Leave out more draws at the beginning, or run all chains longer."
+                f"Chain {self.odd} (counted from 0) is off: the others do not differ in any pair. Run it "
+                "again from another start; leave it out only if you know why it failed."
             )
         else:
-            what = (
-                f"Draws of different chains are {far:.2g} bits (VI) apart, draws of one chain {near:.2g}; "
-                "which chain is right cannot be told."
+            todo = (
+                "Which chain is right cannot be told. Run more chains, longer, from different starts, and "
+                "leave out more draws at the beginning."
             )
-            todo = "Run more chains, longer, from different starts."
-        return " ".join(filter(None, [what, todo, "Until then, do not report the answer."]))
+        return f"{todo} Until then, do not report the answer."
 
     def _pairs(self) -> str:
         """What the comparison of pairs of items has found."""
-        if math.isnan(self.difference):
+        if self.chains is None:
             return "There are no two chains to compare." if self.agree is None else ""
         items = "some two items" if self.pair is None else "items {} and {}".format(*self.pair)
         who = "Two chains differ"
-        if self.chains is not None and self.chains[0] == self.chains[1]:
+        if self.chains[0] == self.chains[1]:
             who = (
-                f"The halves of chain {self.chains[0]} differ"
-                if self.n_chains > 1
-                else "Its halves differ"
+                "The halves of the chain"
+                if self.n_chains == 1
+                else f"The halves of chain {self.chains[0]}"
             )
+            who += " differ"
         text = f"{who} by {self.difference:.2g} in the probability that {items} share a cluster"
         if self.difference > self.limit:
             return f"{text}, more than chance explains (up to {self.limit:.2g})."
@@ -141,29 +142,20 @@ class Agreement:
             return f"{text}; they are too short to say whether that is chance."
         return f"{text}, no more than chance explains (up to {self.limit:.2g})."
 
-    def _rhats(self) -> str:
-        """The series whose R-hat is too large; empty if there are none."""
-        large = [
-            f"of the {one.name} {one.rhat:.3g} (chance explains {one.limit:.3g})"
-            for one in self.series
-            if one.differs
-        ]
-        return f"R-hat is too large: {sentence_list(large)}." if large else ""
-
 
 def chain_agreement(
     draws: Draws,
     n_jobs: int | None = None,
     *,
     series: Mapping[str, AnyArray] | None = None,
-    comparisons: float | None = None,
+    comparisons: float = 1e11,
 ) -> Agreement:
     """Whether chains agree on which items belong together: the one rule of the package.
 
     Chains are compared two at a time, and the halves of each, in the probability that two items share a
     cluster; and all halves together by R-hat of the number of clusters and of the distance from a central
     draw. A difference is too large if chance would produce one like it, anywhere, in fewer than 1 of 500
-    samples; the formulas are at the head of `diagnostics.pairs` and `diagnostics.series`.
+    samples; the formulas are at the head of `diagnostics.agreement` and `diagnostics.series`.
 
     Parameters
     ----------
@@ -173,8 +165,9 @@ def chain_agreement(
         Threads; all cores by default. The result does not depend on it.
     series : dict of str to array of shape (n_draws,), optional
         More numbers of each draw to be judged by R-hat, by name: the loss, or the log posterior.
-    comparisons : float, optional
-        Comparisons of labels beyond which only some items are compared with the others; 1e11 by default.
+    comparisons : float, default 1e11
+        Comparisons of labels beyond which only some items are compared with the others: eight seconds on one
+        core.
 
     Returns
     -------
@@ -203,165 +196,212 @@ def chain_agreement(
     # Draws without weight are no part of the sample.
     counted = draws.draw_weights > 0
     numbers = np.unique(draws.chains[counted]).tolist()
-    if not counted.all():
-        series = {name: np.asarray(values)[counted] for name, values in (series or {}).items()}
-        draws = draws[counted]
-    m = draws.n_chains
-    if draws.has_missing:
-        # What a draw has not seen cannot be compared; what the caller watches can.
-        known = {name: by_chain(np.asarray(x), draws) for name, x in (series or {}).items()}
-        return Agreement(math.nan, math.nan, None, None, _judge(known), n_chains=m)
-    distances, chosen, apart_series = _distances(draws)
-    named = {**(series or {}), "number of clusters": draws.n_clusters, **apart_series}
-    tables = {name: by_chain(np.asarray(values), draws) for name, values in named.items()}
-    judged = _judge(tables)
-    # An ensemble has no chains and no order.
-    if draws.n_items < 2 or draws.kind == "ensemble":
-        return Agreement(math.nan, math.nan, None, None, judged, n_chains=m)
-    found, complete = pair_differences(
-        draws, _FALSE_ALARMS, resolve_jobs(n_jobs), comparisons or _COMPARISONS
+    named = {name: np.asarray(values)[counted] for name, values in (series or {}).items()}
+    draws = draws if counted.all() else draws[counted]
+    # What a draw has not seen cannot be compared; what the caller watches can.
+    if not draws.has_missing:
+        named |= {"number of clusters": draws.n_clusters, **_distances(draws)}
+    tables = {name: by_chain(values, draws) for name, values in named.items()}
+    # Together they make a false alarm with the probability of one test.
+    judged = tuple(
+        (judge_ranks if name == _DRIFT else judge_series)(name, x, _FALSE_ALARMS / len(tables))
+        for name, x in tables.items()
     )
+    # An ensemble has no chains and no order.
+    if draws.has_missing or draws.n_items < 2 or draws.kind == "ensemble":
+        return Agreement(math.nan, math.nan, None, None, judged, n_chains=draws.n_chains)
+    found, complete = _differences(draws, resolve_jobs(n_jobs), comparisons)
     large = [one for one in found if one.is_large]
     # Between chains; the halves of a chain are worth showing only if they differ.
     between = [one for one in found if one.chains[0] != one.chains[1]]
     worst = max(large or between, key=lambda one: one.value, default=None)
-    drifting: tuple[int, ...] = ()
-    odd, apart = None, (math.nan, math.nan)
-    strict = all(one.limit < _STRICT for one in judged)  # False for NaN
+    agree = _verdict(worst, large, judged, tables)
+    if worst is None:
+        return Agreement(math.nan, math.nan, None, agree, judged, n_chains=draws.n_chains)
+    # Equal chains differ nowhere, and no pair is to be named.
+    i, j = (draws.item_names[item] for item in worst.items)
+    pair = (i, j) if complete and worst.value > 0 else None
+    # The numbers that the caller knows: chains without weight were left out.
+    a, b = (numbers[chain] for chain in worst.chains)
+    common = set.intersection(*(set(one.chains) for one in large)) if large else set()
+    # Differences within a chain alone may be a drift of all that the others hide.
+    apart = any(one.chains[0] != one.chains[1] for one in large)
+    odd = agree is False and apart and draws.n_chains > 2 and len(common) == 1
+    return Agreement(
+        worst.value,
+        worst.limit,
+        pair,
+        agree,
+        judged,
+        (a, b),
+        odd=numbers[common.pop()] if odd else None,
+        n_chains=draws.n_chains,
+    )
+
+
+def _verdict(
+    worst: _Difference | None,
+    large: Sequence[_Difference],
+    judged: Sequence[Series],
+    tables: Mapping[str, AnyArray],
+) -> bool | None:
+    """Whether chains agree, as at the head of the module; None if that cannot be known."""
+    differs = {one.name for one in judged if one.differs}
+    # A chain that is worth a few draws may be anywhere by chance; that all go the same way is none: their ranks
+    # fall from the first half to the second by half of what those of a chain do that only drifts.
+    halves = [np.array_split(ranks, 2) for ranks in tables.get(_DRIFT, ())]
+    common = _DRIFT in differs and all(a.mean() - b.mean() > 0.25 for a, b in halves)
+    moves = [chains for name, chains in tables.items() if name != _DRIFT]
+    few = any(ess(chain, method="identity") < _FEW for chains in moves for chain in chains)
+    if few and not common:
+        return None
+    if large or differs:
+        return False
     # Chains that move so slowly that chance explains any difference: whether they agree cannot be known.
     slow = any(one.rhat > LARGEST for one in judged)
-    clear = worst is not None and (worst.limit <= _USEFUL or strict) and not slow
-    agree = True if clear else None
-    differs = {one.name for one in judged if one.differs}
-    # A chain that is worth a few draws may be anywhere by chance; that all go the same way is none.
-    same_way = _DRIFT in differs and all(_fall(chain) > _SHARED for chain in tables[_DRIFT])
-    few = any(
-        ess(chain, method="identity") < _FEW
-        for name, chains in tables.items()
-        if name != _DRIFT
-        for chain in chains
-    )
-    if few and not same_way:
-        agree = None
-    elif large or differs:
-        agree = False
-        odd = _odd_chain(large, tables, m)
-        drifting = _drifting(large, tables, m)
-        apart = _apart(distances, draws.chains[chosen], odd)
-    difference, limit, pair = math.nan, math.nan, None
-    if worst is not None:
-        difference, limit, (i, j) = worst.value, worst.limit, worst.items
-        # Equal chains differ nowhere, and no pair is to be named.
-        names = draws.item_names
-        pair = (names[i], names[j]) if complete and difference > 0 else None
-    # The numbers that the caller knows: chains without weight were left out.
-    chains = None if worst is None else (numbers[worst.chains[0]], numbers[worst.chains[1]])
-    drifting = tuple(numbers[chain] for chain in drifting)
-    odd = None if odd is None else numbers[odd]
-    return Agreement(
-        difference, limit, pair, agree, judged, chains, drifting, odd, apart, n_chains=m
-    )
+    strict = all(one.limit < _STRICT for one in judged)  # False for NaN
+    clear = worst is not None and (worst.limit <= _USEFUL or strict)
+    return True if clear and not slow else None
 
 
-def _fall(ranks: FloatArray) -> float:
-    """Mean rank in the first half of a chain less that in the second."""
-    first, second = np.array_split(ranks, 2)
-    return float(first.mean() - second.mean())
-
-
-def by_chain(values: AnyArray, draws: Draws) -> AnyArray:
-    """(n_chains, length of the shortest): the last draws of each chain."""
-    chains = [values[draws.chains == number] for number in range(draws.n_chains)]
-    length = min(len(chain) for chain in chains)
-    # The last draws, because any burn-in that was not removed is at the beginning.
-    return np.stack([chain[len(chain) - length :] for chain in chains])
-
-
-def _judge(tables: Mapping[str, AnyArray]) -> tuple[Series, ...]:
-    """All series; together they make a false alarm with the probability of one test."""
-    alarm = _FALSE_ALARMS / max(1, len(tables))
-    return tuple(
-        judge_series(name, values, alarm, ranks=name == _DRIFT) for name, values in tables.items()
-    )
-
-
-def _distances(draws: Draws) -> tuple[FloatArray, IntArray, dict[str, FloatArray]]:
-    """Distances between some draws, which draws these are, and series of distances of all draws.
-
-    Variation of information, on at most a thousand items.
-    """
+def _distances(draws: Draws) -> dict[str, FloatArray]:
+    """Series of distances from some draws, by name: variation of information, on at most a thousand items."""
     from scipy.stats import rankdata
 
     vi = losses.get("vi")
-    n, m = draws.n_items, draws.n_chains
-    items = np.unique(np.linspace(0, n - 1, min(n, _ITEMS)).astype(np.int64))
+    items = np.unique(np.linspace(0, draws.n_items - 1, min(draws.n_items, 1000)).astype(np.int64))
     table = np.ascontiguousarray(draws.store.rows(items))
-    # Draws spread evenly over each chain.
-    rows = [np.flatnonzero(draws.chains == number) for number in range(m)]
-    places = [np.linspace(0, len(own) - 1, min(len(own), _CENTRAL)).astype(int) for own in rows]
-    chosen = np.concatenate([own[at] for own, at in zip(rows, places, strict=True)])
-    some = np.ascontiguousarray(table[:, draws.index[chosen]])
 
     def from_draw(number: int, others: AnyArray) -> FloatArray:
-        return loss_values(some[:, number].astype(np.int64), others, vi)
+        return loss_values(table[:, draws.index[number]].astype(np.int64), others, vi)
 
-    distances = np.stack([from_draw(number, some) for number in range(len(chosen))])
-    central = from_draw(int(distances.sum(axis=1).argmin()), table)[draws.index]
-    series = {"distance from a central draw": central}
-    if m > 1:
-        # For each chain, the mean distance of all draws from its last draws less that from its first ones.
-        begin = np.cumsum([0, *(len(at) for at in places)])
+    # Twelve draws spread evenly over each chain, among which the central one is found.
+    rows = [np.flatnonzero(draws.chains == number) for number in range(draws.n_chains)]
+    spread = [own[np.linspace(0, len(own) - 1, min(len(own), 12)).astype(int)] for own in rows]
+    some = np.ascontiguousarray(table[:, draws.index[np.concatenate(spread)]])
+    central = min(np.concatenate(spread), key=lambda number: from_draw(number, some).sum())
+    series = {"distance from a central draw": from_draw(central, table)[draws.index]}
+    if draws.n_chains > 1:
+        # For each chain, the distance of all draws from its last two draws less that from its first two.
         late = np.stack(
             [
-                sum(
-                    from_draw(b - 1 - k, table) - from_draw(a + k, table)
-                    for k in range(min(_ENDS, b - a))
-                )
-                for a, b in pairwise(begin.tolist())
+                sum(from_draw(number, table) for number in own[-2:])
+                - sum(from_draw(number, table) for number in own[:2])
+                for own in spread
             ]
         )
         # A chain is near its own ends in any case: only those of the others count.
-        drift = (late.sum(axis=0) - late)[draws.chains, draws.index]
+        drift = np.round((late.sum(axis=0) - late)[draws.chains, draws.index], 9)
         # Each chain has others, and only what happens within it is of interest: its ranks.
         for own in rows:
             drift[own] = rankdata(drift[own]) / len(own)
         series[_DRIFT] = drift
-    return distances, chosen, series
+    return series
 
 
-def _odd_chain(large: list[Difference], tables: Mapping[str, AnyArray], m: int) -> int | None:
-    """The one chain without which nothing speaks against the others; None if there are several, or none."""
-    if m < 3:
-        return None
-    found = []
-    for odd in range(m):
-        others = [chain for chain in range(m) if chain != odd]
-        rest = _judge({name: values[others] for name, values in tables.items()})
-        if all(odd in one.chains for one in large) and not any(one.differs for one in rest):
-            found.append(odd)
-    return found[0] if len(found) == 1 else None
+class _Difference(NamedTuple):
+    """Two parts of the sample, compared at two items."""
+
+    chains: tuple[int, int]
+    """The two chains; twice the same one for its first and its second half."""
+    value: float
+    """|p_a - p_b|"""
+    limit: float
+    """What it stays below by chance; NaN with fewer than 4 draws in a part."""
+    items: tuple[int, int]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is more than chance explains."""
+        return self.value > self.limit + _ROUNDING  # False for NaN
 
 
-def _drifting(large: list[Difference], tables: Mapping[str, AnyArray], m: int) -> tuple[int, ...]:
-    """The chains whose own halves differ."""
-    pairs = {one.chains[0] for one in large if one.chains[0] == one.chains[1]}
-    series = {
-        chain
-        for chain in range(m)
-        if any(one.differs for one in _judge({k: v[[chain]] for k, v in tables.items()}))
-    }
-    return tuple(sorted(pairs | series))
+def _differences(draws: Draws, n_jobs: int, comparisons: float) -> tuple[list[_Difference], bool]:
+    """For each two chains, and the halves of each, the pair of items that speaks most against them.
+
+    Also whether all items were compared: beyond this many `comparisons` of labels, only some are.
+    """
+    n, chains = draws.n_items, [draws.chain(number) for number in range(draws.n_chains)]
+    # A chain of less than 20 draws is not cut in two.
+    halves = [
+        [x[: x.n_draws // 2], x[x.n_draws // 2 :]] if x.n_draws >= 20 else [x] for x in chains
+    ]
+    m = len(chains)
+    # Beyond 16 chains each is compared only with the next: if not all are alike, one differs from the next.
+    couples = [(a, b) for a, b in combinations(range(m), 2) if m <= 16 or b == a + 1]
+    couples += [(a, a) for a in range(m) if len(halves[a]) == 2]
+    rows = [[Similarity(half) for half in both] for both in halves]
+    # A chain's probability is the mean of its halves', by their weights.
+    masses = [[half.total_weight for half in both] for both in halves]
+    # With too many items only every `step`-th block of rows is compared with all items. Storing one
+    # probability, or comparing two, takes as long as comparing 300 labels.
+    work = n * n / 2 * (draws.n_draws + 300 * (2 * m + len(couples)))
+    step = 1 if work <= comparisons else math.ceil(2 * work / comparisons)
+
+    def largest(begin: int, end: int) -> list[list[tuple[float, float, int, int]]]:
+        """For each two parts and each of these items, the largest differences from an item before it."""
+        # Of some items only, those after it count too.
+        stop = end if step == 1 else n
+        parts = [[similarity(begin, end, stop) for similarity in both] for both in rows]
+        whole = [
+            np.average(both, axis=0, weights=mass) for both, mass in zip(parts, masses, strict=True)
+        ]
+        # Items j < i: over all blocks, every pair is seen once.
+        own, others = np.arange(begin, end)[:, None], np.arange(stop)[None, :]
+        after = others >= own if step == 1 else others == own
+        found = []
+        for a, b in couples:
+            one, other = (whole[a], whole[b]) if a != b else parts[a]
+            apart = np.abs(one - other)
+            apart[after | (apart < _ROUNDING)] = 0.0
+            mean = (one + other) / 2
+            # The binomial variance, but for the number of draws; never 0, where there is no difference.
+            relative = apart * apart / (mean * (1 - mean) + _ROUNDING)
+            # The largest in each row, by both measures.
+            columns = [measure.argmax(axis=1).tolist() for measure in (apart, relative)]
+            best = {at for column in columns for at in enumerate(column)}
+            found.append(
+                [(float(apart[at]), float(relative[at]), begin + at[0], at[1]) for at in best]
+            )
+        return found
+
+    blocks = map_blocks(n, largest, n_jobs, step=step)
+    # Bonferroni: all pairs of items and of parts, in both directions, share the false alarms.
+    each = _FALSE_ALARMS / (max(1, len(couples)) * n * (n - 1))
+    out = []
+    for (a, b), column in zip(couples, zip(*blocks, strict=True), strict=True):
+        entries = [entry for block in column for entry in block]
+        likely = nlargest(_CANDIDATES, entries)
+        likely += nlargest(_CANDIDATES, entries, key=lambda entry: (entry[1], *entry))
+        one, other = (chains[a], chains[b]) if a != b else halves[a]
+        judged = [
+            _Difference((a, b), value, _limit(one, other, i, j, each), (min(i, j), max(i, j)))
+            for value, _, i, j in dict.fromkeys(likely)
+        ]
+        # Of those that chance does not explain the largest; if it explains all, the largest of all.
+        out.append(max([d for d in judged if d.is_large] or judged, key=lambda d: d.value))
+    return out, step == 1
 
 
-def _apart(distances: FloatArray, chains: IntArray, odd: int | None) -> tuple[float, float]:
-    """Mean distance between draws of different chains, and between those of the same chain."""
-    same = chains[:, None] == chains[None, :]
-    different = ~same & ~np.eye(len(chains), dtype=bool)
-    if odd is not None:
-        is_odd = chains == odd
-        different = is_odd[:, None] & ~is_odd[None, :]
-        same = ~is_odd[:, None] & ~is_odd[None, :]
-    np.fill_diagonal(same, False)
-    return tuple(
-        float(distances[where].mean()) if where.any() else math.nan for where in (different, same)
-    )  # type: ignore[return-value]
+def _limit(a: Draws, b: Draws, i: int, j: int, alarm: float) -> float:
+    """Limit of the difference at items i and j: chance exceeds it with probability `alarm` on each side."""
+    from scipy.special import stdtrit
+
+    # For each part the share of each draw, and whether the items share a cluster in it.
+    shares = [part.draw_weights / part.total_weight for part in (a, b)]
+    both = [part.store.rows(np.array([i, j])) for part in (a, b)]
+    together = [(x[0] == x[1])[part.index] for x, part in zip(both, (a, b), strict=True)]
+    probability = sum(float(x @ share) for x, share in zip(together, shares, strict=True)) / 2
+    # Effective draws per draw. A part in which the items are always together, or never, counts as mixing
+    # well; none counts as worth more than its length.
+    mixing = float(np.min([1.0, *(ess(x, method="identity") / len(x) for x in together)]))
+    # Unequal weights (Kish): 1 / sum of squares is the number of equal weights that would be as good. Two less,
+    # which the effective size promises too many, being measured around the part's own mean.
+    n_a, n_b = (mixing / float(share @ share) - 2.0 for share in shares)
+    if math.isnan(n_a):  # fewer than 4 draws
+        return math.nan
+    n_a, n_b = max(1.0, n_a), max(1.0, n_b)
+    quantile = -float(stdtrit(max(1.0, n_a + n_b - 2), alarm))
+    variance = max(0.0, probability * (1 - probability)) * (1 / n_a + 1 / n_b)
+    # No two probabilities differ by more than 1.
+    return min(1.0, quantile * math.sqrt(variance))

@@ -9,18 +9,15 @@ where n_gh counts the items in cluster g of a and cluster h of z, and n_g and n_
 functions f1, f2 and f3 take integers 0..N, so they are tabulated once; f0 is compiled.
 
 All facts about a loss are kept in its `Loss` object: its functions, whether it is linear or a metric, its
-name in a sentence, unit, reference and parameters. The built-in ones are made by functions marked with
-`built_in`, which is also how `losses.get` finds them by name.
+name in a sentence, unit, reference and parameters.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, wraps
-from types import MappingProxyType
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +28,7 @@ from epluribus._typing import AnyArray, FloatArray
 SizeFunction = Callable[[int], float]
 
 BUILT_IN: dict[str, Callable[..., Loss]] = {}
-"""Makers of the built-in losses by name; filled by `built_in`."""
+"""Makers of the built-in losses by name: the table at the end of `built_in`."""
 _POINTS = ((3.0, 5.0, 7.0), (11.0, 2.0, 0.5), (0.25, 40.0, 9.0), (1e4, 2e4, 1.5e4))
 """Sums at which f0 is compared with its linear form: off the axes, small and large."""
 
@@ -122,17 +119,16 @@ class Loss:
     @property
     def family(self) -> str | None:
         """Name of the built-in loss this is, whatever its parameters; None for a user's own loss."""
-        if self.made_by is None or not hasattr(self.made_by[0], "family"):
+        if self.made_by is None or self.made_by[0] not in BUILT_IN.values():
             return None
-        make: Any = self.made_by[0]
-        original = make(*self.made_by[1])
+        original = self.made_by[0](*self.made_by[1])
         # `dataclasses.replace` keeps `made_by` even where it changes a function: the loss is made again and
         # compared.
         fields = ("f1", "f2", "f3", "linear", "metric", "zero_if_equal")
         same = all(getattr(self, name) == getattr(original, name) for name in fields)
         # f0 of VI and Binder is a new closure in each call of the maker; its code is the same object.
         same = same and self.f0.__code__ is original.f0.__code__
-        return str(make.family) if same else None
+        return original.name.partition("(")[0] if same else None
 
     def with_unit(self, value: str) -> str:
         """The value, already formatted, with the unit: '0.87 bits'."""
@@ -145,7 +141,7 @@ class Loss:
         # Functions defined inside a maker cannot be pickled: the maker and its arguments are pickled instead.
         # A changed copy of a built-in loss has no family, and must not come back as the original.
         made_by = self.made_by
-        if made_by is not None and (self.family or not hasattr(made_by[0], "family")):
+        if made_by is not None and (self.family or made_by[0] not in BUILT_IN.values()):
             return made_by
         return super().__reduce_ex__(protocol)
 
@@ -203,69 +199,10 @@ class Loss:
         return _compile(self.f0, self.name, compile_f0)
 
 
-def built_in(name: str) -> Callable[[Callable[..., Loss]], Callable[..., Loss]]:
-    """Register the maker of a built-in loss under its name.
-
-    A loss it makes is given that name, followed by the parameters that are not at their defaults in
-    parentheses, such as "vi(cost=0.5)", and what pickle needs to make it again.
-    """
-
-    def register(make: Callable[..., Loss]) -> Callable[..., Loss]:
-        signature = inspect.signature(make)
-
-        @wraps(make)
-        def maker(*args: Any, **options: Any) -> Loss:
-            # All parameters by name, including those at their defaults: they too define the loss.
-            bound = signature.bind(*args, **options)
-            bound.apply_defaults()
-            loss = make(*bound.args, **bound.kwargs)
-            special = [
-                f"{key}={_number(value)}"
-                for key, value in bound.arguments.items()
-                if value != signature.parameters[key].default
-            ]
-            return replace(
-                loss,
-                name=f"{name}({', '.join(special)})" if special else name,
-                made_by=(maker, tuple(bound.arguments.values())),
-                parameters=MappingProxyType(dict(bound.arguments)),
-            )
-
-        maker.family = name  # type: ignore[attr-defined]
-        BUILT_IN[name] = maker
-        return maker
-
-    return register
-
-
-def _number(value: float) -> str:
-    """The shortest text that loses no digit: `losses.get` must make the same loss from the name."""
-    short = f"{value:g}"
-    return short if float(short) == value else repr(float(value))
-
-
-def _tabulate(function: SizeFunction, field: str, n_items: int) -> FloatArray:
-    """The values of a function at 0..n_items, checked."""
-    known = _known_values(function)
-    values = known[0]
-    if len(values) <= n_items:
-        more = (function(n) for n in range(len(values), n_items + 1))
-        values = np.append(values, np.fromiter(more, dtype=np.float64))
-        _check_values(values, field)
-        # All callers share the array. Another thread may replace it by a shorter one: it is not read again.
-        values.flags.writeable = False
-        known[0] = values
-    return values[: n_items + 1]
-
-
 @lru_cache(maxsize=64)
-def _known_values(function: SizeFunction) -> list[FloatArray]:  # noqa: ARG001 - one list for each
-    """What is known of a function of one number: the only entry has its values at 0, 1, ..."""
-    return [np.empty(0)]
-
-
-def _check_values(values: FloatArray, field: str) -> None:
-    """Refuse a function with values that are not finite, or that is not 0 at 0."""
+def _tabulate(function: SizeFunction, field: str, n_items: int) -> FloatArray:
+    """The values of a function at 0..n_items, checked; all callers share the array."""
+    values = np.fromiter(map(function, range(n_items + 1)), dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         raise ValueError(
@@ -276,6 +213,8 @@ def _check_values(values: FloatArray, field: str) -> None:
             f"'{field}' must be 0 at 0, so that empty clusters count nothing; "
             f"{field}(0) gave {values[0]}."
         )
+    values.flags.writeable = False
+    return values
 
 
 @lru_cache(maxsize=64)

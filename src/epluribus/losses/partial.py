@@ -11,71 +11,50 @@ two partitions of O_t. In a table with missing labels, 0 is a missing one and cl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.labels import count_dtype, count_tables
 from epluribus._typing import FloatArray, IntArray
-from epluribus.losses.base import Loss
+from epluribus.losses.base import LinearForm, Loss
 from epluribus.partition import read_only
 
 _TABLE_CELLS = 1 << 20
 """Cells of the contingency tables held at a time."""
 
 
-class PartialSums(NamedTuple):
-    """The sums of a loss over what each draw has seen, arrays of shape (n_draws,)."""
-
-    joint: FloatArray
-    """Sums of f1 over the cells."""
-    size: FloatArray
-    """Sums of f2 over the clusters of the estimate."""
-    group: FloatArray
-    """Sums of f3 over the clusters of the draw."""
-    n_seen: IntArray
-    """Number of items that the draw has seen."""
-    equal: NDArray[np.bool_]
-    """Whether both are the same partition of these items."""
-
-    def values(self, loss: Loss) -> FloatArray:
-        """The loss of each draw; 0 if it has seen no item."""
-        sums = zip(self.joint, self.size, self.group, self.n_seen.tolist(), strict=True)
-        values = np.array([loss.f0(*some) if some[3] else 0.0 for some in sums])
-        if loss.zero_if_equal:
-            values[self.equal] = 0.0
-        return values
-
-
-def partial_sums(
+def partial_values(
     labels: IntArray,
     table: NDArray[np.unsignedinteger[Any]],
     loss: Loss,
     *,
     columns_estimate: bool = False,
-) -> PartialSums:
-    """The sums of labels 0..K-1 and each column of a table in which labels of 0 are missing.
+) -> FloatArray:
+    """(n_draws,) loss of labels 0..K-1 against each column of a table in which labels of 0 are missing.
 
-    Items with a label of -1 count as if no draw had seen them. Time O(n_draws (n_items + K_a K_z)), or
-    O(n_draws n_items log n_items) where the contingency tables would be nearly empty.
+    Items with a label of -1 count as if no draw had seen them; the loss is 0 if a draw has seen no item. Time
+    O(n_draws (n_items + K_a K_z)), or O(n_draws n_items log n_items) where the contingency tables would be
+    nearly empty.
     """
     f1, f2, f3 = loss.tables(table.shape[0])
-    if columns_estimate:
-        f2, f3 = f3, f2
     k, groups = int(labels.max(initial=0)) + 1, int(table.max()) + 1
     # Where tables would be nearly empty, the cells in use are found by sorting.
     sparse = groups * k > max(_TABLE_CELLS // 8, 8 * table.shape[0])
-    counts = _sorted_counts(labels, table) if sparse else _table_counts(labels, table)
-    found = []
-    for cells, sizes, theirs in counts:
-        sums = [_sum_used(f, n) for f, n in ((f1, cells), (f2, sizes), (f3, theirs))]
-        used = [np.count_nonzero(n, axis=1) for n in (cells, sizes, theirs)]
-        found.append((*sums, sizes.sum(axis=1), (used[0] == used[1]) & (used[0] == used[2])))
-    joint, size, group, n_seen, equal = map(np.concatenate, zip(*found, strict=True))
-    if columns_estimate:
-        size, group = group, size
-    return PartialSums(joint, size, group, n_seen.astype(np.int64), equal)
+    values = []
+    for cells, mine, theirs in (_sorted_counts if sparse else _table_counts)(labels, table):
+        size, group = (theirs, mine) if columns_estimate else (mine, theirs)
+        counts = ((f1, cells), (f2, size), (f3, group))
+        joint, *others = (_sum_used(f, n).tolist() for f, n in counts)
+        seen = mine.sum(axis=1).tolist()
+        sums = zip(joint, *others, seen, strict=True)
+        found = np.array([loss.f0(*some) if some[3] else 0.0 for some in sums])
+        if loss.zero_if_equal:
+            in_cells, in_size, in_group = (np.count_nonzero(n, axis=1) for _, n in counts)
+            found[(in_cells == in_size) & (in_cells == in_group)] = 0.0
+        values.append(found)
+    return np.concatenate(values)
 
 
 def _sum_used(f: FloatArray, counts: IntArray) -> FloatArray:
@@ -111,30 +90,9 @@ def _table_counts(
         yield cells.reshape(n, -1), cells.sum(axis=1), cells.sum(axis=2)
 
 
-def partial_values(
-    labels: IntArray,
-    table: NDArray[np.unsignedinteger[Any]],
-    loss: Loss,
-    *,
-    columns_estimate: bool = False,
-) -> FloatArray:
-    """(n_draws,) loss of labels against each column of a table in which labels of 0 are missing."""
-    sums = partial_sums(labels, table, loss, columns_estimate=columns_estimate)
-    return sums.values(loss)
-
-
-class LinearForms(NamedTuple):
-    """Coefficients of f0 as in `LinearForm`, for each draw: arrays of shape (n_draws,)."""
-
-    constant: FloatArray
-    joint: FloatArray
-    size: FloatArray
-    group: FloatArray
-
-
-def linear_forms(loss: Loss, n_seen: IntArray) -> LinearForms:
-    """The coefficients of a linear f0 for draws that have seen `n_seen` items."""
+def linear_forms(loss: Loss, n_seen: IntArray) -> LinearForm:
+    """The coefficients of a linear f0 for draws that have seen `n_seen` items: arrays of shape (n_draws,)."""
     numbers, at = np.unique(n_seen, return_inverse=True)
     # For no items at all the coefficients are never used; dividing by their number would be an error.
     forms = np.array([loss.linear_form(n) for n in np.maximum(numbers, 1).tolist()])
-    return LinearForms(*forms[at].T)
+    return LinearForm(*forms[at].T)

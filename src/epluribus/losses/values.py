@@ -9,7 +9,7 @@ exactly 0, free of rounding errors.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,28 +100,24 @@ def loss_values(
         (joint, columns), (n_cells, n_groups) = sums, used
     else:
         joint, n_cells = sparse_sums(labels, table, groups, f1)
-        columns, n_groups = groups_of(table, f_columns)
+        together = np.zeros(n_items, dtype=np.int64)
+        sums, used = _dense_sums(together, table, groups, f_columns, f_columns)
+        columns, n_groups = sums[1], used[1]
     # As many cells in use as there are clusters on either side: the clusters coincide.
     equal = (n_cells == n_clusters) & (n_cells == n_groups)
     one = float(f_labels[np.bincount(labels)].sum())
+    size: Any
+    group: Any
     size, group = (columns, one) if columns_estimate else (one, columns)
-    return values_from_sums(loss, n_items, joint, size, group, equal)
-
-
-class GroupSums(NamedTuple):
-    """What a loss needs to know about the clusters of each draw, whatever the estimate."""
-
-    sums: FloatArray
-    """(n_draws,) sums of f3 over the clusters of the draw."""
-    n_groups: IntArray
-    """(n_draws,) number of its clusters."""
-
-
-def groups_of(table: NDArray[np.unsignedinteger[Any]], f3: FloatArray) -> GroupSums:
-    """Sum of f3 over the clusters of each column of an item-major table, and their number."""
-    together = np.zeros(len(table), dtype=np.int64)
-    sums, used = _dense_sums(together, table, int(table.max()) + 1, f3, f3)
-    return GroupSums(sums[1], used[1])
+    # A linear f0 is four multiplications for all at once, and needs no compiled code.
+    if loss.linear:
+        form = loss.linear_form(n_items)
+        values = form.constant + form.joint * joint + form.size * size + form.group * group
+    else:
+        values = _apply(loss, n_items, joint, size, group)
+    if loss.zero_if_equal:
+        values[equal] = 0.0
+    return values
 
 
 def _dense_sums(
@@ -164,24 +160,6 @@ def sparse_sums(
     count, before = np.zeros((_DRAWS, groups), dtype=np.int32), np.empty(n_draws, dtype=np.int32)
     sparse_joint(read_only(table), member, first, read_only(f1), count, before, joint, n_cells)
     return joint, n_cells
-
-
-def values_from_sums(
-    loss: Loss, n_items: int, joint: FloatArray, size: Any, group: Any, equal: NDArray[np.bool_]
-) -> FloatArray:
-    """Losses of one partition and many draws (`size` is a number), or of many and one (`group` is).
-
-    `equal` says which of them are the same partition.
-    """
-    # A linear f0 is four multiplications for all at once, and needs no compiled code.
-    if loss.linear:
-        form = loss.linear_form(n_items)
-        values = form.constant + form.joint * joint + form.size * size + form.group * group
-    else:
-        values = _apply(loss, n_items, joint, size, group)
-    if loss.zero_if_equal:
-        values[equal] = 0.0
-    return values
 
 
 def _apply(loss: Loss, n_items: int, *sums: Any) -> FloatArray:

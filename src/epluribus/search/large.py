@@ -12,6 +12,7 @@ by VI, and stay there.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -137,11 +138,13 @@ def _search_few(
         for start in plan.starts()
         if start.labels is None or refiner.has_tables(start.labels)
     )
-    # Items that a loss wants alone are found when all are refined: large clusters are enough.
-    own = few_clusters(settings, problem) if refiner.pairs else settings
-    search = Search(problem, starts, plan.n_starts, own, seed, bar, expensive=refiner.pairs or None)
     # The other items are assigned in the rest of the time.
-    with settings.stopper.for_a_share(1 / 3):
+    with settings.stopper.for_a_share(1 / 3) as stopper:
+        settings = replace(settings, stopper=stopper)
+        # Items that a loss wants alone are found when all are refined: large clusters are enough.
+        own = few_clusters(settings, problem) if refiner.pairs else settings
+        expensive = refiner.pairs or None
+        search = Search(problem, starts, plan.n_starts, own, seed, bar, expensive=expensive)
         _, best = search.recombine()
     return best.labels, search.n_done
 

@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from epluribus._kernels.modes import draw_distances, single_moves
 from epluribus._typing import FloatArray, IntArray
-from epluribus.diagnostics.agreement import by_chain
-from epluribus.diagnostics.series import ess
+from epluribus.diagnostics import by_chain, ess
 from epluribus.draws import Draws
 
 _SIZE = (400, 500)

@@ -145,12 +145,8 @@ def _chains(found: Agreement, draws: Draws) -> tuple[str, bool | None]:
     if found.agree is False and found.n_chains == 1:
         return f"THE CHAIN HAS NOT SETTLED: {end}", False
     if found.agree is False:
-        far, near = found.apart
-        who = "" if found.odd is None else f"chain {found.odd} is off, "
-        return (
-            f"THEY DISAGREE ({who}{far:.2g} bits between chains, {near:.2g} within): {end}",
-            False,
-        )
+        who = "" if found.odd is None else f" (chain {found.odd} is off)"
+        return f"THEY DISAGREE{who}: {end}", False
     weights = warn_of_weights(draws)
     if weights:
         return weights[0].lower() + weights[1:].rstrip("."), False

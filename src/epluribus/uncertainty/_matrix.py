@@ -18,9 +18,8 @@ from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import DrawsLike, FloatArray
 from epluribus._validate import check_fraction, check_memory, shown
-from epluribus.diagnostics import Similarity
 from epluribus.draws import as_draws
-from epluribus.draws.together import map_blocks
+from epluribus.draws.together import Similarity, map_blocks
 from epluribus.draws.together import seen_together as both_seen
 
 _THRESHOLD = 0.05

@@ -30,7 +30,7 @@ from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
 from epluribus.draws.store import Slice
 from epluribus.losses.base import Loss
-from epluribus.losses.pairs import square
+from epluribus.losses.built_in import square
 from epluribus.losses.partial import linear_forms
 
 ALONE = -1
