@@ -107,6 +107,23 @@ def test_the_largest_with_a_given_probability():
     assert repr(found).startswith("Chips(n_items=20")
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_partial_partition_is_completed_by_the_best_of_all(seed):
+    z, _ = noisy(seed, 6)
+    part = epl.chips(z, rng=1).at(n_items=4)
+    whole = part.complete(z, "binder", rng=1)
+    inside = part.labels >= 0
+
+    def keeps(labels):
+        return epl.partition.canonical(labels[inside]).tolist() == part.labels[inside].tolist()
+
+    allowed = [one for one in epl.partition.partitions(6) if keeps(one)]
+    assert keeps(whole.labels)
+    assert whole.expected_loss == pytest.approx(
+        min(epl.expected_loss(one, z, "binder") for one in allowed)
+    )
+
+
 def test_draws_without_weight_do_not_count():
     z, _ = noisy(4, n_items=6)
     weights = np.r_[np.ones(20), np.zeros(10)]

@@ -25,10 +25,12 @@ from numpy.typing import NDArray
 from epluribus._kernels.chips import grow
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._text import count, percent, plain_table, sentence_list, worded
-from epluribus._typing import DrawsLike, FloatArray, IntArray, RngLike
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, check_fraction, make_rng, shown
 from epluribus.draws import Draws, as_draws
+from epluribus.estimate import Estimate
 from epluribus.partition import relabel
+from epluribus.search import minimize
 from epluribus.search.constraints import ItemNames
 from epluribus.uncertainty._error import mean_with_error, plus_minus
 
@@ -199,6 +201,25 @@ class PartialPartition:
         """The items of each cluster: names if there are any, else numbers."""
         names = np.arange(len(self.labels)) if self.items is None else np.array(self.items, object)
         return [names[self.labels == g].tolist() for g in range(self.n_clusters)]
+
+    def complete(self, draws: DrawsLike, loss: LossLike = "vi", **options: Any) -> Estimate:
+        """The best whole partition in which these items are together and apart as they are here.
+
+        The `options` are those of `epluribus.minimize`.
+
+        Examples
+        --------
+        >>> import epluribus as epl
+        >>> z = [[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 0]]
+        >>> epl.chips(z, rng=1).at(n_items=3).complete(z).labels
+        array([0, 0, 1, 2])
+        """
+        groups = [np.flatnonzero(self.labels == g).tolist() for g in range(self.n_clusters)]
+        links: dict[str, Any] = {"must_link": [group for group in groups if len(group) > 1]}
+        links["cannot_link"] = [[group[0] for group in groups]] if len(groups) > 1 else []
+        return minimize(
+            draws, loss, **{name: link for name, link in links.items() if link}, **options
+        )
 
     def __repr__(self) -> str:
         sizes = f"n_items={self.n_items}, n_clusters={self.n_clusters}"
