@@ -108,17 +108,16 @@ class Agreement:
         """What is off, and what to do about it; empty unless chains disagree."""
         if self.agree is not False:
             return ""
+        todo = (
+            "Which chain is right cannot be told. Run more chains, longer, from different starts, and leave "
+            "out more draws at the beginning."
+        )
         if self.n_chains == 1:
             todo = "Leave out more draws at the beginning, or run it longer."
         elif self.odd is not None:
             todo = (
                 f"Chain {self.odd} (counted from 0) is off: the others do not differ in any pair. Run it "
                 "again from another start; leave it out only if you know why it failed."
-            )
-        else:
-            todo = (
-                "Which chain is right cannot be told. Run more chains, longer, from different starts, and "
-                "leave out more draws at the beginning."
             )
         return f"{todo} Until then, do not report the answer."
 
@@ -223,19 +222,17 @@ def chain_agreement(
     pair = (i, j) if complete and worst.value > 0 else None
     # The numbers that the caller knows: chains without weight were left out.
     a, b = (numbers[chain] for chain in worst.chains)
-    common = set.intersection(*(set(one.chains) for one in large)) if large else set()
+    odd = None
     # Differences within a chain alone may be a drift of all that the others hide.
-    apart = any(one.chains[0] != one.chains[1] for one in large)
-    odd = agree is False and apart and draws.n_chains > 2 and len(common) == 1
+    if (
+        agree is False
+        and draws.n_chains > 2
+        and any(one.chains[0] != one.chains[1] for one in large)
+    ):
+        common = set.intersection(*(set(one.chains) for one in large))
+        odd = numbers[common.pop()] if len(common) == 1 else None
     return Agreement(
-        worst.value,
-        worst.limit,
-        pair,
-        agree,
-        judged,
-        (a, b),
-        odd=numbers[common.pop()] if odd else None,
-        n_chains=draws.n_chains,
+        worst.value, worst.limit, pair, agree, judged, (a, b), odd, n_chains=draws.n_chains
     )
 
 
