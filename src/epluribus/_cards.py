@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from epluribus._text import plain_cell, plain_table
+from epluribus._text import plain_cell, plain_table, to_frame, worded
 
 # Colors are those of the notebook, made fainter, so that a card can be read on white and on black. Styles are
 # written into the elements: a sheet of styles would hold for the whole notebook, and some viewers remove it.
@@ -159,6 +159,42 @@ class Shown:
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return self._card().html()
+
+
+class Rows(Shown):
+    """A table of results: as columns, as a pandas DataFrame, and as text, of which the first rows are printed."""
+
+    kind: str = "posterior"
+    _index: ClassVar[str | None] = None
+    """The column that is the index of the frame."""
+    _nowhere: ClassVar[Mapping[str, str]] = {}
+    """Columns that hold labels of clusters, and the word for -1, no cluster."""
+    _more: ClassVar[str] = "more"
+    """What the rows that are not printed are."""
+    _heading: ClassVar[str] = ""
+
+    def columns(self) -> dict[str, Any]:
+        """The table as lists and arrays by name."""
+        raise NotImplementedError
+
+    def _notes(self) -> list[str]:
+        """What is said below the table."""
+        return []
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return to_frame(self.columns(), self._index)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns().values())))
+
+    def _card(self) -> Card:
+        columns, shown = self.columns(), 15
+        for name, word in self._nowhere.items():
+            columns[name] = [word if g < 0 else str(g) for g in columns[name]]
+        first = {worded(k.replace("_", " "), self.kind): x[:shown] for k, x in columns.items()}
+        more = f"and {len(self) - shown:,} {self._more}" if len(self) > shown else ""
+        return Card("", Table(first, more), *self._notes(), heading=self._heading, indent="")
 
 
 def _table(rows: Sequence[str], alert: bool = False) -> str:

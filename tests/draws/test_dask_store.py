@@ -4,8 +4,12 @@ import os
 import signal
 from types import SimpleNamespace
 
+import dask.array
+import distributed
 import numpy as np
+import pandas as pd
 import pytest
+import zarr
 
 import epluribus as epl
 from epluribus._parallel import Stopped, Stopper
@@ -15,7 +19,6 @@ from epluribus.search import large, refine
 from epluribus.settings import Settings
 from epluribus.uncertainty import credible_ball, error, items
 
-distributed = pytest.importorskip("distributed")
 # A lost worker leaves sockets of the others behind, which is what the test is about.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
@@ -42,7 +45,6 @@ def sample(n=900, n_draws=600):
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    zarr = pytest.importorskip("zarr")
     path = tmp_path_factory.mktemp("draws") / "z.zarr"
     array = zarr.create_array(path, shape=(600, 900), chunks=(100, 900), dtype=np.int64)
     array[:] = sample()
@@ -51,15 +53,12 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    pandas = pytest.importorskip("pandas")
     path = tmp_path_factory.mktemp("draws") / "z.parquet"
-    pandas.DataFrame(sample(), columns=[f"z[{i}]" for i in range(900)]).to_parquet(path)
+    pd.DataFrame(sample(), columns=[f"z[{i}]" for i in range(900)]).to_parquet(path)
     return path
 
 
 def forms(store, table):
-    import dask.array
-
     # An open file cannot go to a worker: what is in it is read here and sent.
     return {
         "memory": sample(),
@@ -138,9 +137,6 @@ def test_a_worker_lost_in_the_middle_changes_nothing(client, store, monkeypatch)
 
 
 def test_where_workers_do_not_find_the_data(client, tmp_path, monkeypatch):
-    import dask.array
-
-    zarr = pytest.importorskip("zarr")
     monkeypatch.chdir(tmp_path)
     zarr.create_array("z.zarr", shape=(600, 900), chunks=(100, 900), dtype=np.int64)[:] = sample()
     here = epl.Draws(sample())
@@ -153,9 +149,7 @@ def test_where_workers_do_not_find_the_data(client, tmp_path, monkeypatch):
         epl.Draws(array)
     monkeypatch.setattr("epluribus.readers.arrays._check_chunks", lambda *_: None)
     for z in (array, dask.array.from_zarr(array)):
-        with pytest.warns(
-            UserWarning, match="all items are in one cluster, in 600 draws.* find the data"
-        ):
+        with pytest.warns(UserWarning, match="one cluster, in 600 draws.* find the data"):
             epl.Draws(z, client=client)
 
 

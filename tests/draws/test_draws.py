@@ -3,7 +3,6 @@ import sys
 import tracemalloc
 
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 from hypothesis import given
@@ -26,50 +25,17 @@ def test_canonical_and_collapsed(z):
     assert [tuple(row) for row in draws] == ref
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        lambda z: z,
-        lambda z: z.tolist(),
-        lambda z: tuple(map(tuple, z.tolist())),
-        lambda z: z.astype(float),
-        lambda z: z.astype(np.int8),
-        lambda z: z.astype(np.uint64),
-        lambda z: z * 10**15 - 7,
-        lambda z: -z - 2,
-        lambda z: np.array([["abc"[x] for x in row] for row in z]),
-        lambda z: [["abc"[x] for x in row] for row in z],
-        lambda z: z.astype(object),
-        lambda z: np.asfortranarray(z),
-        lambda z: pd.DataFrame(z),
-        lambda z: xr.DataArray(z, dims=("draw", "item")),
-        lambda z: epl.Draws(z),
-    ],
-)
+Z = np.array([[0, 0, 1, 2], [2, 1, 1, 1], [0, 0, 2, 1], [1, 1, 1, 1]])
+WORDS = [["abc"[x] for x in row] for row in Z]
+FORMS = [Z.tolist(), tuple(map(tuple, Z)), Z * 10**15 - 7, -Z - 2, WORDS, np.array(WORDS)]
+FORMS += [Z.astype(object), xr.DataArray(Z, dims=("draw", "item")), epl.Draws(Z)]
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_input_gives_the_same_draws(form):
-    z = np.array([[0, 0, 1, 2], [2, 1, 1, 1], [0, 0, 2, 1], [1, 1, 1, 1]])
-    draws = epl.Draws(form(z))
-    np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(z)))
+    draws = epl.Draws(form)
+    np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(Z)))
     assert (draws.n_draws, draws.n_items, draws.n_distinct) == (4, 4, 3)
-
-
-def test_chains_are_remembered():
-    z = np.random.default_rng(0).integers(3, size=(4, 10, 6))
-    draws = epl.Draws(z)
-    assert (draws.n_chains, draws.n_draws) == (4, 40)
-    np.testing.assert_array_equal(np.asarray(draws.chain(2)), np.asarray(epl.Draws(z[2])))
-    named = epl.Draws(z.reshape(40, 6), chains=np.repeat(list("dbca"), 10))
-    assert named.n_chains == 4
-
-
-def test_burn_and_thin_within_each_chain():
-    z = np.random.default_rng(0).integers(3, size=(2, 10, 6))
-    ref = epl.Draws(z[:, 4::3])
-    for draws in (epl.Draws(z, burn=4, thin=3), epl.Draws(z).burn(4).thin(3)):
-        np.testing.assert_array_equal(np.asarray(draws), np.asarray(ref))
-        np.testing.assert_array_equal(draws.chains, ref.chains)
-        np.testing.assert_array_equal(draws.weights, ref.weights)
-        np.testing.assert_array_equal(draws.index, ref.index)
 
 
 def test_interleaved_chains_keep_their_order():
@@ -82,15 +48,6 @@ def test_interleaved_chains_keep_their_order():
     ):
         assert draws.chains.tolist() == [0, 1, 0, 1]
         np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(z))[[4, 5, 8, 9]])
-
-
-def test_selection():
-    z = np.random.default_rng(0).integers(2, size=(10, 3))
-    draws = epl.Draws(z)
-    np.testing.assert_array_equal(np.asarray(draws[2:7:2]), np.asarray(epl.Draws(z[2:7:2])))
-    np.testing.assert_array_equal(draws[3], epl.partition.canonical(z[3]))
-    with pytest.raises(ValueError, match=r"No draws are left"):
-        draws[5:5]
 
 
 def test_prints_a_short_summary():
@@ -126,39 +83,9 @@ GOOD = [[0, 1], [1, 1], [0, 0]]
         (np.empty((3, 0)), {}, ValueError, "'z' must have at least one item; it has no columns"),
         ([0, 1, 2], {}, ValueError, r"got 1. For one partition, wrap it: \[labels\]"),
         ([[0, 1], [0]], {}, ValueError, "draw 0 has 2 items and draw 1 has 1"),
-        ([[0, 1], [np.nan, np.nan]], {}, ValueError, "all labels of draw 1 are missing"),
-        ([[0, None]], {}, ValueError, "all labels of '1' are missing"),
         ([[0, 1], [0.5, 1]], {}, ValueError, "draw 1, item 0 .* 0.5, which is not an integer"),
         ([[0, np.inf]], {}, ValueError, "draw 0, item 1 .* inf"),
         ([[1j, 0]], {}, TypeError, "'z' must hold labels .* got values of type complex128"),
-        (
-            GOOD,
-            {"weights": [1, -1, 1]},
-            ValueError,
-            "'weights' must be finite and not negative; draw 1 has -1.0. A weight of 0 leaves a draw out",
-        ),
-        (
-            GOOD,
-            {"weights": np.ma.array([1.0, 2.0, 3.0], mask=[False, False, True])},
-            ValueError,
-            "'weights' must be finite and not negative; draw 2 is masked. A weight of 0 leaves",
-        ),
-        (
-            GOOD,
-            {"weights": ["a", "b", "c"]},
-            TypeError,
-            r"'weights' must be numbers, one for each draw; got \['a', 'b', 'c'\]",
-        ),
-        (GOOD, {"weights": [[1], [2, 3]]}, TypeError, "'weights' must be numbers, one for each"),
-        (GOOD, {"weights": [10**400, 1, 1]}, TypeError, "'weights' must be numbers, one for each"),
-        (GOOD, {"weights": np.full(3, 1j)}, TypeError, "'weights' must be numbers, one for each"),
-        (
-            GOOD,
-            {"weights": [1, 1]},
-            ValueError,
-            r"'weights' must have one entry per draw, shape \(3,\)",
-        ),
-        (GOOD, {"weights": [0, 0, 0]}, ValueError, "'weights' must have a positive sum"),
         (GOOD, {"burn": 3}, ValueError, "'burn' must leave at least one draw; it is 3"),
         (GOOD, {"burn": -1}, ValueError, "'burn' must be at least 0; got -1"),
         (GOOD, {"thin": 0}, ValueError, "'thin' must be at least 1; got 0"),
@@ -171,6 +98,36 @@ GOOD = [[0, 1], [1, 1], [0, 0]]
 def test_bad_input_is_refused_in_words(z, options, error, message):
     with pytest.raises(error, match=message):
         epl.Draws(z, **options)
+
+
+MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[False, False, True])
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "message"),
+    [
+        ([1, -1, 1], ValueError, "finite and not negative; draw 1 has -1.0. A weight of 0 leaves"),
+        (MASKED, ValueError, "finite and not negative; draw 2 is masked. A weight of 0 leaves"),
+        (["a", "b", "c"], TypeError, r"numbers, one for each draw; got \['a', 'b', 'c'\]"),
+        ([[1], [2, 3]], TypeError, "numbers, one for each"),
+        ([10**400, 1, 1], TypeError, "numbers, one for each"),
+        (np.full(3, 1j), TypeError, "numbers, one for each"),
+        ([1, 1], ValueError, r"have one entry per draw, shape \(3,\)"),
+        ([0, 0, 0], ValueError, "have a positive sum"),
+    ],
+)
+def test_bad_weights_are_refused_in_words(weights, error, message):
+    with pytest.raises(error, match=f"'weights' must (be )?{message}"):
+        epl.Draws(GOOD, weights=weights)
+
+
+def test_parts_that_are_not_there():
+    draws = epl.Draws([[[0, 0], [0, 1]], [[0, 0], [0, 1]]])
+    with pytest.raises(ValueError, match="No draws are left"):
+        draws[5:5]
+    for number in (-1, 2):
+        with pytest.raises(ValueError, match=rf"'number' must be in 0\.\.1; got {number}"):
+            draws.chain(number)
 
 
 def test_peak_memory():
@@ -187,9 +144,11 @@ def test_peak_memory():
     assert peak <= 3 * 20e6 + 20e6
 
 
-def test_weights_by_chain_and_draw():
-    z = np.zeros((2, 3, 4), dtype=int)
-    assert epl.Draws(z, weights=[[1, 2, 3], [4, 5, 6]]).total_weight == 21
+def test_where_weights_come_from():
+    draws = epl.Draws([[[0, 0], [0, 1]]], weights=[[1, 3]])  # by chain and draw
+    assert draws.total_weight == 4
+    assert epl.Draws(draws).draw_weights.tolist() == [1, 3]
+    assert epl.Draws(draws, weights=[2, 5]).draw_weights.tolist() == [2, 5]
 
 
 def test_swapped_arguments_are_pointed_out():
@@ -201,12 +160,6 @@ def test_swapped_arguments_are_pointed_out():
         epl.credible_ball(draws, best)
     with pytest.raises(TypeError, match=r"'labels' must be one partition; got Draws"):
         epl.expected_loss(draws, draws)
-
-
-def test_draws_of_draws_keep_their_weights_unless_others_are_given():
-    draws = epl.Draws([[0, 0], [0, 1]], weights=[1, 3])
-    assert epl.Draws(draws).draw_weights.tolist() == [1, 3]
-    assert epl.Draws(draws, weights=[2, 5]).draw_weights.tolist() == [2, 5]
 
 
 SPREAD = np.random.default_rng(2).integers(3, size=(12, 8))
@@ -252,12 +205,6 @@ def test_parts_of_a_sample_are_scaled_by_themselves():
         np.testing.assert_array_equal(part.shares, tiny.shares)
         assert epl.expected_loss([0, 1, 2], part) == epl.expected_loss([0, 1, 2], tiny)
     np.testing.assert_array_equal(epl.Draws(draws, burn=1).draw_weights, [1, 1e-323 / 1e308])
-
-
-@pytest.mark.parametrize("number", [-1, 2])
-def test_a_chain_that_is_not_there(number):
-    with pytest.raises(ValueError, match=rf"'number' must be in 0\.\.1; got {number}"):
-        epl.Draws([[[0, 0], [0, 1]], [[0, 0], [0, 1]]]).chain(number)
 
 
 def test_the_way_of_an_array_is_short():

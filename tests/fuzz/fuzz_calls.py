@@ -21,20 +21,11 @@ from epluribus.cli import _base, main
 from rule import judge
 
 HUGE = 10**30
-ODD = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-2, 8),
-    st.floats(width=32),
-    st.text(max_size=3),
-    st.sampled_from(
-        [HUGE, -HUGE, np.int64(2), np.float64(0.5), "vi", "alone", b"x", {}, (), 1j, 1e300]
-    ),
-    st.sampled_from(
-        [np.eye(2), np.array([]), np.random.RandomState(1), object(), ("vi", "binder")]
-    ),
-    st.lists(st.one_of(st.integers(-1, 3), st.floats(), st.text(max_size=2)), max_size=6),
-)
+WRONG = [HUGE, -HUGE, np.int64(2), np.float64(0.5), "vi", "alone", b"x", {}, (), 1j, 1e300]
+WRONG += [np.eye(2), np.array([]), np.random.RandomState(1), object(), ("vi", "binder")]
+LISTS = st.lists(st.one_of(st.integers(-1, 3), st.floats(), st.text(max_size=2)), max_size=6)
+PLAIN = (st.none(), st.booleans(), st.integers(-2, 8), st.floats(width=32), st.text(max_size=3))
+ODD = st.one_of(*PLAIN, st.sampled_from(WRONG), LISTS)
 """Values that an argument may be given by mistake."""
 CELLS = st.sampled_from(
     [
@@ -51,18 +42,8 @@ CELLS = st.sampled_from(
 """Kinds of labels, from right to wrong."""
 
 
-FORMS = (
-    "list",
-    "array",
-    "objects",
-    "masked",
-    "chains",
-    "ragged",
-    "frame",
-    "mapping",
-    "dataset",
-    "sparse",
-)
+_FORMS = "list array objects masked chains ragged frame mapping dataset sparse"
+FORMS = _FORMS.split()
 """How a table may come."""
 
 
@@ -183,32 +164,11 @@ FILES = {
     "npz": "new.npz",
 }
 """What stands for them in a command."""
-OPTIONS = sorted(
-    {
-        name
-        for _, _, arguments in _base.COMMANDS.values()
-        for argument in arguments
-        for name in argument.names
-        if name.startswith("-")
-    }
-)
-VALUES = [
-    "-",
-    "--",
-    "0",
-    "1",
-    "2",
-    "-1",
-    "0.5",
-    "nan",
-    "inf",
-    "1e400",
-    "x",
-    "vi",
-    "vi(cost=0.5)",
-    "vi(cost=",
-]
-VALUES += ["alone", "é", "", "nowhere.csv", "9" * 20, *(f"{{{name}}}" for name in FILES)]
+ARGUMENTS = [one for _, _, arguments in _base.COMMANDS.values() for one in arguments]
+OPTIONS = sorted({name for one in ARGUMENTS for name in one.names if name.startswith("-")})
+PLAIN_WORDS = "- -- 0 1 2 -1 0.5 nan inf 1e400 x vi vi(cost=0.5) vi(cost= alone é nowhere.csv"
+VALUES = ["", *PLAIN_WORDS.split()]
+VALUES += ["9" * 20, *(f"{{{name}}}" for name in FILES)]
 WORDS = st.one_of(st.sampled_from(OPTIONS), st.sampled_from(VALUES))
 LINES = (
     ("summarize", "{draws}"),

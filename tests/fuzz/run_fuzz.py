@@ -36,28 +36,22 @@ HANGS = 3000
 
 def fuzz(cases: int, first: int, show=print) -> list[str]:
     """Run the targets; the failures as text."""
-    # Commands write files under any name into the folder where they run.
-    with TemporaryDirectory() as folder, chdir(folder):
-        return _fuzz(cases, first, show)
-
-
-def _fuzz(cases: int, first: int, show) -> list[str]:
     failures: list[str] = []
     total, begin = sum(share for share, _, _ in TARGETS), time.process_time()
+    options = {"deadline": None, "database": None, "derandomize": False}
+    options |= {
+        "phases": (Phase.generate, Phase.shrink),
+        "suppress_health_check": list(HealthCheck),
+    }
     for number, done in enumerate(range(0, cases, ROUND)):
         for share, target, strategies in TARGETS:
             n = max(1, min(ROUND, cases - done) * share // total)
-            run = settings(
-                max_examples=n,
-                deadline=None,
-                database=None,
-                derandomize=False,
-                phases=(Phase.generate, Phase.shrink),
-                suppress_health_check=list(HealthCheck),
-            )(seed(first + number)(given(*strategies)(target)))
+            case = seed(first + number)(given(*strategies)(target))
             faulthandler.dump_traceback_later(HANGS, exit=True)
             try:
-                run()
+                # Commands write files under any name into the folder where they run.
+                with TemporaryDirectory() as folder, chdir(folder):
+                    settings(max_examples=n, **options)(case)()
             except Exception as error:  # noqa: BLE001 - whatever it is, it is a failure
                 failures.append(f"{target.__name__}, seed {first + number}: {describe(error)}")
                 show(failures[-1])

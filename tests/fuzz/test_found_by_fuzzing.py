@@ -4,20 +4,71 @@ import gzip
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 
 import epluribus as epl
 from epluribus.cli import main
 from epluribus.models import GaussianMixture, PoissonMixture, StochasticBlockModel
 from epluribus.readers.text import read_column, read_groups
+from epluribus.uncertainty import health, left_out
 
 
 def test_a_variable_without_draws_is_named_with_its_file(tmp_path):
-    xr = pytest.importorskip("xarray")
     path = tmp_path / "draws.nc"
     xr.Dataset({"z": (("draw", "item"), np.empty((0, 3), dtype=int))}).to_netcdf(path)
     with pytest.raises(ValueError, match=r"'z' of '.*draws.nc' must have at least one draw"):
         epl.read_draws(path)
+
+
+def sample(**options):
+    return epl.sample(GaussianMixture([0.0, 1.0]), n_draws=2, rng=1, **options)
+
+
+def consensus(x):
+    return epl.ConsensusClustering().fit(x)
+
+
+ONE_VARIABLE = xr.Dataset({"z": (("draw", "item"), np.ones((2, 2), int))})
+SAME_NAMES = pd.DataFrame([[0, 1], [0, 1]], columns=["a", "a"])
+TWO_LINES = r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: StochasticBlockModel([[0], [0, 0]]),
+            TypeError,
+            "'adjacency' must be an array, with",
+        ),
+        (
+            lambda: consensus([[0], [0, 0]]),
+            TypeError,
+            "'X' must be an array, with rows of one length",
+        ),
+        (lambda: consensus(SAME_NAMES), ValueError, "'X' must have a different name for every col"),
+        (lambda: consensus(ONE_VARIABLE), TypeError, "'X' must be one table, .* 'z'. Give one"),
+        (lambda: epl.losses.vi(np.array([[1.0, 2.0], [3.0, 4.0]])), ValueError, TWO_LINES),
+        (lambda: PoissonMixture(np.array([[2 + 0j]])), TypeError, "'y' must be numbers"),
+        (lambda: epl.soft_psm(ONE_VARIABLE), TypeError, "'probabilities' must be an array"),
+        (lambda: sample(checkpoint=7), TypeError, "'checkpoint' must be a path; got 7"),
+        (
+            lambda: health(np.array([0, 1]), [[0, 1]]),
+            TypeError,
+            "'best' must be an Estimate, as min",
+        ),
+        (
+            lambda: left_out(np.array([0, 1]), [[0, 1]]),
+            TypeError,
+            "'best' must be an Estimate, as m",
+        ),
+    ],
+)
+def test_arguments_that_are_wrong(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
 def test_pairs_and_columns_that_are_not_text(tmp_path):
@@ -33,51 +84,6 @@ def test_pairs_and_columns_that_are_not_text(tmp_path):
         read_column(path, "cluster")
 
 
-def test_edges_of_different_lengths():
-    with pytest.raises(TypeError, match="'adjacency' must be an array, with rows of one length"):
-        StochasticBlockModel([[0], [0, 0]])
-
-
-def test_samples_of_different_lengths():
-    pytest.importorskip("sklearn")
-    with pytest.raises(TypeError, match="'X' must be an array, with rows of one length"):
-        epl.ConsensusClustering().fit([[0], [0, 0]])
-    frame = pytest.importorskip("pandas").DataFrame([[0, 1], [0, 1]], columns=["a", "a"])
-    with pytest.raises(ValueError, match="'X' must have a different name for every column"):
-        epl.ConsensusClustering().fit(frame)
-    several = pytest.importorskip("xarray").Dataset({"z": (("sample", "clustering"), [[0, 1]])})
-    with pytest.raises(TypeError, match=r"'X' must be one table, .* the variables 'z'. Give one"):
-        epl.ConsensusClustering().fit(several)
-
-
-def test_messages_have_one_line():
-    with pytest.raises(
-        ValueError, match=r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
-    ):
-        epl.losses.vi(np.array([[1.0, 2.0], [3.0, 4.0]]))
-
-
-def test_complex_numbers_and_what_is_not_an_array():
-    xr = pytest.importorskip("xarray")
-    with pytest.raises(TypeError, match="'y' must be numbers"):
-        PoissonMixture(np.array([[2 + 0j]]))
-    with pytest.raises(TypeError, match="'probabilities' must be an array"):
-        epl.soft_psm(xr.Dataset({"p": (("draw", "item"), np.ones((2, 2)))}))
-
-
-def test_a_checkpoint_that_is_not_a_path():
-    with pytest.raises(TypeError, match="'checkpoint' must be a path; got 7"):
-        epl.sample(GaussianMixture([0.0, 1.0]), n_draws=2, rng=1, checkpoint=7)
-
-
-def test_labels_in_place_of_an_estimate():
-    for function in (epl.uncertainty.health, epl.uncertainty.left_out):
-        with pytest.raises(
-            TypeError, match="'best' must be an Estimate, as minimize returns it; got"
-        ):
-            function(np.array([0, 1]), [[0, 1]])
-
-
 def test_a_network_that_is_refused_is_named_on_the_command_line(tmp_path, capsys):
     path = tmp_path / "edges.csv"
     path.write_text("")
@@ -86,7 +92,6 @@ def test_a_network_that_is_refused_is_named_on_the_command_line(tmp_path, capsys
 
 
 def test_netcdf_that_begins_like_gzip_or_ends_too_early(tmp_path):
-    xr = pytest.importorskip("xarray")
     path = tmp_path / "z.nc"
     xr.Dataset({"z": (("draw", "item"), np.zeros((3, 4), np.int32))}).to_netcdf(
         path, engine="scipy"

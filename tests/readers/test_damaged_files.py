@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import xarray
+import zarr
 
 import epluribus as epl
-from epluribus.models import StochasticBlockModel
 
 Z = np.random.default_rng(1).integers(3, size=(12, 6))
 
@@ -19,7 +20,6 @@ def test_the_header_of_an_npy_file_that_does_not_end(tmp_path):
 
 def test_zarr(tmp_path):
     """A lost chunk would read as one cluster; a chunk of zeros is not written in the first place."""
-    zarr = pytest.importorskip("zarr")
     path = tmp_path / "z.zarr"
     zarr.create_array(path, data=Z + 1, chunks=(4, 6))
     chunks = sorted(file for file in path.rglob("c/*/*") if file.is_file())
@@ -37,8 +37,6 @@ def test_zarr(tmp_path):
 
 
 def test_zarr_of_xarray(tmp_path):
-    pytest.importorskip("zarr")
-    xarray = pytest.importorskip("xarray")
     path = tmp_path / "z.zarr"
     labels = xarray.Dataset({"z": (("draw", "item"), Z + 1)})
     labels.to_zarr(path, group="posterior", encoding={"z": {"chunks": (4, 6)}}, consolidated=False)
@@ -46,12 +44,3 @@ def test_zarr_of_xarray(tmp_path):
     next(file for file in sorted(path.rglob("z/c/*/*")) if file.is_file()).unlink()
     with pytest.warns(UserWarning, match=r"z.zarr' lacks 1 of its 3 chunks"):
         epl.read_draws(path)
-
-
-def test_a_network(tmp_path):
-    networkx = pytest.importorskip("networkx")
-    path = tmp_path / "net.graphml"
-    networkx.write_graphml(networkx.path_graph(4), path)
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(ValueError, match=r"net.graphml' could not be read as GraphML"):
-        StochasticBlockModel(path)

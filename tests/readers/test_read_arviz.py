@@ -69,9 +69,7 @@ def test_files_without_groups(tmp_path):
 def test_several_candidates_are_named(tmp_path):
     path = tmp_path / "draws.nc"
     tree(c=Z3[:, :, ::-1]).to_netcdf(path, engine="h5netcdf")
-    with pytest.raises(
-        ValueError, match=r"'var' must name .* z \(chain, draw, item\).* of which 'z', 'c' could be"
-    ):
+    with pytest.raises(ValueError, match=r"z \(chain, draw, item\).* of which 'z', 'c' could be"):
         epl.read_draws(path)
     same(epl.read_draws(path, var="z"))
     with pytest.raises(ValueError, match=r"'var' must be one of 'z', 'mu', 'c' in .*; got 'w'"):
@@ -91,15 +89,11 @@ def test_dimensions_of_other_names():
 @pytest.mark.parametrize(
     ("package", "ending", "message"),
     [
-        ("xarray", "nc", r"netCDF needs the package 'xarray', .*\"epluribus\[arviz\]\""),
-        ("h5netcdf", "nc", r"netCDF needs the package 'h5netcdf', .*\"epluribus\[arviz\]\""),
-        ("zarr", "zarr", r"zarr needs the package 'zarr', .*\"epluribus\[arviz\]\""),
-        (
-            "pyarrow.parquet",
-            "parquet",
-            r"parquet needs the package 'pyarrow', .*epluribus\[files\]",
-        ),
-        ("rdata", "rds", r"R's files needs the package 'rdata', .*\"epluribus\[files\]\""),
+        ("xarray", "nc", "netCDF needs the package 'xarray', .*arviz"),
+        ("h5netcdf", "nc", "netCDF needs the package 'h5netcdf', .*arviz"),
+        ("zarr", "zarr", "zarr needs the package 'zarr', .*arviz"),
+        ("pyarrow.parquet", "parquet", "parquet needs the package 'pyarrow', .*files"),
+        ("rdata", "rds", "R's files needs the package 'rdata', .*files"),
     ],
 )
 def test_a_missing_package_is_named(package, ending, message, monkeypatch, tmp_path):
@@ -107,7 +101,7 @@ def test_a_missing_package_is_named(package, ending, message, monkeypatch, tmp_p
     path.write_bytes(b"")
     monkeypatch.setitem(sys.modules, "netCDF4", None)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=message):
+    with pytest.raises(ImportError, match=rf"{message}\]\""):
         epl.read_draws(path)
 
 

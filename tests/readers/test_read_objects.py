@@ -85,14 +85,8 @@ def test_networkx_communities():
     ("partitions", "message"),
     [
         ([[{0, 1}, {1, 2}]], r"'z' must hold partitions; in draw 0 1 is in two sets"),
-        (
-            [[{0, 1}, {2}], [{0, 1}]],
-            r"the same items in every draw; 2 is in only one of draws 0 and 1",
-        ),
-        (
-            [{"a": 0}, {"b": 0}],
-            r"the same items in every draw; 'a' is in only one of draws 0 and 1",
-        ),
+        ([[{0, 1}, {2}], [{0, 1}]], r"same items in every draw; 2 is in only one of draws 0 and 1"),
+        ([{"a": 0}, {"b": 0}], r"same items in every draw; 'a' is in only one of draws 0 and 1"),
     ],
 )
 def test_sets_refused_in_words(partitions, message):

@@ -1,9 +1,12 @@
 import gzip
 from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+import rdata
 
 import epluribus as epl
 from io_cases import MU, Z3, Z, same
@@ -12,32 +15,17 @@ CHAIN = np.repeat([1, 2], 5)
 ITERATION = np.tile(np.arange(1, 6), 2)
 
 
-def stan_text(z, *, warmup=0, mark=".", extra=()):
+def stan_text(z, *, warmup=0, form="{}.{}", extra=()):
     """A file as CmdStan writes it, with parameters beside the labels."""
     names = ["lp__", "accept_stat__", "divergent__", "theta"]
-    names += [f"mu{mark}{k}" if mark == "." else f"mu[{k}]" for k in (1, 2)]
-    names += [f"z{mark}{i + 1}" if mark == "." else f"z[{i + 1}]" for i in range(z.shape[1])]
+    names += [form.format("mu", k) for k in (1, 2)] + [form.format("z", i) for i in (1, 2, 3, 4)]
     names += ["Sigma.1.1", "Sigma.1.2", *extra]
-    rows = [
-        ",".join([f"{-7.5 - t}", "0.9", "0", "0.25", "1.5", "-2.5", *map(str, row), "1", "0"])
-        + ",3" * len(extra)
-        for t, row in enumerate(z)
-    ]
+    begin = ["-7.5", "0.9", "0", "0.25", "1.5", "-2.5"]
+    rows = [",".join([*begin, *map(str, row), "1", "0", *("3" for _ in extra)]) for row in z]
     noise = [",".join(["-99", "0", "1"] + ["1"] * (len(names) - 3))] * warmup
-    return "\n".join(
-        [
-            "# stan_version_major = 2",
-            "#   save_warmup = " + ("true" if warmup else "false (Default)"),
-            ",".join(names),
-            *noise,
-            "# Adaptation terminated",
-            "# Step size = 0.8",
-            *rows,
-            "# ",
-            "#  Elapsed Time: 0.1 seconds (Warm-up)",
-            "",
-        ]
-    )
+    head = ["# stan_version_major = 2", f"#   save_warmup = {bool(warmup)}", ",".join(names)]
+    middle = ["# Adaptation terminated", "# Step size = 0.8"]
+    return "\n".join([*head, *noise, *middle, *rows, "# ", "#  Elapsed Time: 0.1 seconds", ""])
 
 
 def write_chains(folder, **options):
@@ -47,7 +35,7 @@ def write_chains(folder, **options):
     return paths
 
 
-@pytest.mark.parametrize("options", [{}, {"warmup": 3}, {"mark": "["}])
+@pytest.mark.parametrize("options", [{}, {"warmup": 3}, {"form": "{}[{}]"}])
 def test_stan_files_are_chains(options, tmp_path):
     paths = write_chains(tmp_path, **options)
     draws = same(epl.read_draws(paths))
@@ -61,14 +49,10 @@ def test_stan_files_are_chains(options, tmp_path):
 def test_two_variables_of_integers_need_a_name(tmp_path):
     path = tmp_path / "model.csv"
     path.write_text(stan_text(Z3[0], extra=["c.1", "c.2"]))
-    with pytest.raises(
-        ValueError, match=r"'var' must name .*'mu', 'z', 'c', of which 'z', 'c' could be it"
-    ):
+    with pytest.raises(ValueError, match=r"'mu', 'z', 'c', of which 'z', 'c' could be it"):
         epl.read_draws(path)
     assert epl.read_draws(path, var="z").n_items == 4
-    with pytest.raises(
-        ValueError, match=r"'var' must be one of 'mu', 'z', 'c' in the file .*; got 'w'"
-    ):
+    with pytest.raises(ValueError, match=r"'var' must be one of 'mu', 'z', 'c' in .*; got 'w'"):
         epl.read_draws(path, var="w")
 
 
@@ -89,13 +73,13 @@ def posterior_frame(labels="z"):
     return frame.assign(**{".chain": CHAIN, ".iteration": ITERATION, ".draw": np.arange(1, 11)})
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "rds"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "rds"])
 def test_posterior_frames(ending, tmp_path):
     frame, path = posterior_frame(), tmp_path / f"draws.{ending}"
     if ending == "parquet":
         frame.to_parquet(path)
     elif ending == "rds":
-        pytest.importorskip("rdata", reason="rdata is not installed").write_rds(path, frame)
+        write_rds(path, frame)
     else:
         frame.to_csv(path, index=False)
     assert same(epl.read_draws(path)).items == ("1", "2", "3", "4")
@@ -113,6 +97,8 @@ def test_frames():
     same(epl.Draws.from_pandas(wide.set_index(index)))
     same(epl.Draws.from_pandas(wide.astype("Int64").astype("category")), chains=1)
     assert epl.Draws.from_pandas(wide, weights=np.arange(10), burn=1).draw_weights[0] == 1
+    r = ("anna", "anna.1", "bo", "bo.1")  # R makes names unique with a number
+    assert epl.Draws(wide.set_axis(r, axis=1)).items == r
 
 
 @pytest.mark.parametrize(
@@ -120,15 +106,11 @@ def test_frames():
     [
         ({"run": 1}, {"chain": "walk"}, r"'chain' must be a column of the frame, .*; got 'walk'"),
         ({".log_weight": 0.0}, {}, r"column '.log_weight' of the frame holds weights.*'weights'"),
-        (
-            {"chain": [1] * 9 + [None]},
-            {},
-            r"Every draw must have a chain; that of draw 9 is missing",
-        ),
+        ({"chain": [1] * 9 + [None]}, {}, r"must have a chain; that of draw 9 is missing"),
         (
             {},
             {"var": "z"},
-            r"'var' must be None for the frame, in which every column is an item; got 'z'",
+            r"'var' must be None for the frame, .* every column is an item; got 'z'",
         ),
         ({"a": [pd.NA] * 10}, {}, r"all labels of 'a' are missing"),
         ({"a": 0.5}, {}, r"draw 0, item 'a' has 0.5, which .* Leave such columns out"),
@@ -138,16 +120,11 @@ def test_bad_frames_are_refused_in_words(change, options, message):
     frame = pd.DataFrame(Z, columns=list("abcd")).assign(**change)
     with pytest.raises(ValueError, match=message):
         epl.Draws.from_pandas(frame, **options)
-    with pytest.raises(
-        ValueError, match=r"No column of the frame holds labels: it has 'chain', 'lp__'"
-    ):
+
+
+def test_a_frame_without_labels():
+    with pytest.raises(ValueError, match=r"No column of the frame holds labels: it has 'chain',"):
         epl.Draws.from_pandas(pd.DataFrame({"chain": [1], "lp__": [0.5]}))
-
-
-def test_names_that_only_look_like_entries_are_items():
-    """R makes names unique with a number: anna, anna.1."""
-    frame = pd.DataFrame(Z, columns=["anna", "anna.1", "bo", "bo.1"])
-    assert epl.Draws(frame).items == ("anna", "anna.1", "bo", "bo.1")
 
 
 def test_a_header_that_counts_is_pointed_out(tmp_path):
@@ -164,16 +141,10 @@ def test_a_column_that_counts_the_draws_of_each_chain_is_left_out():
         with pytest.warns(UserWarning, match="column 'step' of the frame counts the draws"):
             draws = epl.Draws(pd.concat([pd.DataFrame(columns), frame], axis=1))
         assert same(draws).items == tuple("abcd")
-    with pytest.warns(UserWarning, match="column 'Unnamed: 0' of the frame counts the draws"):
-        same(epl.Draws(frame.reset_index(names="Unnamed: 0")), chains=1)
-
-
-def test_a_short_column_1_2_3_is_an_item():
-    """Labels may count by chance; ten in a row hardly do."""
-    frame = pd.DataFrame(Z, columns=list("abcd")).assign(a=np.arange(1, 11))
-    assert epl.Draws(frame[:9]).items == tuple("abcd")
+    counted = frame.assign(a=np.arange(1, 11))
     with pytest.warns(UserWarning, match="column 'a' of the frame counts the draws"):
-        assert epl.Draws(frame).items == tuple("bcd")
+        assert epl.Draws(counted).items == tuple("bcd")
+    assert epl.Draws(counted[:9]).items == tuple("abcd")  # fewer may count by chance
 
 
 def test_files_that_are_not_text(tmp_path):
@@ -187,9 +158,7 @@ def test_files_that_are_not_text(tmp_path):
         epl.read_draws(path)
     path = tmp_path / "plain.csv"
     path.write_text("1,2\n1,1\n")
-    with pytest.raises(
-        ValueError, match=r"'var' must be None for the file .*every column is.*; got 'z'"
-    ):
+    with pytest.raises(ValueError, match=r"'var' must be None for the file .*; got 'z'"):
         epl.read_draws(path, var="z")
     with pytest.raises(IsADirectoryError, match="is a folder; a file is needed"):
         epl.read_draws(tmp_path)
@@ -205,7 +174,7 @@ def test_npz_with_labels_among_other_tables(tmp_path):
 
 
 def write_rds(path, value):
-    pytest.importorskip("rdata", reason="rdata is not installed").write_rds(path, value)
+    rdata.write_rds(path, value)
     return path
 
 
@@ -257,7 +226,6 @@ def build_r_array(data, converter):
 
 
 def write_array(path, *args):
-    rdata = pytest.importorskip("rdata", reason="rdata is not installed")
     rdata.write_rds(path, RArray(*args), constructor_dict={RArray: build_r_array})
     return path
 
@@ -277,12 +245,6 @@ def test_arrays_of_posterior_and_coda(tmp_path):
     assert same(epl.read_draws(path), chains=1).items == ("1", "2", "3", "4")
 
 
-def test_matrix_of_r_with_item_names(tmp_path):
-    rows = [str(t) for t in range(10)]
-    path = write_array(tmp_path / "z.rds", Z.astype(np.int32), {"a": rows, "b": list("wxyz")})
-    assert same(epl.read_draws(path), chains=1).items == tuple("wxyz")
-
-
 def test_missing_values_of_r_are_missing_labels(tmp_path):
     holes = np.ma.masked_array(Z.astype(np.int32), mask=False)
     holes[6, 2] = np.ma.masked
@@ -295,26 +257,18 @@ def test_missing_values_of_r_are_missing_labels(tmp_path):
     np.testing.assert_array_equal(np.asarray(epl.read_draws(path)), np.asarray(epl.Draws(holes)))
 
 
-def test_an_arrow_table_is_a_frame():
-    import pandas as pd
-    import pyarrow as pa
+class Lazy:
+    """What a frame of dask offers."""
 
-    frame = pd.DataFrame({"chain": [1, 1, 2], "ann": [0, 0, 1], "bob": [0, 1, 1]})
-    draws = epl.Draws(pa.Table.from_pandas(frame))
-    assert draws.items == ("ann", "bob")
-    assert draws.n_chains == 2
+    columns = ("chain", "ann", "bob")
+
+    def compute(self):
+        return pd.DataFrame([[1, 0, 0], [1, 0, 1], [2, 1, 1]], columns=list(self.columns))
 
 
-def test_a_lazy_frame_is_computed():
-    import pandas as pd
-
-    class Lazy:  # what a frame of dask offers
-        columns = ("chain", "ann", "bob")
-
-        def compute(self):
-            return pd.DataFrame([[1, 0, 0], [1, 0, 1], [2, 1, 1]], columns=list(self.columns))
-
-    draws = epl.Draws(Lazy())
+@pytest.mark.parametrize("form", [Lazy, lambda: pa.Table.from_pandas(Lazy().compute())])
+def test_frames_of_other_packages(form):
+    draws = epl.Draws(form())
     assert draws.items == ("ann", "bob")
     assert draws.n_chains == 2
 
@@ -335,10 +289,8 @@ def test_continuous_numbers_beside_words_are_refused(tmp_path):
 
 @pytest.mark.parametrize("module", ["gzip", "bz2", "lzma"])
 def test_compressed_whatever_its_name(tmp_path, module):
-    import importlib
-
     text = "\n".join(",".join(map(str, row)) for row in Z)
-    packed = importlib.import_module(module).compress(text.encode())
+    packed = import_module(module).compress(text.encode())
     for name in ("draws.csv", "draws.csv.bz2"):
         (tmp_path / name).write_bytes(packed)
         same(epl.read_draws(tmp_path / name), chains=1)

@@ -13,37 +13,21 @@ NAMES = ("ann", "bob", "cy", "di")
 COUNTED = ("V1", "V2", "V3", "V4")
 
 
+PLAIN = """integer.rds double.rds ascii.rds factor_matrix.rds character.rds list_of_draws.rds fit.rds two.rda
+    table_no_header.csv table_no_header.txt bare.txt"""
+HEADED = "frame.rds factor_frame.rds default.csv semicolons.csv table.txt words.csv"
+CASES = {
+    **dict.fromkeys(PLAIN.split()),
+    **dict.fromkeys(HEADED.split(), COUNTED),
+    **dict.fromkeys(("named.rds", "no_rows.csv", "table_named.txt"), NAMES),
+}
+
+
 def read(name, **options):
-    if Path(name).suffix in (".rds", ".rda"):
-        pytest.importorskip("rdata", reason="rdata is not installed")
     return epl.read_draws(DATA / name, **options)
 
 
-@pytest.mark.parametrize(
-    ("name", "items"),
-    [
-        ("integer.rds", None),
-        ("double.rds", None),
-        ("ascii.rds", None),
-        ("named.rds", NAMES),
-        ("frame.rds", COUNTED),
-        ("factor_frame.rds", COUNTED),
-        ("factor_matrix.rds", None),
-        ("character.rds", None),
-        ("list_of_draws.rds", None),
-        ("fit.rds", None),
-        ("two.rda", None),
-        ("default.csv", COUNTED),
-        ("no_rows.csv", NAMES),
-        ("semicolons.csv", COUNTED),
-        ("table.txt", COUNTED),
-        ("table_named.txt", NAMES),
-        ("table_no_header.csv", None),
-        ("table_no_header.txt", None),
-        ("bare.txt", None),
-        ("words.csv", COUNTED),
-    ],
-)
+@pytest.mark.parametrize(("name", "items"), CASES.items())
 def test_one_chain(name, items):
     draws = read(name)
     np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(Z)))

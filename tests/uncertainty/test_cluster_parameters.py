@@ -1,25 +1,27 @@
-"""Parameters of estimated clusters, against loops over draws and items."""
+"""Parameters of estimated clusters, against loops over draws and items; and labels aligned to them."""
 
+import itertools
 import re
 
 import numpy as np
 import pytest
 import xarray as xr
+from hypothesis import given
 
 import epluribus as epl
+import strategies
+from epluribus.uncertainty import align
 
 
 def naive(labels, z, parameters):
     """(n_draws, K, ...) mean over the items of each cluster of the parameter of the item's label."""
-    out = []
-    for row, values in zip(z, parameters, strict=True):
-        out.append(
-            [
-                np.mean([values[row[i]] for i in np.flatnonzero(labels == g)], axis=0)
-                for g in range(max(labels) + 1)
-            ]
-        )
-    return np.array(out)
+    members = [np.flatnonzero(labels == g) for g in range(max(labels) + 1)]
+    return np.array(
+        [
+            [np.mean([values[row[i]] for i in items], axis=0) for items in members]
+            for row, values in zip(z, parameters, strict=True)
+        ]
+    )
 
 
 @pytest.fixture
@@ -54,13 +56,11 @@ def test_switching_labels_changes_nothing(sample):
     z, means, labels = sample
     z, means = z.reshape(80, 7), means.reshape(80, 3, 2)
     rng = np.random.default_rng(2)
-    switched, moved = [], []
-    for row, values in zip(z, means, strict=True):
-        new = rng.permutation(3)
-        switched.append(new[row])
-        moved.append(values[np.argsort(new)])
+    new = rng.permuted(np.tile(np.arange(3), (80, 1)), axis=1)
+    switched = np.take_along_axis(new, z, axis=1)
+    moved = np.take_along_axis(means, np.argsort(new, axis=1)[..., None], axis=1)
     a = epl.cluster_parameters(labels, z, parameters=means)
-    b = epl.cluster_parameters(labels, np.array(switched), parameters=np.array(moved))
+    b = epl.cluster_parameters(labels, switched, parameters=moved)
     np.testing.assert_allclose(a.values, b.values)
 
 
@@ -91,17 +91,11 @@ def test_variables_of_arviz(sample):
     of_items = np.take_along_axis(means, z[..., None], axis=2)
     theta = xr.DataArray(of_items, dims=(*dims, "item", "dim"))
     ref = epl.cluster_parameters(labels, z, parameters=means)
-    for variable in (
-        posterior["mu"],
-        posterior["mu"].transpose("component", "dim", "draw", "chain"),
-    ):
-        found = epl.cluster_parameters(labels, posterior["z"], parameters=variable)
+    mu, theta = posterior["mu"], theta.transpose("item", "draw", "dim", "chain")
+    turned = mu.transpose("component", "dim", "draw", "chain")
+    for given_as in ({"parameters": mu}, {"parameters": turned}, {"item_parameters": theta}):
+        found = epl.cluster_parameters(labels, posterior["z"], **given_as)
         np.testing.assert_allclose(found.values, ref.values)
-    draws = epl.Draws(posterior["z"])
-    found = epl.cluster_parameters(
-        labels, draws, item_parameters=theta.transpose("item", "draw", "dim", "chain")
-    )
-    np.testing.assert_allclose(found.values, ref.values)
 
 
 def test_it_is_printed_as_a_table(sample):
@@ -131,3 +125,115 @@ def test_it_is_printed_as_a_table(sample):
 def test_what_does_not_fit_is_refused(options, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         epl.cluster_parameters([0, 0, 1], [[0, 0, 1], [0, 1, 1]], **options)
+
+
+def kept(labels, best):
+    return sum(a == b for a, b in zip(labels, best, strict=True))
+
+
+@given(z=strategies.draws(max_items=6, max_draws=6))
+def test_as_many_labels_as_possible_are_kept(z):
+    best = epl.partition.canonical(np.arange(z.shape[1]) % 3)
+    found = align(best, z)
+    for row, new in zip(z.tolist(), found.labels.tolist(), strict=True):
+        np.testing.assert_array_equal(epl.partition.canonical(new), epl.partition.canonical(row))
+        names = sorted(set(row))
+        room = range(max(len(names), int(best.max()) + 1))
+        ref = max(
+            kept([chosen[names.index(label)] for label in row], best)
+            for chosen in itertools.permutations(room, len(names))
+        )
+        assert kept(new, best) == ref
+    share = np.array([[np.mean(found.labels[:, i] == g) for g in range(found.n_clusters)]
+                      for i in range(z.shape[1])])  # fmt: skip
+    np.testing.assert_allclose(found.probabilities, share)
+    np.testing.assert_allclose(found.agreement, (found.labels == best).mean(axis=0))
+
+
+def test_parameters_follow_their_clusters_through_switched_labels():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 6)
+    means = np.array([-4.0, 0.0, 7.0])
+    switch = rng.permuted(np.tile(np.arange(3), (400, 1)), axis=1)
+    z, parameters = switch[:, truth], np.ones((400, 3, 2))
+    np.put_along_axis(parameters[:, :, 0], switch, means + rng.normal(0, 0.1, (400, 3)), axis=1)
+    found = align(truth, z, parameters=parameters).parameters
+    np.testing.assert_allclose(found.mean[:, 0], means, atol=0.03)
+    np.testing.assert_allclose(found.sd[:, 0], 0.1, atol=0.02)
+    spread = found.quantiles[:, :, 0] - means
+    np.testing.assert_allclose(spread, np.outer([-0.196, 0, 0.196], [1, 1, 1]), atol=0.04)
+    np.testing.assert_allclose(found.mean[:, 1], 1.0)
+    np.testing.assert_array_equal(found.present, 1.0)
+    again = align(truth, epl.Draws(z), parameters=parameters, raw_labels=z).parameters
+    np.testing.assert_array_equal(again.mean, found.mean)
+    assert "mean [1]" in str(found)
+    assert repr(found) == "ParameterSummary(n_clusters=3, shape=(2,))"
+
+
+def test_a_sample_without_raw_labels_is_refused():
+    draws = epl.Draws([[5, 5, 9], [9, 9, 5]])
+    with pytest.raises(ValueError, match=r"'raw_labels' must be given .* Give the sampler's array"):
+        align([0, 0, 1], draws, parameters=[[1.0, 2.0], [3.0, 4.0]])
+    found = align([0, 0, 1], draws)
+    assert "keeps its label with probability 1 on average" in str(found)
+    assert repr(found) == "Alignment(n_draws=2, n_clusters=2, mean_agreement=1)"
+
+
+def test_switched_labels_in_chains_and_in_labelled_arrays():
+    """Means of -5 and 5, labels that switch from draw to draw: the clusters keep their means."""
+    switched = np.random.default_rng(2).random((3, 40, 1)) < 0.5
+    z = np.where(switched, 1 - np.repeat([0, 1], 5), np.repeat([0, 1], 5))
+    means = np.where(switched, [5.0, -5.0], [-5.0, 5.0])
+    dims = ("chain", "draw")
+    posterior = xr.Dataset({"z": ((*dims, "item"), z), "mu": ((*dims, "cluster"), means)})
+    tree = xr.DataTree.from_dict({"posterior": posterior})
+    flat = z.reshape(120, 10), means.reshape(120, 2)
+    for draws, parameters in ((z, means), flat, (tree, posterior["mu"])):
+        found = align(np.repeat([0, 1], 5), draws, parameters=parameters).parameters
+        np.testing.assert_allclose(found.mean, [-5.0, 5.0])
+        np.testing.assert_allclose(found.sd, [0.0, 0.0], atol=1e-12)
+
+
+def test_a_cluster_without_partner_and_weights():
+    z = [[0, 0, 1], [0, 0, 0]]
+    draws = epl.Draws(z, weights=[3, 1])
+    found = align([0, 0, 1], draws, parameters=[[1, 2], [5, 99]], raw_labels=z)
+    np.testing.assert_allclose(found.parameters.mean, [2.0, 2.0])
+    np.testing.assert_allclose(found.parameters.present, [1.0, 0.75])
+    np.testing.assert_array_equal(found.parameters.quantiles[1], [1.0, 2.0])
+    draws = epl.Draws(z, weights=[0, 1])  # the only partner has weight 0
+    hidden = align([0, 0, 1], draws, parameters=[[1, 2], [5, 99]], raw_labels=z)
+    np.testing.assert_array_equal(hidden.parameters.mean, [5.0, np.nan])
+    assert hidden.parameters.present[1] == 0
+    never = align([0, 0, 1], [[0, 0, 0]], parameters=[[1.0]])
+    assert np.isnan(never.parameters.mean[1])
+    assert never.parameters.present[1] == 0
+    assert "-" in str(never.parameters)
+
+
+def test_a_median_that_rounding_misses_is_reached():
+    """Six of 12 shares of 1/12 sum to a little less than one half."""
+    values = [[float(t)] for t in range(12)]
+    found = align([0, 0], [[0, 0]] * 12, parameters=values).parameters
+    np.testing.assert_array_equal(found.quantiles, [[0.0], [5.0], [11.0]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"parameters": [1.0, 2.0]}, r"'parameters' must have shape \(n_draws, n_labels, ...\)"),
+        ({"parameters": [[1.0]] * 3}, r"with n_draws = 2; got shape \(3, 1\)"),
+        ({"parameters": [[1.0]] * 2}, r"entries for labels 0..0; the labels go from 0 to 1. Give"),
+        (
+            {"parameters": [[1.0, 2.0]] * 2, "raw_labels": [[0, 1]] * 2},
+            r"'raw_labels' must be integers of shape \(2, 3\); got int64 of shape \(2, 2\)",
+        ),
+        (
+            {"parameters": [[1.0, 2.0]] * 2, "raw_labels": [[0, 1, 0]] * 2},
+            r"'raw_labels' must be the same partitions as 'draws'",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_parameters_are_refused_in_words(options, message):
+    with pytest.raises(ValueError, match=message):
+        align([0, 0, 1], [[0, 0, 1], [0, 1, 1]], **options)

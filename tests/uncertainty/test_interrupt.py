@@ -9,8 +9,6 @@ import pytest
 
 import epluribus as epl
 from epluribus import _parallel
-from epluribus.draws.expected import draw_losses
-from epluribus.losses.values import loss_values
 
 pytestmark = pytest.mark.usefixtures("hears_ctrl_c")
 
@@ -64,22 +62,3 @@ def test_interrupt_while_the_solver_works_is_raised(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         epl.certificate(z[0], z, loss="binder", time_limit=None)
     ended.set()
-
-
-def test_losses_in_parts_are_the_same(monkeypatch):
-    rng = np.random.default_rng(0)
-    sample = epl.Draws(rng.integers(0, 6, (50, 20)), weights=rng.random(50))
-    labels = epl.minimize(sample, rng=1).labels
-    whole = {n: epl.uncertainty.items(labels, sample, loss=n) for n in ("vi", "nid")}
-    clusters = epl.uncertainty.clusters(labels, sample)
-    monkeypatch.setattr(_parallel, "_STEPS", 1)
-    for name, table in whole.items():
-        loss = epl.losses.get(name)
-        np.testing.assert_array_equal(
-            draw_losses(labels, sample, loss), loss_values(labels, sample.item_major, loss)
-        )
-        again = epl.uncertainty.items(labels, sample, loss=name)
-        np.testing.assert_array_equal(again.support, table.support)
-        np.testing.assert_array_equal(again.contribution, table.contribution)
-    again = epl.uncertainty.clusters(labels, sample)
-    np.testing.assert_array_equal(again.stability, clusters.stability)

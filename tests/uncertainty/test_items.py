@@ -5,6 +5,7 @@ from hypothesis import given
 import epluribus as epl
 import naive_uncertainty as naive
 import strategies
+from epluribus import _parallel
 from epluribus.uncertainty import _support, clusters, items
 
 LOSSES = epl.losses.available()
@@ -43,11 +44,9 @@ def test_contributions_add_up_to_the_expected_loss(name, z):
 
 def test_contribution_to_binder_is_half_the_pairs_in_disagreement():
     z = strategies.random_draws(np.random.default_rng(3), 15, 30, 4)
-    best = z[0]
-    together = best[:, None] == best[None, :]
     p = naive.psm(z)
-    ref = np.where(together, 1 - p, p).sum(axis=1) / 2
-    np.testing.assert_allclose(items(best, z, loss="binder").contribution, ref)
+    ref = np.where(z[0][:, None] == z[0], 1 - p, p).sum(axis=1) / 2
+    np.testing.assert_allclose(items(z[0], z, loss="binder").contribution, ref)
 
 
 def test_contributions_of_losses_of_the_user():
@@ -92,11 +91,15 @@ def test_clusters_against_sets_of_items(z):
             assert table.nearest[0] == -1
 
 
-def test_blocks_and_threads_change_nothing(monkeypatch):
+@pytest.mark.parametrize("loss", ["vi", "nid"])
+def test_blocks_and_threads_change_nothing(loss, monkeypatch):
     z = strategies.random_draws(np.random.default_rng(5), 60, 50, 6)
-    tables = [items(z[0], z, n_jobs=n) for n in (1, 2)]
+    tables = [items(z[0], z, loss=loss, n_jobs=n) for n in (1, 2)]
+    losses = epl.expected_loss(z[0], z, loss, per_draw=True)
+    monkeypatch.setattr(_parallel, "_STEPS", 1)
+    np.testing.assert_array_equal(epl.expected_loss(z[0], z, loss, per_draw=True), losses)
     monkeypatch.setattr(_support, "_CELLS", 1)
-    tables.append(items(z[0], z))  # one draw at a time
+    tables.append(items(z[0], z, loss=loss))  # one draw at a time
     for field in ("support", "runner_up", "runner_up_probability", "contribution"):
         one, two, parts = (getattr(table, field) for table in tables)
         np.testing.assert_array_equal(one, two)
@@ -174,13 +177,6 @@ def test_some_items_stand_for_those_of_a_large_cluster(monkeypatch):
     assert exact.never_seen.std() > 0
     assert np.abs(rough.never_seen - exact.never_seen).mean() < 0.2 * exact.never_seen.mean()
     np.testing.assert_allclose(rough.seen_with.mean(), exact.seen_with.mean(), rtol=0.2)
-
-
-def test_an_ensemble_has_no_probabilities():
-    draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], kind="ensemble")
-    for shown in (items([0, 0, 1], draws), clusters([0, 0, 1], draws)):
-        assert "probability" not in str(shown)
-    assert "runner up share" in str(items([0, 0, 1], draws))
 
 
 def test_a_cluster_of_one_item_that_no_draw_has_is_told():

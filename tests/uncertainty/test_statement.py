@@ -21,15 +21,9 @@ def test_the_share_of_the_draws_in_which_it_holds():
         z = rng.integers(0, 4, (25, n))
         weights = rng.random(25)
         draws = epl.Draws(z, weights=weights)
-        together, apart = (
-            [
-                rng.permutation(n)[: rng.integers(2, min(n, 4))].tolist()
-                for _ in range(rng.integers(0, 3))
-            ]
-            for _ in range(2)
-        )
-        if not together and not apart:
-            continue
+        sizes = rng.integers(2, min(n, 4) + 1, (2, int(rng.integers(1, 3))))
+        together, apart = ([rng.permutation(n)[:k].tolist() for k in row] for row in sizes)
+        together = together[int(rng.integers(2)) :]
         found = epl.probability(draws, together=together or None, apart=apart or None)
         ref = weights[[holds(row, together, apart) for row in z]].sum() / weights.sum()
         assert found.probability == pytest.approx(ref, abs=1e-12)

@@ -42,7 +42,7 @@ def test_frame():
     assert frame["cluster"].tolist() == best().labels.tolist()
     assert epl.minimize(np.asarray(DRAWS), rng=1).to_pandas().index.tolist() == list(range(9))
     with pytest.raises(
-        ValueError, match=r"'certainty' must be the Draws .* or one number per item, shape \(9,\)"
+        ValueError, match=r"'certainty' must be .* one number per item, shape \(9,\)"
     ):
         best().to_pandas([0.5])
 
@@ -84,9 +84,7 @@ def test_labels_with_certainty(ending, tmp_path):
     # Old versions of pandas miss the last digit.
     np.testing.assert_allclose(frame["certainty"], CERTAINTY, rtol=1e-15)
     assert read_labels(path).astype(int).tolist() == best().labels.tolist()
-    with pytest.raises(
-        ValueError, match=r"'certainty' must be None for the output .*only .csv and"
-    ):
+    with pytest.raises(ValueError, match=r"'certainty' must be None .*only .csv and"):
         best().write_labels(tmp_path / "labels.txt", CERTAINTY)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -142,18 +140,15 @@ def test_a_file_of_labels_has_one_partition(text, labels, items, tmp_path):
     assert items is None or found.index.tolist() == items
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
+def test_no_one_of_several_partitions_is_picked(tmp_path):
+    path = tmp_path / "labels.csv"
+    for text, found in (
         ("item,vi,binder\nann,5,1\nbob,5,1\ncy,7,1\n", "the columns item, vi, binder"),
         ("5,1\n5,1\n7,1\n", "2 columns"),
-    ],
-)
-def test_no_one_of_several_partitions_is_picked(text, found, tmp_path):
-    path = tmp_path / "labels.csv"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=rf"must hold one partition: .*got {found}. Keep one"):
-        read_labels(path)
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=rf"must hold one partition: .*got {found}. Keep one"):
+            read_labels(path)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):

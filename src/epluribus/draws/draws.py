@@ -19,10 +19,7 @@ from epluribus._progress import ProgressLike
 from epluribus._text import percent
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_choice, check_count, shown
-from epluribus.draws.rows import (
-    kept_rows,
-    safe_weights,
-)
+from epluribus.draws.rows import kept_rows, safe_weights
 from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
 from epluribus.draws.store import Contents, Store, card_of, read_contents
 from epluribus.partition import ORDER, is_estimate
@@ -252,9 +249,7 @@ class Draws(Shown):
     @property
     def distinct(self) -> NDArray[np.unsignedinteger[Any]]:
         """The distinct partitions, one per row (a read-only view); -1 where a label is missing."""
-        if self.has_missing:
-            return np.subtract(self.item_major.T, 1, dtype=np.int64)
-        return self.item_major.T
+        return self._signed(self.item_major.T)
 
     @property
     def item_major(self) -> NDArray[np.unsignedinteger[Any]]:
@@ -303,20 +298,19 @@ class Draws(Shown):
     def __getitem__(self, key: Any) -> Any:
         """Labels of one draw for an integer; a `Draws` of some of the draws for a slice or an index array."""
         if isinstance(key, int | np.integer):
-            row = self.store.columns(np.array([self.index[key]]))[:, 0].astype(np.int64)
-            return row - self.has_missing  # -1 where a label is missing
+            return self._signed(self.store.columns(self.index[[int(key)]])[:, 0]).astype(np.int64)
         return self._select(np.arange(self.n_draws)[key])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         if copy is False:
-            raise ValueError(
-                "The draws are stored once per distinct partition: an array of them is a copy."
-            )
+            raise ValueError("Equal draws are stored once: an array of all draws is a copy.")
         # All draws in their order: column index[t] of the labels is draw t.
-        table = self.store.columns(self.index).T
-        if self.has_missing:
-            table = np.subtract(table, 1, dtype=np.int64)
+        table = self._signed(self.store.columns(self.index).T)
         return table if dtype is None else table.astype(dtype)
+
+    def _signed(self, table: AnyArray) -> AnyArray:
+        """Stored labels with -1 in place of missing ones."""
+        return np.subtract(table, 1, dtype=np.int64) if self.has_missing else table
 
     def to_local(self) -> Draws:
         """The same draws with all labels in the memory of this process."""
@@ -357,11 +351,10 @@ class Draws(Shown):
         used, first, inverse = np.unique(self.index[rows], return_index=True, return_inverse=True)
         # np.unique sorts: `order` and its inverse restore the order of first appearance.
         order = np.argsort(first)
-        used = used[order]
-        k, given = self.distinct_n_clusters[used], self._contents.given
-        store = self.store.select(used, k + self.has_missing)
+        used, given = used[order], self._contents.given
+        k = self.distinct_n_clusters[used]
         part = self._contents._replace(
-            store=store,
+            store=self.store.select(used, k + self.has_missing),
             places=np.argsort(order)[inverse],
             n_clusters=k,
             n_seen=self.distinct_n_seen[used],
@@ -377,10 +370,8 @@ class Draws(Shown):
         return Table(labels, unchanged, self.chains, self.items, self.variable, self.dimension)
 
     def __repr__(self) -> str:
-        return (
-            f"Draws(n_draws={self.n_draws}, n_items={self.n_items}, "
-            f"n_distinct={self.n_distinct}, n_chains={self.n_chains})"
-        )
+        names = ("n_draws", "n_items", "n_distinct", "n_chains")
+        return f"Draws({', '.join(f'{name}={getattr(self, name)}' for name in names)})"
 
     def _card(self) -> Card:
         return card_of(self._contents, self.weights, self.draw_weights)

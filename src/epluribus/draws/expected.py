@@ -84,9 +84,8 @@ def expected_loss(
             raise ValueError("'per_draw' must be False with 'psm', which has no draws.")
         matrix = SimilarityMatrix.of(psm)
         chosen = losses.for_matrix("vi_lb" if loss is None else loss)
-        return matrix_loss(
-            matched(labels, matrix, "labels", other="the similarity matrix"), matrix.matrix, chosen
-        )
+        mine = matched(labels, matrix, "labels", other="the similarity matrix")
+        return matrix_loss(mine, matrix.matrix, chosen)
     sample = as_draws(draws)
     chosen = losses.get("vi" if loss is None else loss)
     values = draw_losses(matched(labels, sample, "labels"), sample, chosen)
@@ -136,9 +135,7 @@ def _slice_losses(
     """Loss of the labels against each draw of one slice."""
     table = part.table
     # Steps for one draw: a visit to each item, and to each cell of its contingency table.
-    some = list(parts(table.shape[1], table.shape[0] + groups * (int(labels.max()) + 1)))
-    if len(some) == 1:
-        return loss_values(labels, table, loss, missing=missing)
+    some = parts(table.shape[1], table.shape[0] + groups * (int(labels.max()) + 1))
     # Kernels read contiguous arrays. One part is copied at a time, never the whole table.
     columns = (np.ascontiguousarray(table[:, own]) for own in some)
     return np.concatenate([loss_values(labels, one, loss, missing=missing) for one in columns])

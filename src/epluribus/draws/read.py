@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._progress import ProgressLike
-from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
-from epluribus._validate import as_array, check_count, check_memory, make_rng, shown
+from epluribus._typing import AnyArray, FloatArray, RngLike
+from epluribus._validate import check_count, check_memory, make_rng, shown
 from epluribus.draws.draws import Draws
 from epluribus.draws.rows import check_weights, safe_weights
-from epluribus.readers.arrays import coordinate_names
 from epluribus.readers.soft import read_soft
 
 _BLOCK_CELLS = 1 << 22
@@ -103,26 +102,21 @@ def read_draws(
         raise TypeError(f"'path' must be a path, or a list of paths; got {shown(path)}.")
     # As paths, because `Draws` could take a list of strings for labels.
     files = [Path(entry) for entry in paths]
-    source = files if len(files) > 1 else files[0]
     draws = Draws(
-        source, var=var, weights=weights, burn=burn, thin=thin, items=items, missing=missing,
-        noise=noise, progress=progress,
+        files if files[1:] else files[0], var=var, weights=weights, burn=burn, thin=thin, items=items,
+        missing=missing, noise=noise, progress=progress,
     )  # fmt: skip
-    # A delimiter that was not recognized, or one partition with a label in each line.
-    if draws.n_items == 1:
-        warnings.warn(
-            f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by "
-            "commas, semicolons, tabs, blanks or '|'?",
-            stacklevel=2,
+    # A delimiter that was not recognized, or one partition with a label in each line. And measurements, or a table
+    # with draws in its columns: they have a different number in each cell of a row, which with two items or
+    # one draw can be chance.
+    alone = (draws.n_clusters == draws.n_items).all() and draws.n_items > 2 and draws.n_draws > 1
+    if draws.n_items == 1 or alone:
+        few = f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by"
+        many = f"Every one of the {draws.n_items:,} items is alone in every draw. Are these labels of clusters, one"
+        doubt = (
+            f"{many} draw per row?" if alone else f"{few} commas, semicolons, tabs, blanks or '|'?"
         )
-    # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With
-    # two items or one draw that can be chance.
-    if draws.n_items > 2 and draws.n_draws > 1 and bool((draws.n_clusters == draws.n_items).all()):
-        warnings.warn(
-            f"Every one of the {draws.n_items:,} items is alone in every draw. Are these labels of "
-            "clusters, one draw per row?",
-            stacklevel=2,
-        )
+        warnings.warn(doubt, stacklevel=2)
     return draws
 
 
@@ -178,7 +172,7 @@ def soft_draws(
     >>> epl.soft_draws(p, n_draws_each=100, rng=1).n_draws
     100
     """
-    source, chains, names = _as_probabilities(probabilities, var)
+    source, chains, names, _ = read_soft(probabilities, var)
     items = names if items is None else items
     count = check_count(n_draws_each, "n_draws_each")
     n_draws, n_items, n_clusters = source.shape
@@ -209,12 +203,9 @@ def soft_draws(
 
 
 def soft_psm(
-    probabilities: Any,
-    *,
-    log: bool = False,
-    var: str | None = None,
+    probabilities: Any, *, log: bool = False, var: str | None = None,
     weights: Sequence[float] | AnyArray | None = None,
-) -> FloatArray:
+) -> FloatArray:  # fmt: skip
     """Similarity matrix of soft labels: the probability that two items share a cluster.
 
     Parameters
@@ -246,7 +237,7 @@ def soft_psm(
            [0.5, 1. , 0. ],
            [0.5, 0. , 1. ]])
     """
-    source, _, _ = _as_probabilities(probabilities, var)
+    source = read_soft(probabilities, var).values
     n_draws, n_items, _ = source.shape
     share = safe_weights(check_weights(weights, n_draws))
     share = share / share.sum()
@@ -261,34 +252,6 @@ def soft_psm(
     np.fill_diagonal(total, 1.0)
     # Probabilities may sum to a little more than 1, within the tolerance, and so may their products.
     return np.clip(total, 0.0, 1.0)
-
-
-def _as_probabilities(values: Any, var: str | None) -> tuple[AnyArray, IntArray, list[str] | None]:
-    """An array of shape (n_draws, n_items, n_clusters), unchecked, the chain of each draw, and item names."""
-    files = [values] if isinstance(values, str | Path) else values
-    if isinstance(files, list | tuple) and files and isinstance(files[0], str | Path):
-        found = read_soft([Path(path) for path in files], var)
-        return found.values, found.chains, found.items
-    if var is not None:
-        raise ValueError("'var' is for files; got an array. Leave it out.")
-    names = None
-    # In an xarray DataArray chain and draw may be anywhere: they are moved to the front.
-    if hasattr(values, "coords") and hasattr(values, "transpose"):
-        leading = [dim for dim in ("chain", "draw") if dim in values.dims]
-        values = values.transpose(*leading, ...)
-        names = coordinate_names(values, values.dims[-2]) if len(values.dims) > 2 else None
-    array = as_array(values, "probabilities")
-    if array.dtype.kind not in "fiu":
-        raise TypeError(f"'probabilities' must hold numbers; got values of type {array.dtype}.")
-    if array.ndim not in (3, 4) or 0 in array.shape:
-        way_out = " For one set of probabilities, wrap it: [p]." if array.ndim == 2 else ""
-        raise ValueError(
-            "'probabilities' must have dimensions (draws, items, clusters) or (chains, draws, items, "
-            f"clusters), none of them empty; got shape {array.shape}.{way_out}"
-        )
-    n_chains = len(array) if array.ndim == 4 else 1
-    array = array.reshape(-1, *array.shape[-2:])
-    return array, np.repeat(np.arange(n_chains), len(array) // n_chains), names
 
 
 def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, closing
 from functools import partial
 from hashlib import sha256
 from itertools import pairwise
@@ -61,20 +62,20 @@ def collapse(
     ([[0, 0, 1], [0, 1, 1]], [0, 1, 0], [2, 2])
     """
     n_items, n_draws = table.labels.shape[1], len(keep)
-    chunk = max(
-        getattr(table.labels, "chunks", [[1]])[0]
-    )  # of an array of Dask, computed as a whole
+    # A chunk of an array of Dask is computed as a whole.
+    chunk = max(getattr(table.labels, "chunks", [[1]])[0])
     size = -(-max(_BLOCK[0] // n_items, _BLOCK[1]) // chunk) * chunk
     place_of: dict[bytes, int] = {}  # number of a distinct partition by its hash
     places: list[int] = []
     n_clusters: list[int] = []
     kept: list[Labels] = []
-    # A single block is read before a bar would be seen.
-    bar = None
-    if n_draws > size or not (progress is None or isinstance(progress, bool)):
-        stopper = Stopper()
-        bar = make_progress(progress, n_draws, "reading", stopper, delay=DELAY)
-    try:
+    with ExitStack() as stack:
+        bar = None
+        # A single block is read before a bar would be seen.
+        if n_draws > size or not (progress is None or isinstance(progress, bool)):
+            stopper = Stopper()
+            made = make_progress(progress, n_draws, "reading", stopper, delay=DELAY)
+            bar = stack.enter_context(closing(made))
         for begin in range(0, n_draws, size):
             own = keep[begin : begin + size]
             whole = own[-1] - own[0] + 1 == len(own)
@@ -100,9 +101,6 @@ def collapse(
             _in_threads(partial(_write, labels, kept), n_items, len(ks))
             # Missing labels were counted as one more cluster of each draw.
             return Collapsed(labels, np.array(places), ks - missing, missing, tuple(place_of))
-    finally:
-        if bar is not None:
-            bar.close()
     return collapse(table, keep, progress, missing=True)
 
 
@@ -173,20 +171,17 @@ def count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> I
     """Items that each distinct draw has seen; items that none has seen, and empty draws, are refused."""
     seen = found.labels > 0
     n_seen: IntArray = seen.sum(axis=0)
+    must = f"'{where}' must have some label"
     empty = np.flatnonzero(n_seen[found.places] == 0)
     if len(empty):
-        raise ValueError(
-            f"'{where}' must have some label in every draw; all labels of draw {empty[0]} are missing. "
-            "Leave such draws out."
-        )
+        what = f"in every draw; all labels of draw {empty[0]} are missing"
+        raise ValueError(f"{must} {what}. Leave such draws out.")
     never = np.flatnonzero(~seen.any(axis=1)).tolist()
     if never:
         first = sentence_list([f"'{names[i] if names else i}'" for i in never[:3]])
         more = f" and {count(len(never) - 3, 'other')}" if len(never) > 3 else ""
-        raise ValueError(
-            f"'{where}' must have some label for every item; all labels of {first}{more} are missing. "
-            "Leave such items out."
-        )
+        what = f"for every item; all labels of {first}{more} are missing"
+        raise ValueError(f"{must} {what}. Leave such items out.")
     return n_seen
 
 
@@ -196,12 +191,16 @@ def check_chains(chains: Any, n_draws: int) -> IntArray:
     >>> check_chains(["b", "a", "b"], 3).tolist()
     [1, 0, 1]
     """
-    values = np.asarray(chains)
-    if values.shape != (n_draws,):
-        raise ValueError(
-            f"'chains' must have one entry per draw, shape ({n_draws},); got shape {values.shape}."
-        )
+    values = _one_per_draw(np.asarray(chains), n_draws, "chains")
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _one_per_draw(values: AnyArray, n_draws: int, argument: str) -> AnyArray:
+    """The values themselves, if there is one for each draw."""
+    if values.shape != (n_draws,):
+        shapes = f"shape ({n_draws},); got shape {values.shape}"
+        raise ValueError(f"'{argument}' must have one entry per draw, {shapes}.")
+    return values
 
 
 def kept_rows(chain: IntArray, burn: Any = 0, thin: Any = 1) -> IntArray:
@@ -217,10 +216,8 @@ def kept_rows(chain: IntArray, burn: Any = 0, thin: Any = 1) -> IntArray:
     for number in np.unique(chain):
         own = np.flatnonzero(chain == number)
         if burn >= len(own):
-            raise ValueError(
-                f"'burn' must leave at least one draw; it is {burn} and chain {number} has "
-                f"{len(own)} draws."
-            )
+            what = f"it is {burn} and chain {number} has {len(own)} draws"
+            raise ValueError(f"'burn' must leave at least one draw; {what}.")
         rows.append(own[burn::thin])
     # The rows of several chains may alternate in the table: sorting restores the order of the table.
     return np.sort(np.concatenate(rows))
@@ -244,20 +241,13 @@ def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> FloatArray:
             f"'weights' must be numbers, one for each draw; got {reprlib.repr(weights)}."
         ) from None
     # Chains by draws, as samplers return them: the rows of the table are in the same order.
-    if values.ndim == 2 and values.size == n_draws:
-        values = values.ravel()
-    if values.shape != (n_draws,):
-        raise ValueError(
-            f"'weights' must have one entry per draw, shape ({n_draws},); got shape {values.shape}."
-        )
-    masked = np.ma.getmaskarray(weights).ravel()
+    values = values.ravel() if values.ndim == 2 and values.size == n_draws else values
+    values, masked = _one_per_draw(values, n_draws, "weights"), np.ma.getmaskarray(weights).ravel()
     # Written so that NaN, which is not finite, is refused too.
-    bad = np.flatnonzero(masked | ~(np.isfinite(values) & (values >= 0)))
-    if bad.size:
-        what = "is masked" if masked[bad[0]] else f"has {values[bad[0]]}"
+    for t in np.flatnonzero(masked | ~(np.isfinite(values) & (values >= 0)))[:1]:
+        what = "is masked" if masked[t] else f"has {values[t]}"
         raise ValueError(
-            f"'weights' must be finite and not negative; draw {bad[0]} {what}. A weight of 0 leaves a "
-            "draw out."
+            f"'weights' must be finite and not negative; draw {t} {what}. A weight of 0 leaves a draw out."
         )
     # Not a sum, which might overflow.
     if not values[keep].any():
@@ -277,9 +267,7 @@ def safe_weights(weights: FloatArray) -> FloatArray:
     # Sums and products of weights are then ordinary numbers, and so is, in single precision, what a draw adds
     # to the cost of a cluster.
     largest = weights.max()
-    if largest == 0 or 1e-15 <= largest <= 1e15:
-        return weights
-    return weights / largest
+    return weights if largest == 0 or 1e-15 <= largest <= 1e15 else weights / largest
 
 
 def all_equal(weights: FloatArray) -> bool:
@@ -306,14 +294,13 @@ def check_items(
         # New names replace the old; the same names in another order are nearly always a mistake.
         if theirs is not None and names != theirs and sorted(names) == sorted(theirs):
             t = next(t for t in range(n_items) if names[t] != theirs[t])
+            what = f"item {t} is '{theirs[t]}'; got '{names[t]}'"
             raise ValueError(
-                "'items' must be in the order of the labels, which have these names already: item "
-                f"{t} is '{theirs[t]}'; got '{names[t]}'."
+                f"'items' must be in the order of the labels, which are named: {what}."
             )
     # What is said of one item could not be told from what is said of another one of the same name.
     if names is not None and len(set(names)) < len(names):
         twice = next(name for name, n in Counter(names).items() if n > 1)
-        raise ValueError(
-            f"'{argument}' must have a different name for every item; '{twice}' is there twice.{way_out}"
-        )
+        what = f"a different name for every item; '{twice}' is there twice"
+        raise ValueError(f"'{argument}' must have {what}.{way_out}")
     return names

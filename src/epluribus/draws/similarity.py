@@ -105,41 +105,33 @@ def _to_array(psm: Any) -> Any:
     try:
         return np.asarray(psm, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(
-            "'psm' must be a matrix of numbers, dense or of SciPy's sparse kinds; got "
-            f"{type(psm).__name__}."
-        ) from None
+        what = f"a matrix of numbers, dense or of SciPy's sparse kinds; got {type(psm).__name__}"
+        raise TypeError(f"'psm' must be {what}.") from None
 
 
 def _checked(csr: Any) -> Any:
     """The matrix itself, if its entries are similarities; rounding beyond 0 and 1 is cut off."""
     # NaN fails both comparisons.
-    wrong = np.flatnonzero(~((csr.data >= -_CLOSE) & (csr.data <= 1 + _CLOSE)))
-    if wrong.size:
-        i, j = _place(csr, wrong[0])
+    for i, j in _places(csr, ~((csr.data >= -_CLOSE) & (csr.data <= 1 + _CLOSE))):
         raise ValueError(
-            f"'psm' must hold probabilities, from 0 to 1; entry ({i}, {j}) is {csr.data[wrong[0]]:g}."
+            f"'psm' must hold probabilities, from 0 to 1; entry ({i}, {j}) is {csr[i, j]:g}."
         )
     csr.data = np.clip(csr.data, 0.0, 1.0)
-    diagonal = csr.diagonal()
-    wrong = np.flatnonzero(np.abs(diagonal - 1.0) > _CLOSE)
-    if wrong.size:
-        i = int(wrong[0])
+    for i in np.flatnonzero(np.abs(csr.diagonal() - 1.0) > _CLOSE).tolist():
         raise ValueError(
-            f"'psm' must have ones on the diagonal; entry ({i}, {i}) is {diagonal[i]:g}. If these are "
+            f"'psm' must have ones on the diagonal; entry ({i}, {i}) is {csr[i, i]:g}. If these are "
             "distances, give 1 - distances."
         )
     apart = abs(csr - csr.T)
-    wrong = np.flatnonzero(apart.data > _CLOSE)
-    if wrong.size:
-        i, j = _place(apart, wrong[0])
+    for i, j in _places(apart, apart.data > _CLOSE):
         raise ValueError(
-            f"'psm' must be symmetric; entry ({i}, {j}) is {csr[i, j]:g} and entry ({j}, {i}) is "
-            f"{csr[j, i]:g}."
+            f"'psm' must be symmetric; entry ({i}, {j}) is {csr[i, j]:g} and entry ({j}, {i}) is {csr[j, i]:g}."
         )
     return csr
 
 
-def _place(csr: Any, q: int) -> tuple[int, int]:
-    """Row and column of entry q."""
-    return int(np.searchsorted(csr.indptr, q, side="right")) - 1, int(csr.indices[q])
+def _places(csr: Any, bad: Any) -> list[tuple[int, int]]:
+    """Row and column of the first bad entry, if there is one."""
+    first = np.flatnonzero(bad)[:1]
+    rows = np.searchsorted(csr.indptr, first, side="right") - 1
+    return list(zip(rows.tolist(), csr.indices[first].tolist(), strict=True))

@@ -59,6 +59,10 @@ class Slice(NamedTuple):
         """Which of the numbers, by their places among them, are of draws in this slice."""
         return np.flatnonzero((numbers >= self.columns.start) & (numbers < self.columns.stop))
 
+    def take(self, numbers: IntArray) -> Labels:
+        """(n_items, n) labels of those draws among `numbers` that are in this slice."""
+        return self.table.take(numbers[self.own(numbers)] - self.begin, axis=1)
+
 
 class Store:
     """The labels of all distinct draws: here one table in memory.
@@ -149,13 +153,10 @@ def read_contents(
     chain = table.chain if chains is None else check_chains(chains, n_rows)
     # Burn-in and thinning come first, so that only the draws that are kept are read.
     keep = kept_rows(chain, burn, thin)
-    names = None
-    if items is not None or table.items is not None:
-        names = check_items(items, table.items, n_items, where)
+    named = items is not None or table.items is not None
+    names = check_items(items, table.items, n_items, where) if named else None
     by_items = isinstance(weights, str) and weights == "items"
-    given = None
-    if weights is not None and not by_items:
-        given = check_weights(weights, n_rows, keep)
+    given = None if weights is None or by_items else check_weights(weights, n_rows, keep)
     found = collapse_on(client, table, keep) if client else collapse(table, keep, progress)
     n_seen = np.full(len(found.n_clusters), n_items)
     if found.has_missing:
@@ -171,11 +172,8 @@ def read_contents(
 
 def card_of(contents: Contents, weights: FloatArray, draw_weights: FloatArray) -> Card:
     """What is printed of draws; the weights are those of distinct partitions, and of draws."""
-    k, n_seen, n_items = (
-        contents.n_clusters,
-        contents.n_seen[contents.places],
-        contents.store.n_items,
-    )
+    k, n_items = contents.n_clusters, contents.store.n_items
+    n_seen = contents.n_seen[contents.places]
     # Total weight of the partitions with each number of clusters.
     often = int(np.bincount(k, weights=weights).argmax())
     posterior = contents.kind == "posterior"
@@ -205,16 +203,13 @@ def card_of(contents: Contents, weights: FloatArray, draw_weights: FloatArray) -
 def check_client(client: Any) -> Any:
     """The client of a Dask cluster, or an error that says what it must be."""
     distributed = need("distributed", "dask", "A Dask cluster")
+    way_out = "from dask.distributed import Client; client = Client(address)"
     if not isinstance(client, distributed.Client):
-        raise TypeError(
-            f"'client' must be a dask.distributed.Client; got {type(client).__name__}. "
-            "Make one with: from dask.distributed import Client; client = Client(address)"
-        )
+        what = f"must be a dask.distributed.Client; got {type(client).__name__}"
+        raise TypeError(f"'client' {what}. Make one with: {way_out}")
     if client.status != "running":
-        raise ValueError(
-            f"'client' must be connected to a scheduler; got one that is {client.status}. Make a new one, "
-            "and read the draws with it: from dask.distributed import Client; client = Client(address)"
-        )
+        what = f"must be connected to a scheduler; got one that is {client.status}"
+        raise ValueError(f"'client' {what}. Make a new one, and read the draws with it: {way_out}")
     return client
 
 
@@ -282,10 +277,6 @@ class DaskStore(Store):
         future = self.client.submit(combine, parts, *args, pure=False)
         return results(self.client, [future], self._stopper)[0]
 
-    def share(self, value: Any) -> Any:
-        """The value as the result of a task: it travels once, and is made again if it is lost."""
-        return self.client.submit(_same, value, pure=False)
-
     def _submitted(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         """Tasks that call the function with each slice."""
         check_client(self.client)
@@ -295,14 +286,18 @@ class DaskStore(Store):
             for part, begin in zip(self.parts, self.begins, strict=True)
         ]
 
+    def share(self, value: Any) -> Any:
+        """The value as the result of a task: it travels once, and is made again if it is lost."""
+        return self.client.submit(lambda one: one, value, pure=False)
+
     def rows(self, items: IntArray) -> Labels:
         """(len(items), n_distinct) labels of some items."""
-        return np.concatenate(self.map(_rows, items), axis=1)
+        return np.concatenate(self.map(lambda part, items: part.table[items], items), axis=1)
 
     def columns(self, numbers: IntArray) -> Labels:
         """(n_items, len(numbers)) labels of some distinct draws."""
         order = np.argsort(numbers, kind="stable")
-        found = np.concatenate(self.map(_columns, numbers[order]), axis=1)
+        found = np.concatenate(self.map(Slice.take, numbers[order]), axis=1)
         return found.take(np.argsort(order), axis=1)
 
     def whole(self) -> Labels:
@@ -317,11 +312,11 @@ class DaskStore(Store):
         # Neighbours in the order and in a slice are one slice of the new store.
         at = np.searchsorted(self.begins, numbers, side="right") - 1
         runs = np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(at)) + 1)
-        parts = []
-        for own in runs:
-            k = at[own[0]]
-            columns = numbers[own] - self.begins[k]
-            parts.append(self.client.submit(np.take, self.parts[k], columns, 1, pure=False))
+        parts = [
+            self.client.submit(np.take, self.parts[k], numbers[own] - self.begins[k], 1, pure=False)
+            for own in runs
+            for k in at[own[:1]]
+        ]
         widths = [len(own) for own in runs]
         return DaskStore(self.client, parts, widths, self.n_items, int(n_clusters.max()))
 
@@ -360,7 +355,7 @@ def collapse_on(client: Any, table: Table, keep: IntArray) -> Collapsed:
         new = np.flatnonzero(at >= first)
         places.append(at[own])
         if len(new):
-            parts.append(client.submit(_take_new, read, new, pure=False))
+            parts.append(client.submit(lambda one, new: one[0].take(new, 1), read, new, pure=False))
             widths.append(len(new))
             n_clusters.append(k[new])
     if lost:
@@ -380,21 +375,5 @@ def _read(rows: AnyArray, check: Callable[..., AnyArray], numbers: IntArray) -> 
     return collapse(table, np.arange(len(rows)), progress=False)
 
 
-def _take_new(read: Collapsed, new: IntArray) -> Any:
-    return read.labels.take(new, axis=1)
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
 def _work(function: Callable[..., Any], table: Labels, begin: int, *args: Any) -> Any:
     return function(Slice(begin, table), *args)
-
-
-def _rows(part: Slice, items: IntArray) -> Labels:
-    return part.table[items]
-
-
-def _columns(part: Slice, numbers: IntArray) -> Labels:
-    return part.table.take(numbers[part.own(numbers)] - part.begin, axis=1)

@@ -192,7 +192,6 @@ def map_blocks(
     """
     # Fewer rows where they are long, so that a block of each thread fits in memory.
     rows = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // n_items))
-    tasks = [
-        partial(task, begin, min(begin + rows, n_items)) for begin in range(0, n_items, rows * step)
-    ]
+    begins = range(0, n_items, rows * step)
+    tasks = [partial(task, begin, min(begin + rows, n_items)) for begin in begins]
     return run_all(tasks, n_jobs, stopper, on_done)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._typing import AnyArray
+from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import quoted
 
 
@@ -52,10 +52,8 @@ def item_names(values: Sequence[Any] | AnyArray) -> list[str] | None:
 
 def all_integers(values: AnyArray) -> bool:
     """Whether all values are integers, whatever type they are stored in; a missing value is none."""
-    if np.ma.is_masked(values):
-        return False
-    if values.dtype.kind in "iu":
-        return True
+    if np.ma.is_masked(values) or values.dtype.kind in "iu":
+        return not np.ma.is_masked(values)
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):  # words
@@ -63,21 +61,27 @@ def all_integers(values: AnyArray) -> bool:
     return bool(np.all(numbers == np.rint(numbers)))
 
 
+def number_on(chains: Sequence[IntArray]) -> IntArray:
+    """Chains of several files, one after the other: those of each go on from the last one before.
+
+    >>> number_on([np.array([0, 1]), np.array([0, 0])]).tolist()
+    [0, 1, 2, 2]
+    """
+    begins = np.cumsum([0, *(1 + int(part.max(initial=-1)) for part in chains)])
+    return np.concatenate([part + begin for part, begin in zip(chains, begins, strict=False)])
+
+
 def pick_labels(
-    names: Sequence[str],
-    values: Callable[[str], Any],
-    var: str | None,
-    where: str,
-    *,
+    names: Sequence[str] | Mapping[str, str], values: Callable[[str], Any], var: str | None, where: str, *,
     possible: Sequence[str] | None = None,
-    describe: Callable[[str], str] = repr,
-) -> str:
+) -> str:  # fmt: skip
     """Name of the variable that holds the labels: the one asked for, ``labels``, or the only one of integers.
 
     Parameters
     ----------
-    names : sequence of str
-        Names of all variables: arrays of a file, elements of a list, columns of a table.
+    names : sequence or mapping of str
+        Names of all variables: arrays of a file, elements of a list, columns of a table; or a mapping from
+        them to how each is listed in messages, by default in quotes.
     values : callable
         Returns the values of the variable of a given name. It is called only if several variables have the
         right shape, because the values may have to be read from disk.
@@ -87,8 +91,6 @@ def pick_labels(
         What the variables belong to, for messages.
     possible : sequence of str, optional
         Names of the variables that have the shape of labels; all of them by default.
-    describe : callable, optional
-        How a variable is listed in the message; by default its name in quotes.
 
     Examples
     --------
@@ -99,9 +101,8 @@ def pick_labels(
     if var is not None and var in names:
         return var
     if var is not None:
-        allowed = f"one of {quoted(names)} in {where}"
-        if not names:
-            allowed = f"None for {where}, in which every column is an item"
+        nothing = f"None for {where}, in which every column is an item"
+        allowed = f"one of {quoted(names)} in {where}" if names else nothing
         raise ValueError(f"'var' must be {allowed}; got '{var}'.")
     found = list(names if possible is None else possible)
     if "labels" in found:  # `epluribus sample` writes it beside other arrays
@@ -110,11 +111,11 @@ def pick_labels(
     if len(found) > 1:
         found = [name for name in found if all_integers(np.asanyarray(values(name)))]
     if len(found) != 1:
+        listed = ", ".join(names.values() if isinstance(names, Mapping) else map(repr, names))
         raise ValueError(
-            f"'var' must name the variable that holds the labels, integers by draw and item: {where} "
-            f"has {', '.join(map(describe, names)) or 'no variables'}, of which "
-            f"{quoted(found) or 'none'} could be it. Draws(data, var='z') names it, or --var z on the "
-            "command line."
+            f"'var' must name the variable that holds the labels, integers by draw and item: {where} has "
+            f"{listed or 'no variables'}, of which {quoted(found) or 'none'} could be it. Draws(data, var='z') "
+            "names it, or --var z on the command line."
         )
     return found[0]
 

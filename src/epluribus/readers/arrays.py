@@ -34,8 +34,8 @@ def open_labeled(path: Path, engine: str | None = None) -> Any:
     kind = engine or "netCDF"
     xarray = need("xarray", "arviz", f"Reading {kind}")
     # xarray reads netCDF with netCDF4, if that is installed, or with the packages of the extra "arviz".
-    netcdf = () if find_spec("netCDF4") else ("h5netcdf", "h5py")
-    for package in netcdf if engine is None else (engine,):
+    packages = (engine,) if engine else () if find_spec("netCDF4") else ("h5netcdf", "h5py")
+    for package in packages:
         need(package, "arviz", f"Reading {kind}")
     # That a group or the whole format is missing is a different exception in each engine, so that the second
     # attempt decides: a file without groups opens, and a file of another format fails again.
@@ -56,14 +56,9 @@ def is_labeled(data: Any) -> bool:
 
 
 def from_labeled(
-    data: Any,
-    var: str | None = None,
-    *,
-    group: str = GROUP,
-    chain: str = "chain",
-    draw: str = "draw",
-    where: str = "the data",
-) -> Source:
+    data: Any, var: str | None = None, *,
+    group: str = GROUP, chain: str = "chain", draw: str = "draw", where: str = "the data",
+) -> Source:  # fmt: skip
     """Labels with dimensions (chain, draw, item) or (draw, item), and the item names, if any.
 
     Parameters
@@ -88,22 +83,17 @@ def from_labeled(
         shaped = [n for n, d in dims.items() if draw in d and len({*d} - {chain, draw}) == 1]
         # Stan's integers come as floats, which must be read to be recognized: only if nothing else is stored.
         stored = [name for name in shaped if data[name].dtype.kind in "iu"]
-        data = data[
-            pick_labels(
-                list(dims), data.__getitem__, var, where, possible=stored or shaped,
-                describe=lambda name: f"{name} ({', '.join(dims[name])})",
-            )
-        ]  # fmt: skip
+        shown = {n: f"{n} ({', '.join(d)})" for n, d in dims.items()}
+        possible = stored or shaped
+        data = data[pick_labels(shown, data.__getitem__, var, where, possible=possible)]
     name = None if data.name is None else str(data.name)
     item = data.dims[-1] if data.dims else None
     # Names such as dim_0 say nothing: the order must then be (draws, items) or (chains, draws, items).
     if draw in data.dims:
         rest = [dim for dim in data.dims if dim not in (chain, draw)]
         if len(rest) != 1:
-            raise ValueError(
-                f"'{name or 'z'}' must have one dimension besides {chain} and {draw}, the items; got "
-                f"dimensions {data.dims}."
-            )
+            must = f"one dimension besides {chain} and {draw}, the items; got dimensions"
+            raise ValueError(f"'{name or 'z'}' must have {must} {data.dims}.")
         item = rest[0]
         data = data.transpose(*(dim for dim in (chain, draw) if dim in data.dims), item)
     # Where chains and draws are stacked into one dimension, the chain is a coordinate along it.
@@ -129,10 +119,8 @@ def _open_group(data: Any, group: str) -> Any:
     if group in groups:
         data = data[group]
     elif groups:
-        raise ValueError(
-            f"There is no group '{group}' to read the labels from; there are {quoted(groups)}. Name "
-            f"one: Draws.from_arviz(data, group='{groups[0]}')."
-        )
+        way_out = f"Name one: Draws.from_arviz(data, group='{groups[0]}')."
+        raise ValueError(f"There is no group '{group}' here, only {quoted(groups)}. {way_out}")
     return data.to_dataset() if hasattr(data, "children") else data
 
 
@@ -144,10 +132,8 @@ def read_zarr(path: Path, var: str | None) -> Source:
     zarr, where = need("zarr", "arviz", "Reading zarr"), f"the file '{path}'"
     with reading(path, "zarr"):
         node = zarr.open(path.absolute(), mode="r")
-        if hasattr(node, "shape"):
-            return from_zarr(node, var, where)
-        arrays = dict(node.get(GROUP, node).arrays())
-        named = GROUP in node or any(map(_has_dimensions, arrays.values()))
+        arrays = {} if hasattr(node, "shape") else dict(node.get(GROUP, node).arrays())
+        named = any(map(_has_dimensions, arrays.values())) or (arrays and GROUP in node)
     if not named:
         return from_zarr(node, var, where)
     # Where dimensions have names, xarray finds the chains, the draws and the names of the items.
@@ -164,15 +150,15 @@ def is_zarr(data: Any) -> bool:
 
 def from_zarr(node: Any, var: str | None, where: str) -> Source:
     """Labels in an array, or in one array of a group, by draw and item, or by chain, draw and item."""
-    found = Source(node)
-    if not hasattr(node, "shape"):
-        arrays = dict(node.get(GROUP, node).arrays())
-        if not arrays:
-            raise ValueError(
-                f"There are no arrays of zarr in {where}. Was the path right? zarr.open makes an empty group "
-                'where there is nothing, unless it is called with mode="r".'
-            )
+    if hasattr(node, "shape"):
+        found = Source(node)
+    elif arrays := dict(node.get(GROUP, node).arrays()):
         found = from_arrays(arrays, var, where)
+    else:
+        raise ValueError(
+            f"There are no arrays of zarr in {where}. Was the path right? zarr.open makes an empty group "
+            'where there is nothing, unless it is called with mode="r".'
+        )
     _check_chunks(found.labels, where)
     return found
 
@@ -185,16 +171,13 @@ def _has_dimensions(array: Any) -> bool:
 
 def _check_chunks(array: Any, where: str) -> None:
     """Refuse an array without chunks, warn where some lack: zarr reads them as one value, one cluster."""
-    there, all_chunks = int(array.nchunks_initialized), int(array.nchunks)
-    if there == 0 < all_chunks:
-        raise ValueError(
-            f"{where[0].upper()}{where[1:]} could not be read as zarr: none of its chunks is there."
-        )
-    if there < all_chunks:
+    lost, name = int(array.nchunks) - int(array.nchunks_initialized), where[0].upper() + where[1:]
+    if 0 < lost == array.nchunks:
+        raise ValueError(f"{name} could not be read as zarr: none of its chunks is there.")
+    if lost:
         warnings.warn(
-            f"{where[0].upper()}{where[1:]} lacks {all_chunks - there:,} of its {all_chunks:,} chunks. zarr leaves out "
-            f"those in which every label is {array.fill_value}, and they are read so; if some were lost, "
-            "copy the folder again.",
+            f"{name} lacks {lost:,} of its {array.nchunks:,} chunks. zarr leaves out those in which every label is "
+            f"{array.fill_value}, and they are read so; if some were lost, copy the folder again.",
             stacklevel=2,
         )
 

@@ -40,10 +40,9 @@ _ENTRY = re.compile(r"(.+?)(?:\.(\d+)|\[(\d+)\])")
 
 def is_frame(data: Any) -> bool:
     """Whether `data` is a frame of pandas, polars (also a lazy one) or dask, or a table of pyarrow."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # polars: finding the columns of a lazy frame takes time
-        ways = ("iloc", "to_pandas", "compute", "collect")
-        return hasattr(data, "columns") and any(hasattr(data, way) for way in ways)
+    # The class is asked, because finding the columns of a lazy frame of polars takes time.
+    ways = ("iloc", "to_pandas", "compute", "collect")
+    return hasattr(type(data), "columns") and any(hasattr(data, way) for way in ways)
 
 
 def to_array(frame: Any) -> AnyArray:
@@ -86,6 +85,9 @@ class _Columns(NamedTuple):
     def column(self, i: int) -> AnyArray:
         return self.take([i])[:, 0]
 
+    def warn(self, i: int, what: str) -> None:
+        warnings.warn(f"The column '{self.texts[i]}' of {self.where} {what}", stacklevel=3)
+
 
 def from_frame(
     frame: Any, *, var: str | None = None, chain: str | None = None, where: str = "the frame"
@@ -113,24 +115,19 @@ def from_frame(
     >>> found.labels.tolist(), found.items
     ([[1, 1, 2], [2, 2, 1]], ['1', '2', '3'])
     """
-    for way in (
-        "compute",
-        "collect",
-        "to_pandas",
-    ):  # dask; lazy frames of polars; polars and pyarrow
+    # Frames of dask, lazy frames of polars, and those of polars and pyarrow.
+    for way in ("compute", "collect", "to_pandas"):
         frame = getattr(frame, way)() if hasattr(frame, way) else frame
     # xarray's to_dataframe has chain, draw and perhaps the item as levels of the index.
-    if len(frame.index.names) > 1 and "draw" in frame.index.names:
+    levels = frame.index.names
+    if len(levels) > 1 and "draw" in levels:
         frame = frame.reset_index()
+    elif (chain or "chain") in levels:
+        frame = frame.reset_index(level=chain or "chain", allow_duplicates=True)
     table = _Columns(frame, [str(name).strip() for name in frame.columns], where)
-    level = "chain" if chain is None else chain
-    if level in frame.index.names:
-        values = np.asarray(frame.index.get_level_values(level))
-        return _pick_columns(table, var, None)._replace(chains=values)
     if chain is not None and chain not in table.texts:
-        raise ValueError(
-            f"'chain' must be a column of {where}, {quoted(table.texts)}; got '{chain}'."
-        )
+        what = f"a column of {where}, {quoted(table.texts)}; got '{chain}'"
+        raise ValueError(f"'chain' must be {what}.")
     name = chain or next((name for name in CHAIN if name in table.texts), None)
     return _pick_columns(table, var, None if name is None else table.texts.index(name))
 
@@ -140,10 +137,8 @@ def _pick_columns(table: _Columns, var: str | None, at_chain: int | None) -> Sou
     texts, where = table.texts, table.where
     # Silently leaving the weights of R's posterior out would give a wrong answer that looks right.
     if ".log_weight" in texts:
-        raise ValueError(
-            f"The column '.log_weight' of {where} holds weights. Read the other columns, and give "
-            "its exponentials as 'weights'."
-        )
+        way_out = "Read the other columns, and give its exponentials as 'weights'."
+        raise ValueError(f"The column '.log_weight' of {where} holds weights. {way_out}")
     # What remains after the columns about the draws are labels, and perhaps other variables.
     chains = None if at_chain is None else table.column(at_chain)
     rest = [i for i, text in enumerate(texts) if i != at_chain and not is_about_draws(text)]
@@ -159,8 +154,7 @@ def _pick_columns(table: _Columns, var: str | None, at_chain: int | None) -> Sou
     # Row numbers, as spreadsheets and data frames save them, would pass as the labels of one more item, and
     # so would the number of clusters.
     if var is None and len(rest) > 1 and _counts_draws(table.column(rest[0]), chains):
-        message = f"The column '{texts[rest[0]]}' of {where} counts the draws: it is left out."
-        warnings.warn(message, stacklevel=2)
+        table.warn(rest[0], "counts the draws: it is left out.")
         rest = rest[1:]
     if var is not None and var not in variables:
         # R's data.frame names the columns of a matrix X1, X2, ...
@@ -182,10 +176,8 @@ def _pick_columns(table: _Columns, var: str | None, at_chain: int | None) -> Sou
     # The indices if all are entries of one variable, as they are in its columns, else the names.
     entries = [_ENTRY.fullmatch(texts[i]) for i in rest]
     one = all(entries) and len({entry[1] for entry in entries if entry}) == 1
-    names = [
-        e[2] or e[3] if e and one else texts[i] or str(i)
-        for i, e in zip(rest, entries, strict=True)
-    ]
+    places = zip(rest, entries, strict=True)
+    names = [e[2] or e[3] if e and one else texts[i] or str(i) for i, e in places]
     return Source(table.take(rest), item_names(names), chains, var)
 
 
@@ -229,16 +221,14 @@ def _without_number_of_clusters(table: _Columns, rest: list[int]) -> list[int]:
     for at in rest[:1] + rest[-1:]:
         others, values = [i for i in rest if i != at], table.column(at)
         named = table.texts[at].lower() in _NUMBER
-        if not named or not others or len(values) < 2 or not all_integers(values):
-            continue
-        counts = [len(set(row)) for row in table.take(others).tolist()]
-        equal = counts == values.astype(np.float64).tolist()
-        what = "has the number of clusters: it is left out."
-        if not equal:  # an item may have this name
-            what = "is read as an item. If it is the number of clusters, leave it out."
-        message = f"The column '{table.texts[at]}' of {table.where} {what}"
-        warnings.warn(message, stacklevel=2)
-        return others if equal else rest
+        if named and others and len(values) > 1 and all_integers(values):
+            counts = [len(set(row)) for row in table.take(others).tolist()]
+            if counts == values.astype(np.float64).tolist():
+                table.warn(at, "has the number of clusters: it is left out.")
+                return others
+            # An item may have this name.
+            table.warn(at, "is read as an item. If it is the number of clusters, leave it out.")
+            return rest
     return rest
 
 

@@ -25,10 +25,7 @@ from epluribus.readers.text import read_table, read_text
 
 _TEXT = (".csv", ".txt", ".tsv", ".dat", "")
 """Endings of text files; the last is a name without an ending, as ``-`` is."""
-_READABLE = (
-    "csv, txt, tsv (also with .gz), npy, npz, parquet, nc (netCDF), zarr, rds, rda; "
-    "output of Stan is csv"
-)
+_READABLE = "csv, as Stan writes it, txt, tsv (also with .gz), npy, npz, parquet, nc (netCDF), zarr, rds, rda"
 """The formats, as messages list them."""
 
 
@@ -52,9 +49,8 @@ def read_source(path: Path, *, var: str | None = None) -> Source:
     if path.is_dir() and kind != ".zarr":
         raise IsADirectoryError(f"'{path}' is a folder; a file is needed, or a folder in zarr.")
     if kind not in _READERS:
-        raise ValueError(
-            f"The file '{path}' must be one of {_READABLE}; its name ends in '{kind}'."
-        )
+        what = f"must be one of {_READABLE}; its name ends in '{kind}'"
+        raise ValueError(f"The file '{path}' {what}.")
     return _READERS[kind](path, var)
 
 
@@ -89,19 +85,18 @@ def _ending(path: Path) -> str:
 def load_numpy(path: Path) -> Any:
     """The array of an npy file, which stays in the file and is read where it is used; never Python objects."""
     # Unpickling runs code from the file: a file of draws must not be able to do that.
+    name = f"The file '{path}' could not be read as NumPy data:"
     try:
         array = np.load(path, allow_pickle=False, mmap_mode="r")
-        size = array.offset + array.nbytes
+        size, there = array.offset + array.nbytes, path.stat().st_size
     except Exception:  # noqa: BLE001 - a damaged header raises whatever Python's tokenizer does
         raise ValueError(
-            f"The file '{path}' could not be read as NumPy data: it is in another format, is truncated, or "
-            "holds Python objects, which are not read. Write an array of numbers with np.save."
+            f"{name} it is in another format, is truncated, or holds Python objects, which are not read. "
+            "Write an array of numbers with np.save."
         ) from None
-    if size != path.stat().st_size:
-        raise ValueError(
-            f"The file '{path}' could not be read as NumPy data: its header speaks of {size:,} bytes, and it has "
-            f"{path.stat().st_size:,}. Is it damaged?"
-        )
+    if size != there:
+        what = f"its header speaks of {size:,} bytes, and it has {there:,}"
+        raise ValueError(f"{name} {what}. Is it damaged?")
     return array
 
 
@@ -175,13 +170,13 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
     """Labels in an R object that rdata converted: a list, a data frame, a matrix or an array."""
     if isinstance(value, dict):
         parts = {str(name): part for name, part in value.items()}
-        if not all(re.fullmatch(r"chain\W*\d+", name, re.IGNORECASE) for name in parts):
-            tables = [name for name, part in parts.items() if np.ndim(part) >= 2]
-            # A name that is not in the list can still name columns of the only table in it.
-            if var is not None and var not in parts and len(tables) == 1:
-                return _from_r(parts[tables[0]], var, where)
-            return _from_r(from_arrays(parts, var, where).labels, None, where)
-        return _from_r(list(value.values()), var, where)
+        if all(re.fullmatch(r"chain\W*\d+", name, re.IGNORECASE) for name in parts):
+            return _from_r(list(value.values()), var, where)
+        tables = [name for name, part in parts.items() if np.ndim(part) >= 2]
+        # A name that is not in the list can still name columns of the only table in it.
+        if var is not None and var not in parts and len(tables) == 1:
+            return _from_r(parts[tables[0]], var, where)
+        return _from_r(from_arrays(parts, var, where).labels, None, where)
     # A list of vectors has one vector per draw; a list of matrices one per chain, like coda's mcmc.list.
     if isinstance(value, list) and value and all(np.ndim(part) == 1 for part in value):
         return Source(value)
@@ -200,23 +195,21 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
             each = [value.isel({chain[0]: c}) for c in range(value.sizes[chain[0]])]
             return _from_r(each, var, where)
         if value.ndim == 3:
+            what = f"its dimensions are {tuple(map(str, value.dims))}"
             raise ValueError(
-                f"The array in {where} must say which dimension is the chain; its dimensions are "
-                f"{tuple(map(str, value.dims))}. In R: names(dimnames(z))[2] <- 'chain'."
+                f"The array in {where} must say which dimension is the chain; {what}. In R: "
+                "names(dimnames(z))[2] <- 'chain'."
             )
         if value.ndim == 2 and value.dims[1] in value.coords:
-            return from_frame(
-                value.reset_coords(drop=True).to_pandas().reset_index(drop=True),
-                where=where,
-                var=var,
-            )
+            frame = value.reset_coords(drop=True).to_pandas().reset_index(drop=True)
+            return from_frame(frame, where=where, var=var)
     # Not np.asarray, which would drop the mask of what is NA in R.
     array = np.asanyarray(value)
     if array.ndim != 2:
+        what = f"must be a matrix of draws by items, or have named dimensions; got an array of shape {array.shape}"
         raise ValueError(
-            f"The labels in {where} must be a matrix of draws by items, or have named dimensions; "
-            f"got an array of shape {array.shape}. In R, aperm(z, ...) and dimnames(z) make it one: "
-            "names(dimnames(z)) <- c('iteration', 'chain', 'variable')."
+            f"The labels in {where} {what}. In R, aperm(z, ...) and dimnames(z) make it one: names(dimnames(z)) "
+            "<- c('iteration', 'chain', 'variable')."
         )
     return Source(array)
 
@@ -278,14 +271,12 @@ def _place_of_labels(path: Path, table: AnyArray, names: list[str]) -> int:
     if "cluster" in names:
         return names.index("cluster")
     n_columns = table.shape[1]
-    places = [i for i in range(n_columns) if not (names and names[i] == "item")]
+    places = [i for i in range(n_columns) if names[i : i + 1] != ["item"]]
     if len(places) > 1 and len(set(table[:, places[0]].tolist())) == len(table):
         places = places[1:]  # no two values are equal: names or numbers of the items
     if len(places) != 1:
         # The names of losses, if several partitions were written.
         found = f"the columns {few_of(names)}" if names else f"{n_columns} columns"
-        raise ValueError(
-            f"'{path}' must hold one partition: one column of labels, or one named 'cluster'; got {found}. "
-            "Keep one of them, or name it 'cluster'."
-        )
+        what = f"one partition: one column of labels, or one named 'cluster'; got {found}"
+        raise ValueError(f"'{path}' must hold {what}. Keep one of them, or name it 'cluster'.")
     return places[0]

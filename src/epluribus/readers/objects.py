@@ -20,7 +20,7 @@ from epluribus._integers import is_missing, to_integers
 from epluribus._text import few_of
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import check_choice
-from epluribus.readers import Source, from_arrays, item_names
+from epluribus.readers import Source, from_arrays, item_names, number_on
 from epluribus.readers.arrays import as_dask, from_labeled, from_zarr, is_labeled, is_zarr
 from epluribus.readers.columns import from_frame, is_frame, to_array
 from epluribus.readers.files import read_source
@@ -47,13 +47,8 @@ class Table(NamedTuple):
 
 
 def to_table(
-    z: Any,
-    *,
-    var: str | None = None,
-    missing: Any = None,
-    noise: str | None = None,
-    lazy: bool = False,
-) -> Table:
+    z: Any, *, var: str | None = None, missing: Any = None, noise: str | None = None, lazy: bool = False
+) -> Table:  # fmt: skip
     """The labels in anything that `Draws` accepts, to be checked as they are read.
 
     Parameters
@@ -79,9 +74,8 @@ def to_table(
         check_choice(noise, NOISE, "noise")
     # Each file is checked by itself, so that messages name the file. Labels may be strings too.
     if isinstance(z, list | tuple) and z and all(map(_is_file, z)):
-        return _stack_chains(
-            [to_table(Path(path), var=var, missing=missing, noise=noise) for path in z], z
-        )
+        options: Any = {"var": var, "missing": missing, "noise": noise}
+        return _stack_chains([to_table(Path(path), **options) for path in z], z)
     source = to_source(z, var)
     path, names = z if isinstance(z, str | Path) else None, source.items
     # A table of one partition, as `write_labels` and `to_pandas` make it: rows are items there.
@@ -103,17 +97,14 @@ def to_table(
             array = _to_array(source.labels, argument)
     if array.ndim not in (2, 3):
         way_out = " For one partition, wrap it: [labels]." if array.ndim == 1 else ""
-        raise ValueError(
-            f"'{argument}' must have two dimensions (draws, items) or three (chains, draws, items); "
-            f"got {array.ndim}.{way_out}"
-        )
+        what = f"two dimensions (draws, items) or three (chains, draws, items); got {array.ndim}"
+        raise ValueError(f"'{argument}' must have {what}.{way_out}")
     *n_chains, n_draws, n_items = array.shape
     # With two dimensions n_chains is empty, and the product of no numbers is 1: one chain.
     chain = np.repeat(np.arange(math.prod(n_chains)), n_draws)
-    if len(chain) == 0:
-        raise ValueError(f"'{argument}' must have at least one draw; it has no rows.")
-    if n_items == 0:
-        raise ValueError(f"'{argument}' must have at least one item; it has no columns.")
+    for size, what in ((len(chain), "draw; it has no rows"), (n_items, "item; it has no columns")):
+        if size == 0:
+            raise ValueError(f"'{argument}' must have at least one {what}.")
     # Chains that a column names take the place of those that the shape implies.
     if source.chains is not None:
         chain = _number_chains(source.chains)
@@ -187,10 +178,9 @@ def _to_array(z: Any, argument: str) -> AnyArray:
             raise
     # Nested lists without a common shape: find the first row whose length differs.
     lengths = [len(row) if hasattr(row, "__len__") else 1 for row in z]
-    odd = next((t for t, length in enumerate(lengths) if length != lengths[0]), None)
-    what = "its parts differ in shape"
-    if odd is not None:
-        what = f"draw 0 has {lengths[0]} items and draw {odd} has {lengths[odd]}"
+    t = next((t for t, length in enumerate(lengths) if length != lengths[0]), 0)
+    some = f"draw 0 has {lengths[0]} items and draw {t} has {lengths[t]}"
+    what = some if t else "its parts differ in shape"
     raise ValueError(f"'{argument}' must be a table, with rows of one length; {what}.")
 
 
@@ -208,13 +198,12 @@ def _number_chains(chains: AnyArray) -> IntArray:
 def _warn_of_odd_words(table: AnyArray, missing: Any, argument: str) -> None:
     """Warn if a few labels are words where the others are numbers, such as an x for a missing one."""
     words, counts = np.unique(np.ma.compressed(table), return_counts=True)
-    is_word = np.array([not word.lstrip("+-").isdecimal() and word != missing for word in words])
-    odd = np.flatnonzero(is_word)
-    if len(odd) and counts[odd].sum() < counts.sum() / 2:
+    often = dict(zip(words.tolist(), counts.tolist(), strict=True))
+    odd = [word for word in often if not word.lstrip("+-").isdecimal() and word != missing]
+    if 0 < sum(often[word] for word in odd) < counts.sum() / 2:
         warnings.warn(
-            f"'{argument}' has words among numbers: {few_of([repr(str(words[i])) for i in odd], 3)}. They "
-            f"are read as labels like any other. If {words[odd[0]]!s} means that a label is missing, say so: "
-            f"missing={str(words[odd[0]])!r}.",
+            f"'{argument}' has words among numbers: {few_of([repr(word) for word in odd], 3)}. They are read as "
+            f"labels like any other. If {odd[0]} means that a label is missing, say so: missing={odd[0]!r}.",
             stacklevel=2,
         )
 
@@ -228,25 +217,21 @@ def _is_file(x: Any) -> bool:
 
 def _stack_chains(tables: list[Table], paths: Sequence[Any]) -> Table:
     """Tables of the same items as one, with the chains numbered on from file to file."""
-    chains: list[IntArray] = []
     first, rows = tables[0], []
     for table, path in zip(tables, paths, strict=True):
         if table.labels.shape[1] != first.labels.shape[1]:
-            raise ValueError(
-                f"The files must have the same items; '{paths[0]}' has {first.labels.shape[1]} and "
-                f"'{path}' has {table.labels.shape[1]}."
+            what = (
+                f"'{paths[0]}' has {first.labels.shape[1]} and '{path}' has {table.labels.shape[1]}"
             )
+            raise ValueError(f"The files must have the same items; {what}.")
         # A file without names fits any other with as many items; only two sets of names can disagree.
-        named = table.items is not None and first.items is not None
-        if named and list(table.items or ()) != list(first.items or ()):
+        if table.items and first.items and list(table.items) != list(first.items):
             raise ValueError(f"The files '{paths[0]}' and '{path}' must name the same items.")
-        chains.append(table.chain + (1 + int(chains[-1].max()) if chains else 0))
         rows.append(table.check(table.labels, np.arange(len(table.labels))))
-    stacked: AnyArray = np.concatenate(rows)
-    if any(map(np.ma.is_masked, rows)):
-        mask = np.concatenate([np.ma.getmaskarray(block) for block in rows])
-        stacked = np.ma.masked_array(stacked, mask)
-    return first._replace(labels=stacked, check=unchanged, chain=np.concatenate(chains))
+    stack = np.ma.concatenate if any(map(np.ma.is_masked, rows)) else np.concatenate
+    stacked: AnyArray = stack(rows)
+    chain = number_on([table.chain for table in tables])
+    return first._replace(labels=stacked, check=unchanged, chain=chain)
 
 
 # --- base clusterings, in the conventions of scikit-learn ---
@@ -267,16 +252,16 @@ def stack_labels(estimators: Sequence[Any]) -> AnyArray:
     rows: list[Any] = [getattr(estimator, "labels_", None) for estimator in estimators]
     for t, labels in enumerate(rows):
         if labels is None:
+            what = f"number {t} ({type(estimators[t]).__name__}) has none"
             raise ValueError(
-                f"'estimators' must be fitted and have 'labels_'; number {t} ({type(estimators[t]).__name__}) has "
-                "none. Fit it first. If it only predicts, as GaussianMixture does, give what 'predict' returns: as a "
-                "row of Draws, or as a column of X for ConsensusClustering."
+                f"'estimators' must be fitted and have 'labels_'; {what}. Fit it first. If it only predicts, as "
+                "GaussianMixture does, give what 'predict' returns to Draws as a row, or in X as a column."
             )
         if len(labels) != len(rows[0]):
+            what = f"number 0 has {len(rows[0])} labels and number {t} has {len(labels)}"
             raise ValueError(
-                f"'estimators' must be fitted to the same items; number 0 has {len(rows[0])} labels and number {t} "
-                f"has {len(labels)}. For clusterings of different parts of the items, give Draws a list of pairs "
-                "(items, labels)."
+                f"'estimators' must be fitted to the same items; {what}. For clusterings of different parts of the "
+                "items, give Draws a list of pairs (items, labels)."
             )
     return np.array(rows)
 
@@ -292,10 +277,8 @@ def place_noise(rows: AnyArray, noise: str | None, argument: str = "z") -> AnyAr
     [[0, 0, None, None]]
     """
     # Together needs no change: -1 is a label like any other. Words and unsigned numbers have no -1.
-    if noise == "together" or rows.dtype.kind not in "if":
-        return rows
     outside = np.asarray(np.ma.filled(rows == -1, False))
-    if not outside.any():
+    if noise == "together" or rows.dtype.kind not in "if" or not outside.any():
         return rows
     if noise == "missing":
         return np.ma.masked_array(rows, np.ma.getmaskarray(rows) | outside)
@@ -348,10 +331,8 @@ def _from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
     long = pd.DataFrame({"draw": draw, "item": item, "label": label})
     twice = long[long.duplicated(["draw", "item"])]
     if len(twice):
-        raise ValueError(
-            f"'{argument}' must have each item once in a draw; draw {twice.iat[0, 0]} has item "
-            f"{twice.iat[0, 1]!s} twice."
-        )
+        what = f"draw {twice.iat[0, 0]} has item {twice.iat[0, 1]!s} twice"
+        raise ValueError(f"'{argument}' must have each item once in a draw; {what}.")
     wide = long.pivot(index="draw", columns="item", values="label").reindex(range(len(pairs)))
     wide = wide.reindex(columns=range(item.max() + 1)) if numbered else wide
     return Source(to_array(wide), None if numbered else wide.columns.tolist())

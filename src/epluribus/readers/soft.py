@@ -1,4 +1,4 @@
-"""Probabilities of clusters, or their logarithms, in files: one number for each draw, item and cluster.
+"""Probabilities of clusters, or their logarithms: one number for each draw, item and cluster.
 
 Stan writes a matrix ``p`` of N rows and K columns as the columns ``p.1.1``, ``p.2.1``, ..., the first index
 fastest (CmdStan), or as ``p[1,1]`` (cmdstanpy, R's posterior). Taken in the order of the columns and reshaped
@@ -8,15 +8,15 @@ to (N, K), they would be scrambled: their names say where each belongs, in whate
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from epluribus._files import open_arrays
 from epluribus._typing import AnyArray, IntArray
-from epluribus._validate import quoted
+from epluribus._validate import as_array, quoted
+from epluribus.readers import number_on
 from epluribus.readers.arrays import coordinate_names, open_labeled
 from epluribus.readers.columns import CHAIN
 from epluribus.readers.files import check_exists, is_text, load_numpy
@@ -27,28 +27,28 @@ _ENTRY = re.compile(r"^(.+?)(?:\.(\d+)\.(\d+)|\[(\d+),\s*(\d+)\])$")
 
 
 class Soft(NamedTuple):
-    """Probabilities in files, not checked yet."""
+    """Probabilities of clusters, not checked yet."""
 
     values: AnyArray
     """(n_draws, n_items, n_clusters)"""
     chains: IntArray
     """(n_draws,) the chain of each draw."""
     items: list[str] | None
-    """Names of the items, if the file has them."""
-    variable: str | None
-    """The variable that holds them, if the file has several."""
+    """Names of the items, if there are any."""
+    variable: str | None = None
+    """The variable that holds them, if a file has several."""
 
 
-def read_soft(paths: Sequence[Path], var: str | None = None) -> Soft:
-    r"""Read the probabilities of clusters from one file per chain.
+def read_soft(given: Any, var: str | None = None) -> Soft:
+    r"""The probabilities of clusters in an array, in a file, or in one file per chain.
 
     Parameters
     ----------
-    paths : sequence of Path
-        Text with named columns, as Stan writes it; npy, npz; netCDF or zarr of ArviZ. In arrays the last
-        dimension is the clusters, and the one before it the items.
+    given : array_like, DataArray, path, or list of paths
+        Files are text with named columns, as Stan writes it; npy, npz; netCDF or zarr of ArviZ. In arrays
+        the last dimension is the clusters, and the one before it the items.
     var : str, optional
-        The variable; not needed if only one has two indices.
+        The variable of a file; not needed if only one has two indices.
 
     Examples
     --------
@@ -63,52 +63,61 @@ def read_soft(paths: Sequence[Path], var: str | None = None) -> Soft:
     >>> found.values.tolist(), found.variable
     ([[[0.9, 0.1], [0.2, 0.8]]], 'p')
     """
-    found = [_read_one(Path(path), var) for path in paths]
+    paths = given if isinstance(given, list | tuple) else [given]
+    if not (paths and isinstance(paths[0], str | Path)):
+        if var is not None:
+            raise ValueError("'var' is for files; got an array. Leave it out.")
+        return _from_array(given, "'probabilities'")
+    found = [_read_file(Path(path), var) for path in paths]
     shapes = {part.values.shape[1:] for part in found}
     if len(shapes) > 1:
-        raise ValueError(
-            f"The files must have the same numbers of items and clusters; got {sorted(shapes)}."
-        )
-    # Chains are numbered on from file to file.
-    chains: list[IntArray] = []
-    for part in found:
-        chains.append(part.chains + (1 + int(chains[-1].max(initial=-1)) if chains else 0))
+        what = f"the same numbers of items and clusters; got {sorted(shapes)}"
+        raise ValueError(f"The files must have {what}.")
     values = np.concatenate([part.values for part in found])
-    return Soft(values, np.concatenate(chains), found[0].items, found[0].variable)
+    return found[0]._replace(values=values, chains=number_on([part.chains for part in found]))
 
 
-def _read_one(path: Path, var: str | None) -> Soft:
+def _from_array(given: Any, where: str, name: str | None = None) -> Soft:
+    """The probabilities in an array, which may have names of dimensions and items."""
+    items = None
+    # In an xarray DataArray chain and draw may be anywhere: they are moved to the front.
+    if hasattr(given, "coords") and hasattr(given, "transpose"):
+        given = given.transpose(*(dim for dim in ("chain", "draw") if dim in given.dims), ...)
+        items = coordinate_names(given, given.dims[-2]) if len(given.dims) > 2 else None
+    array = as_array(given, "probabilities")
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{where} must hold numbers; got values of type {array.dtype}.")
+    if array.ndim not in (3, 4) or 0 in array.shape:
+        way_out = " For one set of probabilities, wrap it: [p]." if array.ndim == 2 else ""
+        raise ValueError(
+            f"{where} must have dimensions (draws, items, clusters) or (chains, draws, items, clusters), "
+            f"none of them empty; got shape {array.shape}.{way_out}"
+        )
+    n_chains = len(array) if array.ndim == 4 else 1
+    chains = np.repeat(np.arange(n_chains), array.shape[-3])
+    return Soft(array.reshape(-1, *array.shape[-2:]), chains, items, name)
+
+
+def _read_file(path: Path, var: str | None) -> Soft:
     """The probabilities in one file, by its kind."""
     check_exists(path)
-    ending, items, name = path.suffix.lower(), None, None
+    ending, where = path.suffix.lower(), f"The file '{path}'"
     if ending == ".npy":
-        array = load_numpy(path)
-    elif ending == ".npz":
+        return _from_array(load_numpy(path), where)
+    if ending == ".npz":
         with open_arrays(path, "NumPy data") as archive:
             name = _pick([x for x in archive.files if archive[x].ndim in (3, 4)], var, path)
-            array = archive[name]
-    elif ending in (".nc", ".zarr"):
+            return _from_array(archive[name], where, name)
+    if ending in (".nc", ".zarr"):
         with open_labeled(path, "zarr" if ending == ".zarr" else None) as data:
             # Besides chain and draw there are two dimensions.
             dims = {str(x): set(data[x].dims) for x in data.data_vars}
             soft = [x for x in dims if "draw" in dims[x] and len(dims[x] - {"chain", "draw"}) == 2]
             name = _pick(soft, var, path)
-            labeled = data[name].transpose("chain", "draw", ..., missing_dims="ignore")
-            array, items = np.asarray(labeled), coordinate_names(labeled, labeled.dims[-2])
-    elif is_text(path):
+            return _from_array(data[name], where, name)
+    if is_text(path):
         return _read_columns(path, var)
-    else:
-        raise ValueError(
-            f"The file '{path}' must be csv, npy, npz, nc or zarr to hold probabilities of clusters."
-        )
-    if array.ndim not in (3, 4):
-        raise ValueError(
-            "Probabilities must have dimensions (draws, items, clusters) or (chains, draws, items, "
-            f"clusters); the file '{path}' has shape {array.shape}."
-        )
-    n_chains = len(array) if array.ndim == 4 else 1
-    chains = np.repeat(np.arange(n_chains), array.shape[-3])
-    return Soft(array.reshape(-1, *array.shape[-2:]), chains, items, name)
+    raise ValueError(f"{where} must be csv, npy, npz, nc or zarr to hold probabilities.")
 
 
 def _read_columns(path: Path, var: str | None) -> Soft:
@@ -116,10 +125,8 @@ def _read_columns(path: Path, var: str | None) -> Soft:
     import pandas as pd
 
     table = read_table(path)
-    names, cells = (
-        [str(name).strip() for name in table.frame.columns],
-        table.numbers(path, gaps=True),
-    )
+    cells = table.numbers(path, gaps=True)
+    names = [str(name).strip() for name in table.frame.columns]
     # The variable, item and cluster of each column; where they are all there, the table has no gaps.
     found = pd.Series(names).str.extract(_ENTRY)
     name = _pick(found[0].dropna().unique().tolist(), var, path)
@@ -128,9 +135,9 @@ def _read_columns(path: Path, var: str | None) -> Soft:
     low = max(items.min(), clusters.min())
     shape = (items.max() - items.min() + 1, clusters.max() - clusters.min() + 1)
     if len(own) != shape[0] * shape[1] or low > 1:
+        what = f"{len(own)} columns, with indices up to {items.max()} and {clusters.max()}"
         raise ValueError(
-            f"'{name}' of the file '{path}' must have a column for every item and cluster; it has "
-            f"{len(own)} columns, with indices up to {items.max()} and {clusters.max()}."
+            f"'{name}' of the file '{path}' must have a column for every item and cluster; it has {what}."
         )
     columns = own.index.to_numpy()[np.lexsort((clusters, items))].reshape(shape)
     at_chain = next((names.index(word) for word in CHAIN if word in names), None)

@@ -118,10 +118,10 @@ def read_text(path: Path, var: str | None = None) -> Source:
                     stacklevel=2,
                 )
     if source.labels.dtype.kind == "f" and (np.abs(source.labels) >= 2.0**53).any():
-        raise ValueError(
-            f"The file '{path}' must hold labels below 2^53 where some are written with decimals: larger "
-            "ones would be rounded. Write all of them as integers."
+        what = (
+            "labels below 2^53 where some are written with decimals: larger ones would be rounded"
         )
+        raise ValueError(f"The file '{path}' must hold {what}. Write all of them as integers.")
     return source
 
 
@@ -148,12 +148,11 @@ def read_table(path: Path) -> TextTable:
     below = lines if header is None else lines[1:]
     lengths = [_n_cells(path, *line, delimiter) for line in below]
     width = lengths[0]
-    for (number, _), length in zip(below, lengths, strict=True):
-        if length != width:
-            raise ValueError(
-                f"The file '{path}' must have rows of one length; line {below[0][0]} has {width} cells and line "
-                f"{number} has {length}."
-            )
+    for t in [t for t, length in enumerate(lengths) if length != width][:1]:
+        first, other = (f"line {below[k][0]} has {lengths[k]}" for k in (0, t))
+        raise ValueError(
+            f"The file '{path}' must have rows of one length; {first} cells and {other}."
+        )
 
     def texts(column: int) -> list[str]:
         return [rearm(_split(path, *line, delimiter)[skip + column]) for line in below]
@@ -164,9 +163,9 @@ def read_table(path: Path) -> TextTable:
         unnamed = len(header) == width - 1 or (width > 1 and not header[0].strip())
         skip = int(unnamed and _are_row_names(texts(0)))
         if len(header) not in (width, width - skip):
+            what = f"its header has {len(header)} and line {below[0][0]} has {width} cells"
             raise ValueError(
-                f"The file '{path}' must have a name for every column; its header has {len(header)} and line "
-                f"{below[0][0]} has {width} cells. Is it damaged?"
+                f"The file '{path}' must have a name for every column; {what}. Is it damaged?"
             )
     if width == skip:
         raise ValueError(f"The file '{path}' has names of rows but no other cells.")
@@ -243,9 +242,9 @@ def _find_delimiter(path: Path, lines: list[str]) -> str | None:
     """What separates the cells: the first of the delimiters that occurs in the first line; None is blanks."""
     commas = next((line for line in lines[:2] if _DECIMAL_COMMAS.fullmatch(line)), None)
     if commas is not None:
+        what = f"the line {shown(commas)} has decimal commas"
         raise ValueError(
-            f"The file '{path}' must have decimal points; the line {shown(commas)} has decimal commas. "
-            "Write labels as integers."
+            f"The file '{path}' must have decimal points; {what}. Write labels as integers."
         )
     # A header of one word, above rows with names, has no delimiter: the next line shows it.
     few = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
@@ -345,14 +344,11 @@ def read_column(path: Path, column: str) -> dict[str, Any]:
     """
     header, *rows = _read_rows(path) or [[]]
     if column not in header:
-        raise ValueError(
-            f"The file '{path}' must have a column '{column}'; its columns are {shown(header)}."
-        )
+        what = f"a column '{column}'; its columns are {shown(header)}"
+        raise ValueError(f"The file '{path}' must have {what}.")
     at, name = header.index(column), header.index("item") if "item" in header else None
     if any(len(row) != len(header) for row in rows):
-        raise ValueError(
-            f"The file '{path}' must have as many cells in every line as in the first."
-        )
+        raise ValueError(f"The file '{path}' must have as many cells in each line as in the first.")
     return {str(i) if name is None else row[name]: row[at] or None for i, row in enumerate(rows)}
 
 
@@ -361,8 +357,7 @@ def _read_rows(path: Path) -> list[list[str]]:
     if not path.exists():
         raise FileNotFoundError(f"There is no file '{path}'.")
     lines = _read_lines(path)
-    delimiter = next(
-        (mark for line in list(lines.values())[:1] for mark in ",;\t" if mark in line), None
-    )
+    first = next(iter(lines.values()), "")
+    delimiter = next((mark for mark in ",;\t" if mark in first), None)
     rows = [_split(path, *line, delimiter) for line in lines.items()]
     return [cells for row in rows if any(cells := [rearm(cell.strip(" \t")) for cell in row])]

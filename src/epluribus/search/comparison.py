@@ -59,25 +59,21 @@ class Comparison(Shown):
         return f"Comparison({', '.join(self.names)})"
 
     def _card(self) -> Card:
-        names = list(self.names)
-        # Column j of the matrix is a column of the table: all estimates under loss j.
-        expected = {
-            f"E {name}": [f"{value:.6g}" for value in column]
-            for name, column in zip(names, self.expected_losses.T, strict=True)
-        }
-        clusters = [estimate.n_clusters for estimate in self]
-        distances = {
-            name: [f"{value:.4f}" for value in column]
-            for name, column in zip(names, self.distances.T, strict=True)
-        }
-        # Small distances in the second table mean that the choice of the loss matters little.
+        def columns(form: str, values: FloatArray, before: str = "") -> dict[str, list[str]]:
+            named = zip(self.names, values.T.tolist(), strict=True)
+            return {before + name: [format(value, form) for value in each] for name, each in named}
+
+        # Column j of the matrix is a column of the table: all estimates under loss j. Small distances in the
+        # second table mean that the choice of the loss matters little.
+        names, clusters = list(self.names), [estimate.n_clusters for estimate in self]
+        expected = columns(".6g", self.expected_losses, "E ")
         return Card(
             "",
             Table(
                 {"estimate for": names, "clusters": clusters, **expected},
                 "E: expected loss under each loss",
             ),
-            Table({"bits of VI between": names, **distances}),
+            Table({"bits of VI between": names, **columns(".4f", self.distances)}),
             *(f"{text[0].upper()}{text[1:]}." for text in self.changes if text != EQUAL),
             heading=f"Estimates for {len(self)} losses",
             indent="",

@@ -8,6 +8,7 @@ define it in this way, with the mean normalized mutual information, to be maximi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ else:
     BaseEstimator, ClusterMixin = _base.BaseEstimator, _base.ClusterMixin
 
 
+@dataclass(repr=False, eq=False)
 class ConsensusClustering(ClusterMixin, BaseEstimator):
     """One partition out of an ensemble of base clusterings.
 
@@ -91,42 +93,24 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     array([0, 0, 1, 1, 2])
     """
 
-    def __init__(
-        self,
-        loss: LossLike = "vi",
-        *,
-        k: int | None = None,
-        k_min: int | None = None,
-        k_max: int | None = None,
-        weights: Sequence[float] | AnyArray | None = None,
-        noise: str = "alone",
-        must_link: Any = None,
-        cannot_link: Any = None,
-        sources: Any = None,
-        contiguity: Any = None,
-        min_size: int | None = None,
-        undecided: float | None = None,
-        n_starts: int | None = None,
-        n_jobs: int | None = None,
-        rng: RngLike = None,
-    ) -> None:
-        # scikit-learn's convention: arguments are stored unchanged under their names, and checked in `fit`.
-        # `clone` and `get_params` rely on it.
-        self.loss = loss
-        self.k = k
-        self.k_min = k_min
-        self.k_max = k_max
-        self.weights = weights
-        self.noise = noise
-        self.must_link = must_link
-        self.cannot_link = cannot_link
-        self.sources = sources
-        self.contiguity = contiguity
-        self.min_size = min_size
-        self.undecided = undecided
-        self.n_starts = n_starts
-        self.n_jobs = n_jobs
-        self.rng = rng
+    # scikit-learn's convention: arguments are stored unchanged under their names, and checked in `fit`.
+    # `clone` and `get_params` rely on it.
+    loss: LossLike = "vi"
+    _: KW_ONLY
+    k: int | None = None
+    k_min: int | None = None
+    k_max: int | None = None
+    weights: Sequence[float] | AnyArray | None = None
+    noise: str = "alone"
+    must_link: Any = None
+    cannot_link: Any = None
+    sources: Any = None
+    contiguity: Any = None
+    min_size: int | None = None
+    undecided: float | None = None
+    n_starts: int | None = None
+    n_jobs: int | None = None
+    rng: RngLike = None
 
     def fit(self, X: ArrayLike | Sequence[Any], y: Any = None) -> ConsensusClustering:  # noqa: ARG002
         """Find the consensus.
@@ -180,8 +164,13 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         validate = need("sklearn.utils.validation", "sklearn", "ConsensusClustering").validate_data
         table = validate(self, X, dtype=None, ensure_all_finite="allow-nan")
         # A common mistake is to pass features instead of labels: integers stored as floats are fine.
-        if table.dtype.kind == "f":
-            _refuse_features(table)
+        odd = (table != np.rint(table)) & ~np.isnan(table) if table.dtype.kind == "f" else table[:0]
+        for i, t in np.argwhere(odd)[:1]:
+            raise ValueError(
+                f"'X' must hold labels, one base clustering per column; sample {i}, column {t} (counted "
+                f"from 0) has {table[i, t]}, which is not a label. If 'X' holds features, make base "
+                "clusterings from them first, for example with KMeans, and pass those."
+            )
         return table.T
 
     def __sklearn_tags__(self) -> Any:
@@ -191,16 +180,3 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _refuse_features(table: AnyArray) -> None:
-    """Raise an error if the table holds numbers that are not integers."""
-    # Only the first offending cell is named.
-    bad = np.argwhere((table != np.rint(table)) & ~np.isnan(table))
-    if bad.size:
-        i, t = bad[0]
-        raise ValueError(
-            f"'X' must hold labels, one base clustering per column; sample {i}, column {t} (counted "
-            f"from 0) has {table[i, t]}, which is not a label. If 'X' holds features, make base "
-            "clusterings from them first, for example with KMeans, and pass those."
-        )

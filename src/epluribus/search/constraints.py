@@ -29,7 +29,7 @@ def read_constraints(
     """
     if all(one is None for one in rules.values()):
         return None
-    names, n = _Names(draws), draws.n_items
+    names, n = ItemNames(draws), draws.n_items
     blocks = np.arange(n)
     for group in _groups("must_link", rules, names):
         blocks[np.isin(blocks, blocks[group])] = blocks[group[0]]
@@ -54,7 +54,7 @@ def read_constraints(
     return found if found.names else None
 
 
-class _Names:
+class ItemNames:
     """The items by number and by name."""
 
     def __init__(self, draws: Draws) -> None:
@@ -81,7 +81,7 @@ class _Names:
         return f"'{self.names[i]}'" if self.named else f"item {i}"
 
 
-def _groups(argument: str, rules: Mapping[str, Any], names: _Names) -> tuple[IntArray, ...]:
+def _groups(argument: str, rules: Mapping[str, Any], names: ItemNames) -> tuple[IntArray, ...]:
     """Pairs or groups of items, as arrays of two or more numbers."""
     given = rules[argument]
     # A data frame iterates over its columns.
@@ -106,7 +106,7 @@ def _is_list(given: Any) -> bool:
     return hasattr(given, "__iter__") and not isinstance(given, Mapping | str)
 
 
-def _sources(given: Any, names: _Names) -> list[IntArray]:
+def _sources(given: Any, names: ItemNames) -> list[IntArray]:
     """The items of each source that has two or more."""
     if isinstance(given, Mapping):
         known = {names.find(item, "sources"): source for item, source in given.items()}
@@ -124,7 +124,7 @@ def _sources(given: Any, names: _Names) -> list[IntArray]:
     return [np.array(items, dtype=np.int64) for items in by_source.values() if len(items) > 1]
 
 
-def _edges(given: Any, names: _Names) -> IntArray:
+def _edges(given: Any, names: ItemNames) -> IntArray:
     """(n_edges, 2) the graph in which clusters must be connected, each edge once, i < j."""
     from scipy import sparse
 
@@ -154,7 +154,7 @@ def _edges(given: Any, names: _Names) -> IntArray:
     return np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
 
 
-def _check_blocks(asked: Constraints, names: _Names, parts: IntArray) -> None:
+def _check_blocks(asked: Constraints, names: ItemNames, parts: IntArray) -> None:
     """Raise an error if a block cannot be whole; `parts` are the connected parts of the graph."""
     # Two items of a group in one block.
     for group, *both, _ in zip(*asked.clashes(asked.blocks, np.arange(asked.n_items)), strict=True):
@@ -173,7 +173,7 @@ def _check_blocks(asked: Constraints, names: _Names, parts: IntArray) -> None:
 
 
 def _check_sizes(
-    asked: Constraints, names: _Names, parts: IntArray, k_min: int, k_max: int | None
+    asked: Constraints, names: ItemNames, parts: IntArray, k_min: int, k_max: int | None
 ) -> None:
     """Raise an error if there cannot be as many clusters, or as large ones, as are asked for."""
     n, least, sizes = asked.n_items, asked.min_size, [len(group) for group in asked.groups]

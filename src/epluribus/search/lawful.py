@@ -221,21 +221,6 @@ class LawfulSearch(LocalSearch):
 
     # --- several units at a time ---
 
-    def kick(self) -> float:
-        """As `LocalSearch.kick`; or a unit goes to a cluster that a draw suggests, open or not, which makes room."""
-        if self.rng.integers(5) > 1:
-            return super().kick()
-        labels, blocks = self.state.labels.copy(), self.rules.blocks
-        i, draw = int(self.rng.integers(len(labels))), self.problem.random_draw(self.rng)
-        group = np.flatnonzero(draw == draw[i])
-        if not self.decides_all:
-            return self.attempt(group)
-        mates = group[labels[group] != labels[i]]
-        if len(mates) == 0:
-            return np.inf
-        labels[blocks == blocks[i]] = labels[self.rng.choice(mates)]
-        return self._go_to(labels, i)
-
     def attempt(self, items: IntArray, parts: IntArray | None = None) -> float:
         """As `LocalSearch.attempt`, as far as it is allowed; or all stay out, and may come back one by one."""
         labels, out = self.state.labels.copy(), not self.decides_all and self.rng.integers(3) == 0

@@ -179,9 +179,14 @@ class LocalSearch:
         group, own, k = draw == draw[i], labels == labels[i], self.n_clusters
         kind = rng.integers(6)
         # With as many clusters as are allowed no item can open one, with as few none that is alone can leave
-        # its own: then an item is also tried alone, which makes two others join, or lets one close.
-        if (k == self.bounds.k_max or k == self.bounds.k_min > 1) and rng.integers(5) < 2:
-            return self.attempt(np.array([i]))
+        # its own: then an item is also tried alone, which makes two others join, or lets one close; or it goes, with
+        # the items of its cluster that the draw has with it or without, to a cluster of other items of the group.
+        if (k == self.bounds.k_max or k == self.bounds.k_min > 1) and rng.integers(5) < 3:
+            mates = np.flatnonzero(group & ~own)
+            if len(mates) == 0 or rng.integers(3) == 0:
+                return self.attempt(np.array([i]))
+            items = np.flatnonzero(group & own) if rng.integers(2) else np.array([i])
+            return self.attempt(items, target=int(labels[rng.choice(mates)]))
         if kind == 0:
             group &= own
         elif kind == 1:
@@ -197,8 +202,12 @@ class LocalSearch:
             return self.attempt(np.flatnonzero(own), relabel(draw[own]))
         return self.attempt(np.flatnonzero(group))
 
-    def attempt(self, items: IntArray, parts: IntArray | None = None) -> float:
+    def attempt(
+        self, items: IntArray, parts: IntArray | None = None, target: int | None = None
+    ) -> float:
         """Make a cluster of the items, or of each of their `parts`, sweep the clusters they were in, keep the better.
+
+        With a `target`, the items go to that cluster.
 
         Returns the change of the total loss, 0 if the sweeps led back; infinite if there was nothing to try.
         """
@@ -210,11 +219,13 @@ class LocalSearch:
         before = state.labels.copy()
         touched = np.zeros(len(state.sizes), dtype=np.bool_)
         touched[before[items]] = True
+        if target is not None:
+            touched[target] = True
         near = np.flatnonzero(touched[before])
         # None at all, or a cluster already: nothing to try.
         if len(items) == 0 or (len(near) == len(items) and touched.sum() == n_new == 1):
             return np.inf
-        new = np.flatnonzero(state.sizes == 0)[:n_new]
+        new = np.flatnonzero(state.sizes == 0)[:n_new] if target is None else np.array([target])
         change = state.move(items, new[parts])
         if state.n_clusters > self.bounds.k_max and n_new == 1:
             change += self._join_two(int(new[0]))

@@ -229,11 +229,13 @@ class Search:
         if best.problem.loss.linear:
             many = max(_KICKS, min(2 * best.n_clusters, _MOST_KICKS))
             most = _MORE_KICKS if best.problem.cells <= _QUICK else many
+        if self.bounded:  # single items seldom move where clusters may be neither opened nor closed
+            most *= 2
         # Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
         best.attempt(np.flatnonzero(best.state.sizes[best.state.labels] == 1))
         for _ in range(most):
-            # Several in a row that led back: there is little more to find.
-            if self.stopper.stopped or returned >= max(8, most // 8):
+            # Several that led back: there is little more to find.
+            if self.stopper.stopped or (returned >= max(8, most // 8) and not self.bounded):
                 break
             returned += abs(best.kick()) <= 8 * best.tolerance
         if best.value < before:

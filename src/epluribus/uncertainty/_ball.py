@@ -79,32 +79,27 @@ class CredibleBall(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; which draws are inside is left out."""
-        bounds = zip(_BOUNDS, self.distances.tolist(), strict=True)
-        return {
-            **{name: getattr(self, name) for name in ("level", "radius", "mass", "n_inside")},
-            "loss": self.loss.name,
-            "labels": self.labels.tolist(),
-            "bounds": {
-                name: {"distance": distance, "labels": getattr(self, name).tolist()}
-                for name, distance in bounds
-            },
+        facts = {name: getattr(self, name) for name in ("level", "radius", "mass", "n_inside")}
+        bounds = {
+            name: {"distance": distance, "labels": getattr(self, name).tolist()}
+            for name, distance in zip(_BOUNDS, self.distances.tolist(), strict=True)
         }
+        named = {"loss": self.loss.name, "labels": self.labels.tolist()}
+        return {**facts, **named, "bounds": bounds}
 
     def _card(self) -> Card:
         # A bound may be several partitions, tied in distance, with different numbers of clusters.
-        bounds = [getattr(self, name) for name in _BOUNDS]
-        n_clusters = [bound.max(axis=1) + 1 for bound in bounds]
+        n_clusters = [getattr(self, name).max(axis=1) + 1 for name in _BOUNDS]
         columns = {
             "bound": ["horizontal", "upper vertical", "lower vertical"],
             "clusters": [span(k.min(), k.max(), link="-") for k in n_clusters],
             "distance": self.distances.tolist(),
-            "partitions": [len(bound) for bound in bounds],
+            "partitions": [len(k) for k in n_clusters],
         }
-        around = (
-            f"{count(int(self.labels.max()) + 1, 'cluster')} of {count(len(self.labels), 'item')}"
-        )
+        k, n = int(self.labels.max()) + 1, len(self.labels)
+        title = f"{100 * self.level:g} % credible ball around {count(k, 'cluster')} of {count(n, 'item')}"
         return Card(
-            worded(f"{100 * self.level:g} % credible ball around {around}", self.kind),
+            worded(title, self.kind),
             f"radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
             f"mass {self.mass:.4g}, {count(self.n_inside, 'distinct partition')} inside",
             Table(columns),
@@ -250,10 +245,7 @@ def credible_ball(
 
 
 def n_clusters_posterior(
-    draws: DrawsLike,
-    *,
-    best: Estimate | LabelsLike | None = None,
-    level: float = 0.95,
+    draws: DrawsLike, *, best: Estimate | LabelsLike | None = None, level: float = 0.95
 ) -> NClusters:
     """Posterior of the number of clusters, with its shortest interval.
 
@@ -289,26 +281,15 @@ def n_clusters_posterior(
     every = np.bincount(sample.n_clusters, weights=sample.draw_weights) / sample.total_weight
     low = int(np.flatnonzero(every)[0])
     values, probabilities = np.arange(low, len(every)), every[low:]
-    begin, end = _shortest(probabilities, share)
+    # The shortest run with this mass; of several, the one of largest mass. total[b] - total[a] is that of a..b-1.
+    total, length, masses = np.append(0.0, np.cumsum(probabilities)), 0, np.zeros(1)
+    while masses.max() < share - _ROUNDING and length < len(values):
+        length += 1
+        masses = total[length:] - total[:-length]  # of every run of this length
+    run = slice(begin := int(masses.argmax()), begin + length)
+    interval, mass = (int(values[run][0]), int(values[run][-1])), float(probabilities[run].sum())
     mean, mode = float(values @ probabilities), int(values[probabilities.argmax()])
-    mass, k = (
-        probabilities[begin : end + 1].sum(),
-        None if labels is None else int(labels.max()) + 1,
-    )
-    interval = int(values[begin]), int(values[end])
+    k = None if labels is None else int(labels.max()) + 1
     return NClusters(
-        values, probabilities, mean, mode, interval, share, min(1.0, float(mass)), k, sample.kind
+        values, probabilities, mean, mode, interval, share, min(1.0, mass), k, sample.kind
     )
-
-
-def _shortest(probabilities: FloatArray, level: float) -> tuple[int, int]:
-    """First and last entry of the shortest run with this mass; of several, the one of largest mass."""
-    # total[b] - total[a] is the mass of entries a..b-1.
-    total = np.concatenate([[0.0], np.cumsum(probabilities)])
-    for length in range(1, len(probabilities) + 1):
-        mass = total[length:] - total[:-length]  # of every run of this length
-        if mass.max() >= level - _ROUNDING:
-            begin = int(mass.argmax())
-            return begin, begin + length - 1
-    # Only if rounding errors exceed the margin: everything.
-    return 0, len(probabilities) - 1

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, chdtri, kolmogi, kolmogorov, ndtri, stdtr
@@ -27,6 +27,7 @@ from epluribus.models import GaussianMixture, Mixture
 from epluribus.models.links import some_draws
 from epluribus.models.mixture import condition
 from epluribus.sampling import Trace, sample
+from epluribus.uncertainty._predict import check_mixture
 
 _FEW = 30
 """With fewer cells or links nothing can be said."""
@@ -34,53 +35,54 @@ _LEVEL = 0.01
 """A check of a right model says no with this probability."""
 
 
+class Test(NamedTuple):
+    """A test of calibration."""
+
+    n: int
+    """Number of cells or links that were held out."""
+    p_value: float
+    unnoticed: float
+    """How far predictions can be off before half of the checks would notice."""
+    curve: tuple[FloatArray, FloatArray, FloatArray]
+    """Predicted probabilities, the shares that were observed, and half the width of a 95 % band."""
+
+
 class Check:
     """What both checks share: a test of predicted probabilities, and its verdict in words."""
 
-    share: float
     trace: Trace
     _noun: ClassVar[str]
     _advice: ClassVar[str]
 
-    @property
-    def _held_out(self) -> int:
-        """Number of cells or links."""
-        raise NotImplementedError
-
-    def _classes(self) -> tuple[AnyArray, ...]:
-        """See `in_classes`."""
+    def _test(self) -> Test:
         raise NotImplementedError
 
     @property
     def p_value(self) -> float:
         """Of the test of calibration: Kolmogorov's for numbers and counts, a chi-square for all else."""
-        _, expected, found, spread = self._classes()
-        # A class in which less than about one deviation is expected says nothing that is near normal.
-        use = spread > 1
-        statistic = (((found - expected)[use] / spread[use]) ** 2).sum()
-        return float(chdtrc(max(int(use.sum()), 1), statistic))
+        return self._test().p_value
 
     @property
     def unnoticed(self) -> float:
-        """How far predictions can be off before half of the checks would notice, as a share of themselves."""
-        _, expected, _, spread = self._classes()
-        known = ((expected / spread)[spread > 1] ** 2).sum()
-        return float(np.sqrt(chdtri(max(int((spread > 1).sum()), 1), _LEVEL) / max(known, 1e-9)))
+        """How far predictions can be off before half of the checks would notice.
+
+        For numbers and counts it is the share of the values below a quantile, for all else a share of the predictions.
+        """
+        return self._test().unnoticed
+
+    def curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Predicted probabilities, the shares that were observed, and half the width of a 95 % band."""
+        return self._test().curve
 
     @property
     def calibrated(self) -> bool | None:
         """Whether no deviation was found; None if too little was held out to say."""
-        return None if self._held_out < _FEW else bool(self.p_value > _LEVEL)
-
-    def curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Predicted probabilities, the shares that were observed, and half the width of a 95 % band."""
-        n, expected, found, spread = self._classes()
-        return expected / n, found / n, -ndtri(0.025) * spread / n
+        return None if self._test().n < _FEW else bool(self.p_value > _LEVEL)
 
     @property
     def sentence(self) -> str:
         """The verdict, and what the check cannot see."""
-        what = count(self._held_out, f"held-out {self._noun}")
+        what = count(self._test().n, f"held-out {self._noun}")
         if self.calibrated is None:
             return f"{what}: too few to say whether predictions are calibrated (at least {_FEW})."
         p = f"{what}, p = {self.p_value:.2g}"
@@ -126,31 +128,11 @@ class PredictiveCheck(Check):
     _noun = "cell"
     _advice = "The clusters may not have the form that the model gives them: see plots.calibration."
 
-    @property
-    def _held_out(self) -> int:
-        return len(self.rows)
-
-    def _classes(self) -> tuple[AnyArray, ...]:
-        return in_classes(self.predicted, self.occurred, 1.0, self.share)
-
-    @property
-    def p_value(self) -> float:
-        """Of the test of calibration: Kolmogorov's for `position`, a chi-square for categories."""
+    def _test(self) -> Test:
         if self.kind == "categories":
-            return super().p_value
-        values, ranks = np.sort(self.position), np.arange(len(self.rows) + 1) / len(self.rows)
-        distance = max((ranks[1:] - values).max(), (values - ranks[:-1]).max())
-        return float(kolmogorov(np.sqrt(len(self.rows) * (1 - self.share)) * distance))
-
-    @property
-    def unnoticed(self) -> float:
-        """How far predictions can be off before half of the checks would notice.
-
-        For categories as a share of themselves; for all else it is the share of the values below a quantile.
-        """
-        if self.kind == "categories":
-            return super().unnoticed
-        return float(kolmogi(_LEVEL) / np.sqrt(len(self.rows) * (1 - self.share)))
+            n = len(self.rows)
+            return test_of_classes(n, self.predicted, self.occurred, 1.0, self.share)
+        return _test_of_positions(self.position, self.share)
 
     @property
     def gain(self) -> tuple[float, float]:
@@ -158,14 +140,6 @@ class PredictiveCheck(Check):
         bits = (self.log_score - self.one_cluster) / np.log(2)
         error = bits.std(ddof=1) / np.sqrt(bits.size) if bits.size > 1 else np.nan
         return float(bits.mean()), float(error)
-
-    def curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Predicted probabilities, the shares that were observed, and half the width of a 95 % band."""
-        if self.kind == "categories":
-            return super().curve()
-        x, n = np.linspace(0, 1, 101), self.position.size
-        y = np.searchsorted(np.sort(self.position), x, side="right") / n
-        return x, y, -ndtri(0.025) * np.sqrt(x * (1 - x) / (n * (1 - self.share)))
 
     def __repr__(self) -> str:
         return f"PredictiveCheck(n_cells={len(self.rows)}, calibrated={self.calibrated})"
@@ -180,31 +154,47 @@ class PredictiveCheck(Check):
         return self._lines(*lines)
 
 
-def in_classes(
-    predicted: FloatArray, occurred: IntArray, weight: float, share: float
-) -> tuple[AnyArray, ...]:
-    """For each class of predictions: their number, and how many were expected and found to occur.
+def _test_of_positions(position: FloatArray, share: float) -> Test:
+    """Kolmogorov's test of numbers that should be uniform on (0, 1)."""
+    values, x, n = np.sort(position), np.linspace(0, 1, 101), len(position)
+    ranks, root = np.arange(n + 1) / n, np.sqrt(n * (1 - share))
+    distance = max((ranks[1:] - values).max(), (values - ranks[:-1]).max())
+    below = np.searchsorted(values, x, side="right") / n
+    curve = x, below, -ndtri(0.025) * np.sqrt(x * (1 - x)) / root
+    return Test(n, float(kolmogorov(root * distance)), float(kolmogi(_LEVEL) / root), curve)
 
-    Last is the standard deviation of the difference. What did not occur was sampled, and stands for `weight` of
-    its kind.
+
+def test_of_classes(
+    n_held_out: int, predicted: FloatArray, occurred: IntArray, weight: float, share: float
+) -> Test:
+    """A chi-square test: in classes of predictions, as many should occur as are expected.
+
+    What did not occur was sampled, and stands for `weight` of its kind.
     """
     weights = np.where(occurred == 1, 1.0, weight)
     order = np.argsort(predicted, kind="stable")
-    expected = np.cumsum((weights * predicted)[order])
+    sums = np.cumsum((weights * predicted)[order])
     # Classes in which as many are expected: boundaries never cut equal probabilities.
     k = int(np.clip(occurred.sum() // 10, 2, 10))
-    edges = np.searchsorted(expected, expected[-1] * np.arange(1, k) / k)
+    edges = np.searchsorted(sums, sums[-1] * np.arange(1, k) / k)
     cuts = np.unique(predicted[order][np.minimum(edges, order.size - 1)])
     bins = np.searchsorted(cuts, predicted, side="right")
     bins = np.unique(bins, return_inverse=True)[1]
     chance = weights * predicted * (1 - predicted)
-    n, total, found, variance = (
-        np.bincount(bins, weights=x) for x in (weights, weights * predicted, occurred, chance)
+    n, expected, found, variance, others = (
+        np.bincount(bins, weights=x)
+        for x in (weights, weights * predicted, occurred, chance, occurred == 0)
     )
     # Chance; what is known from 1 - f of the data only; and the sample of those that did not occur.
-    others = np.bincount(bins, weights=occurred == 0)
-    sampled = weight * (weight - 1) * (total / n) ** 2 * others
-    return n, total, found, np.sqrt(variance / (1 - share) + sampled)
+    sampled = weight * (weight - 1) * (expected / n) ** 2 * others
+    spread = np.sqrt(variance / (1 - share) + sampled)
+    # A class in which less than about one deviation is expected says nothing that is near normal.
+    use = spread > 1
+    statistic = (((found - expected)[use] / spread[use]) ** 2).sum()
+    known, classes = ((expected / spread)[use] ** 2).sum(), max(int(use.sum()), 1)
+    unnoticed = float(np.sqrt(chdtri(classes, _LEVEL) / max(known, 1e-9)))
+    curve = expected / n, found / n, -ndtri(0.025) * spread / n
+    return Test(n_held_out, float(chdtrc(classes, statistic)), unnoticed, curve)
 
 
 def predictive_check(
@@ -244,47 +234,41 @@ def predictive_check(
     >>> check.calibrated
     True
     """
-    if not isinstance(model, Mixture):
-        raise TypeError(
-            f"'model' must be a mixture, such as GaussianMixture; got a {type(model).__name__}."
-        )
+    check_mixture(model)
     part, generator = check_fraction(share, "share", one=False), make_rng(rng)
-    options: dict[str, Any] = {"n_draws": n_draws, "n_chains": n_chains, "n_jobs": n_jobs}
-    none = np.zeros(0)
-    if isinstance(model, GaussianMixture) and model.covariance == "full":
-        N, d = model.values.shape
+    N, d = model.values.shape
+    full = isinstance(model, GaussianMixture) and model.covariance == "full"
+    cells: tuple[IntArray, IntArray]
+    if full:  # all cells of some items
         out = np.sort(generator.choice(N, min(max(1, round(part * N)), N - 1), replace=False))
-        rest, new = model._copy(np.delete(model.values, out, axis=0)), model.values[out]
-        trace = sample(rest, rng=generator, **options)
-        position, score = _predict_items(rest, new, some_draws(np.asarray(trace.draws)))
-        one = _predict_items(rest, new, np.zeros((1, N - len(out)), np.int64), open_new=False)[1]
         cells = np.repeat(out, d), np.tile(np.arange(d), len(out))
-        predicted, occurred = none, none.astype(np.int64)
+        fewer = model._copy(np.delete(model.values, out, axis=0))
     else:
         known = np.argwhere(model._known())
         n = max(1, round(part * len(known)))
-        cells = tuple(known[np.sort(generator.choice(len(known), n, replace=False))].T)
-        hidden = np.zeros(model.values.shape, dtype=bool)
+        rows, columns = known[np.sort(generator.choice(len(known), n, replace=False))].T
+        cells = rows, columns
+        hidden = np.zeros((N, d), dtype=bool)
         hidden[cells] = True
         fewer = model._hide(hidden)
-        trace = sample(fewer, rng=generator, **options)
-        draws = some_draws(np.asarray(trace.draws))
-        found = _predict_cells(fewer, cells, model.values[cells], draws)
-        score, (low, high), predicted, occurred = found
-        one = fewer._cell_law(np.arange(model.n_items)).log_density(cells[1], model.values[cells])
-        # A random part of the probability of the value itself, which only counts have.
-        position = low + generator.random(n) * (high - low)
+    trace = sample(fewer, n_draws=n_draws, n_chains=n_chains, n_jobs=n_jobs, rng=generator)
+    predict: Any = _predict_items if full else _predict_cells
+    given, draws = (fewer, cells, model.values[cells]), some_draws(np.asarray(trace.draws))
+    score, (low, high), predicted, occurred = predict(*given, draws, True)
+    one = predict(*given, np.zeros((1, fewer.n_items), dtype=np.int64), False)[0]
+    # A random part of the probability of the value itself, which only counts have.
+    position = low + generator.random(len(score)) * (high - low)
     if model.kind == "categories":
-        position = none
+        position = np.zeros(0)
     return PredictiveCheck(
         model.kind, *cells, position, predicted, occurred, score, one, part, trace
     )
 
 
 def _predict_cells(
-    model: Mixture, cells: tuple[IntArray, ...], values: AnyArray, draws: AnyArray
-) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-    """Means over draws: log score, probabilities of smaller values, or of categories; and which occurred."""
+    model: Mixture, cells: tuple[IntArray, ...], values: AnyArray, draws: AnyArray, _: bool
+) -> tuple[AnyArray, ...]:
+    """Means over draws: log score, probabilities of values below and up to it, of categories; which occurred."""
     (rows, columns), n = cells, len(values)
     # Categories of the cells' columns, end to end, and whose cell each is. The first of a column is left out: its
     # probability is what the others leave, and would count them twice.
@@ -308,9 +292,14 @@ def _predict_cells(
 
 
 def _predict_items(
-    model: GaussianMixture, new: FloatArray, draws: AnyArray, *, open_new: bool = True
-) -> tuple[FloatArray, FloatArray]:
-    """(n_new d,) probability of a smaller value, and log density, of each cell given those before it in its row."""
+    model: GaussianMixture,
+    cells: tuple[IntArray, ...],
+    values: AnyArray,
+    draws: AnyArray,
+    open_new: bool,
+) -> tuple[AnyArray, ...]:
+    """The same for all cells of new items, each given those before it in its row; none is a category."""
+    new = values.reshape(-1, int(cells[1].max()) + 1)
     (n, d), priors = new.shape, defaultdict[bytes, float](lambda: -np.inf)
     # Each cluster of all draws once, as bytes, with its prior weights added up; a new one has no members.
     for z in draws:
@@ -335,4 +324,5 @@ def _predict_items(
             for row, value in enumerate((before, before + below, after)):
                 sums[row, :, column] = np.logaddexp(sums[row, :, column], value)
             before = after
-    return np.exp(sums[1] - sums[0]).ravel(), (sums[2] - sums[0]).ravel()
+    below, none = np.exp(sums[1] - sums[0]).ravel(), np.zeros(0)
+    return (sums[2] - sums[0]).ravel(), np.stack([below, below]), none, none.astype(int)

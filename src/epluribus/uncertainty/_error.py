@@ -104,30 +104,25 @@ class MonteCarloError(Shown):
 
     def _card(self) -> Card:
         mean = f"{plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})"
-        few = [Alert(self.few_carry)] if self.few_carry else []
+        few = self.few_carry and Alert(self.few_carry)
         if self.kind == "ensemble":  # without order and chains
-            return Card(f"mean loss {mean}, from {count(self.n_draws, 'clustering')}", *few)
+            return Card(f"mean loss {mean}, from {count(self.n_draws, 'clustering')}", few)
         found, draws = self.agreement, count(self.n_draws, "draw")
-        known = not math.isnan(self.ess)
+        worth = f" are worth {self.ess:.4g} independent ones"
+        if math.isnan(self.ess):
+            worth = ": too few to say what they are worth"
         series = [
             f"R-hat of the {one.name} {one.rhat:.4g}, effective draws {one.ess_bulk:,.0f} (bulk) and "
             f"{one.ess_tail:,.0f} (tail)"
             for one in found.series
             if not math.isnan(one.ess_bulk)
         ]
-        verdict: Part = Alert(found.sentence) if found.agree is False else found.sentence
-        if self.n_chains == 1 and found.agree is not False:  # one chain has nothing to agree with
-            verdict = ""
-        return Card(
-            f"expected loss {mean}",
-            f"{draws} in {count(self.n_chains, 'chain')} are worth {self.ess:.4g} independent ones"
-            if known
-            else f"{draws} in {count(self.n_chains, 'chain')}: too few to say what they are worth",
-            *series,
-            verdict,
-            Alert(found.advice) if found.advice else "",
-            *few,
-        )
+        verdict: Part = found.sentence if self.n_chains > 1 else ""  # one has nothing to agree with
+        if found.agree is False:
+            verdict = Alert(found.sentence)
+        advice = found.advice and Alert(found.advice)
+        draws += f" in {count(self.n_chains, 'chain')}{worth}"
+        return Card(f"expected loss {mean}", draws, *series, verdict, advice, few)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,16 +150,15 @@ class Difference:
 
     def __str__(self) -> str:
         size = plus_minus(abs(self.difference), self.standard_error)
-        if self.difference == 0:
-            return worded(
-                f"A and B have the same expected loss ({self.loss.name}), {size} apart", self.kind
-            )
         # The difference is A minus B: if it is negative, A has the smaller expected loss.
         better, worse = ("A", "B") if self.difference < 0 else ("B", "A")
         text = f"{better} is better than {worse} by {size} ({self.loss.name})"
-        if not self.clear:
-            text += worded(": these draws cannot tell them apart", self.kind)
-        return f"{text}\n  {self.changes}" if self.changes else text
+        if self.difference == 0:
+            text = f"A and B have the same expected loss ({self.loss.name}), {size} apart"
+        elif not self.clear:
+            text += ": these draws cannot tell them apart"
+        changes = f"\n  {self.changes}" if self.changes and self.difference else ""
+        return worded(text, self.kind) + changes
 
 
 def error(
@@ -212,12 +206,9 @@ def error(
     values = draw_losses(labels, sample, chosen)
     # R-hat asks whether the chains are alike: the weights of the draws play no part in that.
     agreement = chain_agreement(sample, n_jobs, series={"loss": values[sample.index]})
-    hat = agreement.series[0].rhat
-    mean = mean_with_error(values, sample)
-    return MonteCarloError(
-        *mean, hat, agreement, sample.n_draws, sample.n_chains, chosen, _worth(sample),
-        _pareto_k(sample), sample.kind,
-    )  # fmt: skip
+    mean, hat = mean_with_error(values, sample), agreement.series[0].rhat
+    n, weights = (sample.n_draws, sample.n_chains), (_worth(sample), _pareto_k(sample))
+    return MonteCarloError(*mean, hat, agreement, *n, chosen, *weights, sample.kind)
 
 
 def compare(
@@ -305,8 +296,6 @@ def mean_with_error(values: FloatArray, draws: Draws) -> Mean:
 
 def warn_of_weights(draws: Draws) -> str:
     """A warning where few draws carry the weight; empty otherwise."""
-    if all_equal(draws.draw_weights):
-        return ""
     return worded(_few_carry(_worth(draws), draws.n_draws, _pareto_k(draws)), draws.kind)
 
 

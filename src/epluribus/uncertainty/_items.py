@@ -19,13 +19,13 @@ Analysis 52, 258-271. doi:10.1016/j.csda.2006.11.025
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from epluribus._cards import Card, Shown, Table
+from epluribus._cards import Card, Rows
 from epluribus._parallel import resolve_jobs
-from epluribus._text import few_of, to_frame, worded
+from epluribus._text import few_of, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.draws import as_draws
 from epluribus.estimate import Estimate, read_best
@@ -33,16 +33,28 @@ from epluribus.losses.base import Loss
 from epluribus.partition import check_estimate, matched
 from epluribus.search.problem import Problem
 from epluribus.search.rules import added_by_each, price_of
-from epluribus.uncertainty._support import ALONE, sum_over_draws, support
+from epluribus.uncertainty._support import sum_over_draws, support
 
-_SHOWN = 15
-"""Number of rows of a table that are printed."""
-_SEEN = ("seen_with", "never_seen")
-"""Columns of both tables that there are only where labels are missing."""
+
+class _Ordered(Rows):
+    """A table with the least certain rows first."""
+
+    _by: ClassVar[str]
+    """What tells how certain a row is."""
+
+    @property
+    def order(self) -> IntArray:
+        """Rows with the least support, or stability, first; those where it cannot be known last."""
+        return np.argsort(getattr(self, self._by), kind="stable")
+
+    def _in_order(self, *names: str) -> dict[str, Any]:
+        """Fields of the table, and those that there are only where labels are missing, in its order."""
+        found = {name: getattr(self, name) for name in (*names, "seen_with", "never_seen")}
+        return {name: x[self.order] for name, x in found.items() if x is not None}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ItemTable(Shown):
+class ItemTable(_Ordered):
     """How sure the place of each item is. Arrays are in the order of the items."""
 
     names: tuple[str, ...]
@@ -67,10 +79,8 @@ class ItemTable(Shown):
     kind: str = "posterior"
     """What the draws are: "posterior" or "ensemble"."""
 
-    @property
-    def order(self) -> IntArray:
-        """Items with the least support first, those whose support cannot be known last."""
-        return np.argsort(self.support, kind="stable")
+    _by, _index, _nowhere = "support", "item", {"runner_up": "alone"}
+    _more, _heading = "more items with more support", "Items, the uncertain ones first"
 
     @property
     def exemplars(self) -> IntArray:
@@ -89,41 +99,29 @@ class ItemTable(Shown):
 
     def columns(self) -> dict[str, Any]:
         """The table as lists and arrays by name, uncertain items first."""
-        order, names = self.order, np.array(self.names, dtype=object)
-        fields = ("support", "runner_up", "runner_up_probability", "contribution", *_SEEN)
-        table = {"item": names[order].tolist(), "cluster": self.labels[order]}
-        return table | {f: x[order] for f in fields if (x := getattr(self, f)) is not None}
-
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame, indexed by item."""
-        return to_frame(self.columns(), index="item")
-
-    def __len__(self) -> int:
-        return len(self.labels)
+        table = {"item": [self.names[i] for i in self.order], "cluster": self.labels[self.order]}
+        fields = ("support", "runner_up", "runner_up_probability", "contribution")
+        return table | self._in_order(*fields)
 
     def __repr__(self) -> str:
+        lowest = np.nanmin(self.support, initial=1.0)
         return (
-            f"ItemTable(n_items={len(self)}, lowest_support={np.nanmin(self.support, initial=1.0):.4g}, "
-            f"loss={self.loss.name!r})"
+            f"ItemTable(n_items={len(self)}, lowest_support={lowest:.4g}, loss={self.loss.name!r})"
         )
 
-    def _card(self) -> Card:
-        table = first_rows(
-            self.columns(), "runner_up", "alone", "more items with more support", self.kind
-        )
+    def _notes(self) -> list[str]:
         names = np.array(self.names, dtype=object)
         single = np.bincount(self.labels)[self.labels] == 1
-        unknown, never = names[np.isnan(self.support)], names[single & (self.support == 0)]
         notes = {
-            "support unknown, never seen with most of their cluster": unknown,
-            "clusters of their own, though alone in no draw": never,
+            "support unknown, never seen with most of their cluster": np.isnan(self.support),
+            "clusters of their own, though alone in no draw": single & (self.support == 0),
         }
-        told = [f"{worded(note, self.kind)}: {few_of(x)}" for note, x in notes.items() if len(x)]
-        return Card("", table, *told, heading="Items, the uncertain ones first", indent="")
+        told = [f"{note}: {few_of(names[which])}" for note, which in notes.items() if which.any()]
+        return [worded(note, self.kind) for note in told]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClusterTable(Shown):
+class ClusterTable(_Ordered):
     """How solid each cluster is. Arrays are in the order of the labels."""
 
     sizes: IntArray
@@ -147,48 +145,23 @@ class ClusterTable(Shown):
     kind: str = "posterior"
     """What the draws are: "posterior" or "ensemble"."""
 
-    @property
-    def order(self) -> IntArray:
-        """Clusters with the least stability first."""
-        return np.argsort(self.stability, kind="stable")
+    _by, _index, _nowhere = "stability", "cluster", {"nearest": "-"}
+    _more, _heading = "more clusters", "Clusters, the unstable ones first"
 
     def columns(self) -> dict[str, Any]:
         """The table as arrays by name, unstable clusters first."""
-        order, table = self.order, {"cluster": self.order, "size": self.sizes[self.order]}
-        fields = ("cohesion", "separation", "nearest", "stability", "recovered", *_SEEN)
-        return table | {f: x[order] for f in fields if (x := getattr(self, f)) is not None}
-
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame, indexed by cluster."""
-        return to_frame(self.columns(), index="cluster")
-
-    def __len__(self) -> int:
-        return len(self.sizes)
+        table = {"cluster": self.order, "size": self.sizes[self.order]}
+        fields = ("cohesion", "separation", "nearest", "stability", "recovered")
+        return table | self._in_order(*fields)
 
     def __repr__(self) -> str:
         lowest = np.nanmin(self.stability, initial=1.0)
         return f"ClusterTable(n_clusters={len(self)}, lowest_stability={lowest:.4g})"
 
-    def _card(self) -> Card:
-        table = first_rows(self.columns(), "nearest", "-", "more clusters", self.kind)
+    def _notes(self) -> list[str]:
         never = np.flatnonzero((self.sizes == 1) & (self.cohesion == 0)).tolist()
-        note = worded(f"of one item that is alone in no draw: {few_of(never)}", self.kind)
-        return Card(
-            "", table, note if never else "", heading="Clusters, the unstable ones first", indent=""
-        )
-
-
-def first_rows(
-    columns: dict[str, Any], place: str, no_place: str, more: str, kind: str = "posterior"
-) -> Table:
-    """The first rows of a table; in the column `place`, -1 is printed as `no_place`."""
-    # As text: this column holds labels of clusters, and a word where there is no cluster.
-    columns[place] = [no_place if k == ALONE else str(k) for k in columns[place]]
-    rest = len(columns[place]) - _SHOWN
-    shown = {
-        worded(name.replace("_", " "), kind): column[:_SHOWN] for name, column in columns.items()
-    }
-    return Table(shown, f"and {rest:,} {more}" if rest > 0 else "")
+        note = worded("of one item that is alone in no draw", self.kind)
+        return [f"{note}: {few_of(never)}"] if never else []
 
 
 def items(
@@ -282,18 +255,16 @@ def clusters(
     """
     labels, sample, _ = read_best(best, draws, None)
     found = support(labels, sample, resolve_jobs(n_jobs))
-    sizes, seen_with, never = np.bincount(labels), None, None
-    if found.seen_with is not None:
-        seen_with = np.bincount(labels, found.seen_with) / sizes
-        never = np.bincount(labels, found.never_seen) / np.maximum(sizes * (sizes - 1), 1)
-    return ClusterTable(
-        sizes, found.cohesion, 1.0 - found.closeness, found.nearest, found.stability, found.recovered,
-        seen_with, never, sample.kind,
-    )  # fmt: skip
+    sizes, seen = np.bincount(labels), found[-2:]
+    if sample.has_missing:
+        with_items, never = (np.bincount(labels, one) for one in seen)
+        seen = with_items / sizes, never / np.maximum(sizes * (sizes - 1), 1)
+    place = found.cohesion, 1.0 - found.closeness, found.nearest
+    return ClusterTable(sizes, *place, found.stability, found.recovered, *seen, sample.kind)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class LeftOut(Shown):
+class LeftOut(Rows):
     """The undecided items, those first that would add most to the loss."""
 
     names: tuple[str, ...]
@@ -315,6 +286,8 @@ class LeftOut(Shown):
     kind: str = "posterior"
     """What the draws are: "posterior" or "ensemble"."""
 
+    _index, _nowhere = "item", {"cluster": "-", "second": "-"}
+
     def columns(self) -> dict[str, Any]:
         """The table as lists and arrays by name."""
         return {
@@ -327,21 +300,11 @@ class LeftOut(Shown):
             "alone": self.alone,
         }
 
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame, indexed by item."""
-        return to_frame(self.columns(), index="item")
-
-    def __len__(self) -> int:
-        return len(self.names)
-
     def __repr__(self) -> str:
         return f"LeftOut({len(self)} items, cost={self.cost:g}, loss={self.loss.name!r})"
 
     def _card(self) -> Card:
-        if len(self) == 0:
-            return Card("No item is undecided.")
-        columns = self.columns() | {"second": ["-" if g < 0 else str(g) for g in self.places[:, 1]]}
-        return Card("", first_rows(columns, "cluster", "-", "more", self.kind), indent="")
+        return super()._card() if len(self) else Card("No item is undecided.")
 
 
 def left_out(best: Estimate, draws: DrawsLike) -> LeftOut:
@@ -377,9 +340,8 @@ def left_out(best: Estimate, draws: DrawsLike) -> LeftOut:
     check_estimate(best)
     cost, sample = best.settings.undecided, as_draws(draws)
     if cost is None:
-        raise ValueError(
-            "'best' must be an estimate that may leave items undecided, made by minimize with 'undecided'."
-        )
+        asked = "an estimate that may leave items undecided, made by minimize with 'undecided'"
+        raise ValueError(f"'best' must be {asked}.")
     labels = matched(best, sample, missing=True)
     problem, k = Problem.of(sample, best.loss), int(labels.max()) + 1
     out = np.flatnonzero(labels < 0)
@@ -390,11 +352,11 @@ def left_out(best: Estimate, draws: DrawsLike) -> LeftOut:
     # The undecided items are one more cluster, which is then left out.
     sums = sum_over_draws(np.where(labels < 0, k, labels), sample, 1)
     affinity = sums.together.tocsr()[out].toarray()[:, :k] / np.bincount(labels[labels >= 0])
-    places = np.full((len(out), 2), -1)
-    probabilities = np.full((len(out), 2), np.nan)
-    two = np.argsort(-affinity, axis=1, kind="stable")[:, :2]
-    places[:, : two.shape[1]] = two
-    probabilities[:, : two.shape[1]] = np.take_along_axis(affinity, two, 1)
+    # Last comes a cluster that does not exist, the second where there is only one.
+    affinity = np.pad(affinity, ((0, 0), (0, 1)), constant_values=np.nan)
+    places = np.argsort(-affinity, axis=1, kind="stable")[:, :2]
+    probabilities = np.take_along_axis(affinity, places, 1)
+    places[places == k] = -1
     names = tuple(sample.item_names[i] for i in out)
     rest = (sums.alone[out], best.loss, sample.kind)
     return LeftOut(names, out, adds, cost, places, probabilities, *rest)

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
+from epluribus._typing import FloatArray, IntArray, RngLike
 from epluribus._validate import check_fraction, make_rng
 from epluribus.models.networks import NetworkModel
 from epluribus.sampling import Trace, sample
-from epluribus.uncertainty._checks import Check, in_classes
+from epluribus.uncertainty._checks import Check, Test, test_of_classes
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -44,25 +44,22 @@ class LinkCheck(Check):
     _noun = "link"
     _advice = "If nodes differ much in degree, try PoissonBlockModel(..., degree_corrected=True)."
 
-    @property
-    def _held_out(self) -> int:
-        return int(self.linked.sum())
-
-    def _classes(self) -> tuple[AnyArray, ...]:
-        return in_classes(self.predicted, self.linked, self.weight, self.share)
+    def _test(self) -> Test:
+        n = int(self.linked.sum())
+        return test_of_classes(n, self.predicted, self.linked, self.weight, self.share)
 
     @property
     def auc(self) -> float:
         """Probability that a held-out link was thought likelier than a pair without one."""
         from scipy.stats import rankdata  # takes a second to load
 
-        ranks, n = rankdata(self.predicted), self._held_out
+        ranks, n = rankdata(self.predicted), int(self.linked.sum())
         pairs = n * (self.linked.size - n)
         above = ranks[self.linked == 1].sum() - n * (n + 1) / 2
         return float(above / pairs) if pairs else np.nan
 
     def __repr__(self) -> str:
-        return f"LinkCheck(n_links={self._held_out}, calibrated={self.calibrated})"
+        return f"LinkCheck(n_links={self.linked.sum()}, calibrated={self.calibrated})"
 
     def __str__(self) -> str:
         return self._lines(

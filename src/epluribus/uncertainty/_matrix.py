@@ -91,9 +91,8 @@ def psm(
             f"'threshold' is for sparse=True only; got {shown(threshold)} with sparse=False. "
             "Leave it out, or ask for a sparse matrix."
         )
-    bound = check_fraction(
-        _THRESHOLD if threshold is None else threshold, "threshold", zero=True, one=False
-    )
+    least = _THRESHOLD if threshold is None else threshold
+    bound = check_fraction(least, "threshold", zero=True, one=False)
     samples = [sample.chain(c) for c in range(sample.n_chains)] if per_chain else [sample]
     n, jobs, stopper = sample.n_items, resolve_jobs(n_jobs), Stopper()
     bar = make_progress(progress, len(samples) * n, "similarity", stopper)
@@ -105,12 +104,10 @@ def psm(
         bar.show(done, {})
 
     _check_memory(Similarity(samples[0]), n, len(samples), bound if sparse else None)
+    given = jobs, stopper, advance
     try:
         rows = map(Similarity, samples)
-        if sparse:
-            found = [_sparse(one, n, bound, jobs, stopper, advance) for one in rows]
-        else:
-            found = [one.matrix(jobs, stopper, advance) for one in rows]
+        found = [_sparse(one, n, bound, *given) if sparse else one.matrix(*given) for one in rows]
     finally:
         bar.close()
     if not per_chain:
@@ -166,20 +163,17 @@ def _check_memory(rows: Similarity, n: int, n_matrices: int, threshold: float | 
     """Refuse matrices that would not fit; the size of a sparse one is estimated from a few of its rows."""
     if threshold is None:
         # Several are put into one array in the end, and are then in memory twice.
-        check_memory(
-            8.0 * (1 if n_matrices == 1 else 2 * n_matrices) * n**2,
-            f"A dense similarity matrix of {n:,} items",
-            f"Use sparse=True, which keeps the larger entries only, or fewer items. {_INSTEAD}",
-        )
-        return
-    # Eight blocks of eight rows, the same ones every time: whether a matrix is refused is not left to chance.
-    size = min(8, n)
-    begins = np.random.default_rng(0).integers(n - size + 1, size=8).tolist()
-    share = np.mean([(rows(begin, begin + size, n) > threshold).mean() for begin in begins])
-    # 20 bytes for an entry: the blocks, and the values once more while they are put together.
-    check_memory(
-        20.0 * float(share) * n * n * n_matrices,
-        f"A sparse similarity matrix of {n:,} items, of whose entries about {100 * share:.2g} % are "
-        f"above {threshold:g},",
-        f"Choose a higher threshold, or fewer items. {_INSTEAD}",
-    )
+        needed = 8.0 * (1 if n_matrices == 1 else 2 * n_matrices) * n**2
+        what = f"A dense similarity matrix of {n:,} items"
+        way_out = "Use sparse=True, which keeps the larger entries only, or fewer items."
+    else:
+        # Eight blocks of eight rows, the same ones every time: whether a matrix is refused is not left to chance.
+        size = min(8, n)
+        begins = np.random.default_rng(0).integers(n - size + 1, size=8).tolist()
+        share = np.mean([(rows(begin, begin + size, n) > threshold).mean() for begin in begins])
+        # 20 bytes for an entry: the blocks, and the values once more while they are put together.
+        needed = 20.0 * float(share) * n * n * n_matrices
+        kept = f"of whose entries about {100 * share:.2g} % are above {threshold:g},"
+        what = f"A sparse similarity matrix of {n:,} items, {kept}"
+        way_out = "Choose a higher threshold, or fewer items."
+    check_memory(needed, what, f"{way_out} {_INSTEAD}")

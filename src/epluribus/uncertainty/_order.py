@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from epluribus._cards import Card, Shown, Table
-from epluribus._text import to_frame, worded
+from epluribus._cards import Card, Rows, Table
+from epluribus._text import worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_count
 from epluribus.draws.expected import draw_losses
@@ -27,7 +27,7 @@ from epluribus.uncertainty._matrix import psm
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Merges(Shown):
+class Merges(Rows):
     """A path of merges from the clusters of an estimate to a single cluster."""
 
     labels: IntArray
@@ -67,9 +67,8 @@ class Merges(Shown):
         """
         k = check_count(k, "k")
         if k > self.n_clusters:
-            raise ValueError(
-                f"'k' must be at most {self.n_clusters}, the clusters of the estimate; got {k}."
-            )
+            asked = f"at most {self.n_clusters}, the clusters of the estimate"
+            raise ValueError(f"'k' must be {asked}; got {k}.")
         parent = np.arange(2 * self.n_clusters - 1)
         # From the last merge back, so that every cluster learns where its own parent ended.
         for step in range(self.n_clusters - k)[::-1]:
@@ -86,24 +85,15 @@ class Merges(Shown):
             "expected_loss": self.expected_losses[1:],
         }
 
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_frame(self.columns())
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
     def __repr__(self) -> str:
         return f"Merges(n_clusters={self.n_clusters}, loss={self.loss.name!r})"
 
     def _card(self) -> Card:
-        columns = {
-            worded(name.replace("_", " "), self.kind): values[-15:]
-            for name, values in self.columns().items()
-        }
+        columns = {name.replace("_", " "): values[-15:] for name, values in self.columns().items()}
+        table = Table({worded(name, self.kind): values for name, values in columns.items()})
         hidden = len(self) - 15  # the last ones leave the fewest clusters
         first = f"{hidden:,} earlier merges, then:" if hidden > 0 else ""
-        return Card("", first, Table(columns), heading="Merges of clusters", indent="")
+        return Card("", first, table, heading="Merges of clusters", indent="")
 
 
 def merges(
@@ -148,25 +138,21 @@ def merges(
     labels, sample, chosen = read_best(best, draws, loss)
     state = make_state(Problem.of(sample, chosen), labels)
     k = int(labels.max()) + 1
-    # The number that each slot of the state has in the tree.
-    nodes, sizes = np.arange(k), np.bincount(labels)
-    pairs, made, joined = [], [], labels.copy()
+    # The number that each slot of the state has in the tree, and the sizes of all clusters of the tree.
+    nodes, sizes = list(range(k)), np.bincount(labels).tolist()
+    pairs = np.empty((k - 1, 2), dtype=np.int64)
     values = [sample.mean(draw_losses(labels, sample, chosen))]
-    changes = state.join_changes()
     for step in range(k - 1):
-        a, b = sorted(divmod(int(changes.argmin()), len(changes)))
-        items = np.flatnonzero(joined == b)
-        state.move(items, np.full(len(items), a))
-        joined[items] = a
-        values.append(sample.mean(draw_losses(relabel(joined), sample, chosen)))
-        pairs.append(sorted((int(nodes[a]), int(nodes[b]))))
-        made.append(int(sizes[a] + sizes[b]))
-        nodes[a], sizes[a] = k + step, made[-1]
         changes = state.join_changes()
-    table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Merges(
-        labels, table, np.array(values), np.array(made, dtype=np.int64), chosen, sample.kind
-    )
+        a, b = sorted(divmod(int(changes.argmin()), len(changes)))
+        items = np.flatnonzero(state.labels == b)
+        state.move(items, np.full(len(items), a))
+        values.append(sample.mean(draw_losses(relabel(state.labels), sample, chosen)))
+        pairs[step] = sorted((nodes[a], nodes[b]))
+        sizes.append(sizes[nodes[a]] + sizes[nodes[b]])
+        nodes[a] = k + step
+    made = np.array(sizes[k:], dtype=np.int64)
+    return Merges(labels, pairs, np.array(values), made, chosen, sample.kind)
 
 
 def leaf_order(matrix: FloatArray) -> IntArray:
@@ -195,12 +181,9 @@ def order_by_similarity(matrix: FloatArray, labels: IntArray) -> tuple[IntArray,
     average /= average.sum(axis=1, keepdims=True)
     clusters = leaf_order(average @ matrix @ average.T)
     # Items are sorted within their own clusters, so that clusters stay together.
-    parts = []
-    for g in clusters:
-        items = np.flatnonzero(labels == g)
-        own = matrix[np.ix_(items, items)]
-        parts.append(items[leaf_order(own)])
-    return clusters, np.concatenate(parts)
+    parts = [np.flatnonzero(labels == g) for g in clusters]
+    ordered = [items[leaf_order(matrix[np.ix_(items, items)])] for items in parts]
+    return clusters, np.concatenate(ordered)
 
 
 def similarity_order(

@@ -96,18 +96,16 @@ class Alignment:
         return self.probabilities.shape[1]
 
     def __repr__(self) -> str:
-        return (
-            f"Alignment(n_draws={len(self.labels)}, n_clusters={self.n_clusters}, "
-            f"mean_agreement={self.agreement.mean():.4g})"
-        )
+        shape = f"n_draws={len(self.labels)}, n_clusters={self.n_clusters}"
+        return f"Alignment({shape}, mean_agreement={self.agreement.mean():.4g})"
 
     def __str__(self) -> str:
-        text = worded(
+        text = (
             f"{len(self.labels):,} draws in the labels of {self.n_clusters} clusters: an item keeps its "
-            f"label with probability {self.agreement.mean():.3g} on average",
-            self.kind,
+            f"label with probability {self.agreement.mean():.3g} on average"
         )
-        return text if self.parameters is None else f"{text}\n{self.parameters}"
+        table = "" if self.parameters is None else f"\n{self.parameters}"
+        return worded(text, self.kind) + table
 
 
 def align(
@@ -199,11 +197,11 @@ def _summarize(
         # Draws without weight do not count. Any item of the partner shows its raw label.
         mine = aligned == g
         has = np.flatnonzero(mine.any(axis=1) & (weights > 0))
-        present[g] = weights[has].sum() / weights.sum()
+        present[g] = min(1.0, weights[has].sum() / weights.sum())
         if len(has):
             theta = values[has, raw[has, mine[has].argmax(axis=1)]]
             found[:, g] = _moments(theta, weights[has], 0.95)
-    return ParameterSummary(found[0], found[1], found[2:], np.minimum(present, 1.0))
+    return ParameterSummary(found[0], found[1], found[2:], present)
 
 
 def _moments(values: FloatArray, weights: FloatArray, level: float) -> FloatArray:
@@ -295,23 +293,22 @@ def cluster_parameters(
     if (item_parameters is None) == (parameters is None):
         raise ValueError("Give one of 'item_parameters' and 'parameters'.")
     if item_parameters is None:
-        values, raw = _check_parameters(parameters, draws, raw_labels, sample)
+        name, (values, raw) = "parameters", _check_parameters(parameters, draws, raw_labels, sample)
+    elif raw_labels is None:
+        name, values, raw = "item_parameters", _check_item_parameters(item_parameters, sample), None
     else:
-        if raw_labels is not None:
-            raise ValueError("'raw_labels' is for 'parameters'; items need no labels.")
-        values, raw = _check_item_parameters(item_parameters, sample), None
+        raise ValueError("'raw_labels' is for 'parameters'; items need no labels.")
     by_cluster = _averages(labels, values, raw)
     bad = np.argwhere(np.isnan(by_cluster))
     if bad.size:
-        name = "item_parameters" if raw is None else "parameters"
         raise ValueError(
             f"'{name}' must have no missing values; those of draw {bad[0][0]} have some."
         )
     # Draws without weight are not part of the posterior.
     has = sample.draw_weights > 0
     found = _moments(by_cluster[has], sample.draw_weights[has], width)
-    sizes, all_of_them = np.bincount(labels), np.ones(labels.max() + 1)
-    summary = found[0], found[1], found[2:], all_of_them, width
+    sizes = np.bincount(labels)
+    summary = found[0], found[1], found[2:], np.ones(len(sizes)), width
     return ClusterParameters(*summary, values=by_cluster, sizes=sizes)
 
 
@@ -339,11 +336,8 @@ def _as_array(parameters: Any) -> FloatArray:
         arrays = [np.asarray(one, dtype=np.float64) for one in parameters]
         if all(one.ndim > 0 for one in arrays) and len({len(one) for one in arrays}) > 1:
             # No label of a draw points to what is filled in, unless the parameter is missing.
-            longest = max(map(len, arrays))
-            table = np.full((len(arrays), longest, *arrays[0].shape[1:]), np.nan)
-            for row, one in zip(table, arrays, strict=True):
-                row[: len(one)] = one
-            return table
+            n, rest = max(map(len, arrays)), arrays[0].shape[1:]
+            parameters = [np.r_[one, np.full((n - len(one), *rest), np.nan)] for one in arrays]
     return np.asarray(parameters, dtype=np.float64)
 
 
@@ -351,13 +345,13 @@ def _check_item_parameters(parameters: Any, draws: Draws) -> FloatArray:
     """Parameters of the items, one draw per row."""
     values = _as_array(parameters)
     wanted, shape = (draws.n_draws, draws.n_items), values.shape
+    if shape[:2] == wanted:
+        return values
     # Chains are laid end to end, as `Draws` does.
-    if shape[:2] != wanted and values.ndim > 2 and (shape[0] * shape[1], shape[2]) == wanted:
+    if values.ndim > 2 and (shape[0] * shape[1], shape[2]) == wanted:
         return values.reshape(-1, *shape[2:])
-    if shape[:2] != wanted:
-        asked = f"({wanted[0]}, {wanted[1]}, ...), draws by items"
-        raise ValueError(f"'item_parameters' must have shape {asked}; got shape {shape}.")
-    return values
+    asked = f"({wanted[0]}, {wanted[1]}, ...), draws by items"
+    raise ValueError(f"'item_parameters' must have shape {asked}; got shape {shape}.")
 
 
 def _check_parameters(
@@ -376,10 +370,9 @@ def _check_parameters(
     source = to_source(given if raw_labels is None else raw_labels, argument="raw_labels")
     raw = np.asarray(source.labels)
     # Chains are laid end to end, as `Draws` does; parameters may come with or without their chains.
-    if raw.ndim == 3:
-        if values.shape[:2] == raw.shape[:2]:
-            values = values.reshape(-1, *values.shape[2:])
-        raw = raw.reshape(-1, raw.shape[2])
+    if raw.ndim == 3 and values.shape[:2] == raw.shape[:2]:
+        values = values.reshape(-1, *values.shape[2:])
+    raw = raw.reshape(-1, raw.shape[-1])
     n, shape = draws.n_draws, (draws.n_draws, draws.n_items)
     if values.ndim < 2 or len(values) != n:
         asked = f"(n_draws, n_labels, ...) with n_draws = {n}"

@@ -19,19 +19,17 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from epluribus._cards import Card, Shown
-from epluribus._text import to_frame
+from epluribus._cards import Rows
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate, read_best
 from epluribus.models import Mixture
-from epluribus.uncertainty._items import first_rows
 
 _KEPT = 1 << 24
 """Numbers (128 MB) kept for clusters that come back in other draws."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Prediction(Shown):
+class Prediction(Rows):
     """To which cluster of the estimate each new item belongs. Rows are new items."""
 
     probabilities: FloatArray
@@ -42,6 +40,8 @@ class Prediction(Shown):
     log_density: FloatArray
     """(n_new,) log predictive density of each new item: very low values mark items unlike all data."""
 
+    _index, _nowhere, _heading = "new_item", {"cluster": "new"}, "New items and their clusters"
+
     @property
     def labels(self) -> IntArray:
         """The likeliest cluster of each new item; -1 for one of its own."""
@@ -50,8 +50,9 @@ class Prediction(Shown):
 
     def columns(self) -> dict[str, Any]:
         """The table as arrays by name."""
-        rows = np.arange(len(self.labels))
+        rows = np.arange(len(self.log_density))
         return {
+            "new_item": rows.tolist(),
             "cluster": self.labels,
             "probability": self.probabilities.max(axis=1),
             "given_estimate": self.given_estimate[rows, self.probabilities.argmax(axis=1)],
@@ -59,20 +60,15 @@ class Prediction(Shown):
             "log_density": self.log_density,
         }
 
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_frame(self.columns())
-
-    def __len__(self) -> int:
-        return len(self.log_density)
-
     def __repr__(self) -> str:
         return f"Prediction(n_new={len(self)}, n_clusters={self.probabilities.shape[1] - 1})"
 
-    def _card(self) -> Card:
-        columns = {"new item": list(range(len(self))), **self.columns()}
-        table = first_rows(columns, "cluster", "new", "more")
-        return Card("", table, heading="New items and their clusters", indent="")
+
+def check_mixture(model: Any) -> None:
+    """Raise an error for what is no mixture."""
+    if not isinstance(model, Mixture):
+        asked = "a mixture, such as GaussianMixture"
+        raise TypeError(f"'model' must be {asked}; got a {type(model).__name__}.")
 
 
 def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsLike) -> Prediction:
@@ -108,17 +104,12 @@ def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsL
     >>> epl.uncertainty.predict(model, [0.2, 5.1], best, draws).labels
     array([0, 1])
     """
-    if not isinstance(model, Mixture):
-        raise TypeError(
-            f"'model' must be a mixture, such as GaussianMixture; got a {type(model).__name__}."
-        )
+    check_mixture(model)
     labels, posterior, _ = read_best(best, draws, None)
     posterior.check_complete("Predicting new items")
     if posterior.n_items != model.n_items:
-        raise ValueError(
-            f"'draws' must be partitions of the {model.n_items} items of the model; they have "
-            f"{posterior.n_items}."
-        )
+        asked = f"partitions of the {model.n_items} items of the model"
+        raise ValueError(f"'draws' must be {asked}; they have {posterior.n_items}.")
     table, known = model._read(new), dict[bytes, FloatArray]()
     empty = model._log_new(np.zeros(0, dtype=np.int64), table)
 

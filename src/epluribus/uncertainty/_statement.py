@@ -29,6 +29,7 @@ from epluribus._typing import DrawsLike, FloatArray, IntArray, RngLike
 from epluribus._validate import check_count, check_fraction, make_rng, shown
 from epluribus.draws import Draws, as_draws
 from epluribus.partition import relabel
+from epluribus.search.constraints import ItemNames
 from epluribus.uncertainty._error import mean_with_error, plus_minus
 
 _NAMED = 6
@@ -62,10 +63,7 @@ class Probability:
 
 
 def probability(
-    draws: DrawsLike,
-    *,
-    together: Sequence[Any] | None = None,
-    apart: Sequence[Any] | None = None,
+    draws: DrawsLike, *, together: Sequence[Any] | None = None, apart: Sequence[Any] | None = None
 ) -> Probability:
     """Posterior probability that some items share a cluster, and that others do not.
 
@@ -113,14 +111,11 @@ def probability(
         saw = np.flatnonzero(np.all(sample.store.rows(items) > 0, axis=0).ravel()[sample.index])
         if len(saw) == 0:
             names = sentence_list([sample.item_names[i] for i in items[:_NAMED].tolist()])
-            raise ValueError(
-                f"'draws' must have labels for all of the items {names} in some draw; none has."
-            )
+            asked = f"labels for all of the items {names} in some draw"
+            raise ValueError(f"'draws' must have {asked}; none has.")
         sample = sample[saw]
-    words = [
-        *(f"{_name(group, sample)} are together" for group in same),
-        *(f"{_name(group, sample)} are apart" for group in different),
-    ]
+    words = [f"{_name(group, sample)} are together" for group in same]
+    words += [f"{_name(group, sample)} are apart" for group in different]
     mean = mean_with_error(_holds(sample, same, different), sample)
     return Probability(*mean, "; ".join(words), sample.kind)
 
@@ -142,36 +137,18 @@ def _groups(items: Any, argument: str, draws: Draws) -> list[IntArray]:
     """One or several groups of items, as numbers, of which each must have two or more."""
     if items is None:
         return []
-    asked = f"'{argument}' must be a list of items, or of such lists"
-    if isinstance(items, str | int | np.integer):
-        raise TypeError(f"{asked}; got {shown(items)}.")
-    given = list(items)
+    given = [] if isinstance(items, str | int | np.integer) else list(items)
     nested = [not isinstance(one, str) and np.ndim(one) > 0 for one in given]
-    if any(nested) and not all(nested):
-        raise TypeError(f"{asked}, not of both.")
-    groups = []
+    if (not given and np.ndim(items) == 0) or len(set(nested)) > 1:
+        asked = "must be a list of items, or of such lists, and not of both"
+        raise TypeError(f"'{argument}' {asked}; got {shown(items)}.")
+    names, groups = ItemNames(draws), []
     for group in given if any(nested) else [given]:
-        groups.append(np.array([_number(one, argument, draws) for one in group], dtype=np.int64))
+        groups.append(np.array([names.find(one, argument) for one in group], dtype=np.int64))
         if len(group) < 2 or len(np.unique(groups[-1])) < len(group):
-            raise ValueError(
-                f"'{argument}' must name two or more different items; got {shown(group)}."
-            )
+            asked = "must name two or more different items"
+            raise ValueError(f"'{argument}' {asked}; got {shown(group)}.")
     return groups
-
-
-def _number(item: Any, argument: str, draws: Draws) -> int:
-    """The number of an item, given by number or by name."""
-    names = draws.items or ()
-    if isinstance(item, str) and item in names:
-        return names.index(item)
-    number = isinstance(item, int | np.integer) and not isinstance(item, bool | np.bool_)
-    if number and 0 <= item < draws.n_items:
-        return int(item)
-    named = f"names such as {names[0]!r}" if names else "no names"
-    raise ValueError(
-        f"'{argument}' must name items by number, 0 to {draws.n_items - 1}, or by name; got {shown(item)}. "
-        f"The draws have {named}."
-    )
 
 
 def _name(group: IntArray, draws: Draws) -> str:
@@ -220,17 +197,12 @@ class PartialPartition:
     @property
     def clusters(self) -> list[list[Any]]:
         """The items of each cluster: names if there are any, else numbers."""
-        names: Sequence[Any] = range(len(self.labels)) if self.items is None else self.items
-        return [
-            [names[i] for i in np.flatnonzero(self.labels == g).tolist()]
-            for g in range(self.n_clusters)
-        ]
+        names = np.arange(len(self.labels)) if self.items is None else np.array(self.items, object)
+        return [names[self.labels == g].tolist() for g in range(self.n_clusters)]
 
     def __repr__(self) -> str:
-        return (
-            f"PartialPartition(n_items={self.n_items}, n_clusters={self.n_clusters}, "
-            f"probability={self.probability:.4g})"
-        )
+        sizes = f"n_items={self.n_items}, n_clusters={self.n_clusters}"
+        return f"PartialPartition({sizes}, probability={self.probability:.4g})"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -273,25 +245,18 @@ class Chips:
         """
         if (n_items is None) == (probability is None):
             raise ValueError("Give one of 'n_items' and 'probability'.")
-        if n_items is not None:
-            n = check_count(n_items, "n_items")
-            if n > len(self.probability):
-                raise ValueError(
-                    f"'n_items' must be at most {len(self.probability)}, the number of items; got {n}."
-                )
-        else:
-            # One item alone has probability 1, so that there always is one. Rounding of weights is forgiven.
+        N = len(self.probability)
+        if n_items is None:  # one item alone has probability 1, so that there always is one
             n = self._largest(check_fraction(probability, "probability"))
-        run = self.paths[self.path[n - 1]]
-        labels = np.full(len(self.probability), -1, dtype=np.int64)
-        chosen = np.sort(run.order[:n])
+        elif (n := check_count(n_items, "n_items")) > N:
+            raise ValueError(f"'n_items' must be at most {N}, the number of items; got {n}.")
+        run, labels = self.paths[self.path[n - 1]], np.full(N, -1, dtype=np.int64)
         labels[run.order[:n]] = run.label[:n]
-        labels[chosen] = relabel(labels[chosen])
-        groups = [np.flatnonzero(labels == g) for g in range(int(labels.max()) + 1)]
+        labels[labels >= 0] = relabel(labels[labels >= 0])
         # The same clusters, and one item of each in another cluster than those of the others.
-        together = [group for group in groups if len(group) > 1]
-        apart = [np.array([group[0] for group in groups])] if len(groups) > 1 else []
-        mean = mean_with_error(_holds(self.draws, together, apart), self.draws)
+        together = [np.flatnonzero(labels == g) for g in range(int(labels.max()) + 1)]
+        apart = np.array([group[0] for group in together])
+        mean = mean_with_error(_holds(self.draws, together, [apart]), self.draws)
         return PartialPartition(labels, mean.value, mean.standard_error, self.draws.items)
 
     def _largest(self, probability: float) -> int:
@@ -302,22 +267,20 @@ class Chips:
         return f"Chips(n_items={len(self.probability)}, area={self.area:.4g})"
 
     def __str__(self) -> str:
-        sizes = [self._largest(p) for p in _SHOWN]
         # The largest for each probability; the same one is not repeated.
-        rows = [n for q, n in enumerate(sizes) if n not in sizes[:q]]
-        columns: dict[str, Any] = {
-            "items": rows,
-            "clusters": [int(self.n_clusters[row - 1]) for row in rows],
-            "probability": [float(self.probability[row - 1]) for row in rows],
+        sizes, n = np.unique([self._largest(p) for p in _SHOWN]), len(self.probability)
+        columns = {
+            "items": sizes,
+            "clusters": self.n_clusters[sizes - 1],
+            "probability": self.probability[sizes - 1],
         }
-        kind, n = self.draws.kind, len(self.probability)
-        lines = plain_table({worded(name, kind): x for name, x in columns.items()}, words=0)
-        half = percent(sizes[_SHOWN.index(0.5)] / n)
         head = (
-            f"partial partitions of up to {count(n, 'item')}: {half} of the items "
-            f"{worded('with probability', kind)} 0.5 or more"
+            f"partial partitions of up to {count(n, 'item')}: {percent(self._largest(0.5) / n)} of the items "
+            "with probability 0.5 or more"
         )
-        return "\n".join([head, *lines])
+        kind = self.draws.kind
+        lines = plain_table({worded(name, kind): x for name, x in columns.items()}, words=0)
+        return "\n".join([worded(head, kind), *lines])
 
 
 def chips(
@@ -372,8 +335,8 @@ def chips(
     sample.check_complete("CHiPS")
     n, generator, stopper = sample.n_items, make_rng(rng), Stopper(time_limit)
     # Draws without weight are not part of the posterior.
-    has = np.flatnonzero(sample.weights > 0)
-    table = sample.item_major if len(has) == sample.n_distinct else sample.item_major[:, has]
+    has = sample.weights > 0
+    table = sample.item_major if has.all() else sample.item_major[:, has]
     table, weights = np.ascontiguousarray(table), sample.weights[has] / sample.weights[has].sum()
     # Every item is the first one once, before any is so twice.
     firsts = np.concatenate([generator.permutation(n) for _ in range(-(-runs // n))])[:runs]
@@ -393,7 +356,5 @@ def chips(
     used, which = np.unique(kept.argmax(axis=0), return_inverse=True)
     paths = tuple(found[q] for q in used)
     clusters = np.array([np.maximum.accumulate(path.label) + 1 for path in paths])
-    return Chips(
-        kept.max(axis=0), clusters[which, np.arange(n)], len(found), not stopper.flag[0],
-        paths, which, sample,
-    )  # fmt: skip
+    best, ended = (kept.max(axis=0), clusters[which, np.arange(n)]), not stopper.flag[0]
+    return Chips(*best, len(found), ended, paths, which, sample)

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from functools import partial, reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from epluribus._parallel import run_all
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
 from epluribus.draws.store import Slice
@@ -44,13 +44,10 @@ _ROUNDING = 1e-12
 """Sums of weights up to this, after others were subtracted, are rounding."""
 
 
-class _Terms(NamedTuple):
-    """An item's contribution in a draw: joint f1(n_gh)/n_gh + size f2(n_g)/n_g + group f3(n_h)/n_h + rest."""
+_Terms: TypeAlias = tuple[list[FloatArray], FloatArray]
+"""An item's contribution in a draw: joint f1(n_gh)/n_gh + size f2(n_g)/n_g + group f3(n_h)/n_h + rest.
 
-    tables: list[FloatArray]
-    """f1(n)/n, f2(n)/n and f3(n)/n for n = 0..n_items."""
-    factors: FloatArray
-    """(4, n_distinct) joint, size, group and rest of each draw."""
+First f1(n)/n, f2(n)/n and f3(n)/n for n = 0..n_items, then (4, n_distinct) joint, size, group and rest of each draw."""
 
 
 class Sums(NamedTuple):
@@ -82,21 +79,21 @@ def sum_over_draws(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | Non
     Time O(n_items n_draws) times the number of clusters that the items of a group of a draw are in.
     """
     terms = None if loss is None else _terms(labels, draws, loss)
-    given, jobs = (labels, draws.weights, terms), n_jobs if draws.store.in_one_piece else 1
-    found = draws.store.map(_slice_sums, *given, draws.has_missing, jobs)
+    given = labels, draws.weights, terms, draws.has_missing
+    found = draws.store.map(_slice_sums, n_jobs if draws.store.in_one_piece else 1, *given)
     return Sums(*(one / draws.total_weight for one in reduce(Sums.plus, found)))
 
 
-def _slice_sums(part: Slice, labels: IntArray, *given: Any) -> Sums:
+def _slice_sums(part: Slice, n_jobs: int, *given: Any) -> Sums:
     """The sums over the draws of one slice, in a few tasks."""
-    n_draws, step = part.table.shape[1], max(1, _CELLS // len(labels))
+    n_items, n_draws = part.table.shape
     # Eight tasks, whatever the number of threads is: the result must not depend on it.
-    size, n_jobs = -(-n_draws // 8), given[-1]
+    size, step = -(-n_draws // 8), max(1, _CELLS // n_items)
 
     def task(begin: int) -> Sums:
         end = min(begin + size, n_draws)
         some = (slice(t, min(t + step, end)) for t in range(begin, end, step))
-        return reduce(Sums.plus, (_some_sums(part, one, labels, *given[:-1]) for one in some))
+        return reduce(Sums.plus, (_some_sums(part, one, *given) for one in some))
 
     return reduce(Sums.plus, run_all([partial(task, b) for b in range(0, n_draws, size)], n_jobs))
 
@@ -122,35 +119,33 @@ def _some_sums(
     starts = np.append(0, np.cumsum(seen.sum(axis=1)))
     member = csr_array((np.ones(len(number)), number, starts), shape=(n, len(draw)))
     best = csr_array((np.ones(n), (labels, np.arange(n))), shape=(len(sizes), n))
-    cells = (best @ member).T.tocsr()  # (groups, K)
+    cells = (best @ member).T.tocoo()  # (groups, K)
+    h, k, t, in_both = cells.row, cells.col, draw[cells.row], cells.data
     group_size = np.bincount(number, minlength=len(draw))
-    by_draw = csr_array((np.ones(len(draw)), (draw, np.arange(len(draw)))))
-    seen_sizes = (by_draw @ cells).toarray()  # (draws, K) items of each cluster that a draw saw
+    # (draws, K) items of each cluster that a draw saw.
+    seen_sizes = csr_array((in_both, (t, k)), shape=(n_draws, len(sizes))).toarray()
 
     def weighted(values: FloatArray, factor: FloatArray) -> Any:
         """(n, K) sums over draws of a value of each cell, times a factor of its draw."""
-        factors = np.repeat(factor[draw], np.diff(cells.indptr))
-        return member @ csr_array((values * factors, cells.indices, cells.indptr), cells.shape)
+        return member @ csr_array((values * factor[t], (h, k)), shape=cells.shape)
 
     both: Any = ((seen * weight) @ seen_sizes) if missing else np.zeros(1)
     contribution = np.zeros(n)
     if terms is not None:
-        f1, f2, f3 = terms.tables
-        joint, size, group, rest = terms.factors[:, columns] * weight
-        contribution = weighted(f1[cells.data.astype(np.int64)], joint)[np.arange(n), labels]
+        (f1, f2, f3), factors = terms
+        joint, size, group, rest = factors[:, columns] * weight
+        contribution = weighted(f1[in_both.astype(np.int64)], joint)[np.arange(n), labels]
         contribution += member @ (f3[group_size] * group[draw] + rest[draw])
         by_cluster = f2[seen_sizes.astype(np.int64)] * size[:, None]
         contribution += (seen * by_cluster.T[labels]).sum(axis=1)
     # The Jaccard index of a group h and a cluster k is n_hk / (n_h + n_k - n_hk); it is 1 if both are equal.
-    h, k = np.repeat(np.arange(len(draw)), np.diff(cells.indptr)), cells.indices
     jaccard = np.zeros((n_draws, len(sizes)))
-    union = group_size[h] + seen_sizes[draw[h], k] - cells.data
-    np.maximum.at(jaccard, (draw[h], k), cells.data / union)
+    np.maximum.at(jaccard, (t, k), in_both / (group_size[h] + seen_sizes[t, k] - in_both))
     whole = seen_sizes == sizes
     present, alone = member @ weight[draw], member @ (weight[draw] * (group_size == 1))
     stability = np.stack([weight @ jaccard, weight @ (seen_sizes > 0)])
     recovered = np.stack([weight @ ((jaccard == 1.0) & whole), weight @ whole])
-    together = weighted(cells.data, weight)
+    together = weighted(in_both, weight)
     return Sums(together, both, present, alone, contribution, stability, recovered)
 
 
@@ -161,7 +156,7 @@ def _terms(labels: IntArray, draws: Draws, loss: Loss) -> _Terms:
     tables = [table / per_item for table in loss.tables(n)]
     if loss.linear:
         form = linear_forms(loss, n_seen)
-        return _Terms(tables, np.stack([form.joint, form.size, form.group, form.constant / n_seen]))
+        return tables, np.stack([form.joint, form.size, form.group, form.constant / n_seen])
     function = loss.f1
     # A share is never negative if f1(n)/n does not decrease; if it does, the loss is shared in proportion to
     # the pairs in disagreement instead, f1(n) = n^2.
@@ -174,7 +169,7 @@ def _terms(labels: IntArray, draws: Draws, loss: Loss) -> _Terms:
     differ = disagreement > 0
     scale = np.divide(values, disagreement, out=np.zeros_like(values), where=differ)
     rest = np.where(differ, 0.0, values) / n_seen
-    return _Terms([tables[0]] * 3, np.stack([-2.0 * scale, scale, scale, rest]))
+    return [tables[0]] * 3, np.stack([-2.0 * scale, scale, scale, rest])
 
 
 def _disagreement(joint: float, size: float, group: float, n_items: float) -> float:  # noqa: ARG001
@@ -228,29 +223,27 @@ def support(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | None = Non
         seen = sums.seen
         seen[mine] -= sums.present
         possible, seen_between = seen[mine], member.T @ seen
-    pairs = together.tocoo()
-    number = sizes[pairs.col] - (pairs.col == labels[pairs.row])
-    pairs.data = _ratio(pairs.data, number if seen is None else seen[pairs.row, pairs.col])
-    best, second = _largest_other(pairs.tocsr(), labels)
+
+    def items_of(i: IntArray, g: IntArray) -> AnyArray:
+        return sizes[g] - (g == labels[i]) if seen is None else seen[i, g]
+
+    def pairs_of(g: IntArray, h: IntArray) -> AnyArray:
+        return sizes[g] * sizes[h] if seen_between is None else seen_between[g, h]
+
+    best, second = _largest_other(together, items_of, labels)
+    nearest, closeness = _largest_other(member.T @ together, pairs_of, np.arange(k))
     # A new cluster is a candidate as well, unless the item is alone already.
     single, alone = sizes[labels] == 1, sums.alone / np.where(sums.present, sums.present, np.nan)
     leaves = ~single & ((alone > second + _ROUNDING) | (k == 1))
     own = np.where(single, alone, _ratio(shared, possible))
     cohesion = _ratio(np.bincount(labels, shared), np.bincount(labels, possible))
-    between = (member.T @ together).tocoo()
-    number = sizes[between.row] * sizes[between.col]
-    between.data = _ratio(
-        between.data, number if seen_between is None else seen_between[between.row, between.col]
-    )
-    nearest, closeness = _largest_other(between.tocsr(), np.arange(k))
     nobody = np.full(k, k == 1)
     if never is not None and seen_between is not None:
         own[2 * never > sizes[labels] - 1] = np.nan
         unknown = 2 * np.bincount(labels, never) > sizes * (sizes - 1)
         cohesion[unknown] = sums.stability[0][unknown] = np.nan
-        nobody |= (seen_between > _ROUNDING).sum(axis=1) - (
-            seen_between.diagonal() > _ROUNDING
-        ) == 0
+        others = (seen_between > _ROUNDING) & ~np.eye(k, dtype=bool)
+        nobody |= ~others.any(axis=1)
     with np.errstate(invalid="ignore"):  # no draw saw all of a cluster: nobody can know
         stability, recovered = (np.minimum(a / b, 1.0) for a, b in sums[-2:])
     return Support(
@@ -267,10 +260,12 @@ def _ratio(sums: Any, numbers: Any) -> FloatArray:
     return np.clip(np.divide(sums, numbers, out=np.zeros(len(sums)), where=there), 0.0, 1.0)
 
 
-def _largest_other(table: Any, own: IntArray) -> tuple[IntArray, FloatArray]:
-    """For each row of a sparse table of probabilities the column of the largest but `own`, and that value."""
+def _largest_other(sums: Any, numbers: Any, own: IntArray) -> tuple[IntArray, FloatArray]:
+    """For each row of a sparse table of means the column of the largest but `own`, and that value."""
     from scipy.sparse import csr_array
 
+    table = sums.tocoo()
+    table.data = _ratio(table.data, numbers(table.row, table.col))
     # The own entry, now below all others, is in each row: no row is empty.
     mine = np.arange(len(own)), own
     table = (table - csr_array((np.full(len(own), 2.0), mine), shape=table.shape)).tocsr()

@@ -28,6 +28,7 @@ from epluribus.constraints import Constraints
 from epluribus.estimate import Estimate, Run, Step
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.partition import tidy
+from epluribus.readers.files import check_exists
 from epluribus.settings import Settings
 
 __all__ = ["load"]
@@ -36,6 +37,8 @@ _Kind = TypeVar("_Kind", Run, Estimate)
 _ENDINGS = (".npz", ".json")
 _OF_RUNS = ("start", "expected_loss", "n_clusters", "n_draws", "n_sweeps", "converged")
 """What is always recorded of a run."""
+_ASKED = ("k_min", "k_max", "search")
+"""What is always recorded of the question."""
 _FORMAT = "epluribus estimate"
 """Says that a json file is an estimate, not any other."""
 _VERSION = 2
@@ -102,33 +105,27 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
     ...     epl.load(Path(folder, "best.npz"))
     Estimate(n_clusters=2, expected_loss=0.444444, loss='vi')
     """
-    source = as_path(path, "path")
-    if not source.exists():
-        raise FileNotFoundError(f"There is no file '{source}'.")
+    source, must = as_path(path, "path"), f"The file '{path}' must"
+    check_exists(source)
     kind = check_ending(source, _ENDINGS, "The file")
     with reading(source, kind):
         record = _read_npz(source) if kind == ".npz" else json.loads(source.read_text("utf-8"))
     # Any json or npz file may come in: it is an estimate only if it says so.
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
-        raise ValueError(f"The file '{source}' must hold an estimate, saved by Estimate.save.")
+        raise ValueError(f"{must} hold an estimate, saved by Estimate.save.")
     # The file says that it is an estimate but may lack an entry, or have a wrong one: somebody edited it.
     if record.get("version") != _VERSION:
-        raise ValueError(
-            f"The file '{source}' must have version {_VERSION} of the format; it has {record.get('version')}. "
-            "Read it with the epluribus that wrote it, or a newer one."
-        )
+        what = f"{must} have version {_VERSION} of the format; it has {record.get('version')}"
+        raise ValueError(f"{what}. Read it with the epluribus that wrote it, or a newer one.")
     with reading(source, "an estimate"):
         name = str(record["loss"])
         found = losses.by_name(name, tuple(BUILT_IN)) if record["loss_built_in"] else loss
     if found is None:
-        raise ValueError(
-            f"'loss' must be given: the estimate in '{source}' was made with the loss '{name}', whose "
-            "functions are not saved."
-        )
+        what = f"the estimate in '{source}' was made with the loss '{name}'"
+        raise ValueError(f"'loss' must be given: {what}, whose functions are not saved.")
     if loss is not None and loss.name != name:
-        raise ValueError(
-            f"'loss' must be the one the estimate was made with, '{name}'; got '{loss.name}'."
-        )
+        what = f"the one the estimate was made with, '{name}'; got '{loss.name}'"
+        raise ValueError(f"'loss' must be {what}.")
     with reading(source, "an estimate"):
         return _to_estimate(record, found)
 
@@ -149,9 +146,7 @@ def to_dict(estimate: Estimate) -> dict[str, Any]:
         "n_draws": estimate.n_draws,
         "converged": estimate.converged,
         # What was asked for, so that a bound is not mistaken for a result.
-        "k_min": estimate.settings.k_min,
-        "k_max": estimate.settings.k_max,
-        "search": estimate.settings.search,
+        **{name: getattr(estimate.settings, name) for name in _ASKED},
         **estimate.settings.extra(),
         "seconds": round(estimate.seconds, 6),
         # One entry per start: how often the best loss was reached shows how hard the search was.
@@ -161,14 +156,16 @@ def to_dict(estimate: Estimate) -> dict[str, Any]:
 
 def _to_record(estimate: Estimate) -> dict[str, Any]:
     """The whole estimate in plain values: what a json file holds."""
-    record: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, **to_dict(estimate)}
-    record["seconds"] = estimate.seconds  # not rounded
-    # A user's own loss may have any name, even that of a built-in one; only built-in losses have as their
-    # family the name without parameters.
-    record["loss_built_in"] = estimate.loss.name.partition("(")[0] == estimate.loss.family
-    record["interrupted"] = estimate.interrupted
-    record["dimension"] = estimate.dimension
-    record["kind"] = estimate.kind
+    record: dict[str, Any] = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        **to_dict(estimate),
+        "seconds": estimate.seconds,  # not rounded
+        # A user's own loss may have any name, even that of a built-in one; only built-in losses have as
+        # their family the name without parameters.
+        "loss_built_in": estimate.loss.name.partition("(")[0] == estimate.loss.family,
+        **{name: getattr(estimate, name) for name in ("interrupted", "dimension", "kind")},
+    }
     # `to_dict` is brief about the runs: what is needed to make them again is added.
     for entry, run in zip(record["runs"], estimate.runs, strict=True):
         entry["seconds"] = run.seconds
@@ -200,7 +197,7 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
         raise ValueError("it has not one name for each item")
     for entry in record["runs"]:
         entry["trace"] = tuple(Step(*step) for step in entry["trace"])
-    asked = {name: record[name] for name in ("k_min", "k_max", "search")}
+    asked = {name: record[name] for name in _ASKED}
     if "constraints" in record:
         asked["constraints"] = Constraints.from_dict(record["constraints"])
     record["settings"] = Settings(**asked, undecided=record.get("undecided"))

@@ -76,10 +76,8 @@ def _read_certainty(certainty: Any, estimate: Estimate) -> FloatArray:
         return items(estimate, certainty).support.round(9)
     values = np.asarray(certainty, dtype=np.float64)
     if values.shape != (n_items,):
-        raise ValueError(
-            f"'certainty' must be the Draws behind the estimate, or one number per item, shape ({n_items},); "
-            f"got shape {values.shape}."
-        )
+        what = f"or one number per item, shape ({n_items},); got shape {values.shape}"
+        raise ValueError(f"'certainty' must be the Draws behind the estimate, {what}.")
     return values
 
 
@@ -99,20 +97,14 @@ def to_xarray(estimate: Estimate, certainty: Any = None, dimension: str | None =
     if dim in _TAKEN:
         dim = "item"
     # The items are the coordinate. "cluster" is the name of the other dimension: the labels need another.
-    items = as_index(table.pop("item"))
+    coords = {dim: as_index(table.pop("item")), "cluster": np.arange(estimate.n_clusters)}
     variables = {"labels": (dim, table.pop("cluster")), "size": ("cluster", estimate.sizes)}
-    return xarray.Dataset(
-        {**variables, **{name: (dim, values) for name, values in table.items()}},
-        coords={dim: items, "cluster": np.arange(estimate.n_clusters)},
-        attrs={
-            "loss": estimate.loss.name,
-            "expected_loss": estimate.expected_loss,
-            "n_clusters": estimate.n_clusters,
-            "n_draws": estimate.n_draws,
-            "converged": int(estimate.converged),  # netCDF has no booleans
-            "created_by": f"epluribus {__version__}",
-        },
-    )
+    variables |= {name: (dim, values) for name, values in table.items()}
+    names = ("expected_loss", "n_clusters", "n_draws")
+    attrs = {"loss": estimate.loss.name, **{name: getattr(estimate, name) for name in names}}
+    # A number, because netCDF has no booleans.
+    attrs |= {"converged": int(estimate.converged), "created_by": f"epluribus {__version__}"}
+    return xarray.Dataset(variables, coords=coords, attrs=attrs)
 
 
 def add_group(
@@ -127,17 +119,15 @@ def add_group(
     # ArviZ 1.x has trees of xarray; InferenceData, of ArviZ 0.x, has `add_groups`.
     is_tree = hasattr(data, "children")
     if not is_tree and not hasattr(data, "add_groups"):
+        what = f"an ArviZ InferenceData or an xarray DataTree; got {type(data).__name__}"
         raise TypeError(
-            "'data' must be an ArviZ InferenceData or an xarray DataTree; got "
-            f"{type(data).__name__}. A Dataset has no groups: merge it with to_xarray()."
+            f"'data' must be {what}. A Dataset has no groups: merge it with to_xarray()."
         )
     present = list(data.children) if is_tree else data.groups()
+    if group in present and not overwrite:
+        way_out = "Choose another, or give overwrite=True."
+        raise ValueError(f"'group' must be new; '{group}' is there already. {way_out}")
     if group in present:
-        if not overwrite:
-            raise ValueError(
-                f"'group' must be new; '{group}' is there already. Choose another, or give "
-                "overwrite=True."
-            )
         del data[group]
     dimension = estimate.dimension or _dimension_in(data, len(estimate.labels))
     dataset = to_xarray(estimate, certainty, dimension)
@@ -175,10 +165,8 @@ def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> Non
     kind = check_target(path, WRITABLE)
     # Leaving out silently what the user asked for would be noticed only when the file is read.
     if certainty is not None and kind not in WITH_COLUMNS:
-        raise ValueError(
-            f"'certainty' must be None for the output '{path}': only .csv and .parquet have a column "
-            "for it."
-        )
+        what = f"None for the output '{path}': only .csv and .parquet have a column for it"
+        raise ValueError(f"'certainty' must be {what}.")
     if kind == ".json":
         to_json(estimate, path)
     elif kind == ".npy":
@@ -195,20 +183,18 @@ def write_table(path: Path, table: Mapping[str, Any]) -> None:
     if check_target(path, WITH_COLUMNS) == ".csv":
         _files.write_columns(path, table)
     else:
-        arrow = need("pyarrow", "files", "Writing parquet")
         parquet = need("pyarrow.parquet", "files", "Writing parquet")
-        made = arrow.table(dict(table))
+        made = need("pyarrow", "files", "Writing parquet").table(dict(table))
         write_whole(path, lambda target: parquet.write_table(made, target))
 
 
 def check_matrix_target(path: Path, *, sparse: bool) -> None:
     """Refuse a name that cannot be written to, before the matrix is computed."""
     if str(path) != STREAM:
-        kind, endings = (
-            ("a sparse", ()) if sparse else ("a", (".npy",))
-        )  # npy holds no sparse matrix
-        what = f"Unless it is '{STREAM}', the output of {kind} matrix"
-        check_target(path, (*endings, ".npz", ".csv"), what)
+        # A file of npy holds no sparse matrix.
+        endings = (".npz", ".csv") if sparse else (".npy", ".npz", ".csv")
+        kind = "a sparse matrix" if sparse else "a matrix"
+        check_target(path, endings, f"Unless it is '{STREAM}', the output of {kind}")
 
 
 def write_matrix(path: Path, matrix: Any, items: Sequence[str] | None) -> None:
