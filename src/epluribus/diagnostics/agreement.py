@@ -161,7 +161,7 @@ def chain_agreement(
     draws : Draws
         In the order they were drawn, with their chains.
     n_jobs : int, optional
-        Threads; all cores by default. The result does not depend on it.
+        Threads; all cores by default.
     series : dict of str to array of shape (n_draws,), optional
         More numbers of each draw to be judged by R-hat, by name: the loss, or the log posterior.
     comparisons : float, default 1e11
@@ -171,11 +171,6 @@ def chain_agreement(
     Returns
     -------
     Agreement
-
-    Notes
-    -----
-    Time O(n_items^2 n_draws), at most a few seconds: beyond that, only some items are compared with the
-    others.
 
     Examples
     --------
