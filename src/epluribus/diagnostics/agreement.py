@@ -8,9 +8,8 @@ Chains disagree if one of two tests says so, each with a probability of at most 
   from a central draw, the distance from late minus that from early draws *of the other chains*, in which a
   common drift shows most, or what the caller adds, such as the loss or the log posterior.
 
-Errors come from within chains in both. Chains agree if neither test objects though one could have: the
-limit of the pair is at most 0.5, or those of R-hat are below 1.15. Otherwise nothing is known: there is one
-chain, or chains are too short.
+Chains agree if neither test objects though one could have: the limit of the pair is at most 0.5, or those of
+R-hat are below 1.15. Otherwise nothing is known: there is one chain, or chains are too short.
 
 **Pairs.** For two parts a and b of the sample and two items, let p_a and p_b be the probabilities that the
 items share a cluster, p their mean, and n_a and n_b the effective sample sizes of the 0-1 series that records
@@ -55,9 +54,6 @@ _FEW = 10
 """Independent draws of a chain below which a difference may be chance, however large it is."""
 _ROUNDING = 1e-12
 """Probabilities that differ by less than this are equal: sums of weights are rounded."""
-_CANDIDATES = 3
-"""Pairs of items judged for each two parts: this many of the largest differences, and of the largest
-relative to the binomial error. A slow pair may differ most, and another differ beyond doubt."""
 _DRIFT = "distance from late minus early draws"
 """Name of the series in which a common drift shows."""
 
@@ -152,9 +148,8 @@ def chain_agreement(
     """Whether chains agree on which items belong together: the one rule of the package.
 
     Chains are compared two at a time, and the halves of each, in the probability that two items share a
-    cluster; and all halves together by R-hat of the number of clusters and of the distance from a central
-    draw. A difference is too large if chance would produce one like it, anywhere, in fewer than 1 of 500
-    samples; the formulas are at the head of `diagnostics.agreement` and `diagnostics.series`.
+    cluster; and all halves together by R-hat of some series. A difference is too large if chance would produce
+    one like it, anywhere, in fewer than 1 of 500 samples.
 
     Parameters
     ----------
@@ -165,8 +160,7 @@ def chain_agreement(
     series : dict of str to array of shape (n_draws,), optional
         More numbers of each draw to be judged by R-hat, by name: the loss, or the log posterior.
     comparisons : float, default 1e11
-        Comparisons of labels beyond which only some items are compared with the others: eight seconds on one
-        core.
+        Comparisons of labels beyond which only some items are compared: eight seconds on one core.
 
     Returns
     -------
@@ -239,13 +233,15 @@ def _verdict(
 ) -> bool | None:
     """Whether chains agree, as at the head of the module; None if that cannot be known."""
     differs = {one.name for one in judged if one.differs}
-    # A chain that is worth a few draws may be anywhere by chance; that all go the same way is none: their ranks
-    # fall from the first half to the second by half of what those of a chain do that only drifts.
+    # A chain that is worth a few draws may be anywhere by chance, unless another never moves where it never is.
+    # That all go the same way is no chance: their ranks fall from the first half to the second by half of what
+    # those of a chain do that only drifts.
     halves = [np.array_split(ranks, 2) for ranks in tables.get(_DRIFT, ())]
     common = _DRIFT in differs and all(a.mean() - b.mean() > 0.25 for a, b in halves)
     moves = [chains for name, chains in tables.items() if name != _DRIFT]
     few = any(ess(chain, method="identity") < _FEW for chains in moves for chain in chains)
-    if few and not common:
+    stuck = large and any(map(_stands_apart, moves))
+    if few and not (common or stuck):
         return None
     if large or differs:
         return False
@@ -254,6 +250,13 @@ def _verdict(
     strict = all(one.limit < _STRICT for one in judged)  # False for NaN
     clear = worst is not None and (worst.limit <= _USEFUL or strict)
     return True if clear and not slow else None
+
+
+def _stands_apart(chains: AnyArray) -> bool:
+    """Whether one of the chains never moves, at a value that another never comes to."""
+    lows, highs = chains.min(axis=1), chains.max(axis=1)
+    still = lows[lows == highs][:, None]
+    return bool(((still < lows) | (still > highs)).any())
 
 
 def _distances(draws: Draws) -> dict[str, FloatArray]:
@@ -363,8 +366,9 @@ def _differences(draws: Draws, n_jobs: int, comparisons: float) -> tuple[list[_D
     out = []
     for (a, b), column in zip(couples, zip(*blocks, strict=True), strict=True):
         entries = [entry for block in column for entry in block]
-        likely = nlargest(_CANDIDATES, entries)
-        likely += nlargest(_CANDIDATES, entries, key=lambda entry: (entry[1], *entry))
+        # The three largest, and relative to the binomial error: a slow pair may differ most, another beyond doubt.
+        likely = nlargest(3, entries)
+        likely += nlargest(3, entries, key=lambda entry: (entry[1], *entry))
         one, other = (chains[a], chains[b]) if a != b else halves[a]
         judged = [
             _Difference((a, b), value, _limit(one, other, i, j, each), (min(i, j), max(i, j)))
