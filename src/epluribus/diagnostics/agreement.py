@@ -19,9 +19,7 @@ for both. The parts agree if
     |p_a - p_b| <= q sqrt( p (1 - p) (1/n_a + 1/n_b) ),
 
 where q is the quantile of Student's distribution with n_a + n_b - 2 degrees of freedom at which, over all
-pairs of items and of parts, chance alone breaks the rule with probability 0.002 (Bonferroni). The effective
-sample size of all chains together is not used: it collapses exactly when chains disagree, and would excuse
-any difference.
+pairs of items and of parts, chance alone breaks the rule with probability 0.002 (Bonferroni).
 """
 
 from __future__ import annotations
@@ -73,8 +71,7 @@ class Agreement:
     """The two items; None if no pair differs, if there are no two chains, or if only some pairs were
     compared."""
     agree: bool | None
-    """Whether the chains agree. None if that cannot be known: there is one chain, or chains are worth too few
-    independent draws for any disagreement to show."""
+    """Whether the chains agree. None if that cannot be known: there is one chain, or chains are too short."""
     series: tuple[Series, ...] = ()
     """R-hat and effective sample sizes of the number of clusters, of the distance from a central draw, and
     of what the caller added."""
