@@ -36,10 +36,7 @@ ROOMS = {
     "losses": (["losses/*.py"], ["tests/losses/test_losses.py", "tests/draws/test_expected.py"]),
     "draws": (["draws/*.py"], ["tests/draws", "tests/readers/test_files.py"]),
     "search": (["search/*.py"], ["tests/search"]),
-    "ball": (
-        ["uncertainty/_ball.py"],
-        ["tests/uncertainty/test_ball.py", "tests/uncertainty/test_n_clusters.py"],
-    ),
+    "ball": (["uncertainty/_ball.py"], ["tests/uncertainty/test_ball.py"]),
     "error": (
         [
             "uncertainty/_error.py",

@@ -190,10 +190,11 @@ class Rows(Shown):
 
     def _card(self) -> Card:
         columns, shown = self.columns(), 15
+        n = len(next(iter(columns.values())))
         for name, word in self._nowhere.items():
             columns[name] = [word if g < 0 else str(g) for g in columns[name]]
         first = {worded(k.replace("_", " "), self.kind): x[:shown] for k, x in columns.items()}
-        more = f"and {len(self) - shown:,} {self._more}" if len(self) > shown else ""
+        more = f"and {n - shown:,} {self._more}" if n > shown else ""
         return Card("", Table(first, more), *self._notes(), heading=self._heading, indent="")
 
 

@@ -264,7 +264,7 @@ class Estimate(Shown):
         """Write one self-contained HTML page on the estimate and the draws behind it, and return its path.
 
         `options` are `title`, `call`, `level`, `rng`, `n_jobs`, `progress`, `time_limit`,
-        `brief` and `data`: see `epluribus.report.write_report`.
+        `brief`, `data` and `partitions`: see `epluribus.report.write_report`.
         """
         from epluribus.report import write_report
 

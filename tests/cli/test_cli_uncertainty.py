@@ -79,3 +79,16 @@ def test_modes(draws_file, capsys):
     assert len(data["labels"]) == 2
     assert main(["modes", str(draws_file), "--n-modes", "2", "--seed", "1"]) == 0
     assert capsys.readouterr().out.rstrip("\n") == str(found)
+
+
+def test_plausible(z, draws_file, tmp_path, capsys):
+    many = tmp_path / "many.csv"
+    np.savetxt(many, np.tile(z, (20, 1)), fmt="%d", delimiter=",")
+    np.savetxt(tmp_path / "expert.csv", z[0], fmt="%d")
+    found = epl.uncertainty.plausibility(z[0], epl.read_draws(many))
+    data = _json(capsys, "plausible", many, tmp_path / "expert.csv")
+    assert (data["p_values"], data["sentences"]) == (found.p_values.tolist(), [found.sentence])
+    few = _json(capsys, "plausible", draws_file, tmp_path / "expert.csv")  # 20 draws
+    assert few["p_values"] == [None]
+    assert main(["plausible", str(many), str(tmp_path / "expert.csv")]) == 0
+    assert found.sentence in capsys.readouterr().out

@@ -96,7 +96,7 @@ def test_numbers_from_one_are_names_and_that_is_said(sample, tmp_path):
     ("model", "text", "words", "message"),
     [
         ("sbm", "1,2,5\n2,3,1\n4,3,1\n2,4,1\n", [], "must have no weights"),
-        ("dcsbm", "1,2,0.5\n2,3,1\n4,3,1\n2,4,1\n", [], "must have counts, integers 0, 1, 2"),
+        ("dcsbm", "1,2,0.5\n2,3,1\n4,3,1\n2,4,1\n", [], "must hold counts, integers 0, 1, 2"),
         ("sbm", "0,1\n1,2\n1,0\n", [], "Give --directed if (i, j) and (j, i)"),
         ("sbm", "0,0\n1,2\n1,0\n", [], "Give --loops to allow it"),
         ("sbm", NAMED, ["--standardize"], "'--standardize' is not for the model 'sbm'"),

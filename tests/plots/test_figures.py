@@ -172,7 +172,7 @@ def test_places_in_the_plane_keep_the_losses_where_they_can():
 
 
 def test_partition_map_marks_the_estimate_and_the_modes(draws, best):
-    found = epl.modes(draws, n_modes=2, rng=0)
+    found = epl.modes([TRUTH] * 40 + [TRUTH % 2] * 30)
     ax = plots.partition_map(best, draws, found)
     points = [len(c.get_offsets()) for c in ax.collections if isinstance(c, PathCollection)]
     assert points == [draws.n_distinct, 1, 1, 1]
@@ -181,6 +181,16 @@ def test_partition_map_marks_the_estimate_and_the_modes(draws, best):
     assert legend == ["mode 0", "mode 1", "estimate"]
     assert ax.get_xlabel().startswith("first direction: ")
     assert ax.get_xlabel().endswith(" % of the spread (vi)")
+
+
+def test_plausibility_marks_every_partition_at_its_score(draws):
+    found = epl.uncertainty.plausibility({"expert": TRUTH, "apart": np.arange(12)}, draws)
+    ax = plots.plausibility(found)
+    assert [line.get_xdata()[0] for line in ax.lines] == found.scores.tolist()
+    assert [text.split(",")[0] for text in words(ax)] == ["expert", "apart"]
+    assert sum(bar.get_height() for bar in ax.patches) == len(found.draw_scores)
+    with pytest.raises(ValueError, match="must have scores of draws"):
+        plots.plausibility(epl.uncertainty.plausibility(TRUTH, [TRUTH] * 9))
 
 
 def test_partition_map_without_modes_shows_numbers_of_clusters(draws, best):

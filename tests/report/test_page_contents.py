@@ -160,6 +160,16 @@ def test_items_without_support_are_a_warning():
     assert "Cluster 0 (20 items) is not one group" in words
 
 
+def test_other_partitions_have_p_values_and_say_what_differs():
+    draws = epl.Draws(noisy(20, 200, 2, np.random.default_rng(0)))
+    best = epl.minimize(draws, rng=1)
+    given = {"expert": best.labels, "apart": np.arange(20)}
+    page = Page(build_report(best, draws, partitions=given, rng=1))
+    for sentence in epl.uncertainty.plausibility(given, draws).sentences:
+        assert sentence in page.words
+    assert "Other partitions" not in Page(build_report(best, draws, brief=True)).words
+
+
 def test_the_data_come_first_and_are_checked():
     draws = epl.Draws(noisy(20, 20, 2, np.random.default_rng(0)))
     best = epl.minimize(draws, rng=1)

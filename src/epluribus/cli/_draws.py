@@ -274,6 +274,26 @@ def ball(args: Namespace) -> None:
     answer(args, found.to_dict(), found)
 
 
+def partition_file(args: Namespace) -> Any:
+    """The partition in a file of labels.
+
+    partition (file): labels of the partition, as summarize --out writes them
+    """
+    return read_labels(args.partition)
+
+
+@cli.command(read_draws, partition_file, one_loss, answer)
+def plausible(args: Namespace) -> None:
+    """Say whether the posterior can live with a partition: an expert's, last year's, or a simpler one.
+
+    The p-value is the share of draws that are as atypical as the partition.
+
+    Example: epluribus plausible draws.csv expert.csv --loss vi
+    """
+    found = epl.uncertainty.plausibility(partition_file(args), read_draws(args), one_loss(args))
+    answer(args, found.to_dict(), found)
+
+
 @cli.command(read_draws, one_loss, resources, answer)
 def modes(args: Namespace) -> None:
     """Summarize the posterior by a few partitions with weights, and say whether one is a fair summary.

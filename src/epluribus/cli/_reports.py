@@ -11,6 +11,7 @@ from epluribus._validate import need
 from epluribus.cli._base import answer, command, given
 from epluribus.cli._draws import one_loss, read_draws, resources, search_options
 from epluribus.estimate import raise_if_interrupted
+from epluribus.readers.files import read_labels
 
 
 @command(read_draws, one_loss, search_options, resources, answer)
@@ -23,6 +24,7 @@ def report(args: Namespace) -> int:
     -o --out (file, default report.html): the page
     --title (text, default Optimal partition): heading of the page
     --level (number, default 0.95): probability of the ball
+    --compare (file): labels of another partition, such as an expert's: is it plausible, and what differs?
 
     Example: epluribus report draws.csv -o report.html --loss vi --seed 1
     """
@@ -38,6 +40,8 @@ def report(args: Namespace) -> int:
         best = epl.minimize(draws, loss, **search_options(args, draws))
         # After an interrupted search the page is brief: the user wants to see it now.
         options = given(args, "title call level time_limit")
+        if args.compare is not None:
+            options["partitions"] = {args.compare.stem: read_labels(args.compare)}
         best.report(draws, args.out, brief=best.interrupted, **options, **resources(args))
     data = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
     answer(args, data, f"{best}\n  page written to {args.out}")

@@ -106,16 +106,14 @@ def read_draws(
         files if files[1:] else files[0], var=var, weights=weights, burn=burn, thin=thin, items=items,
         missing=missing, noise=noise, progress=progress,
     )  # fmt: skip
-    # A delimiter that was not recognized, or one partition with a label in each line. And measurements, or a table
-    # with draws in its columns: they have a different number in each cell of a row, which with two items or
-    # one draw can be chance.
-    alone = (draws.n_clusters == draws.n_items).all() and draws.n_items > 2 and draws.n_draws > 1
-    if draws.n_items == 1 or alone:
-        few = f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by"
-        many = f"Every one of the {draws.n_items:,} items is alone in every draw. Are these labels of clusters, one"
-        doubt = (
-            f"{many} draw per row?" if alone else f"{few} commas, semicolons, tabs, blanks or '|'?"
-        )
+    # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With
+    # two items or one draw that can be chance.
+    alone = draws.n_items > 2 and draws.n_draws > 1 and (draws.n_clusters == draws.n_items).all()
+    if alone or draws.n_items == 1:
+        what = f"Every one of the {draws.n_items:,} items is alone in every draw. Are these labels of clusters, one"
+        # A delimiter that was not recognized, or one partition with a label in each line.
+        single = f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by commas,"
+        doubt = f"{what} draw per row?" if alone else f"{single} semicolons, tabs, blanks or '|'?"
         warnings.warn(doubt, stacklevel=2)
     return draws
 

@@ -12,7 +12,13 @@ from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.plots import _shared as shared
 from epluribus.plots._names import name_clusters
-from epluribus.uncertainty import LinkCheck, PredictiveCheck, merges, n_clusters_posterior
+from epluribus.uncertainty import (
+    LinkCheck,
+    Plausibility,
+    PredictiveCheck,
+    merges,
+    n_clusters_posterior,
+)
 
 _BAR, _MARKED = "#a9b4c2", "#2f3b4c"
 """Colors of the bars of the number of clusters, and of the bar of the estimate."""
@@ -65,6 +71,51 @@ def n_clusters(
         ax.set_xticks(values)
     label = shared.share_of(sample) if shared.is_ensemble(sample) else "posterior probability"
     ax.set(xlabel="number of clusters", ylabel=label)
+    return ax
+
+
+def plausibility(found: Plausibility, *, ax: Any = None) -> Any:
+    """Histogram of the scores of draws, with the partitions marked: on the left are atypical ones.
+
+    Parameters
+    ----------
+    found : Plausibility
+        What `epluribus.uncertainty.plausibility` returns.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import numpy as np
+    >>> import epluribus as epl
+    >>> noise = np.random.default_rng(1).random((800, 12)) < 0.1
+    >>> draws = (noise ^ (np.arange(12) < 6)).astype(int)
+    >>> found = epl.uncertainty.plausibility({"halves": [1] * 6 + [0] * 6}, draws)
+    >>> epl.plots.plausibility(found).texts[0].get_text()
+    'halves, p = 1.00'
+    """
+    if not len(found.draw_scores):
+        raise ValueError(f"'found' must have scores of draws; it says '{found.sentence}'.")
+    ax = shared.get_axes(ax)
+    noun = "clusterings" if found.ensemble else "draws"
+    ax.hist(found.draw_scores, bins="fd", color=_BAR)
+    # Labels stand one below the other, each at its line: partitions may have nearly equal scores.
+    colors = shared.cluster_colors(len(found.names))
+    marks = zip(found.names, found.scores, found.sentences, colors, strict=True)
+    for number, (name, score, sentence, color) in enumerate(marks):
+        ax.axvline(score, color=color, linewidth=2)
+        ax.annotate(f"{name}, {sentence.partition(':')[0]}", (score, 0.97 - 0.09 * number),
+                    xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points",
+                    va="top", color=color, fontsize=9)  # fmt: skip
+    low, high = ax.get_xlim()
+    ax.set_xlim(low, high + 0.25 * (high - low))  # room for the names
+    ax.set(xlabel=f"score: how dense the {noun} are around a partition", ylabel=f"{noun}")
     return ax
 
 

@@ -70,6 +70,9 @@ def write_report(
     data : array_like of shape (n_items,) or (n_items, n_columns), sparse matrix or networkx graph, optional
         The data behind the draws, shown first: a histogram of one column, points of two, the first two
         principal components of more; a sparse matrix or a graph is drawn as a network.
+    partitions : mapping from names to partitions, optional
+        Others to compare with, such as an expert's: the page says whether the posterior can live with them,
+        and which items are elsewhere.
 
     Returns
     -------

@@ -8,7 +8,7 @@ is missing, and why.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +19,12 @@ from epluribus import losses, uncertainty
 from epluribus._parallel import Stopper, finish
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._text import count, sentence_list, span
-from epluribus._typing import DrawsLike, RngLike
+from epluribus._typing import DrawsLike, IntArray, RngLike
 from epluribus._validate import make_rng
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import expected_loss
 from epluribus.estimate import Estimate, raise_if_interrupted, read_best
-from epluribus.partition import check_estimate, matched
+from epluribus.partition import check_estimate, matched, relabel
 from epluribus.report.pictures import Picture, heatmap, read_picture
 from epluribus.search._minimize import minimize_within
 from epluribus.search.comparison import Comparison, set_side_by_side
@@ -42,6 +42,7 @@ STEPS = {
     "items": "the certainty of items",
     "clusters": "the solidity of clusters",
     "ball": "the credible ball",
+    "plausibility": "the p-values of other partitions",
     "error": "the diagnostics of the chains",
     "by_chain": "the answer of each chain",
     "heatmap": "the similarity matrix",
@@ -78,6 +79,10 @@ class Facts:
     certificate: uncertainty.Certificate | None = None
     left_out: uncertainty.LeftOut | None = None
     """The undecided items; None if there are none. All other facts are about the decided ones."""
+    others: tuple[IntArray, ...] = ()
+    """Other partitions to compare with, in the order of `plausibility`."""
+    plausibility: uncertainty.Plausibility | None = None
+    """Whether the posterior can live with them."""
     data: Picture | None = None
     """The data behind the draws, or the network."""
     notes: tuple[str, ...] = ()
@@ -105,6 +110,7 @@ def gather(
     time_limit: float | None = None,
     brief: bool = False,
     data: ArrayLike | Any = None,
+    partitions: Mapping[str, Any] | None = None,
     skip: Collection[str] = (),
 ) -> Facts:
     """Compute what the page states; of an estimate with undecided items, about the decided ones.
@@ -115,11 +121,15 @@ def gather(
     check_estimate(best)
     posterior, generator = as_draws(draws), make_rng(rng)
     settings, table, picture = best.settings, None, read_picture(data, best, posterior)
+    others = {
+        name: matched(one, posterior, f"partitions[{name!r}]")
+        for name, one in (partitions or {}).items()
+    }
     if len(best.undecided):
         table, runs = left_out(best, posterior), best.runs  # the page says how many runs there were
-        picture = picture and picture.part(
-            np.flatnonzero(matched(best, posterior, missing=True) >= 0)
-        )
+        inside = np.flatnonzero(matched(best, posterior, missing=True) >= 0)
+        picture = picture and picture.part(inside)
+        others = {name: relabel(one[inside]) for name, one in others.items()}
         best, posterior = best.decided(posterior)
         best = replace(best, runs=runs)
     labels, posterior, loss = read_best(best, posterior, None)
@@ -134,7 +144,8 @@ def gather(
     n_clusters = finish(lambda: n_clusters_posterior(posterior, best=best, level=level))
     found: dict[str, Any] = {}
     steps = _steps(best, posterior, level, generator, n_jobs, stopper, found)
-    wanted = [name for name in STEPS if name not in skip]
+    steps["plausibility"] = lambda: uncertainty.plausibility(others, posterior, loss)
+    wanted = [name for name in STEPS if name not in skip and (others or name != "plausibility")]
     notes = _too_heavy(posterior, wanted)
     bar = make_progress(progress, len(wanted), "report", stopper)
     try:
@@ -166,7 +177,8 @@ def gather(
             why = "A brief page was asked for"
         notes.append(f"{why}. Left out: {sentence_list(missing)}.")
     facts = Facts(best, posterior, settings.bound, n_clusters, **found)
-    return replace(facts, left_out=table, data=picture, notes=tuple(notes))
+    known = tuple(others.values())
+    return replace(facts, left_out=table, others=known, data=picture, notes=tuple(notes))
 
 
 def _steps(

@@ -16,6 +16,7 @@ import numpy as np
 
 from epluribus._text import count, sentence_list, span
 from epluribus._typing import FloatArray, IntArray
+from epluribus.draws.expected import expected_loss
 from epluribus.partition import relabel
 from epluribus.plots._shared import cluster_colors
 from epluribus.report.facts import Facts
@@ -229,6 +230,28 @@ def ball_moves(facts: Facts) -> list[Moves]:
         names.setdefault(bound[0].tobytes(), []).append(name)
     firsts = [(own, _edges(facts)[own[0]][0]) for own in names.values()]
     return [find_moves(facts, bound, sentence_list(own).capitalize()) for own, bound in firsts]
+
+
+def others(facts: Facts) -> Table | None:
+    """The p-values of the partitions that were given to compare with."""
+    found = facts.plausibility
+    if found is None:
+        return None
+    columns = {
+        "partition": found.names,
+        "clusters": [int(labels.max()) + 1 for labels in facts.others],
+        f"{terms(facts).loss} ({found.loss.name})": [
+            expected_loss(labels, facts.draws, found.loss) for labels in facts.others
+        ],
+        "plausible?": found.sentences,
+    }
+    return _table("The partitions that were given", columns)
+
+
+def other_moves(facts: Facts) -> list[Moves]:
+    """For each partition that was given, which items are elsewhere than in the estimate."""
+    names = () if facts.plausibility is None else facts.plausibility.names
+    return [find_moves(facts, *one) for one in zip(facts.others, names, strict=False)]
 
 
 def chain_moves(facts: Facts) -> list[Moves]:

@@ -221,10 +221,13 @@ class LawfulSearch(LocalSearch):
 
     # --- several units at a time ---
 
-    def attempt(self, items: IntArray, parts: IntArray | None = None) -> float:
+    def attempt(
+        self, items: IntArray, parts: IntArray | None = None, target: int | None = None
+    ) -> float:
         """As `LocalSearch.attempt`, as far as it is allowed; or all stay out, and may come back one by one."""
         labels, out = self.state.labels.copy(), not self.decides_all and self.rng.integers(3) == 0
-        labels[items] = -1 if out else len(self.state.sizes) + (0 if parts is None else parts)
+        new = len(self.state.sizes) if target is None else target
+        labels[items] = -1 if out else new + (0 if parts is None else parts)
         return np.inf if len(items) == 0 else self._go_to(labels, int(items[0]))
 
     def _go_to(self, labels: IntArray, lead: int) -> float:

@@ -35,7 +35,7 @@ _LEVEL = 0.01
 """A check of a right model says no with this probability."""
 
 
-class Test(NamedTuple):
+class Calibration(NamedTuple):
     """A test of calibration."""
 
     n: int
@@ -54,13 +54,13 @@ class Check:
     _noun: ClassVar[str]
     _advice: ClassVar[str]
 
-    def _test(self) -> Test:
+    def _calibration(self) -> Calibration:
         raise NotImplementedError
 
     @property
     def p_value(self) -> float:
         """Of the test of calibration: Kolmogorov's for numbers and counts, a chi-square for all else."""
-        return self._test().p_value
+        return self._calibration().p_value
 
     @property
     def unnoticed(self) -> float:
@@ -68,21 +68,21 @@ class Check:
 
         For numbers and counts it is the share of the values below a quantile, for all else a share of the predictions.
         """
-        return self._test().unnoticed
+        return self._calibration().unnoticed
 
     def curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Predicted probabilities, the shares that were observed, and half the width of a 95 % band."""
-        return self._test().curve
+        return self._calibration().curve
 
     @property
     def calibrated(self) -> bool | None:
         """Whether no deviation was found; None if too little was held out to say."""
-        return None if self._test().n < _FEW else bool(self.p_value > _LEVEL)
+        return None if self._calibration().n < _FEW else bool(self.p_value > _LEVEL)
 
     @property
     def sentence(self) -> str:
         """The verdict, and what the check cannot see."""
-        what = count(self._test().n, f"held-out {self._noun}")
+        what = count(self._calibration().n, f"held-out {self._noun}")
         if self.calibrated is None:
             return f"{what}: too few to say whether predictions are calibrated (at least {_FEW})."
         p = f"{what}, p = {self.p_value:.2g}"
@@ -128,11 +128,11 @@ class PredictiveCheck(Check):
     _noun = "cell"
     _advice = "The clusters may not have the form that the model gives them: see plots.calibration."
 
-    def _test(self) -> Test:
+    def _calibration(self) -> Calibration:
         if self.kind == "categories":
             n = len(self.rows)
-            return test_of_classes(n, self.predicted, self.occurred, 1.0, self.share)
-        return _test_of_positions(self.position, self.share)
+            return calibration_of_classes(n, self.predicted, self.occurred, 1.0, self.share)
+        return _calibration_of_positions(self.position, self.share)
 
     @property
     def gain(self) -> tuple[float, float]:
@@ -154,19 +154,19 @@ class PredictiveCheck(Check):
         return self._lines(*lines)
 
 
-def _test_of_positions(position: FloatArray, share: float) -> Test:
+def _calibration_of_positions(position: FloatArray, share: float) -> Calibration:
     """Kolmogorov's test of numbers that should be uniform on (0, 1)."""
     values, x, n = np.sort(position), np.linspace(0, 1, 101), len(position)
     ranks, root = np.arange(n + 1) / n, np.sqrt(n * (1 - share))
     distance = max((ranks[1:] - values).max(), (values - ranks[:-1]).max())
     below = np.searchsorted(values, x, side="right") / n
     curve = x, below, -ndtri(0.025) * np.sqrt(x * (1 - x)) / root
-    return Test(n, float(kolmogorov(root * distance)), float(kolmogi(_LEVEL) / root), curve)
+    return Calibration(n, float(kolmogorov(root * distance)), float(kolmogi(_LEVEL) / root), curve)
 
 
-def test_of_classes(
+def calibration_of_classes(
     n_held_out: int, predicted: FloatArray, occurred: IntArray, weight: float, share: float
-) -> Test:
+) -> Calibration:
     """A chi-square test: in classes of predictions, as many should occur as are expected.
 
     What did not occur was sampled, and stands for `weight` of its kind.
@@ -194,7 +194,7 @@ def test_of_classes(
     known, classes = ((expected / spread)[use] ** 2).sum(), max(int(use.sum()), 1)
     unnoticed = float(np.sqrt(chdtri(classes, _LEVEL) / max(known, 1e-9)))
     curve = expected / n, found / n, -ndtri(0.025) * spread / n
-    return Test(n_held_out, float(chdtrc(classes, statistic)), unnoticed, curve)
+    return Calibration(n_held_out, float(chdtrc(classes, statistic)), unnoticed, curve)
 
 
 def predictive_check(

@@ -47,6 +47,9 @@ class _Ordered(Rows):
         """Rows with the least support, or stability, first; those where it cannot be known last."""
         return np.argsort(getattr(self, self._by), kind="stable")
 
+    def __len__(self) -> int:
+        return len(getattr(self, self._by))
+
     def _in_order(self, *names: str) -> dict[str, Any]:
         """Fields of the table, and those that there are only where labels are missing, in its order."""
         found = {name: getattr(self, name) for name in (*names, "seen_with", "never_seen")}

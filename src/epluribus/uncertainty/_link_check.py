@@ -21,7 +21,7 @@ from epluribus._typing import FloatArray, IntArray, RngLike
 from epluribus._validate import check_fraction, make_rng
 from epluribus.models.networks import NetworkModel
 from epluribus.sampling import Trace, sample
-from epluribus.uncertainty._checks import Check, Test, test_of_classes
+from epluribus.uncertainty._checks import Calibration, Check, calibration_of_classes
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -44,9 +44,9 @@ class LinkCheck(Check):
     _noun = "link"
     _advice = "If nodes differ much in degree, try PoissonBlockModel(..., degree_corrected=True)."
 
-    def _test(self) -> Test:
+    def _calibration(self) -> Calibration:
         n = int(self.linked.sum())
-        return test_of_classes(n, self.predicted, self.linked, self.weight, self.share)
+        return calibration_of_classes(n, self.predicted, self.linked, self.weight, self.share)
 
     @property
     def auc(self) -> float:

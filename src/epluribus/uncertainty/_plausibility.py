@@ -113,8 +113,8 @@ class Plausibility(Shown):
             "n_independent": self.n_independent,
             "n_calibration": len(self.draw_scores),
             "names": list(self.names),
-            "scores": self.scores.tolist(),
-            "p_values": self.p_values.tolist(),
+            "scores": _or_none(self.scores),
+            "p_values": _or_none(self.p_values),
             "sentences": list(self.sentences),
         }
 
@@ -123,12 +123,8 @@ class Plausibility(Shown):
         if len(self.names) == 1:
             p = self.p_values[0]
             return Card(title, Alert(self.sentence) if p < 0.05 else self.sentence)
-        columns = {
-            "partition": self.names,
-            "p-value": [float(p) for p in self.p_values],
-            "": [text.partition(": ")[2] for text in self.sentences],
-        }
-        return Card(title, Table(columns))
+        columns = {"partition": self.names, "how plausible": self.sentences}
+        return Card(title, Table(columns, words=2))
 
 
 class CredibleSet(Shown):
@@ -397,3 +393,8 @@ def _is_partition(one: Any) -> bool:
 def _digits(p: float) -> str:
     """A small probability with two significant digits."""
     return f"{float(f'{p:.2g}'):g}"
+
+
+def _or_none(values: FloatArray) -> list[float | None]:
+    """Plain numbers, None for NaN, which JSON does not have."""
+    return [None if value != value else value for value in values.tolist()]

@@ -44,10 +44,11 @@ _ROUNDING = 1e-12
 """Sums of weights up to this, after others were subtracted, are rounding."""
 
 
-_Terms: TypeAlias = tuple[list[FloatArray], FloatArray]
+_Terms: TypeAlias = tuple[list[FloatArray], FloatArray] | None
 """An item's contribution in a draw: joint f1(n_gh)/n_gh + size f2(n_g)/n_g + group f3(n_h)/n_h + rest.
 
-First f1(n)/n, f2(n)/n and f3(n)/n for n = 0..n_items, then (4, n_distinct) joint, size, group and rest of each draw."""
+First f1(n)/n, f2(n)/n and f3(n)/n for n = 0..n_items, then (4, n_distinct) joint, size, group and rest of each draw.
+None where contributions are not asked for."""
 
 
 class Sums(NamedTuple):
@@ -78,8 +79,7 @@ def sum_over_draws(labels: IntArray, draws: Draws, n_jobs: int, loss: Loss | Non
 
     Time O(n_items n_draws) times the number of clusters that the items of a group of a draw are in.
     """
-    terms = None if loss is None else _terms(labels, draws, loss)
-    given = labels, draws.weights, terms, draws.has_missing
+    given = labels, draws.weights, _terms(labels, draws, loss), draws.has_missing
     found = draws.store.map(_slice_sums, n_jobs if draws.store.in_one_piece else 1, *given)
     return Sums(*(one / draws.total_weight for one in reduce(Sums.plus, found)))
 
@@ -99,12 +99,7 @@ def _slice_sums(part: Slice, n_jobs: int, *given: Any) -> Sums:
 
 
 def _some_sums(
-    part: Slice,
-    some: slice,
-    labels: IntArray,
-    weights: FloatArray,
-    terms: _Terms | None,
-    missing: bool,
+    part: Slice, some: slice, labels: IntArray, weights: FloatArray, terms: _Terms, missing: bool
 ) -> Sums:
     """The sums over some draws of a slice."""
     from scipy.sparse import csr_array
@@ -149,8 +144,10 @@ def _some_sums(
     return Sums(together, both, present, alone, contribution, stability, recovered)
 
 
-def _terms(labels: IntArray, draws: Draws, loss: Loss) -> _Terms:
+def _terms(labels: IntArray, draws: Draws, loss: Loss | None) -> _Terms:
     """How the loss of each draw is shared among the items that it has seen."""
+    if loss is None:
+        return None
     n, n_seen = draws.n_items, draws.distinct_n_seen
     per_item = np.maximum(np.arange(n + 1), 1)
     tables = [table / per_item for table in loss.tables(n)]
