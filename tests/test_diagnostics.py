@@ -373,6 +373,14 @@ def test_chains_worth_a_few_draws_are_not_called_disagreeing(n_chains):
     assert verdicts.count(True) <= 3
 
 
+def test_a_chain_that_never_moves_where_a_slow_one_never_comes():
+    """The slow chain is worth few draws, but it has left what the other is stuck at."""
+    left = np.where(np.arange(12) < 4 + np.arange(150)[:, None] // 20, A, B)
+    found = chain_agreement(Draws([frozen(np.zeros(12, int), 150), left]), 1)
+    assert found.agree is False
+    assert found.difference > found.limit
+
+
 def test_chains_keep_their_numbers_where_one_has_no_weight():
     rng = np.random.default_rng(16)
     chains = np.stack([around(p, 100, rng) for p in (A, A, A, A, B)])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, TextIO
 
 import numpy as np
@@ -119,23 +119,12 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     check_folder(path)
     # In the same folder, because renaming is atomic only within one file system; with the same ending,
     # because some writers choose the format by it.
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    os.close(handle)
-    beside = Path(name)
+    beside = path.with_name(f".{path.stem}.{token_hex(4)}{path.suffix}")
     try:
         write(beside)
-        # mkstemp makes a file that only its owner can read: it gets the permissions of any new file.
-        beside.chmod(0o666 & ~_umask())
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    """The permissions that new files do not get."""
-    mask = os.umask(0)  # the only way to read it is to set it
-    os.umask(mask)
-    return mask
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any], *, compress: bool = False) -> None:

@@ -1,12 +1,13 @@
 """Labels of any type made integers, without changing which of them are equal.
 
 Labels may be integers, integers stored as floats, strings, or any hashable objects. Numbers that are not
-integers are refused. Missing values are masked in the result, or refused where they cannot be used.
+integers are refused. Missing values are masked in the result, or refused where they cannot be used. Partitions
+given as sets of items, or as mappings from items to labels, become labels by item.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -144,3 +145,46 @@ def is_missing(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:
         return True
+
+
+# --- partitions as sets of items, or as mappings ---
+
+
+def is_groups(labels: Any) -> bool:
+    """Whether a partition is given as sets of items, or as a mapping from items to labels."""
+    if isinstance(labels, list | tuple):
+        return bool(labels) and all(isinstance(one, Set) for one in labels)
+    return isinstance(labels, Mapping)
+
+
+def groups_to_labels(draws: Sequence[Any], argument: str) -> tuple[list[list[Any]], list[Any]]:
+    """Labels, one draw per row, and the sorted items, from draws given as sets of items or mappings."""
+    found = [_groups_to_mapping(draw, t, argument) for t, draw in enumerate(draws)]
+    try:
+        items = sorted(found[0])
+    except TypeError:  # numbers and strings have no common order
+        items = sorted(found[0], key=str)
+    for t, draw in enumerate(found):
+        # Items in one of the two draws but not in the other.
+        odd = draw.keys() ^ found[0].keys()
+        if odd:
+            raise ValueError(
+                f"'{argument}' must have the same items in every draw; "
+                f"{min(odd, key=str)!r} is in only one of draws 0 and {t}."
+            )
+    return [[draw[item] for item in items] for draw in found], items
+
+
+def _groups_to_mapping(draw: Any, t: int, argument: str) -> dict[Any, Any]:
+    """The label of each item of one draw; number t is for messages."""
+    if isinstance(draw, Mapping):
+        return dict(draw)
+    found: dict[Any, Any] = {}
+    for label, group in enumerate(draw):
+        for item in group:
+            if item in found:
+                raise ValueError(
+                    f"'{argument}' must hold partitions; in draw {t} {item!r} is in two sets."
+                )
+            found[item] = label
+    return found

@@ -29,10 +29,6 @@ INTERRUPTED = 130
 """The exit code that shells report after Ctrl-C."""
 _PATIENCE = 0.1
 """Seconds between two checks of the time limit while tasks run."""
-_AHEAD = 4
-"""Tasks for each thread, begun or waiting for it, that are handed to the threads at a time."""
-_STEPS = 10**8
-"""Steps of a kernel in one part of the work: about a tenth of a second."""
 
 NEVER = np.zeros(1, dtype=np.uint8)
 """A stop flag that is never set."""
@@ -167,14 +163,13 @@ def run_tasks(
     n_threads = min(n_jobs, max(1, len(tasks)))
     futures: list[Future[T]] = []
     pending: set[Future[T]] = set()
-    # Only the next few are handed to the threads: waiting for thousands at a time would itself take long.
     queue = iter(tasks)
     with _hearing(stopper), ThreadPoolExecutor(max_workers=n_threads) as pool:
         while True:
             if not (futures and stopper.stopped):
-                new = [
-                    pool.submit(task) for task in islice(queue, _AHEAD * n_threads - len(pending))
-                ]
+                # Four for each thread at a time: waiting for thousands would itself take long.
+                some = islice(queue, 4 * n_threads - len(pending))
+                new = [pool.submit(task) for task in some]
                 futures += new
                 pending |= set(new)
             if not pending:
@@ -247,7 +242,7 @@ def parts(n: int, steps: float) -> Iterator[slice]:
     >>> list(parts(5, 4e7))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    size = int(max(1, _STEPS // max(1.0, steps)))
+    size = int(max(1, 1e8 // max(1.0, steps)))
     return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
 

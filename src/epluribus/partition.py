@@ -1,22 +1,21 @@
 """Partitions as arrays of labels: canonical form, contingency table, meet, join, enumeration.
 
 Labels are only names: integers, strings, integers stored as floats. They are checked and made
-canonical once, where they enter the package (`as_labels`): 0, 1, 2, ... in order of first appearance
-(Strehl & Ghosh 2003, doi:10.1162/153244303321897735). Two partitions are the same if and only if their
-canonical labels are equal. Inside the package labels are int64 arrays without gaps; `relabel` makes them
-canonical without checking them again.
+canonical once, where they enter the package (`as_labels`): 0, 1, 2, ... in order of first appearance (Strehl
+& Ghosh 2003, doi:10.1162/153244303321897735). Two partitions are the same if and only if their canonical
+labels are equal. Inside, labels are int64 arrays without gaps; `relabel` does not check them again.
 """
 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._integers import to_integers
+from epluribus._integers import groups_to_labels, is_groups, to_integers
 from epluribus._kernels.labels import canonical_rows
 from epluribus._text import count
 from epluribus._typing import AnyArray, IntArray, LabelsLike
@@ -24,10 +23,7 @@ from epluribus._validate import check_count, shown
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
-ORDER = (
-    "The estimate comes before the draws where a function takes both: (best, draws). Others take only "
-    "draws."
-)
+ORDER = "The estimate comes before the draws where a function takes both: (best, draws). Others take only draws."
 """The way out named in messages, where draws were given in place of an estimate or the reverse."""
 
 __all__ = ["canonical", "contingency", "join", "meet", "n_partitions", "partitions"]
@@ -191,9 +187,6 @@ def read_only(table: NDArray[_Scalar]) -> NDArray[_Scalar]:
 
     A kernel is compiled once for arrays that may be written, and once more for those that may not. What
     kernels only read reaches them in one of the two ways: this one, since tables of draws are protected.
-
-    >>> read_only(np.zeros(2)).flags.writeable
-    False
     """
     view = table.view()
     view.flags.writeable = False
@@ -208,7 +201,7 @@ def canonical_table(table: AnyArray) -> tuple[NDArray[np.uint32], IntArray]:
     rows = np.ascontiguousarray(table, dtype=np.int64)
     low = int(rows.min())
     span = int(rows.max()) - low + 1
-    # Labels too far apart for a lookup table, such as 0 and 10**15, are numbered first, by sorting.
+    # Labels such as 0 and 10**15 are numbered first, by sorting.
     if span > 16 * rows.size + 1024:
         rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape).astype(np.int64)
         low, span = 0, int(rows.max()) + 1
@@ -232,10 +225,8 @@ def as_labels(
         Labels by item; or the sets of items that are clusters; or a label for each item by name, the items
         being sorted. A table with one row or one column is taken as that row or column. Several partitions
         are refused.
-    n_items : int, optional
-        How many items there must be.
-    argument : str
-        Name of the argument, for messages.
+    n_items, argument : int, str
+        How many items there must be; the name of the argument, for messages.
     missing : bool, default False
         Whether labels may be missing, or items undecided; they are then -1 in the result.
 
@@ -325,46 +316,6 @@ def _pair(a: LabelsLike, b: LabelsLike) -> tuple[IntArray, IntArray]:
     return as_labels(a, argument="a"), matched(b, a, "b", other="'a'")
 
 
-def is_groups(labels: Any) -> bool:
-    """Whether a partition is given as sets of items, or as a mapping from items to labels."""
-    if isinstance(labels, list | tuple):
-        return bool(labels) and all(isinstance(one, Set) for one in labels)
-    return isinstance(labels, Mapping)
-
-
-def groups_to_labels(draws: Sequence[Any], argument: str) -> tuple[list[list[Any]], list[Any]]:
-    """Labels, one draw per row, and the sorted items, from draws given as sets of items or mappings."""
-    found = [_groups_to_mapping(draw, t, argument) for t, draw in enumerate(draws)]
-    try:
-        items = sorted(found[0])
-    except TypeError:  # numbers and strings have no common order
-        items = sorted(found[0], key=str)
-    for t, draw in enumerate(found):
-        # Items in one of the two draws but not in the other.
-        odd = draw.keys() ^ found[0].keys()
-        if odd:
-            raise ValueError(
-                f"'{argument}' must have the same items in every draw; "
-                f"{min(odd, key=str)!r} is in only one of draws 0 and {t}."
-            )
-    return [[draw[item] for item in items] for draw in found], items
-
-
-def _groups_to_mapping(draw: Any, t: int, argument: str) -> dict[Any, Any]:
-    """The label of each item of one draw; number t is for messages."""
-    if isinstance(draw, Mapping):
-        return dict(draw)
-    found: dict[Any, Any] = {}
-    for label, group in enumerate(draw):
-        for item in group:
-            if item in found:
-                raise ValueError(
-                    f"'{argument}' must hold partitions; in draw {t} {item!r} is in two sets."
-                )
-            found[item] = label
-    return found
-
-
 # --- two things that have items ---
 
 
@@ -405,29 +356,16 @@ def matched(
 
     Items are matched by name where both have names, by position where one of them has none. Names that are all
     numbers, such as those that filtering a data frame leaves behind, are names only if the other side has the same.
+    `thing` is an Estimate or labels, which are returned in canonical form (see `as_labels`, which `missing` is for);
+    with `rows` it is data, whose rows are returned as they came. Messages call the two `argument` and `other`.
 
-    Parameters
-    ----------
-    thing : Estimate, labels, or data with one row for each item
-        What is put into order.
-    others : Estimate, Draws, labels or data
-        What gives the order.
-    argument, other : str
-        What messages call the two.
-    rows : bool, default False
-        Whether `thing` is data, whose rows are returned as an array or a frame, as they came; by default it is one
-        partition, which is returned as canonical labels (see `as_labels`, which `missing` is for).
-
-    Examples
-    --------
-    >>> from epluribus.partition import matched
     >>> matched({"bob": 1, "ann": 0, "cy": 1}, {"cy": 5, "ann": 7, "bob": 5}, "b")
     array([0, 1, 1])
     """
     names, wanted = item_names(thing), item_names(others)
-    n_items = others.n_items if hasattr(others, "n_items") else None
+    n_items = getattr(others, "n_items", None if wanted is None else len(wanted))
     if n_items is None:
-        n_items = len(wanted) if wanted is not None else as_labels(others, missing=True).size
+        n_items = as_labels(others, missing=True).size
     labels = thing if rows else as_labels(thing, n_items, argument, missing=missing)
     if len(labels) != n_items:
         raise ValueError(
@@ -449,7 +387,7 @@ def _order_of(
         return None
     place = {name: i for i, name in enumerate(names)}
     odd = [name for name in wanted if name not in place]
-    if odd and (_all_numbers(names) or _all_numbers(wanted)):
+    if odd and any(all(name.lstrip("-").isdigit() for name in side) for side in (names, wanted)):
         return None
     if odd or len(place) < len(names):
         what = f"{odd[0]!r} is missing" if odd else "a name appears twice"
@@ -458,8 +396,3 @@ def _order_of(
             f"{names[0]!r}. Rename them, or leave the names out (such as with to_numpy()) to match by position."
         )
     return np.array([place[name] for name in wanted])
-
-
-def _all_numbers(names: tuple[str, ...]) -> bool:
-    """Whether names are only numbers."""
-    return all(name.lstrip("-").isdigit() for name in names)

@@ -8,9 +8,8 @@ Chains disagree if one of two tests says so, each with a probability of at most 
   from a central draw, the distance from late minus that from early draws *of the other chains*, in which a
   common drift shows most, or what the caller adds, such as the loss or the log posterior.
 
-Errors come from within chains in both. Chains agree if neither test objects though one could have: the
-limit of the pair is at most 0.5, or those of R-hat are below 1.15. Otherwise nothing is known: there is one
-chain, or chains are too short.
+Chains agree if neither test objects though one could have: the limit of the pair is at most 0.5, or those of
+R-hat are below 1.15. Otherwise nothing is known: there is one chain, or chains are too short.
 
 **Pairs.** For two parts a and b of the sample and two items, let p_a and p_b be the probabilities that the
 items share a cluster, p their mean, and n_a and n_b the effective sample sizes of the 0-1 series that records
@@ -20,9 +19,7 @@ for both. The parts agree if
     |p_a - p_b| <= q sqrt( p (1 - p) (1/n_a + 1/n_b) ),
 
 where q is the quantile of Student's distribution with n_a + n_b - 2 degrees of freedom at which, over all
-pairs of items and of parts, chance alone breaks the rule with probability 0.002 (Bonferroni). The effective
-sample size of all chains together is not used: it collapses exactly when chains disagree, and would excuse
-any difference.
+pairs of items and of parts, chance alone breaks the rule with probability 0.002 (Bonferroni).
 """
 
 from __future__ import annotations
@@ -55,9 +52,6 @@ _FEW = 10
 """Independent draws of a chain below which a difference may be chance, however large it is."""
 _ROUNDING = 1e-12
 """Probabilities that differ by less than this are equal: sums of weights are rounded."""
-_CANDIDATES = 3
-"""Pairs of items judged for each two parts: this many of the largest differences, and of the largest
-relative to the binomial error. A slow pair may differ most, and another differ beyond doubt."""
 _DRIFT = "distance from late minus early draws"
 """Name of the series in which a common drift shows."""
 
@@ -77,8 +71,7 @@ class Agreement:
     """The two items; None if no pair differs, if there are no two chains, or if only some pairs were
     compared."""
     agree: bool | None
-    """Whether the chains agree. None if that cannot be known: there is one chain, or chains are worth too few
-    independent draws for any disagreement to show."""
+    """Whether the chains agree. None if that cannot be known: there is one chain, or chains are too short."""
     series: tuple[Series, ...] = ()
     """R-hat and effective sample sizes of the number of clusters, of the distance from a central draw, and
     of what the caller added."""
@@ -108,17 +101,16 @@ class Agreement:
         """What is off, and what to do about it; empty unless chains disagree."""
         if self.agree is not False:
             return ""
+        todo = (
+            "Which chain is right cannot be told. Run more chains, longer, from different starts, and leave "
+            "out more draws at the beginning."
+        )
         if self.n_chains == 1:
             todo = "Leave out more draws at the beginning, or run it longer."
         elif self.odd is not None:
             todo = (
                 f"Chain {self.odd} (counted from 0) is off: the others do not differ in any pair. Run it "
                 "again from another start; leave it out only if you know why it failed."
-            )
-        else:
-            todo = (
-                "Which chain is right cannot be told. Run more chains, longer, from different starts, and "
-                "leave out more draws at the beginning."
             )
         return f"{todo} Until then, do not report the answer."
 
@@ -153,30 +145,23 @@ def chain_agreement(
     """Whether chains agree on which items belong together: the one rule of the package.
 
     Chains are compared two at a time, and the halves of each, in the probability that two items share a
-    cluster; and all halves together by R-hat of the number of clusters and of the distance from a central
-    draw. A difference is too large if chance would produce one like it, anywhere, in fewer than 1 of 500
-    samples; the formulas are at the head of `diagnostics.agreement` and `diagnostics.series`.
+    cluster; and all halves together by R-hat of some series. A difference is too large if chance would produce
+    one like it, anywhere, in fewer than 1 of 500 samples.
 
     Parameters
     ----------
     draws : Draws
         In the order they were drawn, with their chains.
     n_jobs : int, optional
-        Threads; all cores by default. The result does not depend on it.
+        Threads; all cores by default.
     series : dict of str to array of shape (n_draws,), optional
         More numbers of each draw to be judged by R-hat, by name: the loss, or the log posterior.
     comparisons : float, default 1e11
-        Comparisons of labels beyond which only some items are compared with the others: eight seconds on one
-        core.
+        Comparisons of labels beyond which only some items are compared: eight seconds on one core.
 
     Returns
     -------
     Agreement
-
-    Notes
-    -----
-    Time O(n_items^2 n_draws), at most a few seconds: beyond that, only some items are compared with the
-    others.
 
     Examples
     --------
@@ -223,19 +208,17 @@ def chain_agreement(
     pair = (i, j) if complete and worst.value > 0 else None
     # The numbers that the caller knows: chains without weight were left out.
     a, b = (numbers[chain] for chain in worst.chains)
-    common = set.intersection(*(set(one.chains) for one in large)) if large else set()
+    odd = None
     # Differences within a chain alone may be a drift of all that the others hide.
-    apart = any(one.chains[0] != one.chains[1] for one in large)
-    odd = agree is False and apart and draws.n_chains > 2 and len(common) == 1
+    if (
+        agree is False
+        and draws.n_chains > 2
+        and any(one.chains[0] != one.chains[1] for one in large)
+    ):
+        common = set.intersection(*(set(one.chains) for one in large))
+        odd = numbers[common.pop()] if len(common) == 1 else None
     return Agreement(
-        worst.value,
-        worst.limit,
-        pair,
-        agree,
-        judged,
-        (a, b),
-        odd=numbers[common.pop()] if odd else None,
-        n_chains=draws.n_chains,
+        worst.value, worst.limit, pair, agree, judged, (a, b), odd, n_chains=draws.n_chains
     )
 
 
@@ -247,13 +230,15 @@ def _verdict(
 ) -> bool | None:
     """Whether chains agree, as at the head of the module; None if that cannot be known."""
     differs = {one.name for one in judged if one.differs}
-    # A chain that is worth a few draws may be anywhere by chance; that all go the same way is none: their ranks
-    # fall from the first half to the second by half of what those of a chain do that only drifts.
+    # A chain that is worth a few draws may be anywhere by chance, unless another never moves where it never is.
+    # That all go the same way is no chance: their ranks fall from the first half to the second by half of what
+    # those of a chain do that only drifts.
     halves = [np.array_split(ranks, 2) for ranks in tables.get(_DRIFT, ())]
     common = _DRIFT in differs and all(a.mean() - b.mean() > 0.25 for a, b in halves)
     moves = [chains for name, chains in tables.items() if name != _DRIFT]
     few = any(ess(chain, method="identity") < _FEW for chains in moves for chain in chains)
-    if few and not common:
+    stuck = large and any(map(_stands_apart, moves))
+    if few and not (common or stuck):
         return None
     if large or differs:
         return False
@@ -262,6 +247,13 @@ def _verdict(
     strict = all(one.limit < _STRICT for one in judged)  # False for NaN
     clear = worst is not None and (worst.limit <= _USEFUL or strict)
     return True if clear and not slow else None
+
+
+def _stands_apart(chains: AnyArray) -> bool:
+    """Whether one of the chains never moves, at a value that another never comes to."""
+    lows, highs = chains.min(axis=1), chains.max(axis=1)
+    still = lows[lows == highs][:, None]
+    return bool(((still < lows) | (still > highs)).any())
 
 
 def _distances(draws: Draws) -> dict[str, FloatArray]:
@@ -371,8 +363,9 @@ def _differences(draws: Draws, n_jobs: int, comparisons: float) -> tuple[list[_D
     out = []
     for (a, b), column in zip(couples, zip(*blocks, strict=True), strict=True):
         entries = [entry for block in column for entry in block]
-        likely = nlargest(_CANDIDATES, entries)
-        likely += nlargest(_CANDIDATES, entries, key=lambda entry: (entry[1], *entry))
+        # The three largest, and relative to the binomial error: a slow pair may differ most, another beyond doubt.
+        likely = nlargest(3, entries)
+        likely += nlargest(3, entries, key=lambda entry: (entry[1], *entry))
         one, other = (chains[a], chains[b]) if a != b else halves[a]
         judged = [
             _Difference((a, b), value, _limit(one, other, i, j, each), (min(i, j), max(i, j)))

@@ -23,19 +23,9 @@ from epluribus.losses.built_in import (
 )
 
 __all__ = [
-    "Loss",
-    "available",
-    "binder",
-    "describe",
-    "get",
-    "information_distance",
-    "nid",
-    "nvi",
-    "omari",
-    "vi",
-    "vi_lb",
-    "zero_one",
-]
+    "Loss", "available", "binder", "describe", "get", "information_distance", "nid", "nvi", "omari", "vi",
+    "vi_lb", "zero_one",
+]  # fmt: skip
 
 _MATRIX_ONLY = "vi_lb"
 """Determined by a similarity matrix, as Binder's loss is, but not a loss between two partitions."""

@@ -151,12 +151,9 @@ class Loss:
     def tables(self, n_items: int) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Values of f1, f2 and f3 at 0..n_items: three read-only arrays of shape (n_items + 1,)."""
         # The three are often the same function, which then need not be tabulated three times.
-        f1, f2, f3 = self.f1, self.f2, self.f3
-        return (
-            _tabulate(f1, "f1", n_items),
-            _tabulate(f2, "f1" if f2 is f1 else "f2", n_items),
-            _tabulate(f3, "f1" if f3 is f1 else "f2" if f3 is f2 else "f3", n_items),
-        )
+        names = {self.f3: "f3", self.f2: "f2", self.f1: "f1"}
+        f1, f2, f3 = (_tabulate(f, names[f], n_items) for f in (self.f1, self.f2, self.f3))
+        return f1, f2, f3
 
     def linear_form(self, n_items: int) -> LinearForm:
         """Coefficients of a linear f0 for `n_items` items.
@@ -173,17 +170,12 @@ class Loss:
         LinearForm(constant=0.0, joint=-0.5, size=0.25, group=0.25)
         """
         # The coefficients of a linear function follow from its values at 0 and at the unit points.
-        f0 = self.f0
-        constant = f0(0.0, 0.0, 0.0, n_items)
-        form = LinearForm(
-            constant,
-            f0(1.0, 0.0, 0.0, n_items) - constant,
-            f0(0.0, 1.0, 0.0, n_items) - constant,
-            f0(0.0, 0.0, 1.0, n_items) - constant,
-        )
+        units = [[0.0, 0.0, 0.0], *np.eye(3).tolist()]
+        constant, *at = (self.f0(*unit, n_items) for unit in units)
+        form = LinearForm(constant, *(value - constant for value in at))
         # A function that is not linear differs from this form somewhere off the axes.
         for point in _POINTS:
-            value = f0(*point, n_items)
+            value = self.f0(*point, n_items)
             terms = [constant, *(c * x for c, x in zip(form[1:], point, strict=True))]
             scale = sum(map(abs, terms))
             if not math.isclose(value, sum(terms), rel_tol=1e-9, abs_tol=1e-9 * scale):

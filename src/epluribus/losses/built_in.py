@@ -109,7 +109,7 @@ def _built_in(
         f,
         name=name if cost in (None, 1.0) else f"{name}(cost={cost!r})",
         linear=cost is not None,
-        metric=metric,
+        metric=metric and cost in (None, 1.0),
         zero_if_equal=True,
         made_by=(make, () if cost is None else (cost,)),
         parameters={} if cost is None else {"cost": cost},
@@ -150,7 +150,6 @@ def binder(cost: float = 1.0) -> Loss:
         f0,
         square,
         c,
-        c == 1,
         unit="pairs of items",
         title="Binder's loss (Binder 1978)",
         reference="Binder, D. A. (1978). Bayesian cluster analysis. Biometrika 65, 31-38. "
@@ -237,7 +236,6 @@ def vi(cost: float = 1.0) -> Loss:
         _weighted_vi(c),
         xlogx,
         c,
-        c == 1,
         unit="bits",
         title="the variation of information (Meila 2007)",
         reference=_MEILA,
@@ -317,7 +315,6 @@ def vi_lb(cost: float = 1.0) -> Loss:
         _weighted_vi(c),
         xlogx,
         c,
-        c == 1,
         unit="bits",
         title="the lower bound of the variation of information (Wade & Ghahramani 2018)",
         reference="Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible "

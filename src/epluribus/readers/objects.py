@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus import partition
 from epluribus._files import reading
-from epluribus._integers import is_missing, to_integers
+from epluribus._integers import groups_to_labels, is_groups, is_missing, to_integers
 from epluribus._text import few_of
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import check_choice
@@ -160,8 +159,8 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
     if _is_parts(z):
         return _from_parts(z, argument)
     # Partitions as sets of items, or as mappings from items to labels, bring the items' names.
-    if isinstance(z, list | tuple) and z and all(map(partition.is_groups, z)):
-        labels, items = partition.groups_to_labels(z, argument)
+    if isinstance(z, list | tuple) and z and all(map(is_groups, z)):
+        labels, items = groups_to_labels(z, argument)
         return Source(labels, item_names(items))
     return Source(z)
 

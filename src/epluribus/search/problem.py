@@ -24,8 +24,7 @@ from epluribus._kernels.sweep import count_cells
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.losses.base import Loss
-from epluribus.losses.partial import linear_forms
-from epluribus.losses.values import loss_values
+from epluribus.losses.values import linear_forms, loss_values
 from epluribus.search.members import MemberLists
 from epluribus.search.pairs import PairCosts
 

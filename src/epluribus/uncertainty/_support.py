@@ -31,7 +31,7 @@ from epluribus.draws.expected import draw_losses
 from epluribus.draws.store import Slice
 from epluribus.losses.base import Loss
 from epluribus.losses.built_in import square
-from epluribus.losses.partial import linear_forms
+from epluribus.losses.values import linear_forms
 
 ALONE = -1
 """Stands for the place of an item that is not a cluster of the estimate: a new cluster of one item."""
