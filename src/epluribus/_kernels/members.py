@@ -79,7 +79,7 @@ def move_items(
 @kernel
 def sweep(
     order, start, member, weights, first, sets_of, steps, size_steps, least_step, tolerance,
-    k_min, k_max, stop, blocked, labels, sizes,
+    k_min, k_max, stop, blocked, labels, sizes, gap, second,
 ):  # fmt: skip
     """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change.
 
@@ -97,6 +97,7 @@ def sweep(
         while sizes[new] > 0:
             new = new + 1 if new + 1 < width else 0
         alone = own >= 0 and sizes[own] == 1
+        gap[i] = np.inf
         if alone and used <= k_min:
             continue
         labels[i] = -1
@@ -118,6 +119,7 @@ def sweep(
                 if free and size_steps[sizes[s]] < low:
                     best, low = s, size_steps[sizes[s]]
         costs[touched[:n]] = np.inf
+        gap[i], second[i] = low - here, best
         if best < 0 or low >= here - tolerance:
             continue
         if own >= 0:

@@ -96,7 +96,7 @@ def move_items(
 @kernel
 def sweep(
     order, together, first, near, share, scale, one, logs, size_steps, tolerance,
-    k_min, k_max, stop, blocked, labels, sizes, sums, inside,
+    k_min, k_max, stop, blocked, labels, sizes, sums, inside, gap, second,
 ):  # fmt: skip
     """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change."""
     moves, change, used, new, n = 0, 0.0, used_slots(sizes)[0], 0, sizes.shape[0]
@@ -109,6 +109,7 @@ def sweep(
         while sizes[new] > 0:
             new = new + 1 if new + 1 < n else 0
         alone = own >= 0 and sizes[own] == 1
+        gap[i] = np.inf
         if alone and used <= k_min:
             continue
         item_costs(
@@ -122,6 +123,7 @@ def sweep(
                 best, low = s, costs[s]
         if used < k_max and not alone and costs[new] < low:
             best, low = new, costs[new]
+        gap[i], second[i] = low - here, best
         if best < 0 or low >= here - tolerance:
             continue
         if own >= 0:

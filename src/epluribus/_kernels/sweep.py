@@ -169,14 +169,15 @@ def used_slots(sizes):
 @kernel
 def sweep(
     order, rows, weights, kinds, n_seen, steps, size_steps, margin, tolerance, k_min, k_max, stop,
-    blocked, labels, sizes, counts, gains, joint, costs, single,
+    blocked, labels, sizes, counts, gains, joint, costs, single, gap, second,
 ):  # fmt: skip
     """Visit the items in `order`; each goes to the cluster where it costs least, perhaps a new one.
 
     It stays unless that lowers the loss by more than `tolerance`; `margin` bounds the error of single precision.
     ``size_steps[n]`` is W (f2(n + 1) - f2(n)). Clusters with ``blocked[s]`` take no item; `costs` and
-    `single` are WORK. Returns the number of items visited, of moves, and the change of the total loss. It returns early
-    if there is no empty slot left, or if ``stop[0]`` is set.
+    `single` are WORK. ``second[i]`` is the best slot other than its own for each item visited, -1 for none, and
+    ``gap[i]`` how much more it costs (OUT). Returns the number of items visited, of moves, and the change of the total
+    loss. It returns early if there is no empty slot left, or if ``stop[0]`` is set.
     """
     moves, change = 0, 0.0
     used, top = used_slots(sizes)
@@ -186,6 +187,7 @@ def sweep(
         if used == sizes.shape[0] or stop[0] != 0:
             return x, moves, change
         alone = own >= 0 and sizes[own] == 1
+        gap[i] = np.inf
         if alone and used <= k_min:
             continue
         item_costs(i, end, rows, gains, single, costs)
@@ -201,6 +203,7 @@ def sweep(
                 best, low = s, costs[s] + size_steps[sizes[s]]
         if used < k_max and not alone and costs[new] + size_steps[0] < low:
             best, low = new, costs[new] + size_steps[0]
+        gap[i], second[i] = low - here, best
         if best < 0 or low >= here + margin:
             continue
         there = exact_cost(i, best, rows, weights, kinds, n_seen, steps, labels, counts)

@@ -221,6 +221,10 @@ class LawfulSearch(LocalSearch):
 
     # --- several units at a time ---
 
+    def nudge(self) -> bool:
+        """No items are pushed, as others may not be allowed to follow."""
+        return False
+
     def attempt(
         self, items: IntArray, parts: IntArray | None = None, target: int | None = None
     ) -> float:

@@ -1,7 +1,8 @@
 """One partition, improved by moves of single items and of several items at a time.
 
 - `sweep`: single items, until no move helps (Algorithm 1 of Rastelli & Friel 2018);
-- `settle`: sweeps, and joins of clusters, until nothing helps;
+- `nudge`: a few items that must move together;
+- `settle`: all of these, and joins of clusters, until nothing helps;
 - `kick`: a random group of items becomes a cluster of its own, the clusters concerned are swept, and the result is
   kept if it is better: few other steps lead to a distant partition that the draws find plausible.
 """
@@ -25,6 +26,8 @@ from epluribus.settings import Settings
 _BLOCKS = 8, 32
 """A partition with K clusters is combined with another one in at most min(8 K, 32 + 2 K) blocks: joining B blocks
 costs up to B squared."""
+_NUDGED = 8, 32, 250
+"""Items that are nudged: one in 8 of a few items, and at least 8; one in 200 of many, and at least 32; at most 250."""
 
 
 def make_state(problem: Problem, labels: IntArray, *, pairs: bool = True) -> State:
@@ -128,8 +131,11 @@ class LocalSearch:
 
         Unless it is `thorough`, moves may be overlooked if f0 is not linear.
         """
-        self.converged, done = False, 0
+        self.converged, done, n_moves = False, 0, self.problem.n_free
         while not self.converged and done != most and not self.settings.stopper.stopped:
+            # The tangent at a partition is good enough for a few moves.
+            if isinstance(self.state, RatioState) and 8 * n_moves > self.problem.n_free:
+                self.state.relinearize()
             n_moves = self._visit_all(quick=not thorough)
             # A sweep cut short proves nothing, even if it moved no item.
             self.converged = n_moves == 0 and not self.bounds.stop[0]
@@ -161,9 +167,41 @@ class LocalSearch:
         return self.n_clusters < k
 
     def settle(self, *, thorough: bool = False) -> None:
-        """Sweep and join clusters until nothing helps."""
-        while self.sweep(thorough=thorough) and self.merge():
+        """Sweep, nudge and join clusters until nothing helps."""
+        while self.sweep(thorough=thorough) and (self.nudge() or self.merge()):
             pass
+
+    def nudge(self) -> bool:
+        """Push items that nearly prefer another cluster there, let others follow, and keep what lowers the loss.
+
+        This finds a few items that must move together. Returns whether there were any.
+        """
+        n, state, before = self.problem.n_free, self.state, self._total
+        state.make_room(2)
+        few, more, most = _NUDGED
+        gap = state.gap[:n]
+        near = np.argsort(gap, kind="stable")[: max(min(n // 200, most), min(n // 8, more), few)]
+        near = near[np.isfinite(gap[near])]
+        second = state.second[near]
+        for i, target in zip(near, second, strict=True):
+            own, k = state.labels[i], state.n_clusters
+            closes, opens = state.sizes[own] == 1, state.sizes[target] == 0
+            if self.settings.stopper.stopped or target in (own, -1) or (closes and opens):
+                continue
+            if (closes and k <= self.bounds.k_min) or (opens and k >= self.bounds.k_max):
+                continue
+            labels = state.labels[near]
+            pair = (labels == own) | (labels == target) | (second == own) | (second == target)
+            others = near[pair & (near != i)]
+            change, n_moves = state.move(np.array([i]), np.array([target])), 1
+            while n_moves > 0 and not self.bounds.stop[0]:
+                n_moves, by, _ = state.sweep(others, self.bounds, quick=True)
+                change += by
+            if change < -4 * self.tolerance:
+                self._total += change
+            else:
+                state.move(near, labels)
+        return self._total < before
 
     def kick(self) -> float:
         """Change the partition as a random draw suggests, sweep, and keep the result if it is better.

@@ -97,7 +97,7 @@ class MemberState(State):
         p = self.problem
         done: Visited = kernels.sweep(
             order, *self.lists, p.steps[0], p.size_steps, self._least_step, p.tolerance, *bounds, blocked,
-            self.labels, self.sizes,
+            self.labels, self.sizes, self.gap, self.second,
         )  # fmt: skip
         return done
 

@@ -175,8 +175,9 @@ class PairState(State):
     def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:  # noqa: ARG002
         p = self.pairs
         done: Visited = kernels.sweep(
-            order, *self._costs, p.size_steps, p.tolerance, *bounds, blocked, *self._partition
-        )
+            order, *self._costs, p.size_steps, p.tolerance, *bounds, blocked, *self._partition,
+            self.gap, self.second,
+        )  # fmt: skip
         return done
 
     def move(self, items: IntArray, targets: IntArray) -> float:

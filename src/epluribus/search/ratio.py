@@ -61,6 +61,10 @@ class RatioState(TableState):
         self.columns = p.rows, by_joint, p.column_kinds, p.n_seen_groups, p.steps
         self.by_size, self._gains = by_size, None
 
+    def relinearize(self) -> None:
+        """Let the tables be those of the tangent at this partition."""
+        self._set_slopes(*self.slopes())
+
     @property
     def _sums(self) -> tuple[Any, ...]:
         p = self.problem
@@ -76,9 +80,6 @@ class RatioState(TableState):
 
     def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:
         p = self.problem
-        # A tangent of some time ago is good enough for some of the items.
-        if quick and len(order) == p.n_items:
-            self._set_slopes(*self.slopes())
         done: Visited = ratio.sweep(
             *self.f0, order, *self.columns, p.size_steps, p.weights, self.by_size, p.group_sums, p.tolerance,
             *bounds, blocked, quick, self.area, *self.now, *self._work, np.empty(len(self.sizes)),

@@ -66,6 +66,9 @@ class State(ABC):
         Number of items in each slot.
     tolerance : float
         Changes of the total loss that are smaller are none.
+    gap, second : ndarray of shape (n_items,)
+        How much more the best other slot costs than the item's own, and that slot, when the item was visited last; not
+        known for losses with an f0.
     additive : bool
         Whether the changes of joins of different pairs of clusters add up.
     """
@@ -77,6 +80,7 @@ class State(ABC):
         self.labels = labels.astype(np.int64)
         width = slot_count(int(labels.max(initial=-1)) + 1, 1)
         self.sizes = np.bincount(labels[labels >= 0], minlength=width)
+        self.gap, self.second = np.full(len(labels), np.inf), np.full(len(labels), -1)
 
     @property
     def n_clusters(self) -> int:
@@ -127,7 +131,7 @@ class State(ABC):
         """Number the clusters 0..K-1 without gaps, in as little memory as they need."""
         used, names = np.flatnonzero(self.sizes), np.full(len(self.sizes) + 1, -1)
         names[used] = np.arange(len(used))
-        self.labels = names[self.labels]
+        self.labels, self.second = names[self.labels], names[self.second]
         self._resize(used, slot_count(len(used), 1))
 
     def _resize(self, slots: IntArray, width: int) -> None:
@@ -259,7 +263,7 @@ class TableState(State):
         p = self.problem
         done: Visited = sweep.sweep(
             order, *self.columns, p.size_steps, p.margin, p.tolerance, *bounds, blocked,
-            *self.now, *self._work,
+            *self.now, *self._work, self.gap, self.second,
         )  # fmt: skip
         return done
 
