@@ -5,7 +5,7 @@ from hypothesis import given
 import epluribus as epl
 import naive_uncertainty as naive
 import strategies
-from epluribus import _parallel
+from epluribus.draws import expected
 from epluribus.uncertainty import _support, clusters, items
 
 LOSSES = epl.losses.available()
@@ -96,7 +96,7 @@ def test_blocks_and_threads_change_nothing(loss, monkeypatch):
     z = strategies.random_draws(np.random.default_rng(5), 60, 50, 6)
     tables = [items(z[0], z, loss=loss, n_jobs=n) for n in (1, 2)]
     losses = epl.expected_loss(z[0], z, loss, per_draw=True)
-    monkeypatch.setattr(_parallel, "_STEPS", 1)
+    monkeypatch.setattr(expected, "parts", lambda n, _: (slice(t, t + 1) for t in range(n)))
     np.testing.assert_array_equal(epl.expected_loss(z[0], z, loss, per_draw=True), losses)
     monkeypatch.setattr(_support, "_CELLS", 1)
     tables.append(items(z[0], z, loss=loss))  # one draw at a time
