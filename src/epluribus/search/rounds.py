@@ -41,9 +41,9 @@ _KICKS, _MORE_KICKS, _MOST_KICKS = 16, 64, 400
 number, if there are many: a kick is then much quicker than a sweep."""
 _QUICK, _TINY = 3e6, 1e5
 """Cells of a sweep up to which there are more kicks, and up to which one more confirmation is asked for."""
-_PATIENCE, _LONGER = 8, 10
-"""Rounds in a row without success that end a search, one where sweeps are expensive; and how many times more rounds a
-search with a time limit makes."""
+_PATIENCE, _LONGER = (6, 8), 10
+"""Rounds in a row without success that end a search, for losses that are not linear and for others, one where sweeps are
+expensive; and how many times more rounds a search with a time limit makes."""
 _BY_VALUE = attrgetter("value")
 
 
@@ -139,7 +139,7 @@ class Search:
     def _rounds(self, problem: Problem, settings: Settings) -> LocalSearch:
         """The best partition of several rounds of starts."""
         needed = 1 + (problem.cells <= _TINY) + 2 * (not problem.loss.linear) + self.bounded
-        patience = 1 if self.expensive else _PATIENCE
+        patience = 1 if self.expensive else _PATIENCE[problem.loss.linear]
         if self.stopper.patient:
             needed, patience = _LONGER * needed, _LONGER * patience
         rounds = self._in_turn(problem, settings)
