@@ -42,8 +42,8 @@ number, if there are many: a kick is then much quicker than a sweep."""
 _QUICK, _TINY = 3e6, 1e5
 """Cells of a sweep up to which there are more kicks, and up to which one more confirmation is asked for."""
 _PATIENCE, _LONGER = (6, 8), 10
-"""Rounds in a row without success that end a search, for losses that are not linear and for others, one where sweeps are
-expensive; and how many times more rounds a search with a time limit makes."""
+"""Rounds in a row without success that end a search, for losses that are not linear and for others, one where sweeps
+are expensive; and how many times more rounds a search with a time limit makes."""
 _BY_VALUE = attrgetter("value")
 
 
