@@ -133,12 +133,12 @@ def minimize(
     -----
     With at most 12 items the answer is exact (see `exact`), unless `search` is "greedy".
 
-    The search goes on in rounds. Each makes three starts and one partition out of them, without a look at
-    the rounds before. It ends when a round ends at the best partition known, which confirms it (three rounds
-    for a loss whose f0 is not linear, one more for a small sample), or after 8 rounds in a row that found
-    nothing better (6 for a loss whose f0 is not linear, 1 where a sweep over the draws takes longer than some
-    ten milliseconds). With a time limit these numbers are ten times larger. The answer is never worse than one cluster, all items apart, the
-    most frequent draw, or a given start.
+    The search goes on in rounds. Each makes three starts and one partition out of them, without a look at the
+    rounds before. It ends when a round ends at the best partition known, which confirms it (three rounds for
+    a loss whose f0 is not linear, one more for a small sample), or after 8 rounds in a row that found nothing
+    better (6 for a loss whose f0 is not linear, 1 where a sweep over the draws takes longer than some ten
+    milliseconds). With a time limit these numbers are ten times larger. The answer is never worse than one
+    cluster, all items apart, the most frequent draw, or a given start.
 
     For VI and other linear losses, five thousand of more than 30,000 items are searched first, and some of
     every group that is too small to be seen among these; for losses that count pairs, such as Binder's, of
