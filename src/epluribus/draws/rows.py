@@ -304,3 +304,14 @@ def check_items(
         what = f"a different name for every item; '{twice}' is there twice"
         raise ValueError(f"'{argument}' must have {what}.{way_out}")
     return names
+
+
+def resample(weights: FloatArray, n: int, offset: float = 0.5) -> IntArray:
+    """Numbers of n draws in proportion to their weights, at even distances: systematic resampling.
+
+    >>> resample(np.array([1.0, 2.0, 0.0, 1.0]), 4).tolist()
+    [0, 1, 1, 3]
+    """
+    edges = np.cumsum(weights) / weights.sum()
+    at = np.searchsorted(edges, (np.arange(n) + offset) / n, side="right")
+    return np.minimum(at, len(weights) - 1)

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epluribus._parallel import Stopper
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import IntArray
 from epluribus._validate import check_choice, check_count, quoted
+from epluribus.draws.rows import resample
 from epluribus.partition import is_estimate, matched, relabel, tidy
 from epluribus.search.local import make_state
 from epluribus.search.pairs import MatrixProblem
@@ -124,18 +125,9 @@ def few_draws(problem: Problem, rng: np.random.Generator) -> Problem:
     # More than half of them would cost nearly as much as all, and may lead elsewhere.
     if 2 * n > n_draws - (not expensive) or problem.pairs is not None:
         return problem
-    return problem.with_draws(*systematic_resample(problem.weights, n, rng))
-
-
-def systematic_resample(
-    weights: FloatArray, n: int, rng: np.random.Generator
-) -> tuple[IntArray, FloatArray]:
-    """Numbers of some draws, and how often each is chosen, n times in all: in proportion to the weights."""
-    edges = np.cumsum(weights) / weights.sum()
-    points = (np.arange(n) + rng.random()) / n
-    at = np.minimum(np.searchsorted(edges, points, side="right"), len(weights) - 1)
-    numbers, counts = np.unique(at, return_counts=True)
-    return numbers, counts.astype(np.float64)
+    chosen = resample(problem.weights, n, rng.random())
+    numbers, counts = np.unique(chosen, return_counts=True)
+    return problem.with_draws(numbers, counts.astype(np.float64))
 
 
 def few_clusters(settings: Settings, problem: Problem) -> Settings:

@@ -33,6 +33,7 @@ from epluribus._kernels.modes import draw_distances, single_moves
 from epluribus._typing import FloatArray, IntArray
 from epluribus.diagnostics import by_chain, ess
 from epluribus.draws import Draws
+from epluribus.draws.rows import resample
 
 _SIZE = (400, 500)
 """Numbers of draws and of items that are looked at: enough to see a group of 5 %, in less than a second."""
@@ -160,9 +161,7 @@ def _choose_draws(draws: Draws) -> IntArray:
     n = min(_SIZE[0], draws.n_draws)
     if n == draws.n_draws and (weights == weights[0]).all():
         return np.arange(n)
-    edges = np.cumsum(weights) / weights.sum()
-    at = np.searchsorted(edges, (np.arange(n) + 0.5) / n, side="right")
-    return np.minimum(at, draws.n_draws - 1)
+    return resample(weights, n)
 
 
 def _choose_items(draws: Draws, rng: Generator) -> IntArray:

@@ -91,10 +91,10 @@ class Plausibility(Shown):
             return f"cannot know: the {draw}s are worth {worth}, and {_LEAST} are needed"
         n = len(self.draw_scores)
         if p <= 1 / (n + 1):
-            return f"p < {_digits(1 / n)}: fewer than 1 in {n:,} {draw}s are as atypical"
+            return f"p < {1 / n:.2g}: fewer than 1 in {n:,} {draw}s are as atypical"
         if p >= _WELL:
             return f"p = {p:.2f}: the partition lies well within the {whole}"
-        return f"p = {_digits(p)}: {percent(p)} of the {draw}s are as atypical"
+        return f"p = {p:.2g}: {percent(p)} of the {draw}s are as atypical"
 
     def __repr__(self) -> str:
         values = ", ".join(f"{p:.3g}" for p in self.p_values)
@@ -388,11 +388,6 @@ def _is_partition(one: Any) -> bool:
     return isinstance(one, Estimate | Mapping) or (
         not isinstance(one, str | set | frozenset) and np.ndim(one) == 1
     )
-
-
-def _digits(p: float) -> str:
-    """A small probability with two significant digits."""
-    return f"{float(f'{p:.2g}'):g}"
 
 
 def _or_none(values: FloatArray) -> list[float | None]:
