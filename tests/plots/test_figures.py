@@ -334,9 +334,7 @@ def test_one_cluster_and_one_item():
         assert words(plots.certainty(labels, draws)) == ["0"]
         assert len(plots.loss_trace(labels, draws).lines[0].get_ydata()) == 2
         assert words(plots.scatter(np.ones((n, 2)), labels)) == ["0"]
-        assert (
-            words(plots.item_map(labels, draws)) == words(plots.dendrogram(labels, draws)) == ["0"]
-        )
+        assert words(plots.item_map(labels, draws)) == ["0"]
         assert words(plots.alluvial(labels, labels))[:2] == [f"0 ({n})", f"0 ({n})"]
         assert words(plots.contingency(labels, labels)) == [str(n)]
         ball = epl.credible_ball(labels, draws)
@@ -352,7 +350,7 @@ def test_names_of_near_clusters_do_not_cover_each_other():
 
 
 @pytest.mark.parametrize(
-    "plot", ["certainty", "dendrogram", "item_map", "loss_trace", "partition_map", "similarity"]
+    "plot", ["certainty", "item_map", "loss_trace", "partition_map", "similarity"]
 )
 def test_the_estimate_comes_first(draws, best, plot):
     for pair in ((draws, best), (draws, draws), (best, best)):
@@ -381,8 +379,7 @@ def test_an_ensemble_has_no_probabilities(draws):
     clusterings = epl.Draws(np.asarray(draws), kind="ensemble")
     best = epl.minimize(clusterings, rng=0)
     pictures = [
-        plot(best, clusterings)
-        for plot in (plots.similarity, plots.certainty, plots.loss_trace, plots.dendrogram)
+        plot(best, clusterings) for plot in (plots.similarity, plots.certainty, plots.loss_trace)
     ]
     pictures += [plots.n_clusters(clusterings, best=best)]
     said = " ".join(

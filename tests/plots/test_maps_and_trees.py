@@ -1,4 +1,4 @@
-"""The map of items, the tree of clusters, and networks whose nodes are in another order or very many."""
+"""The map of items, and networks whose nodes are in another order or very many."""
 
 import matplotlib as mpl
 import numpy as np
@@ -6,7 +6,6 @@ import pytest
 
 import epluribus as epl
 from epluribus import plots
-from epluribus.uncertainty import merges
 
 mpl.use("agg")
 
@@ -71,38 +70,6 @@ def test_many_items_are_thinned_and_keep_every_exemplar():
     assert words(ax) == ["0", "1", "2"]
     assert ax.get_title(loc="left").endswith("of 2,500 items")
     assert 1000 <= int(ax.get_title(loc="left").split()[0].replace(",", "")) <= 1003
-
-
-# --- dendrogram ---
-
-
-def test_heights_are_the_expected_losses_after_each_merge(sample):
-    center, draws = sample
-    path = merges(center, draws)
-    ax = plots.dendrogram(center, draws)
-    joins = [line for line in ax.lines if len(line.get_xdata()) == 4]
-    bars = [line.get_ydata()[1] for line in joins]
-    assert bars == pytest.approx(path.expected_losses[1:].tolist())
-    for k, height in zip((3, 2, 1), bars, strict=True):
-        assert height == pytest.approx(epl.expected_loss(path.at(k), draws))
-    assert words(ax)[:3] == ["3", "2", "1"]  # clusters left
-    assert sorted(words(ax)[3:]) == ["0", "1", "2", "3"]
-    # Every join begins where its two parts ended.
-    ends = {(x, y) for line in joins for x, y in [line.get_xydata()[0], line.get_xydata()[3]]}
-    assert len(ends) == 6
-
-
-def test_leaves_have_the_names_and_colors_of_their_clusters(sample):
-    from epluribus.plots._shared import cluster_colors
-
-    center, draws = sample
-    names = np.array(["d", "c", "b", "a"])[center]  # first seen: d
-    ax = plots.dendrogram(names, draws)
-    shown = [text.get_text() for text in ax.texts if text.get_text() in "abcd"]
-    strip = [line.get_color() for line in ax.lines if len(line.get_xdata()) == 2]
-    colors = dict(zip("abcd", cluster_colors(4), strict=True))
-    assert strip == [colors[name] for name in shown]
-    assert mpl.colors.to_rgba_array(strip).tolist() == ax.collections[0].get_facecolors().tolist()
 
 
 # --- order and size of networks ---

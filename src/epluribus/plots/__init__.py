@@ -6,7 +6,7 @@ and return an array `axes`. They need matplotlib: ``pip install "epluribus[plots
 
 from epluribus.plots._compare import alluvial, contingency
 from epluribus.plots._data import histogram, pairs, scatter
-from epluribus.plots._draws import calibration, dendrogram, loss_trace, n_clusters, plausibility
+from epluribus.plots._draws import calibration, loss_trace, n_clusters, plausibility
 from epluribus.plots._maps import item_map, partition_map
 from epluribus.plots._matrices import block_rates, blocks, similarity
 from epluribus.plots._network import network
@@ -14,6 +14,6 @@ from epluribus.plots._uncertainty import ball_bounds, certainty, undecided, unde
 
 __all__ = [
     "alluvial", "ball_bounds", "block_rates", "blocks", "calibration", "certainty", "contingency",
-    "dendrogram", "histogram", "item_map", "loss_trace", "n_clusters", "network", "pairs",
+    "histogram", "item_map", "loss_trace", "n_clusters", "network", "pairs",
     "partition_map", "plausibility", "scatter", "similarity", "undecided", "undecided_costs",
 ]  # fmt: skip
