@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epluribus._typing import AnyArray, FloatArray
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
 
 RHAT_LIMIT = 1.01
@@ -68,6 +68,15 @@ def by_chain(values: AnyArray, draws: Draws) -> AnyArray:
     length = min(len(chain) for chain in chains)
     # The last draws, because any burn-in that was not removed is at the beginning.
     return np.stack([chain[len(chain) - length :] for chain in chains])
+
+
+def halves(draws: Draws) -> tuple[IntArray, IntArray]:
+    """Numbers of the draws in the first and in the second halves of the chains."""
+    order = np.argsort(draws.chains, kind="stable")
+    length = np.bincount(draws.chains)
+    place = np.arange(draws.n_draws) - np.repeat(np.cumsum(length) - length, length)
+    first = place < np.repeat(length // 2, length)
+    return order[first], order[~first]
 
 
 def judge_series(name: str, values: ArrayLike, alarm: float) -> Series:

@@ -34,8 +34,10 @@ from epluribus._cards import Alert, Card, Shown, Table
 from epluribus._text import count, percent, to_frame
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_fraction
+from epluribus.diagnostics import halves
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import draw_losses
+from epluribus.draws.rows import resample
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
@@ -234,7 +236,7 @@ def plausibility(
     >>> print(epl.uncertainty.plausibility([1] * 6 + [0] * 6, draws).sentence)
     p = 1.00: the partition lies well within the posterior
     >>> print(epl.uncertainty.plausibility([0, 1] * 6, draws).sentence)
-    p < 0.0025: fewer than 1 in 400 draws are as atypical
+    p < 0.0027: fewer than 1 in 364 draws are as atypical
     """
     names, given = _partitions(partition)
     made_for = [one.loss for one in given if isinstance(one, Estimate)]
@@ -297,15 +299,18 @@ class _Scores:
         self.gamma, self.calibration = np.nan, np.empty(0)
         if not self.known:
             return
-        first, second = _halves(draws)
+        first, second = halves(draws)
         n, most = int(self.n_independent) // 2, _MOST
-        self.scoring = _resample(draws, first, min(n, most[0]))
+        self.scoring = draws.index[first[resample(draws.draw_weights[first], min(n, most[0]))]]
         distinct, inverse = np.unique(self.scoring, return_inverse=True)
         self.shares = np.bincount(inverse) / len(inverse)
         self.columns = distinct
         self.table = draws.store.columns(distinct)
         self.gamma = self._choose_gamma(inverse)
-        chosen, again = np.unique(_resample(draws, second, min(n, most[1])), return_inverse=True)
+        chosen, again = np.unique(
+            draws.index[second[resample(draws.draw_weights[second], min(n, most[1]))]],
+            return_inverse=True,
+        )
         self.calibration = self.of(draws.distinct[chosen].astype(np.int64))[again]
 
     def _choose_gamma(self, inverse: IntArray) -> float:
@@ -348,28 +353,11 @@ class _Scores:
 
 def _independent(draws: Draws, loss: Loss) -> float:
     """Independent draws that the sample is worth: the least over the distances from a few draws."""
-    some = _resample(draws, np.arange(draws.n_draws), 4)
-    rows = draws.distinct[some].astype(np.int64)
+    some = resample(draws.draw_weights, 4)
+    rows = draws.distinct[draws.index[some]].astype(np.int64)
     worth = (mean_with_error(draw_losses(row, draws, loss), draws).ess for row in rows)
     found = min(np.nan_to_num(one, nan=0.0) for one in worth)
     return float(min(found, np.count_nonzero(draws.draw_weights)))
-
-
-def _halves(draws: Draws) -> tuple[IntArray, IntArray]:
-    """Numbers of the draws in the first and in the second halves of the chains."""
-    order = np.argsort(draws.chains, kind="stable")
-    length = np.bincount(draws.chains)
-    place = np.arange(draws.n_draws) - np.repeat(np.cumsum(length) - length, length)
-    first = place < np.repeat(length, length) / 2
-    return order[first], order[~first]
-
-
-def _resample(draws: Draws, some: IntArray, n: int) -> IntArray:
-    """Rows of `distinct` of n of these draws, evenly spaced by weight: systematic resampling."""
-    weights = draws.draw_weights[some]
-    reached = np.cumsum(weights) / weights.sum()
-    at = np.searchsorted(reached, (np.arange(n) + 0.5) / n)
-    return draws.index[some[np.minimum(at, len(some) - 1)]]
 
 
 def _partitions(given: Any) -> tuple[tuple[str, ...], list[Any]]:
