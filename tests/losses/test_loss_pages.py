@@ -129,7 +129,7 @@ def test_the_same_draws_under_all_losses(galaxies):
 
 def test_other_numbers_of_doubtful_items():
     for n, expected in [(5, "each alone"), (20, "all in one of the three")]:
-        few = epl.minimize(doubtful(n), ["vi", "binder", "omari"], rng=1)
+        few = epl.search.minimize_all(doubtful(n), ["vi", "binder", "omari"], rng=1)
         assert [where(best.labels) for best in few] == [expected, "each alone", "each alone"]
 
 
