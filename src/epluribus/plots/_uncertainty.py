@@ -14,7 +14,7 @@ from epluribus.estimate import Estimate
 from epluribus.plots import _shared as shared
 from epluribus.plots._data import bin_edges, draw_points, stack_bars
 from epluribus.plots._names import legend_beside, name_clusters
-from epluribus.search.undecided import UndecidedCosts
+from epluribus.search.comparison import UndecidedCosts
 from epluribus.uncertainty import CredibleBall, align, items, left_out
 
 _PAIRS, _UNDECIDED = 1000, 30
