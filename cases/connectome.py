@@ -38,7 +38,7 @@ def run(folder: Path) -> dict[str, Any]:
         n = len(types)
         model = StochasticBlockModel(weights > 0, directed=True)
         trace = sample(
-            model, n_draws=N_DRAWS, burn_in=200 * n, thin=SWEEPS * n, n_chains=N_CHAINS, rng=1
+            model, n_draws=N_DRAWS, burn=200 * n, thin=SWEEPS * n, n_chains=N_CHAINS, rng=1
         )
         draws = trace.draws
         best = epl.minimize(draws, rng=1)
