@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import epluribus as epl
+from epluribus.page import report
 
 TEMPLATES = Path(__file__).parent
 PAGES = TEMPLATES.parent / "docs" / "cases"
@@ -49,7 +50,7 @@ def write_report(
     (folder / "reports").mkdir(exist_ok=True)
     path = folder / "reports" / f"{name}.html"
     # At most a minute: the page says what was left out. No number of a case comes from its report.
-    best.report(draws, path, title=title, call=f"python -m cases {name}", rng=1, time_limit=60)
+    report(best, draws, path, title=title, call=f"python -m cases {name}", rng=1, time_limit=60)
 
 
 def scores(labels: Any, truth: Any) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from epluribus.partition import matched
 from epluribus.settings import Settings
 
 if TYPE_CHECKING:
-    from epluribus.report import MethodsText
+    from epluribus.page import MethodsText
     from epluribus.sampling.trace import Trace
     from epluribus.uncertainty import Health
 
@@ -260,25 +260,15 @@ class Estimate(Shown):
 
         write_estimate(Path(path), self, certainty)
 
-    def report(self, draws: DrawsLike, path: str | Path, **options: Any) -> Path:
-        """Write one self-contained HTML page on the estimate and the draws behind it, and return its path.
-
-        `options` are `title`, `call`, `level`, `rng`, `n_jobs`, `progress`, `time_limit`,
-        `brief`, `data` and `partitions`: see `epluribus.report.write_report`.
-        """
-        from epluribus.report import write_report
-
-        return write_report(self, draws, path, **options)
-
     def methods(self, draws: DrawsLike | None = None, **options: Any) -> MethodsText:
         """A paragraph for the methods section of a paper, with its references: print it.
 
         With the draws it says more. `options` are `level`, `rng`, `n_jobs`, `progress` and `time_limit`: see
-        `epluribus.report.write_methods`.
+        `epluribus.page.methods`.
         """
-        from epluribus.report import write_methods
+        from epluribus.page import methods
 
-        return write_methods(self, draws, **options)
+        return methods(self, draws, **options)
 
     def __repr__(self) -> str:
         found = f"n_clusters={self.n_clusters}, expected_loss={self.expected_loss:.6g}"

@@ -12,9 +12,8 @@ from epluribus._typing import DrawsLike, IntArray, LabelsLike
 from epluribus.draws import as_draws
 from epluribus.estimate import Estimate
 from epluribus.plots import _shared as shared
-from epluribus.plots._data import bin_edges, draw_points, stack_bars
+from epluribus.plots._data import bin_edges, draw_points, plane, stack_bars
 from epluribus.plots._names import legend_beside, name_clusters
-from epluribus.search.undecided import UndecidedCosts
 from epluribus.uncertainty import CredibleBall, align, items, left_out
 
 _PAIRS, _UNDECIDED = 1000, 30
@@ -136,8 +135,8 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     data = None if X is None else shared.read_data(X, ball.labels)
     columns = 0 if data is None else data.shape[1]
     names = shared.column_names(X, columns)
-    if data is not None and columns > 2:
-        data, names = shared.principal(data), ["1st principal component", "2nd principal component"]
+    if data is not None and columns > 1:
+        data, names = plane(data, X)
     # Clusters get the number of the cluster of the estimate that they match, and so its color.
     matched = align(ball.labels, [labels for labels, _ in bounds.values()]).labels.astype(np.int64)
     k = int(ball.labels.max()) + 1
@@ -252,44 +251,4 @@ def undecided(best: Estimate, draws: DrawsLike, *, font_size: float = 8, ax: Any
     ax.set_title(title, fontsize=font_size + 2, loc="left")
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    return ax
-
-
-def undecided_costs(table: UndecidedCosts, *, ax: Any = None) -> Any:
-    """Number of undecided items at each cost.
-
-    Parameters
-    ----------
-    table : UndecidedCosts
-        What `epluribus.undecided_costs` returns.
-    ax : matplotlib Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import epluribus as epl
-    >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
-    >>> ax = epl.plots.undecided_costs(epl.undecided_costs(draws, costs=[2.0, 0.5], rng=1))
-    >>> ax.get_ylabel()
-    'undecided items'
-    """
-    ax = shared.get_axes(ax, (5.5, 3.2))
-    columns = table.columns()
-    costs, undecided = columns["cost"], columns["undecided"]
-    ax.plot(costs, undecided, "o-", color=shared.cluster_colors(1)[0], markersize=5)
-    for cost, n in zip(costs, undecided, strict=True):
-        ax.annotate(
-            f"{n:,}", (cost, n), (0, 6), textcoords="offset points", ha="center", fontsize=8
-        )
-    unit = f" ({table.loss.unit})" if table.loss.unit else ""
-    ax.set(xlabel=f"cost of an undecided item{unit}", ylabel="undecided items", xscale="log")
-    shared.log_ticks(ax.xaxis, min(costs), max(costs))
-    most = max(1, undecided.max())
-    ax.set_ylim(-0.03 * most, 1.15 * most)
     return ax
