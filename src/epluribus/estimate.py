@@ -206,7 +206,8 @@ class Estimate(Shown):
         """An xarray Dataset: labels and certainty by item, size by cluster, the rest attributes.
 
         `certainty` is as for `to_pandas`. The dimension of the items has the name that it has in the arrays
-        the draws come from, else "item".
+        the draws come from, else "item". With ``data["epluribus"] = xarray.DataTree(best.to_xarray())`` an ArviZ
+        object gets it as a group.
 
         Examples
         --------
@@ -218,33 +219,6 @@ class Estimate(Shown):
         from epluribus.writers.results import to_xarray
 
         return to_xarray(self, certainty)
-
-    def add_to(self, data: Any, group: str = "epluribus", **options: Any) -> Any:
-        """Put the estimate, as `to_xarray` gives it, into an ArviZ object as a group.
-
-        The dimension of the items has the name that it has in the posterior.
-
-        Parameters
-        ----------
-        data : InferenceData or DataTree
-            Changed in place, and returned.
-        group : str, default "epluribus"
-            Name of the new group.
-        **options
-            `certainty`, as for `to_pandas`, and `overwrite`: whether to replace an existing group of that name.
-
-        Examples
-        --------
-        >>> import epluribus as epl
-        >>> import xarray as xr
-        >>> labels = xr.Dataset({"z": (("draw", "item"), [[0, 0, 1], [0, 0, 1]])})
-        >>> data = xr.DataTree.from_dict({"posterior": labels})
-        >>> epl.minimize(data).add_to(data)["epluribus"]["labels"].values
-        array([0, 0, 1])
-        """
-        from epluribus.writers.results import add_group
-
-        return add_group(self, data, group, **options)
 
     def write_labels(self, path: str | Path, certainty: ArrayLike | Draws | None = None) -> None:
         """Write the labels as csv or parquet (item, cluster, certainty), txt, npy or json.

@@ -15,9 +15,9 @@ def test_histogram_shows_every_item_once():
     ax = plots.histogram(np.array(["slow", "most", "fast"])[np.digitize(y, [15000, 30000])], y)
     assert sum(len(line.get_xdata()) for line in ax.lines) == 82
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "slow: 7 items",
-        "most: 72 items",
         "fast: 3 items",
+        "most: 72 items",
+        "slow: 7 items",
     ]
 
 
@@ -28,7 +28,7 @@ def test_one_partition_in_any_form_gives_one_picture():
     forms = (run, epl.minimize([labels]), [labels], np.array(labels)[:, None], epl.Draws([labels]))
     for form in forms:
         legend = plots.histogram(form, y).get_legend()
-        assert [text.get_text() for text in legend.get_texts()] == ["1: 2 items", "0: 2 items"]
+        assert [text.get_text() for text in legend.get_texts()] == ["0: 2 items", "1: 2 items"]
     with pytest.raises(
         ValueError, match=r"'best' must be one partition.* shape \(2, 4\). Give one"
     ):
@@ -44,7 +44,7 @@ def test_histogram_gives_a_cluster_the_color_it_has_elsewhere():
         x = collection.get_offsets()[0, 0]
         assert mpl.colors.same_color(collection.get_facecolor()[0, :3], color_of[x])
     texts = [text.get_text() for text in bars.get_legend().get_texts()]
-    assert texts == ["1: 1 item", "0: 2 items", "2: 1 item"]
+    assert texts == ["0: 2 items", "1: 1 item", "2: 1 item"]
 
 
 def test_bars_are_as_many_as_the_items_allow():
@@ -212,8 +212,9 @@ def test_network_takes_places_and_names_of_nodes():
     graph = nx.path_graph(["p", "q", "r"])
     where = {"r": (4, 2), "q": (2, 1), "p": (0, 0)}
     ax = plots.network([0, 1, 1], graph, pos=where, names=True)
-    assert [text.get_text() for text in ax.texts] == ["0", "1", "1", "p", "q", "r"]
-    places = [text.get_position() for text in ax.texts[:3]]
+    assert [text.get_text() for text in ax.texts] == ["p", "q", "r"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1"]
+    places = ax.collections[2].get_offsets()
     assert np.allclose(places, [[0, 0.25], [0.5, 0.5], [1, 0.75]])  # its shape is kept
     with pytest.raises(ValueError, match="'pos' must have a place for every node; 'q' has none"):
         plots.network([0, 1, 1], graph, pos={"p": (0, 0), "r": (1, 1)})
@@ -248,3 +249,31 @@ def test_weights_and_parallel_edges_of_a_graph_are_one_link():
     graph.add_edge("q", "r", weight=0.0)
     shown = plots.blocks([0, 0, 1], graph).images[0].get_array()
     assert shown.tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 1]]
+
+
+def test_names_of_many_nodes_do_not_cover_each_other():
+    names = [f"person {i}" for i in range(77)]
+    links = np.random.default_rng(0).random((77, 77)) < 0.05
+    ax = plots.network(np.arange(77) % 5, links | links.T, names=names)
+    assert [text.get_text() for text in ax.texts] == names
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert sum(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i]) < 5
+
+
+def test_edges_are_a_network(tmp_path):
+    best = epl.minimize(epl.Draws([[0, 0, 1]] * 2, items=["a", "b", "c"]), rng=0)
+    edges = [("c", "a"), ("b", "a")]
+    (tmp_path / "edges.csv").write_text("from,to\nc,a\nb,a\n")
+    for form in (edges, str(tmp_path / "edges.csv")):
+        shown = plots.blocks(best, form).images[0].get_array()
+        assert shown.tolist() == [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("kind", plots.KINDS)
+def test_every_kind_is_drawn_from_an_estimate_and_one_more_thing(kind):
+    draws = epl.Draws([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2]])
+    best = epl.minimize(draws, rng=0)
+    draw, needs = plots.KINDS[kind]
+    data = [[0.0, 1], [1, 0], [5, 6], [5, 5]]
+    thing = {"draws": draws, "data": data, "network": np.ones((4, 4)) - np.eye(4)}[needs]
+    assert np.size(draw(best, np.array(data)[:, 0] if kind == "histogram" else thing)) >= 1

@@ -30,8 +30,6 @@ def histogram(
 ) -> Any:
     """Histogram of one value per item, stacked and colored by cluster, with a tick for each item.
 
-    Clusters have the names and colors they have in all pictures; the legend lists them from left to right.
-
     Parameters
     ----------
     best : Estimate or array_like of shape (n_items,)
@@ -66,11 +64,8 @@ def histogram(
     y = data[:, 0]
     # The legend beside the Axes has columns of 15 names, each 1.4 inches wide.
     ax = shared.get_axes(ax, (5.5 + 1.4 * -(-len(names) // 15), 3.6))
-    # Clusters from left to right, so that the legend follows the axis; colors go with the names.
-    order = np.argsort([y[labels == g].mean() for g in range(len(names))]).tolist()
-    palette = shared.cluster_colors(len(names))
-    colors = {g: palette[g] for g in order}
-    legend = [f"{names[g]}: {count(int((labels == g).sum()), 'item')}" for g in order]
+    colors = dict(enumerate(shared.cluster_colors(len(names))))
+    legend = [f"{names[g]}: {count(int((labels == g).sum()), 'item')}" for g in colors]
     stack_bars(ax, y, labels, colors, bins=bin_edges(y, labels, bins), label=legend)
     for g, color in colors.items():
         # Ticks just below the axis: across in units of the data, down in shares of the height.

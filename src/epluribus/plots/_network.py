@@ -15,7 +15,7 @@ from epluribus.estimate import Estimate
 from epluribus.partition import ORDER, is_estimate, item_names
 from epluribus.plots import _shared as shared
 from epluribus.plots._data import most_central
-from epluribus.plots._names import name_points, push_apart
+from epluribus.plots._names import legend_beside, name_points, push_apart
 
 _WRITTEN = 300
 """The most nodes that carry the name of their cluster, or an arrowhead; with more, nodes shrink."""
@@ -51,8 +51,8 @@ def network(
         Places of the nodes, as the layouts of networkx return them. By default networkx places linked nodes,
         and the nodes of a cluster, near each other, for at most 10,000 nodes.
     names : bool or sequence of n_nodes names, default False
-        Names of the nodes, written beside them; True takes those of the graph or of the estimate, or else
-        numbers.
+        Names of the nodes, written at them, with the clusters in a legend; True takes those of the graph or of
+        the estimate, or else numbers.
     seed : int, default 0
         Seed of the layout: the same seed gives the same picture.
     ax : matplotlib Axes, optional
@@ -87,7 +87,7 @@ def network(
     nodes = list(range(n)) if graph_nodes is None else graph_nodes
     written, links = _node_names(names, nodes, best), _links(matrix)
     # Larger for few nodes, smaller for many: the area that all of them cover shrinks as their number grows.
-    radius = 0.0125 * min(1.8, (250 / n) ** 0.6)
+    radius = 0.0125 * min(1.8, (250 / n) ** 0.6) * (0.6 if written else 1.0)
     if pos is None:
         arranged = _layout(links, group, seed)
         # 15% larger than drawn, so that a gap is left between nodes.
@@ -106,7 +106,13 @@ def network(
         2 * radius, 2 * radius, 0, units="xy", offsets=place, facecolors=colors[group],
         offset_transform=ax.transData, edgecolors="white", linewidths=30 * radius, zorder=3,
     ))  # fmt: skip
-    if n <= _WRITTEN and max(map(len, clusters)) <= 3:
+    if written:
+        from matplotlib.lines import Line2D
+
+        marks = [Line2D([], [], marker="o", linestyle="", color=tuple(color)) for color in colors]
+        legend_beside(ax, marks, clusters)
+        name_points(ax, written, place, 7, fontweight="normal")
+    elif n <= _WRITTEN and max(map(len, clusters)) <= 3:
         # The side of the square in points; a new figure is laid out only when it is drawn, and fills a quarter more.
         size = 0.95 * radius * 1.25 * min(shared.size_in_points(ax))
         for at, g in zip(place, group, strict=True):
@@ -117,9 +123,6 @@ def network(
         above = np.array([0.0, 2.2 * radius if n <= _WRITTEN else 0.0])
         middles = [most_central(place[group == g]) + above for g in range(len(clusters))]
         name_points(ax, clusters, middles, 12)
-    for (x, y), name in zip(place, written, strict=bool(written)):
-        ax.annotate(name, (x + radius, y), (1, 0), textcoords="offset points", va="center",
-                    fontsize=7, zorder=5)  # fmt: skip
     return ax
 
 

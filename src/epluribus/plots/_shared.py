@@ -19,8 +19,8 @@ from epluribus.losses.base import Loss
 from epluribus.partition import ORDER, as_labels, is_estimate, item_names, matched
 
 _COLORS = (
-    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#0000ff", "#3c2d00", "#000f87",
-    "#f0e1b4", "#4b0f3c", "#0078ff", "#d2003c", "#69f069", "#96f0e1", "#a50f87", "#e13cff", "#3c5a4b", "#f07878",
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#4B3C00", "#F0D2A5", "#002DA5",
+    "#004B4B", "#E12D4B", "#7887FF", "#96D25A", "#3C2D69", "#B41E96", "#A5E1D2", "#871E3C", "#E1C3FF", "#874B00",
 )  # fmt: skip
 """The colors of Okabe & Ito (2008), without black, and further ones, each as far from all before it as can be, also
 for color-blind readers (smallest distance in CIELAB 26, with deuteranopia 17)."""

@@ -25,7 +25,7 @@ def certainty(
 ) -> Any:
     """Mean probability that each item is with the others of its cluster, and with its second choice.
 
-    Clusters are drawn side by side, the most certain first, and so are the items within each. A dot is the
+    Clusters are drawn side by side, and within each the most certain items first. A dot is the
     probability of the item's runner-up: where it comes near the end of the bar, the item could just as well
     be in the other cluster.
 
@@ -63,15 +63,9 @@ def certainty(
     labels, names = shared.read_partition(best, sample)
     k, n = len(names), len(table)
     sizes = np.bincount(labels)
-    # Clusters by their mean support, then items by their own.
-    clusters = np.argsort(
-        -np.bincount(labels, weights=np.nan_to_num(table.support)) / sizes, kind="stable"
-    )
-    order = np.lexsort((-table.support, np.argsort(clusters)[labels]))
-    edges = shared.cluster_edges(sizes[clusters])
+    order, edges = np.lexsort((-table.support, labels)), shared.cluster_edges(sizes)
     ax = shared.get_axes(ax, (7.0, 3.4))
-    palette = shared.cluster_colors(k)
-    colors = [palette[g] for g in clusters]
+    colors = shared.cluster_colors(k)
     for color, low, high in zip(colors, edges[:-1], edges[1:], strict=True):
         # One outline per cluster instead of one bar per item: quick with thousands of items.
         ax.stairs(table.support[order[low:high]], np.arange(low, high + 1), fill=True, color=color,
@@ -85,7 +79,7 @@ def certainty(
         ax.set_title("dots: with its second choice", loc="right", fontsize=9)
     ax.set(xlim=(0, n), ylim=(0, 1), ylabel=f"support ({shared.share_of(sample)})")
     # The title of the axis goes below the names, however far down they reach.
-    depth = name_clusters(ax, [names[g] for g in clusters], edges, colors, font_size, below=True)
+    depth = name_clusters(ax, names, edges, colors, font_size, below=True)
     ax.set_xlabel("items by cluster", labelpad=depth)
     return ax
 
@@ -231,7 +225,7 @@ def undecided(best: Estimate, draws: DrawsLike, *, font_size: float = 8, ax: Any
     ax.hlines(rows, 0, 1, color="0.92", linewidth=1, zorder=0)
     ax.scatter(table.alone[:n], rows, marker="D", s=28, color="0.6", zorder=2, linewidth=0)
     for place, size in ((1, 70), (0, 110)):
-        known = table.places[:n, place] >= 0
+        known = (table.places[:n, place] >= 0) & (table.probabilities[:n, place] >= 0.005)
         clusters, at = table.places[:n, place][known], table.probabilities[:n, place][known]
         ax.scatter(
             at, rows[known], s=size, color=[colors[c] for c in clusters], zorder=3, linewidth=0
