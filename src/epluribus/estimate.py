@@ -19,7 +19,7 @@ from epluribus.partition import matched
 from epluribus.settings import Settings
 
 if TYPE_CHECKING:
-    from epluribus.report import MethodsText
+    from epluribus.page import MethodsText
     from epluribus.sampling.trace import Trace
     from epluribus.uncertainty import Health
 
@@ -206,7 +206,8 @@ class Estimate(Shown):
         """An xarray Dataset: labels and certainty by item, size by cluster, the rest attributes.
 
         `certainty` is as for `to_pandas`. The dimension of the items has the name that it has in the arrays
-        the draws come from, else "item".
+        the draws come from, else "item". With ``data["epluribus"] = xarray.DataTree(best.to_xarray())`` an ArviZ
+        object gets it as a group.
 
         Examples
         --------
@@ -218,33 +219,6 @@ class Estimate(Shown):
         from epluribus.writers.results import to_xarray
 
         return to_xarray(self, certainty)
-
-    def add_to(self, data: Any, group: str = "epluribus", **options: Any) -> Any:
-        """Put the estimate, as `to_xarray` gives it, into an ArviZ object as a group.
-
-        The dimension of the items has the name that it has in the posterior.
-
-        Parameters
-        ----------
-        data : InferenceData or DataTree
-            Changed in place, and returned.
-        group : str, default "epluribus"
-            Name of the new group.
-        **options
-            `certainty`, as for `to_pandas`, and `overwrite`: whether to replace an existing group of that name.
-
-        Examples
-        --------
-        >>> import epluribus as epl
-        >>> import xarray as xr
-        >>> labels = xr.Dataset({"z": (("draw", "item"), [[0, 0, 1], [0, 0, 1]])})
-        >>> data = xr.DataTree.from_dict({"posterior": labels})
-        >>> epl.minimize(data).add_to(data)["epluribus"]["labels"].values
-        array([0, 0, 1])
-        """
-        from epluribus.writers.results import add_group
-
-        return add_group(self, data, group, **options)
 
     def write_labels(self, path: str | Path, certainty: ArrayLike | Draws | None = None) -> None:
         """Write the labels as csv or parquet (item, cluster, certainty), txt, npy or json.
@@ -260,25 +234,15 @@ class Estimate(Shown):
 
         write_estimate(Path(path), self, certainty)
 
-    def report(self, draws: DrawsLike, path: str | Path, **options: Any) -> Path:
-        """Write one self-contained HTML page on the estimate and the draws behind it, and return its path.
-
-        `options` are `title`, `call`, `level`, `rng`, `n_jobs`, `progress`, `time_limit`,
-        `brief`, `data` and `partitions`: see `epluribus.report.write_report`.
-        """
-        from epluribus.report import write_report
-
-        return write_report(self, draws, path, **options)
-
     def methods(self, draws: DrawsLike | None = None, **options: Any) -> MethodsText:
         """A paragraph for the methods section of a paper, with its references: print it.
 
         With the draws it says more. `options` are `level`, `rng`, `n_jobs`, `progress` and `time_limit`: see
-        `epluribus.report.write_methods`.
+        `epluribus.page.methods`.
         """
-        from epluribus.report import write_methods
+        from epluribus.page import methods
 
-        return write_methods(self, draws, **options)
+        return methods(self, draws, **options)
 
     def __repr__(self) -> str:
         found = f"n_clusters={self.n_clusters}, expected_loss={self.expected_loss:.6g}"

@@ -8,6 +8,7 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 import epluribus as epl
 from epluribus import losses
 from epluribus.draws.similarity import SimilarityMatrix
+from epluribus.page import report
 from epluribus.partition import partitions, relabel
 from epluribus.search.pairs import MatrixProblem
 
@@ -152,7 +153,7 @@ def test_what_an_estimate_says_and_keeps(tmp_path):
     # With draws at hand, the loss is VI itself.
     draws = epl.Draws([[0, 0, 1], [0, 1, 1], [0, 0, 1]] * 5)
     assert epl.credible_ball(best, draws).loss.name == "vi(cost=0.8)"
-    page = best.report(draws, tmp_path / "page.html", brief=True, rng=1)
+    page = report(best, draws, tmp_path / "page.html", brief=True, rng=1)
     assert "vi_lb" not in page.read_text("utf-8")
 
 
@@ -208,7 +209,7 @@ def test_functions_that_need_draws_say_so(matrix, tmp_path):
         lambda: epl.modes(matrix),
         lambda: epl.uncertainty.error(best, matrix),
         lambda: epl.chips(matrix),
-        lambda: best.report(matrix, tmp_path / "page.html"),
+        lambda: report(best, matrix, tmp_path / "page.html"),
         lambda: epl.expected_loss(best, matrix, "binder"),
     ):
         with pytest.raises(TypeError, match="can do without the draws"):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import epluribus as epl
+from epluribus.page import render
 from epluribus.partition import partitions
-from epluribus.report import build_report
 from test_constraints import minimize
 
 PARTITIONS = {n: [np.array(one) for one in partitions(n)] for n in range(1, 7)}
@@ -160,7 +160,7 @@ def test_the_report_says_who_was_left_out():
     best = epl.minimize(z, undecided=1.0, rng=1)
     n = len(best.undecided)
     assert n > 1
-    page = build_report(best, z, rng=1, brief=True)
+    page = render(best, z, rng=1, brief=True)
     assert f"{n} items stayed out of the partition, at a cost of 1 bits each" in page
     assert f"{n} other items" in page
     assert "in which an item may stay undecided at a cost of 1" in page

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.report import build_report
+from epluribus.page import render
 from epluribus.uncertainty import _certificate, health
 
 A = np.repeat([0, 1, 2], 10)
@@ -45,7 +45,7 @@ def test_a_bad_run_must_not_be_published(rng, monkeypatch):
     assert "THEY DISAGREE (chain 2 is off" in text
     assert "do not report this answer" in text
     assert found.fine is False
-    page = build_report(best, draws, rng=1)
+    page = render(best, draws, rng=1)
     assert "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE" in page
     assert "[Not for publication: the chains disagree" in page
 

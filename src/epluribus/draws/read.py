@@ -197,6 +197,8 @@ def soft_draws(
         weights=np.repeat(shared, count),
         items=items,
         chains=np.repeat(chains, count),
+    ).with_origin(
+        f"Labels were drawn from the probabilities of clusters, {count} for each item and draw of the probabilities."
     )
 
 

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._text import count, sentence_list, span
+from epluribus._text import sentence_list, span
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws.expected import expected_loss
+from epluribus.page.facts import Facts
+from epluribus.page.pictures import short
+from epluribus.page.sentences import degenerate, number, terms
 from epluribus.partition import relabel
-from epluribus.plots._shared import cluster_colors
-from epluribus.report.facts import Facts
-from epluribus.report.pictures import short
-from epluribus.report.sentences import degenerate, number, terms
+from epluribus.plots._shared import cluster_colors, column_names, read_data
 from epluribus.uncertainty._parameters import partners
 
 ITEMS = 2000
@@ -161,19 +161,19 @@ def ball(facts: Facts) -> Table | None:
     return _table(f"Partitions at the edge: how different a {what} can be", columns)
 
 
-def chains(facts: Facts) -> Table | None:
-    """A table with one chain per row."""
-    draws = facts.draws
-    if facts.ensemble:
+def means(facts: Facts) -> Table | None:
+    """The mean of each column of the data in each cluster, of the 20 largest, and in all."""
+    if facts.data is None:
         return None
-    own = [draws.n_clusters[draws.chains == chain] for chain in range(draws.n_chains)]
-    columns = {
-        "chain": range(draws.n_chains),
-        "draws": [len(k) for k in own],
-        "mean number of clusters": [k.mean() for k in own],
-        "range": [span(k.min(), k.max()) for k in own],
-    }
-    return _table("Chains", columns, digits=3)
+    data, labels = read_data(facts.data, argument="data"), facts.best.labels
+    shown = np.argsort(-facts.best.sizes, kind="stable")[:20]
+    rows = [data[labels == c].mean(axis=0) for c in shown] + [data.mean(axis=0)]
+    names = column_names(facts.data, data.shape[1]) or [f"x{j}" for j in range(data.shape[1])]
+    columns: dict[str, Any] = {"cluster": [*map(str, shown), "all"]}
+    columns["items"] = [*facts.best.sizes[shown], labels.size]
+    columns |= dict(zip(names[:20], np.transpose(rows), strict=False))
+    cut = ", the first 20 columns" if len(names) > 20 else ""
+    return _table(f"Means of the data by cluster{cut}", columns)
 
 
 # --- items that move ---
@@ -252,14 +252,6 @@ def other_moves(facts: Facts) -> list[Moves]:
     """For each partition that was given, which items are elsewhere than in the estimate."""
     names = () if facts.plausibility is None else facts.plausibility.names
     return [find_moves(facts, *one) for one in zip(facts.others, names, strict=False)]
-
-
-def chain_moves(facts: Facts) -> list[Moves]:
-    """Where chains disagree, which items move in the answer of each chain."""
-    return [
-        find_moves(facts, one.labels, f"Chain {c} alone: {count(one.n_clusters, 'cluster')}")
-        for c, one in enumerate(facts.by_chain)
-    ]
 
 
 # --- for the script ---
