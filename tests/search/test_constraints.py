@@ -249,7 +249,7 @@ def test_certificates_with_constraints_hold():
     many = np.random.default_rng(2).integers(0, 2, (9, 20))
     best = epl.minimize(many, rng=1, cannot_link=[(0, 1)])
     assert "no partition subject to" in str(epl.certificate(best, many))
-    assert np.array_equal(epl.exact(z, cannot_link=[(0, 1)]).labels, few.labels)
+    assert np.array_equal(epl.search.exact(z, cannot_link=[(0, 1)]).labels, few.labels)
 
 
 @pytest.mark.slow

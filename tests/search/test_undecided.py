@@ -106,7 +106,7 @@ def test_a_high_cost_gives_the_answer_without_undecided_items():
 def test_a_lower_cost_leaves_out_no_fewer_items():
     rng = np.random.default_rng(1)
     z = np.where(rng.random((30, 30)) < 0.3, rng.integers(0, 4, (30, 30)), np.arange(30) // 8)
-    table = epl.undecided_costs(z, rng=1)
+    table = epl.search.undecided_costs(z, rng=1)
     columns = table.columns()
     assert len(table) > 3
     assert columns["undecided"][0] == 0

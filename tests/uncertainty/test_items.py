@@ -14,7 +14,7 @@ LOSSES = epl.losses.available()
 @given(z=strategies.draws(max_items=9, max_draws=12))
 def test_support_and_runner_up_against_the_similarity_matrix(z):
     rng = np.random.default_rng(z.size)
-    best = epl.partition.canonical(rng.integers(3, size=z.shape[1]))
+    best = epl.partition.by_size(rng.integers(3, size=z.shape[1]))
     weights = rng.random(len(z)) + 0.1
     table = items(best, epl.Draws(z, weights=weights))
     affinity, alone = naive.items(best.tolist(), z.tolist(), weights)
@@ -69,7 +69,7 @@ def test_contributions_of_losses_of_the_user():
 @given(z=strategies.draws(max_items=9, max_draws=12))
 def test_clusters_against_sets_of_items(z):
     rng = np.random.default_rng(z.size)
-    best = epl.partition.canonical(rng.integers(3, size=z.shape[1]))
+    best = epl.partition.by_size(rng.integers(3, size=z.shape[1]))
     weights = rng.random(len(z)) + 0.1
     table = clusters(best, epl.Draws(z, weights=weights))
     stability, found = naive.jaccard(best.tolist(), z.tolist(), weights)

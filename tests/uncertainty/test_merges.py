@@ -72,14 +72,14 @@ def test_clusters_joined_early_are_side_by_side():
     for k in range(1, 9):
         labels = path.at(k)
         for g in range(k):
-            places = np.unique(place[epl.partition.canonical(center)[labels == g]])
+            places = np.unique(place[epl.partition.by_size(center)[labels == g]])
             assert np.ptp(places) == len(places) - 1
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_exemplar_has_the_largest_mean_similarity_in_its_cluster(seed):
     center, draws = sample(seed, 25, 4)
-    labels = epl.partition.canonical(center)
+    labels = epl.partition.by_size(center)
     matrix = psm(draws)
     found = items(labels, draws)
     for cluster, exemplar in enumerate(found.exemplars):

@@ -275,7 +275,7 @@ def undecided_costs(table: UndecidedCosts, *, ax: Any = None) -> Any:
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
     >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
-    >>> ax = epl.plots.undecided_costs(epl.undecided_costs(draws, costs=[2.0, 0.5], rng=1))
+    >>> ax = epl.plots.undecided_costs(epl.search.undecided_costs(draws, costs=[2.0, 0.5], rng=1))
     >>> ax.get_ylabel()
     'undecided items'
     """

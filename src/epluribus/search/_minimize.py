@@ -20,7 +20,7 @@ from epluribus.draws.expected import matrix_loss
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
-from epluribus.partition import matched
+from epluribus.partition import by_size, matched
 from epluribus.search._exact import MAX_ITEMS, best_of_all, estimate_of, solves
 from epluribus.search._greedy import check_bounds, descend
 from epluribus.search.comparison import Comparison, set_side_by_side
@@ -351,7 +351,7 @@ def _compared(
             problem, labels = Problem.of(sample, mine.loss), estimates[winner].labels
             run = descend(problem, labels, rng, settings, sample.n_draws, "other loss")
             runs, value = (*mine.runs, run), run.expected_loss
-            mine = replace(mine, labels=run.labels, expected_loss=value, runs=runs)
+            mine = replace(mine, labels=by_size(run.labels), expected_loss=value, runs=runs)
             found = True
         improved.append(mine)
     # What was found for one loss may help another: until nothing changes.

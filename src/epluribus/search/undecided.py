@@ -93,7 +93,7 @@ def undecided_costs(
 
     >>> import epluribus as epl
     >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
-    >>> print(epl.undecided_costs(draws, costs=[2.0, 0.5], rng=1))
+    >>> print(epl.search.undecided_costs(draws, costs=[2.0, 0.5], rng=1))
     cost  decided  undecided  clusters  expected_loss
        2        5          0         3         0.3673
      0.5        4          1         2              0
