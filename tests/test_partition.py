@@ -76,7 +76,7 @@ def test_meet_join_contingency():
         (epl.Draws([[0, 1, 1], [4, 4, 7]])[1:], [0, 0, 1]),
         (epl.minimize([[4, 4, 7]]), [0, 0, 1]),
         (epl.minimize([[4, 4, 7]]).to_xarray(), [0, 0, 1]),
-        (epl.greedy([[4, 4, 7]], start=[0, 0, 1]), [0, 0, 1]),
+        (epl.search.greedy([[4, 4, 7]], start=[0, 0, 1]), [0, 0, 1]),
     ],
 )
 def test_labels_of_every_kind(labels, expected):
@@ -160,7 +160,7 @@ def test_several_partitions_are_not_one(labels, message):
             lambda labels: epl.uncertainty.error(labels, TWO),
             lambda labels: epl.certificate(labels, TWO),
         ],
-        "start": [lambda labels: epl.greedy(TWO, start=labels)],
+        "start": [lambda labels: epl.search.greedy(TWO, start=labels)],
     }
     for argument, functions in calls.items():
         for call in functions:

@@ -1,4 +1,4 @@
-"""The documentation can be built without warnings, lists every public name, fetches nothing, and is searched from disk."""
+"""The documentation builds without warnings, lists every public name, fetches nothing, is searched from disk."""
 
 import importlib
 import importlib.util

@@ -138,7 +138,7 @@ def check(function, value):
     if function is epl.minimize and hasattr(value, "labels"):
         assert np.array_equal(value.labels, partition.tidy(value.labels))
         assert value.expected_loss >= -1e-12
-    if function in (epl.psm, epl.soft_psm) and isinstance(value, np.ndarray):
+    if function in (epl.psm, epl.draws.soft_psm) and isinstance(value, np.ndarray):
         assert np.all((value >= 0) & (value <= 1) | np.isnan(value))
         assert np.all(value.diagonal(axis1=-2, axis2=-1) == 1)
     if function is epl.loss and value is not None:

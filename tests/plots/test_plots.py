@@ -24,7 +24,7 @@ def test_histogram_shows_every_item_once():
 def test_one_partition_in_any_form_gives_one_picture():
     """What a search returns, a row, a column or a single draw; several partitions are refused."""
     labels, y = [0, 0, 1, 1], [5.0, 6, 1, 9]
-    run = epl.greedy([labels], start=labels)
+    run = epl.search.greedy([labels], start=labels)
     forms = (run, epl.minimize([labels]), [labels], np.array(labels)[:, None], epl.Draws([labels]))
     for form in forms:
         legend = plots.histogram(form, y).get_legend()

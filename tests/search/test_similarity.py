@@ -208,7 +208,7 @@ def test_functions_that_need_draws_say_so(matrix, tmp_path):
         lambda: epl.credible_ball(best, matrix),
         lambda: epl.modes(matrix),
         lambda: epl.uncertainty.error(best, matrix),
-        lambda: epl.chips(matrix),
+        lambda: epl.uncertainty.chips(matrix),
         lambda: report(best, matrix, tmp_path / "page.html"),
         lambda: epl.expected_loss(best, matrix, "binder"),
     ):

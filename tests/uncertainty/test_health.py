@@ -32,7 +32,7 @@ def test_a_good_run(rng):
     assert found.items.startswith("all well supported")
     assert found.modes == "one partition is a fair summary"
     assert len(found.lines) == 3
-    assert str(best).endswith("Chains, items and modes are checked by best.health(draws).")
+    assert "ask next       best.health(draws)" in str(best)
     assert found.to_dict()["fine"] is True
 
 

@@ -159,7 +159,7 @@ def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
         write_columns(cli.data_stream(), results.columns(best, draws))
     # Checks take time, and can be interrupted: before anything is written to a file.
     health = None if draws is None else best.health(draws)
-    lines = [line for line in str(best).splitlines() if line.strip() != NEXT]
+    lines = [line for line in str(best).splitlines() if NEXT not in line]
     if health is not None and best.converged:
         lines += [f"  {line}" for line in health.lines]
     if cli.is_stream(args.out):
@@ -221,7 +221,7 @@ def compare(args: Namespace) -> None:
     names = epl.losses.available() if args.loss is None else split_losses(args.loss)
     values = {str(name): epl.loss(a, b, name) for name in names}
     lines = [f"{name:10s} {value:.6g}" for name, value in values.items()]
-    answer(args, values, "\n".join([*lines, epl.what_differs(a, b, other=f"'{args.b}'")]))
+    answer(args, values, "\n".join([*lines, epl.changes.what_differs(a, b, other=f"'{args.b}'")]))
 
 
 @cli.command(read_draws, answer)

@@ -232,7 +232,7 @@ def soft_psm(
     Examples
     --------
     >>> import epluribus as epl
-    >>> epl.soft_psm([[[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]])
+    >>> epl.draws.soft_psm([[[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]])
     array([[1. , 0.5, 0.5],
            [0.5, 1. , 0. ],
            [0.5, 0. , 1. ]])

@@ -22,7 +22,7 @@ from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
-from epluribus.partition import n_partitions, partitions, relabel, tidy
+from epluribus.partition import by_size, n_partitions, partitions, relabel, tidy
 from epluribus.search._greedy import check_bounds
 from epluribus.search.constrained import loss_of_decided, price_of
 from epluribus.search.problem import Problem
@@ -76,9 +76,9 @@ def exact(
     --------
     >>> import epluribus as epl
     >>> draws = [[0, 0, 1], [0, 1, 1], [0, 0, 1]]
-    >>> epl.exact(draws, "binder").labels
+    >>> epl.search.exact(draws, "binder").labels
     array([0, 0, 1])
-    >>> epl.exact(draws, "binder", k=3).expected_loss
+    >>> epl.search.exact(draws, "binder", k=3).expected_loss
     1.0
     """
     began = time.perf_counter()
@@ -115,7 +115,7 @@ def estimate_of(
     if isinstance(sample, Draws):
         dimension, kind, n_draws = sample.dimension, sample.kind, sample.n_draws
     return Estimate(
-        *found, loss, runs[-1].n_draws if runs else n_draws, tuple(runs), converged,
+        by_size(found[0]), found[1], loss, runs[-1].n_draws if runs else n_draws, tuple(runs), converged,
         time.perf_counter() - began, sample.items, settings.stopper.interrupted, settings, dimension, kind,
     )  # fmt: skip
 

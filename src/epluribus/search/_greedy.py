@@ -67,7 +67,7 @@ def greedy(
     --------
     >>> import epluribus as epl
     >>> draws = epl.Draws([[0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [0, 0, 0, 1, 1]])
-    >>> run = epl.greedy(draws, start=[0, 1, 2, 3, 4], loss="vi", rng=1)
+    >>> run = epl.search.greedy(draws, start=[0, 1, 2, 3, 4], loss="vi", rng=1)
     >>> run.labels, run.n_clusters
     (array([0, 0, 0, 1, 1]), 2)
     """

@@ -22,6 +22,7 @@ from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss
+from epluribus.partition import by_size
 from epluribus.search._greedy import descend
 from epluribus.search._minimize import minimize, to_local
 from epluribus.search.constrained import added_by_each, price_of
@@ -188,7 +189,9 @@ def _compared(
             problem, labels = Problem.of(sample, mine.loss), estimates[winner].labels
             run = descend(problem, labels, rng, mine.settings, sample.n_draws, "other loss")
             runs = (*mine.runs, run)
-            mine = replace(mine, labels=run.labels, expected_loss=run.expected_loss, runs=runs)
+            mine = replace(
+                mine, labels=by_size(run.labels), expected_loss=run.expected_loss, runs=runs
+            )
         improved.append(mine)
     # What was found for one loss may help another: until nothing changes.
     return _compared(sample, improved, rng)

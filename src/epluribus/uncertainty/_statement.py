@@ -96,12 +96,12 @@ def probability(
     >>> import epluribus as epl
     >>> z = [[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 0, 1], [0, 1, 1, 1]]
     >>> draws = epl.Draws(z, items=["ann", "bob", "cy", "dee"])
-    >>> epl.probability(draws, together=["ann", "bob"]).probability
+    >>> epl.uncertainty.probability(draws, together=["ann", "bob"]).probability
     0.75
-    >>> found = epl.probability(draws, together=["ann", "bob"], apart=["bob", "cy", "dee"])
+    >>> found = epl.uncertainty.probability(draws, together=["ann", "bob"], apart=["bob", "cy", "dee"])
     >>> found.probability, found.statement
     (0.25, 'ann and bob are together; bob, cy and dee are apart')
-    >>> float(epl.probability(draws, together=[["ann", "bob"], ["cy", "dee"]]))
+    >>> float(epl.uncertainty.probability(draws, together=[["ann", "bob"], ["cy", "dee"]]))
     0.25
     """
     sample = as_draws(draws)
@@ -211,7 +211,7 @@ class PartialPartition:
         --------
         >>> import epluribus as epl
         >>> z = [[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 0]]
-        >>> epl.chips(z, rng=1).at(n_items=3).complete(z).labels
+        >>> epl.uncertainty.chips(z, rng=1).at(n_items=3).complete(z).labels
         array([0, 0, 1, 2])
         """
         groups = [np.flatnonzero(self.labels == g).tolist() for g in range(self.n_clusters)]
@@ -257,7 +257,7 @@ class Chips:
         Examples
         --------
         >>> import epluribus as epl
-        >>> found = epl.chips([[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 0]], rng=1)
+        >>> found = epl.uncertainty.chips([[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 0]], rng=1)
         >>> found.at(probability=0.9).labels
         array([ 0,  0,  1, -1])
         >>> found.at(n_items=4).probability
@@ -345,7 +345,7 @@ def chips(
     --------
     >>> import epluribus as epl
     >>> z = [[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 0]]
-    >>> found = epl.chips(z, rng=1)
+    >>> found = epl.uncertainty.chips(z, rng=1)
     >>> found.probability
     array([1. , 1. , 1. , 0.5])
     >>> found.at(n_items=3).clusters

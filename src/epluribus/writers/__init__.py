@@ -26,7 +26,6 @@ from epluribus import losses
 from epluribus._files import as_path, check_ending, open_arrays, reading, write_arrays, write_whole
 from epluribus.estimate import Estimate, Run, Step
 from epluribus.losses.base import BUILT_IN, Loss
-from epluribus.partition import tidy
 from epluribus.readers.files import check_exists
 from epluribus.rules import Rules
 from epluribus.settings import Settings
@@ -189,7 +188,9 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
     for entry in (record, *record["runs"]):
         entry["labels"] = np.array(entry["labels"], dtype=np.int64)
         entry["expected_loss"] = float(entry["expected_loss"])
-        if entry["labels"].ndim != 1 or not np.array_equal(entry["labels"], tidy(entry["labels"])):
+        # Clusters 0, 1, ... without gaps, and perhaps -1 for undecided items.
+        numbers = np.unique(np.append(entry["labels"], -1))
+        if entry["labels"].ndim != 1 or not np.array_equal(numbers, np.arange(len(numbers)) - 1):
             raise ValueError("its labels are not those of a partition")
         if len(entry["labels"]) != len(record["labels"]):
             raise ValueError("its runs are of other items")
