@@ -84,7 +84,7 @@ NAMES = {
     epl: """Draws align certificate chips cluster_parameters credible_ball exact expected_loss greedy loss
         minimize modes probability psm sample soft_draws soft_psm stability undecided_costs what_differs
         ConsensusClustering""",
-    uncertainty: "clusters compare error health items left_out n_clusters_posterior seen_together",
+    uncertainty: "clusters compare error health items left_out n_clusters_posterior",
     partition: "canonical contingency join meet n_partitions",
     losses: "binder get vi",
     models: """BernoulliMixture CategoricalMixture DirichletProcess GaussianMixture LatentBlockModel

@@ -324,7 +324,7 @@ def test_the_record_of_the_start_is_kept_in_checkpoints(tmp_path):
         ({"burn_in": -1}, "'burn_in' must be at least 0; got -1"),
         ({"thin": 0.5}, "'thin' must be an integer; got 0.5"),
         ({"n_chains": 0}, "'n_chains' must be at least 1"),
-        ({"n_jobs": 0}, "'n_jobs' must be at least 1; got 0. None means all cores"),
+        ({"n_jobs": 0}, "'n_jobs' must be at least 1; got 0. -1 means all cores"),
         ({"moves": "gibs"}, "'moves' must be one of 'default', 'appendix'"),
         ({"moves": []}, "'moves' must be 'default', 'appendix' or a sequence"),
         ({"moves": [1]}, "'moves' must be 'default', 'appendix' or a sequence"),

@@ -134,7 +134,7 @@ def test_the_value_of_given_labels():
 
 
 def test_several_losses_are_compared():
-    found = epl.minimize(psm=MATRIX, loss=["binder", "vi_lb"], rng=1)
+    found = epl.search.minimize_all(None, ["binder", "vi_lb"], psm=MATRIX, rng=1)
     assert found.names == ("binder", "vi_lb")
     np.testing.assert_allclose(
         np.diag(found.expected_losses), [best.expected_loss for best in found]
@@ -188,8 +188,7 @@ def test_rounding_in_a_matrix_is_forgiven():
     [
         ({}, TypeError, "'draws' must be given, or a similarity matrix as 'psm'"),
         ({"draws": [[0, 0, 1]], "psm": MATRIX}, ValueError, "'draws' cannot be given together"),
-        ({"psm": MATRIX, "map_labels": [0, 0, 1]}, ValueError, "'map_labels' cannot be given"),
-        ({"psm": MATRIX, "loss": "vi"}, ValueError, "expected loss of 'vi' needs the draws"),
+        ({"psm": MATRIX, "undecided": 1}, ValueError, "'undecided' cannot be given together"),
         ({"psm": MATRIX, "loss": epl.losses.nvi()}, ValueError, "of 'nvi' needs the draws"),
         ({"psm": MATRIX, "starts": "draws"}, ValueError, "'starts' must be labels"),
         ({"draws": [[0, 0, 1]], "loss": "vi_lb"}, ValueError, "only for a similarity matrix"),

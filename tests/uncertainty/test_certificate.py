@@ -8,6 +8,7 @@ import epluribus as epl
 import naive_uncertainty as naive
 import strategies
 from epluribus._parallel import Stopper
+from epluribus.constraints import Constraints
 from epluribus.uncertainty import _bounds, _certificate, certificate
 from epluribus.uncertainty._bounds import binder_bound, triangle_bound
 
@@ -169,7 +170,7 @@ def test_says_among_which_partitions_it_is_the_best():
     assert free.verdict == "proved optimal"
     for asked, words in (
         ({"k": 2}, "with exactly 2 clusters"),
-        ({"must_link": [(0, 14)]}, "subject to"),
+        ({"constraints": Constraints(must_link=[(0, 14)])}, "subject to"),
         ({"k_max": 2}, "with at most 2 clusters"),
     ):
         best = epl.minimize(z, rng=1, **asked)

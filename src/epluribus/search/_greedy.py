@@ -16,7 +16,7 @@ from epluribus._validate import check_count, make_rng
 from epluribus.draws import as_draws
 from epluribus.estimate import Run
 from epluribus.partition import matched, relabel
-from epluribus.search.lawful import begin
+from epluribus.search.constrained import begin
 from epluribus.search.local import LocalSearch, common_blocks, make_state
 from epluribus.search.problem import Problem
 from epluribus.search.starts import Start

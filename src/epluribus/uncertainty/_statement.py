@@ -27,11 +27,11 @@ from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._text import count, percent, plain_table, sentence_list, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, check_fraction, make_rng, shown
+from epluribus.constraints import Constraints, ItemNames
 from epluribus.draws import Draws, as_draws
 from epluribus.estimate import Estimate
 from epluribus.partition import relabel
 from epluribus.search import minimize
-from epluribus.search.constraints import ItemNames
 from epluribus.uncertainty._error import mean_with_error, plus_minus
 
 _NAMED = 6
@@ -215,11 +215,10 @@ class PartialPartition:
         array([0, 0, 1, 2])
         """
         groups = [np.flatnonzero(self.labels == g).tolist() for g in range(self.n_clusters)]
-        links: dict[str, Any] = {"must_link": [group for group in groups if len(group) > 1]}
-        links["cannot_link"] = [[group[0] for group in groups]] if len(groups) > 1 else []
-        return minimize(
-            draws, loss, **{name: link for name, link in links.items() if link}, **options
-        )
+        together = [group for group in groups if len(group) > 1]
+        apart = [[group[0] for group in groups]] if len(groups) > 1 else None
+        links = Constraints(must_link=together, cannot_link=apart)
+        return minimize(draws, loss, constraints=links, **options)
 
     def __repr__(self) -> str:
         sizes = f"n_items={self.n_items}, n_clusters={self.n_clusters}"
