@@ -14,7 +14,16 @@ import epluribus as epl
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-MODULES = ["datasets", "losses", "models", "partition", "plots", "sampling", "search", "uncertainty"]
+MODULES = [
+    "datasets",
+    "losses",
+    "models",
+    "partition",
+    "plots",
+    "sampling",
+    "search",
+    "uncertainty",
+]
 
 
 @pytest.fixture(scope="module")

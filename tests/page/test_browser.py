@@ -278,20 +278,6 @@ def test_wide_tables_say_on_a_phone_that_they_scroll(opened):
         opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_items_that_move_are_unfolded(opened):
-    from selenium.webdriver.common.by import By
-
-    fold = opened.find_element(By.CSS_SELECTOR, "#ball details.moves")
-    (head, *_) = _texts(opened, "#ball details.moves summary")
-    moved = int(head.split(": ")[1].split()[0])
-    fold.find_element(By.TAG_NAME, "summary").click()
-    rows = opened.execute_script(
-        "return [...arguments[0].querySelectorAll('tbody tr')].map((row) => row.cells[2].textContent)",
-        fold,
-    )
-    assert sum(map(int, rows)) == moved
-
-
 @pytest.mark.parametrize("width", [400, 1200])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_wide_and_narrow_light_and_dark(opened, width, scheme):

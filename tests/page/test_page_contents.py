@@ -1,16 +1,14 @@
-"""What the page says of clusters, moves, chains, data and ensembles."""
+"""What the page says of clusters, modes, chains, data and ensembles."""
 
 import base64
 import re
-from itertools import permutations
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import epluribus as epl
-from epluribus.page import facts, render, report, tables
+from epluribus.page import facts, render, report
 from parsed_page import Page, noisy
 
 
@@ -20,55 +18,6 @@ def _few_losses():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(facts, "ALL_LOSSES", 0)
         yield
-
-
-def find_moves(labels, other, names, title=""):
-    """The moves between two partitions, without a page."""
-    best = SimpleNamespace(labels=np.asarray(labels))
-    facts = SimpleNamespace(best=best, draws=SimpleNamespace(item_names=names))
-    return tables.find_moves(facts, np.asarray(other), title)
-
-
-def fewest_moves(labels, other):
-    """Over all ways to pair the clusters of two partitions, the fewest items that are not in partners."""
-    k = max(labels.max(), other.max()) + 1
-    return min(int((np.array(order)[other] != labels).sum()) for order in permutations(range(k)))
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_as_few_items_move_as_can_be(seed):
-    rng = np.random.default_rng(seed)
-    labels = epl.partition.canonical(rng.integers(4, size=14))
-    other = epl.partition.canonical(
-        np.where(rng.random(14) < 0.6, labels, rng.integers(5, size=14))
-    )
-    found = find_moves(labels, other, [f"i{i}" for i in range(14)], "mode 1")
-    assert found.n_moved == fewest_moves(labels, other)
-    assert found.n_moved == sum(group[2] for group in found.groups)
-    named = [int(name[1:]) for group in found.groups for name in group[3].split(", ")]
-    assert len(set(named)) == found.n_moved
-    for group in found.groups:
-        assert {f"cluster {labels[int(name[1:])]}" for name in group[3].split(", ")} == {group[0]}
-
-
-def test_equal_partitions_have_no_moves_and_a_missing_item_moves_nowhere():
-    same = find_moves(np.array([0, 0, 1]), np.array([1, 1, 0]), "abc", "x")
-    assert (same.n_moved, same.groups) == (0, [])
-    partial = find_moves(np.array([0, 0, 1, 1]), np.array([0, -1, 1, 0]), "abcd", "x")
-    assert [(group[3], group[1]) for group in partial.groups] == [("d", "cluster 0")]
-
-
-def test_many_groups_and_names_are_cut_with_a_word():
-    labels = np.repeat(np.arange(20), 100)
-    other = np.where(np.arange(2000) % 100 < 30, 20 + labels, labels)
-    found = find_moves(labels, other, [str(i) for i in range(2000)], "x")
-    assert (found.n_moved, len(found.groups), found.n_hidden) == (600, 12, 8)
-    other = np.where(np.arange(2000) % 100 < 70, labels, 20)
-    found = find_moves(labels, np.where(labels == 0, 0, other), [str(i) for i in range(2000)], "x")
-    assert found.groups[0][3].count(",") == 29
-    big = find_moves(np.zeros(200, int), np.arange(200) // 100, [str(i) for i in range(200)], "x")
-    assert big.groups[0][3].endswith(" and 40 more")
-    assert big.groups[0][1] == "a new cluster of 100"
 
 
 def test_members_and_exemplars_are_those_of_the_estimate():
@@ -85,17 +34,15 @@ def test_members_and_exemplars_are_those_of_the_estimate():
     assert sections[:3] == ["similarity", "diagnostics", "clusters"]
 
 
-def test_modes_and_bounds_say_which_items_move():
+def test_modes_and_bounds_are_told_in_the_words_of_the_verdicts():
     one, other = np.repeat([0, 1], 10), np.tile([0, 1], 10)
     draws = epl.Draws([*[one] * 70, *[other] * 30], items=[f"i{i}" for i in range(20)])
     best = epl.minimize(draws, rng=1)
-    assert best.labels.tolist() == one.tolist()
     words = Page(render(best, draws, rng=1)).words
-    assert "Mode 0 (weight 0.70): the same partition as the estimate" in words
-    assert "Mode 1 (weight 0.30): 10 items of 20 move" in words
-    moved = find_moves(one, other, draws.items, "").groups
-    assert all(group[3] in words for group in moved)
-    assert "Most distant" in words
+    assert epl.modes(draws, rng=1).sentence in words
+    told = epl.credible_ball(best, draws).changes
+    assert told
+    assert all(text in words for text in told)
 
 
 def test_chains_that_disagree_get_advice():
@@ -174,6 +121,7 @@ def test_other_partitions_have_p_values_and_say_what_differs():
     page = Page(render(best, draws, partitions=given, rng=1))
     for sentence in epl.uncertainty.plausibility(given, draws).sentences:
         assert sentence in page.words
+    assert "In apart, " in page.words
     assert "Other partitions" not in Page(render(best, draws, brief=True)).words
 
 

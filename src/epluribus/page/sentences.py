@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epluribus._text import count, few_of, sentence_list, span
-from epluribus.changes import EQUAL
+from epluribus.changes import EQUAL, what_differs
 from epluribus.page.facts import Facts
 
 _ESS = 400
@@ -186,6 +186,16 @@ def loss_sentences(facts: Facts) -> list[str]:
     lines = [f"{text[0].upper()}{text[1:]}." for text in told.values() if text != EQUAL][:6]
     equal = [name for name, text in told.items() if text == EQUAL]
     return lines + ([f"That for {sentence_list(equal)} is the one reported."] if equal else [])
+
+
+def other_sentences(facts: Facts) -> list[str]:
+    """How the partitions that were given differ from the estimate."""
+    names = () if facts.plausibility is None else facts.plausibility.names
+    told = [
+        what_differs(facts.best.labels, one, names=facts.draws.items, other=name)
+        for name, one in zip(names, facts.others, strict=False)
+    ]
+    return [f"{text[0].upper()}{text[1:]}." for text in told if text != EQUAL]
 
 
 def checks(facts: Facts) -> list[Check]:
