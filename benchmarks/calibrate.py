@@ -1,6 +1,6 @@
 """Whether the verdicts keep their word: coverage, false alarms, and what is missed.
 
-    python benchmarks/calibrate.py [--out docs/calibration.md] [--share 1.0] [--seed 1]
+    python benchmarks/calibrate.py [--out benchmarks/CALIBRATION.md] [--share 1.0] [--seed 1]
 
 Everything is simulated, so that the truth is known: standard errors, credible balls, the rule on chains,
 and modes. With `--share 0.1` a tenth of the samples is made, for a quick look. The page is written at the
@@ -142,7 +142,7 @@ def ball_coverage(n_samples, seed):
         y = center + rng.normal(size=n) / np.sqrt(precision)
         model = GaussianMixture(y, tau=tau, gamma=shape, delta=rate, prior=DirichletProcess(theta))
         # Draws far apart, so that the ball is that of the posterior and not of the chain.
-        trace = sample(model, n_draws=500, burn_in=300, thin=10, n_chains=2, rng=number, n_jobs=1)
+        trace = sample(model, n_draws=500, burn=300, thin=10, n_chains=2, rng=number, n_jobs=1)
         best = epl.minimize(trace.draws, rng=1, n_jobs=1)
         for level in inside:
             ball = epl.credible_ball(best, trace.draws, level)
@@ -315,7 +315,7 @@ modes that were entered once are right if no weights are reported.
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("docs/calibration.md"))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/CALIBRATION.md"))
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()

@@ -11,7 +11,7 @@ from epluribus.uncertainty import _support, clusters, items
 @given(z=strategies.draws(max_items=9, max_draws=12))
 def test_support_and_runner_up_against_the_similarity_matrix(z):
     rng = np.random.default_rng(z.size)
-    best = epl.partition.canonical(rng.integers(3, size=z.shape[1]))
+    best = epl.partition.by_size(rng.integers(3, size=z.shape[1]))
     weights = rng.random(len(z)) + 0.1
     table = items(best, epl.Draws(z, weights=weights))
     affinity, alone = naive.items(best.tolist(), z.tolist(), weights)
@@ -33,7 +33,7 @@ def test_support_and_runner_up_against_the_similarity_matrix(z):
 @given(z=strategies.draws(max_items=9, max_draws=12))
 def test_clusters_against_sets_of_items(z):
     rng = np.random.default_rng(z.size)
-    best = epl.partition.canonical(rng.integers(3, size=z.shape[1]))
+    best = epl.partition.by_size(rng.integers(3, size=z.shape[1]))
     weights = rng.random(len(z)) + 0.1
     table = clusters(best, epl.Draws(z, weights=weights))
     stability, found = naive.jaccard(best.tolist(), z.tolist(), weights)

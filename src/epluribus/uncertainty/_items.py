@@ -31,8 +31,8 @@ from epluribus.draws import as_draws
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.partition import check_estimate, matched
+from epluribus.search.constrained import added_by_each, price_of
 from epluribus.search.problem import Problem
-from epluribus.search.rules import added_by_each, price_of
 from epluribus.uncertainty._support import sum_over_draws, support
 
 
