@@ -18,7 +18,7 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/.kernels/$(shell cat src/epluribus/_kernels/
 CASES ?= 50000
 SEED ?= 0
 
-.PHONY: setup demo studies cases docs notebooks test test-guides test-lowest test-slow fuzz lint mutants bench calibrate dist clean
+.PHONY: setup demo cases docs pages test test-guides test-lowest test-slow fuzz lint mutants bench calibrate dist clean
 
 setup: $(STAMP)
 
@@ -39,39 +39,31 @@ $(STAMP): $(USER_STAMP)
 demo: $(USER_STAMP)
 	$(RUN) -m epluribus demo
 
-# The pages of docs/studies: minutes. Set EPLURIBUS_DATA to a folder with the blogs if offline.
-studies: $(STAMP)
-	for study in galaxies congress blogs; do \
-	  $(RUN) -m epluribus reproduce $$study --out epluribus-$$study \
-	  && cp epluribus-$$study/summary.md docs/studies/$$study.md \
-	  && cp epluribus-$$study/*.png docs/studies/ || exit 1; \
-	done
-
-# The pages of docs/cases, or one of them: make cases NAME=galaxies. The data ship with packages of which nothing
-# else is needed.
+# The examples that are made by scripts, or one of them: make cases NAME=records. The data ship with packages of which
+# nothing else is needed.
 $(CASES_DATA)/.installed: $(STAMP)
 	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --target $(CASES_DATA) \
-	  --upgrade scanpy==1.11.5 graspologic==3.4.4 mismo==0.4.1
+	  --upgrade scanpy==1.11.5 mismo==0.4.1
 	@touch $@
 
 cases: $(STAMP) $(CASES_DATA)/.installed
 	PYTHONPATH=$(CASES_DATA) $(RUN) -m cases $(NAME)
 
-# The documentation, in site/; it opens from disk, and with `python -m http.server -d site` it can be searched.
+# The documentation, in site/; it opens from disk.
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "The documentation is in site/index.html"
 
-# The notebooks of the documentation, run again: what they show is kept in them.
-notebooks: $(STAMP)
-	$(RUN) docs/make_notebook.py
+# Runs the code of the documentation, or of one page (make pages NAME=plots), and writes its output into the pages.
+pages: $(STAMP)
+	$(RUN) docs/pages.py $(NAME)
 
 # Bytecode is kept even where the environment says otherwise: the tests start many processes.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: lint
 	$(RUN) -m pytest -m "not slow" --numprocesses auto --dist worksteal
 
-# The guides for PyMC and NumPyro run what they describe. PyMC holds numba back, so they have their own environment.
+# The examples for PyMC and NumPyro. PyMC holds numba back, so they have their own environment.
 $(GUIDES_STAMP): pyproject.toml
 	$(PYTHON) -m venv $(GUIDES)
 	$(GUIDES)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
@@ -79,7 +71,7 @@ $(GUIDES_STAMP): pyproject.toml
 	@touch $(GUIDES_STAMP)
 
 test-guides: $(GUIDES_STAMP)
-	$(GUIDES)/bin/python -m pytest tests/test_docs.py -k "pymc or numpyro" --numprocesses auto
+	$(GUIDES)/bin/python -m pytest tests/test_docs.py -k draws
 
 # The tests with the oldest packages that pyproject.toml allows. Newer neighbors of old packages may warn of
 # what will change one day. The kernels are compiled for another Numba, and kept apart.
@@ -116,7 +108,7 @@ bench: $(STAMP)
 	$(RUN) benchmarks/run.py
 	$(RUN) benchmarks/samplers.py
 
-# Coverage of standard errors and balls, false alarms on chains and modes, in docs/calibration.md: minutes.
+# Coverage of standard errors and balls, false alarms on chains and modes, in benchmarks/CALIBRATION.md: minutes.
 calibrate: $(STAMP)
 	$(RUN) benchmarks/calibrate.py
 

@@ -1,6 +1,6 @@
 """Whether the verdicts keep their word: coverage, false alarms, and what is missed.
 
-    python benchmarks/calibrate.py [--out docs/calibration.md] [--share 1.0] [--seed 1]
+    python benchmarks/calibrate.py [--out benchmarks/CALIBRATION.md] [--share 1.0] [--seed 1]
 
 Everything is simulated, so that the truth is known: standard errors, credible balls, the rule on chains,
 and modes. With `--share 0.1` a tenth of the samples is made, for a quick look. The page is written at the
@@ -315,7 +315,7 @@ modes that were entered once are right if no weights are reported.
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("docs/calibration.md"))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/CALIBRATION.md"))
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()

@@ -12,7 +12,7 @@ import matplotlib as mpl
 
 from cases.shared import PAGES, write_page
 
-NAMES = ("single_cells", "connectome", "records", "galaxies")
+NAMES = ("single_cells", "records", "prior")
 
 
 def main() -> None:

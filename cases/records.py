@@ -19,7 +19,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 import epluribus as epl
-from cases.shared import pair_scores, scores, shipped, write_report
+from cases.shared import pair_scores, scores, shipped
 
 N_LINKAGES = 100
 COSTS = (1.2, 1.0, 0.9, 0.6)
@@ -39,7 +39,6 @@ def run(folder: Path) -> dict[str, Any]:
     single = np.array([_scores(labels, truth) for labels in table])
     consensus, vote = _scores(best.labels, truth), _scores(majority(draws), truth)
     _figure(single, consensus, vote, folder / "images" / "records.png")
-    write_report("records", best, draws, folder, title="10,000 records, 100 linkages")
     items = epl.uncertainty.items(best, draws)
     doubtful = items.support < 0.5
     wrong = _wrong(best.labels, truth)
@@ -50,7 +49,7 @@ def run(folder: Path) -> dict[str, Any]:
         left = labels < 0
         precision, recall = pair_scores(labels[~left], truth[~left])
         rows.append(
-            f"| {cost} | {left.sum()} | {100 * wrong[left].mean():.0f} % | {wrong[~left].sum()} | "
+            f"| {cost} | {left.sum()} | {100 * wrong[left].mean():.0f}% | {wrong[~left].sum()} | "
             f"{precision:.3f} | {recall:.3f} |"
         )
         if cost == COSTS[1]:
@@ -76,7 +75,6 @@ def run(folder: Path) -> dict[str, Any]:
         "n_doubtful": int(doubtful.sum()),
         "wrong_doubtful": 100 * float(wrong[doubtful].mean()),
         "wrong_others": 100 * float(wrong[~doubtful].mean()),
-        "modes": best.health(draws).modes,
         "n_parts": f"{sum(len(part) > 1 for part in parts):,}",
         "largest": max(map(len, parts)),
         "n_proved": f"{n_proved:,}",

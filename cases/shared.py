@@ -1,8 +1,7 @@
 """What the case studies share: where the data are, and how a page is made from its numbers.
 
-A case is a module with a function `run(folder)`. It writes its figures and its HTML report into the folder
-and returns numbers and texts by name, which take the places `{name}` of its template, the page. So every
-number of a page comes from the run. Reports, some hundred kilobytes each, are not kept in the repository.
+A case is a module with a function `run(folder)`. It writes its figures into the folder and returns numbers and
+texts by name, which take the places `{name}` of its template, the page. So every number of a page comes from the run.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 import epluribus as epl
 
 TEMPLATES = Path(__file__).parent
-PAGES = TEMPLATES.parent / "docs" / "cases"
+PAGES = TEMPLATES.parent / "docs" / "examples"
 
 
 def shipped(package: str, *parts: str) -> Path:
@@ -40,16 +39,6 @@ def write_page(name: str, values: Mapping[str, Any], folder: Path) -> Path:
     path = folder / f"{name}.md"
     path.write_text((TEMPLATES / f"{name}.md").read_text().format_map(values))
     return path
-
-
-def write_report(
-    name: str, best: epl.Estimate, draws: epl.Draws, folder: Path, *, title: str
-) -> None:
-    """The HTML report beside a page: ``reports/NAME.html``."""
-    (folder / "reports").mkdir(exist_ok=True)
-    path = folder / "reports" / f"{name}.html"
-    # At most a minute: the page says what was left out. No number of a case comes from its report.
-    best.report(draws, path, title=title, call=f"python -m cases {name}", rng=1, time_limit=60)
 
 
 def scores(labels: Any, truth: Any) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.cluster import AgglomerativeClustering, KMeans
 
 import epluribus as epl
-from cases.shared import scores, shipped, write_report
+from cases.shared import scores, shipped
 
 N_RUNS, SHARE, COMPONENTS = 200, 0.8, 20
 COST = 1.5
@@ -41,7 +41,6 @@ def run(folder: Path) -> dict[str, Any]:
     levels = epl.modes(draws, n_modes=3, rng=1)
     others = _alternatives(points, draws, best.n_clusters)
     _figure(places, best.labels, items.support, open_cells, folder / "images" / "single_cells.png")
-    write_report("single_cells", best, draws, folder, title="700 blood cells, 200 clusterings")
     consensus = scores(best.labels, truth)
     decided = scores(some.labels[~open_cells], truth[~open_cells])
     by_kind = np.bincount(truth[open_cells], minlength=len(kinds))
@@ -51,7 +50,7 @@ def run(folder: Path) -> dict[str, Any]:
         "n_kinds": len(kinds),
         "n_runs": N_RUNS,
         "n_clusters": best.n_clusters,
-        "sizes": ", ".join(map(str, np.sort(np.bincount(best.labels))[::-1])),
+        "sizes": ", ".join(map(str, best.sizes)),
         "table": _table(best.labels, truth, kinds),
         "ari": consensus[0],
         "vi": consensus[1],
@@ -63,7 +62,6 @@ def run(folder: Path) -> dict[str, Any]:
             "| {} | {:.2f} | {:.2f} |".format(name, *scores(labels, truth))
             for name, labels in others.items()
         ),
-        "modes": epl.modes(draws, rng=1).sentence,
         "levels": _levels(levels, truth, kinds),
         "n_doubtful": int((items.support < 0.5).sum()),
         "cost": COST,
@@ -117,9 +115,8 @@ def _table(labels: np.ndarray, truth: np.ndarray, kinds: list[str]) -> str:
     counts = np.array(
         [np.bincount(labels[truth == t], minlength=labels.max() + 1) for t in range(len(kinds))]
     )
-    # Clusters by size, and types by the cluster in which most of them are.
-    counts = counts[:, np.argsort(-counts.sum(axis=0), kind="stable")]
-    head = "| | " + " | ".join(f"{g + 1}" for g in range(counts.shape[1])) + " |"
+    # Types by the cluster in which most of them are.
+    head = "| | " + " | ".join(f"{g}" for g in range(counts.shape[1])) + " |"
     rule = "|---" * (counts.shape[1] + 1) + "|"
     order = np.argsort(counts.argmax(axis=1), kind="stable")
     rows = [
@@ -139,7 +136,7 @@ def _levels(modes: Any, truth: np.ndarray, kinds: list[str]) -> str:
         ]
         merged = "; ".join(sorted(group for group in together if " + " in group)) or "none"
         rows.append(
-            "| {:.0f} % | {} | {:.2f} | {:.2f} | {} |".format(
+            "| {:.0f}% | {} | {:.2f} | {:.2f} | {} |".format(
                 100 * weight, labels.max() + 1, *scores(labels, truth), merged
             )
         )
@@ -152,10 +149,7 @@ def _figure(
     figure, axes = plt.subplots(
         1, 3, figsize=(9.5, 3.3), layout="constrained", width_ratios=(1, 1.15, 1)
     )
-    # Clusters have the numbers of the table: 1 is the largest.
-    for number, g in enumerate(np.argsort(-np.bincount(labels), kind="stable"), 1):
-        axes[0].scatter(*places[labels == g].T, color=f"C{number - 1}", s=10, label=str(number))
-    axes[0].legend(frameon=False, fontsize=8, ncols=2, loc="upper left", handletextpad=0.1)
+    epl.plots.scatter(labels, places, ax=axes[0])
     axes[0].set_title("clusters of the consensus", loc="left")
     shown = axes[1].scatter(*places.T, c=support, cmap="viridis", s=10, vmin=0, vmax=1)
     axes[1].set_title("support of each cell", loc="left")

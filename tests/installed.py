@@ -6,7 +6,6 @@ It is a script, not a test: pytest would put the checkout on the path.
 import importlib.metadata
 import importlib.util
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,17 +19,11 @@ COMMAND = Path(sys.executable).with_name("epluribus")
 
 
 def check_installation():
-    """The package is the installed one, typed, and has its data, its version and links that work on PyPI."""
+    """The package is the installed one, typed, and has its data and its version."""
     assert PLACE.is_relative_to(sys.prefix), PLACE
     assert (PLACE / "py.typed").is_file()
     found = importlib.metadata.metadata("epluribus")
     assert found["Version"] == epl.__version__
-    assert {"Repository", "Documentation", "Issues", "Changelog"} <= {
-        line.split(",")[0] for line in found.get_all("Project-URL")
-    }
-    text = found.get_payload() or found["Description"]
-    assert not re.findall(r"\]\((?!https?:|#)[^)]*\)", text), "relative links in the description"
-    assert f"/v{epl.__version__}/docs/images/" in text
     assert epl.datasets.load_galaxies().size == 82
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "developer" / "design.md"
+PAGE = ROOT / "docs" / "about" / "developers.md"
 if not PAGE.is_file():
     pytest.skip("the documentation is not beside the tests", allow_module_level=True)
 
 TEXT = PAGE.read_text("utf-8")
-PICTURE = re.search(r"^```text\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)[1]
-SPANS = sorted(set(re.findall(r"`([^`\n]+)`", TEXT.replace(f"```text\n{PICTURE}```", ""))))
+PICTURE = re.search(r"\n\n((?:    .*\n)+)\n", TEXT)[1]
+SPANS = sorted(set(re.findall(r"`([^`\n]+)`", TEXT)))
 PLACE = re.compile(r"[\w./-]+/|[\w./-]+\.(?:py|md)")
 
 

@@ -13,7 +13,7 @@ import epluribus as epl
 from epluribus.cli import main
 from epluribus.cli._base import COMMANDS
 
-PAGE = Path(__file__).parents[2] / "docs" / "json.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command_line.md"
 OPEN = ("acceptance", "rhat", "ess", "ess_tail", "n_clusters")
 """Objects whose keys are names or numbers found in the data."""
 
@@ -34,7 +34,7 @@ def _paths(value, path=""):
 def documented():
     """The keys on the page, by command; '*' stands for those of an estimate."""
     found = {}
-    for section in re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.MULTILINE)[1:]:
+    for section in re.split(r"^### ", PAGE.read_text("utf-8"), flags=re.MULTILINE)[1:]:
         name = section.splitlines()[0].strip("`")
         keys = re.findall(r"^\| `([^`]+)` \|", section, flags=re.MULTILINE)
         found[name] = {"json_version"} if found else set()

@@ -6,7 +6,7 @@ A model defines a posterior on partitions up to a constant, with all other param
 
 A model has one *side*, the items it clusters, or two (the rows and the columns of a matrix). Each side has
 a name, a number of items and a prior. `states` makes the arrays on which the moves work, for each side.
-docs/developer/design.md says where to begin with a model.
+docs/about/developers.md says where to begin with a model.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class CustomModel(Model):
     Notes
     -----
     A Gibbs update calls the function once per cluster: thousands of updates per second, where compiled
-    models reach a million. docs/developer/design.md says where to begin with a compiled model.
+    models reach a million. docs/about/developers.md says where to begin with a compiled model.
 
     Examples
     --------

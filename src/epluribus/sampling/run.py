@@ -350,9 +350,10 @@ def _make_trace(
     # The best partition that any chain has seen at any step: it need not be one of the draws.
     best = chains[int(np.argmax([chain.running[1] for chain in chains]))]
     draws, n_clusters, best_labels = [], [], []
+    origin = f"The draws were made with the samplers of epluribus from the model {model!r}."
     for s, side in enumerate(model.sides):
         labels = np.concatenate([chain.labels[s][:n] for chain in chains])
-        draws.append(Draws(labels, chains=number, items=side.items))
+        draws.append(Draws(labels, chains=number, items=side.items).with_origin(origin))
         n_clusters.append(np.array([chain.n_clusters[s, :n] for chain in chains]))
         best_labels.append(relabel(best.records[s].best))
     two = len(model.sides) == 2

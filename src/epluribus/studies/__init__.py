@@ -75,7 +75,7 @@ def galaxies(*, quick: bool = False, as_printed: bool = False, **options: Any) -
     # Clusters are numbered from the slowest to the fastest.
     labels = analysis.number(partial(number_clusters, rank=velocity))
     figure, ax = new_figure(6.4, 4.0)
-    plots.histogram(velocity / 1000, analysis.best, ax=ax)
+    plots.histogram(analysis.best, velocity / 1000, ax=ax)
     ax.set(xlabel="velocity (1000 km/s)", ylabel="galaxies")
     sizes = ", ".join(map(str, np.bincount(labels["vi"])[1:]))  # clusters are numbered from 1
     return Study(
@@ -137,7 +137,7 @@ def congress(*, quick: bool = False, as_printed: bool = False, **options: Any) -
     figure, axes = new_figure(9.0, 7.5, 2)
     names = [name.replace("_", " ").replace("-", " ") for name in house.issues]
     for ax, kind, title in zip(axes, ("map", "vi"), ("MAP", "VI-optimal"), strict=True):
-        plots.blocks(house.yeas, labels[kind], issues[kind], column_names=names, ax=ax)
+        plots.blocks(labels[kind], house.yeas, columns=issues[kind], column_names=names, ax=ax)
         ax.set_title(f"{title}: {labels[kind].max()} x {issues[kind].max()} clusters")
     figure.supylabel("members, by cluster")
     caption = "Votes (yea is dark), members and issues in order of cluster: MAP and VI-optimal"
@@ -204,8 +204,8 @@ def blogs(
     network, left = new_figure(12.0, 6.2, 2)
     matrices, right = new_figure(9.0, 4.7, 2)
     for column, own in enumerate((party, labels["vi"])):
-        plots.network(net.adjacency, own, ax=left[column])
-        plots.blocks(net.adjacency, own, ax=right[column])
+        plots.network(own, net.adjacency, ax=left[column])
+        plots.blocks(own, net.adjacency, ax=right[column])
         for ax in (left[column], right[column]):
             ax.set_title(("parties", f"VI-optimal, {analysis.best.n_clusters} clusters")[column])
     return Study(

@@ -24,7 +24,7 @@ from epluribus.draws import Draws
 from epluribus.estimate import Estimate, Run, raise_if_interrupted
 from epluribus.models import Model
 from epluribus.sampling import Gibbs, SplitMerge, Trace, sample
-from epluribus.search import minimize
+from epluribus.search import minimize, minimize_all
 from epluribus.search.comparison import Comparison
 from epluribus.search.starts import noisy
 from epluribus.studies.facts import Facts
@@ -159,7 +159,7 @@ def analyze(
         )
     raise_if_interrupted(trace)
     draws = trace.draws
-    by_loss = minimize(draws, list(losses), rng=losses_rng, **options)
+    by_loss = minimize_all(draws, list(losses), rng=losses_rng, **options)
     raise_if_interrupted(*by_loss)
 
     # One run after the other, in one thread: their times are compared with the paper's. A noisy MAP start is

@@ -10,7 +10,7 @@ symmetric relation, so that over these pairs the prices add up to zero: adding w
 item i in a cluster of size k changes nothing. Now let each item choose its row of x and its size on its own.
 The sum of their minima is a lower bound, for any prices. Tangents to -log2 n_it make a row's share linear in x,
 and its minimum over rows with k items is a sum of the k smallest coefficients. `_size_table` says how the minima are
-combined. docs/certificates.md has the proofs.
+combined. docs/about/certificates.md has the proofs.
 
 **The ascent.** Rows move towards their cheapest form, and prices rise where row i has j more than row j has
 i, with momentum; steps are proportional to 1 / k, the scale of a row's coefficients. This is done in single

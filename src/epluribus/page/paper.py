@@ -1,0 +1,216 @@
+"""The paragraph for the methods section of a paper: what was done, and no more."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from epluribus._text import count, percent, span
+from epluribus._version import __version__
+from epluribus.estimate import Estimate
+from epluribus.page.facts import Facts
+from epluribus.page.sentences import degenerate, number, share, terms
+
+_RASTELLI = (
+    "Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. "
+    "Statistics and Computing 28, 1169-1186. https://doi.org/10.1007/s11222-017-9786-y"
+)
+_STREHL = (
+    "Strehl, A., Ghosh, J. (2003). Cluster ensembles - a knowledge reuse framework for combining multiple "
+    "partitions. Journal of Machine Learning Research 3, 583-617. "
+    "https://doi.org/10.1162/153244303321897735"
+)
+_WADE = (
+    "Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible "
+    "balls. Bayesian Analysis 13, 559-626. https://doi.org/10.1214/17-BA1073"
+)
+_BALOCCHI = (
+    "Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. "
+    "https://doi.org/10.48550/arXiv.2506.16295"
+)
+_VEHTARI = (
+    "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). "
+    "Rank-normalization, folding, and localization: an improved R-hat. Bayesian Analysis 16, "
+    "667-718. https://doi.org/10.1214/20-BA1221"
+)
+_YEAR = "2026"
+"""Year of the version, as in CITATION.cff."""
+_TITLE = "epluribus: one optimal partition out of many posterior draws"
+_EPLURIBUS = f"The epluribus developers ({_YEAR}). {_TITLE}. Version {__version__}, Python package."
+_PARTS = re.compile(
+    r"(?P<author>.+?) \((?P<year>\d{4})\)\. (?P<title>.+?)\. "
+    r"(?:(?P<journal>.+?) (?P<volume>\d+), (?P<pages>[\d-]+)\. |Version (?P<version>.+), Python package\.$)?"
+    r"(?:https://doi\.org/(?P<doi>\S+))?$"
+)
+"""The parts of a reference as we write them, by the name of their field in BibTeX."""
+UNUSED = ("items", "clusters", "heatmap", "comparison")
+"""Facts of the page that the paragraph does not need."""
+
+
+@dataclass(frozen=True)
+class MethodsText:
+    """A paragraph for the methods section of a paper, with its references; print it."""
+
+    text: str
+    """The paragraph."""
+    references: tuple[str, ...]
+    """The references it cites, in the order of their authors; epluribus itself is one of them."""
+
+    @property
+    def bibtex(self) -> str:
+        """An entry for each of the references."""
+        return "\n\n".join(map(_entry, self.references))
+
+    def to_dict(self) -> dict[str, str | list[str]]:
+        """Plain Python values, ready for JSON."""
+        return {"text": self.text, "references": list(self.references), "bibtex": self.bibtex}
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.text, "\n".join(self.references)])
+
+
+def _entry(reference: str) -> str:
+    """The BibTeX entry of a reference; one that is not written as ours are is a note."""
+    found = _PARTS.match(reference)
+    if found is None:
+        return f"@misc{{reference,\n  note = {{{reference}}}\n}}"
+    parts = {name: text for name, text in found.groupdict().items() if text}
+    key = re.sub(r"\W", "", parts["author"].removeprefix("The ").partition(" ")[0]).lower()
+    kind = "article" if "journal" in parts else "software" if "version" in parts else "misc"
+    # "Wade, S., Ghahramani, Z.": an author ends with a point; a name of no person is kept whole.
+    names = re.split(r"(?<=\.), ", parts["author"])
+    parts["author"] = " and ".join(names) if "," in parts["author"] else f"{{{parts['author']}}}"
+    lines = [f"  {name} = {{{text.replace('&', chr(92) + '&')}}}" for name, text in parts.items()]
+    return f"@{kind}{{{key}{parts['year']},\n" + ",\n".join(lines) + "\n}"
+
+
+def write_methods(facts: Facts) -> MethodsText:
+    """A paragraph for the methods section of a paper, and its references in the order of their authors.
+
+    It names the loss, the draws, the search and its bound, and every measure that the page shows, with the
+    number found; each measure brings the reference that introduced it. Where chains disagree it says that
+    nothing of it may be published.
+    """
+    best, draws, words = facts.best, facts.draws, terms(facts)
+    # Error, ball and modes of draws that do not vary would be numbers without meaning.
+    if degenerate(facts):
+        what = f"the partition that all {count(draws.n_draws, words.draw)} share"
+        what = f"the only {words.draw}" if draws.n_draws == 1 else what
+        text = (
+            f"The estimate of the partition of the {count(draws.n_items, 'item')}, made with epluribus {__version__}, "
+            f"is {what}, with {count(best.n_clusters, 'cluster')}. The {words.draw}s do not vary, so nothing can be "
+            "said about its uncertainty."
+        )
+        return MethodsText(text, (_EPLURIBUS,))
+    chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
+    weighted = "weighted " if (draws.draw_weights != draws.draw_weights[0]).any() else ""
+    sample = f"{count(draws.n_draws, f'{weighted}draw')} from {chains}"
+    parts, references = [_found(best, facts.bound, sample), draws.origin], _references(best)
+    error, ball, modes = facts.error, facts.ball, facts.modes
+    if error is not None and not facts.ensemble and not math.isnan(error.standard_error):
+        parts.append(
+            f"Its Monte Carlo standard error is {number(error.standard_error, 2)} (effective sample size "
+            f"{error.ess:,.0f}, rank-normalized split R-hat {error.rhat:.3f}; Vehtari et al. 2021)."
+        )
+        references.append(_VEHTARI)
+    if ball is not None and facts.ensemble:
+        radius = ball.loss.with_unit(number(ball.radius))
+        parts.append(f"A share of {share(ball.mass)} of the clusterings is within {radius} of it.")
+    elif ball is not None:
+        parts.append(
+            f"The {100 * ball.level:g} % credible ball around the estimate (Wade & Ghahramani 2018) has a "
+            f"radius of {ball.loss.with_unit(number(ball.radius))}."
+        )
+        references.append(_WADE)
+    if not facts.ensemble:
+        mass = share(facts.n_clusters.mass)
+        parts.append(
+            f"The number of clusters is {span(*facts.n_clusters.interval)} with posterior probability {mass}."
+        )
+    if facts.left_out is not None:
+        parts.append(_undecided(best, len(facts.left_out), facts.left_out.cost))
+    if draws.has_missing:
+        missing = percent(1.0 - float(draws.n_seen.mean()) / draws.n_items)
+        parts.append(
+            f"{missing} of the labels are missing: each {words.draw} was compared on the items it had seen."
+        )
+    parts.append(_certificate(facts))
+    if modes is not None and modes.n_modes > 1:
+        parts.append(
+            f"The {'ensemble' if facts.ensemble else 'posterior'} was also summarized by {modes.n_modes} partitions "
+            f"with weights (Balocchi & Wade 2025){'' if modes.trusted else '; the weights are not to be trusted'}."
+        )
+        references.append(_BALOCCHI)
+    elif modes is not None and modes.diffuse:
+        parts.append(
+            f"The {words.draw}s are diffuse: no single partition is a fair summary of them."
+        )
+    if facts.disagree:
+        stop = "[Not for publication: the chains disagree, so that these numbers mean little.]"
+        parts.insert(0, stop)
+    return MethodsText(" ".join(filter(None, parts)), tuple(sorted(references)))  # by author
+
+
+def methods_alone(best: Estimate) -> MethodsText:
+    """The same without the draws: what was done, and nothing about uncertainty."""
+    sample = count(best.n_draws, "draw") if best.n_draws else "a similarity matrix"
+    text, n_undecided = _found(best, best.settings.bound, sample), len(best.undecided)
+    if n_undecided and best.settings.undecided is not None:
+        text += " " + _undecided(best, n_undecided, best.settings.undecided)
+    return MethodsText(text, tuple(sorted(_references(best))))
+
+
+def _references(best: Estimate) -> list[str]:
+    """The references for any estimate of this kind and loss."""
+    first = _STREHL if best.kind == "ensemble" else _RASTELLI
+    own = [best.loss.reference] if best.loss.reference not in ("", _RASTELLI) else []
+    return [_EPLURIBUS, first, *own]
+
+
+def _found(best: Estimate, bound: str, sample: str) -> str:
+    """What was done: the draws, the loss, the bound of the search, the search and its expected loss."""
+    items = count(len(best.labels) - len(best.undecided), "item")
+    # A user's own loss has no title. The optimum for few items is found with proof, without runs.
+    loss = best.loss.title or f"the loss '{best.loss.name}'"
+    among = f" among partitions {bound}" if bound else ""
+    runs = f"a search of {count(len(best.runs), 'run')}" if best.runs else "an exact search"
+    early = "" if best.converged else ", which had not converged"
+    search = f"that was found{among} by {runs} with epluribus {__version__}{early}"
+    has, value = count(best.n_clusters, "cluster"), best.loss.with_unit(number(best.expected_loss))
+    # An ensemble has neither chains nor probabilities.
+    if best.kind == "ensemble":
+        return (
+            f"The {count(best.n_draws, 'clustering')} of the {items} were combined into one consensus partition "
+            f"(Strehl & Ghosh 2003): that with the smallest mean of {loss} to them {search}. It has {has}; its mean "
+            f"loss is {value}."
+        )
+    return (
+        f"The posterior distribution of the partition of the {items}, represented by {sample}, was "
+        f"summarized, following Rastelli & Friel (2018), by the partition with the smallest posterior "
+        f"expectation of {loss} {search}. This estimate has {has}; its expected loss is {value}."
+    )
+
+
+def _undecided(best: Estimate, n: int, cost: float) -> str:
+    """That items were left undecided."""
+    return (
+        f"All of this is about these items: {count(n, 'other item')}, each of which would have added "
+        f"more than {best.loss.with_unit(f'{cost:g}')}, {'was' if n == 1 else 'were'} left undecided."
+    )
+
+
+def _certificate(facts: Facts) -> str:
+    """What is proved about the estimate; empty if little is: a gap above one half is on the page only."""
+    found, words = facts.certificate, terms(facts)
+    if found is None or found.relative_gap > 0.5:
+        return ""
+    among = f" among partitions {found.among}" if found.among else ""
+    if found.proved:
+        return f"The estimate was proved optimal{among} for these {words.draw}s."
+    # The verdict reads "within 3 %", of which the sentence needs the number.
+    above = found.verdict.removeprefix("within ")
+    return (
+        f"The {words.loss} of the estimate is at most {above} above the smallest possible{among} for these "
+        f"{words.draw}s."
+    )

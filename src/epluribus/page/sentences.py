@@ -1,0 +1,277 @@
+"""The sentences of the page: the answer, the checks and what the pictures show, mostly those of the verdicts.
+
+They are plain text, which the template escapes; code stands between backticks. What was not computed is not
+mentioned, so that every sentence is true of its page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from epluribus._text import count, few_of, sentence_list, span
+from epluribus.changes import EQUAL, what_differs
+from epluribus.page.facts import Facts
+
+_ESS = 400
+"""Effective sample size that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
+
+
+class Terms(NamedTuple):
+    """How the page speaks of a posterior sample, or of an ensemble, which has no probabilities."""
+
+    draw: str
+    """One of the partitions."""
+    probability: str
+    """How often something is the case, as a number."""
+    chance: str
+    """The words before that number."""
+    loss: str
+    """The mean of the loss over the partitions."""
+
+
+_POSTERIOR = Terms("draw", "probability", "with probability", "expected loss")
+_ENSEMBLE = Terms("clustering", "share of the clusterings", "for a share of", "mean loss")
+
+
+def terms(facts: Facts) -> Terms:
+    """The words for this sample."""
+    return _ENSEMBLE if facts.ensemble else _POSTERIOR
+
+
+class Check(NamedTuple):
+    """One line of the diagnostics."""
+
+    fine: bool
+    """Whether it speaks for the answer; otherwise it is a warning."""
+    text: str
+    """What was found and, for a warning, what to do."""
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number with this many significant digits, as the page writes it; a dash for NaN."""
+    return "–" if math.isnan(value) else f"{value:.{digits}g}"  # noqa: RUF001 - the dash of an empty cell
+
+
+def share(probability: float) -> str:
+    """A probability with two digits, never rounded to 0 or 1.
+
+    >>> share(0.5), share(0.001), share(0.999), share(1.0)
+    ('0.50', 'below 0.01', 'above 0.99', '1.00')
+    """
+    # Below 0.005 two digits would be 0.00, from 0.995 on 1.00.
+    if 0 < probability < 0.005:
+        return "below 0.01"
+    return "above 0.99" if 0.995 <= probability < 1 else f"{probability:.2f}"
+
+
+def degenerate(facts: Facts) -> str:
+    """Why the draws say nothing about uncertainty; empty if they do.
+
+    Three cases: one item, one draw, or draws that are all the same partition. Measures of uncertainty are
+    then 0 or 1 whatever the data, and must not be presented as results.
+    """
+    draws, noun = facts.draws, terms(facts).draw
+    if draws.n_items == 1:
+        return "There is only one item: there is nothing to cluster."
+    if draws.n_draws == 1:
+        return f"There is only one {noun}: it says nothing about how certain the partition is."
+    # Distinct partitions of weight 0 have no probability: they are not variation.
+    if int((draws.weights > 0).sum()) == 1:
+        return f"All {noun}s are equal{'' if facts.ensemble else ': did the sampler move?'}."
+    return ""
+
+
+def health_lines(facts: Facts) -> list[str]:
+    """The lines on chains, items and modes that stand with every answer."""
+    return [] if facts.health is None or degenerate(facts) else facts.health.lines
+
+
+def answer(facts: Facts) -> str:
+    """The answer in a few sentences, with what a reader must know before trusting it."""
+    best, sizes, words = facts.best, facts.best.sizes, terms(facts)
+    largest = f", the largest of {count(int(sizes.max()), 'item')}" if len(sizes) > 1 else ""
+    items, has = count(best.labels.size, "item"), count(best.n_clusters, "cluster")
+    problem = degenerate(facts)
+    if problem:
+        return f"The partition of the {items} has {has}{largest}. {problem}"
+    # A search proves nothing about partitions it did not visit: hence "that were tried".
+    tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
+    parts = [
+        f"The best single partition of the {items} has {has}{largest}. Of all partitions {tried} it has the "
+        f"smallest {words.loss}, {best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the "
+        f"{words.draw}s the number of clusters is {span(*facts.n_clusters.interval)} {words.chance} "
+        f"{share(facts.n_clusters.mass)}."
+    ]
+    if facts.disagree:
+        why = "CHAINS DISAGREE" if facts.draws.n_chains > 1 else "CHAIN HAS NOT SETTLED"
+        parts.insert(0, f"DO NOT REPORT THIS ANSWER: THE {why}.")
+    if facts.left_out is not None:
+        n = len(facts.left_out)
+        parts.append(f"{count(n, 'other item')} {'was' if n == 1 else 'were'} left undecided.")
+    if facts.items is None:
+        parts.append("Much of the page is left out: see the notes under diagnostics.")
+    parts.append(loose_clusters(facts))
+    # Where one partition is not the whole answer, the answer says so.
+    if facts.modes is not None and facts.modes.fair is False:
+        parts.append(facts.modes.sentence)
+    return " ".join(filter(None, parts))
+
+
+def loose_clusters(facts: Facts) -> str:
+    """The clusters that the draws do not support as groups, in a sentence; empty if there are none."""
+    solid = facts.clusters
+    if solid is None:
+        return ""
+    loose = np.flatnonzero((solid.cohesion < 0.5) & (solid.sizes > 1)).tolist()
+    which = few_of([f"{c} ({count(int(solid.sizes[c]), 'item')})" for c in loose], 8)
+    if len(loose) == 1:
+        return f"Cluster {which} is not one group: two of its items are more often apart than together."
+    if loose:
+        return f"Two items of one cluster are more often apart than together in clusters {which}."
+    return ""
+
+
+def n_clusters_sentence(facts: Facts) -> str:
+    """What the bars of the number of clusters show, in a sentence or two."""
+    k, chosen, words = facts.n_clusters, facts.best.n_clusters, terms(facts)
+    # All draws have the same number: there are no bars, and the sentence stands alone.
+    if k.probability(k.mode) == 1:
+        other = "" if chosen == k.mode else f"; the estimate has {chosen}"
+        return f"Every {words.draw} has {count(k.mode, 'cluster')}{other}."
+    return (
+        f"Most {'frequent' if facts.ensemble else 'probable'}: {k.mode} ({words.probability} "
+        f"{share(k.probability(k.mode))}); mean {k.mean:.2f}; {span(*k.interval)} {words.chance} {share(k.mass)}. "
+        f"The estimate has {chosen} ({words.probability} {share(k.probability(chosen))})."
+    )
+
+
+def items_sentence(facts: Facts, at_most: int) -> str:
+    """Which items the table shows, if it has room for `at_most`."""
+    n = len(facts.best.labels)
+    which = "first" if facts.items is None else "least certain"
+    text = "How certain items are was left out. " if facts.items is None else ""
+    if n > at_most:
+        text += f"The {at_most:,} {which} of {n:,} items. "
+        text += "`best.write_labels('labels.csv', draws)` writes all of them."
+    return text or "The least certain items come first."
+
+
+def certificate_sentence(facts: Facts) -> str:
+    """What is known about the smallest expected loss."""
+    found, words = facts.certificate, terms(facts)
+    if found is None:
+        return ""
+    verdict = f"{found.verdict[0].upper()}{found.verdict[1:]}"
+    if math.isinf(found.relative_gap) and not found.proved:
+        return f"{verdict} on the smallest {words.loss} is known for this loss and these {words.draw}s."
+    among = f" {found.among}" if found.among else ""
+    method = found.method.replace("draws", f"{words.draw}s")
+    return (
+        f"{verdict}: no partition{among} has {'a' if facts.ensemble else 'an'} {words.loss} below "
+        f"{number(found.lower_bound, 6)}; that of the estimate is {number(found.expected_loss, 6)}. "
+        f"The bound comes from {method}{', ended early by the time limit' if found.cut else ''}."
+    )
+
+
+def loss_sentences(facts: Facts) -> list[str]:
+    """How the first estimates for other losses differ from the one reported; equal ones are in one line."""
+    table = facts.comparison
+    if table is None:
+        return []
+    told = dict(zip(table.names[1:], table.changes, strict=True))
+    lines = [f"{text[0].upper()}{text[1:]}." for text in told.values() if text != EQUAL][:6]
+    equal = [name for name, text in told.items() if text == EQUAL]
+    return lines + ([f"That for {sentence_list(equal)} is the one reported."] if equal else [])
+
+
+def other_sentences(facts: Facts) -> list[str]:
+    """How the partitions that were given differ from the estimate."""
+    names = () if facts.plausibility is None else facts.plausibility.names
+    told = [
+        what_differs(facts.best.labels, one, names=facts.draws.items, other=name)
+        for name, one in zip(names, facts.others, strict=False)
+    ]
+    return [f"{text[0].upper()}{text[1:]}." for text in told if text != EQUAL]
+
+
+def checks(facts: Facts) -> list[Check]:
+    """What speaks against the draws, the search and the summary, followed by what speaks for them."""
+    problem = degenerate(facts)
+    if problem:
+        return [Check(False, problem)]
+    # The sort is stable: warnings move to the front, and those on chains, on which all others depend, stay first.
+    found = [*_chain_checks(facts), *_summary_checks(facts), *_search_checks(facts)]
+    return sorted(found, key=lambda check: check.fine)
+
+
+def _chain_checks(facts: Facts) -> Iterator[Check]:
+    """Whether the chains agree, by the one rule, and are long enough; an ensemble has no chains."""
+    error = facts.error
+    if error is None or facts.ensemble:
+        return
+    found = error.agreement
+    if error.n_chains == 1 and found.agree is not False:
+        text = "There is only one chain, and no telling what another would have found: run four from different starts."
+        yield Check(False, text)
+    else:
+        yield Check(found.agree is True, f"{found.sentence} {found.advice}".strip())
+    # Split R-hat compares halves of chains, and needs at least two draws in each.
+    if math.isnan(error.rhat):
+        yield Check(False, "There are too few draws in a chain to judge whether it has mixed.")
+        return
+    if error.few_carry:
+        yield Check(False, error.few_carry)
+    # Consecutive draws resemble each other: a thousand of them may be worth ten independent ones.
+    enough = error.ess >= _ESS
+    advice = "" if enough else f", fewer than the {_ESS} often advised: run the sampler longer"
+    yield Check(
+        enough,
+        f"R-hat of the loss is {error.rhat:.3f}. The {count(error.n_draws, 'draw')} are worth about "
+        f"{error.ess:,.0f} independent ones for the expected loss (standard error "
+        f"{number(error.standard_error, 2)}){advice}.",
+    )
+
+
+def _summary_checks(facts: Facts) -> Iterator[Check]:
+    """Whether items are supported, one partition is a fair summary, and its number of clusters a usual one."""
+    table = facts.items
+    if table is not None and facts.health is not None:
+        sure = (table.support >= 0.5) & ~(table.runner_up_probability > table.support)
+        loose = loose_clusters(facts)
+        yield Check(bool(sure.all()) and not loose, f"Items: {facts.health.items}. {loose}".strip())
+    # None: nothing was tested.
+    if facts.modes is not None and facts.modes.fair is not None:
+        yield Check(facts.modes.fair, facts.modes.sentence)
+    k, chosen = facts.n_clusters, facts.best.n_clusters
+    if not k.interval[0] <= chosen <= k.interval[1]:
+        yield Check(
+            False,
+            f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g} % interval "
+            f"({span(*k.interval)}) of the {terms(facts).draw}s. That is common where they have small "
+            "clusters that come and go: the two answer different questions.",
+        )
+
+
+def _search_checks(facts: Facts) -> Iterator[Check]:
+    """Whether the search ended by itself, and whether another partition is known to be better."""
+    best, table = facts.best, facts.comparison
+    if not best.converged:
+        text = "The search was stopped early: a longer one may find a better partition."
+        yield Check(False, text)
+    # Column 0 has the expected losses under the reported loss. If a partition found for another loss is
+    # better there, by more than rounding, the search has missed it, or was not allowed to find it.
+    if table is not None:
+        winner = int(np.argmin(table.expected_losses[:, 0]))
+        if table.expected_losses[winner, 0] < best.expected_loss * (1 - 1e-9):
+            why = f"Its search was not limited to partitions {facts.bound}."
+            yield Check(
+                False,
+                f"The estimate for {table.names[winner]} has a smaller {terms(facts).loss} ({best.loss.name}) than the "
+                f"one reported. {why if facts.bound else 'Search with more starts.'}",
+            )
+    if facts.certificate is not None and facts.certificate.proved:
+        yield Check(True, certificate_sentence(facts))

@@ -1,0 +1,370 @@
+"""The page without a browser: it parses, asks for nothing, states the facts."""
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus.cli import main
+from epluribus.page import facts as facts_module
+from epluribus.page import render, report
+from epluribus.page.pictures import CELLS
+from parsed_page import Page, noisy
+
+NAMES = [
+    '<script>alert("x")</script>', "a & b", "O'Neil", "</script>", "</script ><b>", "<!-- <script ", "$title",
+    "`code`", "{{ 7 * 7 }}", "{% endfor %}",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_hurry():
+    """On a busy machine, with kernels still to be compiled, the report would leave out what takes long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(facts_module, "_SECONDS", 1e6)
+        patch.setattr(facts_module, "_MODES_SECONDS", 1e6)
+        yield
+
+
+@pytest.fixture(scope="module")
+def small():
+    rng = np.random.default_rng(0)
+    items = [*NAMES, *(f"item {i}" for i in range(30 - len(NAMES)))]
+    draws = epl.Draws(noisy(30, 60, 3, rng), items=items)
+    best = epl.minimize(draws, rng=1)
+    return draws, best, render(best, draws, rng=1, call="epluribus report <x> & y")
+
+
+def test_parses_and_asks_for_nothing(small):
+    page = Page(small[2])
+    for tag, link in page.links:
+        if tag == "a":
+            assert link.startswith(("#", "https://doi.org/"))
+            assert not link.startswith("#") or link[1:] in page.ids
+        else:
+            assert link == "data:," or link.startswith("data:image/svg+xml;base64,")
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|import\(", small[2])
+    assert len(page.ids) == len(set(page.ids))
+    assert {tag for tag, attributes in page.tags if "src" in attributes} == {"img"}
+
+
+def test_states_the_facts(small):
+    draws, best, text = small
+    words = Page(text).words
+    assert f"has {best.n_clusters} clusters" in words
+    assert f"{best.expected_loss:.4g}" in words
+    ball = epl.credible_ball(best, draws)
+    assert f"{ball.radius:.4g}" in words
+    assert f"R-hat of the loss is {epl.uncertainty.error(best, draws).rhat:.3f}" in words
+    for name in epl.losses.available():
+        assert name in words
+    assert epl.certificate(best, draws).verdict.removeprefix("within ") in words
+    assert "Rastelli, R., Friel, N. (2018)" in words
+    assert f"with epluribus {epl.__version__}" in words
+    assert "epluribus report <x> & y" in words
+    for heading in ("Clusters", "Certainty of items", "Modes", "Credible ball", "Certificate"):
+        assert heading in words
+
+
+def test_names_of_items_are_escaped(small):
+    page = Page(small[2])
+    assert set(NAMES) <= set(page.data["items"]["name"])
+    assert set(NAMES) <= set(page.data["all"]["name"])
+    assert "<script>alert" not in small[2]
+    assert "<b>" not in small[2]
+    assert sum(tag == "script" for tag, _ in page.tags) == 2
+    draws, best, _ = small
+    assert set(NAMES) <= set(Page(render(best, draws, brief=True)).text)  # in the table itself
+
+
+def test_the_policy_allows_its_own_script_and_nothing_from_outside(small):
+    """Whatever a name holds: another script has another hash, and nothing can be fetched."""
+    [policy] = [
+        attributes["content"]
+        for tag, attributes in Page(small[2]).tags
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.split(maxsplit=1) for rule in policy.split("; "))
+    [script] = re.findall(r"<script>(.*?)</script>", small[2], re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert rules["default-src"] == "'none'"
+    assert rules["script-src"] == f"'sha256-{digest}'"
+    assert not re.search(r"https?:|\*", policy)
+
+
+def test_the_data_cannot_end_their_element(small):
+    """Browsers look for tags and comments in a script too: none may begin in the JSON."""
+    _, _, data = small[2].partition('id="data">')
+    data, _, rest = data.partition("</script>")
+    assert not re.search("[<>&]", data)
+    assert json.loads(data)["all"]["name"][: len(NAMES)] == NAMES
+    assert rest.lstrip().startswith("<script>")
+
+
+def test_title_call_and_loss_are_escaped():
+    own = epl.losses.vi()
+    draws = [[0, 0, 1], [0, 1, 1], [0, 0, 1]]
+    best = replace(epl.minimize(draws, rng=1), loss=replace(own, name="<i>mine</i>", title=""))
+    text = render(best, draws, title="<i>A</i> & {{ b }}", call="<i>c</i>", brief=True)
+    assert "<i>" not in text
+    words = Page(text).words
+    assert words.count("<i>A</i> & {{ b }}") == 2
+    assert "<i>c</i>" in words
+    assert "the loss '<i>mine</i>'" in words
+
+
+def test_accessible(small):
+    page = Page(small[2])
+    assert ("html", {"lang": "en"}) in page.tags
+    assert sum(tag == "h1" for tag, _ in page.tags) == 1
+    assert all(a.get("scope") in ("row", "col") for tag, a in page.tags if tag == "th")
+    [heatmap] = [a for tag, a in page.tags if tag == "canvas"]
+    assert heatmap["role"] == "img"
+    words = [heatmap["aria-label"], *(a["alt"] for tag, a in page.tags if tag == "img")]
+    assert len(words) == 3
+    assert min(map(len, words)) > 20
+
+
+def test_same_seed_same_page(small):
+    draws, best, text = small
+    again = render(best, draws, rng=1, call="epluribus report <x> & y")
+    strip = re.compile(r"in [\d.e-]+ s")
+    assert strip.sub("", again) == strip.sub("", text)
+
+
+def test_heatmap_holds_the_similarity_matrix(small):
+    draws, best, text = small
+    data = Page(text).data["heatmap"]
+    cells = np.frombuffer(base64.b64decode(data["cells"]), dtype=np.uint8).reshape(30, 30) / 255
+    order = [list(draws.items).index(name) for name in data["names"]]
+    np.testing.assert_allclose(cells, epl.psm(draws)[np.ix_(order, order)], atol=0.5 / 255 + 1e-9)
+    assert data["clusters"] == best.labels[order].tolist()
+
+
+def test_a_thousand_items_stay_small():
+    draws = epl.Draws(noisy(1000, 20, 5, np.random.default_rng(1)))
+    best = epl.minimize(draws, rng=1)
+    text = render(best, draws, rng=1)
+    assert len(text.encode()) < 1_000_000
+    data = Page(text).data
+    assert data["heatmap"]["n"] == CELLS
+    assert data["heatmap"]["edges"][-1] == 1000
+    assert len(data["items"]["name"]) == 1000
+    assert "only the quick losses are compared" in text
+    head = {content for content in Page(text).text if content.startswith("E\N{NO-BREAK SPACE}")}
+    assert head == {"E\N{NO-BREAK SPACE}binder", "E\N{NO-BREAK SPACE}vi"}
+
+
+def test_many_items_are_cut_with_a_note(page_has):
+    page_has("items", "heatmap", "modes")
+    draws = epl.Draws(noisy(3000, 10, 4, np.random.default_rng(2)))
+    best = epl.minimize(draws, rng=1)
+    page = Page(render(best, draws, rng=1))
+    assert len(page.data["items"]["name"]) == 2000
+    assert len(page.data["all"]["cluster"]) == len(page.data["all"]["per_mille"]) == 3000
+    assert "The 2,000 least certain of 3,000 items" in page.words
+    assert re.search("2,00[0-4] of the 3,000 items, spread evenly, stand for all", page.words)
+
+
+def test_what_is_too_heavy_is_left_out_with_a_note(small, monkeypatch):
+    monkeypatch.setattr(facts_module, "_HEAVY", 10)
+    draws, best, _ = small
+    words = Page(render(best, draws, rng=1)).words
+    assert "Left out because they would take too long with" in words
+    assert "of 30 items: other losses, modes and the certificate" in words
+    assert words.count("Left out: see the notes under diagnostics.") == 3
+
+
+def test_warnings_in_plain_words(page_has):
+    page_has("error", "by_chain", "modes")
+    rng = np.random.default_rng(3)
+    one, other = np.repeat([0, 1], 10), np.tile([0, 1], 10)
+    z = np.stack([np.tile(one, (40, 1)), np.tile(other, (40, 1))])
+    z[:, :, 0] = rng.integers(0, 2, (2, 40))
+    draws = epl.Draws(z)
+    words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
+    assert "share a cluster, more than chance explains" in words
+    assert "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE" in words
+    assert "Two competing partitions: " in words
+    z[1] = rng.integers(0, 2, (40, 20))
+    draws = epl.Draws(z)
+    words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
+    assert "The chains disagree." in words
+    draws = epl.Draws(z[0, :3])
+    words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
+    assert "only one chain" in words
+    assert "too few draws" in words
+
+
+@pytest.mark.parametrize(
+    "z",
+    [[[0]], [[0, 0]], [[0, 1]], [[0, 0, 0, 0]] * 5, [list(range(60)), [0] * 60]],
+    ids=["one item", "pair", "apart", "one cluster", "extremes"],
+)
+def test_odd_draws(z):
+    Page(render(epl.minimize(z, rng=1), z, rng=1))
+
+
+@pytest.mark.parametrize(
+    ("z", "warning"),
+    [
+        ([[0, 0, 1, 1, 2]], "There is only one draw"),
+        ([[0, 0, 1, 1, 2]] * 100, "All draws are equal: did the sampler move?"),
+        ([[0]] * 100, "There is only one item"),
+    ],
+)
+def test_draws_that_say_nothing_give_a_warning(z, warning):
+    words = Page(render(epl.minimize(z, rng=1), z, rng=1)).words
+    assert f"Warning: {warning}" in words
+    for claim in ("Fine:", "R-hat of the loss", "a radius of", "proved optimal"):
+        assert claim not in words
+    assert "nothing can be said about its uncertainty" in words
+    for wrong in ("The 1 draws", "1 draws are", "the 1 items", "1 distinct partitions"):
+        assert wrong not in words
+
+
+def test_the_first_sentence_mentions_several_groups(page_has):
+    page_has("error", "modes")
+    z = np.repeat([np.repeat([0, 1], 10), np.tile([0, 1], 10)], 50, axis=0)
+    words = Page(render(epl.minimize(z, rng=1), z, rng=1)).words
+    assert words.index(epl.modes(z, rng=1).sentence) < words.index("Can the answer be trusted?")
+
+
+def test_modes_are_those_of_the_same_seed(monkeypatch, page_has):
+    page_has(
+        "comparison", "modes"
+    )  # whatever the searches before the modes draw from the generator
+    rng = np.random.default_rng(5)
+    draws = epl.Draws(noisy(40, 250, 4, rng))
+    found = epl.modes(draws, rng=1)
+    on_the_page = []
+
+    def record(*args, **options):
+        on_the_page.append(found_by(*args, **options))
+        return on_the_page[0]
+
+    found_by = epl.uncertainty.modes
+    monkeypatch.setattr(epl.uncertainty, "modes", record)
+    render(epl.minimize(draws, rng=1), draws, rng=1)
+    assert (on_the_page[0].labels == found.labels).all()
+    assert (on_the_page[0].weights == found.weights).all()
+
+
+def test_modes_that_take_too_long_are_left_out(small, monkeypatch):
+    monkeypatch.setattr(facts_module, "_MODES_SECONDS", 1e-3)
+    draws, best, _ = small
+    words = Page(render(best, draws, rng=1)).words
+    assert "Modes are left out" in words
+    assert "they were not found within 0.001 s" in words
+
+
+def test_after_the_time_limit_no_step_is_begun(small):
+    draws, best, _ = small
+    words = Page(render(best, draws, rng=1, time_limit=1e-9)).words
+    assert "The time limit of 1e-09 s was reached. Left out: the certainty of items" in words
+    assert "Ctrl-C" not in words
+
+
+def test_brief(small):
+    draws, best, _ = small
+    page = Page(render(best, draws, rng=1, brief=True))
+    assert page.data["all"]["cluster"] == best.labels.tolist()
+    assert page.data["all"]["per_mille"] is None
+    assert "A brief page was asked for. Left out: the certainty of items" in page.words
+    assert "Ctrl-C" not in page.words
+
+
+def test_weights_and_own_loss():
+    def f0(joint, size, group, n_items):
+        return (size + group - 2 * joint) / n_items
+
+    def square(n):
+        return float(n * n)
+
+    own = epl.Loss(f0, square, square, square, name="<own>", linear=True)
+    draws = epl.Draws([[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 0, 0]], weights=[2, 1, 0])
+    text = render(epl.minimize(draws, own, rng=1), draws, rng=1)
+    assert "the loss '<own>'" in Page(text).words
+
+
+def test_a_bound_on_the_number_of_clusters_is_stated(small, page_has):
+    """It is the one that the estimate remembers, unless another is given."""
+    page_has("error")
+    draws = small[0]
+    exactly = epl.minimize(draws, k=2, rng=1)
+    words = Page(render(exactly, draws, rng=1)).words
+    assert "among partitions with exactly 2 clusters" in words
+    assert "partitions with exactly 2 clusters that were tried" in words
+    at_most = epl.minimize(draws, k_max=2, rng=1)
+    words = Page(render(at_most, draws, brief=True)).words
+    assert "among partitions with at most 2 clusters" in words
+    assert "that was found by a search of" in Page(small[2]).words
+
+
+def test_without_jinja2_the_error_names_the_extra(small, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "jinja2", None)  # as if it were not installed
+    draws, best, _ = small
+    with pytest.raises(
+        ImportError, match=r"The report needs the package 'jinja2'.*epluribus\[report\]"
+    ):
+        report(best, draws, tmp_path / "page.html")
+
+
+def test_command(tmp_path, capsys):
+    z = noisy(12, 20, 3, np.random.default_rng(4), n_chains=1)[0]
+    np.save(tmp_path / "z.npy", z)
+    out = tmp_path / "page.html"
+    arguments = [
+        "report",
+        str(tmp_path / "z.npy"),
+        "-o",
+        str(out),
+        "--seed",
+        "1",
+        "--title",
+        "A < B",
+        "--k-max",
+        "3",
+    ]
+    assert main(arguments) == 0
+    assert f"page written to {out}" in capsys.readouterr().out
+    page = Page(out.read_text(encoding="utf-8"))
+    assert "epluribus report " in page.words
+    assert "--seed 1" in page.words
+    assert "A < B" in page.words
+    assert "among partitions with at most 3 clusters" in page.words
+    assert main([*arguments, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["out"] == str(out)
+    assert data["bytes"] == out.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("page.pdf", "must end in .html"), ("nowhere/page.html", "There is no folder")],
+)
+def test_bad_target_is_refused_before_the_search(name, message, small, tmp_path):
+    draws, best, _ = small
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        report(best, draws, tmp_path / name)
+
+
+def test_the_page_names_its_call_with_all_arguments(small, tmp_path):
+    draws, best, _ = small
+    data = np.arange(30.0)
+    path = report(
+        best, draws, tmp_path / "a.html", data=data, title="T", level=0.9, rng=3, brief=True
+    )
+    call = "epl.report(best, draws, \"a.html\", data=data, title='T', level=0.9, rng=3, brief=True)"
+    assert call in Page(path.read_text("utf-8")).words
+
+
+def test_draws_of_other_items_are_refused(small, tmp_path):
+    with pytest.raises(ValueError, match="'best' must have 3 items; got 30"):
+        report(small[1], [[0, 0, 1]], tmp_path / "page.html")
