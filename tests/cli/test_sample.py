@@ -9,8 +9,7 @@ import pytest
 
 import epluribus as epl
 from epluribus.cli import main
-from epluribus.cli._models import read_model, read_numbers
-from epluribus.models import LatentBlockModel, StochasticBlockModel
+from epluribus.cli._models import read_items, read_model
 from terminal import Terminal
 
 NAMED = "ann,bob\nbob,cid\ncid,dan\ndan,ann\n"
@@ -85,24 +84,59 @@ def test_a_network_is_described(sample, tmp_path):
     assert sample("sbm", NAMED, "--directed")[2] == f"epluribus: directed {words}\n"
 
 
-def test_numbers_from_one_are_names_and_that_is_said(sample, tmp_path):
-    code, _, words = sample("sbm", "1,2\n2,3\n3,4\n")
-    assert code == 0
-    assert "do not begin with 0: they are names" in words
-    assert epl.read_draws(tmp_path / "draws.npz").items == ("1", "2", "3", "4")
+def test_a_heading_is_said_and_can_be_denied(sample, tmp_path):
+    text = "knows,likes\n" + NAMED
+    said = "the first line is the heading knows, likes (--header no if it is data)"
+    assert said in sample("sbm", text)[2]
+    assert epl.read_draws(tmp_path / "draws.npz").n_items == 4
+    assert said not in sample("sbm", text, "--header", "no")[2]
+    assert epl.read_draws(tmp_path / "draws.npz").n_items == 6
+    assert "heading ann, bob" in sample("sbm", NAMED, "--header", "yes")[2]
+
+
+def test_rows_and_columns_are_written_with_their_names(sample, tmp_path):
+    code, _, said = sample("lbm", "who,what\nann,tea\nbob,tea\nbob,milk\ncid,milk\n")
+    assert (code, "matrix of 3 rows and 2 columns" in said) == (0, True)
+    assert epl.read_draws(tmp_path / "draws.npz").items == ("ann", "bob", "cid")
+    columns = epl.read_draws(tmp_path / "draws-columns.npz")
+    assert (columns.items, columns.n_chains) == (("milk", "tea"), 1)
+    assert sample("lbm", "ann,tea,2\nbob,tea,1\n", "--ignore-weights")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "n_items"),
+    [
+        ("categorical", "name,a,b\nann,y,n\nbob,?,y\ncid,n,n\n", 3),
+        ("poisson", "name,a,b\nann,3,4\nbob,NA,0\ncid,2,9\n", 3),
+        ("bernoulli", ",a,b\nann,1,0\nbob,0,0\ncid,1,1\n", 3),
+        ("gaussian", "a,b\n0.5,1\n0.7,2\n", 2),
+        ("poisson-sbm", "ann,bob,2\nbob,cid,1\n", 3),
+    ],
+)
+def test_every_model_reads_its_data(model, text, n_items, sample, tmp_path):
+    code, _, said = sample(model, text)
+    assert code == 0, said
+    with np.load(tmp_path / "draws.npz") as file:
+        assert file["labels"].shape[-1] == n_items
+        assert n_items == 2 or file["items"].tolist() == ["ann", "bob", "cid"]
 
 
 @pytest.mark.parametrize(
     ("model", "text", "words", "message"),
     [
-        ("sbm", "1,2,5\n2,3,1\n4,3,1\n2,4,1\n", [], "must have no weights"),
+        (
+            "sbm",
+            "1,2,5\n2,3,1\n4,3,1\n2,4,1\n",
+            [],
+            "Give --ignore-weights, or take a model of counts",
+        ),
         ("dcsbm", "1,2,0.5\n2,3,1\n4,3,1\n2,4,1\n", [], "must hold counts, integers 0, 1, 2"),
         ("sbm", "0,1\n1,2\n1,0\n", [], "Give --directed if (i, j) and (j, i)"),
         ("sbm", "0,0\n1,2\n1,0\n", [], "Give --loops to allow it"),
-        ("sbm", NAMED, ["--standardize"], "'--standardize' is not for the model 'sbm'"),
+        ("sbm", NAMED, ["--tau", "1"], "'--tau' is not for the model 'sbm'"),
+        ("sbm", NAMED, ["--header", "maybe"], "'--header' must be one of 'yes', 'no'"),
         ("gaussian", "1\n2\n", ["--directed"], "'--directed' is not for the model 'gaussian'"),
         ("gaussian", "1\n2\n", ["--n-nodes", "3"], "'--n-nodes' is not for the model 'gaussian'"),
-        ("gaussian", "1\n1\n", ["--standardize"], "must have columns that vary"),
         ("gaussian", "1\n2\n", ["--alpha", "-1"], "'--alpha' must be"),
         ("gaussian", "1\n2\n", ["--prior", "poison"], "Did you mean 'poisson'?"),
         ("gaussian", "1\n2\n", ["--moves", "all"], "'--moves' must be one of"),
@@ -125,7 +159,7 @@ def test_weights_of_one_and_loops_are_taken(sample):
 
 def test_options_of_the_prior_reach_the_model(sample):
     y = "\n".join(map(str, np.random.default_rng(1).normal(size=20) * 30 + 7))
-    words = ["--alpha", "2", "--delta", "0.2", "--gamma", "0.7", "--tau", "0.05", "--standardize"]
+    words = ["--alpha", "2", "--delta", "0.2", "--gamma", "0.7", "--tau", "0.05"]
     code, out, _ = sample("gaussian", y, *words)
     assert code == 0
     # The prior on partitions, in words, is that of this concentration.
@@ -133,38 +167,21 @@ def test_options_of_the_prior_reach_the_model(sample):
     assert json.loads(out)["prior"] == [law.describe(20)]
 
 
-def test_standardized_data_are_those_of_the_library(tmp_path):
-    y = np.random.default_rng(1).normal(size=(60, 2)) * [3, 50] + 7
-    np.save(tmp_path / "y.npy", y)
-    own = epl.models.GaussianMixture((y - y.mean(axis=0)) / y.std(axis=0), delta=0.2)
-    model = read_model("gaussian", tmp_path / "y.npy", standardize=True, delta=0.2)
-    assert model.log_posterior([0, 1] * 30) == pytest.approx(own.log_posterior([0, 1] * 30))
-
-
-def test_models_of_files(tmp_path):
+def test_models_of_files(tmp_path, monkeypatch):
     path = tmp_path / "data.csv"
     path.write_text("i,j\n0,1\n1,2\n0,2\n")
-    graph = read_model("sbm", path, k_max=2)
-    assert isinstance(graph, StochasticBlockModel)
-    assert graph.n_edges == 3
-    path.write_text("1 2\n2 3\n3 4\n")  # numbers from 1 are names: no node 0 is added
+    assert read_model("sbm", path, k_max=2).n_edges == 3
+    path.write_text("1 2\n2 3\n3 4\n")  # numbers are names: no node 0 is added
     assert read_model("sbm", path).sides[0].items == ("1", "2", "3", "4")
     assert read_model("sbm", path, n_nodes=5, directed=True).n_items == 5
-    path.write_text("ann,bob,3\nbob,cid,1\n")
-    degrees = read_model("dcsbm", path)
-    assert degrees.sides[0].items == ("ann", "bob", "cid")
-    assert degrees.n_edges == 4
-    path.write_text("0 1\n1 0\n")
-    assert isinstance(read_model("lbm", path), LatentBlockModel)
-    assert read_model("gaussian", path).n_items == 2
-
-
-def test_numbers_of_r_and_of_standard_input(tmp_path, monkeypatch):
-    path = tmp_path / "data.csv"
-    path.write_text('"","x"\n"1",0.5\n"2",7\n')
-    assert read_numbers(path).tolist() == [0.5, 7.0]
+    path.write_text('"","x"\n"1",0.5\n"2",7\n')  # as R writes it
+    assert read_items(path).to_numpy().tolist() == [[0.5], [7.0]]
+    np.save(tmp_path / "y.npy", np.eye(3))
+    assert read_model("lbm", tmp_path / "y.npy").n_items == 3
     monkeypatch.setattr("sys.stdin", io.StringIO("velocity\n9.2\n16.1\n"))
     assert read_model("gaussian", type(path)("-")).n_items == 2
+    monkeypatch.setattr("sys.stdin", io.StringIO(NAMED))
+    assert read_model("sbm", type(path)("-")).n_items == 4
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import epluribus as epl
-from epluribus.cli._models import read_model, read_numbers
+from epluribus.cli._models import read_items, read_model
 from epluribus.models import GaussianMixture
 from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
@@ -29,7 +29,7 @@ READERS = {
     "labels": read_labels,
     "estimate": epl.load,
     "checkpoint": lambda path: epl.sample(MODEL, **SHORT, checkpoint=path),
-    "numbers": read_numbers,
+    "numbers": read_items,
     "network": lambda path: read_model("sbm", path),
     "groups": lambda path: read_groups(path, {"a", "b"}),
     "column": lambda path: read_column(path, "cluster"),

@@ -9,7 +9,12 @@ import pytest
 from scipy import sparse
 from scipy.stats import beta, gamma, nbinom
 
-from epluribus.models import LatentBlockModel, PoissonBlockModel, StochasticBlockModel
+from epluribus.models import (
+    LatentBlockModel,
+    PoissonBlockModel,
+    StochasticBlockModel,
+    read_edges,
+)
 from epluribus.models.edges import graph_to_matrix, read_network
 from epluribus.sampling.chain import fingerprint
 from oracles_models import (
@@ -98,12 +103,55 @@ def test_tuples_sets_and_views_are_edges_and_weights_can_be_ignored(network, n_n
         ("Source Target\nann bob\n", ("ann", "bob"), 1),
         ("ann bob\ncid bob\n", ("ann", "bob", "cid"), 2),
         ("1\t2\n2\t3\n", ("1", "2", "3"), 2),
+        ("knows,likes\nann,bob\nbob,cid\ncid,ann\n", ("ann", "bob", "cid"), 3),
+        ("ann,bob\nbob,cid\ndan,eve\neve,fay\n", ("ann", "bob", "cid", "dan", "eve", "fay"), 4),
+        ("% comment\n0 1\n1 2\n", None, 2),
+        ("0 1 1\n1 0 1\n1 1 0\n", None, 3),
+        (",a,b,c,d\na,0,2,0,0\nb,2,0,1,0\nc,0,1,0,0\nd,0,0,0,0\n", ("a", "b", "c", "d"), 3),
+        ('"Smith, J",ann\nann,bob\n', ("Smith, J", "ann", "bob"), 2),
     ],
 )
-def test_headings_are_recognized(tmp_path, text, names, n_edges):
+def test_files_of_edges_and_matrices(tmp_path, text, names, n_edges):
     (tmp_path / "e.csv").write_text(text)
     model = PoissonBlockModel(tmp_path / "e.csv")
     assert (model.sides[0].items, model.n_edges) == (names, n_edges)
+
+
+def test_a_heading_can_be_named_or_denied(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("knows,likes\nann,bob\nbob,cid\ncid,ann\n")
+    assert list(read_edges(path).columns) == ["knows", "likes"]
+    assert StochasticBlockModel(read_edges(path, header=False)).n_items == 5
+    path.write_text("ann,bob\nbob,cid\n")
+    assert StochasticBlockModel(read_edges(path, header=True)).n_edges == 1
+
+
+def test_a_bipartite_network_in_every_form_is_one_matrix(tmp_path):
+    pairs = [("ann", "tea"), ("bob", "tea"), ("bob", "milk"), ("cid", "milk")]
+    graph = nx.Graph(pairs)
+    for node in graph:
+        graph.nodes[node]["bipartite"] = int(node in ("tea", "milk"))
+    (tmp_path / "p.csv").write_text("who,what\n" + "\n".join(map(",".join, pairs)))
+    (tmp_path / "m.csv").write_text(",milk,tea\nann,0,1\nbob,1,1\ncid,1,0\n")
+    frame = pd.DataFrame([[0, 1], [1, 1], [1, 0]], ["ann", "bob", "cid"], ["milk", "tea"])
+    numbers = pd.DataFrame({"user": [7, 8, 8, 9], "item": [31, 31, 30, 30]})
+    for form in (pairs, set(pairs), graph, frame, tmp_path / "p.csv", tmp_path / "m.csv"):
+        model = LatentBlockModel(form)
+        rows, columns = (side.items for side in model.sides)
+        assert (sorted(rows), sorted(columns)) == (["ann", "bob", "cid"], ["milk", "tea"])
+        order = [columns.index("milk"), columns.index("tea")]
+        assert np.array_equal(model._matrix.toarray()[:, order], frame.to_numpy())
+    named = LatentBlockModel(numbers)
+    assert (named.sides[0].items, named.sides[1].items) == (("7", "8", "9"), ("30", "31"))
+    weighted = [("a", "x", 2.5), ("a", "x", 1), ("b", "y", 1)]
+    assert LatentBlockModel(weighted, ignore_weights=True)._matrix.toarray().tolist() == [
+        [1, 0],
+        [0, 1],
+    ]
+    with pytest.raises(ValueError, match="'matrix' must hold only 0 and 1.*Give ignore_weights"):
+        LatentBlockModel(weighted)
+    with pytest.raises(ValueError, match="every node needs the attribute 'bipartite'"):
+        LatentBlockModel(nx.path_graph(3))
 
 
 def test_names_of_rows_and_columns_are_kept():
@@ -141,28 +189,28 @@ def test_directions_counts_and_loops():
         ),
         (lambda: StochasticBlockModel(np.array([[0, 1e300], [0, 1]] * 2)), "node numbers 0, 1, 2"),
         (lambda: StochasticBlockModel([("a", None)]), "two nodes in every edge; one is missing"),
-        (lambda: StochasticBlockModel("no-such-file.txt"), "there is no no-such-file.txt"),
+        (lambda: StochasticBlockModel("no-such-file.txt"), "There is no file 'no-such-file.txt'"),
         (
             lambda: StochasticBlockModel(pd.DataFrame(np.zeros((3, 5)))),
-            "as a data frame must be square",
+            "must be a square matrix with the same names on both sides, or edges",
         ),
         (
             lambda: StochasticBlockModel(pd.DataFrame({"a": ["x"], "b": ["y"], "n": [2]})),
-            "must have no weights, .* has weight 2. Give",
+            "each edge once and no weights.* counts 2. Give",
         ),
         (
             lambda: StochasticBlockModel(pd.DataFrame(np.eye(2), index=[*"ab"], columns=[*"ba"])),
             "rows and columns in the same order",
         ),
         (lambda: StochasticBlockModel(np.ma.masked_equal(A, 1)), "no masked entries"),
-        (lambda: StochasticBlockModel(FakeIgraph([(0, 1)], "ab", [3])), "must have no weights"),
+        (lambda: StochasticBlockModel(FakeIgraph([(0, 1)], "ab", [3])), "and no weights"),
         (
             lambda: StochasticBlockModel([("a", "a"), ("a", "b")]),
             "linked to itself. Give loops=True",
         ),
         (
             lambda: PoissonBlockModel([[0, 0.5], [0.5, 0]]),
-            "counts, integers 0, 1, 2, ...; entry .* is 0.5. Round",
+            "counts, integers 0, 1, 2, ...; entry .* is 0.5. Give ignore_weights",
         ),
         (lambda: PoissonBlockModel([[0, -1], [-1, 0]]), "counts, integers .* is -1"),
         (lambda: PoissonBlockModel(A, shape=0), "'shape' must be a finite number above 0"),
@@ -190,10 +238,10 @@ def test_what_cannot_be_read_is_refused(make, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a b c d\n", "two nodes in each, or two and a weight; got 4"),
-        ("a b 1\nb c\n", "got 2 or 3 entries"),
-        ("a b x\n", "an edge has weight x"),
-        ("a b 3\n", "must have no weights"),
+        ("a b c d\n", "has a header but no rows"),
+        ("a b 1\nb c\n", "two cells in each line, or three with weights; it has 2 or 3"),
+        ("a b x\n", "must have numbers as weights"),
+        ("a b 3\n", "each edge once and no weights"),
     ],
 )
 def test_bad_files_are_refused(tmp_path, text, message):
@@ -254,21 +302,19 @@ def test_networkx_graphs():
     arrows = StochasticBlockModel(nx.DiGraph([(0, 1), (1, 0)]))
     assert (arrows.n_items, arrows.n_edges, arrows.directed) == (2, 2, True)
     graph["a"]["b"]["weight"] = 2.5
-    with pytest.raises(ValueError, match=r"no weights.* 2.5. Give ignore_weights=True"):
+    with pytest.raises(ValueError, match=r"counts, integers.* 2.5. Give ignore_weights=True"):
         StochasticBlockModel(graph)
 
 
 def test_directions_of_networkx_graphs():
     one_way = nx.DiGraph([(0, 1), (1, 2)])
     assert StochasticBlockModel(one_way, directed=False).n_edges == 2
-    with pytest.raises(
-        ValueError, match=r"each edge once.*\(0, 1\) appears 2.*ignore_weights=True"
-    ):
+    with pytest.raises(ValueError, match=r"each edge once.*\(0, 1\) counts 2.*ignore_weights=True"):
         StochasticBlockModel(nx.DiGraph([(0, 1), (1, 0)]), directed=False)
     # An edge without a direction goes both ways.
     both_ways = StochasticBlockModel(nx.path_graph(3), directed=True)
     assert (both_ways.n_edges, both_ways.directed) == (4, True)
-    with pytest.raises(ValueError, match=r"each edge once.*\(0, 1\) appears 2"):
+    with pytest.raises(ValueError, match=r"each edge once.*\(0, 1\) counts 2"):
         StochasticBlockModel(nx.MultiGraph([(0, 1), (0, 1)]))
     with pytest.raises(ValueError, match=r"no loops; node 1 .*remove_edges_from"):
         StochasticBlockModel(nx.Graph([("a", "b"), ("b", "b")]))

@@ -47,7 +47,17 @@ _VALUES: dict[str, Sequence[str]] = {
     "--prior": (*NAMES, "paper"),
     "--covariance": ("full", "diagonal"),
     "--moves": SCHEDULES,
-    "model": ("gaussian", "sbm", "lbm", "dcsbm"),
+    "--header": ("yes", "no"),
+    "model": (
+        "gaussian",
+        "poisson",
+        "bernoulli",
+        "categorical",
+        "sbm",
+        "poisson-sbm",
+        "dcsbm",
+        "lbm",
+    ),
     "study": ("galaxies", "congress", "blogs"),
     "shell": ("bash", "zsh", "tcsh"),
 }

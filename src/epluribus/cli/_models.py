@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import epluribus as epl
 from epluribus import models
@@ -20,32 +21,38 @@ from epluribus._text import count
 from epluribus._validate import check_choice, need
 from epluribus.cli._base import answer, command, given, interrupted, make_parser, remark
 from epluribus.estimate import raise_if_interrupted
+from epluribus.models.edge_files import UNNAMED
 from epluribus.readers.files import check_exists, load_numpy
 from epluribus.readers.soft import read_soft
 from epluribus.readers.text import read_table
 
 MODELS: dict[str, Callable[..., models.Model]] = {
     "gaussian": models.GaussianMixture,
+    "poisson": models.PoissonMixture,
+    "bernoulli": models.BernoulliMixture,
+    "categorical": models.CategoricalMixture,
     "sbm": models.StochasticBlockModel,
-    "lbm": models.LatentBlockModel,
+    "poisson-sbm": models.PoissonBlockModel,
     "dcsbm": partial(models.PoissonBlockModel, degree_corrected=True),
+    "lbm": models.LatentBlockModel,
 }
 """The models by their names on the command line."""
 
 
 @command(answer)
 def sample(args: Namespace) -> int:
-    """Draw partitions from the posterior of a model of the data in FILE (csv or npy).
+    """Draw partitions from the posterior of a model of the data in FILE.
 
-    gaussian: one item per line, with one number or several; sbm: a network, as a square matrix of 0 and 1,
-    edges in two columns (names or numbers of nodes), or GraphML; dcsbm (PoissonBlockModel in Python): the same
-    with degrees, where edges may have counts in a third column; lbm: a matrix of 0 and 1. Burn-in and thinning
-    count single updates: a sweep over N items is N steps.
+    Mixtures of items, one in each line of a csv or npy file, cells perhaps missing: gaussian for measurements,
+    poisson for counts, bernoulli for zeros and ones, categorical for words. Networks, as a square matrix, as edges
+    in two columns, or as GraphML or GML: sbm for links that are there or not; poisson-sbm and dcsbm (with
+    degrees) for counts, which may be in a third column. Rows and columns together: lbm, a matrix of zeros and ones, or
+    pairs of a row and a column. Burn-in and thinning count single updates: a sweep over N items is N steps.
 
-    model (text): gaussian, sbm, lbm or dcsbm
+    model (text): gaussian, poisson, bernoulli, categorical, sbm, poisson-sbm, dcsbm or lbm
     file (file): file of data; - reads csv from standard input
-    -o --out (file, required): file of draws (.npz)
-    --n-draws (int): draws kept of each chain (default: 1000)
+    -o --out (file, required): file of draws (.npz); lbm writes those of the columns into NAME-columns.npz
+    --n-draws (int): draws kept of each chain (default: 1000, again until chains agree, at most three times)
     --burn (int): steps before them (default: a tenth of all)
     --thin (int): steps from draw to draw (default: one cycle)
     --n-chains (int, default 2): independent chains
@@ -55,10 +62,11 @@ def sample(args: Namespace) -> int:
     --alpha (number): concentration: of the weights of components, or of the process (default: the model's)
     --covariance (text): gaussian, several columns: full or diagonal (default: full if items are many)
     --delta (number): gaussian: rate of the precision, the larger the wider clusters are a priori; in squared
-        units of the data, or of their standard deviation with --standardize (default: chosen from the data)
+        units of the data (default: chosen from the data)
     --gamma (number): gaussian: shape of the precision (default: 0.5; full covariance: 1.5)
     --tau (number): gaussian: observations the prior mean is worth (default: 0.01)
-    --standardize (switch): gaussian: give every column mean 0 and standard deviation 1
+    --header (text): edges: whether the first line is a heading, yes or no (default: recognized)
+    --ignore-weights (switch): edges: count each once, whatever its weight and however often it is given
     --n-nodes (int): number of nodes, for a network whose nodes are numbers from 0
     --directed (switch): links of a network have a direction, from the first column to the second
     --loops (switch): a network may have links of a node to itself
@@ -70,33 +78,40 @@ def sample(args: Namespace) -> int:
     Example: epluribus sample gaussian y.csv --out draws.npz && epluribus summarize draws.npz
     """
     check_target(args.out, (".npz",))
-    names = "prior k_max alpha covariance delta gamma tau standardize n_nodes directed loops"
+    names = (
+        "header prior k_max alpha covariance delta gamma tau ignore_weights n_nodes directed loops"
+    )
     # Left out, an option is None, or False for a switch: the model then has its own.
     options = {
         name: x for name, x in given(args, names).items() if x is not None and x is not False
     }
     model = read_model(args.model, args.file, **options)
-    _describe_network(model, args.file)
+    _describe(model)
     run = given(args, "n_draws burn thin n_chains moves n_jobs checkpoint")
     trace = epl.sample(model, rng=args.seed, progress=not args.json, **run)
     # An interrupted run is saved too: its draws are valid, only fewer.
     trace.save(args.out)
-    answer(args, trace.to_dict(), f"{trace}\n  draws written to {args.out}")
+    written = f"draws written to {args.out}"
+    if trace.column_draws is not None:
+        columns = args.out.with_name(f"{args.out.stem}-columns.npz")
+        named = {} if trace.column_draws.items is None else {"items": trace.column_draws.items}
+        labels = np.asarray(trace.column_draws).reshape(trace.n_chains, trace.n_draws, -1)
+        write_arrays(columns, {"labels": labels, **named}, compress=True)
+        written += f", those of the columns to {columns}"
+    answer(args, trace.to_dict(), f"{trace}\n  {written}")
     return interrupted("the draws so far are written") if trace.interrupted else 0
 
 
-def read_model(name: str, path: Path, standardize: bool = False, **options: Any) -> models.Model:
-    r"""A model of the data in a file: csv, npy or GraphML.
+def read_model(name: str, path: Path, header: str | None = None, **options: Any) -> models.Model:
+    r"""A model, by its name in `MODELS`, of the data in a file.
 
     Parameters
     ----------
-    name : {'gaussian', 'sbm', 'lbm', 'dcsbm'}
-        Which model.
+    name : str
     path : Path
-        One item per line for 'gaussian'; a square matrix, edges in two columns or three, or GraphML for 'sbm'
-        and 'dcsbm'; a matrix of zeros and ones for 'lbm'.
-    standardize : bool, default False
-        Whether to give every column of numbers mean 0 and standard deviation 1; for 'gaussian' only.
+        As ``epluribus sample`` takes it.
+    header : {"yes", "no"}, optional
+        Whether the first line of a file of edges is a heading.
     **options
         Arguments of the model; one that is for other models is an error.
 
@@ -112,62 +127,66 @@ def read_model(name: str, path: Path, standardize: bool = False, **options: Any)
     3
     """
     make = MODELS[check_choice(name, MODELS, "model")]
-    known = {*inspect.signature(make).parameters, *(["standardize"] if name == "gaussian" else [])}
-    for option in (*options, *(["standardize"] if standardize else [])):
+    of_edges = name in ("sbm", "poisson-sbm", "dcsbm", "lbm")
+    known = {*inspect.signature(make).parameters, *(["header"] if of_edges else [])}
+    for option in (*options, *(["header"] if header else [])):
         if option not in known:
             raise ValueError(
                 f"'--{option.replace('_', '-')}' is not for the model '{name}'. Leave it out."
             )
     with about(path, "y", "adjacency", "matrix"):
-        if name in ("sbm", "dcsbm"):
-            network = _read_network(path, counts=name == "dcsbm", numbered="n_nodes" in options)
-            return make(network, **options)
-        table = read_numbers(path)
-        if standardize:
-            spread = np.std(table, axis=0)
-            if np.any(spread == 0):
-                raise ValueError("'--standardize' must have columns that vary; one is constant.")
-            table = (table - np.mean(table, axis=0)) / spread
-        return make(table, **options)
+        if path.suffix == ".npy":
+            check_exists(path)
+            return make(np.array(load_numpy(path)), **options)
+        if not of_edges:
+            return make(read_items(path, words=name == "categorical"), **options)
+        named = None if header is None else check_choice(header, ("yes", "no"), "header") == "yes"
+        data = models.read_edges(path, named)
+        heading = tuple(data.columns) if hasattr(data, "columns") else ()
+        is_edges = len(heading) in (2, 3) and data.dtypes.iloc[0].kind == "O"
+        if is_edges and heading != UNNAMED[: len(heading)]:
+            remark(
+                f"the first line is the heading {', '.join(heading)} (--header no if it is data)"
+            )
+        return make(data, **options)
 
 
-def read_numbers(path: Path) -> Any:
-    """A table of numbers from a csv or npy file, or csv from standard input; one column is flat."""
+def read_items(path: Path, *, words: bool = False) -> Any:
+    """A data frame of a csv file, one item in each line, with the names that it has; numbers, or words too.
+
+    A first column of words that all differ has the names.
+    """
     check_exists(path)
-    if path.suffix == ".npy":
-        return np.array(load_numpy(path))
-    table = read_table(path).numbers(path)
-    return table[:, 0] if table.shape[1] == 1 else table
-
-
-def _read_network(path: Path, *, counts: bool, numbered: bool) -> Any:
-    """A square matrix, edges of nodes that are numbers from 0, or the path itself, which the model reads."""
-    if path.suffix.lower() == ".graphml":
-        return path
-    try:
-        table = read_numbers(path)
-    except ValueError:  # names
-        return path
-    if table.ndim == 2 and table.shape[0] == table.shape[1]:
-        return table
-    # Numbers of nodes that do not begin with 0 are names: there is no node 0.
-    is_edges = table.ndim == 2 and table.shape[1] in ((2, 3) if counts else (2,))
-    return table if is_edges and (numbered or table[:, :2].min() == 0) else path
-
-
-def _describe_network(model: Any, path: Path) -> None:
-    """Print what was read, so that a network that was meant to be directed is noticed."""
-    if not hasattr(model, "directed"):
-        return
-    names, hint = model.sides[0].items or (), " (--directed if links have a direction)"
-    first = f", nodes {', '.join(names[:3])}, ..." if len(names) > 3 else ""
-    size = f"network of {count(model.n_items, 'node')} and {count(model.n_edges, 'edge')}{first}"
-    remark(f"directed {size}" if model.directed else f"undirected {size}{hint}")
-    if names and "0" not in names and all(name.isdecimal() for name in names):
-        remark(
-            f"the numbers of nodes in {path} do not begin with 0: they are names (--n-nodes if they are "
-            "numbers from 0)"
+    table, first = read_table(path), 0
+    names = table.texts(-1) if table.skip else table.texts(0)
+    if not table.skip and table.frame.shape[1] > 1:
+        is_word = pd.to_numeric(pd.Series(names), errors="coerce").isna()
+        first = int(bool(is_word.all()) and len(set(names)) == len(names))
+        if first:
+            remark("the first column is read as the names of the items")
+    frame = table.frame.iloc[:, first:]
+    if not words:
+        cells = frame.fillna("nan") if first else frame  # beside names all cells are text
+        rest = table._replace(
+            frame=cells, skip=table.skip + first, texts=lambda i: table.texts(i + first)
         )
+        frame = pd.DataFrame(rest.numbers(path, gaps=True))
+    return frame.set_axis(names) if table.skip or first else frame
+
+
+def _describe(model: Any) -> None:
+    """Print what was read, so that a network that was meant to be directed is noticed."""
+    names = model.sides[0].items or ()
+    first = f", {model.sides[0].name} {', '.join(names[:3])}, ..." if len(names) > 3 else ""
+    if isinstance(model, models.LatentBlockModel):
+        rows, columns = (count(side.n_items, side.name[:-1]) for side in model.sides)
+        remark(f"matrix of {rows} and {columns}{first}")
+    elif hasattr(model, "directed"):
+        size = (
+            f"network of {count(model.n_items, 'node')} and {count(model.n_edges, 'edge')}{first}"
+        )
+        hint = " (--directed if links have a direction)"
+        remark(f"directed {size}" if model.directed else f"undirected {size}{hint}")
 
 
 @command(answer)

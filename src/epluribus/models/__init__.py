@@ -8,6 +8,7 @@ from epluribus.models.block_models import (
 )
 from epluribus.models.columns import BernoulliMixture, CategoricalMixture, PoissonMixture
 from epluribus.models.custom import CustomModel
+from epluribus.models.edge_files import read_edges
 from epluribus.models.gaussian import GaussianMixture
 from epluribus.models.mixture import Mixture
 from epluribus.models.prior import DirichletProcess, PartitionPrior, PitmanYor
@@ -26,4 +27,5 @@ __all__ = [
     "PoissonBlockModel",
     "PoissonMixture",
     "StochasticBlockModel",
+    "read_edges",
 ]

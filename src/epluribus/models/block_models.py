@@ -43,10 +43,9 @@ from epluribus._kernels.states import LATENT, State
 from epluribus._typing import IntArray
 from epluribus._validate import check_positive
 from epluribus.models.base import Model, Partition, Side, make_state
-from epluribus.models.edges import read_network
+from epluribus.models.edges import read_bipartite, read_network
 from epluribus.models.networks import GammaLaw, NetworkModel, beta_law, count_ones, sparse_links
 from epluribus.models.prior import PartitionLaw, as_prior
-from epluribus.models.tables import count_matrix, row_names
 
 
 class StochasticBlockModel(NetworkModel):
@@ -57,10 +56,11 @@ class StochasticBlockModel(NetworkModel):
     adjacency : matrix, graph, data frame, edges or path
         A square matrix of zeros and ones, dense or sparse; a graph of networkx or igraph; a pandas data
         frame, square with the names of the nodes, or with an edge in each row; edges as pairs of node
-        numbers from 0 or of names; the path of a GraphML or GML file or of a text file with two names in each
-        line. A list of tuples, a set or a view is always edges; an array with two columns is, unless it is
-        2 x 2; with `n_nodes`, any array is. Nodes without edges are allowed, but an edge list alone does not
-        show them: give `n_nodes`. The items are the nodes, in the order of the graph and with its names.
+        numbers from 0 or of names; the path of a file, as `read_edges` takes it. Edges may have a third entry,
+        their weight. A list of tuples, a set or a view is always edges; an array with two or three columns is,
+        unless it is square; with `n_nodes`, any array is. Nodes without edges are allowed, but an edge list
+        alone does not show them: give `n_nodes`. The items are the nodes, in the order of the graph and with
+        its names.
     directed : bool, optional
         Whether an edge from i to j differs from one from j to i. By default a graph decides, and
         anything else is undirected.
@@ -195,8 +195,12 @@ class LatentBlockModel(Model):
 
     Parameters
     ----------
-    matrix : array_like, sparse matrix or data frame of shape (n_rows, n_columns)
-        Zeros and ones. The draws have the names of the rows and columns of a data frame.
+    matrix : array_like, sparse matrix, data frame, graph, pairs of names or path
+        Zeros and ones, of shape (n_rows, n_columns). Or the places of the ones: pairs of names, of a row and
+        of a column, as a list or in two columns of a data frame, perhaps with a weight; a bipartite graph of
+        networkx; the path of a file, as `read_edges` takes it. The draws have the names of rows and columns.
+    ignore_weights : bool, default False
+        Whether any entry other than 0, and a pair given several times, counts as 1.
     beta : (float, float), default (0.5, 0.5)
         Parameters of the Beta prior of the block probabilities.
     alpha : float or (float, float), default 0.5
@@ -226,14 +230,14 @@ class LatentBlockModel(Model):
         self,
         matrix: Any,
         *,
+        ignore_weights: bool = False,
         beta: tuple[float, float] = (0.5, 0.5),
         alpha: float | tuple[float, float] | None = None,
         prior: str | PartitionLaw | tuple[str | PartitionLaw, str | PartitionLaw] = "uniform",
         k_max: int | tuple[int, int] | None = None,
     ) -> None:
-        self._matrix = count_matrix(matrix, "matrix")
+        self._matrix, names = read_bipartite(matrix, ignore_weights)
         self.law = beta_law(beta)
-        names = row_names(matrix), row_names(getattr(matrix, "T", None))
         both = zip(_pair(prior, "prior"), _pair(alpha, "alpha"), _pair(k_max, "k_max"), strict=True)
         self.sides = tuple(
             Side(name, n, as_prior(law, a, bound, 0.5), items)

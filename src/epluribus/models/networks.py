@@ -166,7 +166,9 @@ class NetworkModel(Model):
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
-        size = f"{self.n_items} nodes, {self.n_edges} edges, {kind}"
+        n_pairs = self._matrix.nnz if self.directed else sparse.triu(self._matrix).nnz
+        weights = f" of total weight {self.n_edges}" if n_pairs < self.n_edges else ""
+        size = f"{self.n_items} nodes, {n_pairs} edges{weights}, {kind}"
         return f"{type(self).__name__}({size}, prior={self.sides[0].prior})"
 
     # --- blocks ---

@@ -247,9 +247,10 @@ def count_matrix(matrix: Any, argument: str, weights: str = "refuse") -> sparse.
     if bad.size:
         i, j, value = entries.row[bad[0]], entries.col[bad[0]], values[bad[0]]
         allowed = "only 0 and 1, the model is for binary data"
-        way_out = f"For weights, choose a threshold: ({argument} > 0)."
+        way_out = "Give ignore_weights=True to count 1 for every entry but 0."
         if weights == "count":
-            allowed, way_out = "counts, integers 0, 1, 2, ...", f"Round them. {way_out}"
+            allowed = "counts, integers 0, 1, 2, ..."
+            way_out += " Or round the weights, if need be in a smaller unit."
         if np.isnan(value):
             way_out = "Decide what a missing entry means and fill it."
         raise ValueError(
