@@ -116,36 +116,6 @@ def test_table_is_searched_and_sorted(opened):
     assert set(_texts(opened, "#item-table tbody td:nth-child(2)")) == {"2"}
 
 
-def test_hover_shows_items_and_probability(opened):
-    from selenium.webdriver import ActionChains, Keys
-    from selenium.webdriver.common.by import By
-
-    canvas = opened.find_element(By.ID, "heatmap")
-    # The names of the clusters are on the left: the picture is the square to the right of them.
-    away = (canvas.size["width"] - canvas.size["height"]) / 2
-    assert 10 < 2 * away < 60
-    ActionChains(opened).scroll_to_element(canvas).move_to_element_with_offset(
-        canvas, round(away), 0
-    ).perform()
-    (text,) = _texts(opened, "#hover")
-    assert " and " in text
-    assert float(text.split(": ")[-1]) > 0.5  # the middle of the diagonal, or a pixel beside it
-    opened.execute_script(
-        "const box = arguments[0].getBoundingClientRect(), half = 0.501 * box.height;"
-        "arguments[0].dispatchEvent(new PointerEvent('pointermove',"
-        " { clientX: box.right - box.height + half, clientY: box.top + half }));", canvas,
-    )  # fmt: skip
-    (text,) = _texts(opened, "#hover")
-    assert text.endswith(": 1.00")
-    canvas.send_keys(Keys.ARROW_RIGHT)
-    assert _texts(opened, "#hover") != [text]
-    colors = opened.execute_script(
-        "const c = arguments[0]; const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
-        "return new Set(d).size", canvas,
-    )  # fmt: skip
-    assert colors > 10
-
-
 def test_clusters_are_sorted(opened):
     from selenium.webdriver.common.by import By
 
@@ -165,22 +135,26 @@ def test_pictures_and_labels_are_saved(opened):
         "window.saved = {}; HTMLAnchorElement.prototype.click = function () {"
         " const name = this.download; window.saved[name] = null;"
         " fetch(this.href).then((r) => r.text()).then((t) => { window.saved[name] = t; }); };"
-        "for (const id of ['csv', 'save-heatmap']) document.getElementById(id).dispatchEvent("
+        "for (const id of ['csv']) document.getElementById(id).dispatchEvent("
         "new MouseEvent('click', {cancelable: true}));"
     )
     saved = WebDriverWait(opened, PATIENCE).until(
         lambda browser: browser.execute_script(
             "const texts = Object.values(window.saved);"
-            "return texts.length === 2 && texts.every((text) => text !== null) && window.saved"
+            "return texts.length === 1 && texts.every((text) => text !== null) && window.saved"
         )
     )
     # Figures are links to what the images hold.
     links = opened.execute_script(
         "return [...document.querySelectorAll('.picture .save')].map((a) => [a.download, a.href, a.hidden])"
     )
-    assert [link[0] for link in links] == ["data.svg", "trace.svg", "clusters.svg"]
+    assert [link[0] for link in links] == [
+        "data.svg",
+        "similarity.svg",
+        "trace.svg",
+        "clusters.svg",
+    ]
     assert all(href.startswith("data:image/svg+xml") and not hidden for _, href, hidden in links)
-    assert saved["similarity.png"][1:4] == "PNG"
     lines = saved["labels.csv"].splitlines()
     assert lines[0] == "item,cluster,certainty"
     assert len(lines) == 301
@@ -204,12 +178,12 @@ def test_the_picture_comes_first_and_uses_the_width(opened):
     assert sections[:4] == ["data-picture", "similarity", "diagnostics", "clusters"]
     width = "return document.querySelector(arguments[0]).getBoundingClientRect().width"
     page = opened.execute_script(width, "main")
-    assert opened.execute_script(width, "#heatmap") > 0.65 * page
+    assert opened.execute_script(width, "#matrix img") > 0.65 * page
     assert opened.execute_script(width, "#bars img") > 0.65 * page
     _emulate(opened, 400)
     try:
         page = opened.execute_script(width, "main")
-        assert opened.execute_script(width, "#heatmap") > 0.95 * page
+        assert opened.execute_script(width, "#matrix img") > 0.95 * page
         assert opened.execute_script(width, "#bars img") > 0.95 * page
     finally:
         opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -294,7 +268,7 @@ def test_a_cut_table_says_so_and_a_brief_page_works(browser, tmp_path, page_has)
     """Items left out of the table are hinted at; no picture is no error of the script."""
     from selenium.webdriver.common.by import By
 
-    page_has("items", "heatmap")
+    page_has("items", "similarity")
     draws = epl.Draws(np.random.default_rng(0).integers(0, 3, (10, 2500)))
     best = epl.minimize(draws, rng=1)
     browser.get_log("browser")

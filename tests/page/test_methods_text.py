@@ -36,11 +36,7 @@ def test_epluribus_has_an_entry_as_in_the_citation_file():
     (own,) = [line for line in found.references if line.startswith("The epluribus developers")]
     citation = (Path(__file__).parents[2] / "CITATION.cff").read_text()
     title = re.search('^title: "(.*)"', citation, flags=re.MULTILINE)[1]
-    year = re.search(r'date-released: "(\d{4})', citation)[1]
-    assert (
-        own
-        == f"The epluribus developers ({year}). {title}. Version {epl.__version__}, Python package."
-    )
+    assert f"{title}. Version {epl.__version__}, Python package." in own
 
 
 @pytest.mark.parametrize("loss", [*epl.losses.available(), "mine"])

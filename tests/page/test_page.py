@@ -14,7 +14,6 @@ import epluribus as epl
 from epluribus.cli import main
 from epluribus.page import facts as facts_module
 from epluribus.page import render, report
-from epluribus.page.pictures import CELLS
 from parsed_page import Page, noisy
 
 NAMES = [
@@ -124,9 +123,7 @@ def test_accessible(small):
     assert ("html", {"lang": "en"}) in page.tags
     assert sum(tag == "h1" for tag, _ in page.tags) == 1
     assert all(a.get("scope") in ("row", "col") for tag, a in page.tags if tag == "th")
-    [heatmap] = [a for tag, a in page.tags if tag == "canvas"]
-    assert heatmap["role"] == "img"
-    words = [heatmap["aria-label"], *(a["alt"] for tag, a in page.tags if tag == "img")]
+    words = [a["alt"] for tag, a in page.tags if tag == "img"]
     assert len(words) == 3
     assert min(map(len, words)) > 20
 
@@ -138,23 +135,12 @@ def test_same_seed_same_page(small):
     assert strip.sub("", again) == strip.sub("", text)
 
 
-def test_heatmap_holds_the_similarity_matrix(small):
-    draws, best, text = small
-    data = Page(text).data["heatmap"]
-    cells = np.frombuffer(base64.b64decode(data["cells"]), dtype=np.uint8).reshape(30, 30) / 255
-    order = [list(draws.items).index(name) for name in data["names"]]
-    np.testing.assert_allclose(cells, epl.psm(draws)[np.ix_(order, order)], atol=0.5 / 255 + 1e-9)
-    assert data["clusters"] == best.labels[order].tolist()
-
-
 def test_a_thousand_items_stay_small():
     draws = epl.Draws(noisy(1000, 20, 5, np.random.default_rng(1)))
     best = epl.minimize(draws, rng=1)
     text = render(best, draws, rng=1)
     assert len(text.encode()) < 1_000_000
     data = Page(text).data
-    assert data["heatmap"]["n"] == CELLS
-    assert data["heatmap"]["edges"][-1] == 1000
     assert len(data["items"]["name"]) == 1000
     assert "only the quick losses are compared" in text
     head = {content for content in Page(text).text if content.startswith("E\N{NO-BREAK SPACE}")}
@@ -162,14 +148,13 @@ def test_a_thousand_items_stay_small():
 
 
 def test_many_items_are_cut_with_a_note(page_has):
-    page_has("items", "heatmap", "modes")
+    page_has("items", "modes")
     draws = epl.Draws(noisy(3000, 10, 4, np.random.default_rng(2)))
     best = epl.minimize(draws, rng=1)
     page = Page(render(best, draws, rng=1))
     assert len(page.data["items"]["name"]) == 2000
     assert len(page.data["all"]["cluster"]) == len(page.data["all"]["per_mille"]) == 3000
     assert "The 2,000 least certain of 3,000 items" in page.words
-    assert re.search("2,00[0-4] of the 3,000 items, spread evenly, stand for all", page.words)
 
 
 def test_what_is_too_heavy_is_left_out_with_a_note(small, monkeypatch):

@@ -50,10 +50,10 @@ def test_an_interrupted_step_and_all_after_it_are_left_out(small, monkeypatch, n
     missing = _left_out(page)
     assert missing[0] == STEPS[name]
     assert missing[-1] == "the certificate"
-    assert (page.data["heatmap"] is None) == (name not in ("modes", "certificate"))
+    assert ("matrix" not in page.ids) == (name not in ("modes", "certificate"))
 
 
-@pytest.mark.parametrize("step", [1, 5, 10])
+@pytest.mark.parametrize("step", [1, 5, 9])
 def test_an_interrupt_between_two_steps_leaves_out_the_later_ones(small, step):
     def at_that_step(done, total, _):
         assert total == len(facts.STEPS)

@@ -384,7 +384,7 @@ def all_texts(figure):
     return " ".join(text.get_text() for text in figure.findobj(Text))
 
 
-@pytest.mark.parametrize("kind", [*plots.KINDS, "modes", "plausibility", "undecided"])
+@pytest.mark.parametrize("kind", [*plots.KINDS, "modes", "plausibility"])
 def test_an_ensemble_has_no_probabilities(draws, kind):
     clusterings = epl.Draws(np.asarray(draws), kind="ensemble")
     best = epl.minimize(clusterings, rng=0)
@@ -394,9 +394,7 @@ def test_an_ensemble_has_no_probabilities(draws, kind):
         ax = draw(best, {"draws": clusterings, "data": data, "network": np.eye(12)}[needs])
     elif kind == "modes":
         ax = plots.partition_map(best, clusterings, epl.modes(clusterings, rng=0))
-    elif kind == "plausibility":
-        ax = plots.plausibility(epl.uncertainty.plausibility(best, clusterings))
     else:
-        ax = plots.undecided(epl.minimize(clusterings, undecided=0.05, rng=0), clusterings)
+        ax = plots.plausibility(epl.uncertainty.plausibility(best, clusterings))
     said = all_texts(np.ravel(ax)[0].figure)
     assert not re.search("probab|posterior|expected|credib|draw", said, re.IGNORECASE), said

@@ -44,7 +44,7 @@ def test_numbers_in_another_order_are_refused_for_labels_without_names():
     assert plots.blocks([0, 0, 1], by_number).images[0].get_array()[0].tolist() == [0, 1, 1]
 
 
-def test_large_sparse_matrices_are_shown_in_cells_and_never_made_dense(monkeypatch):
+def test_large_sparse_matrices_are_dots_and_never_made_dense(monkeypatch):
     from scipy import sparse
 
     n = 5000
@@ -54,14 +54,10 @@ def test_large_sparse_matrices_are_shown_in_cells_and_never_made_dense(monkeypat
     j = (i + 2 * rng.integers(n // 2, size=20_000)) % n  # within the clusters only
     matrix = sparse.csr_array((np.ones(20_000), (i, j)), shape=(n, n))
     monkeypatch.setattr(sparse.csr_array, "toarray", lambda *_: pytest.fail("made dense"))
-    shown = np.asarray(plots.blocks(group, matrix).images[0].get_array())
-    assert shown.shape == (1667, 1667)  # three rows to a cell
-    half = 833
-    assert shown[:half, half + 1 :].sum() == shown[half + 1 :, :half].sum() == 0
-    ones = sparse.coo_array(matrix)
-    assert (shown > 0).sum() == len({(a, b) for a, b in zip(
-        np.argsort(np.argsort(group, kind="stable"))[ones.row] // 3,
-        np.argsort(np.argsort(group, kind="stable"))[ones.col] // 3, strict=True)})  # fmt: skip
+    ax = plots.blocks(group, matrix)
+    dots = np.array(ax.lines[0].get_data())
+    assert dots.shape[1] == matrix.nnz
+    assert ((dots[0] < 2500) == (dots[1] < 2500)).all()
 
 
 def test_a_network_of_very_many_nodes_needs_places():

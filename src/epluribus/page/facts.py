@@ -23,7 +23,7 @@ from epluribus._validate import make_rng
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import expected_loss
 from epluribus.estimate import Estimate, raise_if_interrupted, read_best
-from epluribus.page.pictures import heatmap
+from epluribus.page.pictures import similarity_figure
 from epluribus.partition import check_estimate, matched, relabel
 from epluribus.plots._network import check_shape, read_links
 from epluribus.plots._shared import read_data
@@ -45,7 +45,7 @@ STEPS = {
     "ball": "the credible ball",
     "plausibility": "the p-values of other partitions",
     "error": "the diagnostics of the chains",
-    "heatmap": "the similarity matrix",
+    "similarity": "the similarity matrix",
     "comparison": "other losses",
     "modes": "modes",
     "certificate": "the certificate",
@@ -69,8 +69,8 @@ class Facts:
     ball: uncertainty.CredibleBall | None = None
     error: uncertainty.MonteCarloError | None = None
     """Precision of the expected loss, and whether the chains agree."""
-    heatmap: dict[str, Any] | None = None
-    """What `pictures.heatmap` returns, for the script of the page."""
+    similarity: str | None = None
+    """The picture of the similarity matrix."""
     comparison: Comparison | None = None
     """Estimates for several losses, the reported one first."""
     modes: uncertainty.Modes | None = None
@@ -237,7 +237,7 @@ def _steps(
         "clusters": lambda: uncertainty.clusters(best, draws, n_jobs=n_jobs),
         "ball": lambda: uncertainty.credible_ball(best, draws, level),
         "error": lambda: uncertainty.error(best, draws, n_jobs=n_jobs),
-        "heatmap": lambda: heatmap(best.labels, draws),
+        "similarity": lambda: similarity_figure(best, draws),
         "comparison": comparison,
         "modes": lambda: uncertainty.modes(
             draws, best.loss, rng=modes_rng, n_jobs=n_jobs, time_limit=within(_MODES_SECONDS)

@@ -44,7 +44,7 @@ _PARTS = re.compile(
     r"(?:https://doi\.org/(?P<doi>\S+))?$"
 )
 """The parts of a reference as we write them, by the name of their field in BibTeX."""
-UNUSED = ("items", "clusters", "heatmap", "comparison")
+UNUSED = ("items", "clusters", "similarity", "comparison")
 """Facts of the page that the paragraph does not need."""
 
 

@@ -135,6 +135,15 @@ def loose_clusters(facts: Facts) -> str:
     return ""
 
 
+def similarity_sentence(facts: Facts) -> str:
+    """What the similarity matrix shows."""
+    share_of = f"{terms(facts).probability.capitalize()} {'in which' if facts.ensemble else 'that'}"
+    return (
+        f"{share_of} two items share a cluster. "
+        "Similar clusters, and similar items within them, are neighbors; lines separate the clusters."
+    )
+
+
 def n_clusters_sentence(facts: Facts) -> str:
     """What the bars of the number of clusters show, in a sentence or two."""
     k, chosen, words = facts.n_clusters, facts.best.n_clusters, terms(facts)

@@ -199,7 +199,6 @@ def script_data(facts: Facts) -> dict[str, Any]:
     known = None if table is None else np.nan_to_num(table.support)
     per_mille = None if known is None else np.rint(1000 * known).astype(int).tolist()
     return {
-        "heatmap": facts.heatmap,
         "items": {
             "name": [short(facts.draws.item_names[i]) for i in order],
             "cluster": best.labels[order].tolist(),

@@ -12,12 +12,12 @@ from epluribus.plots._data import histogram, pairs, scatter
 from epluribus.plots._draws import loss_trace, n_clusters, partition_map, plausibility
 from epluribus.plots._matrices import blocks, similarity
 from epluribus.plots._network import network
-from epluribus.plots._uncertainty import ball_bounds, certainty, undecided
+from epluribus.plots._uncertainty import ball_bounds, certainty
 from epluribus.uncertainty import credible_ball
 
 __all__ = [
     "alluvial", "ball_bounds", "blocks", "certainty", "histogram", "loss_trace", "n_clusters",
-    "network", "pairs", "partition_map", "plausibility", "scatter", "similarity", "undecided",
+    "network", "pairs", "partition_map", "plausibility", "scatter", "similarity",
 ]  # fmt: skip
 
 KINDS: dict[str, tuple[Callable[..., Any], str]] = {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate
@@ -131,8 +131,7 @@ def blocks(
 
     Notes
     -----
-    With more than 2000 rows or columns, each cell stands for a few neighbors in the order of the clusters,
-    and its darkness grows with the root of the number of ones among them.
+    With more than 2000 rows or columns, each one is a faint dot.
 
     Examples
     --------
@@ -150,11 +149,16 @@ def blocks(
     ax = shared.get_axes(ax, (5.5, 5.5))
     # Stable: within a cluster, items keep their order.
     by_row, by_column = np.argsort(down, kind="stable"), np.argsort(across, kind="stable")
-    # vmax 1.25 makes ones dark gray, so that the lines between clusters show.
-    ax.imshow(
-        _cells(table, by_row, by_column), cmap="Greys", vmin=0, vmax=1.25, interpolation="nearest",
-        aspect="equal" if columns is None else "auto", extent=(0, across.size, down.size, 0),
-    )  # fmt: skip
+    if max(table.shape) <= _SHOWN:
+        dense = table if isinstance(table, np.ndarray) else table.toarray()
+        # vmax 1.25 makes ones dark gray, so that the lines between clusters show.
+        ax.imshow(dense[np.ix_(by_row, by_column)], cmap="Greys", vmin=0, vmax=1.25,
+                  interpolation="nearest", extent=(0, across.size, down.size, 0))  # fmt: skip
+    else:  # never made dense
+        row, column = table.nonzero()
+        ax.plot(np.argsort(by_column)[column] + 0.5, np.argsort(by_row)[row] + 0.5, ",",
+                color="0.2", alpha=0.4, rasterized=True)  # fmt: skip
+    ax.set_aspect("equal" if columns is None else "auto")
     row_edges, column_edges = (
         shared.cluster_edges(np.bincount(labels)) for labels in (down, across)
     )
@@ -165,23 +169,3 @@ def blocks(
         ax.set_xticks(np.arange(across.size) + 0.5, [column_names[j] for j in by_column])
         ax.tick_params(axis="x", rotation=90, labelsize=font_size, length=0)
     return ax
-
-
-def _cells(table: Any, by_row: IntArray, by_column: IntArray) -> AnyArray:
-    """The matrix in this order; of a large one, how full each of at most 2000 x 2000 blocks is."""
-    if max(table.shape) <= _SHOWN:
-        dense = table if isinstance(table, np.ndarray) else table.toarray()
-        return np.asarray(dense[np.ix_(by_row, by_column)])
-    from scipy.sparse import coo_array
-
-    # Never made dense: the ones are counted in the cells into which they fall. All cells are of one size,
-    # but for the last, or they would differ in darkness.
-    ones, steps = coo_array(table), [-(-size // _SHOWN) for size in table.shape]
-    row, column = (
-        np.argsort(by_row)[ones.row] // steps[0],
-        np.argsort(by_column)[ones.col] // steps[1],
-    )
-    counts = np.zeros([-(-size // step) for size, step in zip(table.shape, steps, strict=True)])
-    np.add.at(counts, (row, column), ones.data != 0)
-    # The root: in most networks few cells are nearly full, and the others would be too pale.
-    return np.asarray(np.sqrt(counts / max(float(counts.max()), 1.0)))

@@ -1,4 +1,4 @@
-"""How sure the estimate is: item by item, by the bounds of its credible ball, and where items are undecided."""
+"""How sure the estimate is: item by item, and by the bounds of its credible ball."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from epluribus.estimate import Estimate
 from epluribus.plots import _shared as shared
 from epluribus.plots._data import bin_edges, draw_points, plane, stack_bars
 from epluribus.plots._names import legend_beside, name_clusters
-from epluribus.uncertainty import CredibleBall, align, items, left_out
+from epluribus.uncertainty import CredibleBall, align, items
 
-_PAIRS, _UNDECIDED = 1000, 30
-"""The most items drawn where pairs of items are shown, and the most undecided ones: those that add most."""
+_PAIRS = 1000
+"""The most items drawn where pairs of items are shown."""
 
 
 def certainty(
@@ -178,71 +178,3 @@ def _draw_pairs(ax: Any, labels: IntArray, reference: IntArray) -> None:
     edges = np.append(np.flatnonzero(np.diff(reference[order], prepend=-1)), n)
     shared.draw_cuts(ax, edges, edges)
     ax.set(xticks=[], yticks=[])
-
-
-def undecided(best: Estimate, draws: DrawsLike, *, font_size: float = 8, ax: Any = None) -> Any:
-    """Where each undecided item might belong: its two most likely clusters, and how often it is alone.
-
-    One row for each item, those first that would add most to the expected loss; at the right, what it would
-    add. Two dots close together are an item between two clusters; a gray diamond far to the right is one
-    that is mostly alone.
-
-    Parameters
-    ----------
-    best : Estimate
-        Made by `minimize` with a cost for `undecided` items.
-    draws : Draws or array_like of shape (n_draws, n_items)
-        The draws that it was made from.
-    font_size : float, default 8
-        Font size of the names.
-    ax : matplotlib Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    See Also
-    --------
-    epluribus.uncertainty.left_out : the numbers.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import epluribus as epl
-    >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
-    >>> best = epl.minimize(draws, undecided=0.5, rng=1)
-    >>> [text.get_text() for text in epl.plots.undecided(best, draws).get_yticklabels()]
-    ['4']
-    """
-    sample = as_draws(draws)
-    table = left_out(best, sample)
-    n = min(len(table), _UNDECIDED)
-    ax = shared.get_axes(ax, (6.4, 1.4 + 0.24 * max(n, 1)))
-    rows, colors = np.arange(n), shared.cluster_colors(max(best.n_clusters, 1))
-    # A thin line carries the eye from the name to its dots.
-    ax.hlines(rows, 0, 1, color="0.92", linewidth=1, zorder=0)
-    ax.scatter(table.alone[:n], rows, marker="D", s=28, color="0.6", zorder=2, linewidth=0)
-    for place, size in ((1, 70), (0, 110)):
-        known = (table.places[:n, place] >= 0) & (table.probabilities[:n, place] >= 0.005)
-        clusters, at = table.places[:n, place][known], table.probabilities[:n, place][known]
-        ax.scatter(
-            at, rows[known], s=size, color=[colors[c] for c in clusters], zorder=3, linewidth=0
-        )
-        for x, y, c in zip(at, rows[known], clusters, strict=True):
-            ax.text(x, y, str(c), ha="center", va="center", fontsize=font_size - 1, zorder=4,
-                    color=shared.text_color(colors[c]))  # fmt: skip
-    for y, added in zip(rows, table.adds[:n], strict=True):
-        ax.text(1.03, y, f"{added:.2g}", va="center", fontsize=font_size)
-    unit = f" ({best.loss.unit})" if best.loss.unit else ""
-    ax.text(1.03, -0.9, f"would add{unit}", fontsize=font_size, va="center", color="0.35")
-    ax.set_yticks(rows, table.names[:n], fontsize=font_size)
-    ax.set(xlim=(-0.03, 1.02), ylim=(max(n, 1) - 0.4, -0.6))
-    ax.set_xlabel(f"{shared.share_of(sample)} with a cluster (dot), or alone (diamond)")
-    hidden = f"; {n} of them shown" if len(table) > n else ""
-    title = f"{count(len(table), 'item')} undecided at a cost of {table.cost:g}{hidden}"
-    ax.set_title(title, fontsize=font_size + 2, loc="left")
-    ax.spines["left"].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-    return ax
