@@ -142,7 +142,7 @@ def ball_coverage(n_samples, seed):
         y = center + rng.normal(size=n) / np.sqrt(precision)
         model = GaussianMixture(y, tau=tau, gamma=shape, delta=rate, prior=DirichletProcess(theta))
         # Draws far apart, so that the ball is that of the posterior and not of the chain.
-        trace = sample(model, n_draws=500, burn_in=300, thin=10, n_chains=2, rng=number, n_jobs=1)
+        trace = sample(model, n_draws=500, burn=300, thin=10, n_chains=2, rng=number, n_jobs=1)
         best = epl.minimize(trace.draws, rng=1, n_jobs=1)
         for level in inside:
             ball = epl.credible_ball(best, trace.draws, level)

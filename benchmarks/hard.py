@@ -204,7 +204,7 @@ def against_exact(n_cases: int) -> Iterator[str]:
     excess: dict[str, list[float]] = {bound: [] for bound in BOUNDS}
     missed = []
     for case in map(small_case, range(n_cases)):
-        optimum = epl.exact(case.draws, case.loss, **case.bounds).expected_loss
+        optimum = epl.search.exact(case.draws, case.loss, **case.bounds).expected_loss
         with heuristic():
             found = epl.minimize(case.draws, case.loss, rng=case.number, n_jobs=1, **case.bounds)
         assert case.allows(found.n_clusters)

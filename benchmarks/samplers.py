@@ -42,7 +42,7 @@ def gibbs_rate(model, start):
     """Updates a second of one chain at a typical partition: the best of five runs."""
     n = 1_000_000
     schedule = make_schedule([Gibbs()], model)
-    settings = RunSettings(n_draws=1, burn_in=10**12, thin=1)
+    settings = RunSettings(n_draws=1, burn=10**12, thin=1)
     chain = Chain(model, start, schedule, settings, np.random.default_rng(1))
     stop = np.zeros(1, dtype=np.uint8)
     chain.run_until(n // 10, stop)
@@ -56,16 +56,16 @@ def gibbs_rate(model, start):
 
 def measure(name, data):
     model = make_model(name, data)
-    rate_aim, n_draws, burn_in, seconds_aim = AIMS[name]
+    rate_aim, n_draws, burn, seconds_aim = AIMS[name]
     begin = time.perf_counter()
-    sample(model, n_draws=1, burn_in=0, thin=1, rng=1)
+    sample(model, n_draws=1, burn=0, thin=1, rng=1)
     print(
         f"{name}: first call (compiled or read from the cache) {time.perf_counter() - begin:.1f} s"
     )
     cycle = int(make_schedule("default", model)[:, 2].sum())
     clock, cpu = time.perf_counter(), time.process_time()
     trace = sample(
-        model, n_draws=n_draws, burn_in=burn_in * cycle, n_chains=4, rng=1, progress=True
+        model, n_draws=n_draws, burn=burn * cycle, n_chains=4, rng=1, progress=True
     )
     clock, cpu = time.perf_counter() - clock, time.process_time() - cpu
     labels = [trace.draws[-1]]

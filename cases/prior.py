@@ -34,9 +34,7 @@ def run(folder: Path) -> dict[str, Any]:
     rows, values = [], {}
     for row, (name, model) in zip(axes, models.items(), strict=True):
         n = len(y)
-        trace = sample(
-            model, n_draws=N_DRAWS, burn=500 * n, thin=10 * n, n_chains=N_CHAINS, rng=1
-        )
+        trace = sample(model, n_draws=N_DRAWS, burn=500 * n, thin=10 * n, n_chains=N_CHAINS, rng=1)
         draws = trace.draws
         vi, binder = epl.minimize(draws, rng=1), epl.minimize(draws, "binder", rng=1)
         k = epl.uncertainty.n_clusters_posterior(draws, best=vi)

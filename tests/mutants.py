@@ -148,7 +148,7 @@ def warm_up():
     draws = epl.Draws(z)
     for name in ("vi", "nid"):
         epl.minimize(draws, name, rng=0)
-        epl.exact(z[:, :5], name)
+        epl.search.exact(z[:, :5], name)
 
 
 def run_tests(tests):

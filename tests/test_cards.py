@@ -67,8 +67,8 @@ def things(best):
         trace.diagnostics(warn=False),
         best.health(DRAWS),
         epl.uncertainty.n_clusters_posterior(DRAWS),
-        epl.stability(DRAWS, rng=1),
-        epl.minimize(DRAWS, ["vi", "binder"], rng=1),
+        epl.uncertainty.stability(DRAWS, rng=1),
+        epl.search.minimize_all(DRAWS, ["vi", "binder"], rng=1),
     ]
     return {type(thing).__name__: thing for thing in made}
 

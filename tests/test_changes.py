@@ -38,19 +38,21 @@ def moved(labels, items, to):
     ],
 )
 def test_one_change(other, words):
-    assert epl.what_differs(A, other) == f"in the second, {words}"
+    assert epl.changes.what_differs(A, other) == f"in the second, {words}"
     # The names of the clusters do not matter.
-    assert epl.what_differs(A + 3, 9 - other) == f"in the second, {words}"
+    assert epl.changes.what_differs(A + 3, 9 - other) == f"in the second, {words}"
 
 
 def test_names_of_items_and_of_the_other():
-    text = epl.what_differs(A, moved(A, [0], 1), names=[f"n{i}" for i in range(50)], other="mine")
+    text = epl.changes.what_differs(
+        A, moved(A, [0], 1), names=[f"n{i}" for i in range(50)], other="mine"
+    )
     assert text == "in mine, of cluster 0 (20 items) 19 stay and item n0 goes to cluster 1"
 
 
 def test_equal_partitions_and_an_item_that_stays():
-    assert epl.what_differs(A, 7 - A) == "the two are equal"
-    found = epl.what_differs([0, 0, 1], [0, 1, 1])
+    assert epl.changes.what_differs(A, 7 - A) == "the two are equal"
+    found = epl.changes.what_differs([0, 0, 1], [0, 1, 1])
     assert found == "in the second, of cluster 0 (2 items) 1 stays and item 1 goes to cluster 1"
 
 
@@ -59,8 +61,8 @@ def test_no_item_is_said_to_move_that_did_not():
     rng = np.random.default_rng(1)
     for _ in range(2000):
         n = int(rng.integers(2, 9))
-        a, b = (epl.partition.as_labels(rng.integers(0, 3, n)) for _ in range(2))
-        text = epl.what_differs(a, b, names=[f"n{i}" for i in range(n)])
+        a, b = (epl.partition.by_size(rng.integers(0, 3, n)) for _ in range(2))
+        text = epl.changes.what_differs(a, b, names=[f"n{i}" for i in range(n)])
         if np.array_equal(a, b):
             assert text == "the two are equal"
             continue
@@ -87,19 +89,19 @@ def test_no_item_is_said_to_move_that_did_not():
 def test_many_clusters_are_counted():
     second = np.zeros(100, dtype=int)
     second[:40] = 1 + np.arange(40) // 2
-    words = epl.what_differs(np.zeros(100, dtype=int), second)
+    words = epl.changes.what_differs(np.zeros(100, dtype=int), second)
     assert words.startswith(
         "in the second, of cluster 0 (100 items) 60 stay, items 0 and 1 form new"
     )
     assert words.endswith("and 34 items go to 17 more clusters")
     pairs = np.repeat(np.arange(3000), 2)
-    words = epl.what_differs(pairs, np.arange(6000))
+    words = epl.changes.what_differs(pairs, np.arange(6000))
     assert words == "in the second, 3,000 of 3,000 clusters are different"
     six = np.repeat(np.arange(6), 3)
-    words = epl.what_differs(six, np.arange(18))
+    words = epl.changes.what_differs(six, np.arange(18))
     assert words.endswith("; 4 items of 2 other clusters move")
 
 
 def test_other_lengths_are_refused():
     with pytest.raises(ValueError, match=r"'b' must have 3 items; got 2"):
-        epl.what_differs([0, 0, 1], [0, 1])
+        epl.changes.what_differs([0, 0, 1], [0, 1])

@@ -18,7 +18,9 @@ pages = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(pages)
 
 BLOCKS = {page: list(pages.BLOCK.finditer(page.read_text("utf-8"))) for page in pages.PAGES}
-WITH_CODE = [page for page, blocks in BLOCKS.items() if {b["language"] for b in blocks} & {"python", "sh"}]
+WITH_CODE = [
+    page for page, blocks in BLOCKS.items() if {b["language"] for b in blocks} & {"python", "sh"}
+]
 SHOWN = {"stan", "r", "bash", "toml", "py"}  # other programs' code, and Python for a cluster
 THEIRS = ("arviz", "jax", "numpyro", "preliz", "pymc", "pytensor")
 
@@ -26,7 +28,9 @@ THEIRS = ("arviz", "jax", "numpyro", "preliz", "pymc", "pytensor")
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda path: path.stem)
 def test_a_page_shows_what_its_code_makes(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for package in THEIRS:  # warnings of other libraries are theirs; those of a page, and ours, are errors
+    for (
+        package
+    ) in THEIRS:  # warnings of other libraries are theirs; those of a page, and ours, are errors
         warnings.filterwarnings("ignore", module=rf"{package}(_\w+)?(\.|$)")
     for result in pages.run_page(page):
         if result.shown is not None:
@@ -42,11 +46,13 @@ def same_picture(made, path):
     if path.suffix == ".svg":
         first, second = made.decode(), path.read_text("utf-8")
         return all(
-            re.findall(what, first) == re.findall(what, second) for what in (r"<text[^>]*>([^<]*)", r"<use\b")
+            re.findall(what, first) == re.findall(what, second)
+            for what in (r"<text[^>]*>([^<]*)", r"<use\b")
         )
     image = pytest.importorskip("PIL.Image")
     first, second = (
-        np.asarray(image.open(one).convert("L").resize((32, 32)), float) for one in (io.BytesIO(made), path)
+        np.asarray(image.open(one).convert("L").resize((32, 32)), float)
+        for one in (io.BytesIO(made), path)
     )
     return np.abs(first - second).mean() < 4
 

@@ -68,7 +68,7 @@ def test_one_partition_is_asked_for():
         lambda: epl.expected_loss(np.array([B, A]), Z),
         lambda: epl.credible_ball(Z, Z),
         lambda: epl.uncertainty.items(Z, Z),
-        lambda: epl.greedy(Z, start=Z),
+        lambda: epl.search.greedy(Z, start=Z),
     ):
         with pytest.raises(ValueError, match=r"must be one partition, .* got an array of shape"):
             call()

@@ -76,7 +76,7 @@ def test_meet_join_contingency():
         (epl.Draws([[0, 1, 1], [4, 4, 7]])[1:], [0, 0, 1]),
         (epl.minimize([[4, 4, 7]]), [0, 0, 1]),
         (epl.minimize([[4, 4, 7]]).to_xarray(), [0, 0, 1]),
-        (epl.greedy([[4, 4, 7]], start=[0, 0, 1]), [0, 0, 1]),
+        (epl.search.greedy([[4, 4, 7]], start=[0, 0, 1]), [0, 0, 1]),
     ],
 )
 def test_labels_of_every_kind(labels, expected):
@@ -134,7 +134,10 @@ ONE = r"Give one of them, such as z\[0\]; minimize finds one partition for many"
         ([[0, 0, 1], [0, 1]], f"got rows of different lengths. {ONE}"),
         (epl.Draws(TWO), rf"got Draws\(n_draws=2, .*\)\. {ONE}\. The estimate comes before"),
         (epl.Draws(TWO[[0, 0]]), rf"got Draws\(n_draws=2, .*\)\. {ONE}"),
-        (lambda: epl.minimize(TWO, ["vi", "binder"]), f"got a list of 2 estimates. {ONE}"),
+        (
+            lambda: epl.search.minimize_all(TWO, ["vi", "binder"]),
+            f"got a list of 2 estimates. {ONE}",
+        ),
         (lambda: [epl.minimize(TWO), epl.minimize(TWO)], f"got a list of 2 estimates. {ONE}"),
         (lambda: [epl.minimize(TWO)], f"got a list of 1 estimate. {ONE}"),
         (lambda: epl.modes(TWO, n_modes=2, rng=1), rf"got an array of shape \(2, 3\)\. {ONE}"),
@@ -157,8 +160,7 @@ def test_several_partitions_are_not_one(labels, message):
             lambda labels: epl.uncertainty.error(labels, TWO),
             lambda labels: epl.certificate(labels, TWO),
         ],
-        "start": [lambda labels: epl.greedy(TWO, start=labels)],
-        "map_labels": [lambda labels: epl.minimize(TWO, map_labels=labels)],
+        "start": [lambda labels: epl.search.greedy(TWO, start=labels)],
     }
     for argument, functions in calls.items():
         for call in functions:

@@ -89,9 +89,13 @@ def test_pages_state_the_quality_that_the_benchmarks_found():
     for page in ("about/comparison.md", "reference/limitations.md"):
         assert missed in words(page)
         assert quick in words(page)
-    assert f"{worst['id']:.2f}% above it (ID) and {worst['nid']:.2f}% (NID)" in words("about/comparison.md")
+    assert f"{worst['id']:.2f}% above it (ID) and {worst['nid']:.2f}% (NID)" in words(
+        "about/comparison.md"
+    )
     exact = benchmark_rows("Against the exact optimum")[-1]
-    assert f"{exact['missed']} was missed, by {exact['worst excess (%)']}%" in words("about/comparison.md")
+    assert f"{exact['missed']} was missed, by {exact['worst excess (%)']}%" in words(
+        "about/comparison.md"
+    )
 
 
 def test_the_comparison_has_the_seconds_that_the_benchmarks_took():

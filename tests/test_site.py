@@ -1,4 +1,4 @@
-"""The documentation can be built without warnings, lists every public name, fetches nothing, and is searched from disk."""
+"""The documentation builds without warnings, lists every public name, fetches nothing, is searched from disk."""
 
 import importlib
 import importlib.util
@@ -14,7 +14,16 @@ import epluribus as epl
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-MODULES = ["datasets", "losses", "models", "partition", "plots", "sampling", "search", "uncertainty"]
+MODULES = [
+    "datasets",
+    "losses",
+    "models",
+    "partition",
+    "plots",
+    "sampling",
+    "search",
+    "uncertainty",
+]
 
 
 @pytest.fixture(scope="module")

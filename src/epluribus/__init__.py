@@ -4,7 +4,8 @@
     best = minimize(draws)     # the partition with the smallest expected loss
     best.labels
 
-`uncertainty` says how sure the answer is, `plots` shows it, and `best.report` writes a page about it.
+`credible_ball`, `items`, `modes` and the rest of `uncertainty` say how sure the answer is, `plots` shows it, and
+`report` writes a page about it.
 """
 
 from importlib import import_module
@@ -14,63 +15,59 @@ from epluribus._version import __version__
 
 # Type checkers and editors see these imports; at run time `__getattr__` below makes them.
 if TYPE_CHECKING:
-    from epluribus import datasets, losses, models, partition, plots, search, studies, uncertainty
-    from epluribus.changes import what_differs
-    from epluribus.draws import Draws, read_draws, soft_draws, soft_psm
+    from epluribus import datasets, losses, models, plots, sampling, search, uncertainty
+    from epluribus.constraints import Constraints
+    from epluribus.draws import Draws, read_draws, soft_draws
     from epluribus.draws.expected import expected_loss
     from epluribus.estimate import Estimate
     from epluribus.losses.base import Loss
     from epluribus.losses.values import loss
+    from epluribus.page import report
     from epluribus.sampling import sample
-    from epluribus.search import exact, greedy, minimize, undecided_costs
+    from epluribus.search import minimize, minimize_all
     from epluribus.search.consensus import ConsensusClustering as ConsensusClustering
     from epluribus.uncertainty import (
-        align,
         certificate,
-        chips,
-        cluster_parameters,
+        compare,
         credible_ball,
+        error,
+        items,
         modes,
-        probability,
+        plausibility,
         psm,
-        stability,
     )
     from epluribus.writers import load
 
 __all__ = [
-    "Draws", "Estimate", "Loss", "__version__", "align", "certificate", "chips", "cluster_parameters",
-    "credible_ball", "datasets", "exact", "expected_loss", "greedy", "load", "loss", "losses", "minimize",
-    "models", "modes", "partition", "plots", "probability", "psm", "read_draws", "sample", "search",
-    "soft_draws", "soft_psm", "stability", "studies", "uncertainty", "undecided_costs", "what_differs",
+    "Constraints", "Draws", "Estimate", "Loss", "__version__", "certificate", "compare",
+    "credible_ball", "datasets", "error", "expected_loss", "items", "load", "loss", "losses",
+    "minimize", "minimize_all", "models", "modes", "plausibility", "plots", "psm", "read_draws",
+    "report", "sample", "sampling", "search", "soft_draws", "uncertainty",
 ]  # fmt: skip
 
 # Where names are, by module, which is loaded on first use: `import epluribus` takes no time, and the command
 # hears Ctrl-C from its beginning. ConsensusClustering cannot be defined without scikit-learn, so it is not in
 # `__all__`: `from epluribus import *` must not need it.
 _NAMES = {
-    "changes": "what_differs",
-    "draws": "Draws read_draws soft_draws soft_psm",
+    "constraints": "Constraints",
+    "draws": "Draws read_draws soft_draws",
     "draws.expected": "expected_loss",
     "estimate": "Estimate",
     "losses.base": "Loss",
     "losses.values": "loss",
     "sampling": "sample",
-    "search": "exact greedy minimize undecided_costs",
+    "page": "report",
+    "search": "minimize minimize_all",
     "search.consensus": "ConsensusClustering",
-    "uncertainty": "align certificate chips cluster_parameters credible_ball modes probability psm stability",
+    "uncertainty": "certificate compare credible_ball error items modes plausibility psm",
     "writers": "load",
 }
-_MODULES = {
-    "datasets",
-    "losses",
-    "models",
-    "partition",
-    "plots",
-    "search",
-    "studies",
-    "uncertainty",
-}
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
+# Also those for few users, which are not listed.
+_MODULES = {
+    "changes", "datasets", "draws", "losses", "models", "partition", "plots", "sampling", "search", "studies",
+    "uncertainty",
+}  # fmt: skip
 
 
 # Python calls this for a name that the module does not have yet.
@@ -85,4 +82,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_WHERE})
+    return [*__all__, "ConsensusClustering"]

@@ -101,9 +101,9 @@ class Stopped(Exception):  # noqa: N818 - not an error: the work was ended early
 
 
 def resolve_jobs(n_jobs: int | None) -> int:
-    """Number of threads: all cores for None."""
-    if n_jobs is not None:
-        return check_count(n_jobs, "n_jobs", way_out=" None means all cores.")
+    """Number of threads: all cores for None and for -1."""
+    if n_jobs is not None and n_jobs != -1:
+        return check_count(n_jobs, "n_jobs", way_out=" -1 means all cores.")
     # The cores that this process may use; in a container these may be fewer than the machine has.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -67,9 +67,9 @@ def check_count(value: Any, argument: str, *, low: int = 1, way_out: str = "") -
     Examples
     --------
     >>> from epluribus._validate import check_count
-    >>> check_count(0, "n_jobs", way_out=" None means all cores.")
+    >>> check_count(0, "n_jobs", way_out=" -1 means all cores.")
     Traceback (most recent call last):
-    ValueError: 'n_jobs' must be at least 1; got 0. None means all cores.
+    ValueError: 'n_jobs' must be at least 1; got 0. -1 means all cores.
     """
     # `operator.index` takes Python's and NumPy's integers, but no floats: 2.0 is refused too.
     try:

@@ -13,7 +13,7 @@ import numpy as np
 
 from epluribus._text import count, sentence_list
 from epluribus._typing import IntArray, LabelsLike
-from epluribus.partition import as_labels, matched
+from epluribus.partition import as_labels, by_size, matched
 
 __all__ = ["what_differs"]
 
@@ -35,7 +35,8 @@ def what_differs(
     Parameters
     ----------
     a, b : array_like of shape (n_items,)
-        The partitions. Clusters are numbered as in `a`, and those that only `b` has come after them.
+        The partitions. Clusters of `a` are numbered by size, 0 the largest, and those that only `b` has come
+        after them.
     names : sequence of str, optional
         Names of the items; their numbers by default.
     other : str, default "the second"
@@ -50,14 +51,14 @@ def what_differs(
     Examples
     --------
     >>> import epluribus as epl
-    >>> epl.what_differs([0, 0, 0, 1, 1, 2], [0, 0, 0, 0, 0, 1])
+    >>> epl.changes.what_differs([0, 0, 0, 1, 1, 2], [0, 0, 0, 0, 0, 1])
     'in the second, cluster 1 (2 items) joins cluster 0'
-    >>> epl.what_differs([0, 0, 0, 0, 1, 1], [0, 0, 2, 3, 1, 1], names=list("abcdef"))
+    >>> epl.changes.what_differs([0, 0, 0, 0, 1, 1], [0, 0, 2, 3, 1, 1], names=list("abcdef"))
     'in the second, of cluster 0 (4 items) 2 stay, item c is alone and item d is alone'
-    >>> epl.what_differs([0, 0, 1, 1], [1, 1, 0, 0])
+    >>> epl.changes.what_differs([0, 0, 1, 1], [1, 1, 0, 0])
     'the two are equal'
     """
-    first = as_labels(a, argument="a")
+    first = by_size(as_labels(a, argument="a"))
     second = matched(b, a, "b", other="'a'")
     table = _changed(first, second)
     if not table[0].size:

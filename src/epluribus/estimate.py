@@ -15,16 +15,16 @@ from epluribus._text import count, few_of
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws, as_draws
 from epluribus.losses.base import Loss
-from epluribus.partition import matched
+from epluribus.partition import by_size, matched
 from epluribus.settings import Settings
 
 if TYPE_CHECKING:
-    from epluribus.report import MethodsText
+    from epluribus.page import MethodsText
     from epluribus.sampling.trace import Trace
     from epluribus.uncertainty import Health
 
-NEXT = "Chains, items and modes are checked by best.health(draws)."
-"""The last line of a printed estimate: printing itself computes nothing."""
+NEXT = "best.health(draws), epl.items(best, draws), epl.credible_ball(best, draws)"
+"""What a printed estimate says to ask next: printing itself computes nothing."""
 
 __all__ = ["Estimate", "Run", "Step", "raise_if_interrupted", "read_best"]
 
@@ -69,14 +69,15 @@ class Estimate(Shown):
     Attributes
     ----------
     labels : ndarray of shape (n_items,)
-        Canonical labels: 0, 1, ... in order of first appearance; -1 for an undecided item.
+        Cluster of each item: 0, 1, ... by size, 0 the largest, ties by their first items; -1 for an
+        undecided item.
     expected_loss : float
         Weighted mean over the draws of the loss between it and each draw; of decided items alone, if
         some are not.
     n_clusters : int
         Number of clusters.
     sizes : ndarray of shape (n_clusters,)
-        Cluster sizes, in the order of the labels.
+        Cluster sizes, the largest first.
     loss : Loss
         The loss it was found for.
     n_draws : int
@@ -115,17 +116,21 @@ class Estimate(Shown):
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
-        return int(self.labels.max()) + 1  # canonical labels have no gaps
+        return int(self.labels.max()) + 1  # the numbers have no gaps
 
     @property
     def sizes(self) -> IntArray:
-        """Cluster sizes, in the order of the labels."""
+        """Cluster sizes, the largest first."""
         return np.bincount(self.labels[self.labels >= 0])
 
     @property
     def undecided(self) -> IntArray:
         """Numbers of the undecided items, which are in no cluster; empty unless they were allowed."""
         return np.flatnonzero(self.labels < 0)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The labels: NumPy and scikit-learn take an estimate where they take labels."""
+        return np.array(self.labels, dtype=dtype, copy=copy)
 
     def decided(self, draws: DrawsLike) -> tuple[Estimate, Draws]:
         """The estimate and its draws for the decided items only, for the functions that take both."""
@@ -206,7 +211,8 @@ class Estimate(Shown):
         """An xarray Dataset: labels and certainty by item, size by cluster, the rest attributes.
 
         `certainty` is as for `to_pandas`. The dimension of the items has the name that it has in the arrays
-        the draws come from, else "item".
+        the draws come from, else "item". With ``data["epluribus"] = xarray.DataTree(best.to_xarray())`` an ArviZ
+        object gets it as a group.
 
         Examples
         --------
@@ -218,33 +224,6 @@ class Estimate(Shown):
         from epluribus.writers.results import to_xarray
 
         return to_xarray(self, certainty)
-
-    def add_to(self, data: Any, group: str = "epluribus", **options: Any) -> Any:
-        """Put the estimate, as `to_xarray` gives it, into an ArviZ object as a group.
-
-        The dimension of the items has the name that it has in the posterior.
-
-        Parameters
-        ----------
-        data : InferenceData or DataTree
-            Changed in place, and returned.
-        group : str, default "epluribus"
-            Name of the new group.
-        **options
-            `certainty`, as for `to_pandas`, and `overwrite`: whether to replace an existing group of that name.
-
-        Examples
-        --------
-        >>> import epluribus as epl
-        >>> import xarray as xr
-        >>> labels = xr.Dataset({"z": (("draw", "item"), [[0, 0, 1], [0, 0, 1]])})
-        >>> data = xr.DataTree.from_dict({"posterior": labels})
-        >>> epl.minimize(data).add_to(data)["epluribus"]["labels"].values
-        array([0, 0, 1])
-        """
-        from epluribus.writers.results import add_group
-
-        return add_group(self, data, group, **options)
 
     def write_labels(self, path: str | Path, certainty: ArrayLike | Draws | None = None) -> None:
         """Write the labels as csv or parquet (item, cluster, certainty), txt, npy or json.
@@ -260,25 +239,15 @@ class Estimate(Shown):
 
         write_estimate(Path(path), self, certainty)
 
-    def report(self, draws: DrawsLike, path: str | Path, **options: Any) -> Path:
-        """Write one self-contained HTML page on the estimate and the draws behind it, and return its path.
-
-        `options` are `title`, `call`, `level`, `rng`, `n_jobs`, `progress`, `time_limit`,
-        `brief`, `data` and `partitions`: see `epluribus.report.write_report`.
-        """
-        from epluribus.report import write_report
-
-        return write_report(self, draws, path, **options)
-
     def methods(self, draws: DrawsLike | None = None, **options: Any) -> MethodsText:
         """A paragraph for the methods section of a paper, with its references: print it.
 
         With the draws it says more. `options` are `level`, `rng`, `n_jobs`, `progress` and `time_limit`: see
-        `epluribus.report.write_methods`.
+        `epluribus.page.methods`.
         """
-        from epluribus.report import write_methods
+        from epluribus.page import methods
 
-        return write_methods(self, draws, **options)
+        return methods(self, draws, **options)
 
     def __repr__(self) -> str:
         found = f"n_clusters={self.n_clusters}, expected_loss={self.expected_loss:.6g}"
@@ -288,31 +257,36 @@ class Estimate(Shown):
         ensemble = self.kind == "ensemble"
         source = count(self.n_draws, "clustering" if ensemble else "draw")
         facts = {
-            # The largest clusters first: with many clusters the others are only counted.
-            "sizes": few_of(sorted(self.sizes.tolist(), reverse=True)),
-            "mean loss" if ensemble else "expected loss": f"{self.expected_loss:.6g} "
-            f"({self.loss.name}, {source if self.n_draws else 'similarity matrix'})",
+            "sizes": few_of(self.sizes.tolist()),
+            "mean loss" if ensemble else "expected loss": self.loss.with_unit(
+                f"{self.expected_loss:.6g}"
+            )
+            + f" ({self.loss.name}, {source if self.n_draws else 'similarity matrix'})",
             **self.settings.facts(len(self.undecided)),
         }
         if self.runs:  # partitions of few items are found without any
             facts["search"] = f"{count(len(self.runs), 'run')} in {self.seconds:.2g} s"
-        trust: Part = NEXT if self.n_draws else ""
-        if not self.converged:
-            trust = Alert("stopped early: the best so far, a longer search may find better")
+        if self.n_draws:
+            facts["ask next"] = NEXT
+        stopped: Part = (
+            "" if self.converged else Alert("stopped early: a longer search may find better")
+        )
         title = f"{count(self.n_clusters, 'cluster')} of {count(len(self.labels), 'item')}"
-        return Card(title, Facts(facts, width=13), trust)
+        return Card(title, Facts(facts), stopped)
 
 
 def read_best(
     best: Estimate | LabelsLike, draws: DrawsLike, loss: LossLike | None, argument: str = "best"
 ) -> tuple[IntArray, Draws, Loss]:
-    """Canonical labels of `best`, checked against the draws, the draws as `Draws`, and the loss.
+    """Labels of `best`, numbered by size and checked against the draws, the draws as `Draws`, and the loss.
 
     Without `loss`, it is the one that an Estimate was made for; for labels alone it is VI.
     """
     posterior = as_draws(draws)
     # The draws come first: only they say how many labels there must be.
     labels = matched(best, posterior, argument)
+    if not isinstance(best, Estimate):
+        labels = by_size(labels)
     if loss is None:
         loss = best.loss if isinstance(best, Estimate) else "vi"
         if isinstance(loss, Loss) and loss.family == "vi_lb":  # draws have VI itself

@@ -50,11 +50,13 @@ def canonical(labels: LabelsLike) -> IntArray:
     >>> canonical(["b", "a", "b", "c"])
     array([0, 1, 0, 2])
     """
-    return as_labels(labels)
+    return tidy(as_labels(labels))
 
 
 def contingency(a: LabelsLike, b: LabelsLike) -> IntArray:
     """Number of items in cluster g of `a` and cluster h of `b`, clusters in order of first appearance.
+
+    The clusters of an Estimate have its own numbers.
 
     Parameters
     ----------
@@ -182,6 +184,18 @@ def tidy(labels: IntArray) -> IntArray:
     return out
 
 
+def by_size(labels: IntArray) -> IntArray:
+    """Clusters numbered by size, 0 the largest, ties by their first items; -1, an item in no cluster, stays.
+
+    >>> by_size(np.array([0, 1, 1, 2, -1]))
+    array([ 1,  0,  0,  2, -1])
+    """
+    found = tidy(labels)
+    order = np.argsort(-np.bincount(found[found >= 0]), kind="stable")
+    # The last entry is what -1 is replaced by.
+    return np.append(np.argsort(order), -1)[found]
+
+
 def read_only(table: NDArray[_Scalar]) -> NDArray[_Scalar]:
     """A view of an array that cannot be written.
 
@@ -219,6 +233,8 @@ def as_labels(
 ) -> IntArray:
     """One partition in canonical form, checked: the only way labels come into the package.
 
+    The clusters of an Estimate keep their numbers.
+
     Parameters
     ----------
     labels : array_like of shape (n_items,), Estimate, Draws of one draw, list of sets, or mapping
@@ -242,11 +258,10 @@ def as_labels(
                 f"'{argument}' must be one partition; got {shown(labels)}. {_one_of(labels)} {ORDER}"
             )
         labels = np.ma.masked_equal(labels[0], -1) if labels.has_missing else labels[0]
-    if is_estimate(labels):
+    numbered = is_estimate(labels)
+    if numbered:
         labels = labels.labels
-        if missing:
-            labels = np.ma.masked_equal(labels, -1)
-        elif np.any(labels < 0):
+        if not missing and np.any(labels < 0):
             raise ValueError(
                 f"'{argument}' must have a cluster for every item; it leaves "
                 f"{count(int((labels < 0).sum()), 'item')} undecided. Take the others: "
@@ -259,6 +274,8 @@ def as_labels(
     values = _to_row(labels, argument)
     if n_items is not None and values.size != n_items:
         raise ValueError(f"'{argument}' must have {n_items} items; got {values.size}.")
+    if numbered:
+        return values
     if values.dtype.kind not in "iu" or isinstance(values, np.ma.MaskedArray):
         values = to_integers(
             values[None], argument, lambda _, i: f"item {i} (counted from 0)", missing=missing
@@ -272,6 +289,8 @@ def as_labels(
 def _to_row(labels: Any, argument: str) -> AnyArray:
     """Labels as an array of one dimension, neither checked nor canonical; several partitions are refused."""
     wrong = f"'{argument}' must be one partition, with a label for each item; got"
+    if isinstance(labels, list | tuple) and any(map(is_estimate, labels)):
+        raise TypeError(f"{wrong} a list of {count(len(labels), 'estimate')}. {_one_of(labels)}")
     try:
         values = labels if isinstance(labels, np.ma.MaskedArray) else np.asarray(labels)
     except ValueError:  # NumPy's message does not name the argument
@@ -280,9 +299,6 @@ def _to_row(labels: Any, argument: str) -> AnyArray:
         raise ValueError(f"{wrong} {reprlib.repr(labels)}. Give a list or an array of labels.")
     if values.size == 0:
         raise ValueError(f"{wrong} an array of shape {values.shape}, which is empty.")
-    # Objects are compared as they are: two estimates would be two items.
-    if values.dtype.kind == "O" and any(is_estimate(one) for one in values.flat):
-        raise TypeError(f"{wrong} a list of {count(len(values), 'estimate')}. {_one_of(labels)}")
     # One row or one column is one partition; several are several.
     if values.ndim == 2 and 1 in values.shape:
         return values.ravel()
@@ -356,8 +372,9 @@ def matched(
 
     Items are matched by name where both have names, by position where one of them has none. Names that are all
     numbers, such as those that filtering a data frame leaves behind, are names only if the other side has the same.
-    `thing` is an Estimate or labels, which are returned in canonical form (see `as_labels`, which `missing` is for);
-    with `rows` it is data, whose rows are returned as they came. Messages call the two `argument` and `other`.
+    `thing` is an Estimate, whose clusters keep their numbers, or labels, which are returned in canonical form (see
+    `as_labels`, which `missing` is for); with `rows` it is data, whose rows are returned as they came. Messages call
+    the two `argument` and `other`.
 
     >>> matched({"bob": 1, "ann": 0, "cy": 1}, {"cy": 5, "ann": 7, "bob": 5}, "b")
     array([0, 1, 1])
@@ -376,7 +393,7 @@ def matched(
         return labels
     if rows:
         return labels.iloc[order] if hasattr(labels, "iloc") else labels[order]
-    return tidy(labels[order])
+    return labels[order] if is_estimate(thing) else tidy(labels[order])
 
 
 def _order_of(

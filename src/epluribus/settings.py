@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from epluribus._parallel import Stopper
-from epluribus._text import count
-from epluribus.constraints import Constraints
+from epluribus._text import count, sentence_list
+from epluribus.rules import Rules
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Settings:
     """"recombine" or "greedy", as in `minimize`."""
     n_jobs: int = 1
     """Threads; the result does not depend on their number."""
-    constraints: Constraints | None = None
+    constraints: Rules | None = None
     """What every partition must obey; None for nothing."""
     undecided: float | None = None
     """Cost of leaving an item undecided; None if all items must be placed."""
@@ -66,6 +66,15 @@ class Settings:
         if self.undecided is not None:
             record["undecided"] = self.undecided
         return record
+
+    def nothing_obeys(self, n_tried: int = 0) -> str:
+        """The message if no partition is as asked for, or if none was found from this many starts."""
+        names = [] if self.constraints is None else list(self.constraints.said)
+        names += ["k_min"] * (self.k_min > 1) + ["k_max"] * (self.k_max is not None)
+        asked = f"that obeys {sentence_list(list(map(repr, names)))} together"
+        if n_tried == 0:
+            return f"There is no partition {asked}. Relax one of them."
+        return f"No partition was found {asked}, from {n_tried} starts. There may be none: relax one of them."
 
     @property
     def _bound(self) -> str:

@@ -79,7 +79,9 @@ def test_logarithms_arrays_and_arviz_give_the_same_draws(tmp_path, probabilities
         draws = epl.soft_draws(tmp_path / name, log=log, rng=1)
         np.testing.assert_array_equal(np.asarray(draws), expected)
     assert draws.items == tuple("abcde")
-    np.testing.assert_allclose(epl.soft_psm(tmp_path / "p.npy"), epl.soft_psm(probabilities))
+    np.testing.assert_allclose(
+        epl.draws.soft_psm(tmp_path / "p.npy"), epl.draws.soft_psm(probabilities)
+    )
 
 
 def test_the_command_keeps_chains_and_says_what_it_read(tmp_path, probabilities, capsys):

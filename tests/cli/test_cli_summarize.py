@@ -50,7 +50,7 @@ def test_several_losses(draws_file, tmp_path, capsys):
     assert out.read_text().splitlines()[0] == "item,vi(cost=0.5),binder"
     assert main([*words, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    single = epl.minimize(epl.read_draws(draws_file), ["vi(cost=0.5)", "binder"], rng=1)
+    single = epl.search.minimize_all(epl.read_draws(draws_file), ["vi(cost=0.5)", "binder"], rng=1)
     for one, other in zip(answer["estimates"], single, strict=True):
         assert one["labels"] == other.labels.tolist()
     column = [int(line.split(",")[2]) for line in out.read_text().splitlines()[1:]]

@@ -41,7 +41,7 @@ def test_psm_sparse(z, draws_file, tmp_path, capsys):
     assert data["n_entries"] == found.nnz
     assert main(["psm", str(draws_file), "--sparse", "--threshold", "0.4", "--out", "-"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "i,j,probability"
+    assert lines[0] == "i,j,similarity"
     assert lines[1] == "item 0,item 0,1"
     assert len(lines) - 1 == (found.nnz + z.shape[1]) // 2
 

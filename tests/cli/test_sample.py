@@ -56,7 +56,7 @@ def test_it_writes_draws_that_summarize_reads(values, tmp_path, capsys):
 
 
 def test_json(sample, tmp_path):
-    words = ["--n-nodes", "5", "--n-draws", "2", "--burn-in", "10", "--thin", "5"]
+    words = ["--n-nodes", "5", "--n-draws", "2", "--burn", "10", "--thin", "5"]
     code, out, _ = sample("sbm", "i,j\n0,1\n1,2\n0,2\n", *words)
     data = json.loads(out, parse_constant=pytest.fail)  # no NaN in JSON
     assert (code, data["n_items"], data["n_chains"], data["thin"]) == (0, 5, 1, 5)
@@ -66,12 +66,12 @@ def test_json(sample, tmp_path):
     assert epl.Draws(tmp_path / "draws.npz", var="column_labels").n_items == 3
 
 
-def test_it_resumes_a_checkpoint(values, tmp_path):
-    command = ["sample", "gaussian", str(values), "--burn-in", "10", "--thin", "7"]
+def test_it_goes_on_from_a_checkpoint(values, tmp_path):
+    command = ["sample", "gaussian", str(values), "--burn", "10", "--thin", "7"]
     saved, first, whole, more = (str(tmp_path / f"{name}.npz") for name in "abcd")
     seed = ["--seed", "1"]
     assert main([*command, "-o", first, "--n-draws", "20", *seed, "--checkpoint", saved]) == 0
-    assert main([*command, "-o", more, "--n-draws", "40", "--resume", saved]) == 0
+    assert main([*command, "-o", more, "--n-draws", "40", *seed, "--checkpoint", saved]) == 0
     assert main([*command, "-o", whole, "--n-draws", "40", *seed]) == 0
     np.testing.assert_array_equal(np.asarray(epl.Draws(more)), np.asarray(epl.Draws(whole)))
 
@@ -172,7 +172,7 @@ def test_interrupt_writes_the_draws_so_far_and_exits_130(values, tmp_path):
     """A real Ctrl-C in the middle of a long run, once its progress bar shows that draws are kept."""
     out, saved = tmp_path / "draws.npz", tmp_path / "saved.npz"
     command = ["sample", "gaussian", values, "--out", out, "--checkpoint", saved, "--n-chains", 1]
-    command += ["--n-draws", 100_000_000, "--burn-in", 0, "--thin", 100]
+    command += ["--n-draws", 100_000_000, "--burn", 0, "--thin", 100]
     with Terminal(*command) as terminal:
         terminal.wait_for(r"\| [0-9.]+[kMG]/")  # thousands of steps, a draw every hundred
         terminal.interrupt()

@@ -17,7 +17,7 @@ def test_afterwards_nothing_is_left_to_compile(capsys):
     rng = np.random.default_rng(5)
     z = np.where(rng.random((300, 82)) < 0.8, np.arange(82) % 5, rng.integers(5, size=(300, 82)))
     with event.install_recorder("numba:compile") as compiled:
-        epl.minimize(z, ["vi", "binder"], rng=1)
+        epl.search.minimize_all(z, ["vi", "binder"], rng=1)
         epl.sample(epl.models.GaussianMixture(rng.normal(size=50)), n_draws=5, rng=1)
     assert not compiled.buffer
 

@@ -99,7 +99,9 @@ def test_all_labels_are_not_brought_together_silently(client):
 
 def test_few_items_are_searched_here(client):
     ref = epl.minimize(sample(), rng=1)
-    np.testing.assert_array_equal(epl.minimize(sample(), rng=1, client=client).labels, ref.labels)
+    np.testing.assert_array_equal(
+        epl.minimize(epl.Draws(sample(), client=client), rng=1).labels, ref.labels
+    )
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder", "nvi"])

@@ -90,7 +90,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="'noise' must be one of"):
         epl.Draws(TABLE, noise="gone")
     sample = epl.Draws(HOLES)
-    for call in (epl.stability, epl.chips):
+    for call in (epl.uncertainty.stability, epl.uncertainty.chips):
         with pytest.raises(ValueError, match="needs draws without missing labels; 25 % of these"):
             call(sample)
 

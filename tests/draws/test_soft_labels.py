@@ -27,11 +27,13 @@ def naive_psm(p, weights):
 @pytest.mark.parametrize("weights", [None, [1, 0, 2, 0.5, 1, 3]])
 def test_similarity_matrix(weights, monkeypatch):
     ref = naive_psm(P, np.ones(6) if weights is None else weights)
-    np.testing.assert_allclose(epl.soft_psm(P, weights=weights), ref, atol=1e-12)
+    np.testing.assert_allclose(epl.draws.soft_psm(P, weights=weights), ref, atol=1e-12)
     shifted = np.log(P) + RNG.normal(size=(6, 5, 1))  # not normalized
-    np.testing.assert_allclose(epl.soft_psm(shifted, log=True, weights=weights), ref, atol=1e-12)
+    np.testing.assert_allclose(
+        epl.draws.soft_psm(shifted, log=True, weights=weights), ref, atol=1e-12
+    )
     monkeypatch.setattr("epluribus.draws.read._BLOCK_CELLS", 31)
-    np.testing.assert_allclose(epl.soft_psm(P, weights=weights), ref, atol=1e-12)
+    np.testing.assert_allclose(epl.draws.soft_psm(P, weights=weights), ref, atol=1e-12)
 
 
 @pytest.mark.parametrize("weights", [None, [1, 0, 2, 0.5, 1, 3]])
@@ -39,7 +41,9 @@ def test_draws_have_that_similarity(weights):
     """Four standard errors of 20000 independent labellings each: 0.5 / sqrt(20000) * 4 < 0.015."""
     draws = epl.soft_draws(P, n_draws_each=20000, weights=weights, rng=1)
     assert draws.n_draws == 120000
-    np.testing.assert_allclose(similarity(draws), epl.soft_psm(P, weights=weights), atol=0.015)
+    np.testing.assert_allclose(
+        similarity(draws), epl.draws.soft_psm(P, weights=weights), atol=0.015
+    )
 
 
 def test_sure_labels_are_kept_with_chains_and_names():
@@ -52,14 +56,14 @@ def test_sure_labels_are_kept_with_chains_and_names():
     with np.errstate(divide="ignore"):
         sure = epl.soft_draws(np.log(p), log=True, rng=1)
     np.testing.assert_array_equal(np.asarray(sure), np.asarray(epl.Draws(z)))
-    np.testing.assert_allclose(epl.soft_psm(p), similarity(epl.Draws(z)))
+    np.testing.assert_allclose(epl.draws.soft_psm(p), similarity(epl.Draws(z)))
 
 
 @pytest.mark.parametrize("scale", [1e307, 1e-310])
 def test_only_ratios_of_weights_matter(scale):
     weights = np.array([1, 0, 2, 0.5, 1, 3])
-    ref = epl.soft_psm(P, weights=weights)
-    np.testing.assert_allclose(epl.soft_psm(P, weights=weights * scale), ref, atol=1e-12)
+    ref = epl.draws.soft_psm(P, weights=weights)
+    np.testing.assert_allclose(epl.draws.soft_psm(P, weights=weights * scale), ref, atol=1e-12)
     draws = epl.soft_draws(P, n_draws_each=3, weights=weights * scale, rng=1)
     right = epl.soft_draws(P, n_draws_each=3, weights=weights, rng=1)
     np.testing.assert_allclose(draws.shares, right.shares, atol=1e-12)
@@ -77,7 +81,7 @@ def test_sums_that_are_not_quite_1_give_no_other_label(total):
 def test_printed_probabilities_are_made_to_sum_to_1():
     """Three decimals sum to 1.001."""
     printed, exact = np.array([[[0.334, 0.334, 0.333]] * 2]), np.full((1, 2, 3), 1 / 3)
-    np.testing.assert_allclose(epl.soft_psm(printed), epl.soft_psm(exact), atol=1e-3)
+    np.testing.assert_allclose(epl.draws.soft_psm(printed), epl.draws.soft_psm(exact), atol=1e-3)
 
 
 BAD = P.copy()
@@ -98,7 +102,7 @@ BAD[2, 3] = [0.5, 0.6, 0.1]
     ],
 )
 def test_bad_probabilities_are_refused_in_words(p, options, error, message):
-    for function in (epl.soft_draws, epl.soft_psm):
+    for function in (epl.soft_draws, epl.draws.soft_psm):
         with pytest.raises(error, match=message):
             function(p, **options)
 
@@ -117,4 +121,4 @@ def test_labeled_probabilities_keep_names_and_chains():
     again = epl.soft_draws(turned, rng=1)
     assert again.items == draws.items
     np.testing.assert_array_equal(again, draws)
-    np.testing.assert_allclose(epl.soft_psm(turned), epl.soft_psm(p))
+    np.testing.assert_allclose(epl.draws.soft_psm(turned), epl.draws.soft_psm(p))

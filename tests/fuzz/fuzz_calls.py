@@ -84,7 +84,7 @@ NAMES = {
     epl: """Draws align certificate chips cluster_parameters credible_ball exact expected_loss greedy loss
         minimize modes probability psm sample soft_draws soft_psm stability undecided_costs what_differs
         ConsensusClustering""",
-    uncertainty: "clusters compare error health items left_out n_clusters_posterior seen_together",
+    uncertainty: "clusters compare error health items left_out n_clusters_posterior",
     partition: "canonical contingency join meet n_partitions",
     losses: "binder get vi",
     models: """BernoulliMixture CategoricalMixture DirichletProcess GaussianMixture LatentBlockModel
@@ -96,7 +96,7 @@ TABLES = {"z", "draws", "probabilities", "y", "adjacency", "matrix"}
 """Arguments that are tables; `PARTITIONS` are those that are one partition."""
 PARTITIONS = {"a", "b", "best", "labels", "start"}
 LEFT_OUT = {"progress", "client", "engine"}
-QUICK = {"rng": 1, "n_jobs": 1, "n_draws": 5, "thin": 1, "burn_in": 2, "n_starts": 2}
+QUICK = {"rng": 1, "n_jobs": 1, "n_draws": 5, "thin": 1, "burn": 2, "n_starts": 2}
 """What is given unless it is to be odd."""
 GAUSSIAN = models.GaussianMixture([0.0, 0.1, 4.0])
 CALLS = (st.data(),)
@@ -138,7 +138,7 @@ def check(function, value):
     if function is epl.minimize and hasattr(value, "labels"):
         assert np.array_equal(value.labels, partition.tidy(value.labels))
         assert value.expected_loss >= -1e-12
-    if function in (epl.psm, epl.soft_psm) and isinstance(value, np.ndarray):
+    if function in (epl.psm, epl.draws.soft_psm) and isinstance(value, np.ndarray):
         assert np.all((value >= 0) & (value <= 1) | np.isnan(value))
         assert np.all(value.diagonal(axis1=-2, axis2=-1) == 1)
     if function is epl.loss and value is not None:
@@ -176,7 +176,7 @@ LINES = (
     ("psm", "{draws}", "--out", "{new}"),
     ("ball", "{draws}"),
     ("modes", "{draws}"),
-    ("sample", "gaussian", "{numbers}", "--out", "{npz}", "--n-draws", "5", "--burn-in", "2", "--thin", "1"),
+    ("sample", "gaussian", "{numbers}", "--out", "{npz}", "--n-draws", "5", "--burn", "2", "--thin", "1"),
     ("losses",),
     ("datasets",),
 )  # fmt: skip

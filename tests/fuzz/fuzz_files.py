@@ -22,12 +22,13 @@ from rule import judge
 Z = np.random.default_rng(1).integers(3, size=(12, 6))
 NAMES = list("abcdef")
 MODEL = GaussianMixture([0.1, 0.2, 5.0, 5.1])
+SHORT = {"n_draws": 3, "burn": 3, "thin": 1, "rng": 1, "n_jobs": 1}
 FROM_R = Path(__file__).parents[1] / "readers" / "data"
 READERS = {
     "draws": epl.read_draws,
     "labels": read_labels,
     "estimate": epl.load,
-    "checkpoint": lambda path: epl.sample(MODEL, resume=path, n_jobs=1),
+    "checkpoint": lambda path: epl.sample(MODEL, **SHORT, checkpoint=path),
     "numbers": read_numbers,
     "network": lambda path: read_model("sbm", path),
     "groups": lambda path: read_groups(path, {"a", "b"}),
@@ -67,7 +68,7 @@ def samples() -> dict[str, list[Path]]:
     best.save(folder / "best.json")
     best.write_labels(folder / "labels.csv", certainty=np.ones(6))
     best.write_labels(folder / "labels.parquet")
-    epl.sample(MODEL, n_draws=3, burn_in=3, thin=1, rng=1, n_jobs=1, checkpoint=folder / "run.npz")
+    epl.sample(MODEL, **SHORT, checkpoint=folder / "run.npz")
     (folder / "edges.csv").write_text("from,to\nann,bob\nbob,cy\ncy,dan\n")
     nx.write_graphml(nx.path_graph(4), folder / "net.graphml")
     r = [path for path in sorted(FROM_R.iterdir()) if path.suffix in (".rds", ".rda", ".csv")]

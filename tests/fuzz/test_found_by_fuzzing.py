@@ -52,7 +52,7 @@ TWO_LINES = r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
         (lambda: consensus(ONE_VARIABLE), TypeError, "'X' must be one table, .* 'z'. Give one"),
         (lambda: epl.losses.vi(np.array([[1.0, 2.0], [3.0, 4.0]])), ValueError, TWO_LINES),
         (lambda: PoissonMixture(np.array([[2 + 0j]])), TypeError, "'y' must be numbers"),
-        (lambda: epl.soft_psm(ONE_VARIABLE), TypeError, "'probabilities' must be an array"),
+        (lambda: epl.draws.soft_psm(ONE_VARIABLE), TypeError, "'probabilities' must be an array"),
         (lambda: sample(checkpoint=7), TypeError, "'checkpoint' must be a path; got 7"),
         (
             lambda: health(np.array([0, 1]), [[0, 1]]),

@@ -21,7 +21,7 @@ def pairs(problem, labels):
 for name in epl.losses.available():
     best = epl.minimize(z, name, rng=1, n_starts=3, search="greedy")
     print(name, best.labels.tolist(), round(best.expected_loss, 9))
-    print("exact", epl.exact(z[:, :6], name).labels.tolist(), epl.exact(z[:, :6], name, k=2).labels)
+    print("exact", epl.search.exact(z[:, :6], name).labels.tolist(), epl.search.exact(z[:, :6], name, k=2).labels)
     draws = epl.Draws(z)
     problem = Problem.of(draws, epl.losses.get(name))
     linear = (TableState, MemberState, pairs)[: 3 if name == "binder" else 2]
@@ -33,11 +33,11 @@ for name in epl.losses.available():
         for quick in (True, False):
             done = state.sweep(np.arange(9), Bounds(1, 5, NEVER), quick=quick)
             print(state.labels.tolist(), done.n_moves, round(done.change, 9))
-print(epl.greedy(np.tile(z, 2), np.arange(18) % 4, rng=1).labels.tolist())
+print(epl.search.greedy(np.tile(z, 2), np.arange(18) % 4, rng=1).labels.tolist())
 for name in ("binder", "vi_lb"):
     best = epl.minimize(psm=epl.psm(z), loss=name, rng=1)
     print(name, best.labels.tolist(), round(best.expected_loss, 9))
-print(epl.chips(z, n_starts=3, rng=1).probability.round(9).tolist())
+print(epl.uncertainty.chips(z, n_starts=3, rng=1).probability.round(9).tolist())
 """
 
 

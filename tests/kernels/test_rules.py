@@ -1,19 +1,16 @@
 """Rules of constrained searches, against plain Python and networkx."""
 
-from types import SimpleNamespace
-
 import networkx as nx
 import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.constraints import Constraints
 from epluribus.draws import as_draws
-from epluribus.search import lawful
-from epluribus.search.lawful import LawfulSearch
+from epluribus.rules import Rules
+from epluribus.search import constrained
+from epluribus.search.constrained import ConstrainedSearch
 from epluribus.search.members import MemberState
 from epluribus.search.problem import Problem
-from epluribus.search.rules import Rules
 from epluribus.search.state import TableState
 from epluribus.settings import Settings
 
@@ -24,8 +21,7 @@ def random_rules(rng, n):
     graph.add_edges_from((i, i + 1) for i in range(n - 1))
     groups = [rng.choice(n, 3, replace=False) for _ in range(2)]
     edges = np.array(graph.edges)
-    asked = Constraints(np.arange(n), tuple(groups), edges=edges)
-    return Rules(asked, n), graph, groups
+    return Rules(np.arange(n), tuple(groups), edges=edges), graph, groups
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -35,9 +31,7 @@ def test_open_clusters_and_items_that_may_leave(seed):
     labels = rng.integers(-1, 3, n)
     sizes = np.bincount(labels[labels >= 0], minlength=4)
     for i in np.flatnonzero(labels >= 0).tolist():
-        leaves, blocked = rules.find_open(
-            np.array([i]), SimpleNamespace(labels=labels, sizes=sizes)
-        )
+        leaves, blocked = rules.find_open(np.array([i]), labels, sizes)
         for s in np.flatnonzero(sizes).tolist():
             near = any(labels[j] == s for j in graph[i])
             clash = any(i in g and any(labels[j] == s for j in g if j != i) for g in groups)
@@ -59,15 +53,15 @@ def test_the_announced_change_is_that_of_the_loss(loss, cost):
     draws = as_draws(rng.integers(0, 4, (12, 20)))
     # Three items in one unit, of which two may be in one group of a draw.
     blocks = np.append([0, 0, 0], np.arange(1, 18))
-    asked = Constraints(blocks, (np.array([3, 5, 9]),), min_size=2)
-    problem, rules = Problem.of(draws, epl.losses.get(loss)), Rules(asked, 20)
+    rules = Rules(blocks, (np.array([3, 5, 9]),), min_size=2)
+    problem = Problem.of(draws, epl.losses.get(loss))
     labels = rules.fitted(rng.integers(0, 4, 20), rng)
-    settings = Settings(constraints=asked, undecided=cost)
-    search = LawfulSearch(problem, labels, rng, settings, rules)
+    settings = Settings(constraints=rules, undecided=cost)
+    search = ConstrainedSearch(problem, labels, rng, settings, rules)
     assert search.obey()
     for step in (search.sweep, search.merge, *[search.kick] * 20):
         step()
-        assert asked.broken(search.labels) == []
+        assert rules.allow(search.labels)
         assert search._total == pytest.approx(search._count(), abs=1e-8)
         if cost is None:
             assert search.value == pytest.approx(epl.expected_loss(search.labels, draws, loss))
@@ -80,12 +74,11 @@ def test_a_start_is_made_to_obey_sizes_aside(seed):
     blocks = np.array([0, *range(1, 15), 0])  # opposite corners: only others can connect them
     # No shortest path has two items of the first group.
     groups = np.array([3, 9, 12]), np.array([0, 6])
-    asked = Constraints(blocks, groups, edges=np.array(grid.edges))
-    labels = Rules(asked, n).fitted(rng.integers(-1, 3, n), rng, lead=5)
-    assert asked.broken(labels) == []
+    rules = Rules(blocks, groups, edges=np.array(grid.edges))
+    labels = rules.fitted(rng.integers(-1, 3, n), rng, lead=5)
+    assert rules.allow(labels)
     lead = rng.integers(0, 2, n)
-    apart = Constraints(np.arange(n), groups)
-    fitted = Rules(apart, n).fitted(lead, rng, lead=9)
+    fitted = Rules(np.arange(n), groups).fitted(lead, rng, lead=9)
     # The item that leads stays with all others of its cluster that it may be with.
     for i in np.flatnonzero(lead == lead[9]).tolist():
         free = not any(i in group for group in groups)
@@ -95,16 +88,18 @@ def test_a_start_is_made_to_obey_sizes_aside(seed):
 @pytest.mark.parametrize("cost", [None, 0.7])
 @pytest.mark.parametrize("kind", [TableState, MemberState])
 def test_a_sweep_ends_where_no_move_of_a_unit_helps(cost, kind, monkeypatch):
-    monkeypatch.setattr(lawful, "make_state", lambda problem, labels, **_: kind(problem, labels))
-    monkeypatch.setattr(LawfulSearch, "_suit", lambda _: None)
+    monkeypatch.setattr(
+        constrained, "make_state", lambda problem, labels, **_: kind(problem, labels)
+    )
+    monkeypatch.setattr(ConstrainedSearch, "_suit", lambda _: None)
     rng = np.random.default_rng(2)
     z = np.where(rng.random((30, 18)) < 0.4, rng.integers(0, 3, (30, 18)), np.arange(18) // 6)
     draws = as_draws(z)
-    asked = Constraints(np.append([0, 0], np.arange(1, 17)), (np.array([4, 7]),))
-    problem, rules = Problem.of(draws, epl.losses.get("vi")), Rules(asked, 18)
-    settings = Settings(constraints=asked, undecided=cost)
+    rules = Rules(np.append([0, 0], np.arange(1, 17)), (np.array([4, 7]),))
+    problem = Problem.of(draws, epl.losses.get("vi"))
+    settings = Settings(constraints=rules, undecided=cost)
     start = rules.fitted(rng.integers(0, 4, 18), rng)
-    search = LawfulSearch(problem, start, rng, settings, rules)
+    search = ConstrainedSearch(problem, start, rng, settings, rules)
     assert search.sweep()
     assert isinstance(search.state, kind)
     labels = search.labels
@@ -117,6 +112,6 @@ def test_a_sweep_ends_where_no_move_of_a_unit_helps(cost, kind, monkeypatch):
     assert search.value == pytest.approx(objective(labels))
     for unit in range(17):
         for place in range(-1 if cost else 0, labels.max() + 2):
-            other = np.where(asked.blocks == unit, place, labels)
-            if not asked.broken(other):
+            other = np.where(rules.blocks == unit, place, labels)
+            if rules.allow(other):
                 assert objective(other) >= search.value - 1e-9

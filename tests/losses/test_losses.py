@@ -150,7 +150,8 @@ def test_a_loss_of_ones_own_equal_to_vi_gives_the_same_answer(linear):
     np.testing.assert_array_equal(comp.labels, ref.labels)
     start = rng.integers(6, size=30)
     np.testing.assert_array_equal(
-        epl.greedy(z, start, mine, rng=2).labels, epl.greedy(z, start, "vi", rng=2).labels
+        epl.search.greedy(z, start, mine, rng=2).labels,
+        epl.search.greedy(z, start, "vi", rng=2).labels,
     )
 
 

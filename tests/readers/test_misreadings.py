@@ -88,7 +88,8 @@ def test_log_probabilities_lead_to_soft_draws(read):
         read("\n".join([f"lp__,{names}", *rows]))
     assert "columns.reshape(n_draws, n_clusters, n_items).transpose(0, 2, 1)" in str(error.value)
     np.testing.assert_allclose(
-        epl.soft_psm(columns.reshape(4, 3, 2).transpose(0, 2, 1), log=True), epl.soft_psm(p)
+        epl.draws.soft_psm(columns.reshape(4, 3, 2).transpose(0, 2, 1), log=True),
+        epl.draws.soft_psm(p),
     )
     with pytest.raises(ValueError, match=r"logarithms .* see soft_draws\(..., log=True\)"):
         epl.Draws(np.log(p))

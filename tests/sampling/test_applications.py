@@ -31,7 +31,7 @@ def test_galaxies_have_four_clusters():
 @pytest.mark.slow
 def test_the_paper_s_sampler_finds_the_same():
     model = GaussianMixture(load_galaxies() / 1000, prior="paper")
-    options = {"burn_in": 1_000_000, "thin": 100, "n_chains": 4, "moves": "appendix"}
+    options = {"burn": 1_000_000, "thin": 100, "n_chains": 4, "moves": "appendix"}
     trace = sample(model, n_draws=40_000, rng=1, **options)
     p = check(trace, {3: 0.202, 4: 0.571, 5: 0.189}, 1.05)
     assert p.argmax() == 4
@@ -41,7 +41,7 @@ def test_the_paper_s_sampler_finds_the_same():
 def test_blogs_have_seventeen_clusters(shared_data):
     blogs = load_french_blogs(shared_data)
     model = StochasticBlockModel(blogs.edges, n_nodes=blogs.n_nodes)
-    trace = sample(model, n_draws=40_000, burn_in=804_000, n_chains=4, rng=1)
+    trace = sample(model, n_draws=40_000, burn=804_000, n_chains=4, rng=1)
     p = check(trace, {15: 0.02, 16: 0.24, 17: 0.42, 18: 0.27, 19: 0.06}, 1.01)
     assert p.argmax() == 17
 
@@ -50,7 +50,7 @@ def test_blogs_have_seventeen_clusters(shared_data):
 def test_members_have_six_clusters():
     votes = load_congress_votes().yeas
     model = LatentBlockModel(votes, beta=(1, 1), prior="poisson", k_max=(30, 16))
-    trace = sample(model, n_draws=30_000, burn_in=1_365_000, n_chains=4, rng=1)
+    trace = sample(model, n_draws=30_000, burn=1_365_000, n_chains=4, rng=1)
     p = check(trace, {6: 0.51, 7: 0.40, 8: 0.08}, 1.01)
     assert p.argmax() == 6
     columns = np.bincount(trace.column_n_clusters.ravel()) / trace.column_n_clusters.size

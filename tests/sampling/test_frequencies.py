@@ -42,7 +42,7 @@ def run(model, posterior, schedule, rng, n_draws=20_000, times=1):
     """p-value of the draws of two chains; `times` spreads them further."""
     moves, steps = SCHEDULES[schedule]
     thin = times * steps * sum(side.n_items for side in model.sides)
-    trace = sample(model, n_draws=n_draws, burn_in=1000, thin=thin, moves=moves, rng=rng)
+    trace = sample(model, n_draws=n_draws, burn=1000, thin=thin, moves=moves, rng=rng)
     return chi_square(frequencies(trace, posterior), np.array(list(posterior.values())))
 
 
@@ -99,5 +99,5 @@ def test_visits_match_for_a_mixture_of_all_moves():
 def test_visits_match_for_a_function_of_the_labels():
     # Plain Python: fewer draws.
     model, posterior = make_case("custom", "uniform", 4)
-    trace = sample(model, n_draws=1000, thin=9, burn_in=100, n_chains=1, rng=16)
+    trace = sample(model, n_draws=1000, thin=9, burn=100, n_chains=1, rng=16)
     assert chi_square(frequencies(trace, posterior), np.array(list(posterior.values()))) > LEVEL

@@ -2,7 +2,6 @@
 
 import _thread
 import copy
-import json
 import math
 import os
 import subprocess
@@ -26,9 +25,14 @@ from epluribus.models import (
     StochasticBlockModel,
 )
 from epluribus.models.base import make_state
-from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
+from epluribus.sampling import Allocation, Gibbs, SplitMerge, run, sample
 from epluribus.sampling.chain import read_checkpoint
 from sampler_cases import PRIORS, make_model
+
+
+def philox():
+    return np.random.Generator(np.random.Philox(3))
+
 
 MODELS = {
     "gaussian": GaussianMixture(np.r_[np.linspace(0, 2, 12), np.linspace(8, 9, 8)]),
@@ -90,8 +94,8 @@ def test_every_model_goes_through_every_move(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_one_rng_gives_one_answer_for_any_number_of_threads(name):
-    n_draws, burn_in = (20, 10) if name == "custom" else (60, 2000)  # plain Python is slow
-    options = {"n_draws": n_draws, "burn_in": burn_in, "n_chains": 3}
+    n_draws, burn = (20, 10) if name == "custom" else (60, 2000)  # plain Python is slow
+    options = {"n_draws": n_draws, "burn": burn, "n_chains": 3}
     runs = [sample(MODELS[name], rng=7, n_jobs=k, **options) for k in (1, 2, 3)]
     assert same(runs[0], runs[1])
     assert same(runs[0], runs[2])
@@ -100,45 +104,78 @@ def test_one_rng_gives_one_answer_for_any_number_of_threads(name):
 
 
 def test_any_bit_generator_works_and_is_saved(tmp_path):
-    whole = sample(MODELS["gaussian"], n_draws=60, rng=np.random.Generator(np.random.Philox(3)))
-    rng = np.random.Generator(np.random.Philox(3))
-    sample(MODELS["gaussian"], n_draws=20, burn_in=2500, rng=rng, checkpoint=tmp_path / "a.npz")
-    resumed = sample(MODELS["gaussian"], n_draws=60, resume=tmp_path / "a.npz")
-    assert whole.settings["burn_in"] == 2500
-    assert same(whole, resumed)
+    run = {"burn": 2500, "checkpoint": tmp_path / "a.npz"}
+    whole = sample(MODELS["gaussian"], n_draws=60, burn=2500, rng=philox())
+    sample(MODELS["gaussian"], n_draws=20, rng=philox(), **run)
+    assert same(whole, sample(MODELS["gaussian"], n_draws=60, rng=philox(), **run))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_longer_run_continues_a_shorter_one_bit_for_bit(name, tmp_path):
     model, path = MODELS[name], tmp_path / "run.npz"
-    options = {"burn_in": 333, "thin": 17, "rng": 5, "n_chains": 2}
+    options = {"burn": 333, "thin": 17, "rng": 5, "n_chains": 2}
     n_draws = 60 if name == "custom" else 9000  # past two refreshes of the running sums
     whole = sample(model, n_draws=n_draws, **options)
     sample(model, n_draws=n_draws // 3, checkpoint=path, **options)
-    resumed = sample(model, n_draws=n_draws, resume=path)
-    assert same(whole, resumed)
+    assert same(whole, sample(model, n_draws=n_draws, checkpoint=path, **options))
 
 
 @pytest.mark.parametrize("name", ["gaussian", "lbm"])
-def test_an_interrupted_run_keeps_its_draws_and_resumes_bit_for_bit(name, tmp_path):
+def test_an_interrupted_run_keeps_its_draws_and_goes_on_bit_for_bit(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "_SAVE_EVERY", 1e-3)
     model, path = MODELS[name], tmp_path / "run.npz"
-    options = {"n_draws": 20_000, "burn_in": 500, "thin": 40, "n_chains": 3, "rng": 9, "n_jobs": 2}
+    options = {"n_draws": 20_000, "burn": 500, "thin": 40, "n_chains": 3, "rng": 9, "n_jobs": 2}
     whole = sample(model, **options)
 
     def look(done, total, info):
         """Interrupt once a checkpoint shows that every chain has kept some draws."""
-        if path.exists() and all(snapshot["n_kept"] for snapshot in read_checkpoint(path)[1]):
+        if path.exists() and all(snapshot["n_kept"] for snapshot in read_checkpoint(path)[2]):
             raise KeyboardInterrupt
 
-    part = sample(model, checkpoint=path, checkpoint_every=1e-3, progress=look, **options)
+    part = sample(model, checkpoint=path, progress=look, **options)
     assert part.interrupted
     assert "interrupted" in repr(part)
     assert "interrupted" in str(part)
     assert 0 < part.n_draws < 20_000
     assert np.array_equal(part.log_posterior, whole.log_posterior[:, : part.n_draws])
-    resumed = sample(model, resume=path)
+    resumed = sample(model, checkpoint=path, **options)
     assert not resumed.interrupted
     assert same(whole, resumed)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_run_of_default_length_goes_on_until_chains_agree(tmp_path):
+    short = sample(MODELS["gaussian"], rng=1)
+    assert (short.n_draws, short.settings["extensions"]) == (1000, 0)
+    assert "extended" not in str(short)
+    # Two far groups: with Gibbs updates alone, the chain from one cluster hardly ever splits them.
+    near, far = (
+        GaussianMixture(np.repeat([0.0, 60.0], n), tau=0.001, prior="paper") for n in (15, 40)
+    )
+    options = {"moves": [Gibbs()], "rng": 1}
+    longer = sample(near, **options)
+    assert (longer.settings["thin"], longer.settings["burn"]) == (2 * 30, 1100 * 30)
+    assert "1 time, until the chains agreed" in str(longer)
+    stuck = sample(far, checkpoint=tmp_path / "run.npz", **options)
+    assert (stuck.n_draws, stuck.settings["extensions"]) == (1000, 2)
+    assert (stuck.settings["thin"], stuck.settings["burn"]) == (4 * 80, 3100 * 80)
+    assert "2 times, until the limit was reached" in str(stuck)
+    assert same(stuck, sample(far, checkpoint=tmp_path / "run.npz", **options))
+    exact = sample(far, n_draws=1000, **options)
+    assert (exact.settings["extensions"], exact.settings["thin"]) == (0, 80)
+    assert sample(far, n_chains=1, **options).settings["extensions"] == 0
+
+
+def test_an_interrupted_extension_leaves_the_draws_before_it():
+    far = GaussianMixture(np.repeat([0.0, 60.0], 1000), tau=0.001, prior="paper")
+
+    def look(done, total, info):
+        if total > 2 * 1100 * 2000:
+            raise KeyboardInterrupt
+
+    trace = sample(far, moves=[Gibbs()], rng=1, progress=look)
+    assert trace.interrupted
+    assert (trace.n_draws, trace.settings["extensions"]) == (1000, 0)
 
 
 @pytest.mark.usefixtures("hears_ctrl_c")
@@ -152,7 +189,7 @@ def test_a_signal_from_outside_ends_the_run():
         return 0.0
 
     model = CustomModel(signal_at_the_hundredth, 4)
-    trace = sample(model, n_draws=10**6, burn_in=0, thin=1, n_chains=1, rng=1)
+    trace = sample(model, n_draws=10**6, burn=0, thin=1, n_chains=1, rng=1)
     assert trace.interrupted
     assert 0 < trace.n_draws < 10**6
 
@@ -165,27 +202,10 @@ def test_an_interrupt_before_the_first_draw_is_passed_on_and_saved(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt, match="before the first draw"):
-        sample(model, n_draws=5, burn_in=10**12, rng=1, progress=look, checkpoint=path)
-    header, snapshots = read_checkpoint(path)
-    assert header["burn_in"] == 10**12
+        sample(model, n_draws=5, burn=10**12, rng=1, progress=look, checkpoint=path)
+    header, settings, snapshots = read_checkpoint(path)
+    assert header["burn"] == settings.burn == 10**12
     assert any(snapshot["arrays"]["clock"][0] > 0 for snapshot in snapshots)
-
-
-def test_checkpoints_are_written_on_the_way(tmp_path):
-    path = tmp_path / "run.npz"
-    seen = set()
-
-    def look(done, total, info):
-        kept = [s["n_kept"] for s in read_checkpoint(path)[1]] if path.exists() else [0]
-        if min(kept) > 0:
-            seen.add(sum(kept))
-        if len(seen) > 1:  # two checkpoints with different draws: enough
-            raise KeyboardInterrupt
-
-    options = {"n_draws": 10**5, "burn_in": 0, "thin": 4000, "rng": 2}
-    sample(MODELS["gaussian"], checkpoint=path, checkpoint_every=0.05, progress=look, **options)
-    assert len(seen) > 1
-    assert not list(tmp_path.glob(".*"))
 
 
 def test_progress_is_called_and_never_ends_a_run(capsys):
@@ -208,25 +228,19 @@ def test_starts():
     model = MODELS["gaussian"]
     first = {
         "n_draws": 1,
-        "burn_in": 0,
+        "burn": 0,
         "thin": 1,
         "rng": 3,
         "moves": [SplitMerge(1)],
         "n_chains": 3,
     }
-    k = sample(model, start="dispersed", **first).n_clusters[:, 0]
+    k = sample(model, **first).n_clusters[:, 0]
     assert k[0] in (1, 2)
     assert k[1] >= 19
-    assert (sample(model, start="one", **first).n_clusters <= 2).all()
-    assert (sample(model, start="many", **first).n_clusters >= 19).all()
     labels = np.arange(20) % 4
     same_start = sample(model, start=labels, **first)
-    rows = sample(model, start=np.tile(labels, (3, 1)), **first)
-    assert same(same_start, rows)
     for one in (labels[None], labels[:, None], Draws([labels])):
         assert same(same_start, sample(model, start=one, **first))
-    for several in (pd.DataFrame(np.tile(labels, (3, 1))), Draws([labels] * 3)):
-        assert same(same_start, sample(model, start=several, **first))
     both = sample(MODELS["lbm"], start=(np.arange(15) % 2, np.zeros(7, int)), n_draws=2, rng=1)
     assert both.n_draws == 2
 
@@ -234,10 +248,10 @@ def test_starts():
 def test_defaults_are_a_cycle_apart():
     trace = sample(MODELS["sbm"], n_draws=5, rng=1)
     assert trace.settings["thin"] == 14 + 14
-    assert trace.settings["burn_in"] == 100 * 28
+    assert trace.settings["burn"] == 100 * 28
     trace = sample(MODELS["lbm"], n_draws=2000, rng=1)
     assert trace.settings["thin"] == 15 + 15 + 7 + 7
-    assert trace.settings["burn_in"] == 200 * 44
+    assert trace.settings["burn"] == 200 * 44
 
 
 def test_trace_goes_to_text_files_and_xarray(tmp_path):
@@ -275,7 +289,7 @@ def test_names_stay_with_the_draws(tmp_path):
 
 def test_chains_that_disagree_are_named():
     far = GaussianMixture(np.r_[np.zeros(15), np.full(15, 60.0)], tau=0.001, prior="paper")
-    stuck = sample(far, n_draws=100, burn_in=0, thin=1, moves=[Gibbs()], rng=1)
+    stuck = sample(far, n_draws=100, burn=0, thin=1, moves=[Gibbs()], rng=1)
     with pytest.warns(UserWarning, match=r"The chains disagree\. .*do not report the answer"):
         report = stuck.diagnostics()
     assert not report.ok
@@ -291,7 +305,7 @@ def test_chains_that_disagree_are_named():
 
 def test_a_chain_that_is_off_is_named_and_the_best_one_can_be_continued():
     far = GaussianMixture(np.r_[np.zeros(15), np.full(15, 60.0)], prior="paper", tau=0.001)
-    options = {"n_draws": 100, "burn_in": 0, "thin": 1, "moves": [Gibbs()], "rng": 1}
+    options = {"n_draws": 100, "burn": 0, "thin": 1, "moves": [Gibbs()], "rng": 1}
     stuck = sample(far, **options)
     text = " ".join(stuck.diagnostics(warn=False).problems)
     better, worse = np.argsort(-stuck.log_posterior[:, 50:].mean(axis=1))
@@ -311,37 +325,21 @@ def test_a_chain_that_is_off_is_named_and_the_best_one_can_be_continued():
     assert sample(far, **options).settings["start"] == "dispersed"
 
 
-def test_the_record_of_the_start_is_kept_in_checkpoints(tmp_path):
-    path = tmp_path / "run.npz"
-    sample(MODELS["sbm"], n_draws=5, start="many", rng=1, checkpoint=path)
-    assert sample(MODELS["sbm"], n_draws=6, resume=path).settings["start"] == "many"
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"n_draws": 0}, "'n_draws' must be at least 1; got 0"),
-        ({"burn_in": -1}, "'burn_in' must be at least 0; got -1"),
+        ({"burn": -1}, "'burn' must be at least 0; got -1"),
         ({"thin": 0.5}, "'thin' must be an integer; got 0.5"),
         ({"n_chains": 0}, "'n_chains' must be at least 1"),
-        ({"n_jobs": 0}, "'n_jobs' must be at least 1; got 0. None means all cores"),
+        ({"n_jobs": 0}, "'n_jobs' must be at least 1; got 0. -1 means all cores"),
         ({"moves": "gibs"}, "'moves' must be one of 'default', 'appendix'"),
         ({"moves": []}, "'moves' must be 'default', 'appendix' or a sequence"),
         ({"moves": [1]}, "'moves' must be 'default', 'appendix' or a sequence"),
-        ({"start": "far"}, "'start' must be one of 'dispersed'"),
         ({"start": [0, 1]}, "'start' must have 20 items; got 2"),
-        ({"start": np.zeros((2, 5))}, "'start' must have 20 items; got 5"),
-        ({"start": np.zeros((5, 20))}, r"each of the 2 chains; got shape \(5, 20\)"),
         ({"rng": -1}, "'rng' must be None, a non-negative integer"),
         ({"progress": 1}, "'progress' must be True, False or a function"),
         ({"checkpoint": "/no/such/folder/a.npz"}, "There is no folder '/no/such/folder'"),
-        ({"checkpoint_every": 0}, "'checkpoint_every' must be a finite number above 0"),
-        (
-            {"resume": "/no/such/file"},
-            "'resume' must be a file made by 'checkpoint'; there is no ",
-        ),
-        ({"resume": "x", "rng": 1}, "'rng' must be left out with 'resume'"),
-        ({"resume": "x", "start": "one"}, "'start' must be left out with 'resume'"),
     ],
 )
 def test_bad_arguments(options, message):
@@ -356,35 +354,28 @@ def test_bad_moves_models_and_starts():
         with pytest.raises(ValueError, match="must be at least 1; got 0"):
             make()
     with pytest.raises(
-        TypeError, match="'start' must be a name or two sets of labels, of rows and columns"
+        TypeError, match="'start' must be a trace or two partitions, of rows and columns"
     ):
         sample(MODELS["lbm"], start=np.zeros(15))
     bounded = GaussianMixture(np.arange(6.0), k_max=2)
-    with pytest.raises(ValueError, match=r"'start' must have at most 2 clusters.*chain 0 has 3"):
+    with pytest.raises(ValueError, match=r"'start' must have at most 2 clusters.*it has 3"):
         sample(bounded, start=[0, 0, 1, 1, 2, 2])
 
 
 def test_bad_checkpoints(tmp_path):
     model, path = MODELS["gaussian"], tmp_path / "run.npz"
-    sample(model, n_draws=10, thin=3, rng=1, checkpoint=path)
-    with pytest.raises(ValueError, match="checkpoint of this model; the data, a hyperparameter or"):
-        sample(GaussianMixture(np.arange(20.0)), resume=path)
-    with pytest.raises(ValueError, match=r"'thin' must be 3, as in the checkpoint.*got 4"):
-        sample(model, thin=4, resume=path)
+    again = {"n_draws": 10, "thin": 3, "rng": 1, "checkpoint": path}
+    sample(model, **again)
+    with pytest.raises(ValueError, match="made with other values of 'model'"):
+        sample(GaussianMixture(np.arange(20.0)), **again)
+    for name, value in {"thin": 4, "moves": "appendix", "rng": 2, "n_chains": 3, "burn": 5}.items():
+        with pytest.raises(ValueError, match=rf"made with other values of '{name}'\. Repeat"):
+            sample(model, **(again | {name: value}))
     with pytest.raises(ValueError, match="'n_draws' must be at least 10; got 5"):
-        sample(model, n_draws=5, resume=path)
-    with pytest.raises(ValueError, match="'moves' must be those of the checkpoint"):
-        sample(model, moves="appendix", resume=path)
-    (tmp_path / "text.npz").write_text("hello")
+        sample(model, **(again | {"n_draws": 5}))
+    path.write_text("hello")
     with pytest.raises(ValueError, match="could not be read as a checkpoint"):
-        sample(model, resume=tmp_path / "text.npz")
-    with np.load(path) as file:
-        arrays = dict(file)
-    header = json.loads(arrays["header"].tobytes()) | {"format": 99}
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    np.savez(tmp_path / "new.npz", **arrays)
-    with pytest.raises(ValueError, match=r"checkpoint of format 3; .* has 99"):
-        sample(model, resume=tmp_path / "new.npz")
+        sample(model, **again)
 
 
 def test_an_error_in_a_thread_is_raised():
@@ -404,10 +395,10 @@ def test_an_error_in_a_thread_is_raised():
 def test_compiled_and_plain_python_make_the_same_draws(name):
     model = MODELS[name]
     moves = [Gibbs(), SplitMerge(3), SplitMerge(3, scans=0), Allocation(3)]
-    compiled = sample(model, n_draws=15, thin=20, burn_in=0, moves=moves, rng=4)
+    compiled = sample(model, n_draws=15, thin=20, burn=0, moves=moves, rng=4)
     plain = copy.copy(model)
     plain.compiled = False
-    python = sample(plain, n_draws=15, thin=20, burn_in=0, moves=moves, rng=4)
+    python = sample(plain, n_draws=15, thin=20, burn=0, moves=moves, rng=4)
     assert np.array_equal(np.asarray(compiled.draws), np.asarray(python.draws))
     np.testing.assert_allclose(compiled.log_posterior, python.log_posterior, atol=1e-9)
 
@@ -442,13 +433,10 @@ class Counts(Model):
     def _log_likelihood(self, *labels):
         return self.twin._log_likelihood(*labels) + float(gammaln(self.y + 1).sum())
 
-    def _parameters(self):
-        return {"y": self.y, "settings": np.array([self.a, self.b])}
-
 
 def test_a_compiled_model_of_a_user_goes_through_every_move():
     model = Counts([0, 1, 0, 2, 30, 35, 28], 1.2, 0.8)
-    options = {"n_draws": 40, "thin": 15, "burn_in": 0, "rng": 1}
+    options = {"n_draws": 40, "thin": 15, "burn": 0, "rng": 1}
     options["moves"] = [Gibbs(), SplitMerge(2, scans=0), SplitMerge(2, scans=2), Allocation(3)]
     compiled = sample(model, **options)
     model.compiled = False
@@ -460,7 +448,7 @@ def test_a_compiled_model_of_a_user_goes_through_every_move():
 def test_the_loop_runs_with_the_jit_off():
     code = (
         "from epluribus.models import GaussianMixture; from epluribus.sampling import sample\n"
-        "trace = sample(GaussianMixture([0.1, -0.2, 5.0, 5.3]), n_draws=5, burn_in=50, rng=1)\n"
+        "trace = sample(GaussianMixture([0.1, -0.2, 5.0, 5.3]), n_draws=5, burn=50, rng=1)\n"
         "print(trace.draws.n_clusters.tolist())"
     )
     command = [sys.executable, "-W", "error", "-c", code]

@@ -56,7 +56,7 @@ def test_weights():
     weights = np.zeros(15)
     weights[4] = 2.0
     labels = epl.ConsensusClustering(weights=weights, rng=1).fit(X).labels_
-    np.testing.assert_array_equal(labels, epl.partition.canonical(X[:, 4]))
+    np.testing.assert_array_equal(labels, epl.partition.by_size(X[:, 4]))
     with pytest.raises(ValueError, match=r"'weights' must have one entry per draw, shape \(15,\)"):
         epl.ConsensusClustering(weights=[1, 2]).fit(X)
 

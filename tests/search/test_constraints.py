@@ -10,6 +10,7 @@ from scipy import sparse
 import epluribus as epl
 from epluribus.constraints import Constraints
 from epluribus.partition import partitions
+from epluribus.rules import Rules
 
 LOSSES = ("vi", "binder", "vi(cost=0.5)", "binder(cost=1.5)", "nvi")
 ALL = {n: [np.array(one) for one in partitions(n)] for n in range(3, 9)}
@@ -34,6 +35,13 @@ def obeys(labels, asked, n):
         if "contiguity" in asked and not nx.is_connected(graph.subgraph(members)):
             return False
     return asked.get("k_min", 1) <= len(set(labels.tolist())) <= asked.get("k_max", n)
+
+
+def minimize(draws, loss="vi", **options):
+    """`minimize` with constraints among the options."""
+    kinds = ("must_link", "cannot_link", "sources", "contiguity", "min_size")
+    asked = {name: options.pop(name) for name in kinds if name in options}
+    return epl.minimize(draws, loss, constraints=Constraints(**asked), **options)
 
 
 def pairs(rng, n, most=2):
@@ -77,9 +85,9 @@ def against_enumeration(seed, n_cases, expect_all):
         allowed = [one for one in ALL[draws.n_items] if obeys(one, asked, draws.n_items)]
         if not allowed:
             with pytest.raises(ValueError, match=r"'|must"):
-                epl.minimize(draws, loss, rng=1, n_jobs=1, **asked)
+                minimize(draws, loss, rng=1, n_jobs=1, **asked)
             continue
-        best = epl.minimize(draws, loss, rng=1, n_jobs=1, **asked)
+        best = minimize(draws, loss, rng=1, n_jobs=1, **asked)
         assert obeys(best.labels, asked, draws.n_items), asked
         low = min(epl.expected_loss(one, draws, loss) for one in allowed)
         assert best.expected_loss > low - 1e-9
@@ -126,11 +134,11 @@ def test_all_kinds_together_are_obeyed(loss):
         "min_size": 3,
         "k_max": 8,
     }
-    best = epl.minimize(draws, loss, rng=1, n_starts=1, **asked)
+    best = minimize(draws, loss, rng=1, n_starts=1, **asked)
     assert obeys(best.labels, asked, 25)
-    assert best.settings.constraints.broken(best.labels) == []
+    assert best.settings.constraints.allow(best.labels)
     if loss == "vi":
-        again = epl.minimize(draws, loss, rng=1, n_starts=1, n_jobs=1, **asked)
+        again = minimize(draws, loss, rng=1, n_starts=1, n_jobs=1, **asked)
         assert np.array_equal(best.labels, again.labels)
 
 
@@ -139,11 +147,12 @@ def test_neither_starts_nor_other_losses_nor_a_time_limit_break_them():
     asked = {"contiguity": list(grid.edges), "cannot_link": [(0, 1)]}
     noisy = np.random.default_rng(1).integers(0, 4, (2, 25))
     for options in ({"starts": noisy}, {"time_limit": 1e-6}, {"search": "greedy", "n_starts": 2}):
-        best = epl.minimize(draws, "vi", rng=1, **options, **asked)
+        best = minimize(draws, "vi", rng=1, **options, **asked)
         assert obeys(best.labels, asked, 25)
         assert all(obeys(run.labels, asked, 25) for run in best.runs)
-    for best in epl.minimize(draws, ["vi", "binder"], rng=1, **asked):
-        assert obeys(best.labels, asked, 25)
+    asked = Constraints(**asked)
+    for best in epl.search.minimize_all(draws, ["vi", "binder"], rng=1, constraints=asked):
+        assert best.settings.constraints.allow(best.labels)
 
 
 def test_the_graph_may_come_in_several_forms():
@@ -159,26 +168,26 @@ def test_the_graph_may_come_in_several_forms():
         (named, nx.relabel_nodes(grid, dict(enumerate(names)))),
         (named, [(names[i], names[j]) for i, j in grid.edges]),
     ]
-    found = [epl.minimize(d, rng=1, n_starts=1, contiguity=graph) for d, graph in forms]
+    found = [minimize(d, rng=1, n_starts=1, contiguity=graph) for d, graph in forms]
     assert all(np.array_equal(found[0].labels, one.labels) for one in found)
 
 
 def test_items_are_named_by_number_or_name():
     z = [[0, 0, 0, 1], [0, 0, 1, 1]]
     draws = epl.Draws(z, items=["ann", "bob", "cy", "dee"])
-    by_name = epl.minimize(draws, must_link=[("ann", "dee")], sources={"bob": "x", "cy": "x"})
-    by_number = epl.minimize(z, must_link=[(0, 3)], sources=[None, "x", "x", np.nan])
+    by_name = minimize(draws, must_link=[("ann", "dee")], sources={"bob": "x", "cy": "x"})
+    by_number = minimize(z, must_link=[(0, 3)], sources=[None, "x", "x", np.nan])
     assert np.array_equal(by_name.labels, by_number.labels)
     assert by_name.labels[0] == by_name.labels[3]
     assert by_name.labels[1] != by_name.labels[2]
     with pytest.raises(
         ValueError, match="'must_link' must name items .* got 'eve'. The draws have names"
     ):
-        epl.minimize(draws, must_link=[("ann", "eve")])
+        minimize(draws, must_link=[("ann", "eve")])
     with pytest.raises(ValueError, match="got 4. The draws have no names"):
-        epl.minimize(z, cannot_link=[(0, 4)])
+        minimize(z, cannot_link=[(0, 4)])
     with pytest.raises(TypeError, match=r"one of its entries is 0"):
-        epl.minimize(z, cannot_link=[0, 4])
+        minimize(z, cannot_link=[0, 4])
 
 
 @pytest.mark.parametrize(
@@ -187,26 +196,24 @@ def test_items_are_named_by_number_or_name():
         ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}, "'must_link' puts item 0 and item 2"),
         ({"must_link": [(0, 1)], "sources": ["x", "x", "y", "y", None]}, "'sources' has both"),
         ({"must_link": [(0, 4)], "contiguity": [(0, 1), (2, 3), (3, 4)]}, "no path in 'contiguity'"),
-        ({"min_size": 3, "contiguity": [(0, 1), (2, 3), (3, 4)]}, "connected to 1 other item only"),
-        ({"min_size": 6}, "only 5 items"),
-        ({"min_size": 4, "sources": ["x", "x", "y", "y", None]}, "at most 3"),
+        ({"min_size": 6}, "too large for at least 1 cluster of 5 items"),
         ({"cannot_link": [(0, 1, 2)], "k_max": 2}, "needs at least 3 clusters"),
         ({"must_link": [(0, 1, 2)], "k_min": 4}, "at most 3 clusters"),
-        ({"min_size": 2, "k": 3}, "'k_min' needs 3 clusters"),
+        ({"min_size": 2, "k": 3}, "at least 3 clusters of 5 items"),
         # Seen only by enumeration.
         ({"cannot_link": [(0, 1)], "must_link": [(1, 2)], "k_max": 2, "min_size": 2,
-          "contiguity": [(0, 1), (1, 2), (2, 3), (3, 4)]}, "No partition obeys"),
+          "contiguity": [(0, 1), (1, 2), (2, 3), (3, 4)]}, "There is no partition that obeys"),
     ],
 )  # fmt: skip
 def test_contradictions_are_named(asked, message):
     with pytest.raises(ValueError, match=message):
-        epl.minimize(np.zeros((2, 5), dtype=int), **asked)
+        minimize(np.zeros((2, 5), dtype=int), **asked)
 
 
 def test_an_estimate_remembers_its_constraints(tmp_path):
     z = np.random.default_rng(1).integers(0, 3, (20, 15))
     asked = {"must_link": [(0, 1, 2)], "sources": [i % 5 if i > 8 else None for i in range(15)]}
-    best = epl.minimize(z, rng=1, min_size=2, k_max=6, **asked)
+    best = minimize(z, rng=1, min_size=2, k_max=6, **asked)
     words = (
         "3 items in 1 must-link, at most one item of each source in a cluster and clusters of at least "
         "2 items"
@@ -220,36 +227,38 @@ def test_an_estimate_remembers_its_constraints(tmp_path):
         assert again.settings.bound == best.settings.bound
 
 
-def test_what_is_broken_is_named():
+def test_which_partitions_and_sets_are_allowed():
     edges = np.array([[0, 1], [1, 2], [2, 3]])
-    asked = Constraints(
-        np.array([0, 0, 1, 2]),
-        (np.array([1, 2]), np.array([0, 3])),
-        1,
-        edges,
-        2,
+    rules = Rules(np.array([0, 0, 1, 2]), (np.array([1, 2]), np.array([0, 3])), edges, 2)
+    for labels, allowed in (
+        ([0, 1, 1, 0], False),
+        ([0, 0, 1, 2], False),  # too small
+        ([0, 0, 1, 1], True),
+        ([0, 0, -1, -1], True),
+    ):
+        assert rules.allow(np.array(labels)) == allowed
+    assert np.flatnonzero(rules.allowed_sets()).tolist() == [0b0011, 0b1100]
+
+
+def test_other_things_are_no_constraints():
+    with pytest.raises(TypeError, match="'constraints' must be a Constraints"):
+        epl.minimize([[0, 0, 1]], constraints={"must_link": [(0, 1)]})
+    assert (
+        repr(Constraints(must_link=[(0, 1)], min_size=2))
+        == "Constraints(must_link=[(0, 1)], min_size=2)"
     )
-    assert asked.broken(np.array([0, 1, 1, 0])) == [
-        "must_link",
-        "cannot_link",
-        "sources",
-        "contiguity",
-    ]
-    assert asked.broken(np.array([0, 0, 1, 2])) == ["min_size"]
-    assert asked.broken(np.array([0, 0, 1, 1])) == []
-    assert asked.broken(np.array([0, 0, -1, -1])) == []
-    sets = asked.allowed_sets()
-    assert np.flatnonzero(sets).tolist() == [0b0011, 0b1100]
 
 
 def test_certificates_with_constraints_hold():
     z = np.random.default_rng(2).integers(0, 2, (9, 6))
-    few = epl.minimize(z, cannot_link=[(0, 1)])
+    few = minimize(z, cannot_link=[(0, 1)])
     assert epl.certificate(few, z).verdict.startswith("proved optimal among partitions subject to")
     many = np.random.default_rng(2).integers(0, 2, (9, 20))
-    best = epl.minimize(many, rng=1, cannot_link=[(0, 1)])
+    best = minimize(many, rng=1, cannot_link=[(0, 1)])
     assert "no partition subject to" in str(epl.certificate(best, many))
-    assert np.array_equal(epl.exact(z, cannot_link=[(0, 1)]).labels, few.labels)
+    assert np.array_equal(
+        epl.search.exact(z, constraints=Constraints(cannot_link=[(0, 1)])).labels, few.labels
+    )
 
 
 @pytest.mark.slow
@@ -260,6 +269,6 @@ def test_ten_thousand_records_of_two_sources():
     z = np.tile(truth, (100, 1))
     noise = rng.random(z.shape) < 0.1
     z[noise] = rng.integers(0, 9000, noise.sum())
-    best = epl.minimize(z, rng=1, sources=sources)
-    assert best.settings.constraints.broken(best.labels) == []
+    best = minimize(z, rng=1, sources=sources)
+    assert best.settings.constraints.allow(best.labels)
     assert epl.loss(best.labels, truth) < 0.01

@@ -46,7 +46,7 @@ def test_greedy_is_algorithm_1(name):
         rng = np.random.default_rng(seed)
         orders = [rng.permutation(8) for _ in range(20)]
         ref = greedy_oracle(name, oracles.canonical(start.tolist()), z.tolist(), orders)
-        comp = epl.greedy(z, start, name, rng=seed)
+        comp = epl.search.greedy(z, start, name, rng=seed)
         assert comp.labels.tolist() == ref
         assert comp.converged
 
@@ -54,7 +54,7 @@ def test_greedy_is_algorithm_1(name):
 @pytest.mark.parametrize("name", LOSSES)
 def test_greedy_goes_down_and_ends_where_no_move_helps(name):
     z = sample(1)
-    run = epl.greedy(z, np.arange(30), name, rng=3)
+    run = epl.search.greedy(z, np.arange(30), name, rng=3)
     values = [step.expected_loss for step in run.trace]
     assert all(b <= a + 1e-12 for a, b in itertools.pairwise(values))
     assert run.expected_loss == pytest.approx(values[-1], abs=1e-12)
@@ -71,19 +71,19 @@ def test_greedy_obeys_k_max():
     for k_max in (1, 2, 3):
         start = np.arange(30) % k_max
         for name in ("vi", "nid"):
-            assert epl.greedy(z, start, name, k_max=k_max, rng=1).n_clusters <= k_max
+            assert epl.search.greedy(z, start, name, k_max=k_max, rng=1).n_clusters <= k_max
     with pytest.raises(ValueError, match=r"'start' must have at most k_max=2 clusters; it has 30"):
-        epl.greedy(z, np.arange(30), k_max=2)
+        epl.search.greedy(z, np.arange(30), k_max=2)
     with pytest.raises(ValueError, match=r"'k_max' must be at least 1; got 0. None means no bound"):
-        epl.greedy(z, np.zeros(30), k_max=0)
+        epl.search.greedy(z, np.zeros(30), k_max=0)
     with pytest.raises(ValueError, match=r"'start' must have 30 items; got 3"):
-        epl.greedy(z, [0, 1, 2])
+        epl.search.greedy(z, [0, 1, 2])
 
 
 def test_greedy_opens_clusters_beyond_its_room():
     """From one cluster to many: the state grows as it goes."""
     z = np.tile(np.arange(40), (5, 1))
-    run = epl.greedy(z, np.zeros(40), "binder", rng=0)
+    run = epl.search.greedy(z, np.zeros(40), "binder", rng=0)
     assert run.n_clusters == 40
     assert run.expected_loss == 0.0
 
@@ -93,7 +93,7 @@ def test_exact_ties_do_not_depend_on_rounding():
     z = [[0, 0, 1, 1], [0, 1, 0, 1]]
     for name in ("binder", "vi"):
         start = [0, 0, 1, 1]
-        assert epl.greedy(z, start, name, rng=0).labels.tolist() == start
+        assert epl.search.greedy(z, start, name, rng=0).labels.tolist() == start
 
 
 def test_recombine_parts_what_single_moves_cannot():
@@ -101,7 +101,7 @@ def test_recombine_parts_what_single_moves_cannot():
     truth = np.repeat([0, 1, 2], 20)
     z = np.tile(truth, (30, 1))
     stuck = np.where(truth == 2, 1, truth)
-    assert epl.greedy(z, stuck, "vi", rng=0).n_clusters == 2
+    assert epl.search.greedy(z, stuck, "vi", rng=0).n_clusters == 2
     run = epl.search.recombine(z, [stuck, z[0]], "vi", rng=0)
     np.testing.assert_array_equal(run.labels, truth)
     assert run.expected_loss == 0.0

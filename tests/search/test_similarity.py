@@ -8,6 +8,7 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 import epluribus as epl
 from epluribus import losses
 from epluribus.draws.similarity import SimilarityMatrix
+from epluribus.page import report
 from epluribus.partition import partitions, relabel
 from epluribus.search.pairs import MatrixProblem
 
@@ -133,7 +134,7 @@ def test_the_value_of_given_labels():
 
 
 def test_several_losses_are_compared():
-    found = epl.minimize(psm=MATRIX, loss=["binder", "vi_lb"], rng=1)
+    found = epl.search.minimize_all(None, ["binder", "vi_lb"], psm=MATRIX, rng=1)
     assert found.names == ("binder", "vi_lb")
     np.testing.assert_allclose(
         np.diag(found.expected_losses), [best.expected_loss for best in found]
@@ -152,7 +153,7 @@ def test_what_an_estimate_says_and_keeps(tmp_path):
     # With draws at hand, the loss is VI itself.
     draws = epl.Draws([[0, 0, 1], [0, 1, 1], [0, 0, 1]] * 5)
     assert epl.credible_ball(best, draws).loss.name == "vi(cost=0.8)"
-    page = best.report(draws, tmp_path / "page.html", brief=True, rng=1)
+    page = report(best, draws, tmp_path / "page.html", brief=True, rng=1)
     assert "vi_lb" not in page.read_text("utf-8")
 
 
@@ -187,8 +188,7 @@ def test_rounding_in_a_matrix_is_forgiven():
     [
         ({}, TypeError, "'draws' must be given, or a similarity matrix as 'psm'"),
         ({"draws": [[0, 0, 1]], "psm": MATRIX}, ValueError, "'draws' cannot be given together"),
-        ({"psm": MATRIX, "map_labels": [0, 0, 1]}, ValueError, "'map_labels' cannot be given"),
-        ({"psm": MATRIX, "loss": "vi"}, ValueError, "expected loss of 'vi' needs the draws"),
+        ({"psm": MATRIX, "undecided": 1}, ValueError, "'undecided' cannot be given together"),
         ({"psm": MATRIX, "loss": epl.losses.nvi()}, ValueError, "of 'nvi' needs the draws"),
         ({"psm": MATRIX, "starts": "draws"}, ValueError, "'starts' must be labels"),
         ({"draws": [[0, 0, 1]], "loss": "vi_lb"}, ValueError, "only for a similarity matrix"),
@@ -208,8 +208,8 @@ def test_functions_that_need_draws_say_so(matrix, tmp_path):
         lambda: epl.credible_ball(best, matrix),
         lambda: epl.modes(matrix),
         lambda: epl.uncertainty.error(best, matrix),
-        lambda: epl.chips(matrix),
-        lambda: best.report(matrix, tmp_path / "page.html"),
+        lambda: epl.uncertainty.chips(matrix),
+        lambda: report(best, matrix, tmp_path / "page.html"),
         lambda: epl.expected_loss(best, matrix, "binder"),
     ):
         with pytest.raises(TypeError, match="can do without the draws"):

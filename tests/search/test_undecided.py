@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import epluribus as epl
+from epluribus.page import render
 from epluribus.partition import partitions
-from epluribus.report import build_report
+from test_constraints import minimize
 
 PARTITIONS = {n: [np.array(one) for one in partitions(n)] for n in range(1, 7)}
 BETWEEN = np.array([[0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 2]])
@@ -72,7 +73,7 @@ def test_the_best_of_all_subsets_is_found(exact, monkeypatch):
             asked["cannot_link"] = [(0, 2)]
         if rng.random() < 0.2:
             asked["min_size"] = 2
-        best = epl.minimize(z, loss, undecided=cost, rng=1, n_jobs=1, **asked)
+        best = minimize(z, loss, undecided=cost, rng=1, n_jobs=1, **asked)
         decided = np.flatnonzero(best.labels >= 0)
         mine = objective(z, decided, best.labels[decided], loss, cost)
         if not exact:  # the runs have what was minimized
@@ -106,7 +107,7 @@ def test_a_high_cost_gives_the_answer_without_undecided_items():
 def test_a_lower_cost_leaves_out_no_fewer_items():
     rng = np.random.default_rng(1)
     z = np.where(rng.random((30, 30)) < 0.3, rng.integers(0, 4, (30, 30)), np.arange(30) // 8)
-    table = epl.undecided_costs(z, rng=1)
+    table = epl.search.undecided_costs(z, rng=1)
     columns = table.columns()
     assert len(table) > 3
     assert columns["undecided"][0] == 0
@@ -159,7 +160,7 @@ def test_the_report_says_who_was_left_out():
     best = epl.minimize(z, undecided=1.0, rng=1)
     n = len(best.undecided)
     assert n > 1
-    page = build_report(best, z, rng=1, brief=True)
+    page = render(best, z, rng=1, brief=True)
     assert f"{n} items stayed out of the partition, at a cost of 1 bits each" in page
     assert f"{n} other items" in page
     assert "in which an item may stay undecided at a cost of 1" in page

@@ -42,7 +42,7 @@ def test_reproduce_prints_the_facts_and_the_files(tmp_path, monkeypatch, capsys)
 
     def quick_one(**options):
         seen.update(options)
-        short = Protocol(n_draws=300, burn_in=20_000, n_chains=2, n_greedy=2)
+        short = Protocol(n_draws=300, burn=20_000, n_chains=2, n_greedy=2)
         return studies.galaxies(protocol=short, losses=("vi", "binder"), rng=options["rng"])
 
     monkeypatch.setitem(studies.STUDIES, "galaxies", quick_one)

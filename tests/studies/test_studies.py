@@ -15,7 +15,7 @@ from epluribus.studies import STUDIES, analysis, reproduce
 from epluribus.studies.analysis import Protocol
 from epluribus.studies.facts import read_facts
 
-TINY = Protocol(n_draws=60, burn_in=5_000, n_chains=2, n_greedy=2)
+TINY = Protocol(n_draws=60, burn=5_000, n_chains=2, n_greedy=2)
 FEW = {"protocol": TINY, "losses": ("vi", "binder")}
 
 
@@ -63,7 +63,7 @@ def test_galaxies(tmp_path):
 
 
 def test_congress(tmp_path):
-    study = STUDIES["congress"](protocol=replace(TINY, burn_in=50_000), losses=("vi", "binder"))
+    study = STUDIES["congress"](protocol=replace(TINY, burn=50_000), losses=("vi", "binder"))
     labels, summary = check_folder(study, tmp_path, ("vi", "binder"))
     off = read_facts("congress").distance(load_congress_votes().party, labels["vi"].astype(int))
     assert f"| members in another cell of the party table |  | {off} |" in summary

@@ -8,6 +8,7 @@ import epluribus as epl
 import naive_uncertainty as naive
 import strategies
 from epluribus._parallel import Stopper
+from epluribus.constraints import Constraints
 from epluribus.uncertainty import _bounds, _certificate, certificate
 from epluribus.uncertainty._bounds import binder_bound, triangle_bound
 
@@ -31,7 +32,7 @@ def weighted(z, kind):
 def test_triangle_bound_is_never_above_the_minimum(name, kind, z):
     draws, _ = weighted(z, kind)
     bound = triangle_bound(draws, epl.losses.get(name), Stopper(), 1)
-    assert bound <= epl.exact(draws, name).expected_loss + 1e-9
+    assert bound <= epl.search.exact(draws, name).expected_loss + 1e-9
 
 
 @pytest.mark.parametrize("cost", [0.4, 1.0, 1.7])
@@ -40,7 +41,7 @@ def test_triangle_bound_is_never_above_the_minimum(name, kind, z):
 def test_binder_bound_is_never_above_the_minimum(cost, kind, z):
     draws, weights = weighted(z, kind)
     bound = binder_bound(draws, cost, Stopper(), 1)
-    minimum = epl.exact(draws, epl.losses.binder(cost)).expected_loss
+    minimum = epl.search.exact(draws, epl.losses.binder(cost)).expected_loss
     assert bound <= minimum + 1e-9
     if len(z) < 4:
         assert minimum == pytest.approx(naive.minimum("binder", z, weights, cost))
@@ -52,7 +53,7 @@ def test_no_certificate_claims_too_much(name, monkeypatch):
     for seed in range(8):
         rng = np.random.default_rng(seed)
         z = rng.integers(rng.integers(2, 7), size=(int(rng.integers(2, 12)), 7))
-        minimum = epl.exact(z, name).expected_loss
+        minimum = epl.search.exact(z, name).expected_loss
         best = z[0]
         with monkeypatch.context() as patch:
             no_enumeration(patch)
@@ -169,7 +170,7 @@ def test_says_among_which_partitions_it_is_the_best():
     assert free.verdict == "proved optimal"
     for asked, words in (
         ({"k": 2}, "with exactly 2 clusters"),
-        ({"must_link": [(0, 14)]}, "subject to"),
+        ({"constraints": Constraints(must_link=[(0, 14)])}, "subject to"),
         ({"k_max": 2}, "with at most 2 clusters"),
     ):
         best = epl.minimize(z, rng=1, **asked)

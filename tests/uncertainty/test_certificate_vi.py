@@ -87,7 +87,7 @@ def test_never_above_the_optimum(rng, kind, cost):
     for n in (5, 8):
         draws = epl.Draws(sample(rng, kind, n, 15))
         loss = epl.losses.get("vi") if cost == 1.0 else epl.losses.vi(cost=cost)
-        best = epl.exact(draws, loss)
+        best = epl.search.exact(draws, loss)
         least = best.expected_loss
         # The optimum, and a partition that is not: what is left out may depend on it.
         for labels in (best.labels, np.zeros(n, dtype=np.int64)):
@@ -111,7 +111,7 @@ def test_numbers_of_clusters_and_weights(rng, kind):
     draws = epl.Draws(z, weights=rng.uniform(0.0, 1.0, 20))
     loss = epl.losses.get("vi")
     for k in (2, 3, 5):
-        best = epl.exact(draws, loss, k=k)
+        best = epl.search.exact(draws, loss, k=k)
         work = ascent(draws, best.labels, loss, numbers=np.array([k]))
         assert work.run(lambda *_: None) <= best.expected_loss * (1 + 1e-12)
 

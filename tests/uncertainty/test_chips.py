@@ -40,7 +40,7 @@ def best_share(z, weights, n):
 def test_the_best_of_all_partial_partitions_is_found(seed):
     z, rng = noisy(seed, n_items=3 + seed % 4, noise=0.1 + 0.06 * seed)
     weights = rng.random(len(z)) if seed % 2 else np.ones(len(z))
-    found = epl.chips(epl.Draws(z, weights=weights), rng=seed)
+    found = epl.uncertainty.chips(epl.Draws(z, weights=weights), rng=seed)
     for n in range(1, z.shape[1] + 1):
         part = found.at(n_items=n)
         assert part.n_items == n
@@ -71,7 +71,7 @@ def greedy(z, first):
 def test_a_run_takes_the_best_item_in_every_step():
     """Looking only at the item on top of the heap changes nothing, where no two choices are equal."""
     z, _ = noisy(3, n_items=7, n_draws=120, k=4, noise=0.5)
-    found = epl.chips(z, n_starts=7, rng=1)
+    found = epl.uncertainty.chips(z, n_starts=7, rng=1)
     ref = np.max([greedy(z, first) for first in range(7)], axis=0)
     np.testing.assert_allclose(
         found.probability, ref, atol=2.1 / 120
@@ -80,7 +80,7 @@ def test_a_run_takes_the_best_item_in_every_step():
 
 
 def test_all_draws_alike():
-    found = epl.chips([[0, 1, 0, 2]] * 5, rng=1)
+    found = epl.uncertainty.chips([[0, 1, 0, 2]] * 5, rng=1)
     np.testing.assert_array_equal(found.probability, 1.0)
     whole = found.at(probability=1.0)
     assert whole.labels.tolist() == [0, 1, 0, 2]
@@ -91,11 +91,11 @@ def test_all_draws_alike():
 def test_the_largest_with_a_given_probability():
     z, _ = noisy(2, n_items=20, n_draws=300, noise=0.1)
     draws = epl.Draws(z, items=[f"i{i}" for i in range(20)])
-    found = epl.chips(draws, rng=1)
+    found = epl.uncertainty.chips(draws, rng=1)
     part = found.at(probability=0.5)
     assert part.probability >= 0.5 > found.probability[part.n_items]
     assert part.clusters[0][0].startswith("i")
-    stated = epl.probability(
+    stated = epl.uncertainty.probability(
         draws,
         together=[group for group in part.clusters if len(group) > 1],
         apart=[group[0] for group in part.clusters],
@@ -110,7 +110,7 @@ def test_the_largest_with_a_given_probability():
 @pytest.mark.parametrize("seed", range(5))
 def test_a_partial_partition_is_completed_by_the_best_of_all(seed):
     z, _ = noisy(seed, 6)
-    part = epl.chips(z, rng=1).at(n_items=4)
+    part = epl.uncertainty.chips(z, rng=1).at(n_items=4)
     whole = part.complete(z, "binder", rng=1)
     inside = part.labels >= 0
 
@@ -127,14 +127,14 @@ def test_a_partial_partition_is_completed_by_the_best_of_all(seed):
 def test_draws_without_weight_do_not_count():
     z, _ = noisy(4, n_items=6)
     weights = np.r_[np.ones(20), np.zeros(10)]
-    with_them = epl.chips(epl.Draws(z, weights=weights), rng=1)
-    without = epl.chips(z[:20], rng=1)
+    with_them = epl.uncertainty.chips(epl.Draws(z, weights=weights), rng=1)
+    without = epl.uncertainty.chips(z[:20], rng=1)
     np.testing.assert_allclose(with_them.probability, without.probability)
 
 
 def test_same_rng_same_answer_for_any_number_of_threads():
     z, _ = noisy(5, n_items=30, n_draws=100)
-    one, three = (epl.chips(z, rng=7, n_jobs=n) for n in (1, 3))
+    one, three = (epl.uncertainty.chips(z, rng=7, n_jobs=n) for n in (1, 3))
     np.testing.assert_array_equal(one.probability, three.probability)
     for n in (3, 11, 30):
         np.testing.assert_array_equal(one.at(n_items=n).labels, three.at(n_items=n).labels)
@@ -142,7 +142,7 @@ def test_same_rng_same_answer_for_any_number_of_threads():
 
 def test_a_time_limit_returns_the_best_so_far():
     z, _ = noisy(6, n_items=60, n_draws=50)
-    found = epl.chips(z, n_starts=1000, time_limit=1e-6, rng=1)
+    found = epl.uncertainty.chips(z, n_starts=1000, time_limit=1e-6, rng=1)
     assert not found.converged
     assert found.n_runs < 1000
     assert (np.diff(found.probability) <= 1e-12).all()
@@ -164,4 +164,4 @@ def test_a_time_limit_returns_the_best_so_far():
 )
 def test_what_cannot_be_asked(options, words):
     with pytest.raises(ValueError, match=re.escape(words)):
-        epl.chips([[0, 0, 1]], rng=1).at(**options)
+        epl.uncertainty.chips([[0, 0, 1]], rng=1).at(**options)

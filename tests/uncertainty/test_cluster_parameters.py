@@ -36,7 +36,7 @@ def test_averages_over_the_items_of_each_cluster(sample, cells, monkeypatch):
     monkeypatch.setattr("epluribus.uncertainty._parameters._CELLS", cells)
     z, means, labels = sample
     ref = naive(labels, z.reshape(80, 7), means.reshape(80, 3, 2))
-    by_label = epl.cluster_parameters(labels, z, parameters=means)
+    by_label = epl.uncertainty.cluster_parameters(labels, z, parameters=means)
     np.testing.assert_allclose(by_label.values, ref)
     np.testing.assert_allclose(by_label.mean, ref.mean(axis=0))
     np.testing.assert_allclose(by_label.sd, ref.std(axis=0))
@@ -44,11 +44,13 @@ def test_averages_over_the_items_of_each_cluster(sample, cells, monkeypatch):
     np.testing.assert_allclose(by_label.quantiles, ends)
     # The same from the parameters of the items.
     of_items = np.take_along_axis(means, z[..., None], axis=2)
-    by_item = epl.cluster_parameters(labels, epl.Draws(z), item_parameters=of_items, level=0.5)
+    by_item = epl.uncertainty.cluster_parameters(
+        labels, epl.Draws(z), item_parameters=of_items, level=0.5
+    )
     np.testing.assert_allclose(by_item.values, ref)
     ends = np.quantile(ref, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
     np.testing.assert_allclose(by_item.quantiles, ends)
-    flat = epl.cluster_parameters(labels, z, item_parameters=of_items.reshape(80, 7, 2))
+    flat = epl.uncertainty.cluster_parameters(labels, z, item_parameters=of_items.reshape(80, 7, 2))
     np.testing.assert_allclose(flat.values, ref)
 
 
@@ -59,8 +61,8 @@ def test_switching_labels_changes_nothing(sample):
     new = rng.permuted(np.tile(np.arange(3), (80, 1)), axis=1)
     switched = np.take_along_axis(new, z, axis=1)
     moved = np.take_along_axis(means, np.argsort(new, axis=1)[..., None], axis=1)
-    a = epl.cluster_parameters(labels, z, parameters=means)
-    b = epl.cluster_parameters(labels, switched, parameters=moved)
+    a = epl.uncertainty.cluster_parameters(labels, z, parameters=means)
+    b = epl.uncertainty.cluster_parameters(labels, switched, parameters=moved)
     np.testing.assert_allclose(a.values, b.values)
 
 
@@ -70,17 +72,17 @@ def test_weights_and_raw_labels(sample):
     weights = np.random.default_rng(3).random(80)
     weights[:5] = 0
     draws = epl.Draws(z, weights=weights)
-    found = epl.cluster_parameters(labels, draws, parameters=means, raw_labels=z)
+    found = epl.uncertainty.cluster_parameters(labels, draws, parameters=means, raw_labels=z)
     ref = naive(labels, z, means)
     np.testing.assert_allclose(found.mean, np.average(ref, axis=0, weights=weights))
     with pytest.raises(ValueError, match="'raw_labels' must be given"):
-        epl.cluster_parameters(labels, draws, parameters=means)
+        epl.uncertainty.cluster_parameters(labels, draws, parameters=means)
 
 
 def test_each_draw_may_have_its_own_number_of_labels():
     z = [[0, 0, 1], [0, 0, 0], [0, 1, 2]]
     means = [[1.0, 5.0], [2.0], [1.0, 3.0, 7.0]]
-    found = epl.cluster_parameters([0, 0, 1], z, parameters=means)
+    found = epl.uncertainty.cluster_parameters([0, 0, 1], z, parameters=means)
     np.testing.assert_allclose(found.values, [[1, 5], [2, 2], [2, 7]])
 
 
@@ -90,21 +92,21 @@ def test_variables_of_arviz(sample):
     posterior = xr.Dataset({"z": ((*dims, "item"), z), "mu": ((*dims, "component", "dim"), means)})
     of_items = np.take_along_axis(means, z[..., None], axis=2)
     theta = xr.DataArray(of_items, dims=(*dims, "item", "dim"))
-    ref = epl.cluster_parameters(labels, z, parameters=means)
+    ref = epl.uncertainty.cluster_parameters(labels, z, parameters=means)
     mu, theta = posterior["mu"], theta.transpose("item", "draw", "dim", "chain")
     turned = mu.transpose("component", "dim", "draw", "chain")
     for given_as in ({"parameters": mu}, {"parameters": turned}, {"item_parameters": theta}):
-        found = epl.cluster_parameters(labels, posterior["z"], **given_as)
+        found = epl.uncertainty.cluster_parameters(labels, posterior["z"], **given_as)
         np.testing.assert_allclose(found.values, ref.values)
 
 
 def test_it_is_printed_as_a_table(sample):
     z, means, labels = sample
-    found = epl.cluster_parameters(labels, z, parameters=means[..., 0], level=0.9)
+    found = epl.uncertainty.cluster_parameters(labels, z, parameters=means[..., 0], level=0.9)
     head, *rows = str(found).splitlines()
     assert head.split() == ["cluster", "size", "mean", "sd", "5", "%", "50", "%", "95", "%"]
     assert [row.split()[:2] for row in rows] == [["0", "3"], ["1", "3"], ["2", "1"]]
-    both = epl.cluster_parameters(labels, z, parameters=means)
+    both = epl.uncertainty.cluster_parameters(labels, z, parameters=means)
     assert "mean [1]" in str(both)
     assert repr(both) == "ClusterParameters(n_clusters=3, shape=(2,))"
 
@@ -124,7 +126,7 @@ def test_it_is_printed_as_a_table(sample):
 )
 def test_what_does_not_fit_is_refused(options, words):
     with pytest.raises(ValueError, match=re.escape(words)):
-        epl.cluster_parameters([0, 0, 1], [[0, 0, 1], [0, 1, 1]], **options)
+        epl.uncertainty.cluster_parameters([0, 0, 1], [[0, 0, 1], [0, 1, 1]], **options)
 
 
 def kept(labels, best):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.report import build_report
+from epluribus.page import render
 from epluribus.uncertainty import _certificate, health
 
 A = np.repeat([0, 1, 2], 10)
@@ -32,7 +32,7 @@ def test_a_good_run(rng):
     assert found.items.startswith("all well supported")
     assert found.modes == "one partition is a fair summary"
     assert len(found.lines) == 3
-    assert str(best).endswith("Chains, items and modes are checked by best.health(draws).")
+    assert "ask next       best.health(draws)" in str(best)
     assert found.to_dict()["fine"] is True
 
 
@@ -45,7 +45,7 @@ def test_a_bad_run_must_not_be_published(rng, monkeypatch):
     assert "THEY DISAGREE (chain 2 is off" in text
     assert "do not report this answer" in text
     assert found.fine is False
-    page = build_report(best, draws, rng=1)
+    page = render(best, draws, rng=1)
     assert "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE" in page
     assert "[Not for publication: the chains disagree" in page
 

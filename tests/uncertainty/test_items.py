@@ -5,16 +5,13 @@ from hypothesis import given
 import epluribus as epl
 import naive_uncertainty as naive
 import strategies
-from epluribus.draws import expected
 from epluribus.uncertainty import _support, clusters, items
-
-LOSSES = epl.losses.available()
 
 
 @given(z=strategies.draws(max_items=9, max_draws=12))
 def test_support_and_runner_up_against_the_similarity_matrix(z):
     rng = np.random.default_rng(z.size)
-    best = epl.partition.canonical(rng.integers(3, size=z.shape[1]))
+    best = epl.partition.by_size(rng.integers(3, size=z.shape[1]))
     weights = rng.random(len(z)) + 0.1
     table = items(best, epl.Draws(z, weights=weights))
     affinity, alone = naive.items(best.tolist(), z.tolist(), weights)
@@ -33,43 +30,10 @@ def test_support_and_runner_up_against_the_similarity_matrix(z):
     assert np.all(np.diff(table.support[table.order]) >= 0)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-@given(z=strategies.draws())
-def test_contributions_add_up_to_the_expected_loss(name, z):
-    best = epl.partition.canonical(np.arange(z.shape[1]) % 3)
-    table = items(best, z, loss=name)
-    assert table.contribution.sum() == pytest.approx(epl.expected_loss(best, z, name), abs=1e-9)
-    assert table.contribution.min() >= -1e-12
-
-
-def test_contribution_to_binder_is_half_the_pairs_in_disagreement():
-    z = strategies.random_draws(np.random.default_rng(3), 15, 30, 4)
-    p = naive.psm(z)
-    ref = np.where(z[0][:, None] == z[0], 1 - p, p).sum(axis=1) / 2
-    np.testing.assert_allclose(items(z[0], z, loss="binder").contribution, ref)
-
-
-def test_contributions_of_losses_of_the_user():
-    def odd(n):
-        return float(n % 3)
-
-    def f0(joint, size, group, n_items):
-        return 1.0 + joint * joint + 0.0 * size * group * n_items
-
-    def priced(joint, size, group, n_items):
-        return 5.0 + size + group - 2 * joint + 0.0 * n_items
-
-    z = strategies.random_draws(np.random.default_rng(4), 9, 12, 3)
-    z[3] = z[0]
-    for loss in (epl.Loss(f0, odd, odd, odd), epl.Loss(priced, odd, odd, odd, linear=True)):
-        table = items(z[0], z, loss=loss)
-        assert table.contribution.sum() == pytest.approx(epl.expected_loss(z[0], z, loss))
-
-
 @given(z=strategies.draws(max_items=9, max_draws=12))
 def test_clusters_against_sets_of_items(z):
     rng = np.random.default_rng(z.size)
-    best = epl.partition.canonical(rng.integers(3, size=z.shape[1]))
+    best = epl.partition.by_size(rng.integers(3, size=z.shape[1]))
     weights = rng.random(len(z)) + 0.1
     table = clusters(best, epl.Draws(z, weights=weights))
     stability, found = naive.jaccard(best.tolist(), z.tolist(), weights)
@@ -91,16 +55,12 @@ def test_clusters_against_sets_of_items(z):
             assert table.nearest[0] == -1
 
 
-@pytest.mark.parametrize("loss", ["vi", "nid"])
-def test_blocks_and_threads_change_nothing(loss, monkeypatch):
+def test_blocks_and_threads_change_nothing(monkeypatch):
     z = strategies.random_draws(np.random.default_rng(5), 60, 50, 6)
-    tables = [items(z[0], z, loss=loss, n_jobs=n) for n in (1, 2)]
-    losses = epl.expected_loss(z[0], z, loss, per_draw=True)
-    monkeypatch.setattr(expected, "parts", lambda n, _: (slice(t, t + 1) for t in range(n)))
-    np.testing.assert_array_equal(epl.expected_loss(z[0], z, loss, per_draw=True), losses)
+    tables = [items(z[0], z, n_jobs=n) for n in (1, 2)]
     monkeypatch.setattr(_support, "_CELLS", 1)
-    tables.append(items(z[0], z, loss=loss))  # one draw at a time
-    for field in ("support", "runner_up", "runner_up_probability", "contribution"):
+    tables.append(items(z[0], z))  # one draw at a time
+    for field in ("support", "runner_up", "runner_up_probability"):
         one, two, parts = (getattr(table, field) for table in tables)
         np.testing.assert_array_equal(one, two)
         np.testing.assert_allclose(one, parts, rtol=1e-12)
@@ -119,7 +79,6 @@ def test_where_labels_are_missing_only_draws_that_saw_both_count(z):
     best = epl.partition.canonical(rng.integers(2, size=z.shape[1]))
     draws = epl.Draws(masked(z, 0.4, rng), weights=rng.random(len(z)) + 0.1)
     table, whole = items(best, draws), clusters(best, draws)
-    assert table.contribution.sum() == pytest.approx(epl.expected_loss(best, draws), abs=1e-9)
     if not draws.has_missing:
         assert table.seen_with is None
         return
@@ -168,17 +127,6 @@ def test_what_no_draw_has_seen_together_cannot_be_known():
     assert clusters([0, 0, 0, 0, 1, 1], epl.Draws([*z[:3], [None] * 4 + [0, 0]])).nearest[1] == -1
 
 
-def test_some_items_stand_for_those_of_a_large_cluster(monkeypatch):
-    rng = np.random.default_rng(2)
-    draws = epl.Draws(masked(np.zeros((12, 300), dtype=int), 0.8, rng))
-    exact = items(np.zeros(300, dtype=int), draws)
-    monkeypatch.setattr(_support, "_PAIRS", 10**5)
-    rough = items(np.zeros(300, dtype=int), draws)
-    assert exact.never_seen.std() > 0
-    assert np.abs(rough.never_seen - exact.never_seen).mean() < 0.2 * exact.never_seen.mean()
-    np.testing.assert_allclose(rough.seen_with.mean(), exact.seen_with.mean(), rtol=0.2)
-
-
 def test_a_cluster_of_one_item_that_no_draw_has_is_told():
     draws = epl.Draws([[0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 1, 1]], items=list("abcd"))
     assert str(items([0, 0, 1, 2], draws)).endswith(
@@ -194,7 +142,7 @@ def test_tables_print_the_uncertain_first():
     best = epl.minimize(draws, rng=0)
     table = items(best, draws)
     assert str(table).splitlines()[1].startswith("c ")
-    assert repr(table) == "ItemTable(n_items=6, lowest_support=0.6667, loss='vi')"
+    assert repr(table) == "ItemTable(n_items=6, lowest_support=0.6667)"
     assert "ClusterTable(n_clusters=2" in repr(clusters(best, draws))
     assert table.to_pandas().index[0] == "c"
     assert clusters(best, draws).to_pandas().shape == (2, 6)

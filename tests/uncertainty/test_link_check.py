@@ -4,7 +4,6 @@ import networkx as nx
 import numpy as np
 import pytest
 
-import epluribus as epl
 from epluribus.models import GaussianMixture, PoissonBlockModel, StochasticBlockModel
 from epluribus.uncertainty import link_check
 
@@ -52,20 +51,3 @@ def test_too_few_links_say_nothing():
     assert "too few to say" in str(check)
     with pytest.raises(TypeError, match="must be a block model of a network"):
         link_check(GaussianMixture([0.0, 1.0, 5.0]))
-
-
-def test_pictures():
-    pytest.importorskip("matplotlib").use("agg")
-    graph = nx.planted_partition_graph(3, 20, 0.5, 0.05, seed=2)
-    model = StochasticBlockModel(graph)
-    check = link_check(model, share=0.2, n_draws=60, rng=1)
-    ax = epl.plots.calibration(check)
-    assert ax.get_xscale() == "log"
-    table = model.block_table(np.arange(60) // 20)
-    drawn = epl.plots.block_rates(table)
-    assert len(drawn.texts) == 9
-    # Five clusters, four of them of one node: all are high enough for a rate, but only one is wide enough.
-    drawn = epl.plots.block_rates(model.block_table(np.maximum(np.arange(60) - 55, 0)))
-    assert len(drawn.texts) == 5
-    with pytest.raises(TypeError, match="'table' must be what block_table"):
-        epl.plots.block_rates([[1]])

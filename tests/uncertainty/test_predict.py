@@ -2,7 +2,6 @@
 
 import copy
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -17,7 +16,6 @@ from epluribus.models import (
 from epluribus.models.mixture import condition, log_student_full
 from oracles_models import partitions
 
-mpl.use("agg")
 RNG = np.random.default_rng(8)
 DATA = {
     "line": (GaussianMixture, RNG.normal(size=(5, 1)), {}),
@@ -140,9 +138,6 @@ def test_checks_say_yes_and_no(name):
     assert ("not calibrated" in str(check)) != expected
     x, share, half = check.curve()
     assert x.shape == share.shape == half.shape
-    ax = epl.plots.calibration(check)
-    assert ax.get_ylabel() == "share observed"
-    mpl.pyplot.close("all")
 
 
 def test_a_check_of_few_cells_cannot_know():
@@ -153,8 +148,6 @@ def test_a_check_of_few_cells_cannot_know():
         epl.uncertainty.predictive_check(GaussianMixture([1.0, 2.0]), share=1.0)
     with pytest.raises(TypeError, match="'model' must be a mixture"):
         epl.uncertainty.predictive_check(epl.models.StochasticBlockModel([[0, 1], [1, 0]]))
-    with pytest.raises(TypeError, match="'check' must be what"):
-        epl.plots.calibration(3)
 
 
 @pytest.mark.filterwarnings("ignore")

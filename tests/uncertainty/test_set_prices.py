@@ -66,7 +66,7 @@ def test_the_search_finds_a_set_exactly_if_there_is_one(cost):
 def test_never_above_the_minimum(cost, weighted, z):
     weights = np.random.default_rng(z.size).random(len(z)) + 0.05 if weighted else None
     draws, loss = epl.Draws(z, weights=weights), epl.losses.vi(cost)
-    least = epl.exact(draws, loss)
+    least = epl.search.exact(draws, loss)
     # Also for a partition that is not the best.
     for labels in (least.labels, draws.distinct[0].astype(np.int64)):
         value = draws.mean(draw_losses(labels, draws, loss))

@@ -24,7 +24,7 @@ def test_the_share_of_the_draws_in_which_it_holds():
         sizes = rng.integers(2, min(n, 4) + 1, (2, int(rng.integers(1, 3))))
         together, apart = ([rng.permutation(n)[:k].tolist() for k in row] for row in sizes)
         together = together[int(rng.integers(2)) :]
-        found = epl.probability(draws, together=together or None, apart=apart or None)
+        found = epl.uncertainty.probability(draws, together=together or None, apart=apart or None)
         ref = weights[[holds(row, together, apart) for row in z]].sum() / weights.sum()
         assert found.probability == pytest.approx(ref, abs=1e-12)
         assert float(found) == found.probability
@@ -33,31 +33,33 @@ def test_the_share_of_the_draws_in_which_it_holds():
 def test_two_items_are_an_entry_of_the_matrix():
     z = np.random.default_rng(2).integers(0, 3, (50, 5))
     matrix = epl.psm(z)
-    assert float(epl.probability(z, together=[1, 4])) == pytest.approx(matrix[1, 4])
-    assert float(epl.probability(z, apart=np.array([1, 4]))) == pytest.approx(1 - matrix[1, 4])
+    assert float(epl.uncertainty.probability(z, together=[1, 4])) == pytest.approx(matrix[1, 4])
+    assert float(epl.uncertainty.probability(z, apart=np.array([1, 4]))) == pytest.approx(
+        1 - matrix[1, 4]
+    )
 
 
 def test_the_standard_error_is_that_of_a_mean():
     """Independent draws: the error of a share p of T draws is sqrt(p (1 - p) / T)."""
     z = (np.random.default_rng(3).random((4, 500, 2)) < 0.5).astype(int)
-    found = epl.probability(epl.Draws(z), together=[0, 1])
+    found = epl.uncertainty.probability(epl.Draws(z), together=[0, 1])
     p = found.probability
     assert found.standard_error == pytest.approx(np.sqrt(p * (1 - p) / 2000), rel=0.15)
     assert 1500 < found.ess < 3000
     # The same draws, each ten times in a row, are worth no more.
-    slow = epl.probability(epl.Draws(np.repeat(z, 10, axis=1)), together=[0, 1])
+    slow = epl.uncertainty.probability(epl.Draws(np.repeat(z, 10, axis=1)), together=[0, 1])
     assert slow.probability == p
     assert slow.standard_error == pytest.approx(found.standard_error, rel=0.3)
 
 
 def test_names_and_words():
     draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1], [0, 0, 1]], items=["ann", "bob", "cy"])
-    found = epl.probability(draws, together=["ann", 1], apart=[["bob", "cy"]])
+    found = epl.uncertainty.probability(draws, together=["ann", 1], apart=[["bob", "cy"]])
     assert found.statement == "ann and bob are together; bob and cy are apart"
     assert str(found).startswith(f"{found.statement}: probability 0.75 +- ")
-    many = epl.probability(np.zeros((5, 20), dtype=int), together=range(10))
+    many = epl.uncertainty.probability(np.zeros((5, 20), dtype=int), together=range(10))
     assert many.statement == "10 items are together"
-    assert "too few draws" in str(epl.probability([[0, 0]], together=[0, 1]))
+    assert "too few draws" in str(epl.uncertainty.probability([[0, 0]], together=[0, 1]))
 
 
 @pytest.mark.parametrize(
@@ -78,24 +80,24 @@ def test_names_and_words():
 )
 def test_what_cannot_be_stated(options, error, words):
     with pytest.raises(error) as caught:
-        epl.probability([[0, 0, 1], [0, 1, 1]], **options)
+        epl.uncertainty.probability([[0, 0, 1], [0, 1, 1]], **options)
     assert words in str(caught.value)
 
 
 def test_an_unknown_name_is_refused_and_an_ensemble_has_shares():
     draws = epl.Draws([[0, 0]], items=["ann", "bob"], kind="ensemble")
     with pytest.raises(ValueError, match="got 'cy'. The draws have names such as 'ann'"):
-        epl.probability(draws, together=["ann", "cy"])
-    assert str(epl.probability(draws, together=[0, 1])).startswith(
+        epl.uncertainty.probability(draws, together=["ann", "cy"])
+    assert str(epl.uncertainty.probability(draws, together=[0, 1])).startswith(
         "ann and bob are together: share 1"
     )
 
 
 def test_only_draws_that_saw_the_items_count():
     draws = epl.Draws([[0, 0, 1], [0, None, 1], [0, 1, None], [None, 2, 2]])
-    assert float(epl.probability(draws, together=[0, 1])) == 0.5
-    assert float(epl.probability(draws, together=[1, 2])) == 0.5
+    assert float(epl.uncertainty.probability(draws, together=[0, 1])) == 0.5
+    assert float(epl.uncertainty.probability(draws, together=[1, 2])) == 0.5
     with pytest.raises(
         ValueError, match="labels for all of the items 0, 1 and 2 in some draw; none"
     ):
-        epl.probability(draws[1:], together=[0, 1], apart=[1, 2])
+        epl.uncertainty.probability(draws[1:], together=[0, 1], apart=[1, 2])

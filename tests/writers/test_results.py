@@ -11,7 +11,7 @@ import epluribus as epl
 from epluribus._files import write_whole
 from epluribus.partition import matched
 from epluribus.readers.files import read_labels
-from io_cases import Z3, arviz_object
+from io_cases import Z3
 
 DRAWS = epl.Draws(np.random.default_rng(0).integers(3, size=(30, 9)), items=list("abcdefghi"))
 CERTAINTY = np.linspace(0.2, 1, 9)
@@ -165,27 +165,6 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("make", ["installed", "tree"])
-def test_added_to_an_arviz_object_and_its_file(make, tmp_path):
-    if make == "installed":
-        data = arviz_object(z=Z3)
-    else:
-        labels = xr.Dataset({"z": (("chain", "draw", "item"), Z3)})
-        data = xr.DataTree.from_dict({"posterior": labels})
-    best = epl.minimize(data, rng=1)
-    assert best.add_to(data, certainty=np.ones(4)) is data
-    np.testing.assert_array_equal(data["epluribus"]["labels"], best.labels)
-    with pytest.raises(ValueError, match=r"'group' must be new; 'epluribus' is there already"):
-        best.add_to(data)
-    best.add_to(data, overwrite=True)
-    best.add_to(data, "again")
-    data.to_netcdf(str(tmp_path / "all.nc"), engine="h5netcdf")
-    with xr.open_dataset(tmp_path / "all.nc", group="again") as group:
-        np.testing.assert_array_equal(group["labels"], best.labels)
-        assert group.attrs["loss"] == "vi"
-    assert epl.read_draws(tmp_path / "all.nc").n_draws == 10
-
-
 @pytest.mark.parametrize("names", [None, [101, 205, 7, 3], ["ann", "bob", "cy", "di"]])
 def test_the_dimension_of_the_user_is_kept(names, tmp_path):
     coords = {} if names is None else {"gene": names}
@@ -197,7 +176,8 @@ def test_the_dimension_of_the_user_is_kept(names, tmp_path):
     best.save(tmp_path / "best.npz")
     for one in (best, epl.load(tmp_path / "best.npz")):
         assert one.to_xarray()["labels"].dims == ("gene",)
-        group = one.add_to(data, overwrite=True)["epluribus"]
+        data["epluribus"] = xr.DataTree(one.to_xarray())
+        group = data["epluribus"]
         assert group["gene"].values.tolist() == (list(range(4)) if names is None else names)
     # By the coordinate, values of the two groups come together.
     last = data["posterior"]["z"][-1, -1]
@@ -205,22 +185,6 @@ def test_the_dimension_of_the_user_is_kept(names, tmp_path):
         [last.drop_vars(["chain", "draw"], errors="ignore"), group["labels"]], join="exact"
     )
     assert together.sizes == {"gene": 4}
-
-
-def test_the_dimension_is_found_in_the_object_the_result_is_added_to():
-    best = epl.minimize(Z3, rng=1)  # an array: the names of its dimensions are not known
-    assert best.dimension is None
-    for dims, expected in (
-        (("chain", "draw", "gene"), "gene"),
-        (("chain", "draw", "cluster"), "item"),  # the other dimension has this name
-    ):
-        data = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": (dims, Z3)})})
-        assert best.add_to(data)["epluribus"]["labels"].dims == (expected,)
-    # Of another number of items, or not to be found: nothing is known.
-    for variables in ({"z": Z3[..., :3]}, {"z": Z3, "y": Z3}, {}):
-        values = {name: (("chain", "draw", "gene"), z) for name, z in variables.items()}
-        data = xr.DataTree.from_dict({"posterior": xr.Dataset(values)})
-        assert best.add_to(data)["epluribus"]["labels"].dims == ("item",)
 
 
 @pytest.mark.parametrize(

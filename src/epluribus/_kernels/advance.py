@@ -46,7 +46,7 @@ def advance(states, records, schedule, settings, stop, rng, clock, running, log_
 
     A later call with the same arrays goes on where this one ended.
     """
-    burn_in, thin, until, n_sides = settings[0], settings[1], settings[2], settings[3]
+    burn, thin, until, n_sides = settings[0], settings[1], settings[2], settings[3]
     while clock[0] < until and clock[3] < log_posterior.size and stop[0] == 0:
         if clock[0] % REFRESH == 0:  # also at step 0, where the statistics are still empty
             running[0] = log_target(states, n_sides)
@@ -55,8 +55,8 @@ def advance(states, records, schedule, settings, stop, rng, clock, running, log_
         row, done, begin = clock[1], clock[0], clock[2]
         move, length = schedule[row, 1], schedule[row, 2]
         m, tally = by_address(states[schedule[row, 0]]), records[schedule[row, 0]].tally
-        # Draw number m is kept after burn_in + m thin steps, m = 1, 2, ...: steps to the next of these.
-        to_keep = thin - (done - burn_in) % thin if done >= burn_in else burn_in + thin - done
+        # Draw number m is kept after burn + m thin steps, m = 1, 2, ...: steps to the next of these.
+        to_keep = thin - (done - burn) % thin if done >= burn else burn + thin - done
         # Steps without interruption: to the end of the row, the next draw to keep, the next refresh.
         n_steps = min(length - begin, until - done, to_keep, REFRESH - done % REFRESH)
         n_done = 0

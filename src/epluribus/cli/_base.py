@@ -32,7 +32,7 @@ from epluribus.search._minimize import SEARCHES
 Run: TypeAlias = Callable[[Namespace], int | None]
 """What carries out a command; it returns the exit code, or None for 0."""
 JSON_VERSION = 1
-"""It rises when a key goes or changes its meaning; new keys may come at any time. docs/reference/command_line.md has all."""
+"""It rises when a key goes or changes its meaning; new keys may come. docs/reference/command_line.md has all."""
 
 _KINDS = {"text": str, "int": int, "number": float, "file": Path, "files": Path, "switch": bool}
 """How the text of an argument is converted, by the name of its kind."""

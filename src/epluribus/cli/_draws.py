@@ -18,12 +18,14 @@ import epluribus as epl
 from epluribus._files import check_target, write_columns
 from epluribus.cli import _base as cli
 from epluribus.cli._base import answer, given
+from epluribus.constraints import Constraints
 from epluribus.draws import Draws
 from epluribus.estimate import NEXT, Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
 from epluribus.partition import matched
 from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
+from epluribus.search import minimize_all
 from epluribus.writers import results
 
 
@@ -87,19 +89,20 @@ def search_options(args: Namespace, draws: Draws) -> dict[str, Any]:
     --n-starts (int): number of starts
     --time-limit (number): seconds for the search; report and methods take as many for the rest
     """
-    names = "k k_min k_max search n_starts n_jobs time_limit min_size undecided"
+    names = "k k_min k_max search n_starts n_jobs time_limit undecided"
     options = {"rng": args.seed, "progress": not args.json, **given(args, names)}
+    asked = given(args, "min_size")
     for name, path in given(args, "must_link cannot_link contiguity").items():
         if path is not None:
-            options[name] = read_groups(path, set(draws.item_names))
+            asked[name] = read_groups(path, set(draws.item_names))
     source, table = getattr(args, "source", None), getattr(args, "items", None)
     if (source is None) != (table is None):
         raise ValueError(
             "'--source' must be given together with '--items', the table it is a column of."
         )
     if source is not None and table is not None:
-        options["sources"] = read_column(table, source)
-    return options
+        asked["sources"] = read_column(table, source)
+    return {**options, "constraints": Constraints(**asked)}
 
 
 def resources(args: Namespace) -> dict[str, Any]:
@@ -156,7 +159,7 @@ def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
         write_columns(cli.data_stream(), results.columns(best, draws))
     # Checks take time, and can be interrupted: before anything is written to a file.
     health = None if draws is None else best.health(draws)
-    lines = [line for line in str(best).splitlines() if line.strip() != NEXT]
+    lines = [line for line in str(best).splitlines() if NEXT not in line]
     if health is not None and best.converged:
         lines += [f"  {line}" for line in health.lines]
     if cli.is_stream(args.out):
@@ -174,7 +177,7 @@ def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
 
 def _summarize_all(args: Namespace, losses: list[str | Loss], draws: Draws) -> int:
     """The best partition for each of several losses, and how they differ."""
-    found = epl.minimize(draws, losses, **search_options(args, draws))
+    found = minimize_all(draws, losses, **search_options(args, draws))
     # One column of labels for each loss, under its name.
     items = results.columns(found[0])["item"]
     table = {"item": items, **{one.loss.name: one.labels for one in found}}
@@ -218,7 +221,7 @@ def compare(args: Namespace) -> None:
     names = epl.losses.available() if args.loss is None else split_losses(args.loss)
     values = {str(name): epl.loss(a, b, name) for name in names}
     lines = [f"{name:10s} {value:.6g}" for name, value in values.items()]
-    answer(args, values, "\n".join([*lines, epl.what_differs(a, b, other=f"'{args.b}'")]))
+    answer(args, values, "\n".join([*lines, epl.changes.what_differs(a, b, other=f"'{args.b}'")]))
 
 
 @cli.command(read_draws, answer)

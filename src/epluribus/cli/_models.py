@@ -46,9 +46,9 @@ def sample(args: Namespace) -> int:
     file (file): file of data; - reads csv from standard input
     -o --out (file, required): file of draws (.npz)
     --n-draws (int): draws kept of each chain (default: 1000)
-    --burn-in (int): steps before them (default: a tenth of all)
+    --burn (int): steps before them (default: a tenth of all)
     --thin (int): steps from draw to draw (default: one cycle)
-    --n-chains (int): independent chains (default: 2)
+    --n-chains (int, default 2): independent chains
     --k-max (int): largest number of clusters (default: 50)
     --prior (text): on partitions: uniform (default), poisson, geometric or fixed, on the number of components;
         dirichlet-process or pitman-yor; paper (gaussian only): all settings of the paper's example
@@ -64,9 +64,8 @@ def sample(args: Namespace) -> int:
     --loops (switch): a network may have links of a node to itself
     --moves (text, default default): or appendix, the paper's own
     --seed (int): random seed (default: another answer each time)
-    --n-jobs (int): threads (default: one per chain, at most all cores)
-    --checkpoint (file): save the run there every minute
-    --resume (file): continue a checkpoint
+    --n-jobs (int): threads (default: one per chain, at most all cores, as for -1)
+    --checkpoint (file): save the run there every minute; if it exists, go on from it
 
     Example: epluribus sample gaussian y.csv --out draws.npz && epluribus summarize draws.npz
     """
@@ -78,7 +77,7 @@ def sample(args: Namespace) -> int:
     }
     model = read_model(args.model, args.file, **options)
     _describe_network(model, args.file)
-    run = given(args, "n_draws burn_in thin n_chains moves n_jobs checkpoint resume")
+    run = given(args, "n_draws burn thin n_chains moves n_jobs checkpoint")
     trace = epl.sample(model, rng=args.seed, progress=not args.json, **run)
     # An interrupted run is saved too: its draws are valid, only fewer.
     trace.save(args.out)

@@ -11,6 +11,7 @@ from epluribus._validate import need
 from epluribus.cli._base import answer, command, given
 from epluribus.cli._draws import one_loss, read_draws, resources, search_options
 from epluribus.estimate import raise_if_interrupted
+from epluribus.page import report as write_page
 from epluribus.readers.files import read_labels
 
 
@@ -42,7 +43,7 @@ def report(args: Namespace) -> int:
         options = given(args, "title call level time_limit")
         if args.compare is not None:
             options["partitions"] = {args.compare.stem: read_labels(args.compare)}
-        best.report(draws, args.out, brief=best.interrupted, **options, **resources(args))
+        write_page(best, draws, args.out, brief=best.interrupted, **options, **resources(args))
     data = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
     answer(args, data, f"{best}\n  page written to {args.out}")
     # The page is written, but a script must see that parts of it may be missing.
@@ -57,7 +58,7 @@ def methods(args: Namespace) -> int:
     precise the numbers are, and the references. It is the paragraph of the report for the same seed.
 
     --level (number, default 0.95): probability of the ball
-    --bibtex (switch): also print the BibTeX entry of epluribus itself
+    --bibtex (switch): also print the BibTeX entries of the references
 
     Example: epluribus methods draws.csv --loss vi --seed 1
     """

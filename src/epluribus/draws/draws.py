@@ -93,6 +93,8 @@ class Draws(Shown):
         "posterior" or "ensemble".
     variable, dimension : str or None
         What the labels, and the dimension of the items, are called where they come from.
+    origin : str
+        A sentence for methods texts on how the draws were made; empty if that is not known.
 
     Notes
     -----
@@ -156,7 +158,7 @@ class Draws(Shown):
         self.store, self.index, self.distinct_n_clusters, self.has_missing, *_ = z
         self.distinct_n_seen, self.chains = z.n_seen, z.chains
         self.items, self.kind = z.items, z.kind
-        self.variable, self.dimension = z.variable, z.dimension
+        self.variable, self.dimension, self.origin = z.variable, z.dimension, z.origin
         self.n_draws, self.n_chains = len(self.index), int(self.chains.max()) + 1
         self.n_items, self.n_distinct = self.store.n_items, self.store.n_distinct
         # Scaled for each part of a sample by itself: its weights may be tiny beside those of other draws.
@@ -343,6 +345,10 @@ class Draws(Shown):
         if not 0 <= number < self.n_chains:
             raise ValueError(f"'number' must be in 0..{self.n_chains - 1}; got {number}.")
         return self._select(np.flatnonzero(self.chains == number))
+
+    def with_origin(self, origin: str) -> Draws:
+        """The same draws with a sentence on how they were made."""
+        return Draws(self._contents._replace(origin=origin))
 
     def _select(self, rows: IntArray) -> Draws:
         """The given draws, without the distinct partitions that none of them equals."""

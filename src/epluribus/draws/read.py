@@ -197,6 +197,8 @@ def soft_draws(
         weights=np.repeat(shared, count),
         items=items,
         chains=np.repeat(chains, count),
+    ).with_origin(
+        f"Labels were drawn from the probabilities of clusters, {count} for each item and draw of the probabilities."
     )
 
 
@@ -230,7 +232,7 @@ def soft_psm(
     Examples
     --------
     >>> import epluribus as epl
-    >>> epl.soft_psm([[[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]])
+    >>> epl.draws.soft_psm([[[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]])
     array([[1. , 0.5, 0.5],
            [0.5, 1. , 0. ],
            [0.5, 0. , 1. ]])

@@ -142,6 +142,7 @@ class Contents(NamedTuple):
     kind: str
     variable: str | None
     dimension: str | None
+    origin: str = ""
 
 
 def read_contents(

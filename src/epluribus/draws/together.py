@@ -165,17 +165,6 @@ def _slice_together(part: Slice, mass: FloatArray, begin: int, end: int, stop: i
     return Together(part.table, mass[part.columns])(begin, end, stop)
 
 
-def seen_together(table: NDArray[np.unsignedinteger[Any]], weights: FloatArray) -> FloatArray:
-    """(n_items, n_items) weight of the draws that have seen both items; labels of 0 are missing.
-
-    >>> seen_together(np.array([[1, 1], [1, 0]], np.uint8), np.ones(2)).tolist()
-    [[2.0, 1.0], [1.0, 1.0]]
-    """
-    seen = (table > 0).astype(np.float64)
-    found: FloatArray = (seen * weights) @ seen.T
-    return found
-
-
 def map_blocks(
     n_items: int,
     task: Callable[[int, int], Any],

@@ -85,10 +85,12 @@ def get(loss: LossLike) -> Loss:
 
 
 def for_matrix(loss: LossLike) -> Loss:
-    """The loss if a similarity matrix is enough for it, else an error that says which are."""
+    """The loss if a similarity matrix is enough for it, for VI its bound, else an error that says which are."""
     chosen = by_name(loss, tuple(BUILT_IN)) if isinstance(loss, str) else loss
     if not isinstance(chosen, Loss):
         raise TypeError(f"'loss' must be a name or a Loss; got {shown(loss)}.")
+    if chosen.family == "vi":
+        return vi_lb(chosen.parameters["cost"])
     if chosen.family not in ("binder", _MATRIX_ONLY):
         raise ValueError(
             f"'loss' must be 'binder' or 'vi_lb', perhaps with a cost, for a similarity matrix; the "

@@ -11,7 +11,6 @@ docs/about/developers.md says where to begin with a model.
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -96,10 +95,6 @@ class Model(ABC):
     def _log_likelihood(self, *labels: IntArray) -> float:
         """Log marginal likelihood of canonical labels, one array per side, from scratch."""
 
-    @abstractmethod
-    def _parameters(self) -> dict[str, Any]:
-        """Data and hyperparameters by name, as arrays: all that `fingerprint` compares besides the priors."""
-
     @property
     def n_items(self) -> int:
         """Number of items of the first side."""
@@ -157,23 +152,6 @@ class Model(ABC):
                 f"'labels' must be given once for each of: {names}; got {len(labels)} arguments."
             )
         return [as_labels(own, side.n_items) for side, own in zip(self.sides, labels, strict=True)]
-
-    def fingerprint(self) -> str:
-        """A hash of class, data, hyperparameters and priors: equal models have the same one.
-
-        A checkpoint can be continued only by a model with the fingerprint it was made with.
-        """
-        # Checkpoints hold this hash: any change here would make earlier checkpoints unreadable.
-        digest = hashlib.sha256(type(self).__name__.encode())
-        for side in self.sides:
-            digest.update(repr(side.prior).encode())
-        # Sorted, so that the order in which a model lists its parameters does not matter.
-        for name, value in sorted(self._parameters().items()):
-            array = np.ascontiguousarray(value)
-            # Shape and type too, because the bytes of [[1, 2]] are those of [[1], [2]].
-            digest.update(f"{name}{array.shape}{array.dtype}".encode())
-            digest.update(array.tobytes())
-        return digest.hexdigest()[:32]
 
     def __str__(self) -> str:
         # What the prior implies for the number of clusters, on each side.

@@ -265,11 +265,6 @@ class LatentBlockModel(Model):
         second = view(columns, rows, self._matrix.T, 1, columns.slots)
         return first, second._replace(stat=first.stat)
 
-    def _parameters(self) -> dict[str, Any]:
-        start, near = sparse_links(self._matrix)
-        settings = np.array([*self._matrix.shape, self.law.first, self.law.second])
-        return {"start": start, "near": near, "settings": settings}
-
 
 def _pair(value: Any, argument: str) -> tuple[Any, Any]:
     """One value for rows and one for columns, from one value for both or from two."""

@@ -150,9 +150,6 @@ class CategoricalMixture(Mixture):
         )
         return (state,)
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"values": self.values, "weight": self.weight, "first": self.first}
-
 
 class _CategoryLaw(CellLaw):
     """Probabilities of all categories; a category's number says its column."""
@@ -301,10 +298,6 @@ class PoissonMixture(Mixture):
             table=gammaln(np.maximum(self.values, 0) + 1.0).sum(axis=1)[None],
         )
         return (state,)
-
-    def _parameters(self) -> dict[str, Any]:
-        settings = np.append(self.rate, self.shape)
-        return {"values": self.values, "settings": settings}
 
 
 class _CountLaw(CellLaw):

@@ -13,7 +13,6 @@ exact. The price is that split-merge makes its proposals without looking at the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,7 @@ class CustomModel(Model):
     >>> def few_clusters(labels):
     ...     return -2.0 * (labels.max() + 1)
     >>> model = CustomModel(few_clusters, n_items=4)
-    >>> trace = sample(model, n_draws=50, thin=4, burn_in=20, n_chains=1, rng=1)
+    >>> trace = sample(model, n_draws=50, thin=4, burn=20, n_chains=1, rng=1)
     >>> trace.draws.n_items
     4
     """
@@ -133,9 +132,3 @@ class CustomModel(Model):
             if alone:  # the value of putting it back is known already
                 known[g] = value
         return value
-
-    def _parameters(self) -> dict[str, Any]:
-        # Functions cannot be compared, so their names have to do: a checkpoint does not notice that the
-        # body of the function has changed.
-        name = getattr(self._function, "__qualname__", type(self._function).__name__)
-        return {"name": np.frombuffer(name.encode(), dtype=np.uint8)}

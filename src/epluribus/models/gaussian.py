@@ -285,10 +285,6 @@ class GaussianMixture(Mixture):
         size = f"{n_items} items, {n_dims} columns, {self.covariance} covariance"
         return f"GaussianMixture({size}, prior={self.sides[0].prior})"
 
-    def _parameters(self) -> dict[str, Any]:
-        settings = np.array([self.tau, self.gamma, self.covariance == "full"], dtype=np.float64)
-        return {"values": self.values, "unit": self.unit, "settings": settings}
-
 
 # --- what is asked of the data ---
 

@@ -258,12 +258,6 @@ class NetworkModel(Model):
         )
         return (state,)
 
-    def _parameters(self) -> dict[str, Any]:
-        start, near = sparse_links(self._matrix)
-        kind = np.array([self.directed, self.loops, self.with_degrees])
-        settings = np.array([self.law.first, self.law.second])
-        return {"start": start, "near": near, "settings": settings, "kind": kind}
-
     # --- what it says about links ---
 
     def block_table(self, labels: LabelsLike) -> BlockTable:

@@ -4,16 +4,33 @@ Each function draws into `ax`, or into a new figure, and returns the Axes; those
 and return an array `axes`. They need matplotlib: ``pip install "epluribus[plots]"``.
 """
 
-from epluribus.plots._compare import alluvial, contingency
+from collections.abc import Callable
+from typing import Any
+
+from epluribus.plots._compare import alluvial
 from epluribus.plots._data import histogram, pairs, scatter
-from epluribus.plots._draws import calibration, dendrogram, loss_trace, n_clusters, plausibility
-from epluribus.plots._maps import item_map, partition_map
-from epluribus.plots._matrices import block_rates, blocks, similarity
+from epluribus.plots._draws import loss_trace, n_clusters, partition_map, plausibility
+from epluribus.plots._matrices import blocks, similarity
 from epluribus.plots._network import network
-from epluribus.plots._uncertainty import ball_bounds, certainty, undecided, undecided_costs
+from epluribus.plots._uncertainty import ball_bounds, certainty, undecided
+from epluribus.uncertainty import credible_ball
 
 __all__ = [
-    "alluvial", "ball_bounds", "block_rates", "blocks", "calibration", "certainty", "contingency",
-    "dendrogram", "histogram", "item_map", "loss_trace", "n_clusters", "network", "pairs",
-    "partition_map", "plausibility", "scatter", "similarity", "undecided", "undecided_costs",
+    "alluvial", "ball_bounds", "blocks", "certainty", "histogram", "loss_trace", "n_clusters",
+    "network", "pairs", "partition_map", "plausibility", "scatter", "similarity", "undecided",
 ]  # fmt: skip
+
+KINDS: dict[str, tuple[Callable[..., Any], str]] = {
+    "similarity": (similarity, "draws"),
+    "certainty": (certainty, "draws"),
+    "n_clusters": (lambda best, draws: n_clusters(draws, best=best), "draws"),
+    "loss_trace": (loss_trace, "draws"),
+    "partition_map": (partition_map, "draws"),
+    "ball_bounds": (lambda best, draws: ball_bounds(credible_ball(best, draws)), "draws"),
+    "histogram": (histogram, "data"),
+    "scatter": (scatter, "data"),
+    "pairs": (pairs, "data"),
+    "network": (network, "network"),
+    "blocks": (blocks, "network"),
+}
+"""What the command line draws, by name: a function of the estimate and a second thing, and what this is."""

@@ -1,4 +1,4 @@
-"""Two partitions of the same items: how clusters flow into each other, and a table of counts."""
+"""Two partitions of the same items: how clusters flow into each other."""
 
 from __future__ import annotations
 
@@ -16,20 +16,6 @@ _GAP = 0.25
 """Share of the height that is left between clusters, all gaps together."""
 _BAR = 0.035
 """Width of the bars, as a share of the distance between them."""
-
-
-def _count_shared(
-    a: Estimate | LabelsLike, b: Estimate | LabelsLike, titles: tuple[str, str]
-) -> tuple[IntArray, list[str], list[str]]:
-    """Items in each cluster of `a` (rows) and of `b` (columns), and the names of both."""
-    if len(titles) != 2:
-        raise ValueError(f"'titles' must be two words; got {shown(titles)}.")
-    rows, row_names = shared.read_partition(a, argument="a")
-    columns, column_names = shared.read_partition(b, a, "b")
-    # `add.at` adds 1 for every item, also where several items have the same cell.
-    table = np.zeros((len(row_names), len(column_names)), dtype=np.int64)
-    np.add.at(table, (rows, columns), 1)
-    return table, row_names, column_names
 
 
 def alluvial(
@@ -69,7 +55,13 @@ def alluvial(
     >>> [text.get_text() for text in ax.texts]
     ['x (2)', 'y (2)', '0 (3)', '1 (1)', 'a', 'b']
     """
-    table, left_names, right_names = _count_shared(a, b, titles)
+    if len(titles) != 2:
+        raise ValueError(f"'titles' must be two words; got {shown(titles)}.")
+    left, left_names = shared.read_partition(a, argument="a")
+    right, right_names = shared.read_partition(b, a, "b")
+    # `add.at` adds 1 for every item, also where several items have the same cell.
+    table = np.zeros((len(left_names), len(right_names)), dtype=np.int64)
+    np.add.at(table, (left, right), 1)
     # Clusters at the right stand where most of their items come from (barycenters), so that few bands cross.
     middles = _tops(table.sum(axis=1)) + table.sum(axis=1) / (2 * table.sum())
     columns = np.argsort(middles @ table / table.sum(axis=0), kind="stable")
@@ -125,70 +117,3 @@ def _draw_bars(
         ax.plot(ends, [place, where], color="#808080", linewidth=0.5, clip_on=False)
         ax.text(x + side * 1.6 * _BAR, where, f"{name} ({size:,})", fontsize=font_size, ha=align,
                 va="center")  # fmt: skip
-
-
-def contingency(
-    a: Estimate | LabelsLike,
-    b: Estimate | LabelsLike,
-    *,
-    titles: tuple[str, str] = ("a", "b"),
-    ax: Any = None,
-) -> Any:
-    """Number of items in each cluster of `a` (rows) and `b` (columns); a darker cell has more of its row.
-
-    Columns are put in an order in which the largest counts lie near the diagonal; a cell without items
-    is left empty.
-
-    Parameters
-    ----------
-    a, b : Estimate or array_like of shape (n_items,)
-        Two partitions of the same items.
-    titles : (str, str), default ("a", "b")
-        What rows and columns are called.
-    ax : matplotlib Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    See Also
-    --------
-    epluribus.partition.contingency : the counts.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import epluribus as epl
-    >>> ax = epl.plots.contingency(["x", "x", "y", "y"], [1, 1, 1, 0])
-    >>> [text.get_text() for text in ax.texts]
-    ['2', '1', '1']
-    """
-    table, row_names, column_names = _count_shared(a, b, titles)
-    # Columns by the row that holds most of them, the largest part first.
-    order = np.lexsort((-table.max(axis=0), table.argmax(axis=0)))
-    table, column_names = table[:, order], [column_names[h] for h in order]
-    n_rows, n_columns = table.shape
-    cell = float(np.clip(9.0 / max(n_rows, n_columns), 0.26, 0.6))  # inches
-    # A letter is 0.065 inches wide. Names of rows are left of the table; those of columns are below it, turned
-    # where they would run into each other.
-    left, below = (min(0.065 * max(map(len, names)), 4.0) for names in (row_names, column_names))
-    turned = below > 0.78 * cell
-    height = 0.7 + (below if turned else 0.15) + max(cell * n_rows, 1.6)
-    ax = shared.get_axes(ax, (1.6 + left + cell * n_columns, height))
-    # Shares of the rows, so that small clusters show as well as large ones.
-    share = table / table.sum(axis=1, keepdims=True)
-    image = ax.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    digits = len(str(int(table.max())))
-    font_size = float(np.clip(72 * cell / (0.75 * digits + 0.6), 4, 10))  # the largest count fits
-    for g, h in np.argwhere(table):
-        ax.text(h, g, str(table[g, h]), ha="center", va="center", fontsize=font_size,
-                color="white" if share[g, h] > 0.55 else "black")  # fmt: skip
-    ax.set_xticks(range(n_columns), column_names, fontsize=8, rotation=90 if turned else 0)
-    ax.set_yticks(range(n_rows), row_names, fontsize=8)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    ax.set(ylabel=titles[0], xlabel=titles[1])
-    ax.figure.colorbar(image, ax=ax, label="share of the row", shrink=0.9, pad=0.02)
-    return ax

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from epluribus._text import count
 from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate
+from epluribus.partition import is_estimate
 from epluribus.plots import _shared as shared
 from epluribus.plots._names import legend_beside, name_points
 
@@ -21,22 +22,20 @@ _COLUMNS = 10
 
 
 def histogram(
-    values: ArrayLike,
     best: Estimate | LabelsLike,
+    values: ArrayLike,
     *,
     bins: int | str | ArrayLike | None = None,
     ax: Any = None,
 ) -> Any:
     """Histogram of one value per item, stacked and colored by cluster, with a tick for each item.
 
-    Clusters have the names and colors they have in all pictures; the legend lists them from left to right.
-
     Parameters
     ----------
-    values : array_like of shape (n_items,)
-        One number per item. The name of a series or of a column is written along the axis.
     best : Estimate or array_like of shape (n_items,)
         The partition.
+    values : array_like of shape (n_items,)
+        One number per item. The name of a series or of a column is written along the axis.
     bins : int, str or array_like, optional
         Number of bars, the name of a rule, or the edges, as accepted by `numpy.histogram_bin_edges`.
         By default 15 to 60 bars, more for more items (the rule of Freedman and Diaconis).
@@ -57,19 +56,16 @@ def histogram(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
-    >>> ax = epl.plots.histogram([5.1, 0.2, 5.3, 0.1], ["right", "left", "right", "left"])
+    >>> ax = epl.plots.histogram(["right", "left", "right", "left"], [5.1, 0.2, 5.3, 0.1])
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['left: 2 items', 'right: 2 items']
     """
-    labels, names = shared.read_partition(best)
-    y = shared.read_data(values, best, "values", columns=1)[:, 0]
+    labels, names, data = _read(best, values, "values", columns=1)
+    y = data[:, 0]
     # The legend beside the Axes has columns of 15 names, each 1.4 inches wide.
     ax = shared.get_axes(ax, (5.5 + 1.4 * -(-len(names) // 15), 3.6))
-    # Clusters from left to right, so that the legend follows the axis; colors go with the names.
-    order = np.argsort([y[labels == g].mean() for g in range(len(names))]).tolist()
-    palette = shared.cluster_colors(len(names))
-    colors = {g: palette[g] for g in order}
-    legend = [f"{names[g]}: {count(int((labels == g).sum()), 'item')}" for g in order]
+    colors = dict(enumerate(shared.cluster_colors(len(names))))
+    legend = [f"{names[g]}: {count(int((labels == g).sum()), 'item')}" for g in colors]
     stack_bars(ax, y, labels, colors, bins=bin_edges(y, labels, bins), label=legend)
     for g, color in colors.items():
         # Ticks just below the axis: across in units of the data, down in shares of the height.
@@ -109,15 +105,16 @@ def stack_bars(
     ax.hist(groups, stacked=True, color=list(colors.values()), **options)
 
 
-def scatter(X: ArrayLike, best: Estimate | LabelsLike, *, ax: Any = None) -> Any:
+def scatter(best: Estimate | LabelsLike, X: ArrayLike, *, ax: Any = None) -> Any:
     """Items as points; each cluster has a color, a shape and its name in the middle.
 
     Parameters
     ----------
-    X : array_like of shape (n_items, 2)
-        Two numbers for each item. Names of columns are written along the axes.
     best : Estimate or array_like of shape (n_items,)
         The partition.
+    X : array_like of shape (n_items, n_columns)
+        Two numbers for each item. Of more, the first two principal components are shown, each column standardized.
+        Names of columns are written along the axes.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -127,24 +124,42 @@ def scatter(X: ArrayLike, best: Estimate | LabelsLike, *, ax: Any = None) -> Any
 
     See Also
     --------
-    pairs : for more columns.
-    histogram : for one.
+    pairs : every pair of columns.
 
     Examples
     --------
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
-    >>> ax = epl.plots.scatter([[0, 0], [0, 1], [5, 5]], ["a", "a", "b"])
+    >>> ax = epl.plots.scatter(["a", "a", "b"], [[0, 0], [0, 1], [5, 5]])
     >>> [text.get_text() for text in ax.texts]
     ['a', 'b']
     """
-    labels, names = shared.read_partition(best)
-    data = shared.read_data(X, best, columns=2)
+    labels, names, data = _read(best, X, "X")
+    if data.shape[1] == 1:
+        raise ValueError("'X' must have two columns or more; got one. plots.histogram shows it.")
+    places, axes = plane(data, X)
     ax = shared.get_axes(ax, (5.5, 4.6))
-    draw_points(ax, data, labels, dict(enumerate(names)), shared.cluster_colors(len(names)))
-    shared.label_axes(ax, shared.column_names(X, 2))
+    draw_points(ax, places, labels, dict(enumerate(names)), shared.cluster_colors(len(names)))
+    shared.label_axes(ax, axes)
     return ax
+
+
+def _read(
+    best: Estimate | LabelsLike, values: ArrayLike, argument: str, columns: int | None = None
+) -> tuple[IntArray, list[str], FloatArray]:
+    """Clusters, their names and the data, checked: an estimate in the place of the data is found first."""
+    if is_estimate(values):
+        shared.read_data(values, argument=argument)
+    labels, names = shared.read_partition(best)
+    return labels, names, shared.read_data(values, best, argument, columns)
+
+
+def plane(data: FloatArray, values: Any) -> tuple[FloatArray, list[str]]:
+    """Two columns as they are, or the first two principal components of more, and the names of the axes."""
+    if data.shape[1] == 2:
+        return data, shared.column_names(values, 2)
+    return shared.principal(data), ["1st principal component", "2nd principal component"]
 
 
 def draw_points(
@@ -182,8 +197,8 @@ def most_central(points: AnyArray) -> AnyArray:
 
 
 def pairs(
-    X: ArrayLike,
     best: Estimate | LabelsLike,
+    X: ArrayLike,
     *,
     names: Sequence[str] | None = None,
     axes: Any = None,
@@ -192,10 +207,10 @@ def pairs(
 
     Parameters
     ----------
-    X : array_like of shape (n_items, n_columns)
-        At most 10 columns.
     best : Estimate or array_like of shape (n_items,)
         The partition.
+    X : array_like of shape (n_items, n_columns)
+        At most 10 columns.
     names : sequence of str, optional
         Names of the columns; by default those of a data frame, or x0, x1, ...
     axes : array of n_columns x n_columns matplotlib Axes, optional
@@ -211,12 +226,11 @@ def pairs(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
-    >>> axes = epl.plots.pairs([[0, 0, 1], [0, 1, 2], [5, 5, 5]], [0, 0, 1])
+    >>> axes = epl.plots.pairs([0, 0, 1], [[0, 0, 1], [0, 1, 2], [5, 5, 5]])
     >>> axes.shape, axes[2, 0].get_xlabel(), axes[2, 0].get_ylabel()
     ((3, 3), 'x0', 'x2')
     """
-    labels, clusters = shared.read_partition(best)
-    data = shared.read_data(X, best)
+    labels, clusters, data = _read(best, X, "X")
     k, d = len(clusters), data.shape[1]
     if not 2 <= d <= _COLUMNS:
         way_out = "Use epluribus.plots.histogram." if d == 1 else "Choose some of the columns."

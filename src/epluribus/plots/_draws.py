@@ -1,27 +1,34 @@
-"""The draws compared with the estimate, and a model compared with its data: lines and bars."""
+"""The draws compared with the estimate: lines, bars, and a map of the partitions.
+
+The map is classical scaling (Torgerson 1952): with D the n x n matrix of distances and C = I - 11'/n the centering
+matrix, the places are the first two eigenvectors of -C D^2 C / 2 (squares taken entry by entry), times the
+square roots of their eigenvalues.
+
+Torgerson, W. S. (1952). Multidimensional scaling: I. Theory and method. Psychometrika 17, 401-419.
+doi:10.1007/BF02288916
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.draws import as_draws
 from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
+from epluribus.losses.base import Loss
+from epluribus.losses.values import loss_values
+from epluribus.partition import matched
 from epluribus.plots import _shared as shared
-from epluribus.plots._names import name_clusters
-from epluribus.uncertainty import (
-    LinkCheck,
-    Plausibility,
-    PredictiveCheck,
-    merges,
-    n_clusters_posterior,
-)
+from epluribus.uncertainty import Modes, Plausibility, n_clusters_posterior
 
 _BAR, _MARKED = "#a9b4c2", "#2f3b4c"
 """Colors of the bars of the number of clusters, and of the bar of the estimate."""
+_DRAWS = 400
+"""The most draws on a map: they are compared in pairs."""
 
 
 def n_clusters(
@@ -190,21 +197,28 @@ def _running_mean(values: FloatArray) -> FloatArray:
     return np.asarray(total / uniform_filter1d(np.ones(values.size), width, mode="constant"))
 
 
-def dendrogram(
-    best: Estimate | LabelsLike, draws: DrawsLike, *, loss: LossLike | None = None, ax: Any = None
+def partition_map(
+    best: Estimate | LabelsLike,
+    draws: DrawsLike,
+    modes: Modes | ArrayLike | None = None,
+    *,
+    loss: LossLike | None = None,
+    ax: Any = None,
 ) -> Any:
-    """Tree of the clusters of an estimate, joined one pair at a time by expected loss.
+    """Draws as points whose distances are, as well as the plane allows, the losses between them.
 
-    It begins with the clusters of the estimate, at its expected loss, and joins in each step the two clusters
-    whose union has the smallest expected loss. The height of a join is the expected loss of the whole
-    partition after it, and the number beside it the number of clusters that are left.
+    The area of a dot is the share of the draws that are this partition, which is written beside it from 5 %
+    on; rare partitions have dots of the same small size. Colors stand for the nearest mode or, without modes,
+    for the number of clusters. The labels of the axes say how much of the spread each axis shows.
 
     Parameters
     ----------
     best : Estimate or array_like of shape (n_items,)
-        The partition.
+        The partition, shown as a star.
     draws : Draws or array_like of shape (n_draws, n_items)
-        The posterior sample.
+        The posterior sample; of more than 400 draws, 400 are shown, evenly spaced.
+    modes : Modes or array_like of shape (n_modes, n_items), optional
+        The modes that `epluribus.modes` found, shown as numbered discs.
     loss : str or Loss, optional
         By default the loss that `best` was made for, "vi" for plain labels.
     ax : matplotlib Axes, optional
@@ -214,120 +228,92 @@ def dendrogram(
     -------
     matplotlib Axes
 
-    See Also
-    --------
-    epluribus.uncertainty.merges : the numbers, and the partition after each merge.
-
-    Notes
-    -----
-    The heights are those of a path through partitions, not distances between clusters, and they are not
-    an ultrametric: where a join lowers the expected loss, its line is below the one before. A cut through the
-    tree need not be the best partition with that number of clusters, which ``minimize(draws, k=k)`` finds.
-
     Examples
     --------
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
-    >>> ax = epl.plots.dendrogram([0, 0, 1, 2], [[0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 1]])
-    >>> [text.get_text() for text in ax.texts]
-    ['2', '1', '0', '1', '2']
+    >>> draws = epl.Draws([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2]])
+    >>> ax = epl.plots.partition_map([0, 0, 1, 1], draws)
+    >>> ax.collections[0].get_offsets().shape
+    (3, 2)
     """
-    sample = as_draws(draws)
-    path = merges(best, sample, loss=loss)
-    labels, names = shared.read_partition(best, sample)
-    # The path numbers clusters by first appearance, names and colors follow the user's labels.
-    own = labels[np.unique(path.labels, return_index=True)[1]]
-    colors = shared.cluster_colors(len(names))
-    ax = shared.get_axes(ax, (min(14.0, max(5.5, 0.22 * path.n_clusters)), 3.8))
-    k, heights = path.n_clusters, path.expected_losses
-    # Where each cluster of the tree stands, across and up: clusters of the estimate at the expected loss.
-    across, up = np.full(2 * k - 1, np.nan), np.full(2 * k - 1, heights[0])
-    across[path.order] = np.arange(k) + 0.5
-    for step, (a, b) in enumerate(path.pairs):
-        height = heights[step + 1]
-        across[k + step], up[k + step] = (across[a] + across[b]) / 2, height
-        ax.plot([across[a], across[a], across[b], across[b]], [up[a], height, height, up[b]],
-                color=_MARKED, linewidth=1.3, solid_joinstyle="miter")  # fmt: skip
-        if k <= 31:  # beside the line that leads up to the next join, where there is room
-            ax.annotate(str(k - step - 1), (across[k + step], height), (3, 2.5), ha="left",
-                        textcoords="offset points", fontsize=8, color="#5a6475")  # fmt: skip
-    room = 0.06 * max(float(np.ptp(heights)), 1e-12)
-    ax.set(xlim=(0, k), ylim=(heights.min() - room, heights.max() + 2 * room))
-    shown = own[path.order]
-    leaves = [colors[g] for g in shown]
-    ax.scatter(np.arange(k) + 0.5, up[:k], s=18, color=leaves, zorder=3, clip_on=False)
-    down = name_clusters(ax, [names[g] for g in shown], np.arange(k + 1), leaves, 8, below=True)
-    mean = "mean" if shared.is_ensemble(sample) else "expected"
-    ax.set_ylabel(f"{mean} loss ({shared.with_unit(path.loss)})")
-    ax.set_xlabel("clusters of the estimate", labelpad=down)
-    return ax
-
-
-def calibration(check: PredictiveCheck | LinkCheck, *, ax: Any = None) -> Any:
-    """Predicted probabilities of held-out cells against the shares that occurred.
-
-    If the model is right, the points are on the diagonal; the band holds 95 % of what chance alone would do
-    at each place. For numbers and counts a point says which share of the values lies below the predicted
-    quantile: a curve that is flat in the middle means that predictions are too narrow, one that is steep
-    there that they are too wide. For categories and links a point is a class of predicted probabilities.
-
-    Parameters
-    ----------
-    check : PredictiveCheck or LinkCheck
-        From `epluribus.uncertainty.predictive_check` or `epluribus.uncertainty.link_check`.
-    ax : matplotlib Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import numpy as np
-    >>> import epluribus as epl
-    >>> y = np.random.default_rng(1).normal(size=60)
-    >>> check = epl.uncertainty.predictive_check(epl.models.GaussianMixture(y), share=0.5, rng=1)
-    >>> ax = epl.plots.calibration(check)
-    >>> ax.get_ylabel()
-    'share observed'
-    """
-    if not isinstance(check, PredictiveCheck | LinkCheck):
-        raise TypeError(
-            "'check' must be what predictive_check or link_check of epluribus.uncertainty returns; "
-            f"got a {type(check).__name__}."
-        )
-    ax = shared.get_axes(ax, (4.2, 4.0))
-    x, share, half = check.curve()
-    links = isinstance(check, LinkCheck)
-    classes = isinstance(check, LinkCheck) or check.kind == "categories"
-    low, high = -0.02, 1.02
-    if (
-        links
-    ):  # their probabilities are small and far apart: both axes are logarithmic, which have no 0
-        low = 0.6 * min(x.min(), share[share > 0].min(initial=1.0))
-        high = 1.6 * max(x.max(), share.max())
-        ax.set(xscale="log", yscale="log")
-        for axis in (ax.xaxis, ax.yaxis):
-            shared.log_ticks(axis, low, high)
-    ax.plot([low, high], [low, high], color="0.35", linewidth=0.8)
-    # The band is around the diagonal: what a right model would do. Classes without a link lie on the border.
-    band, share = (np.maximum(x - half, low), x + half), np.maximum(share, low)
-    color = shared.cluster_colors(1)[0]
-    if classes:
-        ax.vlines(x, *band, color="0.75", linewidth=5, label="95 % by chance")
-        ax.plot(
-            x, share, "o-", color=color, linewidth=1, markersize=5, label="observed", clip_on=False
-        )
+    labels, sample, chosen = read_best(best, draws, loss)
+    sample.check_complete("A map of draws")
+    found: Any = [] if modes is None else modes.labels if isinstance(modes, Modes) else modes
+    marked = [labels, *(matched(mode, sample, "modes") for mode in found)]
+    # Draws, not distinct partitions, are thinned: frequent partitions stay frequent.
+    if sample.n_distinct > _DRAWS:
+        sample = sample[shared.even_steps(sample.n_draws, _DRAWS)]
+    n = sample.n_distinct
+    # First the n draws, then the estimate, then the modes.
+    distances = _distances(np.vstack([sample.distinct.astype(np.int64), marked]), chosen)
+    places, explained = _scale(distances)
+    ax = shared.get_axes(ax, (5.6, 4.4))
+    # All dots together have an area of 4000 square points; the largest are drawn first and hide no other.
+    size = np.maximum(4000 * sample.shares, 14.0)
+    order = np.argsort(-size, kind="stable")
+    if len(found):
+        # By the losses themselves, not by the places in the plane, which distort them.
+        nearest = distances[:n, n + 1 :].argmin(axis=1)
+        colors = shared.cluster_colors(len(found))
+        ax.scatter(*places[order].T, s=size[order], c=[colors[m] for m in nearest[order]], alpha=0.45,
+                   linewidths=0, zorder=2)  # fmt: skip
+        for mode, (at, color) in enumerate(zip(places[n + 1 :], colors, strict=True)):
+            ax.scatter(*at, s=170, color=color, edgecolors="black", zorder=4, label=f"mode {mode}")
+            ax.text(*at, str(mode), ha="center", va="center_baseline", fontsize=10,
+                    fontweight="bold", color=shared.text_color(color), zorder=6)  # fmt: skip
     else:
-        ax.fill_between(x, *band, color="0.85", linewidth=0, label="95 % by chance")
-        ax.plot(x, share, color=color, linewidth=1.6, label="observed")
-    held_out = "for a held-out link" if links else "for a category" if classes else "below a value"
-    ax.set(xlim=(low, high), ylim=(low, high), ylabel="share observed")
-    ax.set_xlabel(f"probability predicted {held_out}")
-    ax.set_aspect("equal")
-    ax.legend(frameon=False, loc="upper left")
+        from matplotlib.ticker import MaxNLocator
+
+        clusters = sample.distinct.max(axis=1).astype(np.int64) + 1
+        points = ax.scatter(*places[order].T, s=size[order], c=clusters[order], cmap="viridis", alpha=0.7,
+                            linewidths=0, zorder=2)  # fmt: skip
+        ax.figure.colorbar(points, ax=ax, label="number of clusters", shrink=0.8,
+                           ticks=MaxNLocator(integer=True))  # fmt: skip
+    # The star is larger than the disc of a mode, which may lie on it.
+    ax.scatter(*places[n], s=900 if len(found) else 260, marker="*", color="black",
+               edgecolors="white", linewidths=1.2, zorder=3, label="estimate")  # fmt: skip
+    for i in np.flatnonzero(sample.shares >= 0.05):
+        down = np.sqrt(size[i] / np.pi) + 1.5  # the radius of a dot of this area, in points
+        ax.annotate(f"{100 * sample.shares[i]:.0f} %", places[i], (0, -down), fontsize=8, zorder=7,
+                    textcoords="offset points", ha="center", va="top")  # fmt: skip
+    _name_directions(ax, explained, chosen.name)
+    legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=6,
+                       borderaxespad=0.2, handletextpad=0.2, columnspacing=1.0)  # fmt: skip
+    # Points in the legend have one size each, whatever the draws have; the last one is the star.
+    for handle in legend.legend_handles:
+        handle.set(sizes=[160 if handle is legend.legend_handles[-1] else 80], alpha=1.0)
     return ax
+
+
+def _distances(rows: IntArray, loss: Loss) -> FloatArray:
+    """Losses between all rows; for a loss with unequal costs, the mean of both directions."""
+    # Items by rows, partitions by columns, in the smallest type of integer: as the kernels read them.
+    table = np.ascontiguousarray(rows.T.astype(np.min_scalar_type(int(rows.max()))))
+    matrix = np.array([loss_values(row, table, loss) for row in rows])
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def _scale(distances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Places in the plane, and the share of each axis in the sum of the positive eigenvalues."""
+    n = len(distances)
+    center = np.eye(n) - 1.0 / n
+    values, vectors = np.linalg.eigh(-0.5 * center @ distances**2 @ center)
+    # Largest first. Losses are not Euclidean distances: some eigenvalues may be negative.
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    two, shares = np.zeros((n, 2)), np.zeros(2)
+    # A single point has one eigenvector.
+    two[:, : min(n, 2)] = vectors[:, :2] * np.sqrt(values[:2])
+    shares[: min(n, 2)] = values[:2] / max(float(values.sum()), np.finfo(np.float64).tiny)
+    # The sign of an eigenvector is arbitrary: the first point is made to be left and low.
+    return two * np.where(two[0] > 0, -1.0, 1.0), shares
+
+
+def _name_directions(ax: Any, shares: FloatArray, what: str) -> None:
+    """Axes of one unit, whose labels say how much of the spread they show."""
+    # One unit is as long across as up: distances can be read in any direction.
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.locator_params(nbins=7)
+    ax.set_xlabel(f"first direction: {100 * shares[0]:.0f} % of the spread ({what})")
+    ax.set_ylabel(f"second direction: {100 * shares[1]:.0f} %")

@@ -1,4 +1,4 @@
-"""Matrices with rows and columns in order of their clusters: similarities, links, and rates of links."""
+"""Matrices with rows and columns in order of their clusters: similarities, and links."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsL
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate
-from epluribus.models.links import BlockTable
 from epluribus.plots import _shared as shared
 from epluribus.plots._names import name_clusters
-from epluribus.plots._network import read_links
+from epluribus.plots._network import check_shape, read_links
 from epluribus.uncertainty import psm as psm_of
 from epluribus.uncertainty._order import order_by_similarity
 
@@ -100,10 +99,10 @@ def similarities(sample: Draws | SimilarityMatrix, keep: IntArray) -> FloatArray
 
 
 def blocks(
+    best: Estimate | LabelsLike,
     matrix: ArrayLike | Any,
-    rows: Estimate | LabelsLike,
-    columns: Estimate | LabelsLike | None = None,
     *,
+    columns: Estimate | LabelsLike | None = None,
     column_names: Sequence[str] | None = None,
     font_size: float = 7,
     ax: Any = None,
@@ -112,13 +111,11 @@ def blocks(
 
     Parameters
     ----------
-    matrix : array_like of shape (n_rows, n_columns), sparse matrix or networkx graph
-        Zeros and ones. The nodes of a graph are found by the names of the items of an estimate; labels
-        without names are in the order of the graph, which is refused if its nodes are 0, 1, ... in another
-        order.
-    rows : Estimate or array_like of shape (n_rows,)
+    best : Estimate or array_like of shape (n_rows,)
         Cluster of each row. Clusters are shown in the order of their labels, which are written beside
         a strip of their colors.
+    matrix : array_like of shape (n_rows, n_columns), sparse matrix, networkx graph or edges
+        Zeros and ones; a network in one of the forms of `network`.
     columns : Estimate or array_like of shape (n_columns,), optional
         Cluster of each column; by default those of the rows, as for the adjacency matrix of a network.
     column_names : sequence of str, optional
@@ -142,18 +139,14 @@ def blocks(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
-    >>> ax = epl.plots.blocks([[0, 0, 1], [0, 0, 0], [1, 0, 0]], ["a", "b", "a"])
+    >>> ax = epl.plots.blocks(["a", "b", "a"], [[0, 0, 1], [0, 0, 0], [1, 0, 0]])
     >>> ax.images[0].get_array().data.tolist()
     [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
     """
-    table, _ = read_links(matrix, rows, "matrix")
-    down, names = shared.read_partition(rows, argument="rows")
+    table, _ = read_links(matrix, best, "matrix")
+    down, names = shared.read_partition(best)
     across = down if columns is None else shared.read_partition(columns, argument="columns")[0]
-    if table.ndim != 2 or table.shape != (down.size, across.size):
-        raise ValueError(
-            f"'matrix' must have one row and one column for each label, shape ({down.size}, "
-            f"{across.size}); got shape {table.shape}."
-        )
+    check_shape(table, (down.size, across.size), "matrix")
     ax = shared.get_axes(ax, (5.5, 5.5))
     # Stable: within a cluster, items keep their order.
     by_row, by_column = np.argsort(down, kind="stable"), np.argsort(across, kind="stable")
@@ -192,67 +185,3 @@ def _cells(table: Any, by_row: IntArray, by_column: IntArray) -> AnyArray:
     np.add.at(counts, (row, column), ones.data != 0)
     # The root: in most networks few cells are nearly full, and the others would be too pale.
     return np.asarray(np.sqrt(counts / max(float(counts.max()), 1.0)))
-
-
-def block_rates(table: BlockTable, *, ax: Any = None) -> Any:
-    """Rates of links between clusters: the darker a block, the more links there are for its pairs of nodes.
-
-    Sides of blocks are as long as the roots of the sizes of clusters, so that small ones are seen too. Colors
-    are logarithmic; rates are written where there is room. It needs no picture of the nodes: networks of any
-    size can be shown.
-
-    Parameters
-    ----------
-    table : BlockTable
-        From `block_table` of a block model of a network.
-    ax : matplotlib Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import epluribus as epl
-    >>> model = epl.models.StochasticBlockModel([(0, 1), (1, 2), (0, 2), (3, 4)], n_nodes=5)
-    >>> ax = epl.plots.block_rates(model.block_table([0, 0, 0, 1, 1]))
-    >>> [text.get_text() for text in ax.texts]
-    ['0.88', '0.071', '0.071', '0.75']
-    """
-    if not isinstance(table, BlockTable):
-        raise TypeError(
-            "'table' must be what block_table of a block model returns; got a "
-            f"{type(table).__name__}."
-        )
-    from matplotlib.colors import LogNorm
-
-    ax = shared.get_axes(ax, (5.2, 4.4))
-    edges = shared.cluster_edges(np.sqrt(table.sizes))
-    middle, share = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / edges[-1]
-    low, high = float(table.mean.min()), float(table.mean.max())
-    # One value alone has no range of colors.
-    high = high if high > low else 1.1 * high
-    colors = LogNorm(low, high)
-    mesh = ax.pcolormesh(edges, edges, table.mean, cmap="Blues", norm=colors, edgecolors="white")
-    mesh.set_linewidth(0.6 if table.sizes.size <= 40 else 0)
-    ax.invert_yaxis()
-    ax.set_aspect("equal")
-    # A number is written at the sides, and into a block, where it has room.
-    named = np.flatnonzero(share >= 1 / 42)
-    ax.set_xticks(middle[named], named, fontsize=8)
-    ax.set_yticks(middle[named], named, fontsize=8)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    direction = ("to cluster", "from cluster") if table.directed else ("cluster", "cluster")
-    ax.set(xlabel=direction[0], ylabel=direction[1])
-    bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.8, label="links per pair of nodes")
-    shared.log_ticks(bar.ax.yaxis, low, high)
-    for g, h in np.argwhere((share[:, None] >= 1 / 25) & (share >= 1 / 10)):
-        # White on dark blocks.
-        color = "white" if colors(table.mean[g, h]) > 0.6 else "black"
-        ax.text(middle[h], middle[g], f"{table.mean[g, h]:.2g}", ha="center", va="center",
-                fontsize=8, color=color)  # fmt: skip
-    return ax

@@ -128,14 +128,15 @@ def name_points(
     """
     from matplotlib.patheffects import withStroke
 
-    # In points across and down; the limits of the Axes must be known by now.
-    unit = size_in_points(ax) / [np.ptp(ax.get_xlim()), np.ptp(ax.get_ylim())]
+    # In names across and down; the limits of the Axes must be known by now.
     wide = _LETTER * max(map(len, names), default=0)
-    moved = push_apart(np.asarray(places) * unit, font_size * max(1.7, min(wide, 4.0))) / unit
+    name = font_size * np.array([max(1.7, min(wide, 8.0)), 1.7])
+    unit = size_in_points(ax) / name / [np.ptp(ax.get_xlim()), np.ptp(ax.get_ylim())]
+    moved = push_apart(np.asarray(places) * unit, 1.0) / unit
     rim = [withStroke(linewidth=0.25 * font_size, foreground="white")]
     style = {"ha": "center", "va": "center", "fontweight": "bold", "path_effects": rim} | style
-    for name, (x, y) in zip(names, moved, strict=True):
-        ax.text(x, y, name, fontsize=font_size, zorder=6, **style)
+    for text, (x, y) in zip(names, moved, strict=True):
+        ax.text(x, y, text, fontsize=font_size, zorder=6, **style)
     return moved
 
 

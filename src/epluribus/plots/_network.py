@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from numpy.typing import ArrayLike
 from epluribus._typing import FloatArray, IntArray, LabelsLike
 from epluribus._validate import need
 from epluribus.estimate import Estimate
+from epluribus.partition import ORDER, is_estimate, item_names
 from epluribus.plots import _shared as shared
 from epluribus.plots._data import most_central
-from epluribus.plots._names import name_points, push_apart
+from epluribus.plots._names import legend_beside, name_points, push_apart
 
 _WRITTEN = 300
 """The most nodes that carry the name of their cluster, or an arrowhead; with more, nodes shrink."""
@@ -22,8 +24,8 @@ _PLACED = 10_000
 
 
 def network(
+    best: Estimate | LabelsLike,
     adjacency: ArrayLike | Any,
-    labels: Estimate | LabelsLike,
     *,
     pos: ArrayLike | Mapping[Any, Any] | None = None,
     names: bool | Sequence[Any] = False,
@@ -38,18 +40,19 @@ def network(
 
     Parameters
     ----------
-    adjacency : array_like of shape (n_nodes, n_nodes), sparse matrix or networkx graph
-        Matrix of zeros and ones, a link from row to column.
-    labels : Estimate or array_like of shape (n_nodes,)
-        Cluster of each node. Colors are given in the order of the labels. The nodes of a graph are found by
-        the names of the items of an estimate; labels without names are in the order of the graph, which
-        is refused if its nodes are 0, 1, ... in another order.
+    best : Estimate or array_like of shape (n_nodes,)
+        Cluster of each node. Colors are given in the order of the labels.
+    adjacency : array_like of shape (n_nodes, n_nodes), sparse matrix, networkx graph or edges
+        Matrix of zeros and ones, a link from row to column; a graph; or edges as the block models read them: a list
+        of pairs, or a file. Nodes with names are found by the names of the items of an estimate; labels
+        without names are in the order of the graph, which is refused if its nodes are 0, 1, ... in another
+        order.
     pos : array_like of shape (n_nodes, 2) or dict of node to place, optional
         Places of the nodes, as the layouts of networkx return them. By default networkx places linked nodes,
         and the nodes of a cluster, near each other, for at most 10,000 nodes.
     names : bool or sequence of n_nodes names, default False
-        Names of the nodes, written beside them; True takes those of the graph or of the estimate, or else
-        numbers.
+        Names of the nodes, written at them, with the clusters in a legend; True takes those of the graph or of
+        the estimate, or else numbers.
     seed : int, default 0
         Seed of the layout: the same seed gives the same picture.
     ax : matplotlib Axes, optional
@@ -64,7 +67,7 @@ def network(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
-    >>> ax = epl.plots.network([[0, 1, 0], [1, 0, 0], [0, 0, 0]], ["a", "a", "b"])
+    >>> ax = epl.plots.network(["a", "a", "b"], [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
     >>> [text.get_text() for text in ax.texts]
     ['a', 'a', 'b']
     """
@@ -72,23 +75,19 @@ def network(
     from matplotlib.collections import EllipseCollection
     from matplotlib.colors import to_rgb
 
-    group, clusters = shared.read_partition(labels, argument="labels")
-    matrix, graph_nodes = read_links(adjacency, labels, "adjacency")
+    matrix, graph_nodes = read_links(adjacency, best, "adjacency")
+    group, clusters = shared.read_partition(best)
     n = group.size
-    if matrix.shape != (n, n):
-        raise ValueError(
-            f"'adjacency' must have one row and one column for each label, shape ({n}, {n}); "
-            f"got shape {matrix.shape}."
-        )
+    check_shape(matrix, (n, n), "adjacency")
     if n > _PLACED and pos is None:
         raise ValueError(
             f"A network is laid out for at most {_PLACED:,} nodes; got {n:,}. Give their places as 'pos', or "
-            "draw plots.block_rates or plots.blocks, which show networks of any size."
+            "draw plots.blocks, which shows networks of any size."
         )
     nodes = list(range(n)) if graph_nodes is None else graph_nodes
-    written, links = _node_names(names, nodes, labels), _links(matrix)
+    written, links = _node_names(names, nodes, best), _links(matrix)
     # Larger for few nodes, smaller for many: the area that all of them cover shrinks as their number grows.
-    radius = 0.0125 * min(1.8, (250 / n) ** 0.6)
+    radius = 0.0125 * min(1.8, (250 / n) ** 0.6) * (0.6 if written else 1.0)
     if pos is None:
         arranged = _layout(links, group, seed)
         # 15% larger than drawn, so that a gap is left between nodes.
@@ -107,7 +106,13 @@ def network(
         2 * radius, 2 * radius, 0, units="xy", offsets=place, facecolors=colors[group],
         offset_transform=ax.transData, edgecolors="white", linewidths=30 * radius, zorder=3,
     ))  # fmt: skip
-    if n <= _WRITTEN and max(map(len, clusters)) <= 3:
+    if written:
+        from matplotlib.lines import Line2D
+
+        marks = [Line2D([], [], marker="o", linestyle="", color=tuple(color)) for color in colors]
+        legend_beside(ax, marks, clusters)
+        name_points(ax, written, place, 7, fontweight="normal")
+    elif n <= _WRITTEN and max(map(len, clusters)) <= 3:
         # The side of the square in points; a new figure is laid out only when it is drawn, and fills a quarter more.
         size = 0.95 * radius * 1.25 * min(shared.size_in_points(ax))
         for at, g in zip(place, group, strict=True):
@@ -118,28 +123,32 @@ def network(
         above = np.array([0.0, 2.2 * radius if n <= _WRITTEN else 0.0])
         middles = [most_central(place[group == g]) + above for g in range(len(clusters))]
         name_points(ax, clusters, middles, 12)
-    for (x, y), name in zip(place, written, strict=bool(written)):
-        ax.annotate(name, (x + radius, y), (1, 0), textcoords="offset points", va="center",
-                    fontsize=7, zorder=5)  # fmt: skip
     return ax
 
 
 def read_links(network: Any, best: Any, argument: str) -> tuple[Any, list[Any] | None]:
-    """The matrix of a network in the order of the labels, and the nodes of a graph in that order.
+    """The matrix of a network in the order of the items of `best`, and the names of its nodes in that order.
 
-    `network` is an array, which is returned as it is, a sparse matrix, or a networkx graph (1 for an edge);
-    both are returned in CSR form. The nodes of a graph are put in the order of the items of an estimate.
+    `network` is an array, which is returned as it is, a sparse matrix, a networkx graph (1 for an edge), or edges.
+    The nodes of a graph are put in the order of the items of an estimate.
     """
     from scipy.sparse import csr_array, issparse
 
     # Imported here: the models bring their kernels, which no other picture needs.
-    from epluribus.models.edges import graph_to_matrix, is_graph
+    from epluribus.models.edges import graph_to_matrix, is_graph, read_network
 
-    if not is_graph(network):
+    if is_estimate(network):
+        raise TypeError(f"'{argument}' must be a network or a matrix; got an Estimate. {ORDER}")
+    if is_graph(network):
+        nodes, matrix = list(network.nodes), graph_to_matrix(network)
+    elif isinstance(network, str | Path) or (
+        isinstance(network, list | set) and all(isinstance(edge, tuple) for edge in network)
+    ):
+        found = read_network(network, counts=True, loops=True)
+        nodes, matrix = list(found.names or range(found.matrix.shape[0])), found.matrix
+    else:
         return (csr_array(network) if issparse(network) else np.asarray(network)), None
-    nodes, matrix = list(network.nodes), graph_to_matrix(network)
-    items = best.items if isinstance(best, Estimate) else None
-    plain = list(range(len(nodes)))
+    items, plain = item_names(best), list(range(len(nodes)))
     if items is None and nodes != plain and set(nodes) == set(plain):
         raise ValueError(
             f"'{argument}' has the nodes 0, 1, ... in another order, and labels without names do not say which "
@@ -157,6 +166,14 @@ def read_links(network: Any, best: Any, argument: str) -> tuple[Any, list[Any] |
         )
     order = [number[item] for item in items]
     return matrix[order][:, order], [nodes[i] for i in order]
+
+
+def check_shape(matrix: Any, shape: tuple[int, int], argument: str) -> None:
+    """Refuse a matrix that does not fit the labels of its rows and columns."""
+    if matrix.shape != shape:
+        raise ValueError(
+            f"'{argument}' must have one row and one column for each item, shape {shape}; got shape {matrix.shape}."
+        )
 
 
 def _layout(links: IntArray, labels: IntArray, seed: int) -> FloatArray:

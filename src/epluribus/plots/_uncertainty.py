@@ -12,9 +12,8 @@ from epluribus._typing import DrawsLike, IntArray, LabelsLike
 from epluribus.draws import as_draws
 from epluribus.estimate import Estimate
 from epluribus.plots import _shared as shared
-from epluribus.plots._data import bin_edges, draw_points, stack_bars
+from epluribus.plots._data import bin_edges, draw_points, plane, stack_bars
 from epluribus.plots._names import legend_beside, name_clusters
-from epluribus.search.undecided import UndecidedCosts
 from epluribus.uncertainty import CredibleBall, align, items, left_out
 
 _PAIRS, _UNDECIDED = 1000, 30
@@ -26,7 +25,7 @@ def certainty(
 ) -> Any:
     """Mean probability that each item is with the others of its cluster, and with its second choice.
 
-    Clusters are drawn side by side, the most certain first, and so are the items within each. A dot is the
+    Clusters are drawn side by side, and within each the most certain items first. A dot is the
     probability of the item's runner-up: where it comes near the end of the bar, the item could just as well
     be in the other cluster.
 
@@ -64,15 +63,9 @@ def certainty(
     labels, names = shared.read_partition(best, sample)
     k, n = len(names), len(table)
     sizes = np.bincount(labels)
-    # Clusters by their mean support, then items by their own.
-    clusters = np.argsort(
-        -np.bincount(labels, weights=np.nan_to_num(table.support)) / sizes, kind="stable"
-    )
-    order = np.lexsort((-table.support, np.argsort(clusters)[labels]))
-    edges = shared.cluster_edges(sizes[clusters])
+    order, edges = np.lexsort((-table.support, labels)), shared.cluster_edges(sizes)
     ax = shared.get_axes(ax, (7.0, 3.4))
-    palette = shared.cluster_colors(k)
-    colors = [palette[g] for g in clusters]
+    colors = shared.cluster_colors(k)
     for color, low, high in zip(colors, edges[:-1], edges[1:], strict=True):
         # One outline per cluster instead of one bar per item: quick with thousands of items.
         ax.stairs(table.support[order[low:high]], np.arange(low, high + 1), fill=True, color=color,
@@ -86,7 +79,7 @@ def certainty(
         ax.set_title("dots: with its second choice", loc="right", fontsize=9)
     ax.set(xlim=(0, n), ylim=(0, 1), ylabel=f"support ({shared.share_of(sample)})")
     # The title of the axis goes below the names, however far down they reach.
-    depth = name_clusters(ax, [names[g] for g in clusters], edges, colors, font_size, below=True)
+    depth = name_clusters(ax, names, edges, colors, font_size, below=True)
     ax.set_xlabel("items by cluster", labelpad=depth)
     return ax
 
@@ -136,8 +129,8 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     data = None if X is None else shared.read_data(X, ball.labels)
     columns = 0 if data is None else data.shape[1]
     names = shared.column_names(X, columns)
-    if data is not None and columns > 2:
-        data, names = shared.principal(data), ["1st principal component", "2nd principal component"]
+    if data is not None and columns > 1:
+        data, names = plane(data, X)
     # Clusters get the number of the cluster of the estimate that they match, and so its color.
     matched = align(ball.labels, [labels for labels, _ in bounds.values()]).labels.astype(np.int64)
     k = int(ball.labels.max()) + 1
@@ -232,7 +225,7 @@ def undecided(best: Estimate, draws: DrawsLike, *, font_size: float = 8, ax: Any
     ax.hlines(rows, 0, 1, color="0.92", linewidth=1, zorder=0)
     ax.scatter(table.alone[:n], rows, marker="D", s=28, color="0.6", zorder=2, linewidth=0)
     for place, size in ((1, 70), (0, 110)):
-        known = table.places[:n, place] >= 0
+        known = (table.places[:n, place] >= 0) & (table.probabilities[:n, place] >= 0.005)
         clusters, at = table.places[:n, place][known], table.probabilities[:n, place][known]
         ax.scatter(
             at, rows[known], s=size, color=[colors[c] for c in clusters], zorder=3, linewidth=0
@@ -252,44 +245,4 @@ def undecided(best: Estimate, draws: DrawsLike, *, font_size: float = 8, ax: Any
     ax.set_title(title, fontsize=font_size + 2, loc="left")
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    return ax
-
-
-def undecided_costs(table: UndecidedCosts, *, ax: Any = None) -> Any:
-    """Number of undecided items at each cost.
-
-    Parameters
-    ----------
-    table : UndecidedCosts
-        What `epluribus.undecided_costs` returns.
-    ax : matplotlib Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import epluribus as epl
-    >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
-    >>> ax = epl.plots.undecided_costs(epl.undecided_costs(draws, costs=[2.0, 0.5], rng=1))
-    >>> ax.get_ylabel()
-    'undecided items'
-    """
-    ax = shared.get_axes(ax, (5.5, 3.2))
-    columns = table.columns()
-    costs, undecided = columns["cost"], columns["undecided"]
-    ax.plot(costs, undecided, "o-", color=shared.cluster_colors(1)[0], markersize=5)
-    for cost, n in zip(costs, undecided, strict=True):
-        ax.annotate(
-            f"{n:,}", (cost, n), (0, 6), textcoords="offset points", ha="center", fontsize=8
-        )
-    unit = f" ({table.loss.unit})" if table.loss.unit else ""
-    ax.set(xlabel=f"cost of an undecided item{unit}", ylabel="undecided items", xscale="log")
-    shared.log_ticks(ax.xaxis, min(costs), max(costs))
-    most = max(1, undecided.max())
-    ax.set_ylim(-0.03 * most, 1.15 * most)
     return ax

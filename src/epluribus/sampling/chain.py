@@ -8,6 +8,7 @@ reading (no pickles).
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections import defaultdict
@@ -20,12 +21,10 @@ from numpy.typing import NDArray
 
 from epluribus._files import open_arrays, reading, write_arrays
 from epluribus._kernels.advance import advance_for
-from epluribus._kernels.states import KINDS, Record
+from epluribus._kernels.states import KINDS, LOG_SIZE, LOG_WEIGHT, Record
 from epluribus._typing import AnyArray, IntArray
 from epluribus.models.base import Model, make_partition
 
-FORMAT = 3
-"""Version of checkpoint files; it changes when older files can no longer be continued."""
 _BLOCK_SECONDS = 0.1
 """Seconds that a block of steps should take: between blocks a thread checks the stop flag and the clock."""
 
@@ -38,11 +37,23 @@ class RunSettings(NamedTuple):
 
     n_draws: int
     """Draws kept of each chain."""
-    burn_in: int
+    burn: int
     """Steps before the first stretch of `thin` steps."""
     thin: int
-    """Steps from one draw to the next: the first draw is kept after burn_in + thin steps."""
+    """Steps from one draw to the next: the first draw is kept after burn + thin steps."""
     n_chains: int = 1
+    extensions: int = 0
+    """How often the run has been extended, because the chains did not agree."""
+
+    @property
+    def total(self) -> int:
+        """Number of steps of the whole run, burn-in included."""
+        return self.burn + self.thin * self.n_draws
+
+    def extended(self) -> RunSettings:
+        """The same number of draws, twice as far apart, after all steps so far."""
+        longer = self._replace(burn=self.total, thin=2 * self.thin)
+        return longer._replace(extensions=self.extensions + 1)
 
 
 class Chain:
@@ -100,11 +111,6 @@ class Chain:
         self._block = 64
 
     @property
-    def total(self) -> int:
-        """Number of steps of the whole run, burn-in included."""
-        return self.settings.burn_in + self.settings.thin * self.settings.n_draws
-
-    @property
     def done(self) -> int:
         """Number of steps done."""
         return int(self.clock[0])
@@ -112,12 +118,16 @@ class Chain:
     @property
     def finished(self) -> bool:
         """Whether all draws are kept."""
-        return self.done >= self.total
+        return self.done >= self.settings.total
+
+    def extend(self) -> None:
+        """Begin again to keep draws, twice as far apart: those so far are burn-in."""
+        self.settings, self.n_kept = self.settings.extended(), 0
 
     def run_block(self, stop: NDArray[np.uint8]) -> None:
         """Run for about a tenth of a second."""
         begin = time.perf_counter()
-        self.run_until(min(self.done + self._block, self.total), stop)
+        self.run_until(min(self.done + self._block, self.settings.total), stop)
         seconds = time.perf_counter() - begin
         # The length follows the speed, which changes with the number of clusters. It has no effect on draws.
         if seconds < _BLOCK_SECONDS / 2:
@@ -128,7 +138,7 @@ class Chain:
     def run_until(self, until: int, stop: NDArray[np.uint8]) -> None:
         """Run to the given step, or until another thread sets `stop`."""
         n_sides = len(self.states)
-        settings = np.array([self.settings.burn_in, self.settings.thin, until, n_sides])
+        settings = np.array([self.settings.burn, self.settings.thin, until, n_sides])
         # The loop is compiled for two sides; a model with one has it twice.
         states, records = (self.states * 2)[:2], (self.records * 2)[:2]
         # `advance` also returns when the records are full: empty them and go on.
@@ -153,14 +163,13 @@ class Chain:
     # --- saving ---
 
     def _arrays(self) -> dict[str, AnyArray]:
-        """Every array that changes except the draws, by name."""
-        # Not copies: `restore` writes into these arrays.
-        out = {"clock": self.clock, "running": self.running}
-        for side, (state, record) in enumerate(zip(self.states, self.records, strict=True)):
-            out[f"own{side}"] = state.own
-            out |= {f"best{side}": record.best, f"tally{side}": record.tally}
+        """Every array that changes except the draws, by name; views, into which `restore` writes."""
         # The sides of a model share their statistics.
-        return out | {"stat": self.states[0].stat}
+        out = {"clock": self.clock, "running": self.running, "stat": self.states[0].stat}
+        for side, (state, record) in enumerate(zip(self.states, self.records, strict=True)):
+            out |= {f"own{side}": state.own, f"best{side}": record.best}
+            out[f"tally{side}"] = record.tally
+        return out
 
     def kept(self, n: int) -> dict[str, AnyArray]:
         """The first n draws of each kept array, by name; views, not copies."""
@@ -178,7 +187,6 @@ class Chain:
         """Continue from a snapshot that was read from a checkpoint, with its draws."""
         self.rng.bit_generator.state = snapshot["rng"]
         self.n_kept = snapshot["n_kept"]
-        # In place: the states of the model and the partitions share these arrays.
         for name, array in self._arrays().items():
             array[...] = snapshot["arrays"][name]
         for name, array in self.kept(self.n_kept).items():
@@ -186,6 +194,21 @@ class Chain:
 
 
 # --- checkpoints ---
+
+
+def fingerprint(model: Model) -> str:
+    """A hash of data, hyperparameters and priors: a checkpoint can be continued only by an equal model.
+
+    The name and the size are in the representation of a model; of a function of the user only its name is known.
+    """
+    labels = [np.zeros(side.n_items, dtype=np.int64) for side in model.sides]
+    pairs = zip(labels, model.sides, strict=True)
+    digest = hashlib.sha256(repr(model).encode())
+    for m in model.states([make_partition(own, side.tables) for own, side in pairs]):
+        for array in (m.hyper, m.x, m.start, m.near, m.table, m.logs[[LOG_WEIGHT, LOG_SIZE]]):
+            # Shape and type too, because the bytes of [[1, 2]] are those of [[1], [2]].
+            digest.update(f"{array.shape}{array.dtype}".encode() + array.tobytes())
+    return digest.hexdigest()[:32]
 
 
 def write_checkpoint(
@@ -197,7 +220,7 @@ def write_checkpoint(
     ----------
     path : Path
     header : dict
-        The fingerprint of the model, the schedule and the settings, which a continued run must match.
+        What a continued run must match.
     chains : sequence of Chain
         They may be running: only draws that the snapshots know of are read.
     snapshots : sequence of dict
@@ -213,34 +236,30 @@ def write_checkpoint(
         arrays |= {f"kept{c}/{name}": array for name, array in chain.kept(n).items()}
     # JSON inside the npz file, for the settings and for the state of the generators, whose integers exceed
     # 64 bits.
-    text = json.dumps({"format": FORMAT, **header, "chains": numbers}, default=np.ndarray.tolist)
-    arrays["header"] = np.frombuffer(text.encode(), dtype=np.uint8)
-    write_arrays(path, arrays)
+    settings = chains[0].settings._asdict()
+    text = {"header": header, "settings": settings, "chains": numbers}
+    encoded = json.dumps(text, default=np.ndarray.tolist).encode()
+    write_arrays(path, {**arrays, "json": np.frombuffer(encoded, dtype=np.uint8)})
 
 
-def read_checkpoint(path: Path) -> tuple[dict[str, Any], list[Snapshot]]:
-    """The header, and the snapshot of each chain together with the draws it had kept."""
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"'resume' must be a file made by 'checkpoint'; there is no {path}."
-        )
+def read_checkpoint(path: Path) -> tuple[dict[str, Any], RunSettings, list[Snapshot]]:
+    """The header, the settings, and the snapshot of each chain together with the draws it had kept."""
     with open_arrays(path, "a checkpoint") as file:
         # Read at once: an npz file is lazy, and a damaged one shows only when it is read.
         arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays.pop("header").tobytes())
-        found = header["format"]
-    if found != FORMAT:
-        raise ValueError(
-            f"'resume' must be a checkpoint of format {FORMAT}; {path} has {found}. Run again from the "
-            "beginning."
-        )
+        found = json.loads(arrays.pop("json").tobytes())
+        settings = RunSettings(**found["settings"])
     # Names are "chain0/clock", "kept0/labels0" and so on.
     groups: dict[str, dict[str, Any]] = defaultdict(dict)
     for name, array in arrays.items():
         group, _, key = name.partition("/")
         groups[group][key] = array
     with reading(path, "a checkpoint"):
-        return header, [
-            {"arrays": groups[f"chain{c}"], "kept": groups[f"kept{c}"], **numbers}
-            for c, numbers in enumerate(header.pop("chains"))
-        ]
+        return (
+            found["header"],
+            settings,
+            [
+                {"arrays": groups[f"chain{c}"], "kept": groups[f"kept{c}"], **numbers}
+                for c, numbers in enumerate(found["chains"])
+            ],
+        )

@@ -1,6 +1,6 @@
 """The moves of a chain, and the cycle in which they are repeated.
 
-A *step*, the unit in which `burn_in` and `thin` count, is what the paper calls an iteration: one
+A *step*, the unit in which `burn` and `thin` count, is what the paper calls an iteration: one
 Gibbs update of one item, or one proposal of another move. Every move leaves the posterior
 invariant, so that a draw may be taken after any step, even in the middle of a sweep.
 

@@ -12,6 +12,7 @@ import heapq
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,44 +23,58 @@ from epluribus._kernels.states import KINDS
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import IntArray, LabelsLike, RngLike
-from epluribus._validate import check_count, check_memory, check_positive, make_rng, shown
+from epluribus._validate import check_count, check_memory, make_rng, shown
 from epluribus.draws import Draws
 from epluribus.models.base import Model
 from epluribus.partition import relabel
-from epluribus.sampling.chain import Chain, RunSettings, read_checkpoint, write_checkpoint
+from epluribus.sampling.chain import (
+    Chain,
+    RunSettings,
+    fingerprint,
+    read_checkpoint,
+    write_checkpoint,
+)
 from epluribus.sampling.moves import Move, make_schedule
 from epluribus.sampling.starts import describe_start, first_labels
 from epluribus.sampling.trace import Trace
+
+_EXTENSIONS = 2
+"""How often a run of default length is extended if chains do not agree: at most seven times as many steps."""
+_SAVE_EVERY = 60.0
+"""Seconds from one checkpoint to the next."""
 
 
 def sample(
     model: Model,
     *,
     n_draws: int | None = None,
-    burn_in: int | None = None,
+    burn: int | None = None,
     thin: int | None = None,
-    n_chains: int | None = None,
+    n_chains: int = 2,
     moves: str | Sequence[Move] = "default",
-    start: str | LabelsLike | tuple[LabelsLike, LabelsLike] | Trace = "dispersed",
+    start: LabelsLike | tuple[LabelsLike, LabelsLike] | Trace | None = None,
     rng: RngLike = None,
     n_jobs: int | None = None,
     progress: ProgressLike = None,
     checkpoint: str | Path | None = None,
-    checkpoint_every: float = 60.0,
-    resume: str | Path | None = None,
 ) -> Trace:
     """Draw partitions from the posterior of a model.
 
-    `burn_in` and `thin` count *steps*, as the paper does: a step is one Gibbs update of one item,
+    `burn` and `thin` count *steps*, as the paper does: a step is one Gibbs update of one item,
     or one proposal of another move. A sweep over N items is N steps.
+
+    **How long it runs.** If `n_draws`, `burn` and `thin` are all left out, chains keep 1,000 draws each, one
+    cycle of moves apart. If they then do not agree (see `Trace.diagnostics`), these draws become burn-in,
+    and the chains keep 1,000 others, twice as far apart; this happens at most twice. Otherwise the run is
+    exactly as long as asked for.
 
     Parameters
     ----------
     model : Model
-        `GaussianMixture`, `StochasticBlockModel`, `LatentBlockModel`, `CustomModel`, or your own.
+        One of `epluribus.models`, or your own.
     n_draws : int, default 1000
         Draws kept of each chain.
-    burn_in : int, optional
+    burn : int, optional
         Steps that are discarded at the beginning. By default a tenth of those that follow, but at least
         100 cycles of moves, 400 for block models of more than 1,000 items.
     thin : int, optional
@@ -71,27 +86,24 @@ def sample(
         The cycle of moves. 'default' is one Gibbs sweep and split-merge proposals, [Gibbs(), SplitMerge()].
         'appendix' is the paper's allocation sampler alone. Or a sequence of `Gibbs`, `SplitMerge` and
         `Allocation`.
-    start : {'dispersed', 'one', 'many', 'random'}, labels or Trace, default 'dispersed'
-        Where the chains begin: one cluster, as many as allowed, random labels; 'dispersed' starts
-        the first chain from one cluster, the second from many, the others at random; for block models
-        the first from many, the others at random with many. Or labels for all chains, or one row per
-        chain; for rows and columns, two of these. Or an earlier trace of this model: all chains then begin
-        at the last draw of its best chain, which the new trace says.
+    start : labels or Trace, optional
+        Where the chains begin. By default the first chain begins with one cluster, the second with as many as
+        allowed, the others with random labels; for block models the first with many, the others with
+        random labels of many clusters. Or labels for all chains; for rows and columns, two partitions. Or
+        an earlier trace of this model: all chains then begin at the last draw of its best chain, which
+        the new trace says.
     rng : int, Generator or None
         The same `rng` gives the same draws, whatever `n_jobs`.
     n_jobs : int, optional
-        Threads; by default as many as there are cores, at most one per chain.
+        Threads; by default, and for -1, as many as there are cores, at most one per chain.
     progress : bool or callable, optional
         By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
         shows it at once, False never. A function is called as ``(done, total, info)``, with the steps of all
         chains.
     checkpoint : path, optional
-        File in which the run is saved every `checkpoint_every` seconds and at its end.
-    checkpoint_every : float, default 60
-        Seconds between two checkpoints.
-    resume : path, optional
-        A checkpoint to continue: the draws are the same, bit for bit, as without a break. `burn_in`,
-        `thin` and `n_chains` are those of the file; `n_draws` may be larger.
+        File in which the run is saved every minute and at its end. If it exists, the run goes on from
+        there: the draws are the same, bit for bit, as without a break. All arguments must then be the
+        same, except that `n_draws` may be larger.
 
     Returns
     -------
@@ -100,7 +112,7 @@ def sample(
 
     Notes
     -----
-    Each chain makes burn_in + thin n_draws steps and keeps its draws in n_draws n_items bytes, or twice as
+    Each chain makes burn + thin n_draws steps and keeps its draws in n_draws n_items bytes, or twice as
     many if the prior allows more than 256 clusters. The first run of a kind of model compiles the moves for
     it, which takes several seconds; later runs load them from disk.
 
@@ -117,36 +129,46 @@ def sample(
     """
     if not isinstance(model, Model):
         raise TypeError(f"'model' must be a model, such as GaussianMixture(y); got {shown(model)}.")
-    every = check_positive(checkpoint_every, "checkpoint_every")
-    asked = {"n_draws": n_draws, "burn_in": burn_in, "thin": thin, "n_chains": n_chains}
+    asked = {"n_draws": n_draws, "burn": burn, "thin": thin, "n_chains": n_chains}
+    open_end = n_draws is None and burn is None and thin is None and n_chains != 1
     schedule = make_schedule(moves, model)
-    # A new run, or one from a checkpoint, which fixes where the chains are and how they go on.
-    if resume is None:
-        settings = _fill_settings(asked, schedule, model)
-        chains = _begin(model, settings, schedule, start, rng)
-        began = describe_start(start)
-    else:
-        is_default = isinstance(start, str) and start == "dispersed"
-        for name, given in (("rng", rng is not None), ("start", not is_default)):
-            if given:
-                raise ValueError(f"'{name}' must be left out with 'resume': the checkpoint has it.")
-        settings, chains, began = _continue(as_path(resume, "resume"), model, asked, schedule)
+    settings = _fill_settings(asked, schedule, model)
+    header = {
+        "model": fingerprint(model) if checkpoint is not None else "",
+        "moves": schedule.tolist(),
+        **{name: asked[name] for name in ("burn", "thin", "n_chains")},
+        "start": describe_start(start),
+        "rng": rng if isinstance(rng, int) else None,
+    }
     # Everything is checked before the first step: nobody should wait for hours to see an error.
-    threads = min(resolve_jobs(n_jobs), len(chains))
-    stopper = Stopper()
-    bar = make_progress(progress, sum(chain.total for chain in chains), "sample", stopper)
     target = None if checkpoint is None else as_path(checkpoint, "checkpoint")
     if target is not None:
         check_folder(target)
+    if target is not None and target.exists():
+        chains = _continue(target, model, n_draws, schedule, header)
+    else:
+        chains = _begin(model, settings, schedule, start, rng)
+    threads = min(resolve_jobs(n_jobs), len(chains))
+    stopper = Stopper()
+    bar = make_progress(progress, 0, "sample", stopper)
     begin = time.perf_counter()
-    _Run(model, chains, began, stopper, bar, target, every).run(threads)
-    # An interrupt after the last step has cost no draws.
-    interrupted = stopper.interrupted and not all(chain.finished for chain in chains)
-    if min(chain.n_kept for chain in chains) == 0:
-        raise KeyboardInterrupt("interrupted before the first draw was kept")
-    seconds = time.perf_counter() - begin
-    record = {**settings._asdict(), "start": began, "seconds": seconds}
-    return _make_trace(model, chains, record, interrupted)
+    trace = None
+    try:
+        while True:
+            _Run(model, chains, header, stopper, bar, target).run(threads)
+            # An interrupt after the last step has cost no draws.
+            interrupted = stopper.interrupted and not all(chain.finished for chain in chains)
+            if interrupted and trace is not None:
+                return replace(trace, interrupted=True)  # whole, though its chains did not agree
+            record = {"start": header["start"], "seconds": time.perf_counter() - begin}
+            trace = _make_trace(model, chains, record, interrupted)
+            last = stopper.interrupted or chains[0].settings.extensions == _EXTENSIONS
+            if not open_end or last or trace.diagnostics(warn=False).agreement.agree:
+                return trace
+            for chain in chains:
+                chain.extend()
+    finally:
+        bar.close()
 
 
 # --- beginning and continuing ---
@@ -157,21 +179,21 @@ def _fill_settings(asked: dict[str, int | None], schedule: IntArray, model: Mode
     # Steps in one cycle of moves.
     cycle = int(schedule[:, 2].sum())
     n_draws = 1000 if asked["n_draws"] is None else check_count(asked["n_draws"], "n_draws")
-    n_chains = 2 if asked["n_chains"] is None else check_count(asked["n_chains"], "n_chains")
+    n_chains = check_count(asked["n_chains"], "n_chains")
     thin = cycle if asked["thin"] is None else check_count(asked["thin"], "thin")
-    if asked["burn_in"] is None:
+    if asked["burn"] is None:
         # 100 cycles are enough for chains from one cluster and from many to meet on the paper's data; in
         # networks of thousands of nodes the last blocks are found only after a few hundred.
         large = model.weak_items and max(side.n_items for side in model.sides) > 1000
         cycles = 400 if large else 100
-        burn_in = max(n_draws * thin // 10, cycles * cycle)
+        burn = max(n_draws * thin // 10, cycles * cycle)
     else:
-        burn_in = check_count(asked["burn_in"], "burn_in", low=0)
+        burn = check_count(asked["burn"], "burn", low=0)
     # Kernels count steps in 64 bits; the draws of all chains must fit into memory.
-    if burn_in + n_draws * thin > 1 << 62:
+    if burn + n_draws * thin > 1 << 62:
         raise ValueError(
-            "'n_draws' times 'thin', plus 'burn_in', must be at most 2**62 steps; got "
-            f"{n_draws:,} times {thin:,} plus {burn_in:,}."
+            "'n_draws' times 'thin', plus 'burn', must be at most 2**62 steps; got "
+            f"{n_draws:,} times {thin:,} plus {burn:,}."
         )
     # A byte for each label, two numbers for each draw, and some 2 kB for a chain itself.
     n_items = sum(side.n_items for side in model.sides)
@@ -180,7 +202,7 @@ def _fill_settings(asked: dict[str, int | None], schedule: IntArray, model: Mode
         f"A run of {n_chains:,} chains with {n_draws:,} draws each",
         "Choose a smaller 'n_draws' or 'n_chains'.",
     )
-    return RunSettings(n_draws, burn_in, thin, n_chains)
+    return RunSettings(n_draws, burn, thin, n_chains)
 
 
 def _begin(
@@ -203,32 +225,22 @@ def _begin(
 
 
 def _continue(
-    path: Path, model: Model, asked: dict[str, int | None], schedule: IntArray
-) -> tuple[RunSettings, list[Chain], str]:
-    """The settings of a checkpoint, its chains, and where they began; an error if the run does not match."""
-    header, snapshots = read_checkpoint(path)
-    with reading(path, "a checkpoint"):
-        saved = header["schedule"]
-        settings = RunSettings(**{name: int(header[name]) for name in RunSettings._fields})
-        most = max(snapshot["n_kept"] for snapshot in snapshots)
-    if header.get("model") != model.fingerprint():
+    path: Path, model: Model, n_draws: int | None, schedule: IntArray, header: dict[str, Any]
+) -> list[Chain]:
+    """The chains of a checkpoint; an error if it is of another run."""
+    saved, settings, snapshots = read_checkpoint(path)
+    different = [f"'{name}'" for name, value in header.items() if saved.get(name) != value]
+    if different:
         raise ValueError(
-            "'resume' must be a checkpoint of this model; the data, a hyperparameter or the "
-            "prior differ."
+            f"'checkpoint' must be a new file or one of the same run; '{path}' was made with other values of "
+            f"{', '.join(different)}. Repeat the call that made it, name another file, or delete this one."
         )
-    if saved != schedule.tolist():
-        raise ValueError("'moves' must be those of the checkpoint.")
-    # Settings may be repeated, but not changed, except that more draws may be asked for.
-    for name in ("burn_in", "thin", "n_chains"):
-        own = getattr(settings, name)
-        if asked[name] is not None and asked[name] != own:
-            raise ValueError(
-                f"'{name}' must be {own}, as in the checkpoint, or be left out; got {asked[name]}."
-            )
-    if asked["n_draws"] is not None:
-        way_out = " The checkpoint has this many draws."
-        n_draws = check_count(asked["n_draws"], "n_draws", low=most, way_out=way_out)
-        settings = settings._replace(n_draws=n_draws)
+    if n_draws is not None:
+        most = max(snapshot["n_kept"] for snapshot in snapshots)
+        way_out = f" The checkpoint '{path}' has this many draws."
+        settings = settings._replace(
+            n_draws=check_count(n_draws, "n_draws", low=most, way_out=way_out)
+        )
     chains = []
     for snapshot in snapshots:
         # A chain of the right size with any labels, and a generator of the kind whose state was saved.
@@ -238,7 +250,7 @@ def _continue(
             chain = Chain(model, labels, schedule, settings, np.random.Generator(kind()))
             chain.restore(snapshot)  # overwrites the labels and the state of the generator
         chains.append(chain)
-    return settings, chains, str(header["start"])
+    return chains
 
 
 # --- running ---
@@ -251,21 +263,14 @@ class _Run:
         self,
         model: Model,
         chains: list[Chain],
-        began: str,
+        header: dict[str, Any],
         stopper: Stopper,
         bar: Progress,
         target: Path | None,
-        every: float,
     ) -> None:
-        self.model, self.chains, self.stopper, self.bar = model, chains, stopper, bar
-        self.target, self.every = target, every
-        schedule, settings = chains[0].schedule.tolist(), chains[0].settings._asdict()
-        self.header = {
-            "model": model.fingerprint(),
-            "schedule": schedule,
-            "start": began,
-            **settings,
-        }
+        self.model, self.chains, self.header = model, chains, header
+        self.stopper, self.bar, self.target = stopper, bar, target
+        bar.grow(sum(chain.settings.total for chain in chains))
         self.lock = threading.Lock()
         # A queue of (steps done, number of the chain), the chain furthest behind first.
         self.waiting = [(c.done, number) for number, c in enumerate(chains) if not c.finished]
@@ -278,15 +283,12 @@ class _Run:
 
     def run(self, n_threads: int) -> None:
         """Run all chains, or as far as they get until Ctrl-C."""
-        try:
-            run_tasks(
-                [self._work] * n_threads,
-                n_jobs=n_threads,
-                stopper=self.stopper,
-                while_waiting=self._report_and_save,
-            )
-        finally:
-            self.bar.close()
+        run_tasks(
+            [self._work] * n_threads,
+            n_jobs=n_threads,
+            stopper=self.stopper,
+            while_waiting=self._report_and_save,
+        )
         # All threads have ended: the last checkpoint holds the chains exactly where they stopped.
         if self.target is not None:
             snapshots = [chain.snapshot() for chain in self.chains]
@@ -302,8 +304,8 @@ class _Run:
             chain = self.chains[number]
             chain.run_block(self.stopper.flag)
             now = time.perf_counter()
-            # Twice as often as files are written, so that a file never lags much more than `every` seconds.
-            if self.target is not None and now - self.taken[number] > self.every / 2:
+            # Twice as often as files are written, so that a file never lags much.
+            if self.target is not None and now - self.taken[number] > _SAVE_EVERY / 2:
                 self.snapshots[number] = chain.snapshot()
                 self.taken[number] = now
             if not chain.finished:  # back into the queue, behind the chains with fewer steps
@@ -316,7 +318,7 @@ class _Run:
         info = {name: f"{100 * rate:.2g}%" for name, rate in rates.items()}
         self.bar.show(sum(chain.done for chain in self.chains), info)
         # Safe while chains run: snapshots do not change, and neither do draws once they are kept.
-        if self.target is not None and time.perf_counter() - self.saved > self.every:
+        if self.target is not None and time.perf_counter() - self.saved > _SAVE_EVERY:
             write_checkpoint(self.target, self.header, self.chains, list(self.snapshots))
             self.saved = time.perf_counter()
 
@@ -342,13 +344,16 @@ def _make_trace(
     """The result of the chains as they are."""
     # The same number for all chains, unless they were interrupted.
     n = min(chain.n_kept for chain in chains)
+    if n == 0:
+        raise KeyboardInterrupt("interrupted before the first draw was kept")
     number = np.repeat(np.arange(len(chains)), n)
     # The best partition that any chain has seen at any step: it need not be one of the draws.
     best = chains[int(np.argmax([chain.running[1] for chain in chains]))]
     draws, n_clusters, best_labels = [], [], []
+    origin = f"The draws were made with the samplers of epluribus from the model {model!r}."
     for s, side in enumerate(model.sides):
         labels = np.concatenate([chain.labels[s][:n] for chain in chains])
-        draws.append(Draws(labels, chains=number, items=side.items))
+        draws.append(Draws(labels, chains=number, items=side.items).with_origin(origin))
         n_clusters.append(np.array([chain.n_clusters[s, :n] for chain in chains]))
         best_labels.append(relabel(best.records[s].best))
     two = len(model.sides) == 2
@@ -362,6 +367,7 @@ def _make_trace(
         settings={
             "model": repr(model),
             "prior": [side.prior.describe(side.n_items) for side in model.sides],
+            **chains[0].settings._asdict(),
             **record,
             "steps": sum(chain.done for chain in chains),
         },

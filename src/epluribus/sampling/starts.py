@@ -14,13 +14,9 @@ from typing import Any
 import numpy as np
 
 from epluribus._typing import IntArray
-from epluribus._validate import check_choice
 from epluribus.models.base import Model, Side
 from epluribus.partition import as_labels, relabel
 from epluribus.sampling.trace import Trace, later_means
-
-_NAMES = ("dispersed", "one", "many", "random")
-"""Names of starts; after the first, in the order in which `dispersed` gives them to chains."""
 
 
 def first_labels(
@@ -30,13 +26,11 @@ def first_labels(
 
     Parameters
     ----------
-    start : str, or labels
-        "one": one cluster; "many": as many as the prior allows; "random": uniform labels among a random
-        number of clusters; "dispersed": the first chain "one", the second "many", the others "random". For
-        block models "dispersed" leaves out "one", and "random" has at least half as many clusters as
-        the prior allows.
-        Or one partition for all chains, or one per chain; two of these for a model with two sides. Or a
-        trace: all chains begin at the last draw of its best chain.
+    start : None, labels or Trace
+        None: the first chain begins with one cluster, the second with as many as the prior allows, the others
+        with uniform labels among a random number of clusters. For block models none begins with one cluster, and
+        random numbers are at least half of what the prior allows. Labels: all chains begin there; two
+        partitions for a model with two sides. A trace: all chains begin at the last draw of its best chain.
     model : Model
     rngs : sequence of Generator
         The generator of each chain.
@@ -46,29 +40,20 @@ def first_labels(
     list of tuple of ndarray
         For each chain a tuple of canonical labels, (n_items,) for each side.
     """
-    if isinstance(start, str):
-        check_choice(start, _NAMES, "start")
+    if start is None:
         # The extremes first: if two chains agree, they have come from both ends.
+        kinds = [c + model.weak_items for c in range(len(rngs))]
+        pairs = list(zip(kinds, rngs, strict=True))
         weak = model.weak_items
-        apart = _NAMES[2 if weak else 1 :]
-        kinds = [
-            apart[min(c, len(apart) - 1)] if start == "dispersed" else start
-            for c in range(len(rngs))
-        ]
-        return [
-            tuple(_make(kind, side, rng, weak) for side in model.sides)
-            for kind, rng in zip(kinds, rngs, strict=True)
-        ]
+        return [tuple(_make(k, side, rng, weak) for side in model.sides) for k, rng in pairs]
     if isinstance(start, Trace):
         start = _last_of_best(start)
-    # Labels: one set for each side.
     starts = (start,) if len(model.sides) == 1 else start
     if not isinstance(starts, tuple | list) or len(starts) != len(model.sides):
         names = " and ".join(side.name for side in model.sides)
-        raise TypeError(f"'start' must be a name or two sets of labels, of {names}.")
-    # From one list per side, with an entry for each chain, to one tuple per chain.
-    pairs = zip(starts, model.sides, strict=True)
-    return list(zip(*(_read(own, side, len(rngs)) for own, side in pairs), strict=True))
+        raise TypeError(f"'start' must be a trace or two partitions, of {names}.")
+    labels = tuple(_check(own, side) for own, side in zip(starts, model.sides, strict=True))
+    return [labels] * len(rngs)
 
 
 def best_chain(trace: Any) -> int:
@@ -78,8 +63,8 @@ def best_chain(trace: Any) -> int:
 
 def describe_start(start: Any) -> str:
     """Where the chains began, in words, for the record."""
-    if isinstance(start, str):
-        return start
+    if start is None:
+        return "dispersed"
     if isinstance(start, Trace):
         chain = best_chain(start)
         return (
@@ -96,12 +81,12 @@ def _last_of_best(trace: Any) -> Any:
     return rows if trace.column_draws is None else (rows, np.asarray(trace.column_draws[last]))
 
 
-def _make(kind: str, side: Side, rng: np.random.Generator, weak: bool) -> IntArray:
-    """Canonical labels of one side for a named start."""
+def _make(kind: int, side: Side, rng: np.random.Generator, weak: bool) -> IntArray:
+    """Canonical labels of one side: one cluster (0), as many as there can be (1), or random (more)."""
     slots = side.tables.slots
-    if kind == "one":
+    if kind == 0:
         return np.zeros(side.n_items, dtype=np.int64)
-    if kind == "many":
+    if kind == 1:
         # As many clusters as there are slots, of sizes that differ by at most 1.
         return relabel(rng.permutation(np.arange(side.n_items) % slots))
     # At most k clusters: some labels may not occur.
@@ -109,28 +94,12 @@ def _make(kind: str, side: Side, rng: np.random.Generator, weak: bool) -> IntArr
     return relabel(rng.integers(0, k, side.n_items))
 
 
-def _read(start: Any, side: Side, n_chains: int) -> list[IntArray]:
-    """Canonical labels of one side for every chain, from one partition or one per chain."""
-    if hasattr(
-        start, "iloc"
-    ):  # the rows of a data frame: a list of it has the names of its columns
-        start = start.to_numpy()
-    # Two dimensions mean one row per chain. `as_labels` reads anything else as one partition, a single row or
-    # column too.
-    shape = np.shape(start)
-    one = len(shape) != 2 or (1 in shape and shape != (n_chains, side.n_items))
-    rows = [start] * n_chains if one else list(start)
-    if len(rows) != n_chains:
+def _check(start: Any, side: Side) -> IntArray:
+    """Canonical labels of one side that were given."""
+    labels = as_labels(start, side.n_items, "start")
+    if labels.max() >= side.tables.slots:
         raise ValueError(
-            f"'start' must be one partition, or one row for each of the {n_chains} chains; got "
-            f"shape {np.shape(start)}."
+            f"'start' must have at most {side.tables.slots} clusters, the bound of the prior; it has "
+            f"{labels.max() + 1}."
         )
-    slots = side.tables.slots
-    labels = [as_labels(row, side.n_items, "start") for row in rows]
-    for chain, own in enumerate(labels):
-        if own.max() >= slots:
-            raise ValueError(
-                f"'start' must have at most {slots} clusters, the bound of the prior; chain {chain} "
-                f"has {own.max() + 1}."
-            )
     return labels

@@ -112,7 +112,7 @@ class Trace(Shown):
     map_log_posterior: float
     """The log posterior of `map_labels`, up to the same constant as `log_posterior`."""
     settings: dict[str, Any]
-    """What was run: model, what its prior says about the number of clusters, n_draws asked for, burn_in,
+    """What was run: model, what its prior says about the number of clusters, n_draws asked for, burn,
     thin, n_chains, where the chains began (`start`), seconds, steps of all chains."""
     column_draws: Draws | None = None
     """The draws of the columns, for a model of rows and columns."""
@@ -247,13 +247,14 @@ class Trace(Shown):
         settings = self.settings
         title = (
             f"{self.n_chains} chains of {self.n_draws:,} draws, {settings['thin']:,} steps apart "
-            f"after a burn-in of {settings['burn_in']:,} ({settings['seconds']:.1f} s)"
+            f"after a burn-in of {settings['burn']:,} ({settings['seconds']:.1f} s)"
             + (", interrupted" if self.interrupted else "")
         )
         columns = self.column_n_clusters
         facts = {
             # Not the usual starts, which have one word.
             "started": settings["start"] if " " in settings.get("start", "") else "",
+            "extended": _extended(settings.get("extensions", 0), self.diagnostics(warn=False)),
             "clusters": _distribution(self.n_clusters),
             "of columns": "" if columns is None else _distribution(columns),
             "accepted": ", ".join(
@@ -264,6 +265,14 @@ class Trace(Shown):
         }
         chains = self.diagnostics(warn=False).parts
         return Card(title, settings["model"], *settings["prior"], Facts(facts), *chains)
+
+
+def _extended(times: int, report: Diagnostics) -> str:
+    """How often a run of default length was extended, and why no more."""
+    if times == 0:
+        return ""
+    enough = "the chains agreed" if report.agreement.agree else "the limit was reached"
+    return f"{count(times, 'time')}, until {enough}"
 
 
 def _number(value: float) -> float | None:

@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from epluribus import losses
 from epluribus._kernels.few_items import add_sums, divide
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike
+from epluribus.constraints import Constraints, read_constraints
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import draw_losses
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
-from epluribus.partition import n_partitions, partitions, relabel, tidy
+from epluribus.partition import by_size, n_partitions, partitions, relabel, tidy
 from epluribus.search._greedy import check_bounds
-from epluribus.search.constraints import read_constraints
+from epluribus.search.constrained import loss_of_decided, price_of
 from epluribus.search.problem import Problem
-from epluribus.search.rules import loss_of_decided, nothing_obeys, price_of
 from epluribus.settings import NO_BOUNDS, Settings
 
 MAX_ITEMS, MAX_OTHERS = 12, 9
@@ -43,11 +42,7 @@ def exact(
     k: int | None = None,
     k_min: int | None = None,
     k_max: int | None = None,
-    must_link: Any = None,
-    cannot_link: Any = None,
-    sources: Any = None,
-    contiguity: Any = None,
-    min_size: int | None = None,
+    constraints: Constraints | None = None,
 ) -> Estimate:
     """The partition with the smallest expected loss of all, proven; for at most 12 items.
 
@@ -63,8 +58,8 @@ def exact(
         Exact number of clusters.
     k_min, k_max : int, optional
         Smallest and largest number of clusters.
-    must_link, cannot_link, sources, contiguity, min_size : optional
-        Constraints, as in `minimize`.
+    constraints : Constraints, optional
+        What every partition must obey, as in `minimize`.
 
     Returns
     -------
@@ -81,9 +76,9 @@ def exact(
     --------
     >>> import epluribus as epl
     >>> draws = [[0, 0, 1], [0, 1, 1], [0, 0, 1]]
-    >>> epl.exact(draws, "binder").labels
+    >>> epl.search.exact(draws, "binder").labels
     array([0, 0, 1])
-    >>> epl.exact(draws, "binder", k=3).expected_loss
+    >>> epl.search.exact(draws, "binder", k=3).expected_loss
     1.0
     """
     began = time.perf_counter()
@@ -101,11 +96,8 @@ def exact(
             f"'{chosen.name}'. Use minimize."
         )
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
-    rules = {
-        "must_link": must_link, "cannot_link": cannot_link, "sources": sources,
-        "contiguity": contiguity, "min_size": min_size,
-    }  # fmt: skip
-    settings = Settings(low, high, constraints=read_constraints(sample, rules, low, high))
+    rules = read_constraints(constraints, sample, low, high)
+    settings = Settings(low, high, constraints=rules)
     return estimate_of(sample, chosen, settings, best_of_all(sample, chosen, settings), began)
 
 
@@ -123,7 +115,7 @@ def estimate_of(
     if isinstance(sample, Draws):
         dimension, kind, n_draws = sample.dimension, sample.kind, sample.n_draws
     return Estimate(
-        *found, loss, runs[-1].n_draws if runs else n_draws, tuple(runs), converged,
+        by_size(found[0]), found[1], loss, runs[-1].n_draws if runs else n_draws, tuple(runs), converged,
         time.perf_counter() - began, sample.items, settings.stopper.interrupted, settings, dimension, kind,
     )  # fmt: skip
 
@@ -160,10 +152,10 @@ def _one_by_one(draws: Draws, loss: Loss, settings: Settings) -> IntArray:
     found: list[IntArray] = []
     for labels in partitions(n):
         within = settings.k_min <= int(labels.max()) + 1 <= settings.most(n)
-        if within and (asked is None or not asked.broken(labels)):
+        if within and (asked is None or asked.allow(labels)):
             found.append(labels)
     if not found:
-        raise ValueError(nothing_obeys(settings))
+        raise ValueError(settings.nothing_obeys())
     # Draws and estimates change places: all estimates are compared with one draw at a time.
     values = np.zeros(len(found))
     columns = np.ascontiguousarray(np.transpose(found).astype(np.uint8))
@@ -199,7 +191,7 @@ def _by_sets(draws: Draws, loss: Loss, settings: Settings) -> IntArray:
     total = least + besides[:, None]
     total[:, :low] = np.inf
     if np.isinf(total.min()):
-        raise ValueError(nothing_obeys(settings))
+        raise ValueError(settings.nothing_obeys())
     # Of equally good answers one that decides most items, in the fewest clusters.
     good = np.argwhere(total <= total.min() + tolerance)
     left, k = good[np.argmax(size[good[:, 0]])].tolist()

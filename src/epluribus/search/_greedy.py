@@ -16,7 +16,7 @@ from epluribus._validate import check_count, make_rng
 from epluribus.draws import as_draws
 from epluribus.estimate import Run
 from epluribus.partition import matched, relabel
-from epluribus.search.lawful import begin
+from epluribus.search.constrained import begin
 from epluribus.search.local import LocalSearch, common_blocks, make_state
 from epluribus.search.problem import Problem
 from epluribus.search.starts import Start
@@ -67,7 +67,7 @@ def greedy(
     --------
     >>> import epluribus as epl
     >>> draws = epl.Draws([[0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [0, 0, 0, 1, 1]])
-    >>> run = epl.greedy(draws, start=[0, 1, 2, 3, 4], loss="vi", rng=1)
+    >>> run = epl.search.greedy(draws, start=[0, 1, 2, 3, 4], loss="vi", rng=1)
     >>> run.labels, run.n_clusters
     (array([0, 0, 0, 1, 1]), 2)
     """

@@ -1,21 +1,32 @@
-"""Estimates for several losses, side by side."""
+"""Several estimates side by side: for several losses, and for several costs of an undecided item."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from epluribus import losses
 from epluribus._cards import Card, Shown, Table
-from epluribus._typing import FloatArray, IntArray
+from epluribus._parallel import Stopper
+from epluribus._text import plain_table, to_frame
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
+from epluribus._validate import check_positive, make_rng
 from epluribus.changes import EQUAL, what_differs
-from epluribus.draws import Draws
+from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import draw_losses, matrix_loss
 from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss
+from epluribus.partition import by_size
+from epluribus.search._greedy import descend
+from epluribus.search._minimize import minimize, to_local
+from epluribus.search.constrained import added_by_each, price_of
+from epluribus.search.problem import Problem
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -79,6 +90,76 @@ class Comparison(Shown):
             indent="",
         )
 
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame: the expected loss of each estimate under each loss."""
+        columns = dict(zip(self.names, self.expected_losses.T, strict=True))
+        clusters = [one.n_clusters for one in self]
+        return to_frame({"estimate for": list(self.names), "clusters": clusters, **columns})
+
+
+def minimize_all(
+    draws: DrawsLike | None,
+    losses: Sequence[LossLike],
+    *,
+    rng: RngLike = None,
+    time_limit: float | None = None,
+    **options: Any,
+) -> Comparison:
+    """Find the best partition for each of several losses, and set the estimates side by side.
+
+    None of them is worse, under its own loss, than that for another loss.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample; None if `psm` is given.
+    losses : list of str or Loss
+        See `epluribus.losses.available`.
+    rng : int, Generator or SeedSequence, optional
+        Source of randomness, the same for all losses.
+    time_limit : float, optional
+        Seconds for all searches together.
+    **options
+        As for `minimize`.
+
+    Returns
+    -------
+    Comparison
+        One estimate per loss, ``found["vi"]``, their expected losses and distances; print it.
+
+    Examples
+    --------
+    >>> from epluribus.search import minimize_all
+    >>> found = minimize_all([[0, 0, 1], [0, 0, 1], [0, 1, 1]], ["vi", "binder"], rng=1)
+    >>> [best.n_clusters for best in found]
+    [2, 2]
+    """
+    if isinstance(losses, str | Loss) or not len(losses):
+        raise TypeError(f"'losses' must be a list of losses, at least one; got {losses!r}.")
+    if options.get("undecided") is not None:
+        raise ValueError(
+            "'undecided' must be used with one loss, since estimates that leave out different items cannot be "
+            "compared. Call minimize once for each."
+        )
+    sample: Any = SimilarityMatrix.of(options["psm"]) if options.get("psm") is not None else draws
+    if not isinstance(sample, SimilarityMatrix):
+        sample = draws = to_local(as_draws(sample))
+    # One seed for all losses, so that they share the draws searched first and the starts.
+    fresh = _same_seed(rng)
+    stopper, found = Stopper(time_limit), []
+    for number, one in enumerate(losses):
+        with stopper.for_a_share(1 / (len(losses) - number)) as mine:
+            found.append(minimize(draws, one, rng=fresh(), time_limit=mine, **options))
+    return _compared(sample, found, np.random.default_rng(fresh()))
+
+
+def _same_seed(rng: RngLike) -> Callable[[], np.random.SeedSequence]:
+    """A function that returns a fresh copy of one seed: a SeedSequence counts the children it has spawned."""
+    seed: Any = make_rng(rng).bit_generator.seed_seq
+    known = {"spawn_key": seed.spawn_key, "n_children_spawned": seed.n_children_spawned}
+    seed.spawn(1)  # the next call with this generator has another seed
+    return partial(np.random.SeedSequence, seed.entropy, **known)
+
 
 def set_side_by_side(sample: Draws | SimilarityMatrix, estimates: Sequence[Estimate]) -> Comparison:
     """Every estimate under every loss, and the distance between every two estimates."""
@@ -92,3 +173,134 @@ def set_side_by_side(sample: Draws | SimilarityMatrix, estimates: Sequence[Estim
     values = [[expected(a.labels, b.loss) for b in estimates] for a in estimates]
     distances = [[loss(a.labels, b.labels, "vi") for b in estimates] for a in estimates]
     return Comparison(tuple(estimates), np.array(values), np.array(distances))
+
+
+def _compared(
+    sample: Draws | SimilarityMatrix, estimates: Sequence[Estimate], rng: np.random.Generator
+) -> Comparison:
+    """The estimates side by side; where one is better under another's loss, it replaces that one."""
+    now, improved = set_side_by_side(sample, estimates), []
+    values = now.expected_losses
+    better = values.min(axis=0) < values.diagonal() * (1 - 1e-9)
+    if isinstance(sample, SimilarityMatrix) or not better.any():
+        return now
+    for mine, winner, is_better in zip(estimates, values.argmin(axis=0), better, strict=True):
+        if is_better:  # polished for this loss before it takes the place
+            problem, labels = Problem.of(sample, mine.loss), estimates[winner].labels
+            run = descend(problem, labels, rng, mine.settings, sample.n_draws, "other loss")
+            runs = (*mine.runs, run)
+            mine = replace(
+                mine, labels=by_size(run.labels), expected_loss=run.expected_loss, runs=runs
+            )
+        improved.append(mine)
+    # What was found for one loss may help another: until nothing changes.
+    return _compared(sample, improved, rng)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class UndecidedCosts:
+    """The best answer for each of several costs of an undecided item, the highest cost first."""
+
+    costs: FloatArray
+    """The costs."""
+    estimates: tuple[Estimate, ...]
+    """The answer for each cost, with labels of -1 for undecided items."""
+    loss: Loss
+    """The loss."""
+
+    def columns(self) -> dict[str, Any]:
+        """The table by columns: cost, decided and undecided items, clusters, expected loss of the decided."""
+        undecided = np.array([len(one.undecided) for one in self.estimates])
+        return {
+            "cost": self.costs,
+            "decided": len(self.estimates[0].labels) - undecided,
+            "undecided": undecided,
+            "clusters": np.array([one.n_clusters for one in self.estimates]),
+            "expected_loss": np.array([one.expected_loss for one in self.estimates]),
+        }
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return to_frame(self.columns())
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def __repr__(self) -> str:
+        return f"UndecidedCosts({len(self)} costs, loss={self.loss.name!r})"
+
+    def __str__(self) -> str:
+        table = {name: values.tolist() for name, values in self.columns().items()}
+        return "\n".join(plain_table(table, words=0))
+
+
+def undecided_costs(
+    draws: DrawsLike,
+    loss: LossLike = "vi",
+    costs: Sequence[float] | None = None,
+    *,
+    rng: RngLike = None,
+    **options: Any,
+) -> UndecidedCosts:
+    """How many items stay undecided at each of several costs, to choose one for `minimize`.
+
+    Parameters
+    ----------
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    loss : str or Loss, default "vi"
+        VI or Binder's loss.
+    costs : sequence of float, optional
+        The costs, in bits for VI and in pairs of items for Binder's loss. By default seven of them, from one
+        that leaves out hardly anybody down to one that about half of the items exceed.
+    rng : int, Generator or SeedSequence, optional
+        Source of randomness.
+    **options
+        Bounds and constraints, as for `minimize`.
+
+    Returns
+    -------
+    UndecidedCosts
+        A table; print it, or take `to_pandas()`.
+
+    Examples
+    --------
+    The last item is with the first two in one draw of three, and with nobody in the others:
+
+    >>> from epluribus.search import undecided_costs
+    >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
+    >>> print(undecided_costs(draws, costs=[2.0, 0.5], rng=1))
+    cost  decided  undecided  clusters  expected_loss
+       2        5          0         3         0.3673
+     0.5        4          1         2              0
+    """
+    sample, chosen = as_draws(draws), losses.get(loss)
+    fresh = _same_seed(rng)
+    if costs is None:
+        whole = minimize(sample, chosen, rng=fresh(), **options)
+        costs = _quantiles(Problem.of(sample, chosen), whole)
+    wanted = np.sort([check_positive(cost, "costs") for cost in costs])[::-1]
+    found = [
+        minimize(sample, chosen, undecided=float(cost), rng=fresh(), **options) for cost in wanted
+    ]
+    # One answer may be better than another at that one's cost. The best of all for each cost are in order: a
+    # lower cost never leaves out fewer items.
+    out = np.array([len(one.undecided) for one in found])
+    values, n = np.array([one.expected_loss for one in found]), sample.n_items
+    if chosen.family == "vi":
+        values *= (n - out) / n
+    best = []
+    for cost in wanted.tolist():
+        at = int(np.argmin(np.round(values + out * price_of(chosen, cost, n), 12)))
+        settings = replace(found[at].settings, undecided=cost)
+        best.append(replace(found[at], settings=settings))
+    return UndecidedCosts(wanted, tuple(best), chosen)
+
+
+def _quantiles(problem: Problem, whole: Estimate) -> list[float]:
+    """Costs between what half of the items add to the loss, and what the last one adds."""
+    unit = problem.total_weight * price_of(problem.loss, 1.0, problem.n_items)
+    added = added_by_each(problem, whole.labels, np.arange(problem.n_items)) / unit
+    # Several items together may be worth leaving out at a cost that none of them exceeds alone.
+    levels = [*np.quantile(added, (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)), 2.0 * added.max()]
+    return sorted({float(f"{level:.2g}") for level in levels if level > 0}) or [1.0]

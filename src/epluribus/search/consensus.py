@@ -47,9 +47,10 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     noise : {"alone", "together", "missing"}, default "alone"
         What happens to samples labeled -1, which in scikit-learn belong to no cluster: in that base
         clustering each is a cluster by itself, or all are one cluster, or it has not seen them.
-    must_link, cannot_link, sources, contiguity, min_size, undecided : optional
-        Constraints on the clusters, and the cost of leaving a sample out with a label of -1, as in
-        `minimize`. Samples are named by number.
+    constraints : Constraints, optional
+        Conditions on the clusters, as in `minimize`. Samples are named by number.
+    undecided : float, optional
+        Cost of leaving a sample out with a label of -1, as in `minimize`.
     n_starts : int, optional
         Number of starts of the search, at least, as in `minimize`.
     n_jobs : int, optional
@@ -102,11 +103,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     k_max: int | None = None
     weights: Sequence[float] | AnyArray | None = None
     noise: str = "alone"
-    must_link: Any = None
-    cannot_link: Any = None
-    sources: Any = None
-    contiguity: Any = None
-    min_size: int | None = None
+    constraints: Any = None
     undecided: float | None = None
     n_starts: int | None = None
     n_jobs: int | None = None

@@ -134,7 +134,7 @@ def _search_few(
 
     # Joining very many clusters until there are no more than allowed would take too long.
     starts = (
-        start._replace(labels=among(start.labels), base=among(start.base))
+        start._replace(labels=among(start.labels))
         for start in plan.starts()
         if start.labels is None or refiner.has_tables(start.labels)
     )

@@ -28,7 +28,7 @@ from epluribus._parallel import run_tasks
 from epluribus._progress import Progress
 from epluribus._typing import IntArray
 from epluribus.estimate import Run
-from epluribus.search.lawful import begin
+from epluribus.search.constrained import begin
 from epluribus.search.local import LocalSearch
 from epluribus.search.problem import Problem
 from epluribus.search.starts import EXPENSIVE, Start, completed, few_clusters, few_draws
@@ -256,7 +256,7 @@ class Search:
         values = [*self.values, *map(problem.expected, more)]
         for value, labels in zip(values, [*self.known[:2], *more], strict=True):
             allowed = self.settings.k_min <= int(labels.max()) + 1 <= self.settings.most(n)
-            allowed = allowed and (asked is None or not asked.broken(labels))
+            allowed = allowed and (asked is None or asked.allow(labels))
             if allowed and value < best.value - self.tolerance:
                 best = begin(problem, Start("known", labels), self.rng, self.settings)
                 best.settle()

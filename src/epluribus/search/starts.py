@@ -54,8 +54,6 @@ class Start(NamedTuple):
 
     name: str
     labels: IntArray | None = None
-    base: IntArray | None = None
-    """The partition that a noisy start disturbs; by default the best of ten random draws."""
 
 
 class Plan(NamedTuple):
@@ -75,9 +73,7 @@ class Plan(NamedTuple):
         return chain(self.first, cycle(self.kinds))
 
 
-def check_starts(
-    starts: Any, n_starts: int | None, search: str, draws: Any, disturbed: IntArray | None
-) -> Plan:
+def check_starts(starts: Any, n_starts: int | None, search: str, draws: Any) -> Plan:
     """The starts that are asked for."""
     wanted = None if n_starts is None else check_count(n_starts, "n_starts")
     first: tuple[Start, ...] = ()
@@ -97,7 +93,7 @@ def check_starts(
             first = _given(starts, rows, draws)
             # The paper's procedure starts from the given labels alone; they are repeated if need be.
             kinds = () if search == "greedy" else kinds
-    made = tuple(Start(kind, base=disturbed if kind == "noisy" else None) for kind in kinds)
+    made = tuple(map(Start, kinds))
     n = len(first) or _N_STARTS[search]
     return Plan(first, made or first, wanted or n, wanted is not None or bool(first))
 
@@ -154,12 +150,9 @@ def make_start(
         k = min(settings.k_max or n, 2 * int(problem.n_clusters.max()), n)
         labels = relabel(rng.integers(k, size=n))
     else:
-        base = start.base
-        if base is None:
-            # Ten are enough to leave out those that are far away.
-            candidates = [_random_draw(problem, rng) for _ in range(10)]
-            base = min(candidates, key=problem.expected)
-        labels = relabel(noisy(base, rng))
+        # Ten are enough to leave out those that are far away.
+        candidates = [_random_draw(problem, rng) for _ in range(10)]
+        labels = relabel(noisy(min(candidates, key=problem.expected), rng))
     if settings.k_min <= labels.max() + 1 <= settings.most(n):
         return labels
     return fit_clusters(labels, problem, rng, settings)

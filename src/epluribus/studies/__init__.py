@@ -70,12 +70,12 @@ def galaxies(*, quick: bool = False, as_printed: bool = False, **options: Any) -
     model = GaussianMixture(velocity / 1000, prior="paper", k_max=facts.k_max)
     # As in the paper: 10,000 draws, 100 steps apart, after a million steps.
     full = Protocol(moves="appendix" if as_printed else "default")
-    short = full.shortened(burn_in=20_000, thin=100)
+    short = full.shortened(burn=20_000, thin=100)
     analysis = analyze(facts, model, short if quick else full, (2, 3, 4, 5), **options)
     # Clusters are numbered from the slowest to the fastest.
     labels = analysis.number(partial(number_clusters, rank=velocity))
     figure, ax = new_figure(6.4, 4.0)
-    plots.histogram(velocity / 1000, analysis.best, ax=ax)
+    plots.histogram(analysis.best, velocity / 1000, ax=ax)
     ax.set(xlabel="velocity (1000 km/s)", ylabel="galaxies")
     sizes = ", ".join(map(str, np.bincount(labels["vi"])[1:]))  # clusters are numbered from 1
     return Study(
@@ -119,7 +119,7 @@ def congress(*, quick: bool = False, as_printed: bool = False, **options: Any) -
     # A cycle of the sampler has 455 steps: 435 members, 16 issues, and two split-merge moves for members and
     # for issues each. The number of clusters needs thousands of cycles to be explored.
     full = Protocol(thin=3 * 455)
-    short = full.shortened(burn_in=200_000, thin=455)
+    short = full.shortened(burn=200_000, thin=455)
     analysis = analyze(facts, model, short if quick else full, (5, 6, 7, 8), **options)
     labels = analysis.number(partial(facts.number, party=house.party))
     # The issues are clustered by the same sampler; their draws are searched on their own.
@@ -137,7 +137,7 @@ def congress(*, quick: bool = False, as_printed: bool = False, **options: Any) -
     figure, axes = new_figure(9.0, 7.5, 2)
     names = [name.replace("_", " ").replace("-", " ") for name in house.issues]
     for ax, kind, title in zip(axes, ("map", "vi"), ("MAP", "VI-optimal"), strict=True):
-        plots.blocks(house.yeas, labels[kind], issues[kind], column_names=names, ax=ax)
+        plots.blocks(labels[kind], house.yeas, columns=issues[kind], column_names=names, ax=ax)
         ax.set_title(f"{title}: {labels[kind].max()} x {issues[kind].max()} clusters")
     figure.supylabel("members, by cluster")
     caption = "Votes (yea is dark), members and issues in order of cluster: MAP and VI-optimal"
@@ -188,7 +188,7 @@ def blogs(
     # A cycle of the sampler has 201 steps: 196 single items and 5 split-merge moves. There are ten cycles
     # between two draws, since chains agree on the number of clusters only after some 100,000 cycles.
     full = Protocol(thin=10 * 201)
-    short = full.shortened(burn_in=200_000, thin=2 * 201)
+    short = full.shortened(burn=200_000, thin=2 * 201)
     analysis = analyze(facts, model, short if quick else full, range(15, 20), **options)
     labels = analysis.number(partial(facts.number, party=net.party))
     # Blogs off the paper's table: of the optimum, and of the best partition with the paper's number of clusters.
@@ -204,8 +204,8 @@ def blogs(
     network, left = new_figure(12.0, 6.2, 2)
     matrices, right = new_figure(9.0, 4.7, 2)
     for column, own in enumerate((party, labels["vi"])):
-        plots.network(net.adjacency, own, ax=left[column])
-        plots.blocks(net.adjacency, own, ax=right[column])
+        plots.network(own, net.adjacency, ax=left[column])
+        plots.blocks(own, net.adjacency, ax=right[column])
         for ax in (left[column], right[column]):
             ax.set_title(("parties", f"VI-optimal, {analysis.best.n_clusters} clusters")[column])
     return Study(

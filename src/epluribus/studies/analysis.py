@@ -24,7 +24,7 @@ from epluribus.draws import Draws
 from epluribus.estimate import Estimate, Run, raise_if_interrupted
 from epluribus.models import Model
 from epluribus.sampling import Gibbs, SplitMerge, Trace, sample
-from epluribus.search import minimize
+from epluribus.search import minimize, minimize_all
 from epluribus.search.comparison import Comparison
 from epluribus.search.starts import noisy
 from epluribus.studies.facts import Facts
@@ -43,7 +43,7 @@ class Protocol:
 
     n_draws: int = 10_000
     """Draws of each chain."""
-    burn_in: int = 1_000_000
+    burn: int = 1_000_000
     """Steps before the first draw."""
     thin: int = 100
     """Steps from draw to draw."""
@@ -57,11 +57,11 @@ class Protocol:
     @property
     def lengths(self) -> dict[str, Any]:
         """What decides how long a chain takes, as keywords of `sample`."""
-        return {"n_draws": self.n_draws, "burn_in": self.burn_in, "thin": self.thin}
+        return {"n_draws": self.n_draws, "burn": self.burn, "thin": self.thin}
 
-    def shortened(self, *, burn_in: int, thin: int) -> Protocol:
+    def shortened(self, *, burn: int, thin: int) -> Protocol:
         """The quick setting: fewer draws, closer together, and fewer runs."""
-        return replace(self, n_draws=1_000, burn_in=burn_in, thin=thin, n_greedy=4)
+        return replace(self, n_draws=1_000, burn=burn, thin=thin, n_greedy=4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ def analyze(
         )
     raise_if_interrupted(trace)
     draws = trace.draws
-    by_loss = minimize(draws, list(losses), rng=losses_rng, **options)
+    by_loss = minimize_all(draws, list(losses), rng=losses_rng, **options)
     raise_if_interrupted(*by_loss)
 
     # One run after the other, in one thread: their times are compared with the paper's. A noisy MAP start is

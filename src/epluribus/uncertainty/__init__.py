@@ -7,9 +7,8 @@ from epluribus.uncertainty._error import Difference, MonteCarloError, compare, e
 from epluribus.uncertainty._health import Health, health
 from epluribus.uncertainty._items import ClusterTable, ItemTable, LeftOut, clusters, items, left_out
 from epluribus.uncertainty._link_check import LinkCheck, link_check
-from epluribus.uncertainty._matrix import psm, seen_together
+from epluribus.uncertainty._matrix import psm
 from epluribus.uncertainty._modes import Modes, modes
-from epluribus.uncertainty._order import Merges, merges, similarity_order
 from epluribus.uncertainty._parameters import (
     Alignment,
     ClusterParameters,
@@ -35,10 +34,9 @@ from epluribus.uncertainty._statement import (
 
 __all__ = [
     "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall", "CredibleSet",
-    "Difference", "Health", "ItemTable", "LeftOut", "LinkCheck", "Merges", "Modes", "MonteCarloError",
+    "Difference", "Health", "ItemTable", "LeftOut", "LinkCheck", "Modes", "MonteCarloError",
     "NClusters", "ParameterSummary", "PartialPartition", "Plausibility", "Prediction", "PredictiveCheck", "Probability",
     "Stability", "align", "certificate", "chips", "cluster_parameters", "clusters", "compare",
-    "credible_ball", "credible_set", "error", "health", "items", "left_out", "link_check", "merges", "modes",
-    "n_clusters_posterior", "plausibility", "predict", "predictive_check", "probability", "psm", "seen_together",
-    "similarity_order", "stability",
+    "credible_ball", "credible_set", "error", "health", "items", "left_out", "link_check", "modes",
+    "n_clusters_posterior", "plausibility", "predict", "predictive_check", "probability", "psm", "stability",
 ]  # fmt: skip

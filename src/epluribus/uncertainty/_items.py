@@ -26,13 +26,13 @@ import numpy as np
 from epluribus._cards import Card, Rows
 from epluribus._parallel import resolve_jobs
 from epluribus._text import few_of, worded
-from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.draws import as_draws
 from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.partition import check_estimate, matched
+from epluribus.search.constrained import added_by_each, price_of
 from epluribus.search.problem import Problem
-from epluribus.search.rules import added_by_each, price_of
 from epluribus.uncertainty._support import sum_over_draws, support
 
 
@@ -71,10 +71,6 @@ class ItemTable(_Ordered):
     """The other cluster with the largest such mean; -1 for a new cluster of this item alone."""
     runner_up_probability: FloatArray
     """Affinity to the runner-up: that mean, or the probability of being alone."""
-    contribution: FloatArray
-    """Part of the item in the expected loss; the parts add up to it."""
-    loss: Loss
-    """The loss of the contributions."""
     seen_with: FloatArray | None = None
     """Mean number of draws that saw both the item and another one of its cluster; None if no label is missing."""
     never_seen: FloatArray | None = None
@@ -103,14 +99,11 @@ class ItemTable(_Ordered):
     def columns(self) -> dict[str, Any]:
         """The table as lists and arrays by name, uncertain items first."""
         table = {"item": [self.names[i] for i in self.order], "cluster": self.labels[self.order]}
-        fields = ("support", "runner_up", "runner_up_probability", "contribution")
-        return table | self._in_order(*fields)
+        return table | self._in_order("support", "runner_up", "runner_up_probability")
 
     def __repr__(self) -> str:
         lowest = np.nanmin(self.support, initial=1.0)
-        return (
-            f"ItemTable(n_items={len(self)}, lowest_support={lowest:.4g}, loss={self.loss.name!r})"
-        )
+        return f"ItemTable(n_items={len(self)}, lowest_support={lowest:.4g})"
 
     def _notes(self) -> list[str]:
         names = np.array(self.names, dtype=object)
@@ -167,14 +160,8 @@ class ClusterTable(_Ordered):
         return [f"{note}: {few_of(never)}"] if never else []
 
 
-def items(
-    best: Estimate | LabelsLike,
-    draws: DrawsLike,
-    *,
-    loss: LossLike | None = None,
-    n_jobs: int | None = None,
-) -> ItemTable:
-    """How sure the place of each item is: support, runner-up cluster, part in the expected loss.
+def items(best: Estimate | LabelsLike, draws: DrawsLike, *, n_jobs: int | None = None) -> ItemTable:
+    """How sure the place of each item is: support, and the runner-up cluster.
 
     In a paper: *item 17 shared a cluster with the other members of its cluster with probability
     0.55 on average, and with those of cluster 2 with probability 0.40*.
@@ -185,8 +172,6 @@ def items(
         The estimate.
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
-    loss : str or Loss, optional
-        By default the loss that `best` was made for, "vi" for plain labels.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
 
@@ -208,16 +193,15 @@ def items(
     >>> draws = [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2]]
     >>> table = epl.uncertainty.items([0, 0, 1, 1], draws)
     >>> print(table)
-    item  cluster  support  runner up  runner up probability  contribution
-    2           1      0.5          0                   0.25        0.2241
-    3           1      0.5      alone                    0.5         0.125
-    0           0        1          1                  0.125       0.03656
-    1           0        1          1                  0.125       0.03656
+    item  cluster  support  runner up  runner up probability
+    2           1      0.5          0                   0.25
+    3           1      0.5      alone                    0.5
+    0           0        1          1                  0.125
+    1           0        1          1                  0.125
     """
-    labels, sample, chosen = read_best(best, draws, loss)
-    found = support(labels, sample, resolve_jobs(n_jobs), chosen)
-    names, seen = sample.item_names, (found.seen_with, found.never_seen)
-    return ItemTable(names, labels, *found[:4], chosen, *seen, sample.kind)
+    labels, sample, _ = read_best(best, draws, None)
+    found = support(labels, sample, resolve_jobs(n_jobs))
+    return ItemTable(sample.item_names, labels, *found[:3], *found[-2:], sample.kind)
 
 
 def clusters(

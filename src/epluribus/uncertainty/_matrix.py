@@ -16,11 +16,10 @@ import numpy as np
 
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
-from epluribus._typing import DrawsLike, FloatArray
+from epluribus._typing import DrawsLike
 from epluribus._validate import check_fraction, check_memory, shown
 from epluribus.draws import as_draws
 from epluribus.draws.together import Similarity, map_blocks
-from epluribus.draws.together import seen_together as both_seen
 
 _THRESHOLD = 0.05
 """Entries up to this are left out of a sparse matrix by default: pairs that hardly ever share a cluster."""
@@ -35,7 +34,6 @@ def psm(
     *,
     sparse: bool = False,
     threshold: float | None = None,
-    per_chain: bool = False,
     n_jobs: int | None = None,
     progress: ProgressLike = None,
 ) -> Any:
@@ -52,8 +50,6 @@ def psm(
         Whether to keep only the larger entries, in a SciPy sparse array: for many items.
     threshold : float, optional
         For ``sparse=True``: entries not above it are left out; 0.05 by default.
-    per_chain : bool, default False
-        Whether to return one matrix for each chain.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     progress : bool or callable, optional
@@ -65,8 +61,7 @@ def psm(
     -------
     ndarray of shape (n_items, n_items), or scipy.sparse.csr_array if `sparse`
         Symmetric, with ones on the diagonal. Where labels are missing, among the draws that have seen both
-        items (`seen_together` counts them), NaN if there are none. If `per_chain`, an array of shape
-        (n_chains, n_items, n_items), or a list of sparse arrays.
+        items, NaN if there are none.
 
     Notes
     -----
@@ -93,9 +88,9 @@ def psm(
         )
     least = _THRESHOLD if threshold is None else threshold
     bound = check_fraction(least, "threshold", zero=True, one=False)
-    samples = [sample.chain(c) for c in range(sample.n_chains)] if per_chain else [sample]
-    n, jobs, stopper = sample.n_items, resolve_jobs(n_jobs), Stopper()
-    bar = make_progress(progress, len(samples) * n, "similarity", stopper)
+    n, jobs, stopper, rows = sample.n_items, resolve_jobs(n_jobs), Stopper(), Similarity(sample)
+    _check_memory(rows, n, bound if sparse else None)
+    bar = make_progress(progress, n, "similarity", stopper)
     done = 0
 
     def advance(n_rows: int) -> None:
@@ -103,44 +98,12 @@ def psm(
         done += n_rows
         bar.show(done, {})
 
-    _check_memory(Similarity(samples[0]), n, len(samples), bound if sparse else None)
-    given = jobs, stopper, advance
     try:
-        rows = map(Similarity, samples)
-        found = [_sparse(one, n, bound, *given) if sparse else one.matrix(*given) for one in rows]
+        if sparse:
+            return _sparse(rows, n, bound, jobs, stopper, advance)
+        return rows.matrix(jobs, stopper, advance)
     finally:
         bar.close()
-    if not per_chain:
-        return found[0]
-    return found if sparse else np.stack(found)
-
-
-def seen_together(draws: DrawsLike) -> FloatArray:
-    """How many draws have labels for both of two items: what each entry of `psm` rests on.
-
-    Parameters
-    ----------
-    draws : Draws or array_like of shape (n_draws, n_items)
-        Draws, of which some labels may be missing.
-
-    Returns
-    -------
-    ndarray of shape (n_items, n_items)
-        Symmetric; 0 for items that were never seen together, for which `psm` is NaN.
-
-    Examples
-    --------
-    >>> import epluribus as epl
-    >>> epl.uncertainty.seen_together([[0, 0, 1], [0, 1, None]])
-    array([[2., 2., 1.],
-           [2., 2., 1.],
-           [1., 1., 1.]])
-    """
-    sample = as_draws(draws)
-    if not sample.has_missing:
-        return np.full((sample.n_items, sample.n_items), float(sample.n_draws))
-    times = np.bincount(sample.index, minlength=sample.n_distinct).astype(np.float64)
-    return both_seen(sample.item_major, times)
 
 
 def _sparse(
@@ -159,11 +122,10 @@ def _sparse(
     return vstack(blocks, format="csr")
 
 
-def _check_memory(rows: Similarity, n: int, n_matrices: int, threshold: float | None) -> None:
-    """Refuse matrices that would not fit; the size of a sparse one is estimated from a few of its rows."""
+def _check_memory(rows: Similarity, n: int, threshold: float | None) -> None:
+    """Refuse a matrix that would not fit; the size of a sparse one is estimated from a few of its rows."""
     if threshold is None:
-        # Several are put into one array in the end, and are then in memory twice.
-        needed = 8.0 * (1 if n_matrices == 1 else 2 * n_matrices) * n**2
+        needed = 8.0 * n**2
         what = f"A dense similarity matrix of {n:,} items"
         way_out = "Use sparse=True, which keeps the larger entries only, or fewer items."
     else:
@@ -172,7 +134,7 @@ def _check_memory(rows: Similarity, n: int, n_matrices: int, threshold: float | 
         begins = np.random.default_rng(0).integers(n - size + 1, size=8).tolist()
         share = np.mean([(rows(begin, begin + size, n) > threshold).mean() for begin in begins])
         # 20 bytes for an entry: the blocks, and the values once more while they are put together.
-        needed = 20.0 * float(share) * n * n * n_matrices
+        needed = 20.0 * float(share) * n * n
         kept = f"of whose entries about {100 * share:.2g} % are above {threshold:g},"
         what = f"A sparse similarity matrix of {n:,} items, {kept}"
         way_out = "Choose a higher threshold, or fewer items."

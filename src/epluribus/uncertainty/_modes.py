@@ -313,7 +313,7 @@ def modes(
     weights = _weights(nearest, kept)
     weak = None
     if groups is not None and len(labels) == 1:
-        weak = float((items(labels[0], kept, loss=chosen, n_jobs=n_jobs).support < 0.5).mean())
+        weak = float((items(labels[0], kept, n_jobs=n_jobs).support < 0.5).mean())
     columns = np.ascontiguousarray(labels.T.astype(np.uint32))  # item-major, as draws are stored
     return Modes(
         labels=labels,

@@ -279,7 +279,7 @@ def cluster_parameters(
     >>> import epluribus as epl
     >>> z = [[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 1]]
     >>> means = [[-1.0, 5.0], [5.2, -1.2], [0.1, 5.1]]
-    >>> found = epl.cluster_parameters([0, 0, 1, 1], z, parameters=means)
+    >>> found = epl.uncertainty.cluster_parameters([0, 0, 1, 1], z, parameters=means)
     >>> found.values
     array([[-1. ,  5. ],
            [-1.2,  5.2],

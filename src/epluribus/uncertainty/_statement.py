@@ -27,11 +27,11 @@ from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._text import count, percent, plain_table, sentence_list, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, check_fraction, make_rng, shown
+from epluribus.constraints import Constraints, ItemNames
 from epluribus.draws import Draws, as_draws
 from epluribus.estimate import Estimate
 from epluribus.partition import relabel
 from epluribus.search import minimize
-from epluribus.search.constraints import ItemNames
 from epluribus.uncertainty._error import mean_with_error, plus_minus
 
 _NAMED = 6
@@ -96,12 +96,12 @@ def probability(
     >>> import epluribus as epl
     >>> z = [[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 0, 1], [0, 1, 1, 1]]
     >>> draws = epl.Draws(z, items=["ann", "bob", "cy", "dee"])
-    >>> epl.probability(draws, together=["ann", "bob"]).probability
+    >>> epl.uncertainty.probability(draws, together=["ann", "bob"]).probability
     0.75
-    >>> found = epl.probability(draws, together=["ann", "bob"], apart=["bob", "cy", "dee"])
+    >>> found = epl.uncertainty.probability(draws, together=["ann", "bob"], apart=["bob", "cy", "dee"])
     >>> found.probability, found.statement
     (0.25, 'ann and bob are together; bob, cy and dee are apart')
-    >>> float(epl.probability(draws, together=[["ann", "bob"], ["cy", "dee"]]))
+    >>> float(epl.uncertainty.probability(draws, together=[["ann", "bob"], ["cy", "dee"]]))
     0.25
     """
     sample = as_draws(draws)
@@ -211,15 +211,14 @@ class PartialPartition:
         --------
         >>> import epluribus as epl
         >>> z = [[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 0]]
-        >>> epl.chips(z, rng=1).at(n_items=3).complete(z).labels
+        >>> epl.uncertainty.chips(z, rng=1).at(n_items=3).complete(z).labels
         array([0, 0, 1, 2])
         """
         groups = [np.flatnonzero(self.labels == g).tolist() for g in range(self.n_clusters)]
-        links: dict[str, Any] = {"must_link": [group for group in groups if len(group) > 1]}
-        links["cannot_link"] = [[group[0] for group in groups]] if len(groups) > 1 else []
-        return minimize(
-            draws, loss, **{name: link for name, link in links.items() if link}, **options
-        )
+        together = [group for group in groups if len(group) > 1]
+        apart = [[group[0] for group in groups]] if len(groups) > 1 else None
+        links = Constraints(must_link=together, cannot_link=apart)
+        return minimize(draws, loss, constraints=links, **options)
 
     def __repr__(self) -> str:
         sizes = f"n_items={self.n_items}, n_clusters={self.n_clusters}"
@@ -258,7 +257,7 @@ class Chips:
         Examples
         --------
         >>> import epluribus as epl
-        >>> found = epl.chips([[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 0]], rng=1)
+        >>> found = epl.uncertainty.chips([[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 0]], rng=1)
         >>> found.at(probability=0.9).labels
         array([ 0,  0,  1, -1])
         >>> found.at(n_items=4).probability
@@ -346,7 +345,7 @@ def chips(
     --------
     >>> import epluribus as epl
     >>> z = [[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 1, 2], [0, 0, 1, 0]]
-    >>> found = epl.chips(z, rng=1)
+    >>> found = epl.uncertainty.chips(z, rng=1)
     >>> found.probability
     array([1. , 1. , 1. , 0.5])
     >>> found.at(n_items=3).clusters

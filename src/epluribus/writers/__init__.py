@@ -9,7 +9,7 @@ the name is enough to find the loss again), ``interrupted``, ``dimension`` and `
 the record. An npz file has it as text in ``record``, without the labels, which are arrays: ``labels`` of
 shape (n_items,) and ``run_labels`` of shape (n_runs, n_items).
 
-With constraints or undecided items there are also ``constraints`` (what `Constraints.to_dict` returns) and
+With constraints or undecided items there are also ``constraints`` (what `Rules.to_dict` returns) and
 ``undecided``, their cost; a label of -1 is an undecided item.
 """
 
@@ -24,11 +24,10 @@ import numpy as np
 
 from epluribus import losses
 from epluribus._files import as_path, check_ending, open_arrays, reading, write_arrays, write_whole
-from epluribus.constraints import Constraints
 from epluribus.estimate import Estimate, Run, Step
 from epluribus.losses.base import BUILT_IN, Loss
-from epluribus.partition import tidy
 from epluribus.readers.files import check_exists
+from epluribus.rules import Rules
 from epluribus.settings import Settings
 
 __all__ = ["load"]
@@ -189,7 +188,9 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
     for entry in (record, *record["runs"]):
         entry["labels"] = np.array(entry["labels"], dtype=np.int64)
         entry["expected_loss"] = float(entry["expected_loss"])
-        if entry["labels"].ndim != 1 or not np.array_equal(entry["labels"], tidy(entry["labels"])):
+        # Clusters 0, 1, ... without gaps, and perhaps -1 for undecided items.
+        numbers = np.unique(np.append(entry["labels"], -1))
+        if entry["labels"].ndim != 1 or not np.array_equal(numbers, np.arange(len(numbers)) - 1):
             raise ValueError("its labels are not those of a partition")
         if len(entry["labels"]) != len(record["labels"]):
             raise ValueError("its runs are of other items")
@@ -199,7 +200,7 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
         entry["trace"] = tuple(Step(*step) for step in entry["trace"])
     asked = {name: record[name] for name in _ASKED}
     if "constraints" in record:
-        asked["constraints"] = Constraints.from_dict(record["constraints"])
+        asked["constraints"] = Rules.from_dict(record["constraints"])
     record["settings"] = Settings(**asked, undecided=record.get("undecided"))
     record["runs"] = tuple(_make(Run, entry) for entry in record["runs"])
     record["items"] = None if record["items"] is None else tuple(record["items"])

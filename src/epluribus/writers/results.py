@@ -1,4 +1,4 @@
-"""Results as a data frame, as labeled arrays, as a group of an ArviZ object, and in files.
+"""Results as a data frame, as labeled arrays, and in files.
 
 The ending of a file's name chooses the format. Labels have one item per row; a similarity matrix is dense, or
 sparse with the pairs above a threshold.
@@ -6,7 +6,6 @@ sparse with the pairs above a threshold.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -22,7 +21,6 @@ from epluribus._validate import need
 from epluribus._version import __version__
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
-from epluribus.readers.arrays import from_labeled
 from epluribus.writers import to_json
 
 WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")
@@ -86,14 +84,14 @@ def to_pandas(estimate: Estimate, certainty: Any = None) -> Any:
     return to_frame(columns(estimate, certainty), index="item")
 
 
-def to_xarray(estimate: Estimate, certainty: Any = None, dimension: str | None = None) -> Any:
+def to_xarray(estimate: Estimate, certainty: Any = None) -> Any:
     """An xarray Dataset: labels and certainty by item, sizes by cluster, the rest as attributes.
 
-    The dimension of the items is called `dimension`, else as in the arrays the draws come from, else "item".
+    The dimension of the items is called as in the arrays the draws come from, else "item".
     """
     xarray = need("xarray", "arviz", "A labeled array")
     table = columns(estimate, certainty)
-    dim = dimension or estimate.dimension or "item"
+    dim = estimate.dimension or "item"
     if dim in _TAKEN:
         dim = "item"
     # The items are the coordinate. "cluster" is the name of the other dimension: the labels need another.
@@ -105,49 +103,6 @@ def to_xarray(estimate: Estimate, certainty: Any = None, dimension: str | None =
     # A number, because netCDF has no booleans.
     attrs |= {"converged": int(estimate.converged), "created_by": f"epluribus {__version__}"}
     return xarray.Dataset(variables, coords=coords, attrs=attrs)
-
-
-def add_group(
-    estimate: Estimate, data: Any, group: str, certainty: Any = None, *, overwrite: bool = False
-) -> Any:
-    """Put the estimate into a new group of `data`, an InferenceData or a DataTree, and return `data`.
-
-    The group holds what `to_xarray` returns. Where the name of the dimension of the items is not known, it is
-    that of labels of as many items in the posterior of `data`. A group of the same name is an error unless
-    `overwrite`.
-    """
-    # ArviZ 1.x has trees of xarray; InferenceData, of ArviZ 0.x, has `add_groups`.
-    is_tree = hasattr(data, "children")
-    if not is_tree and not hasattr(data, "add_groups"):
-        what = f"an ArviZ InferenceData or an xarray DataTree; got {type(data).__name__}"
-        raise TypeError(
-            f"'data' must be {what}. A Dataset has no groups: merge it with to_xarray()."
-        )
-    present = list(data.children) if is_tree else data.groups()
-    if group in present and not overwrite:
-        way_out = "Choose another, or give overwrite=True."
-        raise ValueError(f"'group' must be new; '{group}' is there already. {way_out}")
-    if group in present:
-        del data[group]
-    dimension = estimate.dimension or _dimension_in(data, len(estimate.labels))
-    dataset = to_xarray(estimate, certainty, dimension)
-    if is_tree:
-        data[group] = need("xarray", "arviz", "A tree").DataTree(dataset)
-        return data
-    with warnings.catch_warnings():
-        # ArviZ 0.x warns of every group whose name is not among its own.
-        warnings.filterwarnings("ignore", message=".*not defined in the InferenceData scheme")
-        data.add_groups({group: dataset})
-    return data
-
-
-def _dimension_in(data: Any, n_items: int) -> str | None:
-    """What the dimension of the items is called in an ArviZ object; None if that cannot be known."""
-    try:
-        found = from_labeled(data)
-    except ValueError:  # no posterior, or several variables that could be labels
-        return None
-    return found.dimension if found.labels.shape[-1] == n_items else None
 
 
 def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> None:
@@ -201,7 +156,7 @@ def write_matrix(path: Path, matrix: Any, items: Sequence[str] | None) -> None:
     """Write a similarity matrix of shape (n_items, n_items) in the format of the name's ending.
 
     Dense: npy; npz with `psm` and, if there are names, `items`; csv with the names as header.
-    Sparse: SciPy's npz; csv with a line (i, j, probability) for each pair i <= j.
+    Sparse: SciPy's npz; csv with a line (i, j, similarity) for each pair i <= j.
     """
     kind = path.suffix.lower()
     if kind == ".csv":
@@ -231,4 +186,4 @@ def write_matrix_csv(target: Path | TextIO, matrix: Any, items: Sequence[str] | 
     names = items if items is not None else range(matrix.shape[0])
     pairs = zip(upper.row, upper.col, upper.data, strict=True)
     cells = ([names[i], names[j], f"{p:.6g}"] for i, j, p in pairs)
-    write_csv(target, chain([["i", "j", "probability"]], cells))
+    write_csv(target, chain([["i", "j", "similarity"]], cells))

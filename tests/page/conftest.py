@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from epluribus import report
-from epluribus.report import facts
+from epluribus import page
+from epluribus.page import facts
 from epluribus.uncertainty import _certificate
 
 
@@ -24,6 +24,6 @@ def page_has(monkeypatch):
 
     def page_has(*steps):
         others = set(facts.STEPS).difference(steps)
-        monkeypatch.setattr(report, "gather", partial(facts.gather, skip=others))
+        monkeypatch.setattr(page, "gather", partial(facts.gather, skip=others))
 
     return page_has

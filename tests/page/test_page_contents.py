@@ -1,15 +1,14 @@
-"""What the page says of clusters, moves, chains, data and ensembles."""
+"""What the page says of clusters, modes, chains, data and ensembles."""
 
 import base64
 import re
-from itertools import permutations
-from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import epluribus as epl
-from epluribus.report import build_report, facts, tables
+from epluribus.page import facts, render, report
 from parsed_page import Page, noisy
 
 
@@ -21,60 +20,11 @@ def _few_losses():
         yield
 
 
-def find_moves(labels, other, names, title=""):
-    """The moves between two partitions, without a page."""
-    best = SimpleNamespace(labels=np.asarray(labels))
-    facts = SimpleNamespace(best=best, draws=SimpleNamespace(item_names=names))
-    return tables.find_moves(facts, np.asarray(other), title)
-
-
-def fewest_moves(labels, other):
-    """Over all ways to pair the clusters of two partitions, the fewest items that are not in partners."""
-    k = max(labels.max(), other.max()) + 1
-    return min(int((np.array(order)[other] != labels).sum()) for order in permutations(range(k)))
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_as_few_items_move_as_can_be(seed):
-    rng = np.random.default_rng(seed)
-    labels = epl.partition.canonical(rng.integers(4, size=14))
-    other = epl.partition.canonical(
-        np.where(rng.random(14) < 0.6, labels, rng.integers(5, size=14))
-    )
-    found = find_moves(labels, other, [f"i{i}" for i in range(14)], "mode 1")
-    assert found.n_moved == fewest_moves(labels, other)
-    assert found.n_moved == sum(group[2] for group in found.groups)
-    named = [int(name[1:]) for group in found.groups for name in group[3].split(", ")]
-    assert len(set(named)) == found.n_moved
-    for group in found.groups:
-        assert {f"cluster {labels[int(name[1:])]}" for name in group[3].split(", ")} == {group[0]}
-
-
-def test_equal_partitions_have_no_moves_and_a_missing_item_moves_nowhere():
-    same = find_moves(np.array([0, 0, 1]), np.array([1, 1, 0]), "abc", "x")
-    assert (same.n_moved, same.groups) == (0, [])
-    partial = find_moves(np.array([0, 0, 1, 1]), np.array([0, -1, 1, 0]), "abcd", "x")
-    assert [(group[3], group[1]) for group in partial.groups] == [("d", "cluster 0")]
-
-
-def test_many_groups_and_names_are_cut_with_a_word():
-    labels = np.repeat(np.arange(20), 100)
-    other = np.where(np.arange(2000) % 100 < 30, 20 + labels, labels)
-    found = find_moves(labels, other, [str(i) for i in range(2000)], "x")
-    assert (found.n_moved, len(found.groups), found.n_hidden) == (600, 12, 8)
-    other = np.where(np.arange(2000) % 100 < 70, labels, 20)
-    found = find_moves(labels, np.where(labels == 0, 0, other), [str(i) for i in range(2000)], "x")
-    assert found.groups[0][3].count(",") == 29
-    big = find_moves(np.zeros(200, int), np.arange(200) // 100, [str(i) for i in range(200)], "x")
-    assert big.groups[0][3].endswith(" and 40 more")
-    assert big.groups[0][1] == "a new cluster of 100"
-
-
 def test_members_and_exemplars_are_those_of_the_estimate():
     rng = np.random.default_rng(0)
     draws = epl.Draws(noisy(40, 30, 4, rng))
     best = epl.minimize(draws, rng=1)
-    page = Page(build_report(best, draws, rng=1))
+    page = Page(render(best, draws, rng=1))
     assert page.data["all"]["cluster"] == best.labels.tolist()
     assert page.data["exemplars"] == epl.uncertainty.items(best, draws).exemplars.tolist()
     assert len(page.data["colors"]) == best.n_clusters
@@ -84,33 +34,26 @@ def test_members_and_exemplars_are_those_of_the_estimate():
     assert sections[:3] == ["similarity", "diagnostics", "clusters"]
 
 
-def test_modes_and_bounds_say_which_items_move():
+def test_modes_and_bounds_are_told_in_the_words_of_the_verdicts():
     one, other = np.repeat([0, 1], 10), np.tile([0, 1], 10)
     draws = epl.Draws([*[one] * 70, *[other] * 30], items=[f"i{i}" for i in range(20)])
     best = epl.minimize(draws, rng=1)
-    assert best.labels.tolist() == one.tolist()
-    words = Page(build_report(best, draws, rng=1)).words
-    assert "Mode 0 (weight 0.70): the same partition as the estimate" in words
-    assert "Mode 1 (weight 0.30): 10 items of 20 move" in words
-    moved = find_moves(one, other, draws.items, "").groups
-    assert all(group[3] in words for group in moved)
-    assert "Most distant" in words
+    words = Page(render(best, draws, rng=1)).words
+    assert epl.modes(draws, rng=1).sentence in words
+    told = epl.credible_ball(best, draws).changes
+    assert told
+    assert all(text in words for text in told)
 
 
-def test_chains_that_disagree_get_steps_and_answers_of_their_own():
+def test_chains_that_disagree_get_advice():
     rng = np.random.default_rng(1)
     one, other = np.repeat([0, 1], 10), np.tile([0, 1], 10)
     z = np.stack([np.tile(one, (60, 1)), np.tile(other, (60, 1))])
     z[:, :, 0] = rng.integers(0, 2, (2, 60))
     draws = epl.Draws(z)
-    words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
+    words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
     assert "THE CHAINS DISAGREE" in words
     assert epl.uncertainty.error(epl.minimize(draws, rng=1), draws).agreement.advice in words
-    assert "Chain 0 alone: 2 clusters:" in words
-    assert "Chain 1 alone: 2 clusters:" in words
-    fine = epl.Draws(noisy(20, 60, 3, rng))
-    words = Page(build_report(epl.minimize(fine, rng=1), fine, rng=1)).words
-    assert "alone: " not in words
 
 
 # --- the data ---
@@ -134,7 +77,7 @@ def figures(page):
 def test_data_of_any_size_have_a_picture(columns, words, n):
     data = np.random.default_rng(0).normal(size=(n, columns)) if n > 1 else np.ones((n, columns))
     draws = np.array([np.arange(n) % 2] * 3)
-    page = build_report(epl.minimize(draws, rng=1), draws, brief=True, data=data)
+    page = render(epl.minimize(draws, rng=1), draws, brief=True, data=data)
     [shown] = [svg for alt, svg in figures(page).items() if alt.startswith(words)]
     assert len(page) < 800_000
     assert ("<image" in shown) == (n > 2000)  # many points are pixels
@@ -146,17 +89,28 @@ def test_a_graph_is_drawn_as_a_network():
     draws = epl.Draws([[0, 0, 1]] * 3, items=["a", "b", "c"])
     best = epl.minimize(draws, rng=1)
     assert "The network; the colors are the clusters." in figures(
-        build_report(best, draws, brief=True, data=graph)
+        render(best, draws, brief=True, network=graph)
     )
-    with pytest.raises(ValueError, match="'data' must be a network of the 3 items; it has 2"):
-        build_report(best, draws, brief=True, data=nx.to_scipy_sparse_array(nx.path_graph(2)))
+    with pytest.raises(
+        ValueError, match=r"'network' must have .* shape \(3, 3\); got shape \(2, 2\)"
+    ):
+        render(best, draws, brief=True, network=nx.to_scipy_sparse_array(nx.path_graph(2)))
+
+
+def test_the_means_of_the_data_are_in_a_table():
+    frame = pd.DataFrame({"height": [1.0, 2, 3, 10], "age": [5.0, 5, 5, 1]}, index=list("abcd"))
+    draws = epl.Draws([[0, 0, 0, 1]] * 3, items=list("dcba"))
+    best = epl.minimize(draws, rng=1)
+    page = Page(render(best, draws, brief=True, data=frame))
+    assert "Means of the data by cluster cluster items height age" in page.words
+    assert "0 3 5 3.667 1 1 1 5 all 4 4 4" in page.words
 
 
 def test_items_without_support_are_a_warning():
     """Random draws have no groups, and the best partition into one cluster says nothing about them."""
     rows = np.random.default_rng(0).integers(3, size=(100, 20))
-    words = Page(build_report(epl.minimize(rows, k=1, rng=1), rows, rng=1)).words
-    assert "Warning: 20 of 20 items are weakly supported" in words
+    words = Page(render(epl.minimize(rows, k=1, rng=1), rows, rng=1)).words
+    assert "Warning: Items: 20 of 20 doubtful" in words
     assert "Cluster 0 (20 items) is not one group" in words
 
 
@@ -164,24 +118,25 @@ def test_other_partitions_have_p_values_and_say_what_differs():
     draws = epl.Draws(noisy(20, 200, 2, np.random.default_rng(0)))
     best = epl.minimize(draws, rng=1)
     given = {"expert": best.labels, "apart": np.arange(20)}
-    page = Page(build_report(best, draws, partitions=given, rng=1))
+    page = Page(render(best, draws, partitions=given, rng=1))
     for sentence in epl.uncertainty.plausibility(given, draws).sentences:
         assert sentence in page.words
-    assert "Other partitions" not in Page(build_report(best, draws, brief=True)).words
+    assert "In apart, " in page.words
+    assert "Other partitions" not in Page(render(best, draws, brief=True)).words
 
 
 def test_the_data_come_first_and_are_checked():
     draws = epl.Draws(noisy(20, 20, 2, np.random.default_rng(0)))
     best = epl.minimize(draws, rng=1)
-    page = Page(build_report(best, draws, brief=True, data=np.arange(20.0)))
+    page = Page(render(best, draws, brief=True, data=np.arange(20.0)))
     sections = [a["id"] for tag, a in page.tags if tag == "section"]
     assert sections[0] == "data-picture"
     with pytest.raises(
         ValueError, match="'data' must have one row for each of the 20 items of the draws; got 19"
     ):
-        build_report(best, draws, brief=True, data=np.arange(19.0))
+        render(best, draws, brief=True, data=np.arange(19.0))
     with pytest.raises(ValueError, match="'data' must hold finite numbers"):
-        build_report(best, draws, brief=True, data=np.full(20, np.nan))
+        render(best, draws, brief=True, data=np.full(20, np.nan))
 
 
 def test_data_of_undecided_items_are_left_out():
@@ -189,7 +144,7 @@ def test_data_of_undecided_items_are_left_out():
     draws = epl.Draws(noisy(20, 40, 3, rng))
     best = epl.minimize(draws, undecided=0.05, rng=1)
     assert 0 < len(best.undecided) < 20
-    text = build_report(best, draws, brief=True, data=rng.normal(size=(20, 2)))
+    text = render(best, draws, brief=True, data=rng.normal(size=(20, 2)))
     shown = figures(text)["The two columns of the data; the colors are the clusters."]
     assert shown.count("<use ") > 20 - len(best.undecided)  # and the ticks
     groups = re.findall('<g id="PathCollection_.*?</g>', shown, re.DOTALL)
@@ -215,7 +170,7 @@ def test_an_ensemble_has_no_draws_chains_or_probabilities(equal, undecided):
         if undecided is None
         else epl.minimize(draws, undecided=0.05, rng=1)
     )
-    words = own_words(build_report(best, draws, rng=1, call="(the call)"))
+    words = own_words(render(best, draws, rng=1, call="(the call)"))
     for word in (
         "draw",
         "chain",
@@ -241,6 +196,6 @@ def test_the_page_says_which_labels_are_missing(tmp_path):
     z = np.where(rng.random((30, 20)) < 0.1, 1 - truth, truth)
     draws = epl.Draws(np.ma.masked_array(z, rng.random(z.shape) < 0.5))
     path = tmp_path / "page.html"
-    epl.minimize(draws, rng=1).report(draws, path, rng=1)
+    report(epl.minimize(draws, rng=1), draws, path, rng=1)
     low, high = draws.n_seen.min(), draws.n_seen.max()
     assert f"for the items that it has seen, {low} to {high} of 20 items" in path.read_text()

@@ -12,9 +12,9 @@ import pytest
 
 import epluribus as epl
 from epluribus.cli import main
-from epluribus.report import build_report
-from epluribus.report import facts as facts_module
-from epluribus.report.pictures import CELLS
+from epluribus.page import facts as facts_module
+from epluribus.page import render, report
+from epluribus.page.pictures import CELLS
 from parsed_page import Page, noisy
 
 NAMES = [
@@ -38,7 +38,7 @@ def small():
     items = [*NAMES, *(f"item {i}" for i in range(30 - len(NAMES)))]
     draws = epl.Draws(noisy(30, 60, 3, rng), items=items)
     best = epl.minimize(draws, rng=1)
-    return draws, best, build_report(best, draws, rng=1, call="epluribus report <x> & y")
+    return draws, best, render(best, draws, rng=1, call="epluribus report <x> & y")
 
 
 def test_parses_and_asks_for_nothing(small):
@@ -80,9 +80,7 @@ def test_names_of_items_are_escaped(small):
     assert "<b>" not in small[2]
     assert sum(tag == "script" for tag, _ in page.tags) == 2
     draws, best, _ = small
-    assert set(NAMES) <= set(
-        Page(build_report(best, draws, brief=True)).text
-    )  # in the table itself
+    assert set(NAMES) <= set(Page(render(best, draws, brief=True)).text)  # in the table itself
 
 
 def test_the_policy_allows_its_own_script_and_nothing_from_outside(small):
@@ -113,7 +111,7 @@ def test_title_call_and_loss_are_escaped():
     own = epl.losses.vi()
     draws = [[0, 0, 1], [0, 1, 1], [0, 0, 1]]
     best = replace(epl.minimize(draws, rng=1), loss=replace(own, name="<i>mine</i>", title=""))
-    text = build_report(best, draws, title="<i>A</i> & {{ b }}", call="<i>c</i>", brief=True)
+    text = render(best, draws, title="<i>A</i> & {{ b }}", call="<i>c</i>", brief=True)
     assert "<i>" not in text
     words = Page(text).words
     assert words.count("<i>A</i> & {{ b }}") == 2
@@ -135,7 +133,7 @@ def test_accessible(small):
 
 def test_same_seed_same_page(small):
     draws, best, text = small
-    again = build_report(best, draws, rng=1, call="epluribus report <x> & y")
+    again = render(best, draws, rng=1, call="epluribus report <x> & y")
     strip = re.compile(r"in [\d.e-]+ s")
     assert strip.sub("", again) == strip.sub("", text)
 
@@ -152,7 +150,7 @@ def test_heatmap_holds_the_similarity_matrix(small):
 def test_a_thousand_items_stay_small():
     draws = epl.Draws(noisy(1000, 20, 5, np.random.default_rng(1)))
     best = epl.minimize(draws, rng=1)
-    text = build_report(best, draws, rng=1)
+    text = render(best, draws, rng=1)
     assert len(text.encode()) < 1_000_000
     data = Page(text).data
     assert data["heatmap"]["n"] == CELLS
@@ -167,7 +165,7 @@ def test_many_items_are_cut_with_a_note(page_has):
     page_has("items", "heatmap", "modes")
     draws = epl.Draws(noisy(3000, 10, 4, np.random.default_rng(2)))
     best = epl.minimize(draws, rng=1)
-    page = Page(build_report(best, draws, rng=1))
+    page = Page(render(best, draws, rng=1))
     assert len(page.data["items"]["name"]) == 2000
     assert len(page.data["all"]["cluster"]) == len(page.data["all"]["per_mille"]) == 3000
     assert "The 2,000 least certain of 3,000 items" in page.words
@@ -177,7 +175,7 @@ def test_many_items_are_cut_with_a_note(page_has):
 def test_what_is_too_heavy_is_left_out_with_a_note(small, monkeypatch):
     monkeypatch.setattr(facts_module, "_HEAVY", 10)
     draws, best, _ = small
-    words = Page(build_report(best, draws, rng=1)).words
+    words = Page(render(best, draws, rng=1)).words
     assert "Left out because they would take too long with" in words
     assert "of 30 items: other losses, modes and the certificate" in words
     assert words.count("Left out: see the notes under diagnostics.") == 3
@@ -190,16 +188,16 @@ def test_warnings_in_plain_words(page_has):
     z = np.stack([np.tile(one, (40, 1)), np.tile(other, (40, 1))])
     z[:, :, 0] = rng.integers(0, 2, (2, 40))
     draws = epl.Draws(z)
-    words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
+    words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
     assert "share a cluster, more than chance explains" in words
     assert "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE" in words
     assert "Two competing partitions: " in words
     z[1] = rng.integers(0, 2, (40, 20))
     draws = epl.Draws(z)
-    words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
+    words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
     assert "The chains disagree." in words
     draws = epl.Draws(z[0, :3])
-    words = Page(build_report(epl.minimize(draws, rng=1), draws, rng=1)).words
+    words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
     assert "only one chain" in words
     assert "too few draws" in words
 
@@ -210,7 +208,7 @@ def test_warnings_in_plain_words(page_has):
     ids=["one item", "pair", "apart", "one cluster", "extremes"],
 )
 def test_odd_draws(z):
-    Page(build_report(epl.minimize(z, rng=1), z, rng=1))
+    Page(render(epl.minimize(z, rng=1), z, rng=1))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +220,7 @@ def test_odd_draws(z):
     ],
 )
 def test_draws_that_say_nothing_give_a_warning(z, warning):
-    words = Page(build_report(epl.minimize(z, rng=1), z, rng=1)).words
+    words = Page(render(epl.minimize(z, rng=1), z, rng=1)).words
     assert f"Warning: {warning}" in words
     for claim in ("Fine:", "R-hat of the loss", "a radius of", "proved optimal"):
         assert claim not in words
@@ -234,7 +232,7 @@ def test_draws_that_say_nothing_give_a_warning(z, warning):
 def test_the_first_sentence_mentions_several_groups(page_has):
     page_has("error", "modes")
     z = np.repeat([np.repeat([0, 1], 10), np.tile([0, 1], 10)], 50, axis=0)
-    words = Page(build_report(epl.minimize(z, rng=1), z, rng=1)).words
+    words = Page(render(epl.minimize(z, rng=1), z, rng=1)).words
     assert words.index(epl.modes(z, rng=1).sentence) < words.index("Can the answer be trusted?")
 
 
@@ -253,7 +251,7 @@ def test_modes_are_those_of_the_same_seed(monkeypatch, page_has):
 
     found_by = epl.uncertainty.modes
     monkeypatch.setattr(epl.uncertainty, "modes", record)
-    build_report(epl.minimize(draws, rng=1), draws, rng=1)
+    render(epl.minimize(draws, rng=1), draws, rng=1)
     assert (on_the_page[0].labels == found.labels).all()
     assert (on_the_page[0].weights == found.weights).all()
 
@@ -261,21 +259,21 @@ def test_modes_are_those_of_the_same_seed(monkeypatch, page_has):
 def test_modes_that_take_too_long_are_left_out(small, monkeypatch):
     monkeypatch.setattr(facts_module, "_MODES_SECONDS", 1e-3)
     draws, best, _ = small
-    words = Page(build_report(best, draws, rng=1)).words
+    words = Page(render(best, draws, rng=1)).words
     assert "Modes are left out" in words
     assert "they were not found within 0.001 s" in words
 
 
 def test_after_the_time_limit_no_step_is_begun(small):
     draws, best, _ = small
-    words = Page(build_report(best, draws, rng=1, time_limit=1e-9)).words
+    words = Page(render(best, draws, rng=1, time_limit=1e-9)).words
     assert "The time limit of 1e-09 s was reached. Left out: the certainty of items" in words
     assert "Ctrl-C" not in words
 
 
 def test_brief(small):
     draws, best, _ = small
-    page = Page(build_report(best, draws, rng=1, brief=True))
+    page = Page(render(best, draws, rng=1, brief=True))
     assert page.data["all"]["cluster"] == best.labels.tolist()
     assert page.data["all"]["per_mille"] is None
     assert "A brief page was asked for. Left out: the certainty of items" in page.words
@@ -291,7 +289,7 @@ def test_weights_and_own_loss():
 
     own = epl.Loss(f0, square, square, square, name="<own>", linear=True)
     draws = epl.Draws([[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 0, 0]], weights=[2, 1, 0])
-    text = build_report(epl.minimize(draws, own, rng=1), draws, rng=1)
+    text = render(epl.minimize(draws, own, rng=1), draws, rng=1)
     assert "the loss '<own>'" in Page(text).words
 
 
@@ -300,11 +298,11 @@ def test_a_bound_on_the_number_of_clusters_is_stated(small, page_has):
     page_has("error")
     draws = small[0]
     exactly = epl.minimize(draws, k=2, rng=1)
-    words = Page(build_report(exactly, draws, rng=1)).words
+    words = Page(render(exactly, draws, rng=1)).words
     assert "among partitions with exactly 2 clusters" in words
     assert "partitions with exactly 2 clusters that were tried" in words
     at_most = epl.minimize(draws, k_max=2, rng=1)
-    words = Page(build_report(at_most, draws, brief=True)).words
+    words = Page(render(at_most, draws, brief=True)).words
     assert "among partitions with at most 2 clusters" in words
     assert "that was found by a search of" in Page(small[2]).words
 
@@ -315,7 +313,7 @@ def test_without_jinja2_the_error_names_the_extra(small, monkeypatch, tmp_path):
     with pytest.raises(
         ImportError, match=r"The report needs the package 'jinja2'.*epluribus\[report\]"
     ):
-        best.report(draws, tmp_path / "page.html")
+        report(best, draws, tmp_path / "page.html")
 
 
 def test_command(tmp_path, capsys):
@@ -354,9 +352,19 @@ def test_command(tmp_path, capsys):
 def test_bad_target_is_refused_before_the_search(name, message, small, tmp_path):
     draws, best, _ = small
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        best.report(draws, tmp_path / name)
+        report(best, draws, tmp_path / name)
+
+
+def test_the_page_names_its_call_with_all_arguments(small, tmp_path):
+    draws, best, _ = small
+    data = np.arange(30.0)
+    path = report(
+        best, draws, tmp_path / "a.html", data=data, title="T", level=0.9, rng=3, brief=True
+    )
+    call = "epl.report(best, draws, \"a.html\", data=data, title='T', level=0.9, rng=3, brief=True)"
+    assert call in Page(path.read_text("utf-8")).words
 
 
 def test_draws_of_other_items_are_refused(small, tmp_path):
     with pytest.raises(ValueError, match="'best' must have 3 items; got 30"):
-        small[1].report([[0, 0, 1]], tmp_path / "page.html")
+        report(small[1], [[0, 0, 1]], tmp_path / "page.html")

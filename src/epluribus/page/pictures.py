@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,8 @@ from epluribus import plots
 from epluribus._typing import IntArray
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
-from epluribus.models.edges import is_graph
-from epluribus.partition import matched
 from epluribus.plots._matrices import similarities
-from epluribus.plots._network import read_links
-from epluribus.plots._shared import new_figure, principal, read_data, some_of_each
+from epluribus.plots._shared import new_figure, read_data, some_of_each
 from epluribus.uncertainty._order import order_by_similarity
 
 CELLS = 400
@@ -26,54 +23,26 @@ _ITEMS = 2000
 """Largest number of items behind the heatmap, and of points drawn as shapes; more are drawn as pixels."""
 
 
-class Picture(NamedTuple):
-    """Data with a row for each item, or a network, in the order of the items of the draws."""
-
-    values: Any
-    is_network: bool
-
-    def part(self, items: IntArray) -> Picture:
-        """The same for some of the items."""
-        rows = self.values.iloc[items] if hasattr(self.values, "iloc") else self.values[items]
-        return Picture(rows[:, items] if self.is_network else rows, self.is_network)
-
-
-def read_picture(data: Any, best: Estimate, draws: Draws) -> Picture | None:
-    """The data or the network that a user gives, checked."""
-    if data is None:
-        return None
-    if is_graph(data) or hasattr(data, "tocsr"):
-        matrix = read_links(data, best, "data")[0]
-        if matrix.shape != (draws.n_items, draws.n_items):
-            raise ValueError(
-                f"'data' must be a network of the {draws.n_items} items; it has {matrix.shape[0]} nodes."
-            )
-        return Picture(matrix, True)
-    values = matched(data, draws, "data", rows=True)
-    read_data(values, argument="data")
-    return Picture(values, False)
-
-
-def data_figure(labels: IntArray, picture: Picture) -> tuple[str, str]:
+def data_figure(labels: IntArray, data: Any) -> tuple[str, str]:
     """The data colored by cluster as an image, and what it shows."""
-    if picture.is_network:
-        figure, ax = new_figure((6.5, 6.5))
-        plots.network(picture.values, labels, ax=ax)
-        return to_image(figure), "The network; the colors are the clusters."
-    data = read_data(picture.values, argument="data")
-    columns = data.shape[1]
+    columns = read_data(data, argument="data").shape[1]
     figure, ax = new_figure((6.5, 3.6) if columns == 1 else (5.5, 4.6))
     if columns == 1:
         what = "Histogram of the data"
-        plots.histogram(picture.values, labels, ax=ax)
-    elif columns == 2:
-        what = "The two columns of the data"
-        plots.scatter(picture.values, labels, ax=ax)
+        plots.histogram(labels, data, ax=ax)
     else:
-        what = f"The first two principal components of the {columns} columns of the data, each standardized"
-        plots.scatter(principal(data), labels, ax=ax)
-        ax.set(xlabel="1st principal component", ylabel="2nd principal component")
+        what = "The two columns of the data"
+        if columns > 2:
+            what = f"The first two principal components of the {columns} columns of the data, each standardized"
+        plots.scatter(labels, data, ax=ax)
     return to_image(figure), f"{what}; the colors are the clusters."
+
+
+def network_figure(labels: IntArray, network: Any) -> str:
+    """The network colored by cluster as an image."""
+    figure, ax = new_figure((6.5, 6.5))
+    plots.network(labels, network, ax=ax)
+    return to_image(figure)
 
 
 def number_figure(best: Estimate, draws: Draws) -> str:

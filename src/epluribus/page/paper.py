@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from epluribus._text import count, percent, span
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
-from epluribus.report.facts import Facts
-from epluribus.report.sentences import degenerate, number, share, terms
+from epluribus.page.facts import Facts
+from epluribus.page.sentences import degenerate, number, share, terms
 
 _RASTELLI = (
     "Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. "
@@ -37,7 +38,13 @@ _YEAR = "2026"
 """Year of the version, as in CITATION.cff."""
 _TITLE = "epluribus: one optimal partition out of many posterior draws"
 _EPLURIBUS = f"The epluribus developers ({_YEAR}). {_TITLE}. Version {__version__}, Python package."
-UNUSED = ("items", "clusters", "by_chain", "heatmap", "comparison")
+_PARTS = re.compile(
+    r"(?P<author>.+?) \((?P<year>\d{4})\)\. (?P<title>.+?)\. "
+    r"(?:(?P<journal>.+?) (?P<volume>\d+), (?P<pages>[\d-]+)\. |Version (?P<version>.+), Python package\.$)?"
+    r"(?:https://doi\.org/(?P<doi>\S+))?$"
+)
+"""The parts of a reference as we write them, by the name of their field in BibTeX."""
+UNUSED = ("items", "clusters", "heatmap", "comparison")
 """Facts of the page that the paragraph does not need."""
 
 
@@ -52,14 +59,8 @@ class MethodsText:
 
     @property
     def bibtex(self) -> str:
-        """The entry of epluribus itself for a bibliography."""
-        return (
-            f"@software{{epluribus{_YEAR},\n"
-            "  author  = {{The epluribus developers}},\n"
-            f"  title   = {{{_TITLE}}},\n"
-            f"  year    = {{{_YEAR}}},\n"
-            f"  version = {{{__version__}}}\n}}"
-        )
+        """An entry for each of the references."""
+        return "\n\n".join(map(_entry, self.references))
 
     def to_dict(self) -> dict[str, str | list[str]]:
         """Plain Python values, ready for JSON."""
@@ -69,7 +70,22 @@ class MethodsText:
         return "\n\n".join([self.text, "\n".join(self.references)])
 
 
-def methods(facts: Facts) -> MethodsText:
+def _entry(reference: str) -> str:
+    """The BibTeX entry of a reference; one that is not written as ours are is a note."""
+    found = _PARTS.match(reference)
+    if found is None:
+        return f"@misc{{reference,\n  note = {{{reference}}}\n}}"
+    parts = {name: text for name, text in found.groupdict().items() if text}
+    key = re.sub(r"\W", "", parts["author"].removeprefix("The ").partition(" ")[0]).lower()
+    kind = "article" if "journal" in parts else "software" if "version" in parts else "misc"
+    # "Wade, S., Ghahramani, Z.": an author ends with a point; a name of no person is kept whole.
+    names = re.split(r"(?<=\.), ", parts["author"])
+    parts["author"] = " and ".join(names) if "," in parts["author"] else f"{{{parts['author']}}}"
+    lines = [f"  {name} = {{{text.replace('&', chr(92) + '&')}}}" for name, text in parts.items()]
+    return f"@{kind}{{{key}{parts['year']},\n" + ",\n".join(lines) + "\n}"
+
+
+def write_methods(facts: Facts) -> MethodsText:
     """A paragraph for the methods section of a paper, and its references in the order of their authors.
 
     It names the loss, the draws, the search and its bound, and every measure that the page shows, with the
@@ -90,7 +106,7 @@ def methods(facts: Facts) -> MethodsText:
     chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
     weighted = "weighted " if (draws.draw_weights != draws.draw_weights[0]).any() else ""
     sample = f"{count(draws.n_draws, f'{weighted}draw')} from {chains}"
-    parts, references = [_found(best, facts.bound, sample)], _references(best)
+    parts, references = [_found(best, facts.bound, sample), draws.origin], _references(best)
     error, ball, modes = facts.error, facts.ball, facts.modes
     if error is not None and not facts.ensemble and not math.isnan(error.standard_error):
         parts.append(
@@ -159,7 +175,7 @@ def _found(best: Estimate, bound: str, sample: str) -> str:
     loss = best.loss.title or f"the loss '{best.loss.name}'"
     among = f" among partitions {bound}" if bound else ""
     runs = f"a search of {count(len(best.runs), 'run')}" if best.runs else "an exact search"
-    early = "" if best.converged else ", which was stopped early"
+    early = "" if best.converged else ", which had not converged"
     search = f"that was found{among} by {runs} with epluribus {__version__}{early}"
     has, value = count(best.n_clusters, "cluster"), best.loss.with_unit(number(best.expected_loss))
     # An ensemble has neither chains nor probabilities.
@@ -194,8 +210,7 @@ def _certificate(facts: Facts) -> str:
         return f"The estimate was proved optimal{among} for these {words.draw}s."
     # The verdict reads "within 3 %", of which the sentence needs the number.
     above = found.verdict.removeprefix("within ")
-    cut = " (by a bound that a time limit ended early)" if found.cut else ""
     return (
         f"The {words.loss} of the estimate is at most {above} above the smallest possible{among} for these "
-        f"{words.draw}s{cut}."
+        f"{words.draw}s."
     )

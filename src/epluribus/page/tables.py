@@ -1,10 +1,7 @@
-"""The tables of the page, the items that move to another partition, and the data for the script.
+"""The tables of the page, and the data for its script.
 
 Cells are texts, ready to be shown; the template only escapes them and puts them into rows. A long table is cut,
 and its caption or a note says so.
-
-An item moves from the estimate to another partition if its cluster there is not the partner of its own cluster:
-clusters of the two are paired so that as many items as possible stay where they are.
 """
 
 from __future__ import annotations
@@ -14,15 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._text import count, sentence_list, span
+from epluribus._text import span
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws.expected import expected_loss
-from epluribus.partition import relabel
-from epluribus.plots._shared import cluster_colors
-from epluribus.report.facts import Facts
-from epluribus.report.pictures import short
-from epluribus.report.sentences import degenerate, number, terms
-from epluribus.uncertainty._parameters import partners
+from epluribus.page.facts import Facts
+from epluribus.page.pictures import short
+from epluribus.page.sentences import degenerate, number, terms
+from epluribus.plots._shared import cluster_colors, column_names, read_data
 
 ITEMS = 2000
 """Most rows of the table of items, the least certain ones: a browser sorts them at once."""
@@ -135,101 +130,38 @@ def _sizes(labels: IntArray) -> str:
     return ", ".join(map(str, sizes[:8])) + (", …" if len(sizes) > 8 else "")
 
 
-def _edges(facts: Facts) -> dict[str, IntArray]:
-    """The partitions at the edge of the credible ball by name: horizontal, upper and lower vertical bounds."""
-    ball = facts.ball
-    if ball is None or degenerate(facts):
-        return {}
-    bounds = (ball.horizontal, ball.upper, ball.lower)
-    return dict(zip(("most distant", "fewest clusters", "most clusters"), bounds, strict=True))
-
-
 def ball(facts: Facts) -> Table | None:
-    """The partitions at the edge of the credible ball: of several at the same distance the first is described."""
-    edges, found = _edges(facts), facts.ball
-    if not edges or found is None:
+    """The bounds of the credible ball: of several at the same distance the first is described."""
+    found = facts.ball
+    if found is None or degenerate(facts):
         return None
     unit = f" ({found.loss.unit})" if found.loss.unit else ""
+    bounds = (found.horizontal, found.upper, found.lower)
     columns = {
-        "at the edge": list(edges),
-        "clusters": [bound[0].max() + 1 for bound in edges.values()],
+        "bound": ["horizontal", "upper vertical", "lower vertical"],
+        "clusters": [bound[0].max() + 1 for bound in bounds],
         f"distance{unit}": found.distances,
-        "sizes": [_sizes(bound[0]) for bound in edges.values()],
-        "partitions at this distance": [len(bound) for bound in edges.values()],
+        "sizes": [_sizes(bound[0]) for bound in bounds],
+        "partitions at this distance": [len(bound) for bound in bounds],
     }
-    what = "clustering" if facts.ensemble else "credible partition"
-    return _table(f"Partitions at the edge: how different a {what} can be", columns)
-
-
-def chains(facts: Facts) -> Table | None:
-    """A table with one chain per row."""
-    draws = facts.draws
-    if facts.ensemble:
-        return None
-    own = [draws.n_clusters[draws.chains == chain] for chain in range(draws.n_chains)]
-    columns = {
-        "chain": range(draws.n_chains),
-        "draws": [len(k) for k in own],
-        "mean number of clusters": [k.mean() for k in own],
-        "range": [span(k.min(), k.max()) for k in own],
-    }
-    return _table("Chains", columns, digits=3)
-
-
-# --- items that move ---
-
-
-class Moves(NamedTuple):
-    """How another partition differs from the estimate."""
-
-    title: str
-    n_moved: int | None
-    """None if there are too many clusters to tell."""
-    groups: list[tuple[str, str, int, str]]
-    """The twelve largest groups of items that move together: from which cluster, to which, how many, who."""
-    n_hidden: int
-    """Number of groups that are not listed."""
-
-
-def find_moves(facts: Facts, other: IntArray, title: str) -> Moves:
-    """Which items of the estimate move in another partition; items with a label of -1 there are left out."""
-    seen = np.flatnonzero(other >= 0)
-    first, second, names = facts.best.labels[seen], relabel(other[seen]), facts.draws.item_names
-    if max(first.max(), second.max()) >= 2000:  # pairing takes cubic time
-        return Moves(title, None, [], 0)
-    home, sizes = partners(second, first), np.bincount(second)
-    moved = np.flatnonzero(home[second] != first)
-    # One group for each pair of an old and a new cluster, the largest first.
-    pairs, group, counts = np.unique(
-        np.stack([first[moved], second[moved]]), axis=1, return_inverse=True, return_counts=True
+    return _table(
+        "Bounds: the most distant partitions, and those with fewest and most clusters", columns
     )
-    groups = []
-    for g in np.argsort(-counts, kind="stable")[:12]:
-        origin, there = pairs[:, g].tolist()
-        new = f"a new cluster of {sizes[there]:,}"
-        own = [short(names[seen[i]]) for i in moved[group.ravel() == g]]
-        more = f" and {len(own) - 60:,} more" if len(own) > 60 else ""
-        target = f"cluster {home[there]}" if home[there] >= 0 else new
-        groups.append((f"cluster {origin}", target, len(own), ", ".join(own[:60]) + more))
-    return Moves(title, len(moved), groups, max(0, len(counts) - 12))
 
 
-def mode_moves(facts: Facts) -> list[Moves]:
-    """For each of several modes, which items move."""
-    found = facts.modes
-    if found is None or found.n_modes < 2:
-        return []
-    titles = [f"Mode {m} (weight {weight:.2f})" for m, weight in enumerate(found.weights)]
-    return [find_moves(facts, *one) for one in zip(found.labels, titles, strict=True)]
-
-
-def ball_moves(facts: Facts) -> list[Moves]:
-    """For each partition at the edge of the ball, which items move; one at several edges is listed once."""
-    names: dict[bytes, list[str]] = {}
-    for name, bound in _edges(facts).items():
-        names.setdefault(bound[0].tobytes(), []).append(name)
-    firsts = [(own, _edges(facts)[own[0]][0]) for own in names.values()]
-    return [find_moves(facts, bound, sentence_list(own).capitalize()) for own, bound in firsts]
+def means(facts: Facts) -> Table | None:
+    """The mean of each column of the data in each cluster, of the 20 largest, and in all."""
+    if facts.data is None:
+        return None
+    data, labels = read_data(facts.data, argument="data"), facts.best.labels
+    shown = np.argsort(-facts.best.sizes, kind="stable")[:20]
+    rows = [data[labels == c].mean(axis=0) for c in shown] + [data.mean(axis=0)]
+    names = column_names(facts.data, data.shape[1]) or [f"x{j}" for j in range(data.shape[1])]
+    columns: dict[str, Any] = {"cluster": [*map(str, shown), "all"]}
+    columns["items"] = [*facts.best.sizes[shown], labels.size]
+    columns |= dict(zip(names[:20], np.transpose(rows), strict=False))
+    cut = ", the first 20 columns" if len(names) > 20 else ""
+    return _table(f"Means of the data by cluster{cut}", columns)
 
 
 def others(facts: Facts) -> Table | None:
@@ -246,20 +178,6 @@ def others(facts: Facts) -> Table | None:
         "plausible?": found.sentences,
     }
     return _table("The partitions that were given", columns)
-
-
-def other_moves(facts: Facts) -> list[Moves]:
-    """For each partition that was given, which items are elsewhere than in the estimate."""
-    names = () if facts.plausibility is None else facts.plausibility.names
-    return [find_moves(facts, *one) for one in zip(facts.others, names, strict=False)]
-
-
-def chain_moves(facts: Facts) -> list[Moves]:
-    """Where chains disagree, which items move in the answer of each chain."""
-    return [
-        find_moves(facts, one.labels, f"Chain {c} alone: {count(one.n_clusters, 'cluster')}")
-        for c, one in enumerate(facts.by_chain)
-    ]
 
 
 # --- for the script ---

@@ -3,8 +3,22 @@
 A *unit* is a set of items that must be together, most often a single one. It moves as a whole, to a cluster that
 is open to it, if its own can let it go (`rules.py`); an undecided item is in no cluster, with a label of -1. Any
 labels can be made to obey: units are made whole and clusters divided (`Rules.fitted`), then clusters are joined,
-enlarged or divided until their sizes and their number are as asked for (`LawfulSearch.obey`). So a kick is a change
-of the labels, made to obey and swept, and kept if it is better.
+enlarged or divided until their sizes and their number are as asked for (`ConstrainedSearch.obey`). So a kick is a
+change of the labels, made to obey and swept, and kept if it is better.
+
+Items may also stay undecided, for a price. With D the decided items, n of N, the search minimizes
+
+    VI:      (n / N) E[ VI(a, z) on D ]  +  cost (N - n) / N       cost in bits for an item
+    Binder:  E[ Binder(a, z) on D ]      +  cost (N - n)           cost in pairs for an item
+
+that is, the loss of the decided items in the units of all N, and a price for each of the others. In these
+units leaving an item out never raises the loss of the others: N VI is the sum over the items of
+log2(n_g / n_gh) + log2(n_h / n_gh), and Binder's loss a sum over pairs, and the sums over the items that stay
+do not grow when one goes. So an item is left out if and only if it adds more than the cost, and with a higher
+cost the best answer leaves out no more items than before.
+
+A state leaves an undecided item out of its counts. Only the sums over the groups of the draws, which no search
+changes otherwise, are kept here.
 """
 
 from __future__ import annotations
@@ -14,17 +28,96 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from epluribus._kernels import rules as kernels
-from epluribus._typing import IntArray
+from epluribus._parallel import Stopper
+from epluribus._typing import FloatArray, IntArray
+from epluribus.draws import Draws
+from epluribus.losses.base import Loss
+from epluribus.losses.values import loss_values
 from epluribus.partition import meet_labels, tidy
+from epluribus.rules import Rules
 from epluribus.search.local import LocalSearch, make_state
 from epluribus.search.problem import Problem
-from epluribus.search.rules import Rules, StayingOut, nothing_obeys
 from epluribus.search.starts import Start, make_start
-from epluribus.search.state import State, TableState
+from epluribus.search.state import Bounds, State, TableState
 from epluribus.settings import NO_BOUNDS, Settings
 
+FAMILIES = ("vi", "binder")
+"""Losses for which items may stay undecided: sums over items or pairs."""
 
-class LawfulSearch(LocalSearch):
+
+def price_of(loss: Loss, cost: float, n_items: int) -> float:
+    """What an undecided item adds to the expected loss of all items."""
+    return cost / n_items if loss.family == "vi" else cost
+
+
+class StayingOut:
+    """What changes if items are left out, in units of the total loss: times the total weight.
+
+    Parameters
+    ----------
+    problem : Problem
+        The expected loss, without missing labels; of a family in `FAMILIES`, unless the cost is None.
+    labels : ndarray of shape (n_items,)
+        The partition; -1 for undecided items.
+    cost : float or None
+        Cost of an undecided item, as in `minimize`; None if all items must be placed.
+
+    Attributes
+    ----------
+    price : float
+        What an undecided item adds.
+    total : float
+        What is added to the total loss of the decided items by those that `labels` leaves out.
+    """
+
+    def __init__(self, problem: Problem, labels: IntArray, cost: float | None) -> None:
+        self.problem, self.price, self.total, n = problem, np.inf, 0.0, problem.n_items
+        self.steps, self.decided = np.zeros(n), np.zeros(problem.n_groups, dtype=np.int64)
+        if cost is None:
+            return
+        self.price = price_of(problem.loss, cost, n) * problem.total_weight
+        self.steps = np.diff(problem.loss.linear_form(n).group * problem.loss.tables(n)[2])
+        self.decided = problem.group_sizes.copy()
+        self.total = self.move(np.flatnonzero(labels < 0), -1)
+
+    def move(self, items: IntArray, sign: int) -> float:
+        """The items come back (1) or leave (-1): the change of the total loss, with their price."""
+        p = self.problem
+        change = kernels.count_decided(items, sign, p.rows, p.weights, self.steps, self.decided)
+        return float(change) - sign * len(items) * self.price
+
+
+def added_by_each(problem: Problem, labels: IntArray, items: IntArray) -> FloatArray:
+    """(len(items),) what each of the items adds to the total loss in its cluster, or would add in the best one.
+
+    Items with a label of -1 are out; each of them is placed where it costs least.
+    """
+    state, out = TableState(problem, labels), StayingOut(problem, labels, 0.0)
+    added = np.empty(len(items))
+    for q, one in enumerate(items[:, None]):
+        own = state.labels[one].copy()
+        if own[0] < 0:
+            state.make_room(1)
+            state.sweep(one, Bounds(1, problem.n_items, Stopper().flag))
+            out.move(one, 1)
+        added[q] = -state.move(one, np.array([-1])) - out.move(one, -1)
+        if own[0] >= 0:
+            state.move(one, own)
+            out.move(one, 1)
+    return added
+
+
+def loss_of_decided(labels: IntArray, draws: Draws, loss: Loss) -> float:
+    """Expected loss of the decided items alone, with the draws restricted to them; 0 if there are none."""
+    inside = np.flatnonzero(labels >= 0)
+    if len(inside) == 0:
+        return 0.0
+    # A draw restricted to some items may skip labels: they need not be canonical here.
+    table = np.ascontiguousarray(draws.store.rows(inside))
+    return draws.mean(loss_values(labels[inside], table, loss))
+
+
+class ConstrainedSearch(LocalSearch):
     """A partition under change that obeys the rules once `obey` has returned True.
 
     Parameters as for `LocalSearch`; `labels` may have -1 for undecided items, and obey all rules but the bounds on
@@ -58,10 +151,10 @@ class LawfulSearch(LocalSearch):
         labels = self.state.labels
         return self.state.total() + StayingOut(self.problem, labels, self.settings.undecided).total
 
-    def spawn(self, labels: IntArray, rng: Generator, lead: int | None = None) -> LawfulSearch:
+    def spawn(self, labels: IntArray, rng: Generator, lead: int | None = None) -> ConstrainedSearch:
         """Another search, at other labels; it may not obey yet. See `Rules.fitted` for `lead`."""
         fitted = self.rules.fitted(labels, rng, lead)
-        return LawfulSearch(self.problem, fitted, rng, self.settings, self.rules)
+        return ConstrainedSearch(self.problem, fitted, rng, self.settings, self.rules)
 
     def combined_with(self, other: LocalSearch, rng: Generator) -> LocalSearch:
         """As `LocalSearch.combined_with`; an item that only one of both leaves out takes part."""
@@ -80,7 +173,7 @@ class LawfulSearch(LocalSearch):
     # --- moves ---
 
     def _visit_all(self, *, quick: bool) -> int:  # noqa: ARG002
-        return self._visit(np.arange(self.rules.constraints.n_blocks))
+        return self._visit(np.arange(self.rules.n_blocks))
 
     def _visit(self, units: IntArray) -> int:
         """Move each of the units to its best place, in random order; the number of moves."""
@@ -117,7 +210,7 @@ class LawfulSearch(LocalSearch):
         state.make_room(1)
         own = int(state.labels[items[0]])
         whole = own >= 0 and int(state.sizes[own]) == len(items)
-        leaves, blocked = self.rules.find_open(items, state)
+        leaves, blocked = self.rules.find_open(items, state.labels, state.sizes)
         if not must and (not leaves or (whole and self.n_clusters <= self.bounds.k_min)):
             return False
         alone = own if whole else int(np.argmin(state.sizes > 0))
@@ -159,7 +252,7 @@ class LawfulSearch(LocalSearch):
         return self.n_clusters < k
 
     def _closed(self) -> NDArray[np.bool_]:
-        return self.rules.closed(self.state)
+        return self.rules.closed(self.state.labels, len(self.state.sizes))
 
     # --- made to obey ---
 
@@ -188,12 +281,12 @@ class LawfulSearch(LocalSearch):
             if not self._divide():
                 return False
         within = self.bounds.k_min <= self.n_clusters <= self.bounds.k_max
-        return within and not rules.constraints.broken(self.labels)
+        return within and rules.allow(self.labels)
 
     def _enlarge(self, a: int) -> bool:
         """Bring a unit of another cluster into this one; whether there was one."""
-        for unit in map(self.rules.unit, self.rng.permutation(self.rules.constraints.n_blocks)):
-            leaves, blocked = self.rules.find_open(unit, self.state)
+        for unit in map(self.rules.unit, self.rng.permutation(self.rules.n_blocks)):
+            leaves, blocked = self.rules.find_open(unit, self.state.labels, self.state.sizes)
             if leaves and not blocked[a] and self.state.labels[unit[0]] not in (a, -1):
                 self._put(unit, a)
                 return True
@@ -204,16 +297,16 @@ class LawfulSearch(LocalSearch):
         state, rules = self.state, self.rules
         state.make_room(1)
         new = int(np.argmin(state.sizes > 0))
-        for part in map(rules.unit, self.rng.permutation(rules.constraints.n_blocks)):
+        for part in map(rules.unit, self.rng.permutation(rules.n_blocks)):
             own = int(state.labels[part[0]])
             while own >= 0 and len(part) < state.sizes[own]:
-                leaves, blocked = rules.find_open(part, state)
+                leaves, blocked = rules.find_open(part, state.labels, state.sizes)
                 if leaves and not blocked[new]:
                     self._put(part, new)
                     return True
                 left = np.setdiff1d(self.members(own), part)
-                if rules.constraints.graph is not None:
-                    left = np.intersect1d(left, rules.constraints.graph[part].indices)
+                if rules.graph is not None:
+                    left = np.intersect1d(left, rules.graph[part].indices)
                 if len(left) == 0:
                     break
                 part = np.append(part, rules.unit(rules.blocks[self.rng.choice(left)]))
@@ -257,15 +350,15 @@ def begin(problem: Problem, start: Start, rng: Generator, settings: Settings) ->
     if settings.free:
         labels = make_start(start, problem, rng, settings)
         return LocalSearch(problem, labels, rng, settings, start.name)
-    rules = Rules(settings.constraints, problem.n_items)
+    rules = settings.constraints or Rules(np.arange(problem.n_items))
     for number in range(60):
         # A start that cannot be made to obey is followed by draws, and by all items apart.
         now = start if number == 0 else Start("draws")
         if number % 4 == 3:
             now = Start("apart", np.arange(problem.n_items))
         labels = rules.fitted(make_start(now, problem, rng, NO_BOUNDS), rng)
-        search = LawfulSearch(problem, labels, rng, settings, rules, start.name)
+        search = ConstrainedSearch(problem, labels, rng, settings, rules, start.name)
         if search.obey():
             return search
         settings.stopper.check()
-    raise ValueError(nothing_obeys(settings, 60))
+    raise ValueError(settings.nothing_obeys(60))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import epluribus as epl
 from epluribus.cli import main
-from epluribus.report import build_report
+from epluribus.page import render
 
 
 def _draws():
@@ -23,7 +24,7 @@ def test_it_is_the_paragraph_of_the_report():
     draws = _draws()
     best = epl.minimize(draws, rng=1)
     found = best.methods(draws, rng=1)
-    page = re.sub(r"\s+", " ", build_report(best, draws, rng=1))
+    page = re.sub(r"\s+", " ", render(best, draws, rng=1))
     assert found.text.replace("&", "&amp;") in page
     for reference in found.references:
         assert reference.rpartition(" ")[0].replace("&", "&amp;") in page
@@ -40,8 +41,49 @@ def test_epluribus_has_an_entry_as_in_the_citation_file():
         own
         == f"The epluribus developers ({year}). {title}. Version {epl.__version__}, Python package."
     )
-    assert f"title   = {{{title}}}" in found.bibtex
+
+
+@pytest.mark.parametrize("loss", [*epl.losses.available(), "mine"])
+def test_every_reference_has_an_entry(loss):
+    """With its fields; a reference to a loss of the user's own may be any text."""
+    draws = _draws()
+    best = epl.minimize(draws, "vi" if loss == "mine" else loss, rng=1)
+    if loss == "mine":
+        best = replace(best, loss=replace(best.loss, reference="a letter to a friend"))
+    found = best.methods(draws, rng=1)
+    entries = found.bibtex.split("\n\n")
+    assert len(entries) == len(found.references)
     assert found.bibtex.count("{") == found.bibtex.count("}")
+    for entry, reference in zip(entries, found.references, strict=True):
+        if "epluribus" in reference:
+            assert entry.startswith("@software{epluribus")
+            assert f"  version = {{{epl.__version__}}}" in entry
+        elif "letter" in reference:
+            assert "note = {a letter to a friend}" in entry
+        elif "arXiv" not in reference:
+            assert entry.startswith("@article{")
+            assert all(f"  {name} = {{" in entry for name in ("author", "journal", "doi"))
+    assert "  author = {Rastelli, R. and Friel, N.}," in found.bibtex
+
+
+def test_the_text_says_where_draws_come_from():
+    y = np.random.default_rng(1).normal(size=20)
+    draws = epl.sample(epl.models.GaussianMixture(y), n_draws=30, rng=1).draws.burn(5)
+    text = epl.minimize(draws, rng=1).methods(draws, rng=1).text
+    assert "made with the samplers of epluribus from the model GaussianMixture(" in text
+    draws = epl.soft_draws(np.full((30, 5, 2), 0.5), rng=1)
+    text = epl.minimize(draws, rng=1).methods(draws, rng=1).text
+    assert "Labels were drawn from the probabilities of clusters, 1 for each item" in text
+
+
+@pytest.mark.parametrize("how", [{"time_limit": 1e-9}, {}])
+def test_no_clock_is_named(how):
+    rows = np.random.default_rng(0).integers(8, size=(60, 30))
+    best = epl.minimize(rows, n_starts=5000 if how else None, rng=1, **how)
+    assert best.converged != bool(how)
+    text = best.methods(rows, rng=1, **how).text
+    assert not re.search("time|second|clock|early", text)
+    assert (", which had not converged" in text) == bool(how)
 
 
 def test_ensembles_cite_no_posterior():

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from epluribus import losses, uncertainty
 from epluribus._parallel import Stopper, finish
@@ -24,8 +23,10 @@ from epluribus._validate import make_rng
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import expected_loss
 from epluribus.estimate import Estimate, raise_if_interrupted, read_best
+from epluribus.page.pictures import heatmap
 from epluribus.partition import check_estimate, matched, relabel
-from epluribus.report.pictures import Picture, heatmap, read_picture
+from epluribus.plots._network import check_shape, read_links
+from epluribus.plots._shared import read_data
 from epluribus.search._minimize import minimize_within
 from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.uncertainty import left_out, n_clusters_posterior
@@ -44,7 +45,6 @@ STEPS = {
     "ball": "the credible ball",
     "plausibility": "the p-values of other partitions",
     "error": "the diagnostics of the chains",
-    "by_chain": "the answer of each chain",
     "heatmap": "the similarity matrix",
     "comparison": "other losses",
     "modes": "modes",
@@ -69,8 +69,6 @@ class Facts:
     ball: uncertainty.CredibleBall | None = None
     error: uncertainty.MonteCarloError | None = None
     """Precision of the expected loss, and whether the chains agree."""
-    by_chain: tuple[Estimate, ...] = ()
-    """The estimate from the draws of each chain alone, where chains disagree."""
     heatmap: dict[str, Any] | None = None
     """What `pictures.heatmap` returns, for the script of the page."""
     comparison: Comparison | None = None
@@ -83,8 +81,12 @@ class Facts:
     """Other partitions to compare with, in the order of `plausibility`."""
     plausibility: uncertainty.Plausibility | None = None
     """Whether the posterior can live with them."""
-    data: Picture | None = None
-    """The data behind the draws, or the network."""
+    health: uncertainty.Health | None = None
+    """The lines on chains, items and modes; None where something of it is not known."""
+    data: Any = None
+    """The data behind the draws, with a row for each item; as they were given, so with the names of columns."""
+    network: Any = None
+    """The matrix of the network of the items."""
     notes: tuple[str, ...] = ()
     """What was left out, and why, in sentences."""
 
@@ -109,18 +111,25 @@ def gather(
     progress: ProgressLike = None,
     time_limit: float | None = None,
     brief: bool = False,
-    data: ArrayLike | Any = None,
+    data: Any = None,
+    network: Any = None,
     partitions: Mapping[str, Any] | None = None,
     skip: Collection[str] = (),
 ) -> Facts:
     """Compute what the page states; of an estimate with undecided items, about the decided ones.
 
-    The arguments are those of `write_report`. `skip` has steps that are not needed, by the field of `Facts`;
+    The arguments are those of `report`. `skip` has steps that are not needed, by the field of `Facts`;
     no note says that they are missing. The bar shows one step per field.
     """
     check_estimate(best)
     posterior, generator = as_draws(draws), make_rng(rng)
-    settings, table, picture = best.settings, None, read_picture(data, best, posterior)
+    settings, table = best.settings, None
+    if data is not None:
+        data = matched(data, posterior, "data", rows=True)
+        read_data(data, argument="data")
+    if network is not None:
+        network = read_links(network, posterior, "network")[0]
+        check_shape(network, (posterior.n_items, posterior.n_items), "network")
     others = {
         name: matched(one, posterior, f"partitions[{name!r}]")
         for name, one in (partitions or {}).items()
@@ -128,7 +137,8 @@ def gather(
     if len(best.undecided):
         table, runs = left_out(best, posterior), best.runs  # the page says how many runs there were
         inside = np.flatnonzero(matched(best, posterior, missing=True) >= 0)
-        picture = picture and picture.part(inside)
+        data = data if data is None else getattr(data, "iloc", data)[inside]
+        network = network if network is None else network[inside][:, inside]
         others = {name: relabel(one[inside]) for name, one in others.items()}
         best, posterior = best.decided(posterior)
         best = replace(best, runs=runs)
@@ -143,7 +153,7 @@ def gather(
     stopper = Stopper(time_limit)
     n_clusters = finish(lambda: n_clusters_posterior(posterior, best=best, level=level))
     found: dict[str, Any] = {}
-    steps = _steps(best, posterior, level, generator, n_jobs, stopper, found)
+    steps = _steps(best, posterior, level, generator, n_jobs, stopper)
     steps["plausibility"] = lambda: uncertainty.plausibility(others, posterior, loss)
     wanted = [name for name in STEPS if name not in skip and (others or name != "plausibility")]
     notes = _too_heavy(posterior, wanted)
@@ -176,9 +186,15 @@ def gather(
         ):  # the command makes a brief page after Ctrl-C in the search
             why = "A brief page was asked for"
         notes.append(f"{why}. Left out: {sentence_list(missing)}.")
-    facts = Facts(best, posterior, settings.bound, n_clusters, **found)
-    known = tuple(others.values())
-    return replace(facts, left_out=table, others=known, data=picture, notes=tuple(notes))
+    error, own = found.get("error"), found.get("items")
+    if own is not None and error is not None:
+        modes, agreement = found.get("modes"), error.agreement
+        known = uncertainty.health(best, posterior, agreement=agreement, table=own, modes=modes)
+        found["health"] = known
+    return Facts(
+        best, posterior, settings.bound, n_clusters, **found, left_out=table, data=data, network=network,
+        others=tuple(others.values()), notes=tuple(notes),
+    )  # fmt: skip
 
 
 def _steps(
@@ -188,9 +204,8 @@ def _steps(
     rng: np.random.Generator,
     n_jobs: int | None,
     stopper: Stopper,
-    found: dict[str, Any],
 ) -> dict[str, Callable[[], Any]]:
-    """The steps by the field of `Facts` that each fills; `found` has what earlier steps found."""
+    """The steps by the field of `Facts` that each fills."""
     # The modes must be those that `epluribus modes` finds with the same seed, whatever runs before them:
     # their generator has a copy of the seed sequence, so it spawns the same children as a fresh one.
     seed: Any = copy.deepcopy(rng.bit_generator.seed_seq)
@@ -201,19 +216,11 @@ def _steps(
         limit = min(seconds, np.inf if stopper.left is None else stopper.left)
         return max(1e-3, limit) if limit < np.inf else None
 
-    def search(sample: Draws, loss: Any, rng: Any) -> Estimate:
-        """The best partition for another loss or part of the draws; one that Ctrl-C ended is of no use."""
-        estimate = minimize_within(sample, loss, within(_SECONDS), rng=rng, n_jobs=n_jobs)
+    def search(loss: str) -> Estimate:
+        """The best partition for another loss; one that Ctrl-C ended is of no use."""
+        estimate = minimize_within(draws, loss, within(_SECONDS), rng=rng, n_jobs=n_jobs)
         raise_if_interrupted(estimate)
         return estimate
-
-    def by_chain() -> tuple[Estimate, ...]:
-        """What each of the first eight chains says by itself, if they disagree."""
-        one = draws.n_chains == 1 or draws.n_items * draws.n_distinct > _HEAVY
-        if found["error"].agreement.agree is not False or one:
-            return ()
-        # A seed of its own: the steps after this one are the same whether or not it runs.
-        return tuple(search(draws.chain(c), best.loss, 0) for c in range(min(draws.n_chains, 8)))
 
     def comparison() -> Comparison:
         """The estimate beside those for the other losses; missing labels go with linear losses only."""
@@ -223,14 +230,13 @@ def _steps(
             for name in losses.available()
             if name != best.loss.name and (all_losses or losses.get(name).linear)
         ]
-        return set_side_by_side(draws, [best, *(search(draws, name, rng) for name in others)])
+        return set_side_by_side(draws, [best, *map(search, others)])
 
     return {
         "items": lambda: uncertainty.items(best, draws, n_jobs=n_jobs),
         "clusters": lambda: uncertainty.clusters(best, draws, n_jobs=n_jobs),
         "ball": lambda: uncertainty.credible_ball(best, draws, level),
         "error": lambda: uncertainty.error(best, draws, n_jobs=n_jobs),
-        "by_chain": by_chain,
         "heatmap": lambda: heatmap(best.labels, draws),
         "comparison": comparison,
         "modes": lambda: uncertainty.modes(

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from epluribus._text import count, few_of, sentence_list, span
-from epluribus.changes import EQUAL
-from epluribus.report.facts import Facts
-from epluribus.uncertainty import health
+from epluribus.changes import EQUAL, what_differs
+from epluribus.page.facts import Facts
 
 _ESS = 400
 """Effective sample size that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
@@ -87,12 +86,8 @@ def degenerate(facts: Facts) -> str:
 
 
 def health_lines(facts: Facts) -> list[str]:
-    """The lines on chains, items and modes that stand beside every answer."""
-    if degenerate(facts) or facts.items is None or facts.error is None:
-        return []
-    found = facts.error.agreement
-    known = health(facts.best, facts.draws, agreement=found, table=facts.items, modes=facts.modes)
-    return known.lines
+    """The lines on chains, items and modes that stand with every answer."""
+    return [] if facts.health is None or degenerate(facts) else facts.health.lines
 
 
 def answer(facts: Facts) -> str:
@@ -119,42 +114,25 @@ def answer(facts: Facts) -> str:
         parts.append(f"{count(n, 'other item')} {'was' if n == 1 else 'were'} left undecided.")
     if facts.items is None:
         parts.append("Much of the page is left out: see the notes under diagnostics.")
-    else:
-        parts.append(support(facts).text)
+    parts.append(loose_clusters(facts))
     # Where one partition is not the whole answer, the answer says so.
     if facts.modes is not None and facts.modes.fair is False:
         parts.append(facts.modes.sentence)
-    return " ".join(parts)
+    return " ".join(filter(None, parts))
 
 
-def support(facts: Facts) -> Check:
-    """Whether items and clusters are supported by the draws."""
-    table, solid = facts.items, facts.clusters
-    if table is None:
-        raise ValueError("The support of items is not known.")
-    n, weak, noun = len(table), int((table.support < 0.5).sum()), terms(facts).draw
-    unknown = int(np.isnan(table.support).sum())
-    if unknown:  # labels are missing
-        what = f"{count(unknown, 'item')} cannot be judged: no {noun} has seen half of their clusters with them"
-        return Check(False, f"{what}. {weak:,} others are weakly supported.")
-    if not weak:
-        low = share(float(table.support.min()))
-        return Check(True, f"All items are well supported (lowest support {low}).")
-    are, their, they = ("is", "its", "it shares") if weak == 1 else ("are", "their", "they share")
-    text = (
-        f"{weak:,} of {count(n, 'item')} {are} weakly supported: on average {they} a cluster with {their} "
-        f"fellow members in fewer than half of the {noun}s."
-    )
-    if solid is not None:
-        loose = np.flatnonzero((solid.cohesion < 0.5) & (solid.sizes > 1)).tolist()
-        which = few_of([f"{c} ({count(int(solid.sizes[c]), 'item')})" for c in loose], 8)
-        if len(loose) == 1:
-            text += f" Cluster {which} is not one group: two of its items are more often apart than together."
-        elif loose:
-            text += (
-                f" Two items of one cluster are more often apart than together in clusters {which}."
-            )
-    return Check(False, text)
+def loose_clusters(facts: Facts) -> str:
+    """The clusters that the draws do not support as groups, in a sentence; empty if there are none."""
+    solid = facts.clusters
+    if solid is None:
+        return ""
+    loose = np.flatnonzero((solid.cohesion < 0.5) & (solid.sizes > 1)).tolist()
+    which = few_of([f"{c} ({count(int(solid.sizes[c]), 'item')})" for c in loose], 8)
+    if len(loose) == 1:
+        return f"Cluster {which} is not one group: two of its items are more often apart than together."
+    if loose:
+        return f"Two items of one cluster are more often apart than together in clusters {which}."
+    return ""
 
 
 def n_clusters_sentence(facts: Facts) -> str:
@@ -210,6 +188,16 @@ def loss_sentences(facts: Facts) -> list[str]:
     return lines + ([f"That for {sentence_list(equal)} is the one reported."] if equal else [])
 
 
+def other_sentences(facts: Facts) -> list[str]:
+    """How the partitions that were given differ from the estimate."""
+    names = () if facts.plausibility is None else facts.plausibility.names
+    told = [
+        what_differs(facts.best.labels, one, names=facts.draws.items, other=name)
+        for name, one in zip(names, facts.others, strict=False)
+    ]
+    return [f"{text[0].upper()}{text[1:]}." for text in told if text != EQUAL]
+
+
 def checks(facts: Facts) -> list[Check]:
     """What speaks against the draws, the search and the summary, followed by what speaks for them."""
     problem = degenerate(facts)
@@ -250,8 +238,11 @@ def _chain_checks(facts: Facts) -> Iterator[Check]:
 
 def _summary_checks(facts: Facts) -> Iterator[Check]:
     """Whether items are supported, one partition is a fair summary, and its number of clusters a usual one."""
-    if facts.items is not None:
-        yield support(facts)
+    table = facts.items
+    if table is not None and facts.health is not None:
+        sure = (table.support >= 0.5) & ~(table.runner_up_probability > table.support)
+        loose = loose_clusters(facts)
+        yield Check(bool(sure.all()) and not loose, f"Items: {facts.health.items}. {loose}".strip())
     # None: nothing was tested.
     if facts.modes is not None and facts.modes.fair is not None:
         yield Check(facts.modes.fair, facts.modes.sentence)

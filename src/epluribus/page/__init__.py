@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import platform
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,26 +19,35 @@ import numpy as np
 
 from epluribus._files import as_path, check_target, write_whole
 from epluribus._parallel import finish
+from epluribus._progress import ProgressLike
 from epluribus._text import count
-from epluribus._typing import DrawsLike
+from epluribus._typing import DrawsLike, RngLike
 from epluribus._validate import need
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
-from epluribus.report import pictures, sentences, tables
-from epluribus.report.facts import ALL_LOSSES, gather
-from epluribus.report.methods import UNUSED, MethodsText, methods, methods_alone
+from epluribus.page import pictures, sentences, tables
+from epluribus.page.facts import ALL_LOSSES, gather
+from epluribus.page.paper import UNUSED, MethodsText, methods_alone, write_methods
 
-__all__ = ["MethodsText", "build_report", "write_methods", "write_report"]
+__all__ = ["MethodsText", "methods", "render", "report"]
 
 
-def write_report(
+def report(
     best: Estimate,
     draws: DrawsLike,
     path: str | Path,
     *,
+    data: Any = None,
+    network: Any = None,
+    partitions: Mapping[str, Any] | None = None,
     title: str = "Optimal partition",
+    level: float = 0.95,
+    rng: RngLike = None,
+    brief: bool = False,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    progress: ProgressLike = None,
     call: str | None = None,
-    **options: Any,
 ) -> Path:
     """Write one self-contained HTML page on an estimate; it opens offline in any browser.
 
@@ -49,30 +59,29 @@ def write_report(
         The draws it was made from.
     path : str or Path
         The file, ending in .html.
-    title : str
+    data : array_like of shape (n_items,) or (n_items, n_columns), optional
+        Numbers for each item, shown first: a picture with the clusters in color, and the means of each cluster.
+    network : array_like, sparse matrix, networkx graph or edges, optional
+        The network of the items, drawn with the clusters in color.
+    partitions : mapping from names to partitions, optional
+        Others to compare with, such as an expert's: whether they are plausible, and which items are elsewhere.
+    title : str, default "Optimal partition"
         Heading of the page.
-    call : str, optional
-        The call to show on the page as the one that made it.
     level : float, default 0.95
         Probability of the credible ball and of the interval of the number of clusters.
     rng : int, Generator or SeedSequence, optional
         Source of randomness for modes and other losses: the same seed gives the same page.
-    n_jobs : int, optional
-        Threads; all cores by default.
-    progress : bool or callable, optional
-        By default a bar appears, on a terminal or in a notebook, when the work has taken two seconds; True
-        shows it at once, False never. A function is called as ``(done, total, info)``.
+    brief : bool, default False
+        Leave out everything that takes time to compute.
     time_limit : float, optional
         Seconds after which no other part of the page is begun, and searches end: the page says what is
         missing.
-    brief : bool, default False
-        Leave out everything that takes time to compute.
-    data : array_like of shape (n_items,) or (n_items, n_columns), sparse matrix or networkx graph, optional
-        The data behind the draws, shown first: a histogram of one column, points of two, the first two
-        principal components of more; a sparse matrix or a graph is drawn as a network.
-    partitions : mapping from names to partitions, optional
-        Others to compare with, such as an expert's: the page says whether the posterior can live with them,
-        and which items are elsewhere.
+    n_jobs : int, optional
+        Threads; all cores by default.
+    progress : bool or callable, optional
+        As for `minimize`.
+    call : str, optional
+        What the page names as the call that made it; by default the call of this function with its arguments.
 
     Returns
     -------
@@ -89,25 +98,39 @@ def write_report(
     Examples
     --------
     >>> import epluribus as epl
+    >>> from epluribus.page import report
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> draws = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], items=["ann", "bob", "cy"])
     >>> with TemporaryDirectory() as folder:
-    ...     path = epl.minimize(draws, rng=1).report(draws, Path(folder, "report.html"), rng=1)
+    ...     path = report(epl.minimize(draws, rng=1), draws, Path(folder, "report.html"), rng=1)
     ...     "2 clusters" in path.read_text(encoding="utf-8")
     True
     """
     target = as_path(path, "path")
     # A name that cannot be written is refused before the work.
     check_target(target, (".html",))
-    made_by = call or f'best.report(draws, "{target.name}")'
-    text = build_report(best, draws, title=title, call=made_by, **options)
+    options = {
+        "data": data, "network": network, "partitions": partitions, "title": title, "level": level, "rng": rng,
+        "brief": brief, "time_limit": time_limit, "n_jobs": n_jobs, "progress": progress,
+    }  # fmt: skip
+    text = render(best, draws, call=call or _call(target.name, options), **options)
     # The work is done: Ctrl-C must not lose it now.
     finish(lambda: write_whole(target, lambda beside: beside.write_text(text, encoding="utf-8")))
     return target
 
 
-def build_report(
+def _call(name: str, options: Mapping[str, Any]) -> str:
+    """The call of `report` with these options; data and the like are called as the arguments are."""
+    given = [
+        f", {key}={value!r}" if isinstance(value, str | int | float) else f", {key}={key}"
+        for key, value in options.items()
+        if value is not None and value is not False
+    ]
+    return f'epl.report(best, draws, "{name}"{"".join(given)})'
+
+
+def render(
     best: Estimate,
     draws: DrawsLike,
     *,
@@ -115,19 +138,14 @@ def build_report(
     call: str = "",
     **options: Any,
 ) -> str:
-    """The page as text; the arguments are those of `write_report`.
-
-    Returns
-    -------
-    str
-        A whole HTML document.
+    """The page as text; the arguments are those of `report`.
 
     Examples
     --------
     >>> import epluribus as epl
-    >>> from epluribus.report import build_report
+    >>> from epluribus.page import render
     >>> draws = [[0, 0, 1], [0, 0, 1], [0, 1, 1]]
-    >>> build_report(epl.minimize(draws, rng=1), draws, rng=1)[:15]
+    >>> render(epl.minimize(draws, rng=1), draws, rng=1)[:15]
     '<!doctype html>'
     """
     # Before the work, which takes seconds or minutes: a package may be missing.
@@ -139,20 +157,19 @@ def build_report(
     values |= {
         name: resource(f"page.{ending}") for name, ending in (("style", "css"), ("script", "js"))
     }
-    return finish(
-        lambda: str(template.render(title=title, call=call, paper=methods(facts), **values))
-    )
+    paper = write_methods(facts)
+    return finish(lambda: str(template.render(title=title, call=call, paper=paper, **values)))
 
 
-def write_methods(best: Estimate, draws: DrawsLike | None, **options: Any) -> MethodsText:
-    """The paragraph of the report for the methods section of a paper, and its references.
+def methods(best: Estimate, draws: DrawsLike | None = None, **options: Any) -> MethodsText:
+    """A paragraph for the methods section of a paper, with its references: print it.
 
     Parameters
     ----------
     best, draws
-        As for `write_report`. Without draws the paragraph says what was done, and nothing about uncertainty.
+        As for `report`. Without draws the paragraph says what was done, and nothing about uncertainty.
     level, rng, n_jobs, progress, time_limit
-        As for `write_report`; the same seed gives the paragraph of the page.
+        As for `report`; the same seed gives the paragraph of the page.
 
     Returns
     -------
@@ -171,7 +188,7 @@ def write_methods(best: Estimate, draws: DrawsLike | None, **options: Any) -> Me
     """
     if draws is None:
         return methods_alone(best)
-    return methods(gather(best, draws, **{"progress": False, **options}, skip=UNUSED))
+    return write_methods(gather(best, draws, **{"progress": False, **options}, skip=UNUSED))
 
 
 def _template() -> Any:
@@ -195,7 +212,7 @@ def _template() -> Any:
 
 def resource(name: str) -> str:
     """The text of a file that is installed with this package."""
-    return files("epluribus.report").joinpath(name).read_text(encoding="utf-8")
+    return files("epluribus.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(script: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import epluribus as epl
-from epluribus.report import build_report, facts
+from epluribus.page import facts, render
 from parsed_page import Page, noisy
 from terminal import PATIENCE, Terminal
 
@@ -45,7 +45,7 @@ def _raise_interrupt(*_, **__):
 def test_an_interrupted_step_and_all_after_it_are_left_out(small, monkeypatch, name):
     monkeypatch.setattr(epl.uncertainty, name, _raise_interrupt)
     draws, best = small
-    page = Page(build_report(best, draws, rng=1))
+    page = Page(render(best, draws, rng=1))
     assert "Ctrl-C was pressed" in page.words
     missing = _left_out(page)
     assert missing[0] == STEPS[name]
@@ -62,7 +62,7 @@ def test_an_interrupt_between_two_steps_leaves_out_the_later_ones(small, step):
 
     draws, best = small
     given = {"apart": np.arange(12)}  # so that all steps are made
-    page = Page(build_report(best, draws, rng=1, progress=at_that_step, partitions=given))
+    page = Page(render(best, draws, rng=1, progress=at_that_step, partitions=given))
     n_left_out = len(facts.STEPS) - step
     assert ("Ctrl-C was pressed" in page.words) == (n_left_out > 0)
     assert n_left_out == 0 or len(_left_out(page)) == n_left_out
@@ -72,7 +72,7 @@ def test_an_interrupted_search_for_another_loss_is_left_out(small, monkeypatch):
     """The search itself hears Ctrl-C and returns the best so far, which is not the best for that loss."""
     draws, best = small
     monkeypatch.setattr(facts, "minimize_within", lambda *_, **__: replace(best, interrupted=True))
-    page = Page(build_report(best, draws, rng=1))
+    page = Page(render(best, draws, rng=1))
     assert _left_out(page) == ["other losses", "modes", "the certificate"]
 
 
