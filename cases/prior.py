@@ -37,7 +37,7 @@ def run(folder: Path) -> dict[str, Any]:
         trace = sample(model, n_draws=N_DRAWS, burn=500 * n, thin=10 * n, n_chains=N_CHAINS, rng=1)
         draws = trace.draws
         vi, binder = epl.minimize(draws, rng=1), epl.minimize(draws, "binder", rng=1)
-        k = epl.uncertainty.n_clusters_posterior(vi, draws)
+        k = epl.uncertainty.n_clusters_posterior(draws, best=vi)
         ball, modes = epl.credible_ball(vi, draws), epl.modes(draws, rng=1)
         low, high = k.interval
         rows.append(
@@ -45,7 +45,7 @@ def run(folder: Path) -> dict[str, Any]:
             f"{ball.radius:.2f} | {modes.n_modes} |"
         )
         epl.plots.histogram(vi, y, ax=row[0]).set(title=name, xlabel="velocity (km/s)")
-        epl.plots.n_clusters(vi, draws, ax=row[1])
+        epl.plots.n_clusters(draws, best=vi, ax=row[1])
         key = name.split()[0].lower()
         values[f"{key}_k"], values[f"{key}_sizes"] = vi.n_clusters, _sizes(vi)
         values[f"{key}_mode"], values[f"{key}_radius"] = k.mode, ball.radius

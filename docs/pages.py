@@ -42,6 +42,7 @@ OPTIONAL = ("pymc", "numpyro")
 SECONDS = re.compile(r"\b\d[\d,.]* (?:s\b|seconds?\b)")
 STYLE = {"svg.hashsalt": "epluribus", "svg.fonttype": "none", "savefig.dpi": 100}
 LARGEST = 150_000  # bytes of a picture
+WIDTH = 100  # characters of a line of printed text
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,18 @@ def _save_figure(name: str) -> bytes:
     return stream.getvalue()
 
 
-def without_times(text: str) -> str:
-    """Text with its seconds masked, and without spaces at the ends of lines."""
-    return "\n".join(line.rstrip() for line in SECONDS.sub("_ s", text).strip().splitlines())
+def essence(text: str) -> str:
+    """Text as it is compared: seconds are masked, and white space does not count."""
+    return " ".join(SECONDS.sub("_ s", text).split())
+
+
+def _fold(text: str) -> str:
+    """Text with its long lines folded, so that it fits on a page."""
+    lines = []
+    for line in text.strip("\n").splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += textwrap.wrap(line, WIDTH, subsequent_indent=indent) if len(line) > WIDTH else [line]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def write_results(page: Path) -> None:
@@ -108,11 +118,8 @@ def write_results(page: Path) -> None:
         for result in run_page(page):
             match = result.match
             if result.shown is not None:
-                printed = "\n".join(line.rstrip() for line in result.printed.strip().splitlines())
-                pieces += [
-                    text[end : match.start("text")],
-                    textwrap.indent(printed + "\n", match["indent"]),
-                ]
+                shown = textwrap.indent(_fold(result.printed), match["indent"])
+                pieces += [text[end : match.start("text")], shown]
                 end = match.end("text")
             if result.picture:
                 path = page.parent / match["picture"]

@@ -34,7 +34,7 @@ def test_a_page_shows_what_its_code_makes(page, tmp_path, monkeypatch):
         warnings.filterwarnings("ignore", module=rf"{package}(_\w+)?(\.|$)")
     for result in pages.run_page(page):
         if result.shown is not None:
-            assert pages.without_times(result.printed) == pages.without_times(result.shown)
+            assert pages.essence(result.printed) == pages.essence(result.shown)
         if result.picture:
             path = page.parent / result.match["picture"]
             assert same_picture(result.picture, path), f"run: python docs/pages.py {page.stem}"
