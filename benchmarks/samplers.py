@@ -64,9 +64,7 @@ def measure(name, data):
     )
     cycle = int(make_schedule("default", model)[:, 2].sum())
     clock, cpu = time.perf_counter(), time.process_time()
-    trace = sample(
-        model, n_draws=n_draws, burn=burn * cycle, n_chains=4, rng=1, progress=True
-    )
+    trace = sample(model, n_draws=n_draws, burn=burn * cycle, n_chains=4, rng=1, progress=True)
     clock, cpu = time.perf_counter() - clock, time.process_time() - cpu
     labels = [trace.draws[-1]]
     if trace.column_draws is not None:

@@ -107,7 +107,9 @@ def _fold(text: str) -> str:
     lines = []
     for line in text.strip("\n").splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)
-        lines += textwrap.wrap(line, WIDTH, subsequent_indent=indent) if len(line) > WIDTH else [line]
+        lines += (
+            textwrap.wrap(line, WIDTH, subsequent_indent=indent) if len(line) > WIDTH else [line]
+        )
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
