@@ -153,7 +153,6 @@ def analyze(
             **protocol.lengths,
             n_chains=protocol.n_chains,
             moves=default if protocol.moves == "default" else protocol.moves,
-            start="dispersed",
             rng=first,
             **options,
         )
