@@ -23,7 +23,7 @@ from epluribus._progress import DELAY, ProgressLike, make_progress
 from epluribus._text import count, sentence_list
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_count, shown
-from epluribus.readers.objects import Table
+from epluribus.readers import Table
 
 Labels = NDArray[np.unsignedinteger[Any]]
 
@@ -57,7 +57,7 @@ def collapse(
 
     Examples
     --------
-    >>> from epluribus.readers.objects import to_table
+    >>> from epluribus.readers import to_table
     >>> labels, places, k, *_ = collapse(to_table([[4, 4, 7], [1, 2, 2], [0, 0, 9]]), np.arange(3))
     >>> labels.T.tolist(), places.tolist(), k.tolist()
     ([[0, 0, 1], [0, 1, 1]], [0, 1, 0], [2, 2])

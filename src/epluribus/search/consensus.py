@@ -18,7 +18,7 @@ from epluribus._typing import AnyArray, IntArray, LossLike, RngLike
 from epluribus._validate import as_array, check_choice, need, quoted, shown
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
-from epluribus.readers.objects import NOISE, is_ensemble, stack_labels
+from epluribus.readers import NOISE, is_ensemble, stack_labels
 from epluribus.search._minimize import minimize
 
 if TYPE_CHECKING:
