@@ -14,7 +14,7 @@ from epluribus.cli import main
 from epluribus.cli._base import COMMANDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command_line.md"
-OPEN = ("acceptance", "rhat", "ess", "ess_tail", "n_clusters")
+OPEN = ("acceptance", "rhat", "ess", "ess_tail", "n_clusters", "words")
 """Objects whose keys are names or numbers found in the data."""
 
 

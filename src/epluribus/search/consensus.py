@@ -61,7 +61,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The consensus: 0, 1, ... in order of first appearance.
+        The consensus: 0, 1, ... by size, 0 the largest; -1 for an undecided sample.
     n_clusters_ : int
         Its number of clusters.
     expected_loss_ : float
@@ -83,7 +83,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     >>> import epluribus as epl
     >>> X = np.array([[0, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 0, 1]])
     >>> epl.ConsensusClustering(rng=1).fit_predict(X)
-    array([0, 0, 1, 1, 1])
+    array([1, 1, 0, 0, 0])
 
     From base clusterings that have already been fitted:
 
