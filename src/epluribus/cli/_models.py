@@ -16,7 +16,7 @@ import pandas as pd
 import epluribus as epl
 from epluribus import models
 from epluribus._files import about, check_target, write_arrays
-from epluribus._kernels.sweep import sweep
+from epluribus._kernels.tables import sweep
 from epluribus._text import count
 from epluribus._validate import check_choice, need
 from epluribus.cli._base import answer, command, given, interrupted, make_parser, remark
