@@ -20,11 +20,20 @@ NUMBERED = ("1", "2", "3", "4")
 
 CASES = {
     **dict.fromkeys(
-        ["integer.rds", "double.rds", "ascii.rds", "list_of_draws.rds", "fit.rds", "two.rda"], NUMBERED
+        ["integer.rds", "double.rds", "ascii.rds", "list_of_draws.rds", "fit.rds", "two.rda"],
+        NUMBERED,
     ),
     **dict.fromkeys(["table_no_header.csv", "table_no_header.txt", "bare.txt"]),
     **dict.fromkeys(
-        ["frame.rds", "factor_frame.rds", "default.csv", "semicolons.csv", "table.txt", "words.csv"], COUNTED
+        [
+            "frame.rds",
+            "factor_frame.rds",
+            "default.csv",
+            "semicolons.csv",
+            "table.txt",
+            "words.csv",
+        ],
+        COUNTED,
     ),
     **dict.fromkeys(("named.rds", "no_rows.csv", "table_named.txt"), NAMES),
 }
