@@ -75,7 +75,7 @@ def test_a_similarity_matrix_in_place_of_draws(draws_file, tmp_path, capsys):
         ([path, path, "--psm"], "'--psm' is for one file, a similarity matrix; got 2"),
         (
             [str(draws_file), "--psm"],
-            "'--psm' must be a square matrix, items by items; got shape (20, 12).\n",
+            "'--psm' must be a square matrix, items by items; got shape (12, 20).\n",
         ),
     ):
         assert main(["summarize", *words]) == 2
