@@ -377,6 +377,9 @@ def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = Fals
     if type(draws) is not np.ndarray or draws.dtype.kind not in "iu":
         if is_estimate(draws):
             raise TypeError(f"'draws' must be a posterior sample; got {shown(draws)}. {ORDER}")
+        if isinstance(getattr(draws, "draws", None), Draws):
+            what = f"a {type(draws).__name__}, whose field 'draws' it is: give trace.draws"
+            raise TypeError(f"'draws' must be a posterior sample; got {what}.")
         if is_similarity(draws):
             raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
     # A user's function is told of the work that was asked for, not of reading.

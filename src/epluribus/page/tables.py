@@ -16,7 +16,7 @@ from epluribus._typing import FloatArray, IntArray
 from epluribus.draws.expected import expected_loss
 from epluribus.page.facts import Facts
 from epluribus.page.pictures import short
-from epluribus.page.sentences import degenerate, number, terms
+from epluribus.page.sentences import degenerate, number
 from epluribus.plots._shared import cluster_colors, column_names, read_data
 
 ITEMS = 2000
@@ -49,15 +49,15 @@ def _table(
 
 def tiles(facts: Facts) -> list[tuple[str, str]]:
     """The numbers at the top of the page, with what they are."""
-    best, draws, k, words = facts.best, facts.draws, facts.n_clusters, terms(facts)
+    best, draws, k = facts.best, facts.draws, facts.n_clusters
     unit = f", in {best.loss.unit}" if best.loss.unit else ""
     chains = [] if facts.ensemble else [("chains", f"{draws.n_chains:,}")]
     return [
         ("clusters", f"{best.n_clusters:,}"),
         ("items", f"{best.labels.size:,}"),
-        (f"{words.draw}s", f"{draws.n_draws:,}"),
+        (facts.worded("draws"), f"{draws.n_draws:,}"),
         *chains,
-        (f"{words.loss} ({best.loss.name}{unit})", number(best.expected_loss)),
+        (f"{facts.worded('expected loss')} ({best.loss.name}{unit})", number(best.expected_loss)),
         (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
     ]
 
@@ -105,9 +105,8 @@ def comparison(facts: Facts) -> Table | None:
     expected = "" if facts.ensemble else "E\u00a0"
     for name, column in zip(table.names, table.expected_losses.T, strict=True):
         columns[f"{expected}{name}"] = column
-    return _table(
-        f"The best partition for each loss, and its {terms(facts).loss} under all", columns
-    )
+    caption = facts.worded("The best partition for each loss, and its expected loss under all")
+    return _table(caption, columns)
 
 
 def modes(facts: Facts) -> Table | None:
@@ -172,7 +171,7 @@ def others(facts: Facts) -> Table | None:
     columns = {
         "partition": found.names,
         "clusters": [int(labels.max()) + 1 for labels in facts.others],
-        f"{terms(facts).loss} ({found.loss.name})": [
+        f"{facts.worded('expected loss')} ({found.loss.name})": [
             expected_loss(labels, facts.draws, found.loss) for labels in facts.others
         ],
         "plausible?": found.sentences,

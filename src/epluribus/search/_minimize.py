@@ -21,14 +21,13 @@ from epluribus.draws.similarity import SimilarityMatrix
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.search._exact import MAX_ITEMS, best_of_all, estimate_of, solves
-from epluribus.search._greedy import check_bounds
 from epluribus.search.constrained import FAMILIES, loss_of_decided
 from epluribus.search.large import LARGE, search_large, searches_few_first
 from epluribus.search.pairs import MatrixProblem
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
-from epluribus.search.starts import Plan, check_starts, matrix_starts
-from epluribus.settings import Settings
+from epluribus.search.starts import Plan, check_starts
+from epluribus.settings import Settings, check_bounds
 
 SEARCHES = ("recombine", "greedy")
 """What `search` may be."""
@@ -116,6 +115,10 @@ def minimize(
     3
     """
     # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
+    if isinstance(loss, list | tuple):
+        raise TypeError(
+            f"'loss' must be one loss, by name or a Loss; got {shown(loss)}. minimize_all takes several."
+        )
     source: Any = make_rng(rng).bit_generator.seed_seq
     seed = source.spawn(1)[0]
     sample: Draws | SimilarityMatrix
@@ -186,7 +189,6 @@ def _search(
     recombine, n_draws = settings.search == "recombine", 0
     if isinstance(sample, SimilarityMatrix):
         problem: Any = MatrixProblem(sample.matrix, loss)
-        starts = matrix_starts(problem, plan.first, np.random.default_rng(seed.spawn(1)[0]))
     else:
         if (
             recombine
@@ -195,8 +197,8 @@ def _search(
             and (run := search_large(sample, loss, plan, settings, seed, bar)) is not None
         ):
             return [run], run
-        problem, starts, n_draws = Problem.of(sample, loss), plan.starts(), sample.n_draws
-    search = Search(problem, starts, plan.n_starts, settings, seed, bar, n_draws)
+        problem, n_draws = Problem.of(sample, loss), sample.n_draws
+    search = Search(problem, plan, settings, seed, bar, n_draws)
     return search.recombine() if recombine else search.greedy()
 
 
