@@ -208,8 +208,9 @@ def _table(rows: Sequence[str], alert: bool = False) -> str:
 
 def _row(kind: str, style: str, cells: Any, sides: Sequence[str]) -> str:
     """One row of a table; `kind` is "th" or "td"."""
+    scope = ' scope="col"' if kind == "th" else ""
     inside = "".join(
-        f'<{kind} style="{style}{side};">{escape(str(cell))}</{kind}>'
+        f'<{kind}{scope} style="{style}{side};">{escape(str(cell))}</{kind}>'
         for cell, side in zip(cells, sides, strict=True)
     )
     return f'<tr style="{_ROW}">{inside}</tr>'
