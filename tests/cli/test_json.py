@@ -68,6 +68,7 @@ RUNS = {
     "psm": ("psm z.csv --out psm.npy",),
     "ball": ("ball z.csv",),
     "modes": ("modes z.csv --n-modes 2",),
+    "plot": ("plot z.csv --out z.png",),
     "report": ("report z.csv --out page.html --undecided 1 --must-link link.csv",),
     "methods": ("methods z.csv",),
     "soft": ("soft p.npy --out soft.npz",),

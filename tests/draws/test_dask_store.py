@@ -15,7 +15,7 @@ import epluribus as epl
 from epluribus._parallel import Stopped, Stopper
 from epluribus.draws import store as dask_store
 from epluribus.search import _minimize as entrance
-from epluribus.search import large, refine
+from epluribus.search import large
 from epluribus.settings import Settings
 from epluribus.uncertainty import credible_ball, error, items
 
@@ -108,7 +108,7 @@ def test_few_items_are_searched_here(client):
 def test_very_many_items_are_searched_where_they_are(client, store, loss, monkeypatch):
     monkeypatch.setattr(entrance, "LARGE", 300)
     monkeypatch.setattr(large, "_FEW", 150)
-    monkeypatch.setattr(refine, "_TASK", 16)
+    monkeypatch.setattr(large, "_TASK", 16)
     best = epl.minimize(epl.Draws(store, client=client), loss, rng=1)
     assert best.runs[-1].start == "few items"
     assert best.expected_loss == pytest.approx(epl.expected_loss(best, sample(), loss), rel=1e-12)
@@ -125,7 +125,7 @@ def test_a_worker_lost_in_the_middle_changes_nothing(client, store, monkeypatch)
     assert ref.runs[-1].start == "few items"
     draws = epl.Draws(store, client=client)
     [victim, *_] = client.run(os.getpid).values()
-    look, looks = refine.LargeRefiner._look, []
+    look, looks = large.LargeRefiner._look, []
 
     def fatal(self, *args, **named):
         looks.append(1)
@@ -133,7 +133,7 @@ def test_a_worker_lost_in_the_middle_changes_nothing(client, store, monkeypatch)
             os.kill(victim, signal.SIGKILL)
         return look(self, *args, **named)
 
-    monkeypatch.setattr(refine.LargeRefiner, "_look", fatal)
+    monkeypatch.setattr(large.LargeRefiner, "_look", fatal)
     np.testing.assert_array_equal(epl.minimize(draws, rng=1).labels, ref.labels)
     assert len(looks) >= 2
 
@@ -201,7 +201,7 @@ def test_without_workers_it_does_not_wait_forever(monkeypatch):
 def test_passes_end_early_though_workers_are_quick(client):
     draws, settings = epl.Draws(sample(), client=client), Settings()
     rng = np.random.default_rng(0)
-    refiner = refine.LargeRefiner(draws, draws.weights, epl.losses.vi(), rng, settings)
+    refiner = large.LargeRefiner(draws, draws.weights, epl.losses.vi(), rng, settings)
     now = refiner._count(sample()[0])
     settings.stopper.interrupt()
     with pytest.raises(Stopped):

@@ -153,13 +153,18 @@ def summarize(args: Namespace) -> int:
     return 0
 
 
+def without_python(best: Estimate) -> list[str]:
+    """What an estimate says about itself, but for the functions of Python to call next."""
+    return [line for line in str(best).splitlines() if NEXT not in line]
+
+
 def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
     """Write and print the answer; without draws nothing is said about its certainty."""
     if cli.is_stream(args.out):
         write_columns(cli.data_stream(), results.columns(best, draws))
     # Checks take time, and can be interrupted: before anything is written to a file.
     health = None if draws is None else best.health(draws)
-    lines = [line for line in str(best).splitlines() if NEXT not in line]
+    lines = without_python(best)
     if health is not None and best.converged:
         lines += [f"  {line}" for line in health.lines]
     if cli.is_stream(args.out):
@@ -253,7 +258,22 @@ def psm(args: Namespace) -> None:
     )
 
 
-@cli.command(read_draws, one_loss, resources, answer)
+def best_or_labels(args: Namespace, draws: Draws, loss: str, **options: Any) -> Any:
+    """The partition that a command is about.
+
+    --labels (file): file of labels to take in place of the best partition
+    """
+    if args.labels is not None:
+        labels = read_labels(args.labels)
+        matched(labels, draws, str(args.labels))
+        return labels
+    best = epl.minimize(draws, loss, **options)
+    # A ball around a partition that is not the best has another radius.
+    raise_if_interrupted(best)
+    return best
+
+
+@cli.command(read_draws, one_loss, best_or_labels, resources, answer)
 def ball(args: Namespace) -> None:
     """Find a credible ball around the best partition: the smallest one of at least a given probability.
 
@@ -261,18 +281,11 @@ def ball(args: Namespace) -> None:
     and with the most clusters.
 
     --level (number, default 0.95): smallest probability of the ball
-    --labels (file): file of labels to center it on, in place of a search
 
     Example: epluribus ball draws.csv --loss vi --level 0.9
     """
     loss, draws = one_loss(args), read_draws(args)
-    best: Any
-    if args.labels is None:
-        best = epl.minimize(draws, loss, **resources(args))
-        # A ball around a partition that is not the best has another radius.
-        raise_if_interrupted(best)
-    else:
-        best = matched(read_labels(args.labels), draws, str(args.labels))
+    best = best_or_labels(args, draws, loss, **resources(args))
     found = epl.credible_ball(best, draws, args.level, loss=loss)
     answer(args, found.to_dict(), found)
 

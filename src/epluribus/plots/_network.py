@@ -211,6 +211,9 @@ def read_links(network: Any, best: Any, argument: str) -> tuple[Any, list[Any] |
     ):
         found = read_network(network, counts=True, loops=True)
         nodes, matrix = list(found.names or range(found.matrix.shape[0])), found.matrix
+        # Edges do not name the nodes that have none.
+        nodes += [item for item in item_names(best) or () if item not in set(map(str, nodes))]
+        matrix.resize((len(nodes), len(nodes)))
     else:
         return (csr_array(network) if issparse(network) else np.asarray(network)), None
     items, plain = item_names(best), list(range(len(nodes)))

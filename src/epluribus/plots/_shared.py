@@ -293,7 +293,7 @@ def read_data(
     if data.ndim != 2 or 0 in data.shape or columns not in (None, data.shape[1]):
         raise ValueError(
             f"'{argument}' must have one row for each item, shape (n_items, {columns or 'n_columns'}); got shape "
-            f"{np.shape(values)}. plots.histogram shows one column, plots.scatter and plots.pairs more."
+            f"{np.shape(values)}. A histogram shows one column, scatter and pairs show more."
         )
     if not np.isfinite(data).all():
         raise ValueError(

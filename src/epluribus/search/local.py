@@ -19,8 +19,7 @@ from epluribus.partition import meet_labels, relabel
 from epluribus.search.members import MemberState, members_pay
 from epluribus.search.pairs import PairState
 from epluribus.search.problem import Problem
-from epluribus.search.ratio import RatioState
-from epluribus.search.state import Bounds, State, TableState
+from epluribus.search.state import Bounds, RatioState, State, TableState
 from epluribus.settings import Settings
 
 _BLOCKS = 8, 32

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels import pairs as kernels
+from epluribus._kernels import similarity as kernels
 from epluribus._parallel import Stopper
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
@@ -44,7 +44,7 @@ def counts_pairs(loss: Loss, n_items: int) -> bool:
 
 
 class PairCosts(NamedTuple):
-    """Similarities of pairs, and what they cost (`_kernels/pairs.py`)."""
+    """Similarities of pairs, and what they cost (`_kernels/similarity.py`)."""
 
     together: Any
     """(n_items, n_items) similarities without the diagonal; (0, 0) if there are lists of neighbors ..."""
@@ -147,7 +147,7 @@ class MatrixProblem:
 
 
 class PairState(State):
-    """A partition, and sums of the similarities of each item with clusters (`_kernels/pairs.py`)."""
+    """A partition, and sums of the similarities of each item with clusters (`_kernels/similarity.py`)."""
 
     def __init__(self, pairs: PairCosts, labels: IntArray) -> None:
         super().__init__(labels, pairs.tolerance)
