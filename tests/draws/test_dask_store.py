@@ -149,7 +149,7 @@ def test_where_workers_do_not_find_the_data(client, tmp_path, monkeypatch):
     (tmp_path / "z.zarr").rename(tmp_path / "elsewhere.zarr")
     with pytest.raises(ValueError, match="none of its chunks"):
         epl.Draws(array)
-    monkeypatch.setattr("epluribus.readers.arrays._check_chunks", lambda *_: None)
+    monkeypatch.setattr("epluribus.readers.files._check_chunks", lambda *_: None)
     for z in (array, dask.array.from_zarr(array)):
         with pytest.warns(UserWarning, match="one cluster, in 600 draws.* find the data"):
             epl.Draws(z, client=client)

@@ -59,7 +59,6 @@ def test_announced_changes_are_differences_of_totals(kind, name, seed):
         assert state.n_clusters <= max(bounds.k_max, bounds.k_min)
         before = state.total()
         swept = state.sweep(rng.permutation(24), bounds)
-        assert swept.complete
         assert state.total() - before == pytest.approx(swept.change, abs=1e-9)
         assert state.n_clusters <= bounds.k_max
         state.make_room(8)

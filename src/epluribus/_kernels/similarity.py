@@ -20,13 +20,6 @@ where r is the sum of p_ij over the items j of s. There are two ways to know r:
 - item i has the neighbors ``near[first[i]]`` to ``near[first[i + 1] - 1]``, with similarities `share` above 0, and
   ``inside[j]`` is s_j: a look takes time O(neighbors + K). `together` and `sums` are then empty.
 
-**Some of very many items.** With P_ij the weight of the draws that have i and j together, in units (0 for i = j), and
-``fixed[i, s]`` the sum of P_ij over the items j that stay in cluster s, Binder's loss has item i cost
-
-    base n_s + unit (fixed[i, s] + sum_j P_ij)    over the n_s other items of cluster s, of which the free ones are j
-
-A look at an item takes time O(n_free + K), and a move O(1): there may be thousands of small clusters.
-
 **Bounds** write Binder's loss as a sum over pairs of items. With c the cost of separating, a pair costs c p_ij if the
 estimate has it apart and (2 - c)(1 - p_ij) if it has it together. With x_ij = 1 for together, 0 for apart, x is a
 partition if and only if x_ij + x_jk - x_ik <= 1 for all triples: the triangle inequalities.
@@ -199,48 +192,6 @@ def cluster_around_pivots(order, levels, first, near, share, labels):
                 if labels[near[q]] < 0 and share[q] > levels[i]:
                     labels[near[q]] = k
             k += 1
-
-
-@kernel
-def sweep_pairs(
-    order, together, fixed, base, unit, tolerance, k_min, k_max, stop,
-    labels, sizes, sums,
-):  # fmt: skip
-    """Visit the items in `order`; each goes to the cluster where it costs least, perhaps a new one, where it costs 0.
-
-    It stays unless that lowers the loss by more than `tolerance`. There is always an empty slot in `sizes`. Changes
-    labels and sizes; `sums` is WORK. Returns the number of moves; it returns early if ``stop[0]`` is set.
-    """
-    moves = 0
-    used, top = used_slots(sizes)
-    for i in order:
-        own = labels[i]
-        alone = sizes[own] == 1
-        if stop[0] != 0:
-            return moves
-        if alone and used <= k_min:
-            continue
-        sums[:top] = 0.0
-        sums[: fixed.shape[1]] = fixed[i]
-        for j in range(labels.shape[0]):
-            sums[labels[j]] += together[i, j]
-        low = base * (sizes[own] - 1) + unit * sums[own] - tolerance
-        best, new = own, top
-        for s in range(top):
-            if sizes[s] == 0:
-                new = min(new, s)
-            elif s != own and base * sizes[s] + unit * sums[s] < low:
-                best, low = s, base * sizes[s] + unit * sums[s]
-        if used < k_max and not alone and low > 0.0:
-            best = new
-        if best != own:
-            used += int(sizes[best] == 0) - int(alone)
-            sizes[own] -= 1
-            sizes[best] += 1
-            labels[i] = best
-            moves += 1
-            top = max(top, best + 1)
-    return moves
 
 
 # --- bounds on Binder's loss ---

@@ -23,10 +23,9 @@ from epluribus.draws.rows import kept_rows, safe_weights
 from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
 from epluribus.draws.store import Contents, Store, card_of, read_contents
 from epluribus.partition import ORDER, is_estimate
-from epluribus.readers import Source
-from epluribus.readers.arrays import from_labeled
-from epluribus.readers.columns import from_frame
-from epluribus.readers.objects import Table, is_ensemble, stack_labels, to_table, unchanged
+from epluribus.readers import Table, is_ensemble, stack_labels, to_table, unchanged
+from epluribus.readers.columns import Source, from_frame
+from epluribus.readers.files import from_labeled
 
 
 class Draws(Shown):

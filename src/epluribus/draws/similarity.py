@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import check_memory
+from epluribus.readers.files import read_matrix
 
 _CLOSE = 1e-6
 """Rounding that is allowed in a matrix read from a file: asymmetry, values beyond 0 and 1, the diagonal."""
@@ -36,7 +38,9 @@ class SimilarityMatrix:
 
     @classmethod
     def of(cls, psm: Any) -> SimilarityMatrix:
-        """Read and check a matrix: an array, nested lists, a data frame, or a SciPy sparse matrix.
+        """Read and check a matrix: an array, nested lists, a data frame, a SciPy sparse matrix, or a file of one.
+
+        Files are csv and other text, npy, npz of SciPy, and rds.
 
         Examples
         --------
@@ -49,7 +53,9 @@ class SimilarityMatrix:
 
         if isinstance(psm, cls):
             return psm
-        items = tuple(map(str, psm.columns)) if hasattr(psm, "columns") else None
+        items = psm.columns if hasattr(psm, "columns") else None
+        if isinstance(psm, str | Path):
+            psm, items = read_matrix(Path(psm))
         if not issparse(psm):
             psm = _to_array(psm)
         if psm.ndim != 2 or psm.shape[0] != psm.shape[1] or psm.shape[0] == 0:
@@ -68,7 +74,7 @@ class SimilarityMatrix:
         csr.setdiag(0.0)
         csr.eliminate_zeros()
         csr.sort_indices()
-        return cls(csr, items)
+        return cls(csr, None if items is None else tuple(map(str, items)))
 
     def dense(self, keep: IntArray | None = None) -> FloatArray:
         """(n, n) the similarities of some items, or of all, with ones on the diagonal."""

@@ -33,7 +33,7 @@ from epluribus.draws.rows import (
     count_seen,
     kept_rows,
 )
-from epluribus.readers.objects import Table
+from epluribus.readers import Table
 
 _SLICE = 64 << 20
 """Bytes read at a time on a cluster, roughly: a worker has several at a time."""

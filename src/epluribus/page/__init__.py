@@ -21,7 +21,7 @@ import numpy as np
 from epluribus._files import as_path, check_target, write_whole
 from epluribus._parallel import finish
 from epluribus._progress import ProgressLike
-from epluribus._text import count, worded
+from epluribus._text import count
 from epluribus._typing import DrawsLike, RngLike
 from epluribus._validate import need
 from epluribus._version import __version__
@@ -154,8 +154,8 @@ def render(
     template = _template()
     facts = gather(best, draws, **options)
     values = {"facts": facts, "say": sentences, "show": contents}
-    # What a result says of itself is escaped by its card.
-    values["card"] = lambda found: worded(found._repr_html_(), facts.draws.kind)
+    # What a result says of itself.
+    values["parts"] = lambda found: [facts.worded(text) for text, _ in found._card().parts]
     # Style and script become part of the page, so that it is one file that opens offline.
     values |= {
         name: resource(f"page.{ending}") for name, ending in (("style", "css"), ("script", "js"))

@@ -16,7 +16,7 @@ import numpy as np
 from epluribus import plots
 from epluribus._text import span
 from epluribus._typing import FloatArray
-from epluribus.page.sentences import number, terms
+from epluribus.page.sentences import number
 from epluribus.plots._shared import cluster_colors, column_names, new_figure, read_data
 
 if TYPE_CHECKING:
@@ -98,15 +98,15 @@ def _table(
 
 def tiles(facts: Facts) -> list[tuple[str, str]]:
     """The numbers at the top of the page, with what they are."""
-    best, draws, k, words = facts.best, facts.draws, facts.n_clusters, terms(facts)
+    best, draws, k = facts.best, facts.draws, facts.n_clusters
     unit = f", in {best.loss.unit}" if best.loss.unit else ""
     chains = [] if facts.ensemble else [("chains", f"{draws.n_chains:,}")]
     return [
         ("clusters", f"{best.n_clusters:,}"),
         ("items", f"{best.labels.size:,}"),
-        (f"{words.draw}s", f"{draws.n_draws:,}"),
+        (facts.worded("draws"), f"{draws.n_draws:,}"),
         *chains,
-        (f"{words.loss} ({best.loss.name}{unit})", number(best.expected_loss)),
+        (f"{facts.worded('expected loss')} ({best.loss.name}{unit})", number(best.expected_loss)),
         (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
     ]
 

@@ -17,7 +17,7 @@ import numpy as np
 from epluribus import losses, uncertainty
 from epluribus._parallel import Stopper, finish
 from epluribus._progress import ProgressLike, make_progress
-from epluribus._text import count, sentence_list, span
+from epluribus._text import count, sentence_list, span, worded
 from epluribus._typing import DrawsLike, IntArray, RngLike
 from epluribus._validate import make_rng
 from epluribus.draws import Draws, as_draws
@@ -94,6 +94,10 @@ class Facts:
     def ensemble(self) -> bool:
         """Whether the draws are an ensemble of clusterings, not a posterior sample."""
         return self.draws.kind == "ensemble"
+
+    def worded(self, text: str) -> str:
+        """A text on draws, in the words for them: an ensemble has no probabilities."""
+        return worded(text, self.draws.kind)
 
     @property
     def disagree(self) -> bool:

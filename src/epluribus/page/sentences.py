@@ -22,28 +22,6 @@ _ESS = 400
 """Effective sample size that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
 
 
-class Terms(NamedTuple):
-    """How the page speaks of a posterior sample, or of an ensemble, which has no probabilities."""
-
-    draw: str
-    """One of the partitions."""
-    probability: str
-    """How often something is the case, as a number."""
-    chance: str
-    """The words before that number."""
-    loss: str
-    """The mean of the loss over the partitions."""
-
-
-_POSTERIOR = Terms("draw", "probability", "with probability", "expected loss")
-_ENSEMBLE = Terms("clustering", "share of the clusterings", "for a share of", "mean loss")
-
-
-def terms(facts: Facts) -> Terms:
-    """The words for this sample."""
-    return _ENSEMBLE if facts.ensemble else _POSTERIOR
-
-
 class Check(NamedTuple):
     """One line of the diagnostics."""
 
@@ -76,14 +54,18 @@ def degenerate(facts: Facts) -> str:
     Three cases: one item, one draw, or draws that are all the same partition. Measures of uncertainty are
     then 0 or 1 whatever the data, and must not be presented as results.
     """
-    draws, noun = facts.draws, terms(facts).draw
+    draws = facts.draws
     if draws.n_items == 1:
         return "There is only one item: there is nothing to cluster."
     if draws.n_draws == 1:
-        return f"There is only one {noun}: it says nothing about how certain the partition is."
+        return facts.worded(
+            "There is only one draw: it says nothing about how certain the partition is."
+        )
     # Distinct partitions of weight 0 have no probability: they are not variation.
     if int((draws.weights > 0).sum()) == 1:
-        return f"All {noun}s are equal{'' if facts.ensemble else ': did the sampler move?'}."
+        return facts.worded(
+            f"All draws are equal{'' if facts.ensemble else ': did the sampler move?'}."
+        )
     return ""
 
 
@@ -94,7 +76,7 @@ def health_lines(facts: Facts) -> list[str]:
 
 def answer(facts: Facts) -> str:
     """The answer in a few sentences, with what a reader must know before trusting it."""
-    best, sizes, words = facts.best, facts.best.sizes, terms(facts)
+    best, sizes = facts.best, facts.best.sizes
     largest = f", the largest of {count(int(sizes.max()), 'item')}" if len(sizes) > 1 else ""
     items, has = count(best.labels.size, "item"), count(best.n_clusters, "cluster")
     problem = degenerate(facts)
@@ -103,10 +85,12 @@ def answer(facts: Facts) -> str:
     # A search proves nothing about partitions it did not visit: hence "that were tried".
     tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
     parts = [
-        f"The best single partition of the {items} has {has}{largest}. Of all partitions {tried} it has the "
-        f"smallest {words.loss}, {best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the "
-        f"{words.draw}s the number of clusters is {span(*facts.n_clusters.interval)} {words.chance} "
-        f"{share(facts.n_clusters.mass)}."
+        facts.worded(
+            f"The best single partition of the {items} has {has}{largest}. Of all partitions {tried} it has the "
+            f"smallest expected loss, {best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the "
+            f"draws the number of clusters is {span(*facts.n_clusters.interval)} with probability "
+            f"{share(facts.n_clusters.mass)}."
+        )
     ]
     if facts.disagree:
         why = "CHAINS DISAGREE" if facts.draws.n_chains > 1 else "CHAIN HAS NOT SETTLED"
@@ -139,15 +123,15 @@ def loose_clusters(facts: Facts) -> str:
 
 def n_clusters_sentence(facts: Facts) -> str:
     """What the bars of the number of clusters show, in a sentence or two."""
-    k, chosen, words = facts.n_clusters, facts.best.n_clusters, terms(facts)
+    k, chosen = facts.n_clusters, facts.best.n_clusters
     # All draws have the same number: there are no bars, and the sentence stands alone.
     if k.probability(k.mode) == 1:
         other = "" if chosen == k.mode else f"; the estimate has {chosen}"
-        return f"Every {words.draw} has {count(k.mode, 'cluster')}{other}."
-    return (
-        f"Most {'frequent' if facts.ensemble else 'probable'}: {k.mode} ({words.probability} "
-        f"{share(k.probability(k.mode))}); mean {k.mean:.2f}; {span(*k.interval)} {words.chance} {share(k.mass)}. "
-        f"The estimate has {chosen} ({words.probability} {share(k.probability(chosen))})."
+        return facts.worded(f"Every draw has {count(k.mode, 'cluster')}{other}.")
+    return facts.worded(
+        f"Most frequent: {k.mode} (probability {share(k.probability(k.mode))}); mean {k.mean:.2f}; "
+        f"{span(*k.interval)} with probability {share(k.mass)}. "
+        f"The estimate has {chosen} (probability {share(k.probability(chosen))})."
     )
 
 
@@ -225,7 +209,7 @@ def _summary_checks(facts: Facts) -> Iterator[Check]:
         yield Check(
             False,
             f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g} % interval "
-            f"({span(*k.interval)}) of the {terms(facts).draw}s. That is common where they have small "
+            f"({span(*k.interval)}) of the {facts.worded('draws')}. That is common where they have small "
             "clusters that come and go: the two answer different questions.",
         )
 
@@ -244,10 +228,10 @@ def _search_checks(facts: Facts) -> Iterator[Check]:
             why = f"Its search was not limited to partitions {facts.bound}."
             yield Check(
                 False,
-                f"The estimate for {table.names[winner]} has a smaller {terms(facts).loss} ({best.loss.name}) than the "
-                f"one reported. {why if facts.bound else 'Search with more starts.'}",
+                f"The estimate for {table.names[winner]} has a smaller {facts.worded('expected loss')} "
+                f"({best.loss.name}) than the one reported. {why if facts.bound else 'Search with more starts.'}",
             )
     if facts.certificate is not None and facts.certificate.proved:
         yield Check(
-            True, f"The partition is {facts.certificate.verdict} for these {terms(facts).draw}s."
+            True, facts.worded(f"The partition is {facts.certificate.verdict} for these draws.")
         )

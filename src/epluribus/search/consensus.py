@@ -21,8 +21,8 @@ from epluribus._validate import as_array, check_choice, check_count, make_rng, n
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.losses.values import loss as loss_between
-from epluribus.readers import Source
-from epluribus.readers.objects import NOISE, is_ensemble, to_source
+from epluribus.readers import NOISE, is_ensemble, to_source
+from epluribus.readers.columns import Source
 from epluribus.search._minimize import minimize
 
 if TYPE_CHECKING:

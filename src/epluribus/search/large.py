@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 
 from epluribus import losses
 from epluribus._kernels.labels import count_tables
-from epluribus._kernels.similarity import sweep_pairs
 from epluribus._kernels.tables import add_costs, count_cells
 from epluribus._parallel import Stopped, run_tasks
 from epluribus._progress import Progress
@@ -44,11 +43,11 @@ from epluribus.estimate import Run, Step
 from epluribus.losses.base import Loss
 from epluribus.partition import read_only, relabel
 from epluribus.search.local import LocalSearch
-from epluribus.search.pairs import MOST_ITEMS, PairCosts, counts_pairs
+from epluribus.search.pairs import MOST_ITEMS, PairCosts, PairState, counts_pairs
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
 from epluribus.search.starts import Plan, few_clusters, fit_clusters
-from epluribus.search.state import TableState
+from epluribus.search.state import Bounds, TableState
 from epluribus.settings import Settings
 
 LARGE = 50_000
@@ -157,14 +156,13 @@ def _search_few(
     settings, weights = refiner.settings, refiner.weights
     problem = Problem(refiner.store.rows(items), weights, loss)
 
-    def among(labels: IntArray | None) -> IntArray | None:
-        return None if labels is None else relabel(labels[items])
-
     # Joining very many clusters until there are no more than allowed would take too long.
-    starts = (
-        start._replace(labels=among(start.labels))
-        for start in plan.starts()
-        if start.labels is None or refiner.has_tables(start.labels)
+    plan = plan._replace(
+        first=tuple(
+            start._replace(labels=relabel(start.labels[items]))
+            for start in plan.first
+            if start.labels is not None and refiner.has_tables(start.labels)
+        )
     )
     # The other items are assigned in the rest of the time.
     with settings.stopper.for_a_share(1 / 3) as stopper:
@@ -172,7 +170,7 @@ def _search_few(
         # Items that a loss wants alone are found when all are refined: large clusters are enough.
         own = few_clusters(settings, problem) if refiner.pairs else settings
         expensive = refiner.pairs or None
-        search = Search(problem, starts, plan.n_starts, own, seed, bar, expensive=expensive)
+        search = Search(problem, plan, own, seed, bar, expensive=expensive)
         _, best = search.recombine()
     return best.labels, search.n_done
 
@@ -300,8 +298,8 @@ class LargeRefiner:
             if not (moving & ~free).any():
                 return now.labels, k < limit or limit == self.most
             free = moving | free if self.pairs else _closest(gap)
-            n_bytes = (8.0 if np.ptp(self.weights) else 2.0) * np.count_nonzero(free) ** 2
-            if self.pairs and n_bytes > available_memory() / 4:
+            n_free, each = float(np.count_nonzero(free)), 8.0 if np.ptp(self.weights) else 2.0
+            if self.pairs and each * n_free * (n_free + 2.5 * k) > available_memory() / 4:
                 self.pairs, self.limit = False, COLUMNS * self.store.groups
                 free = _closest(gap)
                 now = self._count(now.labels)
@@ -343,17 +341,16 @@ class LargeRefiner:
         except KeyboardInterrupt:
             raise Stopped from None
         self._check()
-        units = problem.weights * (2 * problem.f[0, 1] / pairs.unit)
-        fixed = sum(u * stay[rows] for u, rows in zip(units, problem.rows.T, strict=True))
-        # A slot for each free item, and one more: there is always an empty one.
-        sizes = np.append(sizes, np.zeros(n + 1, dtype=np.int64))
-        bounds, moved = (settings.k_min, self.most, settings.stopper.flag), 1
-        while moved and not settings.stopper.stopped:
-            moved = sweep_pairs(
-                self.rng.permutation(n), pairs.together, fixed, pairs.base, pairs.unit, pairs.tolerance,
-                *bounds, mine, sizes, np.empty(len(sizes)),
-            )  # fmt: skip
-        return mine
+        units = problem.weights * (problem.f[0, 1] / pairs.scale)
+        sums = np.zeros((len(sizes), n), dtype=pairs.sum_type(self.draws.n_items))
+        sums[: stay.shape[1]] = sum(
+            u * stay[rows] for u, rows in zip(units, problem.rows.T, strict=True)
+        ).T
+        state = PairState(pairs, mine, (sums, sizes - np.bincount(mine, minlength=len(sizes))))
+        bounds = Bounds(settings.k_min, self.most, settings.stopper.flag)
+        while state.sweep(self.rng.permutation(n), bounds).n_moves and not settings.stopper.stopped:
+            pass
+        return state.labels
 
     def _expected(self, cells: AnyArray, size: float, groups: IntArray) -> float:
         """Expected loss from the sums of f1 over the cells of groups, of f2 over clusters, and the sizes of groups."""

@@ -175,9 +175,12 @@ class Problem:
     @cached_property
     def constant(self) -> float:
         """What the total loss has besides the sums over cells and clusters; 0 for a loss that is not linear."""
-        if self.form is None:
-            return 0.0
-        return float(self.weights @ (self.form.constant + self.form.group * self.group_sums))
+        form = self.form
+        return (
+            0.0
+            if form is None
+            else float(self.weights @ (form.constant + form.group * self.group_sums))
+        )
 
     @cached_property
     def members(self) -> MemberLists:

@@ -48,16 +48,14 @@ class Swept(NamedTuple):
     n_moves: int
     change: float
     """Change of the total loss."""
-    complete: bool
-    """Whether all items were visited."""
 
 
 Visited: TypeAlias = tuple[int, int, float]
 """The number of items visited, the number of moves, and the change of the total loss."""
 
 
-Closed: TypeAlias = Callable[[], NDArray[np.bool_] | None]
-"""Which two slots may not be joined, (n_slots, n_slots); None if all may."""
+Closed: TypeAlias = Callable[[], NDArray[np.bool_]] | None
+"""What says which two slots may not be joined, (n_slots, n_slots); None if all may."""
 
 
 class State(ABC):
@@ -117,7 +115,7 @@ class State(ABC):
             done, moves, by = self._visit(order, bounds, closed, quick)
             n_moves, change, order = n_moves + moves, change + by, order[done:]
             if len(order) == 0 or bounds.stop[0]:
-                return Swept(n_moves, change, len(order) == 0)
+                return Swept(n_moves, change)
             self.make_room(self.n_clusters + 1)
 
     @abstractmethod
@@ -183,17 +181,18 @@ class State(ABC):
         self,
         bounds: Bounds,
         like: State | None = None,  # noqa: ARG002
-        closed: Closed = lambda: None,
+        closed: Closed = None,
     ) -> float:
         """Join clusters while that helps or there are too many; the change.
 
         In each round those pairs are joined of which each is best joined with the other: in a linear loss, a sum over
         clusters, their changes add up. `like` is a partition that the result may be similar to; only `RatioState`
-        looks at it; ``closed()`` says which joins are not allowed.
+        looks at it; `closed` says which joins are not allowed.
         """
         total, before, a = 0.0, None, np.empty(0, dtype=np.int64)
         while self.n_clusters > max(bounds.k_min, 1) and not bounds.stop[0]:
-            k, (partner, least, before) = self.n_clusters, self.best_joins(closed(), before, a)
+            k, shut = self.n_clusters, None if closed is None else closed()
+            partner, least, before = self.best_joins(shut, before, a)
             every = np.arange(len(partner))
             a = np.flatnonzero((partner[partner] == every) & (every < partner) & (least < np.inf))
             a = a[np.argsort(least[a], kind="stable")]
@@ -397,9 +396,7 @@ class RatioState(TableState):
         many = self.additive or self.n_clusters > _EXACT_JOINS
         return super().join_row(a) if many else State.join_row(self, a)
 
-    def merge(
-        self, bounds: Bounds, like: State | None = None, closed: Closed = lambda: None
-    ) -> float:
+    def merge(self, bounds: Bounds, like: State | None = None, closed: Closed = None) -> float:
         """Join clusters while that helps or there are too many; the change.
 
         Exact changes are compared where clusters are few. Of more, those are joined first whose join lowers the
