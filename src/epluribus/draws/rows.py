@@ -23,7 +23,7 @@ from epluribus._progress import DELAY, ProgressLike, make_progress
 from epluribus._text import count, sentence_list
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_count, shown
-from epluribus.readers import Table
+from epluribus.readers import Table, number_chains
 
 Labels = NDArray[np.unsignedinteger[Any]]
 
@@ -203,14 +203,13 @@ def count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> I
     return n_seen
 
 
-def check_chains(chains: Any, n_draws: int) -> IntArray:
-    """The chain of each draw as a number 0, 1, ..., in the order of the chains' names.
+def check_chains(chains: Any, n_draws: int) -> tuple[IntArray, tuple[str, ...] | None]:
+    """The chain of each draw as a number 0, 1, ..., in the order of the chains' names, and these.
 
-    >>> check_chains(["b", "a", "b"], 3).tolist()
-    [1, 0, 1]
+    >>> check_chains(["b", "a", "b"], 3)
+    (array([1, 0, 1]), ('a', 'b'))
     """
-    values = _one_per_draw(np.asarray(chains), n_draws, "chains")
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return number_chains(_one_per_draw(np.asarray(chains), n_draws, "chains"))
 
 
 def _one_per_draw(values: AnyArray, n_draws: int, argument: str) -> AnyArray:

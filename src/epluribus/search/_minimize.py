@@ -115,6 +115,10 @@ def minimize(
     3
     """
     # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
+    if isinstance(loss, list | tuple):
+        raise TypeError(
+            f"'loss' must be one loss, by name or a Loss; got {shown(loss)}. minimize_all takes several."
+        )
     source: Any = make_rng(rng).bit_generator.seed_seq
     seed = source.spawn(1)[0]
     sample: Draws | SimilarityMatrix

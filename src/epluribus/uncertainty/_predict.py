@@ -154,7 +154,10 @@ def _spread(logs: FloatArray, z: AnyArray, labels: IntArray) -> FloatArray:
 def predict_cells(
     model: Mixture, cells: tuple[IntArray, ...], values: AnyArray, draws: AnyArray, _: bool
 ) -> tuple[AnyArray, ...]:
-    """Of cells that were held out, means over draws: log score, probabilities of values below and up to it, of categories; which occurred."""
+    """Of cells that were held out, means over draws: log score, and probabilities of values below and up to it.
+
+    Of categories their probabilities, and which occurred.
+    """
     (rows, columns), n = cells, len(values)
     # Categories of the cells' columns, end to end, and whose cell each is. The first of a column is left out: its
     # probability is what the others leave, and would count them twice.
