@@ -104,7 +104,7 @@ def find_groups(draws: Draws) -> DrawGroups:
     """The groups of draws. They depend on the draws alone: random numbers have a fixed seed."""
     rng = np.random.default_rng(0)
     rows, labels = look(draws, rng)
-    fewest = max(3.0, _FEWEST * len(rows))
+    fewest = max(4.0, _FEWEST * len(rows))
     found = sorted(_split(np.arange(len(rows)), labels, fewest, rng), key=len, reverse=True)
     diffuse = _are_diffuse(labels, found)
     group = np.full(len(rows), -1)
@@ -239,11 +239,15 @@ def _match_labels(labels: IntArray, target: IntArray) -> IntArray:
 
 
 def _match(row: IntArray, target: IntArray) -> IntArray:
-    """Clusters named after those that they share most items with, if that is mutual; others by their first item."""
+    """Clusters named after the largest that they hold most of, or that they share most items with, if that is mutual.
+
+    Others are named after their first item.
+    """
     both = (row >= 0) & (target >= 0)
     k, n = int(target.max()) + 1, int(row.max()) + 1
     shared = np.bincount(row[both] * k + target[both], minlength=n * k).reshape(n, k)
-    nearest = shared.argmax(axis=1)
+    most = 2 * shared > shared.sum(axis=0)
+    nearest = np.where(most, len(row) + np.bincount(target[target >= 0]), shared).argmax(axis=1)
     mutual = (shared.argmax(axis=0)[nearest] == np.arange(n)) & (shared.max(axis=1) > 0)
     seen = row >= 0
     first = np.flatnonzero(seen)[np.unique(row[seen], return_index=True)[1]]
