@@ -85,12 +85,12 @@ class DrawGroups:
         if self.n > 1:
             doubt = "" if self.trusted else ", between which the chains hardly move"
             return f"{self.n} competing partitions{doubt}", False
-        if self.early.any():
-            early = int(self.early.sum())
-            return f"{early:,} draws at the beginning of the chains are burn-in", False
         if self.n_effective < _ENOUGH:
             worth = f"worth only {self.n_effective:.0f} independent ones"
             return f"cannot be known: these {draws} are {worth}", None
+        if self.early.any():
+            early = int(self.early.sum())
+            return f"{early:,} draws at the beginning of the chains are burn-in", False
         if self.diffuse:
             return f"no partition is a fair summary: the {draws} are diffuse", False
         if weak is not None and weak > 0.5:
@@ -116,10 +116,12 @@ def find_groups(draws: Draws) -> DrawGroups:
         return DrawGroups(rows, group, n, diffuse, np.inf, np.full(n, np.inf), early, ensemble)
     if group.max() > 0:
         group, early = _without_burn_in(draws, rows, group)
-    n = int(group.max()) + 1
-    entries = count_entries(group, draws.chains[rows], n)[1]
-    later = ~early[rows]
+    n, later = int(group.max()) + 1, ~early[rows]
+    times, entries = count_entries(group, draws.chains[rows], n)
     effective = _effective(draws, rows[later], labels[later])
+    if times.sum() > draws.n_chains + 2 and 2 * (times == 1).sum() > n:
+        # Chains that stay long at each place, seldom come back, and would find others.
+        group, n, entries, effective = np.minimum(group, 0), 1, entries[:1], float(times.sum())
     return DrawGroups(rows, group, n, diffuse, effective, entries, early, ensemble)
 
 
@@ -218,9 +220,10 @@ def _groups_of(labels: IntArray, fewest: float, rng: Generator) -> list[IntArray
     # The second look: groups without a gap between them are one.
     name = np.arange(len(found))
     for a, b in combinations(range(len(found)), 2):
-        placed = _placed_as_second(matched[found[a]], matched[found[b]])
-        if len(_peaks(np.abs(placed[:, None] - placed), fewest)) < 2:
-            name[name == name[b]] = name[a]
+        if name[a] != name[b]:
+            made = _moves_made(labels[found[a]], labels[found[b]])
+            if len(_peaks(np.abs(made[:, None] - made), fewest)) < 2:
+                name[name == name[b]] = name[a]
     return [np.concatenate([found[g] for g in np.flatnonzero(name == n)]) for n in np.unique(name)]
 
 
@@ -279,24 +282,36 @@ def _peaks(distance: FloatArray, fewest: float) -> list[IntArray]:
     return [members for members in found if len(members) >= fewest] or [np.arange(n)]
 
 
-def _placed_as_second(first: IntArray, second: IntArray) -> FloatArray:
-    """How many items each draw of two groups has placed as in the second group; half of them at a tie."""
-    n_items, k = first.shape[1], int(max(first.max(), second.max())) + 1
-    labels = np.concatenate([first, second])
-    item = np.arange(n_items)
+def _moves_made(first: IntArray, second: IntArray) -> FloatArray:
+    """How many items must have moved, from the first group to the second, to explain each draw of both.
 
-    def shares(rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        cells = (rows + item * k)[rows >= 0]
-        seen = np.maximum(1, (rows >= 0).sum(axis=0))[:, None]
-        return np.bincount(cells, minlength=n_items * k).reshape(n_items, k) / seen, seen
-
-    (one, n_one), (other, n_other), (mean, _) = shares(first), shares(second), shares(labels)
+    Counted are the pairs of items on which the groups differ by more than chance explains: on a path on which items
+    move one by one, their number grows by the same with every item.
+    """
+    (one, n_one), (other, n_other) = _count_together(first), _count_together(second)
+    gain = other / n_other - one / n_one
+    mean = (one + other) / (n_one + n_other)
     error = np.sqrt(mean * (1 - mean) * (1 / n_one + 1 / n_other))
-    sign = np.where(np.abs(other - one) > 3 * error + 1e-9, np.sign(other - one), 0.0)
-    counted = (sign != 0).any(axis=1) & (labels >= 0)
-    total = np.where(counted, sign[item, labels], 0.0).sum(axis=1) / 2
-    # Where labels are missing, as if all had been seen.
-    return np.asarray(total * (sign != 0).any(axis=1).sum() / np.maximum(1, counted.sum(axis=1)))
+    sign = np.where(np.abs(gain) > np.maximum(3 * error, 0.25), np.sign(gain), 0.0)
+    of_item = np.abs(sign).sum(axis=0)
+    some = np.flatnonzero(of_item)
+    labels, sign = np.concatenate([first, second])[:, some], sign[np.ix_(some, some)]
+    together, both = _together(labels)
+    as_second = ((2.0 * together - both) * sign).sum(axis=(1, 2))
+    counted = np.maximum(1, (both * np.abs(sign)).sum(axis=(1, 2)))
+    return np.asarray(as_second / counted * of_item.sum() / max(1, 4 * of_item.max()))
+
+
+def _together(labels: IntArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(n_draws, n_items, n_items) whether two items are together, and whether both are seen."""
+    both = (labels >= 0)[:, :, None] & (labels >= 0)[:, None]
+    return both & (labels[:, :, None] == labels[:, None]), both
+
+
+def _count_together(labels: IntArray) -> tuple[FloatArray, FloatArray]:
+    """In how many draws two items are together, and in how many both are seen, at least 1."""
+    together, both = _together(labels)
+    return together.sum(axis=0), np.maximum(1, both.sum(axis=0))
 
 
 # --- what is said of the groups ---
