@@ -221,8 +221,8 @@ def _groups_of(labels: IntArray, fewest: float, rng: Generator) -> list[IntArray
     name = np.arange(len(found))
     for a, b in combinations(range(len(found)), 2):
         if name[a] != name[b]:
-            made = _moves_made(labels[found[a]], labels[found[b]])
-            if len(_peaks(np.abs(made[:, None] - made), fewest)) < 2:
+            placed = _placed_as_second(matched[found[a]], matched[found[b]])
+            if len(_peaks(np.abs(placed[:, None] - placed), fewest)) < 2:
                 name[name == name[b]] = name[a]
     return [np.concatenate([found[g] for g in np.flatnonzero(name == n)]) for n in np.unique(name)]
 
@@ -244,7 +244,7 @@ def _match_labels(labels: IntArray, target: IntArray) -> IntArray:
 def _match(row: IntArray, target: IntArray) -> IntArray:
     """Clusters named after the largest that they hold most of, or that they share most items with, if that is mutual.
 
-    Others are named after their first item.
+    The largest other one is a second part of that cluster; further ones are named after their first item.
     """
     both = (row >= 0) & (target >= 0)
     k, n = int(target.max()) + 1, int(row.max()) + 1
@@ -253,8 +253,12 @@ def _match(row: IntArray, target: IntArray) -> IntArray:
     nearest = np.where(most, len(row) + np.bincount(target[target >= 0]), shared).argmax(axis=1)
     mutual = (shared.argmax(axis=0)[nearest] == np.arange(n)) & (shared.max(axis=1) > 0)
     seen = row >= 0
-    first = np.flatnonzero(seen)[np.unique(row[seen], return_index=True)[1]]
-    return np.where(seen, np.where(mutual, nearest, k + first)[row], -1)
+    name = 2 * k + np.flatnonzero(seen)[np.unique(row[seen], return_index=True)[1]]
+    others = np.flatnonzero(~mutual)[np.argsort(-shared[~mutual].sum(axis=1), kind="stable")]
+    second = others[np.unique(nearest[others], return_index=True)[1]]
+    name[second] = k + nearest[second]
+    name[mutual] = nearest[mutual]
+    return np.where(seen, name[row], -1)
 
 
 def _peaks(distance: FloatArray, fewest: float) -> list[IntArray]:
@@ -282,36 +286,24 @@ def _peaks(distance: FloatArray, fewest: float) -> list[IntArray]:
     return [members for members in found if len(members) >= fewest] or [np.arange(n)]
 
 
-def _moves_made(first: IntArray, second: IntArray) -> FloatArray:
-    """How many items must have moved, from the first group to the second, to explain each draw of both.
+def _placed_as_second(first: IntArray, second: IntArray) -> FloatArray:
+    """How many items each draw of two groups has placed as in the second group; half of them at a tie."""
+    n_items, k = first.shape[1], int(max(first.max(), second.max())) + 1
+    labels = np.concatenate([first, second])
+    item = np.arange(n_items)
 
-    Counted are the pairs of items on which the groups differ by more than chance explains: on a path on which items
-    move one by one, their number grows by the same with every item.
-    """
-    (one, n_one), (other, n_other) = _count_together(first), _count_together(second)
-    gain = other / n_other - one / n_one
-    mean = (one + other) / (n_one + n_other)
+    def shares(rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        cells = (rows + item * k)[rows >= 0]
+        seen = np.maximum(1, (rows >= 0).sum(axis=0))[:, None]
+        return np.bincount(cells, minlength=n_items * k).reshape(n_items, k) / seen, seen
+
+    (one, n_one), (other, n_other), (mean, _) = shares(first), shares(second), shares(labels)
     error = np.sqrt(mean * (1 - mean) * (1 / n_one + 1 / n_other))
-    sign = np.where(np.abs(gain) > np.maximum(3 * error, 0.25), np.sign(gain), 0.0)
-    of_item = np.abs(sign).sum(axis=0)
-    some = np.flatnonzero(of_item)
-    labels, sign = np.concatenate([first, second])[:, some], sign[np.ix_(some, some)]
-    together, both = _together(labels)
-    as_second = ((2.0 * together - both) * sign).sum(axis=(1, 2))
-    counted = np.maximum(1, (both * np.abs(sign)).sum(axis=(1, 2)))
-    return np.asarray(as_second / counted * of_item.sum() / max(1, 4 * of_item.max()))
-
-
-def _together(labels: IntArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(n_draws, n_items, n_items) whether two items are together, and whether both are seen."""
-    both = (labels >= 0)[:, :, None] & (labels >= 0)[:, None]
-    return both & (labels[:, :, None] == labels[:, None]), both
-
-
-def _count_together(labels: IntArray) -> tuple[FloatArray, FloatArray]:
-    """In how many draws two items are together, and in how many both are seen, at least 1."""
-    together, both = _together(labels)
-    return together.sum(axis=0), np.maximum(1, both.sum(axis=0))
+    sign = np.where(np.abs(other - one) > 3 * error + 1e-9, np.sign(other - one), 0.0)
+    counted = (sign != 0).any(axis=1) & (labels >= 0)
+    total = np.where(counted, sign[item, labels], 0.0).sum(axis=1) / 2
+    # Where labels are missing, as if all had been seen.
+    return np.asarray(total * (sign != 0).any(axis=1).sum() / np.maximum(1, counted.sum(axis=1)))
 
 
 # --- what is said of the groups ---
