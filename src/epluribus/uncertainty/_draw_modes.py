@@ -90,9 +90,15 @@ class DrawGroups:
             return f"cannot be known: these {draws} are {worth}", None
         if self.early.any():
             early = int(self.early.sum())
-            return f"{early:,} draws at the beginning of the chains are burn-in", False
+            return (
+                f"{early:,} draws at the beginning of the chains are burn-in: leave them out",
+                False,
+            )
         if self.diffuse:
-            return f"no partition is a fair summary: the {draws} are diffuse", False
+            return (
+                f"no partition is a fair summary: two {draws} agree no better than by chance",
+                False,
+            )
         if weak is not None and weak > 0.5:
             return "one mode, but most items are seldom with the others of their cluster", False
         if weak is None:
@@ -111,15 +117,14 @@ def find_groups(draws: Draws) -> DrawGroups:
     for number, members in enumerate(found):
         group[members] = 0 if diffuse else number
     early, ensemble = np.zeros(draws.n_draws, dtype=bool), draws.kind == "ensemble"
-    if ensemble:
-        n = int(group.max()) + 1
-        return DrawGroups(rows, group, n, diffuse, np.inf, np.full(n, np.inf), early, ensemble)
-    if group.max() > 0:
+    if group.max() > 0 and not ensemble:
         group, early = _without_burn_in(draws, rows, group)
     n, later = int(group.max()) + 1, ~early[rows]
     times, entries = count_entries(group, draws.chains[rows], n)
     effective = _effective(draws, rows[later], labels[later])
-    if times.sum() > draws.n_chains + 2 and 2 * (times == 1).sum() > n:
+    if ensemble:  # no order, no entries
+        entries = np.full(n, np.inf)
+    elif times.sum() > draws.n_chains + 2 and 2 * (times == 1).sum() > n:
         # Chains that stay long at each place, seldom come back, and would find others.
         group, n, entries, effective = np.minimum(group, 0), 1, entries[:1], float(times.sum())
     return DrawGroups(rows, group, n, diffuse, effective, entries, early, ensemble)
@@ -131,7 +136,9 @@ def look(draws: Draws, rng: Generator) -> tuple[IntArray, IntArray]:
     equal = n == draws.n_draws and (weights == weights[0]).all()
     rows = np.arange(n) if equal else resample(weights, n)
     items = np.arange(draws.n_items)
-    if draws.n_items > _SIZE[1]:  # fives that share a cluster in one draw, since clusters may be small
+    if (
+        draws.n_items > _SIZE[1]
+    ):  # fives that share a cluster in one draw, since clusters may be small
         fives = rng.choice(draws.n_items // 5, _SIZE[1] // 5, replace=False)[:, None] * 5
         listed = np.argsort(draws.store.columns(draws.index[:1])[:, 0], kind="stable")
         items = np.sort(listed[(fives + np.arange(5)).ravel()])
@@ -147,7 +154,7 @@ def _canonical(row: IntArray) -> IntArray:
 
 
 def _pairs(labels: IntArray) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """For each item and those before it: (n_draws, n) whether they are together, less its mean, and whether both are seen."""
+    """For each item and those before it: whether together in each draw, less the mean; whether both are seen."""
     seen = (labels >= 0).astype(np.float32)
     for i in range(1, labels.shape[1]):
         both = seen[:, :i] * seen[:, i : i + 1]
@@ -186,9 +193,7 @@ def _places(labels: IntArray, vectors: FloatArray) -> FloatArray:
     return along * total / np.maximum(length, 0.05 * total) / max(float(np.median(moves)), 1e-12)
 
 
-def _split(
-    rows: IntArray, labels: IntArray, fewest: float, rng: Generator
-) -> list[IntArray]:
+def _split(rows: IntArray, labels: IntArray, fewest: float, rng: Generator) -> list[IntArray]:
     """Groups of the given draws, and groups within these."""
     if len(rows) < 2 * fewest:
         return [rows]
@@ -362,12 +367,15 @@ def count_entries(group: IntArray, chains: IntArray, n: int) -> tuple[IntArray, 
 
 
 def _effective(draws: Draws, rows: IntArray, labels: IntArray) -> float:
-    """Number of independent draws with complete labels that say as much."""
-    weights = draws.draw_weights
-    kish = weights.sum() ** 2 / (weights**2).sum()
+    """Number of independent draws with complete labels that say as much; complete clusterings are all there is."""
+    weights, seen = draws.draw_weights, float(((labels >= 0).mean(axis=1) ** 2).mean())
+    kish = float(weights.sum() ** 2 / (weights**2).sum()) * seen
+    if draws.kind == "ensemble":
+        return kish if draws.has_missing else np.inf
     # How far the draws are from the mean, and how they lie along the longest direction.
     inner = inner_products(labels)
     part = draws[rows] if len(rows) < draws.n_draws else draws
     series = (np.diag(inner), np.linalg.eigh(inner)[1][:, -1])
-    mixing = np.nanmin([*(ess(by_chain(x, part)) for x in series), len(rows)]) / len(rows)
-    return float(kish * mixing * ((labels >= 0).mean(axis=1) ** 2).mean())
+    return (
+        kish * float(np.nanmin([*(ess(by_chain(x, part)) for x in series), len(rows)])) / len(rows)
+    )
