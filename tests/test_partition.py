@@ -136,7 +136,7 @@ ONE = r"Give one of them, such as z\[0\]; minimize finds one partition for many"
         (epl.Draws(TWO[[0, 0]]), rf"got Draws\(n_draws=2, .*\)\. {ONE}"),
         (
             lambda: epl.search.minimize_all(TWO, ["vi", "binder"]),
-            f"got a list of 2 estimates. {ONE}",
+            rf"got an array of shape \(2, 3\)\. {ONE}",
         ),
         (lambda: [epl.minimize(TWO), epl.minimize(TWO)], f"got a list of 2 estimates. {ONE}"),
         (lambda: [epl.minimize(TWO)], f"got a list of 1 estimate. {ONE}"),

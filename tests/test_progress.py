@@ -85,7 +85,7 @@ def test_functions_show_no_bar_where_they_are_told_not_to(stderr):
     screen = stderr(Screen())
     z = np.random.default_rng(1).integers(3, size=(10, 30))
     best = epl.minimize(z, rng=1, progress=False)
-    epl.uncertainty.stability(z, rng=1, progress=False, n_seeds=1)
+    epl.uncertainty.stability(z, rng=1, progress=False)
     epl.modes(z, rng=1, progress=False)
     epl.certificate(best, z, progress=False)
     epl.psm(z, progress=False)

@@ -111,10 +111,13 @@ def _way_out(table: AnyArray) -> str:
     """What may help where labels are not integers."""
     # Numbers between 0 and 1 are probably probabilities of clusters.
     if np.all((table >= 0) & (table <= 1)):
-        return " For the probabilities of clusters see soft_draws."
+        return (
+            " For the probabilities of clusters see soft_draws ('epluribus soft'), for a similarity matrix "
+            "minimize(psm=...) ('epluribus summarize --psm')."
+        )
     # Numbers of at most 0, not all integers, are probably their logarithms.
     if np.all(table <= 0):
-        return " For the logarithms of the probabilities of clusters see soft_draws(..., log=True)."
+        return " For the logarithms of the probabilities of clusters see soft_draws(..., log=True) ('epluribus soft')."
     # If only some columns of a table hold integers, the others are probably other variables of the file.
     whole = np.all(table == np.rint(table), axis=0)
     if len(table) > 1 and 0 < whole.sum() < whole.size:

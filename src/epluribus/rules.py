@@ -65,7 +65,7 @@ class Rules:
             "groups": [group.tolist() for group in self.groups],
             "edges": None if self.edges is None else self.edges.tolist(),
             "min_size": self.min_size,
-            "said": dict(self.said),
+            "words": dict(self.said),
         }
 
     @classmethod
@@ -74,7 +74,7 @@ class Rules:
         edges, least = record["edges"], int(record["min_size"])
         groups = tuple(np.array(group, np.int64) for group in record["groups"])
         edges = None if edges is None else np.array(edges, np.int64).reshape(-1, 2)
-        return cls(np.array(record["blocks"], np.int64), groups, edges, least, record["said"])
+        return cls(np.array(record["blocks"], np.int64), groups, edges, least, record["words"])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rules) and self.to_dict() == other.to_dict()

@@ -9,7 +9,7 @@ import pytest
 
 import epluribus as epl
 from epluribus.cli import main
-from epluribus.cli._models import read_items, read_model
+from epluribus.cli._data import read_items, read_model
 from terminal import Terminal
 
 NAMED = "ann,bob\nbob,cid\ncid,dan\ndan,ann\n"

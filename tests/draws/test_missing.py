@@ -104,7 +104,7 @@ def test_minus_one_means_what_the_user_says():
     z = np.array([[0, 0, -1, -1], [0, 0, 1, 1]])
     assert epl.Draws(z, noise="missing")[0].tolist() == [0, 0, -1, -1]
     for noise, wanted in (("alone", 3), ("together", 2)):
-        found = epl.ConsensusClustering(noise=noise, rng=1).fit(z[:1].T)
+        found = epl.ConsensusClustering(noise=noise, random_state=1).fit(z[:1].T)
         assert found.n_clusters_ == wanted
 
 

@@ -148,7 +148,8 @@ def test_data_of_undecided_items_are_left_out():
     shown = figures(text)["The two columns of the data; the colors are the clusters."]
     assert shown.count("<use ") > 20 - len(best.undecided)  # and the ticks
     groups = re.findall('<g id="PathCollection_.*?</g>', shown, re.DOTALL)
-    assert sum(group.count("<use ") for group in groups) == 20 - len(best.undecided)
+    in_legend = best.n_clusters
+    assert sum(group.count("<use ") for group in groups) == 20 - len(best.undecided) + in_legend
 
 
 # --- ensembles ---

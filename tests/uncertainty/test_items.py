@@ -76,7 +76,7 @@ def masked(z, share, rng):
 @given(z=strategies.draws(max_items=8, max_draws=12))
 def test_where_labels_are_missing_only_draws_that_saw_both_count(z):
     rng = np.random.default_rng(z.size)
-    best = epl.partition.canonical(rng.integers(2, size=z.shape[1]))
+    best = epl.partition.by_size(rng.integers(2, size=z.shape[1]))
     draws = epl.Draws(masked(z, 0.4, rng), weights=rng.random(len(z)) + 0.1)
     table, whole = items(best, draws), clusters(best, draws)
     if not draws.has_missing:

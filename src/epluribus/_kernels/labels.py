@@ -140,3 +140,10 @@ def sparse_joint(draws, member, first, f1, count, before, joint, n_cells):
                 n = np.uint32(before[t])  # unsigned, as above
                 joint[t] += f1[n + np.uint32(1)] - f1[n]
                 n_cells[t] += np.int64(n == 0)  # the first item of its cell
+
+
+@kernel
+def apply_f0(f0, joint, size, group, n_items, values):
+    """values[t] = f0(joint[t], size[t], group[t], n_items)."""
+    for t in range(joint.shape[0]):
+        values[t] = f0(joint[t], size[t], group[t], n_items)

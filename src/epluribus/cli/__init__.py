@@ -98,4 +98,12 @@ def _shell_message(error: Exception, args: Namespace) -> str:
         option = f"--{name.replace('_', '-')}"
         message = re.sub(rf"'{name}'(?= must| is for)", f"'{option}'", message)
         message = re.sub(rf"\b{name}=True\b", option, message)
-    return message
+    # Advice that is a call in Python is of no use here, unless it names an option or a command, too.
+    first, *rest = re.split(r"(?<=[.?]) (?=[A-Z'])", message)
+    call = re.compile(r"\w\([^)]*\)")
+    return " ".join(
+        [
+            first,
+            *(one for one in rest if "--" in one or "epluribus " in one or not call.search(one)),
+        ]
+    )

@@ -25,7 +25,7 @@ from epluribus._parallel import INTERRUPTED
 from epluribus._validate import check_choice
 from epluribus._version import __version__
 from epluribus.models.prior import NAMES
-from epluribus.readers.objects import NOISE
+from epluribus.readers import NOISE
 from epluribus.sampling.moves import SCHEDULES
 from epluribus.search._minimize import SEARCHES
 

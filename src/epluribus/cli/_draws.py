@@ -25,7 +25,7 @@ from epluribus.losses.base import Loss
 from epluribus.partition import matched
 from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
-from epluribus.search import minimize_all
+from epluribus.search import Comparison
 from epluribus.writers import results
 
 
@@ -73,7 +73,7 @@ def read_draws(args: Namespace) -> Draws:
     return draws
 
 
-def search_options(args: Namespace, draws: Draws) -> dict[str, Any]:
+def search_options(args: Namespace, draws: Draws | None) -> dict[str, Any]:
     """The options of the command as keywords of `minimize`; constraints are read from their files.
 
     --k (int): exact number of clusters
@@ -91,10 +91,10 @@ def search_options(args: Namespace, draws: Draws) -> dict[str, Any]:
     """
     names = "k k_min k_max search n_starts n_jobs time_limit undecided"
     options = {"rng": args.seed, "progress": not args.json, **given(args, names)}
-    asked = given(args, "min_size")
+    asked = {name: value for name, value in given(args, "min_size").items() if value is not None}
     for name, path in given(args, "must_link cannot_link contiguity").items():
         if path is not None:
-            asked[name] = read_groups(path, set(draws.item_names))
+            asked[name] = read_groups(path, set() if draws is None else set(draws.item_names))
     source, table = getattr(args, "source", None), getattr(args, "items", None)
     if (source is None) != (table is None):
         raise ValueError(
@@ -102,7 +102,9 @@ def search_options(args: Namespace, draws: Draws) -> dict[str, Any]:
         )
     if source is not None and table is not None:
         asked["sources"] = read_column(table, source)
-    return {**options, "constraints": Constraints(**asked)}
+    if asked and draws is None:
+        raise ValueError("'--psm' must be used without constraints, which need draws.")
+    return {**options, "constraints": Constraints(**asked) if asked else None}
 
 
 def resources(args: Namespace) -> dict[str, Any]:
@@ -123,6 +125,7 @@ def summarize(args: Namespace) -> int:
 
     --loss (text, default vi): one loss, as 'epluribus losses' lists them, perhaps with a cost, 'vi(cost=0.5)';
         or several to compare, separated by commas: vi,binder
+    --psm (switch): DRAWS is one file of a similarity matrix, such as from R, in place of draws: csv, npy, npz or rds
     --search (text, default recombine): recombine or greedy
     -o --out (file): file of labels: .csv, .parquet, .txt, .npy or .json; - is csv on standard output
 
@@ -135,10 +138,13 @@ def summarize(args: Namespace) -> int:
     losses = split_losses(args.loss)
     if args.out is not None and not cli.is_stream(args.out):
         check_target(args.out, results.WRITABLE if len(losses) == 1 else results.WITH_COLUMNS)
-    draws = read_draws(args)
+    if args.psm and len(args.draws) > 1:
+        raise ValueError(f"'--psm' is for one file, a similarity matrix; got {len(args.draws)}.")
+    draws = None if args.psm else read_draws(args)
+    options = search_options(args, draws) | ({"psm": args.draws[0]} if args.psm else {})
     if len(losses) > 1:
-        return _summarize_all(args, losses, draws)
-    best = epl.minimize(draws, losses[0], **search_options(args, draws))
+        return _summarize_all(args, epl.minimize_all(draws, losses, **options))
+    best = epl.minimize(draws, losses[0], **options)
     if best.interrupted:
         # Certainty takes time; a user who interrupts wants the labels now.
         _tell(args, best, None)
@@ -153,13 +159,18 @@ def summarize(args: Namespace) -> int:
     return 0
 
 
+def without_python(best: Estimate) -> list[str]:
+    """What an estimate says about itself, but for the functions of Python to call next."""
+    return [line for line in str(best).splitlines() if NEXT not in line]
+
+
 def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
     """Write and print the answer; without draws nothing is said about its certainty."""
     if cli.is_stream(args.out):
         write_columns(cli.data_stream(), results.columns(best, draws))
     # Checks take time, and can be interrupted: before anything is written to a file.
     health = None if draws is None else best.health(draws)
-    lines = [line for line in str(best).splitlines() if NEXT not in line]
+    lines = without_python(best)
     if health is not None and best.converged:
         lines += [f"  {line}" for line in health.lines]
     if cli.is_stream(args.out):
@@ -175,9 +186,8 @@ def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
     answer(args, {**best.to_dict(), **found}, "\n".join(lines))
 
 
-def _summarize_all(args: Namespace, losses: list[str | Loss], draws: Draws) -> int:
+def _summarize_all(args: Namespace, found: Comparison) -> int:
     """The best partition for each of several losses, and how they differ."""
-    found = minimize_all(draws, losses, **search_options(args, draws))
     # One column of labels for each loss, under its name.
     items = results.columns(found[0])["item"]
     table = {"item": items, **{one.loss.name: one.labels for one in found}}
@@ -253,7 +263,22 @@ def psm(args: Namespace) -> None:
     )
 
 
-@cli.command(read_draws, one_loss, resources, answer)
+def best_or_labels(args: Namespace, draws: Draws, loss: str, **options: Any) -> Any:
+    """The partition that a command is about.
+
+    --labels (file): file of labels to take in place of the best partition
+    """
+    if args.labels is not None:
+        labels = read_labels(args.labels)
+        matched(labels, draws, str(args.labels))
+        return labels
+    best = epl.minimize(draws, loss, **options)
+    # A ball around a partition that is not the best has another radius.
+    raise_if_interrupted(best)
+    return best
+
+
+@cli.command(read_draws, one_loss, best_or_labels, resources, answer)
 def ball(args: Namespace) -> None:
     """Find a credible ball around the best partition: the smallest one of at least a given probability.
 
@@ -261,18 +286,11 @@ def ball(args: Namespace) -> None:
     and with the most clusters.
 
     --level (number, default 0.95): smallest probability of the ball
-    --labels (file): file of labels to center it on, in place of a search
 
     Example: epluribus ball draws.csv --loss vi --level 0.9
     """
     loss, draws = one_loss(args), read_draws(args)
-    best: Any
-    if args.labels is None:
-        best = epl.minimize(draws, loss, **resources(args))
-        # A ball around a partition that is not the best has another radius.
-        raise_if_interrupted(best)
-    else:
-        best = matched(read_labels(args.labels), draws, str(args.labels))
+    best = best_or_labels(args, draws, loss, **resources(args))
     found = epl.credible_ball(best, draws, args.level, loss=loss)
     answer(args, found.to_dict(), found)
 

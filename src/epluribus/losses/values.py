@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus import losses
-from epluribus._kernels.f0 import apply_f0
-from epluribus._kernels.labels import count_dtype, count_tables, sparse_joint, table_sums
+from epluribus._kernels.labels import apply_f0, count_dtype, count_tables, sparse_joint, table_sums
 from epluribus._typing import FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.losses.base import LinearForm, Loss
 from epluribus.partition import as_labels, matched, read_only, relabel

@@ -16,10 +16,14 @@ import numpy as np
 from epluribus._files import open_arrays
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import as_array, quoted
-from epluribus.readers import number_on
-from epluribus.readers.arrays import coordinate_names, open_labeled
-from epluribus.readers.columns import CHAIN
-from epluribus.readers.files import check_exists, is_text, load_numpy
+from epluribus.readers.columns import CHAIN, number_on
+from epluribus.readers.files import (
+    check_exists,
+    coordinate_names,
+    is_text,
+    load_numpy,
+    open_labeled,
+)
 from epluribus.readers.text import read_table
 
 _ENTRY = re.compile(r"^(.+?)(?:\.(\d+)\.(\d+)|\[(\d+),\s*(\d+)\])$")

@@ -26,8 +26,13 @@ import numpy as np
 from epluribus._files import STREAM, reading, rearm
 from epluribus._typing import FloatArray
 from epluribus._validate import shown
-from epluribus.readers import Source, pick_labels
-from epluribus.readers.columns import from_frame, is_about_draws, to_array
+from epluribus.readers.columns import (
+    Source,
+    from_frame,
+    is_about_draws,
+    pick_labels,
+    to_array,
+)
 
 _DELIMITERS = (",", ";", "\t", "|")
 """Tried in this order; blanks separate the cells if none of these occurs."""

@@ -19,8 +19,7 @@ from epluribus.partition import meet_labels, relabel
 from epluribus.search.members import MemberState, members_pay
 from epluribus.search.pairs import PairState
 from epluribus.search.problem import Problem
-from epluribus.search.ratio import RatioState
-from epluribus.search.state import Bounds, State, TableState
+from epluribus.search.state import Bounds, RatioState, State, TableState
 from epluribus.settings import Settings
 
 _BLOCKS = 8, 32
@@ -147,7 +146,7 @@ class LocalSearch:
     def _visit_all(self, *, quick: bool) -> int:
         """Move each item to its best cluster, in random order; the number of moves."""
         order = self.rng.permutation(self.problem.n_free)
-        n_moves, change, _ = self.state.sweep(order, self.bounds, quick=quick)
+        n_moves, change = self.state.sweep(order, self.bounds, quick=quick)
         self._total += change
         return n_moves
 
@@ -195,7 +194,7 @@ class LocalSearch:
             others = near[pair & (near != i)]
             change, n_moves = state.move(np.array([i]), np.array([target])), 1
             while n_moves > 0 and not self.bounds.stop[0]:
-                n_moves, by, _ = state.sweep(others, self.bounds, quick=True)
+                n_moves, by = state.sweep(others, self.bounds, quick=True)
                 change += by
             if change < -4 * self.tolerance:
                 self._total += change
@@ -270,7 +269,7 @@ class LocalSearch:
         while self.bounds.k_min <= state.n_clusters <= self.bounds.k_max:
             swept = state.sweep(self.rng.permutation(near), self.bounds, quick=True)
             change += swept.change
-            if swept.n_moves == 0 or not swept.complete:
+            if swept.n_moves == 0 or self.bounds.stop[0]:
                 break
         else:
             change = np.inf  # too many clusters, or too few

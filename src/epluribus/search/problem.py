@@ -5,7 +5,7 @@ loss the total loss of a partition, which is its expected loss times the total w
 
     constant  +  sum_r w_r sum_s f_r(n_rs)  +  W sum_s f2(n_s)
 
-where n_rs is the number of items of group r in cluster s (`_kernels/sweep.py`).
+where n_rs is the number of items of group r in cluster s (`_kernels/tables.py`).
 
 Where labels are missing, the loss of a draw is that on the items it has seen. All of these form one more group,
 over which f2 is summed, and its row is one more column of `rows`; items that the draw has not seen are in a last
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels.sweep import count_cells
+from epluribus._kernels.tables import count_cells
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.losses.base import Loss
@@ -117,7 +117,7 @@ class Problem:
         self.steps[:, n:] = self.size_steps[n:] = 0.0
         # No item can cost more than this in any cluster.
         scale = float(np.abs(self.steps).max() * np.abs(self.column_weights).sum())
-        # The relative error of a sum in single precision is below 2e-6 (`_kernels/sweep.py`).
+        # The relative error of a sum in single precision is below 2e-6 (`_kernels/tables.py`).
         self.margin = 2 * 2e-6 * scale
         rounding = 8 * self.n_draws * 2.0**-53
         self.tolerance = float(rounding * (scale + np.abs(self.size_steps).max()))
@@ -175,9 +175,12 @@ class Problem:
     @cached_property
     def constant(self) -> float:
         """What the total loss has besides the sums over cells and clusters; 0 for a loss that is not linear."""
-        if self.form is None:
-            return 0.0
-        return float(self.weights @ (self.form.constant + self.form.group * self.group_sums))
+        form = self.form
+        return (
+            0.0
+            if form is None
+            else float(self.weights @ (form.constant + form.group * self.group_sums))
+        )
 
     @cached_property
     def members(self) -> MemberLists:

@@ -5,7 +5,8 @@
 - ``"random"``: each item in a random one of about `k_max` clusters, as the paper advises;
 - ``"noisy"``: the best of ten random draws, with a tenth of the items moved at random, like the
   paper's noisy MAP;
-- ``"together"``: one cluster, from which sweeps take items out.
+- ``"together"``: one cluster, from which sweeps take items out;
+- ``"pivots"``, for a similarity matrix: clusters around random items.
 
 A search over few draws is cheap, and the best partition for a few hundred draws is nearly the best for all
 of them: what remains is a handful of items, which one or two sweeps over the whole sample put right.
@@ -23,10 +24,10 @@ import numpy as np
 from epluribus._parallel import Stopper
 from epluribus._typing import IntArray
 from epluribus._validate import check_choice, check_count, quoted
+from epluribus.draws import Draws
 from epluribus.draws.rows import resample
 from epluribus.partition import is_estimate, matched, relabel, tidy
 from epluribus.search.local import make_state
-from epluribus.search.pairs import MatrixProblem
 from epluribus.search.problem import Problem
 from epluribus.search.state import Bounds
 from epluribus.settings import Settings
@@ -38,6 +39,7 @@ STARTS = ("draws", "sequential", "random", "noisy", "together")
 _KINDS = {
     "recombine": ["draws", "draws", "together", "draws", "draws", "sequential", "draws", "random", "noisy"],
     "greedy": ["random", "noisy", "draws"],
+    "matrix": ["pivots", "pivots", "sequential", "pivots", "pivots", "together"],
 }  # fmt: skip
 _N_STARTS = {"recombine": 6, "greedy": 9}
 """Number of starts, at least, if none is asked for."""
@@ -65,8 +67,8 @@ class Plan(NamedTuple):
     """Kinds of starts made after them, in turn, as long as the search goes on."""
     n_starts: int
     """Number of starts, at least."""
-    asked: bool = False
-    """Whether that number, or labels to start from, were given."""
+    usual: int
+    """Their number if none is asked for."""
 
     def starts(self) -> Iterator[Start]:
         """The starts, without end."""
@@ -77,7 +79,7 @@ def check_starts(starts: Any, n_starts: int | None, search: str, draws: Any) -> 
     """The starts that are asked for."""
     wanted = None if n_starts is None else check_count(n_starts, "n_starts")
     first: tuple[Start, ...] = ()
-    kinds: Sequence[str] = _KINDS[search]
+    kinds: Sequence[str] = _KINDS[search if isinstance(draws, Draws) else "matrix"]
     if isinstance(starts, str):
         kinds = [check_choice(starts, STARTS, "starts")]
     elif starts is not None:
@@ -93,9 +95,8 @@ def check_starts(starts: Any, n_starts: int | None, search: str, draws: Any) -> 
             first = _given(starts, rows, draws)
             # The paper's procedure starts from the given labels alone; they are repeated if need be.
             kinds = () if search == "greedy" else kinds
-    made = tuple(map(Start, kinds))
-    n = len(first) or _N_STARTS[search]
-    return Plan(first, made or first, wanted or n, wanted is not None or bool(first))
+    usual = len(first) or _N_STARTS[search]
+    return Plan(first, tuple(map(Start, kinds)) or first, wanted or usual, usual)
 
 
 def _given(starts: Any, rows: list[Any], draws: Any) -> tuple[Start, ...]:
@@ -141,6 +142,8 @@ def make_start(
         labels = start.labels
     elif kind == "draws":
         labels = _random_draw(problem, rng)
+    elif kind == "pivots":
+        labels = relabel(problem.random_draw(rng))
     elif kind == "sequential":
         labels = completed(problem, np.full(n, -1), rng, settings.k_max)
     elif kind == "together":
@@ -205,12 +208,3 @@ def noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:
     moved = rng.random(out.size) < 0.1
     out[moved] = rng.integers(int(out.max()) + 1, size=int(moved.sum()))
     return out
-
-
-def matrix_starts(
-    problem: MatrixProblem, given: tuple[Start, ...], rng: np.random.Generator
-) -> Iterator[Start]:
-    """The starts of a search with a similarity matrix, without end; those around pivots have labels already."""
-    yield from given
-    for kind in cycle(("pivots", "pivots", "sequential", "pivots", "pivots", "together")):
-        yield Start(kind, relabel(problem.random_draw(rng)) if kind == "pivots" else None)

@@ -30,7 +30,7 @@ from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsL
 from epluribus._validate import check_fraction
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate, read_best
-from epluribus.readers.objects import to_source
+from epluribus.readers import to_source
 
 _CELLS = 4_000_000
 """Parameters of items held at a time: 32 MB."""
