@@ -21,11 +21,16 @@ from epluribus._text import percent
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_count, quoted, shown
 from epluribus.draws.rows import kept_rows, safe_weights
-from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
 from epluribus.draws.store import Contents, Store, card_of, read_contents
 from epluribus.partition import ORDER, is_estimate
 from epluribus.readers import Table, is_ensemble, to_table, unchanged
 from epluribus.readers.columns import Source
+
+NEEDS_DRAWS = (
+    "a similarity matrix says how often two items are together, not in which draws: only minimize(psm=...), "
+    "expected_loss(labels, psm=...) and plots.similarity(psm=...) can do without the draws themselves."
+)
+"""The reason why a function refuses a matrix."""
 
 
 class Draws(Shown):
@@ -387,3 +392,24 @@ def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = Fals
             raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
     # A user's function is told of the work that was asked for, not of reading.
     return Draws(draws, client=client, progress=False if callable(progress) else progress)
+
+
+def is_similarity(z: Any) -> bool:
+    """Whether `z`, given as draws, can only be a similarity matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epluribus.draws.draws import is_similarity
+    >>> is_similarity(np.array([[1.0, 0.5], [0.5, 1.0]])), is_similarity(np.eye(2))
+    (True, False)
+    """
+    from scipy.sparse import issparse
+
+    if issparse(z):  # no reader takes one
+        return True
+    if not (isinstance(z, np.ndarray) and z.dtype.kind == "f" and z.ndim == 2):
+        return False
+    # Labels stored as floats are integers; something between 0 and 1 is not a label.
+    square = z.shape[0] == z.shape[1]
+    return square and bool((z.diagonal() == 1.0).all() and ((z > 0) & (z < 1)).any())
