@@ -255,7 +255,9 @@ class Draws(Shown):
         keep, names = np.arange(self.n_draws), [self.item_names[i] for i in items]
         if self.has_missing:
             keep, rows = np.flatnonzero((rows > 0).any(axis=1)), np.ma.masked_equal(rows, 0)
-        source = Source(rows[keep], names, self.chains[keep], self.variable, self.dimension)
+        source = Source(
+            rows[keep], names, self.chains[keep], self.variable, self.dimension, origin=self.origin
+        )
         return Draws(source, weights=self.draw_weights[keep], kind=self.kind)
 
     def burn(self, n: int) -> Draws:
@@ -318,7 +320,7 @@ class Draws(Shown):
         """
         target = as_path(path, "path")
         check_target(target, (".npz",))
-        labels, *_, weights, kind = self._table()
+        labels, *_, weights, kind, origin = self._table()
         if self.has_missing:  # as NaN: npz has no masks
             labels = np.ma.filled(labels.astype(np.float32), np.nan)
         names = np.array(self.chain_names)[self.chains]
@@ -328,6 +330,7 @@ class Draws(Shown):
             "weights": weights,
             "items": self.items,
             "kind": kind,
+            "origin": origin or None,
         }
         write_arrays(target, {k: x for k, x in arrays.items() if x is not None}, compress=True)
 
@@ -363,7 +366,7 @@ class Draws(Shown):
         contents = self._contents
         return Table(
             labels, unchanged, self.chains, self.items, self.variable, self.dimension, contents.chain_names,
-            contents.given, self.kind,
+            contents.given, self.kind, self.origin,
         )  # fmt: skip
 
     def __repr__(self) -> str:

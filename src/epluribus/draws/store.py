@@ -170,7 +170,7 @@ def read_contents(
     groups = int(found.n_clusters.max()) + found.has_missing
     return Contents(
         found.labels if client else Store(found.labels, groups), *found[1:4], n_seen, chain[keep], given,
-        names, kind or table.kind or "posterior", table.variable, table.dimension, chain_names,
+        names, kind or table.kind or "posterior", table.variable, table.dimension, chain_names, table.origin,
     )  # fmt: skip
 
 

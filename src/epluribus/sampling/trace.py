@@ -223,6 +223,7 @@ class Trace(Shown):
             "log_posterior": self.log_posterior,
             "n_clusters": self.n_clusters,
             "map_labels": self.map_labels,
+            "origin": np.array(self.draws.origin),
         }
         if self.draws.items is not None:
             arrays["items"] = np.array(self.draws.items)
