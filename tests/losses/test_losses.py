@@ -261,7 +261,7 @@ def test_losses_can_be_pickled_and_copied(name):
     ("in_r", "ours"), [("VI", "vi"), ("omARI", "omari"), ("Binder(a=0.5)", "binder(cost=0.5)")]
 )
 def test_names_of_salso_are_understood(in_r, ours):
-    assert losses.get(in_r) is losses.get(ours)
-    assert losses.for_matrix("VI.lb").name == "vi_lb"
+    assert epl.losses.get(in_r) is epl.losses.get(ours)
+    assert epl.losses.for_matrix("VI.lb").name == "vi_lb"
     with pytest.raises(ValueError, match="'vi_lb' only for a similarity matrix"):
-        losses.get("VI.lb")
+        epl.losses.get("VI.lb")

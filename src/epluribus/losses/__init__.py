@@ -92,7 +92,9 @@ def as_in_r(text: str) -> str:
     ('vi_lb', 'omari', 'binder(cost=0.5)')
     """
     name, bracket, parameters = text.partition("(")
-    return name.lower().replace(".", "_") + bracket + re.sub(r"^\s*a\s*=", "cost=", parameters)
+    plain = name.lower().replace(".", "_")
+    parameters = re.sub(r"^\s*a\s*=", "cost=", parameters)
+    return plain + bracket + parameters if plain in BUILT_IN else text
 
 
 def for_matrix(loss: LossLike) -> Loss:
