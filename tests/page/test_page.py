@@ -179,7 +179,7 @@ def test_what_is_left_out_is_named(small, monkeypatch, limit, value, options, wo
 
 
 def test_warnings_in_plain_words(page_has):
-    page_has("error", "by_chain", "modes")
+    page_has("items", "error", "modes")
     rng = np.random.default_rng(3)
     one, other = np.repeat([0, 1], 10), np.tile([0, 1], 10)
     z = np.stack([np.tile(one, (40, 1)), np.tile(other, (40, 1))])
@@ -188,7 +188,9 @@ def test_warnings_in_plain_words(page_has):
     words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
     assert "share a cluster, more than chance explains" in words
     assert "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE" in words
-    assert words.index("Two competing partitions: ") < words.index("Can the answer be trusted?")
+    # The first lines speak of the modes, and the diagnostics have the whole sentence.
+    assert words.index("2 competing partitions") < words.index("Can the answer be trusted?")
+    assert "Two competing partitions: " in words
     z[1] = rng.integers(0, 2, (40, 20))
     draws = epl.Draws(z)
     words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
