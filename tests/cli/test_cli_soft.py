@@ -97,6 +97,7 @@ def test_the_command_keeps_chains_and_says_what_it_read(tmp_path, probabilities,
     assert (answer["n_draws"], answer["n_chains"], answer["log"]) == (32, 2, True)
     draws = epl.read_draws(out)
     assert (draws.n_chains, draws.n_draws, draws.n_items) == (2, 32, 5)
+    assert "drawn from the probabilities" in draws.origin
     both = np.concatenate([probabilities, probabilities[::-1]])
     expected = epl.soft_draws(both, n_draws_each=2, rng=1)
     np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(np.asarray(expected))))

@@ -62,7 +62,7 @@ def forms(store, table):
     # An open file cannot go to a worker: what is in it is read here and sent.
     return {
         "memory": sample(),
-        "dask": dask.array.from_zarr(store),
+        "dask": store.data,
         "zarr": store,
         "parquet": table,
     }

@@ -21,11 +21,16 @@ from epluribus._text import percent
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_count, quoted, shown
 from epluribus.draws.rows import kept_rows, safe_weights
-from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
 from epluribus.draws.store import Contents, Store, card_of, read_contents
 from epluribus.partition import ORDER, is_estimate
 from epluribus.readers import Table, is_ensemble, to_table, unchanged
 from epluribus.readers.columns import Source
+
+NEEDS_DRAWS = (
+    "a similarity matrix says how often two items are together, not in which draws: only minimize(psm=...), "
+    "expected_loss(labels, psm=...) and plots.similarity(psm=...) can do without the draws themselves."
+)
+"""The reason why a function refuses a matrix."""
 
 
 class Draws(Shown):
@@ -42,10 +47,9 @@ class Draws(Shown):
         sorted), a list of tuples ``(items, labels)`` for clusterings of different parts of the items, the path
         of a file (see `read_draws`) or a list of paths, one per chain, or another `Draws`. Labels may be
         missing: NaN, None, NA, masked, or the value `missing`. See Notes.
-    weights : array_like of shape (n_draws,), or "items", optional
+    weights : array_like of shape (n_draws,), optional
         Weight of each draw, for importance samples or ensembles. All 1 by default. Only their ratios
-        matter: if the largest is above 1e15 or below 1e-15, all of them are divided by it. "items" gives
-        each draw the share of the items that it has seen, where labels are missing.
+        matter: if the largest is above 1e15 or below 1e-15, all of them are divided by it.
     burn : int, default 0
         Draws left out at the beginning of each chain.
     thin : int, default 1
@@ -102,7 +106,7 @@ class Draws(Shown):
     Where labels are missing, a draw is a partition of the items it has seen, and its loss is computed on
     those alone: a missing label is neither a cluster of its own nor one of a class of missing ones. Every
     draw must have seen some item, and every item must have been seen by some draw. Each draw counts with its
-    weight, however many items it has seen; ``weights="items"`` lets it count in proportion to them. (Binder's
+    weight, however many items it has seen; ``weights=draws.n_seen`` lets it count in proportion to them. (Binder's
     loss counts pairs of items: there a draw that has seen more counts more in any case.)
 
     Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them; reading takes
@@ -128,7 +132,7 @@ class Draws(Shown):
         self,
         z: DrawsLike | Contents,
         *,
-        weights: Sequence[float] | AnyArray | str | None = None,
+        weights: Sequence[float] | AnyArray | None = None,
         burn: int = 0,
         thin: int = 1,
         items: Sequence[str] | None = None,
@@ -251,7 +255,9 @@ class Draws(Shown):
         keep, names = np.arange(self.n_draws), [self.item_names[i] for i in items]
         if self.has_missing:
             keep, rows = np.flatnonzero((rows > 0).any(axis=1)), np.ma.masked_equal(rows, 0)
-        source = Source(rows[keep], names, self.chains[keep], self.variable, self.dimension)
+        source = Source(
+            rows[keep], names, self.chains[keep], self.variable, self.dimension, origin=self.origin
+        )
         return Draws(source, weights=self.draw_weights[keep], kind=self.kind)
 
     def burn(self, n: int) -> Draws:
@@ -314,7 +320,7 @@ class Draws(Shown):
         """
         target = as_path(path, "path")
         check_target(target, (".npz",))
-        labels, *_, weights, kind = self._table()
+        labels, *_, weights, kind, origin = self._table()
         if self.has_missing:  # as NaN: npz has no masks
             labels = np.ma.filled(labels.astype(np.float32), np.nan)
         names = np.array(self.chain_names)[self.chains]
@@ -324,6 +330,7 @@ class Draws(Shown):
             "weights": weights,
             "items": self.items,
             "kind": kind,
+            "origin": origin or None,
         }
         write_arrays(target, {k: x for k, x in arrays.items() if x is not None}, compress=True)
 
@@ -359,7 +366,7 @@ class Draws(Shown):
         contents = self._contents
         return Table(
             labels, unchanged, self.chains, self.items, self.variable, self.dimension, contents.chain_names,
-            contents.given, self.kind,
+            contents.given, self.kind, self.origin,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -384,3 +391,24 @@ def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = Fals
             raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
     # A user's function is told of the work that was asked for, not of reading.
     return Draws(draws, client=client, progress=False if callable(progress) else progress)
+
+
+def is_similarity(z: Any) -> bool:
+    """Whether `z`, given as draws, can only be a similarity matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epluribus.draws.draws import is_similarity
+    >>> is_similarity(np.array([[1.0, 0.5], [0.5, 1.0]])), is_similarity(np.eye(2))
+    (True, False)
+    """
+    from scipy.sparse import issparse
+
+    if issparse(z):  # no reader takes one
+        return True
+    if not (isinstance(z, np.ndarray) and z.dtype.kind == "f" and z.ndim == 2):
+        return False
+    # Labels stored as floats are integers; something between 0 and 1 is not a label.
+    square = z.shape[0] == z.shape[1]
+    return square and bool((z.diagonal() == 1.0).all() and ((z > 0) & (z < 1)).any())

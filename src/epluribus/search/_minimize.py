@@ -16,8 +16,7 @@ from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_positive, make_rng, quoted, shown
 from epluribus.constraints import Constraints, read_constraints
 from epluribus.draws import Draws, as_draws
-from epluribus.draws.expected import matrix_loss
-from epluribus.draws.similarity import SimilarityMatrix
+from epluribus.draws.expected import SimilarityMatrix, matrix_loss
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.search._exact import MAX_ITEMS, best_of_all, estimate_of, solves
