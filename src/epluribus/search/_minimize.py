@@ -16,8 +16,7 @@ from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_positive, make_rng, quoted, shown
 from epluribus.constraints import Constraints, read_constraints
 from epluribus.draws import Draws, as_draws
-from epluribus.draws.expected import matrix_loss
-from epluribus.draws.similarity import SimilarityMatrix
+from epluribus.draws.expected import SimilarityMatrix, matrix_loss
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.search._exact import MAX_ITEMS, best_of_all, estimate_of, solves
@@ -115,6 +114,10 @@ def minimize(
     3
     """
     # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
+    if isinstance(loss, list | tuple):
+        raise TypeError(
+            f"'loss' must be one loss, by name or a Loss; got {shown(loss)}. minimize_all takes several."
+        )
     source: Any = make_rng(rng).bit_generator.seed_seq
     seed = source.spawn(1)[0]
     sample: Draws | SimilarityMatrix

@@ -148,11 +148,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         ConsensusClustering
             The estimator itself.
         """
-        if isinstance(self.loss, list | tuple):
-            raise TypeError(
-                f"'loss' must be one loss, by name or a Loss; got {shown(self.loss)}. "
-                "epluribus.minimize_all takes several."
-            )
         check_choice(self.noise, NOISE, "noise")
         rng = make_rng(self.random_state)
         base = self._read(X) if self.estimators is None else self._fit_base(X, rng)
