@@ -22,7 +22,7 @@ from epluribus.constraints import Constraints
 from epluribus.draws import Draws
 from epluribus.estimate import NEXT, Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
-from epluribus.partition import matched
+from epluribus.partition import item_names, matched
 from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
 from epluribus.search import Comparison
@@ -231,7 +231,13 @@ def compare(args: Namespace) -> None:
     names = epl.losses.available() if args.loss is None else split_losses(args.loss)
     values = {str(name): epl.loss(a, b, name) for name in names}
     lines = [f"{name:10s} {value:.6g}" for name, value in values.items()]
-    answer(args, values, "\n".join([*lines, epl.changes.what_differs(a, b, other=f"'{args.b}'")]))
+    answer(
+        args,
+        values,
+        "\n".join(
+            [*lines, epl.changes.what_differs(a, b, names=item_names(a), other=f"'{args.b}'")]
+        ),
+    )
 
 
 @cli.command(read_draws, answer)

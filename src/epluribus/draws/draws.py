@@ -47,10 +47,9 @@ class Draws(Shown):
         sorted), a list of tuples ``(items, labels)`` for clusterings of different parts of the items, the path
         of a file (see `read_draws`) or a list of paths, one per chain, or another `Draws`. Labels may be
         missing: NaN, None, NA, masked, or the value `missing`. See Notes.
-    weights : array_like of shape (n_draws,), or "items", optional
+    weights : array_like of shape (n_draws,), optional
         Weight of each draw, for importance samples or ensembles. All 1 by default. Only their ratios
-        matter: if the largest is above 1e15 or below 1e-15, all of them are divided by it. "items" gives
-        each draw the share of the items that it has seen, where labels are missing.
+        matter: if the largest is above 1e15 or below 1e-15, all of them are divided by it.
     burn : int, default 0
         Draws left out at the beginning of each chain.
     thin : int, default 1
@@ -107,7 +106,7 @@ class Draws(Shown):
     Where labels are missing, a draw is a partition of the items it has seen, and its loss is computed on
     those alone: a missing label is neither a cluster of its own nor one of a class of missing ones. Every
     draw must have seen some item, and every item must have been seen by some draw. Each draw counts with its
-    weight, however many items it has seen; ``weights="items"`` lets it count in proportion to them. (Binder's
+    weight, however many items it has seen; ``weights=draws.n_seen`` lets it count in proportion to them. (Binder's
     loss counts pairs of items: there a draw that has seen more counts more in any case.)
 
     Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them; reading takes
@@ -133,7 +132,7 @@ class Draws(Shown):
         self,
         z: DrawsLike | Contents,
         *,
-        weights: Sequence[float] | AnyArray | str | None = None,
+        weights: Sequence[float] | AnyArray | None = None,
         burn: int = 0,
         thin: int = 1,
         items: Sequence[str] | None = None,
@@ -256,7 +255,9 @@ class Draws(Shown):
         keep, names = np.arange(self.n_draws), [self.item_names[i] for i in items]
         if self.has_missing:
             keep, rows = np.flatnonzero((rows > 0).any(axis=1)), np.ma.masked_equal(rows, 0)
-        source = Source(rows[keep], names, self.chains[keep], self.variable, self.dimension)
+        source = Source(
+            rows[keep], names, self.chains[keep], self.variable, self.dimension, origin=self.origin
+        )
         return Draws(source, weights=self.draw_weights[keep], kind=self.kind)
 
     def burn(self, n: int) -> Draws:
@@ -319,7 +320,7 @@ class Draws(Shown):
         """
         target = as_path(path, "path")
         check_target(target, (".npz",))
-        labels, *_, weights, kind = self._table()
+        labels, *_, weights, kind, origin = self._table()
         if self.has_missing:  # as NaN: npz has no masks
             labels = np.ma.filled(labels.astype(np.float32), np.nan)
         names = np.array(self.chain_names)[self.chains]
@@ -329,6 +330,7 @@ class Draws(Shown):
             "weights": weights,
             "items": self.items,
             "kind": kind,
+            "origin": origin or None,
         }
         write_arrays(target, {k: x for k, x in arrays.items() if x is not None}, compress=True)
 
@@ -364,7 +366,7 @@ class Draws(Shown):
         contents = self._contents
         return Table(
             labels, unchanged, self.chains, self.items, self.variable, self.dimension, contents.chain_names,
-            contents.given, self.kind,
+            contents.given, self.kind, self.origin,
         )  # fmt: skip
 
     def __repr__(self) -> str:

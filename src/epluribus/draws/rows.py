@@ -84,7 +84,7 @@ def collapse(
             rows = table.check(np.asanyarray(block), own)
             if np.ma.is_masked(rows) and not missing:
                 break  # all is read again: labels must leave 0 free
-            rows, low, span = _native(_missing_first(rows) if missing else np.asarray(rows))
+            rows, low, span = _near_zero(_missing_first(rows) if missing else np.asarray(rows))
             kind = np.min_scalar_type(min(span, rows.shape[1]) - 1)
             if (codes.shape, codes.dtype) != (rows.shape, kind):  # else the same memory again
                 codes = np.empty(rows.shape, kind)
@@ -128,7 +128,7 @@ def _in_threads(work: Callable[[int, int], Any], n: int, n_each: int) -> list[An
     return run_all([partial(work, begin, end) for begin, end in pairwise(cuts)], n_jobs)
 
 
-def _native(rows: AnyArray) -> tuple[AnyArray, int, int]:
+def _near_zero(rows: AnyArray) -> tuple[AnyArray, int, int]:
     """Rows as contiguous integers of the machine, the least label or one below it, and how far labels reach."""
     rows = np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("="))
     # Numbers too large for int64 become negative ones: different labels stay different.

@@ -162,18 +162,15 @@ def read_contents(
     keep = kept_rows(chain, burn, thin)
     named = items is not None or table.items is not None
     names = check_items(items, table.items, n_items, where) if named else None
-    by_items = isinstance(weights, str) and weights == "items"
-    given = None if weights is None or by_items else check_weights(weights, n_rows, keep)
+    given = None if weights is None else check_weights(weights, n_rows, keep)
     found = collapse_on(client, table, keep) if client else collapse(table, keep, progress)
     n_seen = np.full(len(found.n_clusters), n_items)
     if found.has_missing:
         n_seen = count_seen(found, names, where)
-    if by_items:
-        given = n_seen[found.places] / n_items
     groups = int(found.n_clusters.max()) + found.has_missing
     return Contents(
         found.labels if client else Store(found.labels, groups), *found[1:4], n_seen, chain[keep], given,
-        names, kind or table.kind or "posterior", table.variable, table.dimension, chain_names,
+        names, kind or table.kind or "posterior", table.variable, table.dimension, chain_names, table.origin,
     )  # fmt: skip
 
 

@@ -61,7 +61,8 @@ def to_image(figure: Any) -> str:
         marks = [(one, len(one.get_offsets())) for one in ax.collections]
         marks += [(one, len(one.get_xdata())) for one in ax.lines]
         for one, n in marks:
-            one.set_rasterized(sum(size for _, size in marks) > _POINTS and n > 1)
+            if sum(size for _, size in marks) > _POINTS and n > 1:
+                one.set_rasterized(True)
     text = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "epluribus"}):
         figure.savefig(text, format="svg", dpi=100, metadata={"Date": None, "Creator": None})

@@ -101,9 +101,6 @@ def answer(facts: Facts) -> str:
     if facts.items is None:
         parts.append("Much of the page is left out: see the notes under diagnostics.")
     parts.append(loose_clusters(facts))
-    # Where one partition is not the whole answer, the answer says so.
-    if facts.modes is not None and facts.modes.fair is False:
-        parts.append(facts.modes.sentence)
     return " ".join(filter(None, parts))
 
 

@@ -87,7 +87,7 @@ def network(
     ax.set_axis_off()
     ax.set_aspect("equal")
     colors = shared.cluster_colors(len(clusters))
-    size = float(np.clip(12_000 / n, 4, 120))
+    size = float(np.clip(6_000 / n, 4, 60))
     # Each pair of nodes once, if every link is there in both directions.
     pairs = np.unique(np.sort(links, axis=1), axis=0)
     directed = len(links) != 2 * len(pairs)

@@ -89,7 +89,8 @@ def similarity(
     ax.set(xlim=(0, size), ylim=(size, 0), xticks=[])
     ax.set_xlabel(f"{n:,} items" if size == n else f"{size:,} of {n:,} items")
     label = f"{shared.share_of(sample)} with both in one cluster"
-    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.8)
+    # As shapes its steps would have seams.
+    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.8).solids.set_rasterized(True)
     return ax
 
 

@@ -63,6 +63,8 @@ class Table(NamedTuple):
     """Weight of each draw, if any came."""
     kind: str | None = None
     """What the draws are, see `Draws`, if that is known."""
+    origin: str = ""
+    """A sentence on how they were made; empty if that is not known."""
 
 
 def to_table(
@@ -146,7 +148,10 @@ def to_table(
         found = to_integers(rows, argument, place, missing=True, mark=missing)
         return place_noise(found, noise, argument)
 
-    return Table(array, check, chain, names, *source[3:5], chains, *source[5:])
+    own = source.variable, source.dimension
+    return Table(
+        array, check, chain, names, *own, chains, source.weights, source.kind, source.origin
+    )
 
 
 def unchanged(rows: AnyArray, _: IntArray) -> AnyArray:

@@ -55,6 +55,8 @@ class Source(NamedTuple):
     """Weight of each draw, where a file has them."""
     kind: str | None = None
     """What the draws are, see `Draws`, where a file says so."""
+    origin: str = ""
+    """A sentence on how they were made, where a file says so."""
 
 
 def to_texts(values: Sequence[Any] | AnyArray) -> list[str]:

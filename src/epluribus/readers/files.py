@@ -123,9 +123,12 @@ def _read_npz(path: Path, var: str | None) -> Source:
             for name in ("items", "chains", "weights")
         )
         kind = str(archive["kind"]) if "kind" in archive.files else None
+        origin = str(archive["origin"]) if "origin" in archive.files else ""
         variable = None if found.variable == "labels" else found.variable
     names = None if items is None else items.tolist()
-    return found._replace(items=names, variable=variable, chains=chains, weights=weights, kind=kind)
+    return found._replace(
+        items=names, variable=variable, chains=chains, weights=weights, kind=kind, origin=origin
+    )
 
 
 def _read_parquet(path: Path, var: str | None) -> Source:

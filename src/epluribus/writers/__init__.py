@@ -192,10 +192,6 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
         numbers = np.unique(np.append(entry["labels"], -1))
         if entry["labels"].ndim != 1 or not np.array_equal(numbers, np.arange(len(numbers)) - 1):
             raise ValueError("its labels are not those of a partition")
-        if len(entry["labels"]) != len(record["labels"]):
-            raise ValueError("its runs are of other items")
-    if record["items"] is not None and len(record["items"]) != len(record["labels"]):
-        raise ValueError("it has not one name for each item")
     for entry in record["runs"]:
         entry["trace"] = tuple(Step(*step) for step in entry["trace"])
     asked = {name: record[name] for name in _ASKED}
