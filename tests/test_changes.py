@@ -109,7 +109,7 @@ def test_other_lengths_are_refused():
 
 def test_items_are_called_by_their_own_names():
     named = {"ann": 0, "bob": 0, "cy": 0, "dee": 1}
-    assert "item cy goes to" in what_differs(named, [0, 0, 1, 1])
-    assert "item cy goes to" in what_differs(
+    assert "item cy goes to" in epl.changes.what_differs(named, [0, 0, 1, 1])
+    assert "item cy goes to" in epl.changes.what_differs(
         [0, 0, 0, 1], dict(zip(named, [0, 0, 1, 1], strict=True))
     )
