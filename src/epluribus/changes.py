@@ -67,9 +67,8 @@ def what_differs(
         n = int(first.max()) + 1
         return f"in {other}, {len(table[0]):,} of {count(n, 'cluster')} are different"
     target = _targets(first, second, *table)
-    if names is None:
-        names = item_names(a) or item_names(b) or range(len(first))
-    names = [str(name) for name in names]
+    known = names or item_names(a) or item_names(b) or range(len(first))
+    names = [str(name) for name in known]
     moved = target != first
     losses = np.bincount(first[moved])
     order = [int(g) for g in np.argsort(-losses, kind="stable") if losses[g]]
