@@ -21,7 +21,8 @@ p_t and a matching y_st = y_ts >= 0, sum_t y_st <= p_s,
 
     psi(a) >= sum over pairs s < t of y_st loss(s, t),
 
-so draws are matched with distant ones, in blocks, by solving an assignment problem.
+so draws are matched with distant ones, in blocks: by an assignment, in which each draw shares half of its mass with
+its successor, or greedily where masses differ.
 
 Groetschel, M., Wakabayashi, Y. (1989). A cutting plane algorithm for a clustering problem.
 Mathematical Programming 45, 59-96. doi:10.1007/BF01589097
@@ -169,8 +170,8 @@ def _solve_program(price: FloatArray, stopper: Stopper) -> float:
         cuts = np.unique(np.concatenate([cuts, fresh]), axis=0)
         matrix, pairs = _constraints(cuts, n)
         cost = price.ravel()[pairs]
-        found = _solve(cost, matrix, stopper)
-        if found is None or found.status != 0:  # interrupted, or out of time
+        found = solve_program(cost, stopper, A_ub=matrix, b_ub=np.ones(len(cuts)), bounds=(0, 1))
+        if found is None:
             break
         # The marginals of "at most" constraints are not positive, up to the solver's tolerance.
         multipliers = np.maximum(0.0, -found.ineqlin.marginals)
@@ -216,17 +217,14 @@ def _constraints(cuts: IntArray, n: int) -> tuple[Any, IntArray]:
     return csr_array((signs, column.ravel(), starts), shape=(len(i), len(pairs))), pairs
 
 
-def _solve(cost: FloatArray, matrix: Any, stopper: Stopper) -> Any:
-    """The solver's answer; None after Ctrl-C, or if no time is left."""
+def solve_program(cost: FloatArray, stopper: Stopper, **limits: Any) -> Any:
+    """The solution of a linear program; None after Ctrl-C, or if there is none in the time that is left."""
     from scipy.optimize import linprog
 
     left = stopper.left
-    if left == 0:
-        return None
-    limits = {"b_ub": np.ones(matrix.shape[0]), "bounds": (0, 1)}
-    options = {} if left is None else {"time_limit": left}
-    task = partial(linprog, cost, A_ub=matrix, **limits, method="highs", options=options)
-    return run_apart(task, stopper)
+    options = {} if left is None else {"time_limit": max(left, 1e-3)}
+    found = run_apart(partial(linprog, cost, **limits, options=options), stopper)
+    return None if found is None or found.status != 0 else found
 
 
 # --- metrics ---
@@ -253,47 +251,24 @@ def _match(
     draws: Draws, columns: IntArray, mass: FloatArray, loss: Loss, stopper: Stopper
 ) -> float:
     """The part of a block of draws in the bound, by a good matching."""
+    from scipy.optimize import linear_sum_assignment
+
     table = draws.item_major.take(columns, axis=1)
     distance = np.zeros((len(mass), len(mass)))
     for s in range(len(mass)):
         if stopper.stopped:
             break  # rows left out count as 0, which is a valid bound on a distance
         distance[s] = loss_values(table[:, s].astype(np.int64), table, loss)
-    pairs = _by_assignment(distance, mass[0]) if all_equal(mass) else _greedily(distance, mass)
-    return float(sum(y * distance[s, t] for s, t, y in pairs))
-
-
-def _by_assignment(distance: FloatArray, mass: float) -> list[tuple[int, int, float]]:
-    """The best permutation: each draw has a successor. A cycle is cut into pairs of neighbors."""
-    from scipy.optimize import linear_sum_assignment
-
-    successor = linear_sum_assignment(distance, maximize=True)[1]
-    left, pairs = np.ones(len(distance), dtype=bool), []
-    for first in range(len(distance)):
-        cycle = []
-        at = first
-        while left[at]:
-            left[at] = False
-            cycle.append(at)
-            at = successor[at]
-        steps = list(zip(cycle, cycle[1:] + cycle[:1], strict=True))
-        if len(cycle) % 2:  # every step, with half of the mass of both
-            pairs += [(s, t, mass / 2.0) for s, t in steps]
-        elif cycle:  # every second step, with all of it: the larger of the two ways
-            ways = [[(s, t, mass) for s, t in steps[begin::2]] for begin in (0, 1)]
-            pairs += max(ways, key=lambda way: sum(distance[s, t] for s, t, _ in way))
-    return pairs
-
-
-def _greedily(distance: FloatArray, mass: FloatArray) -> list[tuple[int, int, float]]:
-    """The most distant pair first, with as much mass as both have left."""
-    left, pairs = mass.copy(), []
+    if all_equal(mass):
+        # The best permutation: each draw shares half of its mass with its successor.
+        after = linear_sum_assignment(distance, maximize=True)[1]
+        return float(mass[0] / 2.0 * distance[np.arange(len(mass)), after].sum())
+    # The most distant pair first, with as much mass as both have left.
+    left, bound = mass.copy(), 0.0
     i, j = np.triu_indices(len(mass), 1)
     for at in np.argsort(-distance[i, j], kind="stable"):
         s, t = int(i[at]), int(j[at])
-        y = min(left[s], left[t])
-        if y > 0:
-            pairs.append((s, t, float(y)))
-            left[s] -= y
-            left[t] -= y
-    return pairs
+        shared = min(left[s], left[t])
+        left[[s, t]] -= shared
+        bound += shared * float(distance[s, t])
+    return bound
