@@ -11,7 +11,7 @@ import strategies
 from epluribus._kernels.set_prices import search_sets
 from epluribus._parallel import Stopper
 from epluribus.draws.expected import draw_losses
-from epluribus.uncertainty._set_prices import set_bound
+from epluribus.uncertainty._bounds import set_bound
 
 GO = np.zeros(1, dtype=np.uint8)
 

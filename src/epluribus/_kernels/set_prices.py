@@ -6,7 +6,7 @@ With h(n) = n log2 n a set S costs
 
 At a node some blocks are in, some are out, the others are free. On what is left for |S and g|, h is below its
 chord, which is linear in S. So the smallest value of a linear function over sets of the given size bounds
-cost(S) - prices(S) for all sets of the node. `uncertainty/_set_prices.py` has the theory.
+cost(S) - prices(S) for all sets of the node. `uncertainty/_bounds.py` has the theory.
 
 Arrays: B blocks, T draws, H clusters of all draws. `mass` (B,) is the number of items of each block,
 `cells` (B, T) the cluster of each block in each draw, `shares` (H,) the probability of its draw, `logs` the

@@ -183,7 +183,7 @@ def soft_draws(
     )
     # The second dimension is the repeats: flattened, those of one soft draw are consecutive.
     labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
-    for begin, block in _blocks(source, log):
+    for begin, block in soft_blocks(source, log):
         # Inversion: with running sums S_k = p_1 + ... + p_k, the label is the number of k with u >= S_k,
         # for u uniform in [0, 1). The last sum must be exactly 1, or a u close to 1 would give a label
         # that no cluster has.
@@ -242,7 +242,7 @@ def soft_psm(
     share = safe_weights(check_weights(weights, n_draws))
     share = share / share.sum()
     total = np.zeros((n_items, n_items))
-    for begin, block in _blocks(source, log):
+    for begin, block in soft_blocks(source, log):
         # With a_itk = sqrt(w_t) p_tik, the sum over t and k of w_t p_tik p_tjk is the product of rows i and j
         # of a, a matrix with one column for each pair (t, k).
         scaled = block * np.sqrt(share[begin : begin + len(block), None, None])
@@ -254,12 +254,12 @@ def soft_psm(
     return np.clip(total, 0.0, 1.0)
 
 
-def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:
+def soft_blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:
     """Blocks of draws, checked and turned into probabilities, each with the number of its first draw."""
     # Imported here: it would take a quarter of the time to import the package.
     from scipy.special import softmax
 
-    step = max(1, _BLOCK_CELLS // source[0].size)
+    step, most = max(1, _BLOCK_CELLS // source[0].size), 0.0
     for begin in range(0, len(source), step):
         block = source[begin : begin + step].astype(np.float64)
         if log:
@@ -275,8 +275,13 @@ def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:
             total = block.sum(axis=2, keepdims=True)
             off, what = np.abs(total - 1), "probabilities that sum to 1"
             _refuse(off > 0.0101, begin, block, what, " The last dimension must be the clusters.")
-            block /= np.where(off > 1e-4, total, 1.0)
+            rounded = off > 1e-4
+            block /= np.where(rounded, total, 1.0)
+            most = max(most, float(off.max(where=rounded, initial=0.0)))
         yield begin, block
+    if most > 0.0:
+        note = f"Some probabilities summed to 1 only within {most:.1g}; they were divided by their sums."
+        warnings.warn(note, stacklevel=3)
 
 
 def _refuse(

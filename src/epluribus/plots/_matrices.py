@@ -16,7 +16,7 @@ from epluribus.plots import _shared as shared
 from epluribus.plots._names import name_clusters
 from epluribus.plots._network import check_shape, read_links
 from epluribus.uncertainty import psm as psm_of
-from epluribus.uncertainty._order import order_by_similarity
+from epluribus.uncertainty._matrix import order_by_similarity
 
 _SHOWN = 2000
 """The largest number of items drawn: a picture has fewer dots than this across."""

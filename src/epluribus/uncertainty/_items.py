@@ -12,7 +12,8 @@ The stability of a cluster C is the mean over the draws of its best Jaccard inde
 Where labels are missing, P_ij is known from the draws that saw both items, and not at all where there are none. A mean
 of them is given if at least half of them are known, and is NaN otherwise: nobody can know it.
 
-The sums over draws are made of sparse matrices. Let M be the (n_items, groups of all draws) matrix of memberships: M_ih = 1 if item i is in group h. With L the same
+The sums over draws are made of sparse matrices. Let M be the (n_items,
+groups of all draws) matrix of memberships: M_ih = 1 if item i is in group h. With L the same
 for the estimate, C = M' L counts the items of each group in each cluster, n_hk, and with W the weights of the draws
 
     (M W C)_ik = sum over draws t of w_t n_hk    with h the group of item i in draw t,

@@ -1,4 +1,4 @@
-"""Parameters of the estimated clusters, with and without matching the labels of the draws.
+"""What belongs to the estimated clusters: their parameters, and new items.
 
 Labels mean nothing across draws: cluster 1 of one draw may be cluster 3 of the next. `cluster_parameters` needs none:
 in every draw t each item i has a parameter theta_ti, its own or that of the cluster it is in, and the parameter of an
@@ -6,8 +6,9 @@ estimated cluster g is the mean over its items,
 
     theta_tg = (1 / n_g) sum over the items i of g of theta_ti
 
-which exists in every draw, whatever the draw's clusters are and however they are labeled. `align` matches the clusters
-of each draw one to one with those of the estimate, by the assignment s that solves
+which exists in every draw, whatever the draw's clusters are and however they are labeled. Where the labels were summed
+out, theta_ti is the mean over the model's clusters k with their probabilities, sum over k of p_tik mu_tk.
+`align` matches the clusters of each draw one to one with those of the estimate, by the assignment s that solves
 
     maximize over s   sum over clusters h of the draw of   n(h, s(h)),
 
@@ -15,25 +16,45 @@ where n(h, g) is the number of items that cluster h of the draw and cluster g of
 many items as possible keep their label. A cluster of the draw without a partner gets a new label, K or
 above. Whatever belongs to a cluster, such as its mean, can then be followed over the draws.
 
+`predict` says to which cluster of the estimate a new item belongs, averaged over the draws. Given draw t, with
+clusters D and prior weights w_t, a new item y joins D with weight w_t(D) p(y | Y_D), and
+opens a new one with weight w_t(new) p(y). Its own data say something about the draws too, so that draws are
+averaged with these weights as they are, not normalized one by one:
+
+    P(y in C) = sum_t p_t sum_D w_t(D) p(y | Y_D) |C and D| / |D|  /  sum_t p_t p_t(y)
+
+where p_t(y) is the sum of all weights of draw t. The share |C and D| / |D| is the probability that a random
+item of the cluster that y joins belongs to cluster C of the estimate.
+
 Stephens, M. (2000). Dealing with label switching in mixture models. JRSS B 62, 795-809. doi:10.1111/1467-9868.00265
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.special import logsumexp
 
+from epluribus._cards import Rows
 from epluribus._text import plain_table, worded
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_fraction
 from epluribus.draws import Draws
+from epluribus.draws.read import soft_blocks
 from epluribus.estimate import Estimate, read_best
+from epluribus.models import Mixture
+from epluribus.partition import matched
 from epluribus.readers import to_source
+from epluribus.readers.soft import read_soft
 
 _CELLS = 4_000_000
 """Parameters of items held at a time: 32 MB."""
+_KEPT = 1 << 24
+"""Numbers (128 MB) kept for clusters that come back in other draws."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -240,6 +261,8 @@ def cluster_parameters(
     item_parameters: Any = None,
     parameters: Any = None,
     raw_labels: Any = None,
+    probabilities: Any = None,
+    log: bool = False,
     level: float = 0.95,
 ) -> ClusterParameters:
     """Posterior of a parameter of each estimated cluster: the mean over its items, draw by draw.
@@ -260,6 +283,11 @@ def cluster_parameters(
         The arrays of a list may have different numbers of labels.
     raw_labels : array_like of int of shape (n_draws, n_items), optional
         The sampler's own labels, to which `parameters` refers, as for `align`. By default `draws` itself.
+    probabilities : array_like of shape (n_draws, n_items, n_labels), optional
+        In place of labels, where the model has summed them out: the probability of each label, or files, as in
+        `soft_draws`. `parameters` belongs to the same draws, and `draws` are those that `soft_draws` made of them.
+    log : bool, default False
+        Whether `probabilities` are logarithms; these need not be normalized.
     level : float, default 0.95
         Probability of the central intervals.
 
@@ -292,13 +320,17 @@ def cluster_parameters(
     width = check_fraction(level, "level", one=False)
     if (item_parameters is None) == (parameters is None):
         raise ValueError("Give one of 'item_parameters' and 'parameters'.")
-    if item_parameters is None:
-        name, (values, raw) = "parameters", _check_parameters(parameters, draws, raw_labels, sample)
-    elif raw_labels is None:
-        name, values, raw = "item_parameters", _check_item_parameters(item_parameters, sample), None
+    name = "parameters" if item_parameters is None else "item_parameters"
+    if raw_labels is not None and (probabilities is not None or parameters is None):
+        raise ValueError(
+            "'raw_labels' is for 'parameters' without 'probabilities': items need no labels."
+        )
+    if probabilities is not None:
+        by_cluster = _soft_averages(labels, probabilities, log, parameters, sample)
+    elif item_parameters is None:
+        by_cluster = _averages(labels, *_check_parameters(parameters, draws, raw_labels, sample))
     else:
-        raise ValueError("'raw_labels' is for 'parameters'; items need no labels.")
-    by_cluster = _averages(labels, values, raw)
+        by_cluster = _averages(labels, _check_item_parameters(item_parameters, sample), None)
     bad = np.argwhere(np.isnan(by_cluster))
     if bad.size:
         raise ValueError(
@@ -325,6 +357,35 @@ def _averages(labels: IntArray, values: FloatArray, raw: AnyArray | None) -> Flo
         for g, items in enumerate(members):
             out[some, g] = block[:, items].mean(axis=1)
     return out
+
+
+def _soft_averages(
+    labels: IntArray, probabilities: Any, log: bool, parameters: Any, draws: Draws
+) -> FloatArray:
+    """(n_draws, K, ...) mean over the items of each cluster of the sum over k of p_tik mu_tk."""
+    if parameters is None:
+        raise ValueError("'probabilities' is for 'parameters'; items need none.")
+    soft, values = read_soft(probabilities), _as_array(parameters)
+    n, n_items, k = soft.values.shape
+    if values.ndim > 2 and values.shape[0] * values.shape[1] == n and values.shape[2] == k:
+        values = values.reshape(-1, *values.shape[2:])
+    if values.shape[:2] != (n, k):
+        asked = f"({n}, {k}, ...), draws by labels of 'probabilities'"
+        raise ValueError(f"'parameters' must have shape {asked}; got shape {values.shape}.")
+    order = matched(pd.Series(range(n_items), soft.items), draws, "probabilities", rows=True)
+    each, rest = divmod(draws.n_draws, n)
+    if rest:
+        raise ValueError(
+            f"'probabilities' must have the {draws.n_draws} draws of 'draws', or each of them once where "
+            f"`soft_draws` drew several partitions; got {n}."
+        )
+    members = np.eye(labels.max() + 1)[:, labels[np.argsort(order)]]
+    members /= members.sum(axis=1, keepdims=True)
+    parts = [
+        np.einsum("tgk,tk...->tg...", members @ block, values[begin : begin + len(block)])
+        for begin, block in soft_blocks(soft.values, log)
+    ]
+    return np.repeat(np.concatenate(parts), each, axis=0)
 
 
 def _as_array(parameters: Any) -> FloatArray:
@@ -391,3 +452,124 @@ def _check_parameters(
             "'raw_labels' must be the same partitions as 'draws', draw by draw; they are not."
         )
     return values, raw
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Prediction(Rows):
+    """To which cluster of the estimate each new item belongs. Rows are new items."""
+
+    probabilities: FloatArray
+    """(n_new, n_clusters + 1) probability of each cluster of the estimate, averaged over the draws; the last
+    column is a cluster of its own."""
+    given_estimate: FloatArray
+    """(n_new, n_clusters + 1) the same if the estimate were certain."""
+    log_density: FloatArray
+    """(n_new,) log predictive density of each new item: very low values mark items unlike all data."""
+
+    _index, _nowhere, _heading = "new_item", {"cluster": "new"}, "New items and their clusters"
+
+    @property
+    def labels(self) -> IntArray:
+        """The likeliest cluster of each new item; -1 for one of its own."""
+        best = self.probabilities.argmax(axis=1)
+        return np.where(best == self.probabilities.shape[1] - 1, -1, best)
+
+    def columns(self) -> dict[str, Any]:
+        """The table as arrays by name."""
+        rows = np.arange(len(self.log_density))
+        return {
+            "new_item": rows.tolist(),
+            "cluster": self.labels,
+            "probability": self.probabilities.max(axis=1),
+            "given_estimate": self.given_estimate[rows, self.probabilities.argmax(axis=1)],
+            "own_cluster": self.probabilities[:, -1],
+            "log_density": self.log_density,
+        }
+
+    def __repr__(self) -> str:
+        return f"Prediction(n_new={len(self)}, n_clusters={self.probabilities.shape[1] - 1})"
+
+
+def check_mixture(model: Any) -> None:
+    """Raise an error for what is no mixture."""
+    if not isinstance(model, Mixture):
+        asked = "a mixture, such as GaussianMixture"
+        raise TypeError(f"'model' must be {asked}; got a {type(model).__name__}.")
+
+
+def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsLike) -> Prediction:
+    """Cluster probabilities of new items, given the estimate and the draws of a mixture.
+
+    Parameters
+    ----------
+    model : Mixture
+        The model of the data, such as `GaussianMixture`: the one that was sampled.
+    new : array_like of shape (n_new,) or (n_new, n_columns)
+        The new items, with the columns of the data. Cells may be missing.
+    best : Estimate or array_like of shape (n_items,)
+        The estimate, whose clusters the probabilities refer to.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+
+    Returns
+    -------
+    Prediction
+
+    Notes
+    -----
+    Each new item is looked at alone, as if the others were not there. The cost is that of the predictive
+    densities of all new items in every distinct cluster of the draws.
+
+    Examples
+    --------
+    >>> import epluribus as epl
+    >>> y = [0.1, -0.2, 0.0, 0.3, 5.0, 5.3, 4.9]
+    >>> model = epl.models.GaussianMixture(y)
+    >>> draws = epl.sample(model, n_draws=200, rng=1).draws
+    >>> best = epl.minimize(draws, rng=1)
+    >>> epl.uncertainty.predict(model, [0.2, 5.1], best, draws).labels
+    array([0, 1])
+    """
+    check_mixture(model)
+    labels, posterior, _ = read_best(best, draws, None)
+    posterior.check_complete("Predicting new items")
+    if posterior.n_items != model.n_items:
+        asked = f"partitions of the {model.n_items} items of the model"
+        raise ValueError(f"'draws' must be {asked}; they have {posterior.n_items}.")
+    table, known = model._read(new), dict[bytes, FloatArray]()
+    empty = model._log_new(np.zeros(0, dtype=np.int64), table)
+
+    def weigh(z: IntArray) -> FloatArray:
+        """(n_new, K + 1) log [prior x predictive] in each cluster of a draw, and in a new one."""
+        sizes, logs = np.bincount(z), []
+        # The members of each cluster, from one sort; most clusters of a draw are in others too.
+        for members in np.split(np.argsort(z, kind="stable"), np.cumsum(sizes)[:-1]):
+            key = blake2b(members.tobytes(), digest_size=16).digest()
+            if key not in known:
+                if len(known) * len(empty) > _KEPT:
+                    known.clear()
+                known[key] = model._log_new(members, table)
+            logs.append(known[key])
+        return np.column_stack([*logs, empty]) + model._log_prior_new(sizes)
+
+    # Sums over draws, in logs; one more column for a new cluster.
+    top = np.full((len(table), int(labels.max()) + 2), -np.inf)
+    for z, share in zip(posterior.distinct, posterior.shares, strict=True):
+        if share > 0:
+            logs = weigh(np.asarray(z, dtype=np.int64))
+            top = np.logaddexp(top, _spread(logs, z, labels) + np.log(share))
+    log_density, given = logsumexp(top, axis=1), weigh(labels)
+    certain = np.exp(given - logsumexp(given, axis=1, keepdims=True))
+    return Prediction(np.exp(top - log_density[:, None]), certain, log_density)
+
+
+def _spread(logs: FloatArray, z: AnyArray, labels: IntArray) -> FloatArray:
+    """Log weights by cluster of the estimate, from those by cluster of a draw; the new one stays apart."""
+    n, K = logs.shape[1], int(labels.max()) + 1
+    share = np.zeros((n, K + 1))
+    np.add.at(share, (np.asarray(z, dtype=np.int64), labels), 1.0)
+    share[-1, -1] = 1.0
+    share /= share.sum(axis=1, keepdims=True)
+    high = logs.max(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):  # a cluster that shares no item has probability 0
+        return np.asarray(np.log(np.exp(logs - high) @ share) + high)

@@ -379,7 +379,8 @@ def by_number(
     each = np.array([total(nu) for nu in _PRICES]) - _PRICES * numbers[:, None]
     at = each.argmax(axis=1)
     bounds, prices = each[np.arange(len(numbers)), at], _PRICES[at]
-    for k in np.argsort(bounds, kind="stable")[:_REFINED]:
+    lowest = np.argsort(bounds, kind="stable")[:_REFINED]
+    for k in lowest[np.isfinite(bounds[lowest])]:
         ends = _PRICES[[max(at[k] - 1, 0), min(at[k] + 1, len(_PRICES) - 1)]]
         found = minimize_scalar(lambda nu, k=k: nu * numbers[k] - total(nu), bounds=ends)
         if -found.fun > bounds[k]:
