@@ -103,7 +103,7 @@ def test_labels_of_every_kind(labels, expected):
         ([1.0, np.inf], "item 1 .* has inf, which is not an integer"),
         ([0.5, 0.2, 1.0], "item 0 .* For the probabilities of clusters see soft_draws"),
         ([3.5, 2.5], r"which is not an integer\.$"),
-        ([1e30, 0.0], r"labels too large for integers: from 0 to 1e\+30"),
+        ([1e30, 0.0], r"labels too large for integers: 1e\+30"),
         ([1, None, 2], "item 1 .* has a missing value"),
         (np.array([1, 0.5, "a"], dtype=object), "item 1 .* has 0.5, which is not an integer"),
         (np.ma.array([1, 2, 1], mask=[0, 0, 1]), "item 2 .* has a missing value"),

@@ -105,5 +105,7 @@ def test_a_notebook_has_a_bar_of_its_own_although_it_is_no_terminal(stderr, monk
     bar = make_progress(True, 5, "work", Stopper())
     assert "work" in pipe.getvalue()
     bar.close()
+    before = pipe.getvalue().count("work")
     del shell.kernel  # IPython in a terminal: the usual rule
-    assert make_progress(True, 5, "work", Stopper())._bar.disable
+    make_progress(True, 5, "work", Stopper()).close()
+    assert pipe.getvalue().count("work") == before

@@ -98,20 +98,20 @@ class Card:
     def __init__(self, title: str, *parts: Part, heading: str = "", indent: str = "  ") -> None:
         self._title, self._heading = title, heading or title
         # The text of each part, and whether it speaks against the object.
-        self._parts = [
+        self.parts = [
             ("\n".join(f"{indent}{line}" for line in ([part] if isinstance(part, str) else part.lines())),
              not isinstance(part, str) and part.alert)
             for part in parts if part
         ]  # fmt: skip
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, [self._title, *(text for text, _ in self._parts)]))
+        return "\n".join(filter(None, [self._title, *(text for text, _ in self.parts)]))
 
     def html(self) -> str:
         """The card for a notebook: everything that it shows is escaped."""
         parts = [
             f'<span style="{_ALERT}">{escape(text)}</span>' if alert else escape(text)
-            for text, alert in self._parts
+            for text, alert in self.parts
             if text
         ]
         heading = f'<div style="{_HEADING}">{escape(self._heading)}</div>'

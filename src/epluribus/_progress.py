@@ -43,19 +43,15 @@ _OPEN: weakref.WeakSet[Progress] = weakref.WeakSet()
 
 
 class _Bar(Progress):
-    """A tqdm bar: in a notebook, or on stderr if that is a terminal; otherwise it is silent."""
+    """A tqdm bar: in a notebook, or on stderr."""
 
     def __init__(self, total: int, what: str, delay: float) -> None:
-        kind, in_notebook = _kind_of_bar()
-        # disable=None: no bar unless stderr is a terminal, which it is not in a notebook.
-        self._bar = kind(
-            total=total,
-            desc=what,
-            unit_scale=True,
-            disable=False if in_notebook else None,
-            leave=False,
-            delay=delay,
-        )
+        # Without ipywidgets tqdm warns, and gives the bar of a terminal, which a notebook can show too.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
+
+        self._bar = tqdm(total=total, desc=what, unit_scale=True, leave=False, delay=delay)
 
     def grow(self, total: int) -> None:
         """Change the number of steps."""
@@ -73,19 +69,12 @@ class _Bar(Progress):
         self._bar.close()
 
 
-def _kind_of_bar() -> tuple[Any, bool]:
-    """The class of tqdm to use, and whether this is a notebook."""
+def _can_be_seen() -> bool:
+    """Whether stderr is a terminal, or this is a notebook."""
     # Only a notebook's shell has a kernel; where there is one, IPython has been imported.
     ipython = sys.modules.get("IPython")
-    if getattr(ipython and ipython.get_ipython(), "kernel", None) is None:
-        from tqdm import tqdm
-
-        return tqdm, False
-    # Without ipywidgets tqdm warns, and gives the bar of a terminal, which a notebook can show too.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from tqdm.auto import tqdm as notebook_tqdm
-    return notebook_tqdm, True
+    kernel = getattr(ipython and ipython.get_ipython(), "kernel", None)
+    return kernel is not None or bool(getattr(sys.stderr, "isatty", bool)())
 
 
 class _Call(Progress):
@@ -130,7 +119,7 @@ def make_progress(
     if callable(progress):
         made = _Call(progress, total, stopper)
     elif progress is True or (progress is None and not _OPEN):
-        if getattr(sys.stderr, "isatty", bool)() or "IPython" in sys.modules:
+        if _can_be_seen():
             made = _Bar(total, what, delay if progress else DELAY)
     elif progress is not None and progress is not False:
         raise TypeError(

@@ -73,8 +73,9 @@ def what_differs(
     order = [int(g) for g in np.argsort(-losses, kind="stable") if losses[g]]
     told = [_phrase(g, first, target, names) for g in order[:_SHOWN]]
     if len(order) > _SHOWN:
-        items = count(int(losses[order[_SHOWN:]].sum()), "item")
-        told.append(f"{items} of {count(len(order) - _SHOWN, 'other cluster')} move")
+        n = int(losses[order[_SHOWN:]].sum())
+        where = count(len(order) - _SHOWN, "other cluster")
+        told.append(f"{count(n, 'item')} of {where} {'moves' if n == 1 else 'move'}")
     return f"in {other}, {'; '.join(told)}"
 
 
@@ -123,9 +124,9 @@ def _phrase(g: int, first: IntArray, target: IntArray, names: Sequence[str]) -> 
     ]
     rest = order[_SHOWN:]
     if len(rest):
-        told.append(
-            f"{count(int(sizes[rest].sum()), 'item')} go to {count(len(rest), 'more cluster')}"
-        )
+        n = int(sizes[rest].sum())
+        where = count(len(rest), "more cluster")
+        told.append(f"{count(n, 'item')} {'goes' if n == 1 else 'go'} to {where}")
     return f"of {cluster} {sentence_list(told)}"
 
 

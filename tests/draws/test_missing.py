@@ -68,9 +68,9 @@ def test_empty_cells_of_text_files(tmp_path, hole):
 
 
 def test_names_and_weights_of_subsampled_runs():
-    draws = epl.Draws(NAMED, weights="items")
+    draws = epl.Draws(NAMED, weights=epl.Draws(NAMED).n_seen)
     assert draws.items == tuple("abcd")
-    np.testing.assert_allclose(draws.draw_weights, [0.75] * 3)
+    np.testing.assert_allclose(draws.draw_weights, [3] * 3)
 
 
 def test_equal_draws_are_equal_with_their_holes():

@@ -4,7 +4,6 @@ import gzip
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 
@@ -31,7 +30,6 @@ def consensus(x):
 
 
 ONE_VARIABLE = xr.Dataset({"z": (("draw", "item"), np.ones((2, 2), int))})
-SAME_NAMES = pd.DataFrame([[0, 1], [0, 1]], columns=["a", "a"])
 TWO_LINES = r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
 
 
@@ -48,8 +46,6 @@ TWO_LINES = r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
             TypeError,
             "'X' must be an array, with rows of one length",
         ),
-        (lambda: consensus(SAME_NAMES), ValueError, "'X' must have a different name for every col"),
-        (lambda: consensus(ONE_VARIABLE), TypeError, "'X' must be one table, .* 'z'. Give one"),
         (lambda: epl.losses.vi(np.array([[1.0, 2.0], [3.0, 4.0]])), ValueError, TWO_LINES),
         (lambda: PoissonMixture(np.array([[2 + 0j]])), TypeError, "'y' must be numbers"),
         (lambda: epl.draws.soft_psm(ONE_VARIABLE), TypeError, "'probabilities' must be an array"),
@@ -80,7 +76,7 @@ def test_pairs_and_columns_that_are_not_text(tmp_path):
     with pytest.raises(ValueError, match=r"pairs.csv' could not be read as text"):
         StochasticBlockModel(path)
     path.write_text('a,"\n"')
-    with pytest.raises(ValueError, match=r"must have a column 'cluster'; its columns are \['a', "):
+    with pytest.raises(ValueError, match=r"pairs.csv' has a header but no rows"):
         read_column(path, "cluster")
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import epluribus as epl
 from epluribus._parallel import NEVER, Stopped
-from epluribus.draws.together import Together
+from epluribus.draws.expected import Together
 from epluribus.search import _minimize as entrance
 from epluribus.search import large
 from epluribus.search.problem import Problem

@@ -6,7 +6,7 @@ import pytest
 import epluribus as epl
 from epluribus import losses
 from epluribus._parallel import NEVER
-from epluribus.draws.similarity import SimilarityMatrix
+from epluribus.draws.expected import SimilarityMatrix
 from epluribus.partition import relabel
 from epluribus.search.members import MemberState
 from epluribus.search.pairs import MatrixProblem, PairCosts, PairState

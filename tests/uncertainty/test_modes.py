@@ -146,7 +146,9 @@ def test_printing():
 
 
 def test_bad_arguments_are_refused_in_words():
-    with pytest.raises(ValueError, match=r"'n_modes' must be an integer or 'auto'; got 'many'"):
+    with pytest.raises(
+        ValueError, match=r"'n_modes' must be an integer, 'auto' or 'elbow'; got 'many'"
+    ):
         modes([[0, 1]], n_modes="many")
     with pytest.raises(ValueError, match=r"'n_modes' must be at least 1; got 0. Or give 'auto'"):
         modes([[0, 1]], n_modes=0)
@@ -277,8 +279,7 @@ def test_one_mode_without_solid_groups_is_no_fair_summary():
     assert found.n_modes == 1
     assert not found.diffuse
     assert found.fair is False
-    assert found.sentence.startswith("One mode, but not solid groups: the draws show no second")
-    assert found.headline.startswith("one mode, but most items")
+    assert found.sentence.startswith("One mode, but most items are seldom with the others")
 
 
 def test_burn_in_is_not_a_mode():
@@ -287,7 +288,7 @@ def test_burn_in_is_not_a_mode():
     found = modes(z, rng=0)
     assert found.n_modes == 1
     assert 38 <= found.burn_in <= 42
-    assert "burn-in that should be left out" in found.sentence
+    assert "40 draws at the beginning of the chains are burn-in" in found.sentence
     assert len(found.assignments) == 500
     np.testing.assert_array_equal(found.labels[0], ONE)
 

@@ -22,10 +22,10 @@ from epluribus.constraints import Constraints
 from epluribus.draws import Draws
 from epluribus.estimate import NEXT, Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
-from epluribus.partition import matched
+from epluribus.partition import item_names, matched
 from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
-from epluribus.search import minimize_all
+from epluribus.search import Comparison
 from epluribus.writers import results
 
 
@@ -73,7 +73,7 @@ def read_draws(args: Namespace) -> Draws:
     return draws
 
 
-def search_options(args: Namespace, draws: Draws) -> dict[str, Any]:
+def search_options(args: Namespace, draws: Draws | None) -> dict[str, Any]:
     """The options of the command as keywords of `minimize`; constraints are read from their files.
 
     --k (int): exact number of clusters
@@ -91,10 +91,10 @@ def search_options(args: Namespace, draws: Draws) -> dict[str, Any]:
     """
     names = "k k_min k_max search n_starts n_jobs time_limit undecided"
     options = {"rng": args.seed, "progress": not args.json, **given(args, names)}
-    asked = given(args, "min_size")
+    asked = {name: value for name, value in given(args, "min_size").items() if value is not None}
     for name, path in given(args, "must_link cannot_link contiguity").items():
         if path is not None:
-            asked[name] = read_groups(path, set(draws.item_names))
+            asked[name] = read_groups(path, set() if draws is None else set(draws.item_names))
     source, table = getattr(args, "source", None), getattr(args, "items", None)
     if (source is None) != (table is None):
         raise ValueError(
@@ -102,7 +102,9 @@ def search_options(args: Namespace, draws: Draws) -> dict[str, Any]:
         )
     if source is not None and table is not None:
         asked["sources"] = read_column(table, source)
-    return {**options, "constraints": Constraints(**asked)}
+    if asked and draws is None:
+        raise ValueError("'--psm' must be used without constraints, which need draws.")
+    return {**options, "constraints": Constraints(**asked) if asked else None}
 
 
 def resources(args: Namespace) -> dict[str, Any]:
@@ -123,6 +125,7 @@ def summarize(args: Namespace) -> int:
 
     --loss (text, default vi): one loss, as 'epluribus losses' lists them, perhaps with a cost, 'vi(cost=0.5)';
         or several to compare, separated by commas: vi,binder
+    --psm (switch): DRAWS is one file of a similarity matrix, such as from R, in place of draws: csv, npy, npz or rds
     --search (text, default recombine): recombine or greedy
     -o --out (file): file of labels: .csv, .parquet, .txt, .npy or .json; - is csv on standard output
 
@@ -135,10 +138,13 @@ def summarize(args: Namespace) -> int:
     losses = split_losses(args.loss)
     if args.out is not None and not cli.is_stream(args.out):
         check_target(args.out, results.WRITABLE if len(losses) == 1 else results.WITH_COLUMNS)
-    draws = read_draws(args)
+    if args.psm and len(args.draws) > 1:
+        raise ValueError(f"'--psm' is for one file, a similarity matrix; got {len(args.draws)}.")
+    draws = None if args.psm else read_draws(args)
+    options = search_options(args, draws) | ({"psm": args.draws[0]} if args.psm else {})
     if len(losses) > 1:
-        return _summarize_all(args, losses, draws)
-    best = epl.minimize(draws, losses[0], **search_options(args, draws))
+        return _summarize_all(args, epl.minimize_all(draws, losses, **options))
+    best = epl.minimize(draws, losses[0], **options)
     if best.interrupted:
         # Certainty takes time; a user who interrupts wants the labels now.
         _tell(args, best, None)
@@ -180,9 +186,8 @@ def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
     answer(args, {**best.to_dict(), **found}, "\n".join(lines))
 
 
-def _summarize_all(args: Namespace, losses: list[str | Loss], draws: Draws) -> int:
+def _summarize_all(args: Namespace, found: Comparison) -> int:
     """The best partition for each of several losses, and how they differ."""
-    found = minimize_all(draws, losses, **search_options(args, draws))
     # One column of labels for each loss, under its name.
     items = results.columns(found[0])["item"]
     table = {"item": items, **{one.loss.name: one.labels for one in found}}
@@ -226,7 +231,13 @@ def compare(args: Namespace) -> None:
     names = epl.losses.available() if args.loss is None else split_losses(args.loss)
     values = {str(name): epl.loss(a, b, name) for name in names}
     lines = [f"{name:10s} {value:.6g}" for name, value in values.items()]
-    answer(args, values, "\n".join([*lines, epl.changes.what_differs(a, b, other=f"'{args.b}'")]))
+    answer(
+        args,
+        values,
+        "\n".join(
+            [*lines, epl.changes.what_differs(a, b, names=item_names(a), other=f"'{args.b}'")]
+        ),
+    )
 
 
 @cli.command(read_draws, answer)

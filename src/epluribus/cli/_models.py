@@ -11,7 +11,7 @@ import numpy as np
 
 import epluribus as epl
 from epluribus import models
-from epluribus._files import check_target, write_arrays
+from epluribus._files import check_target
 from epluribus._kernels.tables import sweep
 from epluribus._text import count
 from epluribus._validate import check_choice, need
@@ -76,9 +76,7 @@ def sample(args: Namespace) -> int:
     written = f"draws written to {args.out}"
     if trace.column_draws is not None:
         columns = args.out.with_name(f"{args.out.stem}-columns.npz")
-        named = {} if trace.column_draws.items is None else {"items": trace.column_draws.items}
-        labels = np.asarray(trace.column_draws).reshape(trace.n_chains, trace.n_draws, -1)
-        write_arrays(columns, {"labels": labels, **named}, compress=True)
+        trace.column_draws.save(columns)
         written += f", those of the columns to {columns}"
     answer(args, trace.to_dict(), f"{trace}\n  {written}")
     return interrupted("the draws so far are written") if trace.interrupted else 0
@@ -105,7 +103,6 @@ def soft(args: Namespace) -> None:
     check_target(args.out, (".npz",))
     found = read_soft(args.files, args.var)
     values = np.swapaxes(found.values, 1, 2) if args.clusters_first else found.values
-    items = None if args.clusters_first else found.items
     n_items, n_clusters = values.shape[1:]
     log = args.log or bool((values < 0).any())  # probabilities are never negative
     name = "" if found.variable is None else f" '{found.variable}'"
@@ -113,29 +110,20 @@ def soft(args: Namespace) -> None:
     remark(f"{what} of {count(n_items, 'item')} and {count(n_clusters, 'cluster')}")
     if n_clusters > n_items:
         remark("more clusters than items: if the first index is the cluster, give --clusters-first")
-    labels = np.asarray(
-        epl.soft_draws(values, log=log, n_draws_each=args.n_draws_each, items=items, rng=args.seed)
-    )
-    # Draws of chains of one length are an array by chain, as `epluribus sample` writes them.
-    n_draws, lengths = len(labels), np.bincount(found.chains)
-    n_chains = len(lengths) if len(set(lengths.tolist())) == 1 else 1
-    if n_chains == len(lengths):
-        order = np.argsort(np.repeat(found.chains, args.n_draws_each), kind="stable")
-        labels = labels[order].reshape(n_chains, -1, n_items)
-    else:
-        remark("the chains have different lengths: they are written as one")
-    named = {} if items is None else {"items": np.array(items)}
-    write_arrays(args.out, {"labels": labels, **named}, compress=True)
+    n_each = args.n_draws_each
+    draws = epl.soft_draws(values, log=log, n_draws_each=n_each, rng=args.seed)
+    items = None if args.clusters_first else found.items
+    epl.Draws(draws, items=items, chains=np.repeat(found.chains, n_each)).save(args.out)
     data = {
-        "n_draws": n_draws,
+        "n_draws": draws.n_draws,
         "n_items": n_items,
         "n_clusters": n_clusters,
-        "n_chains": n_chains,
+        "n_chains": len(np.unique(found.chains)),
         "log": log,
         "variable": found.variable,
         "out": str(args.out),
     }
-    words = f"{count(n_draws, 'draw')} of {count(n_items, 'item')}, written to {args.out}"
+    words = f"{count(draws.n_draws, 'draw')} of {count(n_items, 'item')}, written to {args.out}"
     answer(args, data, words)
 
 

@@ -30,8 +30,8 @@ from epluribus.readers.files import read_labels
 def plot(args: Namespace) -> None:
     """Draw a picture of the best partition, or of one in a file.
 
-    --kind (text, default similarity): of the draws: similarity, certainty, n_clusters, loss_trace, partition_map or
-        ball_bounds; of --data: histogram, scatter or pairs; of --network: network or blocks
+    --kind (text): of the draws: similarity (default), certainty, n_clusters, loss_trace, partition_map or
+        ball_bounds; of --data: scatter (default), histogram or pairs; of --network: network (default) or blocks
     -o --out (file, required): the picture: .png, .svg or .pdf
     --data (file): numbers for each item: csv with an item in each line, perhaps with names, or npy
     --network (file): links between the items: edges, a square matrix, GraphML or GML
@@ -43,9 +43,11 @@ def plot(args: Namespace) -> None:
     need("matplotlib", "plots", "A picture")
     from epluribus.plots import KINDS  # imported here: it takes time
 
-    draw, needed = KINDS[check_choice(args.kind, KINDS, "kind")]
+    usual = "network" if args.network else "scatter" if args.data else "similarity"
+    kind = usual if args.kind is None else check_choice(args.kind, KINDS, "kind")
+    draw, needed = KINDS[kind]
     if needed != "draws" and getattr(args, needed) is None:
-        raise ValueError(f"'--kind {args.kind}' must be given together with '--{needed}', a file.")
+        raise ValueError(f"'--kind {kind}' must be given together with '--{needed}', a file.")
     loss, draws = one_loss(args), read_draws(args)
     second = {"draws": draws, "network": args.network}
     if needed == "data":
@@ -55,8 +57,7 @@ def plot(args: Namespace) -> None:
         picture = draw(best, second[needed])
     figure = np.ravel(picture)[0].figure  # some pictures have several panels
     write_whole(args.out, lambda target: figure.savefig(target, dpi=150))
-    data = {"out": str(args.out), "kind": args.kind}
-    answer(args, data, f"{args.kind} drawn into {args.out}")
+    answer(args, {"out": str(args.out), "kind": kind}, f"{kind} drawn into {args.out}")
 
 
 @command(read_draws, one_loss, search_options, resources, answer)

@@ -23,7 +23,7 @@ from epluribus._progress import DELAY, ProgressLike, make_progress
 from epluribus._text import count, sentence_list
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_count, shown
-from epluribus.readers import Table
+from epluribus.readers import Table, number_chains
 
 Labels = NDArray[np.unsignedinteger[Any]]
 
@@ -84,7 +84,7 @@ def collapse(
             rows = table.check(np.asanyarray(block), own)
             if np.ma.is_masked(rows) and not missing:
                 break  # all is read again: labels must leave 0 free
-            rows, low, span = _native(_missing_first(rows) if missing else np.asarray(rows))
+            rows, low, span = _near_zero(_missing_first(rows) if missing else np.asarray(rows))
             kind = np.min_scalar_type(min(span, rows.shape[1]) - 1)
             if (codes.shape, codes.dtype) != (rows.shape, kind):  # else the same memory again
                 codes = np.empty(rows.shape, kind)
@@ -128,7 +128,7 @@ def _in_threads(work: Callable[[int, int], Any], n: int, n_each: int) -> list[An
     return run_all([partial(work, begin, end) for begin, end in pairwise(cuts)], n_jobs)
 
 
-def _native(rows: AnyArray) -> tuple[AnyArray, int, int]:
+def _near_zero(rows: AnyArray) -> tuple[AnyArray, int, int]:
     """Rows as contiguous integers of the machine, the least label or one below it, and how far labels reach."""
     rows = np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("="))
     # Numbers too large for int64 become negative ones: different labels stay different.
@@ -203,14 +203,13 @@ def count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> I
     return n_seen
 
 
-def check_chains(chains: Any, n_draws: int) -> IntArray:
-    """The chain of each draw as a number 0, 1, ..., in the order of the chains' names.
+def check_chains(chains: Any, n_draws: int) -> tuple[IntArray, tuple[str, ...] | None]:
+    """The chain of each draw as a number 0, 1, ..., in the order of the chains' names, and these.
 
-    >>> check_chains(["b", "a", "b"], 3).tolist()
-    [1, 0, 1]
+    >>> check_chains(["b", "a", "b"], 3)
+    (array([1, 0, 1]), ('a', 'b'))
     """
-    values = _one_per_draw(np.asarray(chains), n_draws, "chains")
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return number_chains(_one_per_draw(np.asarray(chains), n_draws, "chains"))
 
 
 def _one_per_draw(values: AnyArray, n_draws: int, argument: str) -> AnyArray:

@@ -86,7 +86,7 @@ def read_network(
         raise ValueError(
             "'adjacency' must have each edge once and no weights, the model is for binary data; "
             f"({entries.row[at]}, {entries.col[at]}) counts {entries.data[at]}. Give ignore_weights=True, or "
-            "take a model of counts (PoissonBlockModel). Give directed=True if (i, j) and (j, i) differ."
+            "take a model of counts, the Poisson block model. Give directed=True if (i, j) and (j, i) differ."
         )
     odd = sparse.coo_array(matrix - matrix.T)
     if not directed and odd.count_nonzero():

@@ -23,7 +23,7 @@ from epluribus._validate import make_rng
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import expected_loss
 from epluribus.estimate import Estimate, raise_if_interrupted, read_best
-from epluribus.page.pictures import similarity_figure
+from epluribus.page.contents import picture
 from epluribus.partition import check_estimate, matched, relabel
 from epluribus.plots._network import check_shape, read_links
 from epluribus.plots._shared import read_data
@@ -241,7 +241,7 @@ def _steps(
         "clusters": lambda: uncertainty.clusters(best, draws, n_jobs=n_jobs),
         "ball": lambda: uncertainty.credible_ball(best, draws, level),
         "error": lambda: uncertainty.error(best, draws, n_jobs=n_jobs),
-        "similarity": lambda: similarity_figure(best, draws),
+        "similarity": lambda: picture("similarity", best, draws, size=(6.5, 5.4)),
         "comparison": comparison,
         "modes": lambda: uncertainty.modes(
             draws, best.loss, rng=modes_rng, n_jobs=n_jobs, time_limit=within(_MODES_SECONDS)

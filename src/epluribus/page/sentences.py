@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from epluribus._text import count, few_of, sentence_list, span
+from epluribus._text import count, few_of, span
 from epluribus.changes import EQUAL, what_differs
-from epluribus.page.facts import Facts
+
+if TYPE_CHECKING:
+    from epluribus.page.facts import Facts
 
 _ESS = 400
 """Effective sample size that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
@@ -99,9 +101,6 @@ def answer(facts: Facts) -> str:
     if facts.items is None:
         parts.append("Much of the page is left out: see the notes under diagnostics.")
     parts.append(loose_clusters(facts))
-    # Where one partition is not the whole answer, the answer says so.
-    if facts.modes is not None and facts.modes.fair is False:
-        parts.append(facts.modes.sentence)
     return " ".join(filter(None, parts))
 
 
@@ -142,35 +141,6 @@ def items_sentence(facts: Facts, at_most: int) -> str:
         text += f"The {at_most:,} {which} of {n:,} items. "
         text += "`best.write_labels('labels.csv', draws)` writes all of them."
     return text or "The least certain items come first."
-
-
-def certificate_sentence(facts: Facts) -> str:
-    """What is known about the smallest expected loss."""
-    found = facts.certificate
-    if found is None:
-        return ""
-    verdict = f"{found.verdict[0].upper()}{found.verdict[1:]}"
-    if math.isinf(found.relative_gap) and not found.proved:
-        return facts.worded(
-            f"{verdict} on the smallest expected loss is known for this loss and these draws."
-        )
-    among = f" {found.among}" if found.among else ""
-    return facts.worded(
-        f"{verdict}: the expected loss of no partition{among} is below "
-        f"{number(found.lower_bound, 6)}; that of the estimate is {number(found.expected_loss, 6)}. "
-        f"The bound comes from {found.method}{', ended early by the time limit' if found.cut else ''}."
-    )
-
-
-def loss_sentences(facts: Facts) -> list[str]:
-    """How the first estimates for other losses differ from the one reported; equal ones are in one line."""
-    table = facts.comparison
-    if table is None:
-        return []
-    told = dict(zip(table.names[1:], table.changes, strict=True))
-    lines = [f"{text[0].upper()}{text[1:]}." for text in told.values() if text != EQUAL][:6]
-    equal = [name for name, text in told.items() if text == EQUAL]
-    return lines + ([f"That for {sentence_list(equal)} is the one reported."] if equal else [])
 
 
 def other_sentences(facts: Facts) -> list[str]:
@@ -259,4 +229,6 @@ def _search_checks(facts: Facts) -> Iterator[Check]:
                 f"({best.loss.name}) than the one reported. {why if facts.bound else 'Search with more starts.'}",
             )
     if facts.certificate is not None and facts.certificate.proved:
-        yield Check(True, certificate_sentence(facts))
+        yield Check(
+            True, facts.worded(f"The partition is {facts.certificate.verdict} for these draws.")
+        )

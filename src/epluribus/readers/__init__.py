@@ -1,7 +1,7 @@
 """Readers: from whatever a user has to labels, one draw per row.
 
 `to_table` is the way in: it finds the labels, their chains and the names of the items, whatever the user gave.
-`to_source` chooses the reader: `files` for paths (which calls `text`) and for the arrays of xarray, ArviZ and zarr,
+`to_source` chooses the reader: `files` for paths (which calls `text`) and for xarray and ArviZ,
 `columns` for data frames; fitted clusterers, and clusterings of parts of the items, are read here. Each reader returns
 a `Source`. `soft` reads probabilities of clusters.
 """
@@ -34,9 +34,7 @@ from epluribus.readers.columns import (
 from epluribus.readers.files import (
     as_dask,
     from_labeled,
-    from_zarr,
     is_labeled,
-    is_zarr,
     read_source,
 )
 
@@ -63,6 +61,10 @@ class Table(NamedTuple):
     """Names of the chains, if any came."""
     weights: AnyArray | None = None
     """Weight of each draw, if any came."""
+    kind: str | None = None
+    """What the draws are, see `Draws`, if that is known."""
+    origin: str = ""
+    """A sentence on how they were made; empty if that is not known."""
 
 
 def to_table(
@@ -128,7 +130,7 @@ def to_table(
             raise ValueError(f"'{argument}' must have at least one {what}.")
     # Chains that a column names take the place of those that the shape implies.
     if source.chains is not None:
-        chain, chains = _number_chains(source.chains)
+        chain, chains = number_chains(source.chains)
     if array.dtype.kind == "U":
         _warn_of_odd_words(array, missing, argument)
     array = array if array.ndim == 2 else array.reshape(-1, n_items)
@@ -146,7 +148,10 @@ def to_table(
         found = to_integers(rows, argument, place, missing=True, mark=missing)
         return place_noise(found, noise, argument)
 
-    return Table(array, check, chain, names, *source[3:5], chains, source.weights)
+    own = source.variable, source.dimension
+    return Table(
+        array, check, chain, names, *own, chains, source.weights, source.kind, source.origin
+    )
 
 
 def unchanged(rows: AnyArray, _: IntArray) -> AnyArray:
@@ -168,8 +173,6 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
         return read_source(Path(z), var=var)
     if is_frame(z):
         return from_frame(z, var=var)
-    if is_zarr(z):
-        return from_zarr(z, var, f"'{argument}'")
     if is_labeled(z):
         return from_labeled(z, var)
     if isinstance(z, Mapping):
@@ -203,7 +206,7 @@ def _to_array(z: Any, argument: str) -> AnyArray:
     raise ValueError(f"'{argument}' must be a table, with rows of one length; {what}.")
 
 
-def _number_chains(chains: AnyArray) -> tuple[IntArray, tuple[str, ...] | None]:
+def number_chains(chains: AnyArray) -> tuple[IntArray, tuple[str, ...] | None]:
     """The chains of the draws as numbers 0, 1, ..., in the order of their names, and these."""
     # A missing chain would become one more chain, of draws that do not belong together.
     bad = next((t for t, value in enumerate(chains) if is_missing(value)), None)

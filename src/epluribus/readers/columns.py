@@ -53,6 +53,10 @@ class Source(NamedTuple):
     """What the dimension of the items is called there, if it has a name."""
     weights: AnyArray | None = None
     """Weight of each draw, where a file has them."""
+    kind: str | None = None
+    """What the draws are, see `Draws`, where a file says so."""
+    origin: str = ""
+    """A sentence on how they were made, where a file says so."""
 
 
 def to_texts(values: Sequence[Any] | AnyArray) -> list[str]:
@@ -178,9 +182,7 @@ def to_array(frame: Any) -> AnyArray:
     return np.ma.masked_array(values, missing) if missing.any() else values
 
 
-def from_frame(
-    frame: Any, *, var: str | None = None, chain: str | None = None, where: str = "the frame"
-) -> Source:
+def from_frame(frame: Any, *, var: str | None = None, where: str = "the frame") -> Source:
     """Labels, item names and chains of a data frame, wide or long.
 
     Parameters
@@ -189,8 +191,6 @@ def from_frame(
         Of pandas, polars, dask or pyarrow; one draw per row, or long.
     var : str, optional
         The variable whose entries are the labels: the columns ``var[1]``, ``var.1`` or ``var1``.
-    chain : str, optional
-        The column, or in pandas the level of the index, that holds the chain, if it has no usual name.
     where : str
         What the table is, for messages.
 
@@ -211,11 +211,9 @@ def from_frame(
     levels = frame.index.names
     if len(levels) > 1 and "draw" in levels:
         frame = frame.reset_index()
-    elif (chain or "chain") in levels:
-        frame = frame.reset_index(level=chain or "chain", allow_duplicates=True)
+    elif "chain" in levels:
+        frame = frame.reset_index(level="chain", allow_duplicates=True)
     texts = [str(name).strip() for name in frame.columns]
-    if chain is not None and chain not in texts:
-        raise ValueError(f"'chain' must be a column of {where}, {quoted(texts)}; got '{chain}'.")
     # Silently leaving the weights of R's posterior out would give a wrong answer that looks right.
     if ".log_weight" in texts:
         way_out = "Read the other columns, and give its exponentials as 'weights'."
@@ -223,7 +221,7 @@ def from_frame(
     # Columns are known by their numbers, since names may be there twice.
     return _pick_columns(
         frame.set_axis(range(len(texts)), axis=1), texts, var,
-        next((texts.index(name) for name in ([chain] if chain else CHAIN) if name in texts), None), where,
+        next((texts.index(name) for name in CHAIN if name in texts), None), where,
     )  # fmt: skip
 
 

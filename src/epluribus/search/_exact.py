@@ -17,8 +17,7 @@ from epluribus._kernels.few_items import add_sums, divide
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike
 from epluribus.constraints import Constraints, read_constraints
 from epluribus.draws import Draws, as_draws
-from epluribus.draws.expected import draw_losses
-from epluribus.draws.similarity import SimilarityMatrix
+from epluribus.draws.expected import SimilarityMatrix, draw_losses
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values

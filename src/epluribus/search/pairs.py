@@ -21,8 +21,7 @@ from epluribus._kernels import similarity as kernels
 from epluribus._parallel import Stopper
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
-from epluribus.draws.expected import matrix_loss
-from epluribus.draws.together import Together
+from epluribus.draws.expected import Together, matrix_loss
 from epluribus.losses.base import Loss
 from epluribus.search.state import Bounds, State, Visited
 

@@ -12,10 +12,8 @@ from epluribus.uncertainty._parameters import (
     Alignment,
     ClusterParameters,
     ParameterSummary,
-    Prediction,
     align,
     cluster_parameters,
-    predict,
 )
 from epluribus.uncertainty._plausibility import (
     CredibleSet,
@@ -23,6 +21,7 @@ from epluribus.uncertainty._plausibility import (
     credible_set,
     plausibility,
 )
+from epluribus.uncertainty._predict import Prediction, predict
 from epluribus.uncertainty._stability import Stability, stability
 from epluribus.uncertainty._statement import (
     Chips,

@@ -54,8 +54,8 @@ from epluribus._kernels.similarity import pack_triangles
 from epluribus._parallel import Stopper, run_apart, run_tasks
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
+from epluribus.draws.expected import Similarity, map_blocks
 from epluribus.draws.rows import all_equal
-from epluribus.draws.together import Similarity, map_blocks
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.uncertainty._matrix import psm

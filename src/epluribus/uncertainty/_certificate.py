@@ -108,7 +108,7 @@ class Certificate(Shown):
         return Card(
             "",
             f"{self.verdict}: expected loss {self.expected_loss:.6g} ({self.loss.name}), {text}",
-            f"  by {self.method}, in {self.seconds:.2g} s{ending}",
+            f"  by {self.method}{ending}",
             heading=f"Certificate: {self.verdict}",
             indent="",
         )

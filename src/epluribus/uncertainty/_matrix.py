@@ -21,7 +21,7 @@ from epluribus._progress import ProgressLike, make_progress
 from epluribus._typing import DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_fraction, check_memory, shown
 from epluribus.draws import as_draws
-from epluribus.draws.together import Similarity, map_blocks
+from epluribus.draws.expected import Similarity, map_blocks
 
 _THRESHOLD = 0.05
 """Entries up to this are left out of a sparse matrix by default: pairs that hardly ever share a cluster."""

@@ -1,4 +1,4 @@
-"""What belongs to the estimated clusters: their parameters, and new items.
+"""Parameters of the estimated clusters, with and without matching the labels of the draws.
 
 Labels mean nothing across draws: cluster 1 of one draw may be cluster 3 of the next. `cluster_parameters` needs none:
 in every draw t each item i has a parameter theta_ti, its own or that of the cluster it is in, and the parameter of an
@@ -16,45 +16,29 @@ where n(h, g) is the number of items that cluster h of the draw and cluster g of
 many items as possible keep their label. A cluster of the draw without a partner gets a new label, K or
 above. Whatever belongs to a cluster, such as its mean, can then be followed over the draws.
 
-`predict` says to which cluster of the estimate a new item belongs, averaged over the draws. Given draw t, with
-clusters D and prior weights w_t, a new item y joins D with weight w_t(D) p(y | Y_D), and
-opens a new one with weight w_t(new) p(y). Its own data say something about the draws too, so that draws are
-averaged with these weights as they are, not normalized one by one:
-
-    P(y in C) = sum_t p_t sum_D w_t(D) p(y | Y_D) |C and D| / |D|  /  sum_t p_t p_t(y)
-
-where p_t(y) is the sum of all weights of draw t. The share |C and D| / |D| is the probability that a random
-item of the cluster that y joins belongs to cluster C of the estimate.
-
 Stephens, M. (2000). Dealing with label switching in mixture models. JRSS B 62, 795-809. doi:10.1111/1467-9868.00265
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp
 
-from epluribus._cards import Rows
 from epluribus._text import plain_table, worded
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_fraction
 from epluribus.draws import Draws
 from epluribus.draws.read import soft_blocks
 from epluribus.estimate import Estimate, read_best
-from epluribus.models import Mixture
 from epluribus.partition import matched
 from epluribus.readers import to_source
 from epluribus.readers.soft import read_soft
 
 _CELLS = 4_000_000
 """Parameters of items held at a time: 32 MB."""
-_KEPT = 1 << 24
-"""Numbers (128 MB) kept for clusters that come back in other draws."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -452,124 +436,3 @@ def _check_parameters(
             "'raw_labels' must be the same partitions as 'draws', draw by draw; they are not."
         )
     return values, raw
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Prediction(Rows):
-    """To which cluster of the estimate each new item belongs. Rows are new items."""
-
-    probabilities: FloatArray
-    """(n_new, n_clusters + 1) probability of each cluster of the estimate, averaged over the draws; the last
-    column is a cluster of its own."""
-    given_estimate: FloatArray
-    """(n_new, n_clusters + 1) the same if the estimate were certain."""
-    log_density: FloatArray
-    """(n_new,) log predictive density of each new item: very low values mark items unlike all data."""
-
-    _index, _nowhere, _heading = "new_item", {"cluster": "new"}, "New items and their clusters"
-
-    @property
-    def labels(self) -> IntArray:
-        """The likeliest cluster of each new item; -1 for one of its own."""
-        best = self.probabilities.argmax(axis=1)
-        return np.where(best == self.probabilities.shape[1] - 1, -1, best)
-
-    def columns(self) -> dict[str, Any]:
-        """The table as arrays by name."""
-        rows = np.arange(len(self.log_density))
-        return {
-            "new_item": rows.tolist(),
-            "cluster": self.labels,
-            "probability": self.probabilities.max(axis=1),
-            "given_estimate": self.given_estimate[rows, self.probabilities.argmax(axis=1)],
-            "own_cluster": self.probabilities[:, -1],
-            "log_density": self.log_density,
-        }
-
-    def __repr__(self) -> str:
-        return f"Prediction(n_new={len(self)}, n_clusters={self.probabilities.shape[1] - 1})"
-
-
-def check_mixture(model: Any) -> None:
-    """Raise an error for what is no mixture."""
-    if not isinstance(model, Mixture):
-        asked = "a mixture, such as GaussianMixture"
-        raise TypeError(f"'model' must be {asked}; got a {type(model).__name__}.")
-
-
-def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsLike) -> Prediction:
-    """Cluster probabilities of new items, given the estimate and the draws of a mixture.
-
-    Parameters
-    ----------
-    model : Mixture
-        The model of the data, such as `GaussianMixture`: the one that was sampled.
-    new : array_like of shape (n_new,) or (n_new, n_columns)
-        The new items, with the columns of the data. Cells may be missing.
-    best : Estimate or array_like of shape (n_items,)
-        The estimate, whose clusters the probabilities refer to.
-    draws : Draws or array_like of shape (n_draws, n_items)
-        The posterior sample.
-
-    Returns
-    -------
-    Prediction
-
-    Notes
-    -----
-    Each new item is looked at alone, as if the others were not there. The cost is that of the predictive
-    densities of all new items in every distinct cluster of the draws.
-
-    Examples
-    --------
-    >>> import epluribus as epl
-    >>> y = [0.1, -0.2, 0.0, 0.3, 5.0, 5.3, 4.9]
-    >>> model = epl.models.GaussianMixture(y)
-    >>> draws = epl.sample(model, n_draws=200, rng=1).draws
-    >>> best = epl.minimize(draws, rng=1)
-    >>> epl.uncertainty.predict(model, [0.2, 5.1], best, draws).labels
-    array([0, 1])
-    """
-    check_mixture(model)
-    labels, posterior, _ = read_best(best, draws, None)
-    posterior.check_complete("Predicting new items")
-    if posterior.n_items != model.n_items:
-        asked = f"partitions of the {model.n_items} items of the model"
-        raise ValueError(f"'draws' must be {asked}; they have {posterior.n_items}.")
-    table, known = model._read(new), dict[bytes, FloatArray]()
-    empty = model._log_new(np.zeros(0, dtype=np.int64), table)
-
-    def weigh(z: IntArray) -> FloatArray:
-        """(n_new, K + 1) log [prior x predictive] in each cluster of a draw, and in a new one."""
-        sizes, logs = np.bincount(z), []
-        # The members of each cluster, from one sort; most clusters of a draw are in others too.
-        for members in np.split(np.argsort(z, kind="stable"), np.cumsum(sizes)[:-1]):
-            key = blake2b(members.tobytes(), digest_size=16).digest()
-            if key not in known:
-                if len(known) * len(empty) > _KEPT:
-                    known.clear()
-                known[key] = model._log_new(members, table)
-            logs.append(known[key])
-        return np.column_stack([*logs, empty]) + model._log_prior_new(sizes)
-
-    # Sums over draws, in logs; one more column for a new cluster.
-    top = np.full((len(table), int(labels.max()) + 2), -np.inf)
-    for z, share in zip(posterior.distinct, posterior.shares, strict=True):
-        if share > 0:
-            logs = weigh(np.asarray(z, dtype=np.int64))
-            top = np.logaddexp(top, _spread(logs, z, labels) + np.log(share))
-    log_density, given = logsumexp(top, axis=1), weigh(labels)
-    certain = np.exp(given - logsumexp(given, axis=1, keepdims=True))
-    return Prediction(np.exp(top - log_density[:, None]), certain, log_density)
-
-
-def _spread(logs: FloatArray, z: AnyArray, labels: IntArray) -> FloatArray:
-    """Log weights by cluster of the estimate, from those by cluster of a draw; the new one stays apart."""
-    n, K = logs.shape[1], int(labels.max()) + 1
-    share = np.zeros((n, K + 1))
-    np.add.at(share, (np.asarray(z, dtype=np.int64), labels), 1.0)
-    share[-1, -1] = 1.0
-    share /= share.sum(axis=1, keepdims=True)
-    high = logs.max(axis=1, keepdims=True)
-    with np.errstate(divide="ignore"):  # a cluster that shares no item has probability 0
-        return np.asarray(np.log(np.exp(logs - high) @ share) + high)
