@@ -126,7 +126,7 @@ def test_clusters_first(tmp_path, probabilities, capsys):
             [],
             "an item and a cluster as indices, 'p', 'q'; got none",
         ),
-        ("p.1.1,p.2.1,q.1.1,q.2.1\n1,1,1,1\n", ["--var", "r"], "'--var' must be a variable"),
+        ("p.1.1,p.2.1,q.1.1,q.2.1\n1,1,1,1\n", ["--var", "r"], "'--var' must be one of"),
         ("p.1.1,p.2.1,p.1.2\n1,1,0\n", [], "must have a column for every item and cluster"),
         ("p.1.1,p.1.2\n0.5,0.4\n", [], "probabilities that sum to 1; draw 0, item 0"),
         ("p.1.1,p.1.2\n0.5,x\n", [], "must hold numbers; line 2, cell 2 has 'x'"),

@@ -89,7 +89,9 @@ def test_features_are_clustered_here():
     assert not hasattr(base[0], "labels_")  # copies are fitted
     assert len({one.random_state for one in model.estimators_[:2]}) == 2
     assert (model.draws_.n_seen == 42).all()
-    with pytest.raises(AttributeError, match=r"AgglomerativeClustering only clusters what it is"):
+    with pytest.raises(
+        AttributeError, match=r"'AgglomerativeClustering' object has no attribute 'predict'"
+    ):
         model.predict(POINTS)
     for wrong in ({"estimators": KMeans(3)}, {"estimators": ["kmeans"]}):
         with pytest.raises(TypeError, match=r"'estimators' must be a list of clusterers"):

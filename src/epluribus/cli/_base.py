@@ -48,19 +48,10 @@ _VALUES: dict[str, Sequence[str]] = {
     "--covariance": ("full", "diagonal"),
     "--moves": SCHEDULES,
     "--header": ("yes", "no"),
-    "model": (
-        "gaussian",
-        "poisson",
-        "bernoulli",
-        "categorical",
-        "sbm",
-        "poisson-sbm",
-        "dcsbm",
-        "lbm",
-    ),
+    "model": ("gaussian", "poisson", "bernoulli", "categorical", "sbm", "poisson-sbm", "dcsbm", "lbm"),
     "study": ("galaxies", "congress", "blogs"),
     "shell": ("bash", "zsh", "tcsh"),
-}
+}  # fmt: skip
 """What the shell completes. The library checks the values, and its errors suggest the nearest one."""
 
 

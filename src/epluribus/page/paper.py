@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from epluribus._cards import Card, Shown
 from epluribus._text import count, percent, span
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
@@ -49,7 +50,7 @@ UNUSED = ("items", "clusters", "similarity", "comparison")
 
 
 @dataclass(frozen=True)
-class MethodsText:
+class MethodsText(Shown):
     """A paragraph for the methods section of a paper, with its references; print it."""
 
     text: str
@@ -66,8 +67,10 @@ class MethodsText:
         """Plain Python values, ready for JSON."""
         return {"text": self.text, "references": list(self.references), "bibtex": self.bibtex}
 
-    def __str__(self) -> str:
-        return "\n\n".join([self.text, "\n".join(self.references)])
+    def _card(self) -> Card:
+        # In plain text an empty line stands before the references.
+        first, *others = self.references
+        return Card("", self.text, f"\n{first}", *others, heading="Methods", indent="")
 
 
 def _entry(reference: str) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from epluribus import losses
-from epluribus._cards import Card, Shown, Table
+from epluribus._cards import Card, Rows, Shown, Table
 from epluribus._parallel import Stopper
-from epluribus._text import plain_table, to_frame
+from epluribus._text import to_frame
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_positive, make_rng
 from epluribus.changes import EQUAL, what_differs
@@ -197,7 +197,7 @@ def _compared(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class UndecidedCosts:
+class UndecidedCosts(Rows):
     """The best answer for each of several costs of an undecided item, the highest cost first."""
 
     costs: FloatArray
@@ -207,6 +207,8 @@ class UndecidedCosts:
     loss: Loss
     """The loss."""
 
+    _heading = "Items that stay undecided, by cost"
+
     def columns(self) -> dict[str, Any]:
         """The table by columns: cost, decided and undecided items, clusters, expected loss of the decided."""
         undecided = np.array([len(one.undecided) for one in self.estimates])
@@ -214,23 +216,12 @@ class UndecidedCosts:
             "cost": self.costs,
             "decided": len(self.estimates[0].labels) - undecided,
             "undecided": undecided,
-            "clusters": np.array([one.n_clusters for one in self.estimates]),
-            "expected_loss": np.array([one.expected_loss for one in self.estimates]),
+            "clusters": [one.n_clusters for one in self.estimates],
+            "expected_loss": [one.expected_loss for one in self.estimates],
         }
-
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_frame(self.columns())
-
-    def __len__(self) -> int:
-        return len(self.costs)
 
     def __repr__(self) -> str:
         return f"UndecidedCosts({len(self)} costs, loss={self.loss.name!r})"
-
-    def __str__(self) -> str:
-        table = {name: values.tolist() for name, values in self.columns().items()}
-        return "\n".join(plain_table(table, words=0))
 
 
 def undecided_costs(
@@ -269,9 +260,9 @@ def undecided_costs(
     >>> from epluribus.search import undecided_costs
     >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
     >>> print(undecided_costs(draws, costs=[2.0, 0.5], rng=1))
-    cost  decided  undecided  clusters  expected_loss
-       2        5          0         3         0.3673
-     0.5        4          1         2              0
+    cost  decided  undecided  clusters  expected loss
+    2           5          0         3         0.3673
+    0.5         4          1         2              0
     """
     sample, chosen = as_draws(draws), losses.get(loss)
     fresh = _same_seed(rng)

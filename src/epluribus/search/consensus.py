@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from epluribus._text import to_frame
 from epluribus._typing import AnyArray, IntArray, LossLike, RngLike
-from epluribus._validate import as_array, check_choice, check_count, make_rng, need, quoted, shown
+from epluribus._validate import as_array, check_choice, check_count, make_rng, need, shown
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.losses.values import loss as loss_between
@@ -170,8 +170,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like of shape (n_new, n_features) or (n_new, n_clusterings)
-            With `estimators` features, which each fitted clusterer puts into one of its clusters; without, the
-            labels of the new samples in the base clusterings.
+            With `estimators` features, for which each of the fitted clusterers must be able to predict; without,
+            the labels of the new samples in the base clusterings.
 
         Returns
         -------
@@ -183,12 +183,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             new = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
         else:
             features = validate_data(self, X, reset=False)
-            for one in self.estimators_:
-                if not hasattr(one, "predict"):
-                    raise AttributeError(
-                        f"'estimators' must be able to predict; {type(one).__name__} only clusters what it is "
-                        "fitted to. Fit the consensus to the old and the new samples together."
-                    )
             new = np.column_stack([one.predict(features) for one in self.estimators_])
         n, inside = len(self.labels_), self.labels_ >= 0
         similarity = np.zeros((len(new), self.n_clusters_))
@@ -281,14 +275,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         # First what scikit-learn leaves to others, whose messages do not name the argument.
         if isinstance(X, list | tuple):
             as_array(X, "X")
-        if hasattr(X, "data_vars"):
-            raise TypeError(
-                "'X' must be one table, with a base clustering in every column; got a Dataset of xarray "
-                f"with the variables {quoted(map(str, X.data_vars))}. Give one of them, as a DataArray."
-            )
-        names = list(getattr(X, "columns", ()))
-        if len(set(names)) < len(names):
-            raise ValueError("'X' must have a different name for every column; some are the same.")
         # scikit-learn's own check: it sets `n_features_in_` and raises the errors that its tools expect.
         table = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan")
         # A common mistake is to pass features instead of labels: integers stored as floats are fine.
