@@ -80,9 +80,9 @@ def read_draws(
     ``|`` or blanks; one in quotes may have line breaks.
 
     What may be a mistake is said: a column with the number of clusters, or one that numbers the draws, is
-    left out with a warning; words among numbers, a single item, and chunks that a zarr store lacks are warned
-    of; a table with the columns ``item`` and ``cluster`` is one partition, not draws, and is refused. A file
-    that is damaged is an error that names it.
+    left out with a warning; words among numbers and a single item are warned of; a table with the columns
+    ``item`` and ``cluster`` is one partition, not draws, and is refused. A file that is damaged is an error
+    that names it.
 
     netCDF and zarr need ``pip install "epluribus[arviz]"``, parquet and R's files
     ``"epluribus[files]"``.

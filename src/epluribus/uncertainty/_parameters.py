@@ -417,7 +417,7 @@ def _check_parameters(
     # Chains are laid end to end, as `Draws` does; parameters may come with or without their chains.
     if raw.ndim == 3 and values.shape[:2] == raw.shape[:2]:
         values = values.reshape(-1, *values.shape[2:])
-    raw = raw.reshape(-1, raw.shape[-1])
+    raw = raw.reshape(-1, *raw.shape[2:]) if raw.ndim == 3 else raw
     n, shape = draws.n_draws, (draws.n_draws, draws.n_items)
     if values.ndim < 2 or len(values) != n:
         asked = f"(n_draws, n_labels, ...) with n_draws = {n}"
