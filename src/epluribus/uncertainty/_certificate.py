@@ -33,8 +33,7 @@ from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.search._exact import best_of_all, solves
 from epluribus.settings import NO_BOUNDS, Settings
-from epluribus.uncertainty._bounds import binder_bound, triangle_bound
-from epluribus.uncertainty._set_prices import set_bound
+from epluribus.uncertainty._bounds import binder_bound, set_bound, triangle_bound
 from epluribus.uncertainty._size_prices import size_bound
 
 _ROUNDING = 1e-9
