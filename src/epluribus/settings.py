@@ -9,7 +9,7 @@ from epluribus._parallel import Stopper
 from epluribus._text import count, sentence_list
 from epluribus._typing import IntArray
 from epluribus._validate import check_count
-from epluribus.rules import Rules
+from epluribus.constraints import Rules
 
 
 @dataclass(frozen=True)

@@ -97,9 +97,8 @@ def read_items(path: Path, *, words: bool = False) -> Any:
             remark("the first column is read as the names of the items")
     frame = table.frame.iloc[:, first:]
     if not words:
-        cells = frame.fillna("nan") if first else frame  # beside names all cells are text
         rest = table._replace(
-            frame=cells, skip=table.skip + first, texts=lambda i: table.texts(i + first)
+            frame=frame, skip=table.skip + first, texts=lambda i: table.texts(i + first)
         )
         frame = pd.DataFrame(rest.numbers(path, gaps=True))
     return frame.set_axis(names) if table.skip or first else frame

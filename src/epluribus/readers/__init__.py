@@ -22,21 +22,8 @@ from epluribus._integers import groups_to_labels, is_groups, is_missing, to_inte
 from epluribus._text import few_of
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import check_choice
-from epluribus.readers.columns import (
-    Source,
-    from_arrays,
-    from_frame,
-    is_frame,
-    item_names,
-    number_on,
-    to_array,
-)
-from epluribus.readers.files import (
-    as_dask,
-    from_labeled,
-    is_labeled,
-    read_source,
-)
+from epluribus.readers import columns, files
+from epluribus.readers.columns import Source, item_names
 
 NOISE = ("alone", "together", "missing")
 """What can be done with items that a clusterer puts into no cluster, whose label is -1."""
@@ -111,7 +98,7 @@ def to_table(
     array = source.labels
     chunked = hasattr(array, "dask") or getattr(array, "chunksizes", None)
     if chunked or (lazy and not isinstance(array, np.ndarray | list | tuple)):
-        array = as_dask(array)
+        array = files.as_dask(array)
         array = source.labels if array is None else array
     # np.asarray would drop a mask, and what lies beneath it would pass as labels.
     if not (isinstance(array, np.ndarray) or hasattr(array, "dask")):
@@ -170,13 +157,13 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
     if isinstance(z, Source):
         return z
     if isinstance(z, str | Path):
-        return read_source(Path(z), var=var)
-    if is_frame(z):
-        return from_frame(z, var=var)
-    if is_labeled(z):
-        return from_labeled(z, var)
+        return files.read_source(Path(z), var=var)
+    if columns.is_frame(z):
+        return columns.from_frame(z, var=var)
+    if files.is_labeled(z):
+        return files.from_labeled(z, var)
     if isinstance(z, Mapping):
-        return from_arrays(z, var, f"'{argument}'")
+        return columns.from_arrays(z, var, f"'{argument}'")
     # An iterator can be read only once, and the questions below would use it up.
     z = list(z) if isinstance(z, Iterator) else z
     if is_ensemble(z):
@@ -258,7 +245,7 @@ def _stack_chains(tables: list[Table], paths: list[Path]) -> Table:
         chains += [f"{name}:{one}" for one in own] if own[1:] else [name]
     stack = np.ma.concatenate if any(map(np.ma.is_masked, rows)) else np.concatenate
     stacked: AnyArray = stack(rows)
-    chain = number_on([table.chain for table in tables])
+    chain = columns.number_on([table.chain for table in tables])
     weights = None
     if any(table.weights is not None for table in tables):
         each = (np.ones(len(t.chain)) if t.weights is None else t.weights for t in tables)
@@ -364,4 +351,4 @@ def _from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
         raise ValueError(f"'{argument}' must have each item once in a draw; {what}.")
     wide = long.pivot(index="draw", columns="item", values="label").reindex(range(len(pairs)))
     wide = wide.reindex(columns=range(item.max() + 1)) if numbered else wide
-    return Source(to_array(wide), None if numbered else wide.columns.tolist())
+    return Source(columns.to_array(wide), None if numbered else wide.columns.tolist())

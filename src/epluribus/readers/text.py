@@ -23,16 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._files import STREAM, reading, rearm
+from epluribus._files import STREAM, reading
 from epluribus._typing import FloatArray
 from epluribus._validate import shown
-from epluribus.readers.columns import (
-    Source,
-    from_frame,
-    is_about_draws,
-    pick_labels,
-    to_array,
-)
+from epluribus.readers.columns import Source, from_frame, is_about_draws, pick_labels, to_array
 
 _DELIMITERS = (",", ";", "\t", "|")
 """Tried in this order; blanks separate the cells if none of these occurs."""
@@ -77,6 +71,7 @@ class TextTable(NamedTuple):
         if cells.dtype.kind == "U":
             words = [word for word in np.unique(np.ma.compressed(cells)) if not _is_number(word)]
             self.refuse(path, np.ma.filled(np.isin(cells, words), False), "numbers")
+            cells = np.ma.filled(cells, "nan")
         floats: FloatArray = np.ma.filled(cells.astype(np.float64), np.nan)
         if not gaps:
             self.refuse(path, np.isnan(floats), "a number in every cell")
@@ -160,7 +155,7 @@ def read_table(path: Path) -> TextTable:
         )
 
     def texts(column: int) -> list[str]:
-        return [rearm(_split(path, *line, delimiter)[skip + column]) for line in below]
+        return [_split(path, *line, delimiter)[skip + column] for line in below]
 
     skip = int(quoted_names)
     if header is not None:
@@ -176,7 +171,7 @@ def read_table(path: Path) -> TextTable:
         raise ValueError(f"The file '{path}' has names of rows but no other cells.")
     frame = _parse(path, [line for _, line in below], delimiter, range(skip, width))
     if header is not None:
-        frame = frame.set_axis([rearm(cell) for cell in header[skip - width :]], axis=1)
+        frame = frame.set_axis(header[skip - width :], axis=1)
     return TextTable(frame, header is not None, [number for number, _ in below], skip, texts)
 
 
@@ -344,9 +339,7 @@ def read_groups(path: Path, names: Collection[str]) -> list[list[str]]:
     first = next(iter(lines.values()), "")
     delimiter = next((mark for mark in ",;\t" if mark in first), None)
     rows = [_split(path, *line, delimiter) for line in lines.items()]
-    rows = [
-        cells for row in rows if (cells := [rearm(cell.strip()) for cell in row if cell.strip()])
-    ]
+    rows = [cells for row in rows if (cells := [cell.strip() for cell in row if cell.strip()])]
     return rows[1:] if rows and not any(cell in names for cell in rows[0]) else rows
 
 

@@ -22,7 +22,7 @@ from epluribus.losses.base import Loss
 from epluribus.search._exact import MAX_ITEMS, best_of_all, estimate_of, solves
 from epluribus.search.constrained import FAMILIES, loss_of_decided
 from epluribus.search.large import LARGE, search_large, searches_few_first
-from epluribus.search.pairs import MatrixProblem
+from epluribus.search.pairs import MOST_ITEMS, MatrixProblem
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
 from epluribus.search.starts import Plan, check_starts
@@ -134,7 +134,10 @@ def minimize(
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
     plan, rules, cost = check_starts(starts, n_starts, search, sample), None, None
     if isinstance(sample, Draws):
-        rules = read_constraints(constraints, sample, low, high, undecided=undecided is not None)
+        if constraints is not None:
+            rules = read_constraints(
+                constraints, sample, low, high, undecided=undecided is not None
+            )
         if undecided is not None:
             cost = check_positive(undecided, "undecided")
             sample.check_complete("Leaving items undecided")
@@ -189,13 +192,16 @@ def _search(
     if isinstance(sample, SimilarityMatrix):
         problem: Any = MatrixProblem(sample.matrix, loss)
     else:
+        many = sample.n_items > min(LARGE, MOST_ITEMS) or not sample.store.in_one_piece
         if (
-            recombine
+            many
+            and recombine
             and settings.free
             and searches_few_first(sample, loss, LARGE, settings)
-            and (run := search_large(sample, loss, plan, settings, seed, bar)) is not None
         ):
-            return [run], run
+            run = search_large(sample, loss, plan, settings, seed, bar)
+            if run is not None:
+                return [run], run
         problem, n_draws = Problem.of(sample, loss), sample.n_draws
     search = Search(problem, plan, settings, seed, bar, n_draws)
     return search.recombine() if recombine else search.greedy()

@@ -11,7 +11,7 @@ import numpy as np
 from epluribus import losses
 from epluribus._cards import Card, Rows, Shown, Table
 from epluribus._parallel import Stopper
-from epluribus._text import to_frame
+from epluribus._text import to_frame, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_positive, make_rng
 from epluribus.changes import EQUAL, what_differs
@@ -80,7 +80,7 @@ class Comparison(Shown):
             "",
             Table(
                 {"estimate for": names, "clusters": clusters, **expected},
-                "E: expected loss under each loss",
+                worded("E: expected loss under each loss", self.estimates[0].kind),
             ),
             Table({"bits of VI between": names, **columns(".4f", self.distances)}),
             *(f"{text[0].upper()}{text[1:]}." for text in self.changes if text != EQUAL),

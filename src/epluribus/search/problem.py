@@ -197,16 +197,18 @@ class Problem:
         """What pairs of items cost together, if the loss is a sum over pairs and the matrix pays."""
         return PairCosts.of(self) if PairCosts.pays(self) else None
 
+    @cached_property
+    def _sums(self) -> FloatArray:
+        """(n_draws,) sums of the weights of all draws up to each."""
+        return np.cumsum(self.weights)
+
     def draw(self, t: int) -> IntArray:
         """Labels of draw t; -1 where they are missing."""
         return self.table[:, t].astype(np.int64) - self.missing
 
     def random_draw(self, rng: np.random.Generator) -> IntArray:
-        """(n_free,) labels of a random draw; items whose label is missing are apart."""
-        draw = self.draw(int(rng.choice(self.n_draws, p=self.weights / self.total_weight)))
-        missing = draw < 0
-        draw[missing] = draw.max() + 1 + np.arange(np.count_nonzero(missing))
-        return draw
+        """Labels of a draw, chosen with probability proportional to its weight; -1 where they are missing."""
+        return self.draw(int(np.searchsorted(self._sums, rng.random() * self._sums[-1], "right")))
 
     def expected(self, labels: IntArray) -> float:
         """Expected loss of canonical labels, from scratch."""

@@ -228,7 +228,7 @@ class Search:
 
     def _kick(self, best: LocalSearch) -> None:
         """Kick the best partition until kicks lead back, and settle it if one helped."""
-        before, returned = best.value, 0
+        before, returned = best.value, 0.0
         most = _KICKS
         if best.problem.loss.linear:
             many = max(_KICKS, min(2 * best.n_clusters, _MOST_KICKS))
@@ -238,10 +238,11 @@ class Search:
         # Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
         best.attempt(np.flatnonzero(best.state.sizes[best.state.labels] == 1))
         for _ in range(most):
-            # Several that led back: there is little more to find.
-            if self.stopper.stopped or (returned >= max(8, most // 8) and not self.bounded):
+            # Several that led back: there is little more to find. With bounds most kicks lead elsewhere, and up.
+            if self.stopper.stopped or returned >= max(8, most // 8):
                 break
-            returned += abs(best.kick()) <= 8 * best.tolerance
+            led_back = abs(best.kick()) <= 8 * best.tolerance
+            returned += 1.0 if led_back else 0.25 * self.bounded
         if best.value < before:
             best.settle()
 

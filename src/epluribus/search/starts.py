@@ -101,10 +101,11 @@ def check_starts(starts: Any, n_starts: int | None, search: str, draws: Any) -> 
 
 def _given(starts: Any, rows: list[Any], draws: Any) -> tuple[Start, ...]:
     """The labels of one partition, or of one partition per row."""
-    # A data frame iterates over its columns, not over its rows.
-    if hasattr(starts, "to_numpy") and starts.ndim == 2:
-        starts = starts.to_numpy()
-        rows = list(starts)
+    # Each row keeps the names of its items.
+    if hasattr(starts, "iloc") and starts.ndim == 2:
+        rows = [starts.iloc[[i]] for i in range(len(starts))]
+    elif isinstance(starts, Draws):
+        rows = [starts[i : i + 1] for i in range(len(starts))]
     several = all(is_estimate(one) or np.ndim(one) > 0 for one in rows) and not is_estimate(starts)
     column = getattr(starts, "ndim", 1) == 2 and starts.shape[1] == 1 and draws.n_items > 1
     partitions = rows if several and not column else [starts]
@@ -140,10 +141,8 @@ def make_start(
     n, kind = problem.n_items, start.name
     if start.labels is not None:
         labels = start.labels
-    elif kind == "draws":
-        labels = _random_draw(problem, rng)
-    elif kind == "pivots":
-        labels = relabel(problem.random_draw(rng))
+    elif kind in ("draws", "pivots"):
+        labels = completed(problem, problem.random_draw(rng), rng)
     elif kind == "sequential":
         labels = completed(problem, np.full(n, -1), rng, settings.k_max)
     elif kind == "together":
@@ -154,7 +153,7 @@ def make_start(
         labels = relabel(rng.integers(k, size=n))
     else:
         # Ten are enough to leave out those that are far away.
-        candidates = [_random_draw(problem, rng) for _ in range(10)]
+        candidates = [completed(problem, problem.random_draw(rng), rng) for _ in range(10)]
         labels = relabel(noisy(min(candidates, key=problem.expected), rng))
     if settings.k_min <= labels.max() + 1 <= settings.most(n):
         return labels
@@ -165,8 +164,7 @@ def completed(
     problem: Problem, labels: IntArray, rng: np.random.Generator, k_max: int | None = None
 ) -> IntArray:
     """The labels, with items in no cluster (-1) put one by one, in random order, where they cost least."""
-    out = rng.permutation(np.flatnonzero(labels < 0))
-    labels = tidy(labels)
+    out, labels = rng.permutation(np.flatnonzero(labels < 0)), tidy(labels)
     if len(out) == 0:
         return labels
     state, k = make_state(problem, labels), int(labels.max()) + 1
@@ -194,12 +192,6 @@ def fit_clusters(
             sizes[labels[i]] -= 1
             labels[i], sizes[k], k = k, 1, k + 1
     return relabel(labels)
-
-
-def _random_draw(problem: Problem, rng: np.random.Generator) -> IntArray:
-    """A draw, chosen with probability proportional to its weight; what it has not seen is placed."""
-    t = rng.choice(problem.n_draws, p=problem.weights / problem.total_weight)
-    return completed(problem, problem.draw(int(t)), rng)
 
 
 def noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:

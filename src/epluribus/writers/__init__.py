@@ -24,10 +24,10 @@ import numpy as np
 
 from epluribus import losses
 from epluribus._files import as_path, check_ending, open_arrays, reading, write_arrays, write_whole
+from epluribus.constraints import Rules
 from epluribus.estimate import Estimate, Run, Step
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.readers.files import check_exists
-from epluribus.rules import Rules
 from epluribus.settings import Settings
 
 __all__ = ["load"]
