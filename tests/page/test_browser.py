@@ -160,11 +160,7 @@ def test_pictures_labels_and_the_paragraph_are_taken_away(opened):
     assert lines[300].startswith("item 299,")
 
 
-def test_the_picture_comes_first_and_uses_the_width(opened):
-    sections = opened.execute_script(
-        "return [...document.querySelectorAll('main > section')].map((node) => node.id)"
-    )
-    assert sections[:4] == ["data-picture", "similarity", "diagnostics", "clusters"]
+def test_pictures_use_the_width(opened):
     width = "return document.querySelector(arguments[0]).getBoundingClientRect().width"
     page = opened.execute_script(width, "main")
     assert opened.execute_script(width, "#matrix img") > 0.65 * page
