@@ -1,38 +1,85 @@
-"""Gibbs updates and the allocation move; `epluribus.sampling.moves` has their formulas and references.
+"""The moves, and the ways in which they ask for a random number; `epluribus.sampling.moves` has their formulas.
 
 Every move takes the state of a side, changes it, counts its proposals and acceptances in `tally`, and returns the
-change of the log target: 0 if the proposal is rejected.
+change of the log target: 0 if the proposal is rejected. Every random choice goes through the functions of the first
+part, so that a test can replace them by an enumeration of all choices and compute exact transition probabilities.
 """
 
 import math
 
-from epluribus._kernels.chance import accept, pick, pick_weighted, toss
 from epluribus._kernels.jit import part
 from epluribus._kernels.likelihood import ask, gather, grow, n_choices
 from epluribus._kernels.states import (
-    ABSORPTION,
-    ADD,
-    COUNT,
-    EJECTION,
-    LABEL,
-    LOG_FACTORIAL,
-    LOG_SIZE,
-    LOG_WEIGHT,
-    MEMBER,
-    ORDER,
-    PLACE,
-    REMOVE,
-    SIZE,
-    TRANSFER,
-    UPDATE,
-    WEIGH,
-    WEIGHT,
-)
+    ABSORPTION, ADD, COUNT, EJECTION, LABEL, LOG_FACTORIAL, LOG_SIZE, LOG_WEIGHT, MEMBER, MERGE, ORDER, PLACE,
+    PREDICT, REMOVE, SIZE, SPLIT, SUM, TARGET, TRANSFER, UPDATE, WEIGH, WEIGHT,
+)  # fmt: skip
 
-GIBBS, SPLIT_MERGE, ALLOCATION, LAUNCH = range(4)
+GIBBS, SPLIT_MERGE, ALLOCATION = range(3)
 """Codes of the moves in a schedule. Checkpoints contain them: new ones must be added at the end."""
 MARGIN = 1e-9
 """By how much a log target must be higher to be the highest so far: more than rounding errors."""
+
+# --- chance ---
+
+
+@part
+def pick(rng, n):
+    """One of 0..n-1, all equally likely."""
+    return int(rng.random() * n)  # below n: random() is at most 1 - 2^-53
+
+
+@part
+def toss(rng, probability):
+    """True with the given probability."""
+    return rng.random() < probability
+
+
+@part
+def coin(rng):
+    """True with probability 1/2, to divide items at random: any other way to divide them would do."""
+    return toss(rng, 0.5)
+
+
+@part
+def accept(rng, log_ratio):
+    """True with probability min(1, exp(log_ratio)); False if the ratio is not a number."""
+    # A ratio of 1 or more uses no random number, and `exp` never overflows. With NaN both
+    # comparisons are false: a proposal without a proper density is never accepted.
+    return log_ratio >= 0.0 or rng.random() < math.exp(log_ratio)
+
+
+@part
+def pick_weighted(rng, n, m):
+    """One of 0..n-1 with probability proportional to exp of its log weight."""
+    logs = m.logs
+    # The largest weight becomes exp(0) = 1, so that nothing overflows and the sum is at least 1.
+    top = logs[WEIGHT, 0]
+    for s in range(1, n):
+        if logs[WEIGHT, s] > top:
+            top = logs[WEIGHT, s]
+    total = 0.0
+    for s in range(n):
+        total += math.exp(logs[WEIGHT, s] - top)
+        logs[SUM, s] = total
+    # Inversion: a uniform number on [0, total), looked up in the running sum; the last choice has the rest.
+    u = rng.random() * total
+    for s in range(n - 1):
+        if u < logs[SUM, s]:
+            return s
+    return n - 1
+
+
+@part
+def shuffle(rng, n, m):
+    """Put the first n members into a random order (Fisher and Yates)."""
+    own = m.own
+    # From the back: entry s is swapped with one of 0..s, itself included, and is then final.
+    for s in range(n - 1, 0, -1):
+        t = pick(rng, s + 1)
+        own[MEMBER, s], own[MEMBER, t] = own[MEMBER, t], own[MEMBER, s]
+
+
+# --- Gibbs updates ---
 
 
 @part
@@ -63,6 +110,122 @@ def gibbs(first, n, rng, tally, running, stop, m):
         if running[0] > running[1] + MARGIN or stop[0] != 0:
             return done + 1
     return n
+
+
+# --- split and merge ---
+
+
+@part
+def split_merge(n_scans, rng, tally, m):
+    """Split a cluster, or merge two.
+
+    With k clusters of at most M, nothing is proposed with probability 1 - k/M: the fewer clusters there are, the more
+    work is each proposal. The launch depends on the union of the two clusters only, so it has the same distribution
+    from both sides; given the launch, q is the probability of the last scan alone. A given division is proposed with
+    probability k/M x 1/4 x 1/k x q, and a given merge of two of k clusters with probability k/M x 3/4 x 2/(k (k - 1)).
+    """
+    k, slots = m.own[COUNT, 0], m.own[COUNT, 1]
+    if not toss(rng, k / slots):
+        return 0.0
+    is_split = toss(rng, 0.25)
+    kind = SPLIT if is_split else MERGE
+    tally[kind, 0] += 1
+    s = pick(rng, k)
+    g = m.own[ORDER, s]
+    if is_split:
+        if m.own[SIZE, g] == 1 or k == slots:  # nothing to split, or no room
+            return 0.0
+        h = m.own[ORDER, k]
+    else:
+        if k == 1:
+            return 0.0
+        t = pick(rng, k - 1)  # any other cluster
+        h = m.own[ORDER, t + (t >= s)]
+    before = _log_prior_of_two(g, h, m)
+    n = 0
+    for i in range(m.x.shape[0]):
+        if m.own[LABEL, i] in (g, h):
+            m.own[MEMBER, n] = i
+            m.own[TARGET, i] = m.own[LABEL, i]
+            n += 1
+    change, log_ratio = 0.0, 0.0
+    if not is_split:
+        change = gather(n, g, m) + _log_prior_of_two(g, g, m) - before
+        log_ratio = change + math.log((k - 1) / 6.0)
+        # The ratio still lacks q, which is at most 1: without it a refusal is final, and saves the launch.
+        if not accept(rng, log_ratio):
+            for s in range(n):
+                if m.own[TARGET, m.own[MEMBER, s]] == h:
+                    ask(REMOVE, m.own[MEMBER, s], g, m)
+                    ask(ADD, m.own[MEMBER, s], h, m)
+            return 0.0
+    log_q, log_likelihood = _divide(n, g, h, n_scans, not is_split, rng, m)
+    accepted = False
+    if not is_split:
+        # Given that the first look has accepted: min(1, ratio q) / min(1, ratio).
+        accepted = accept(rng, min(log_ratio + log_q, 0.0) - min(log_ratio, 0.0))
+    elif m.own[SIZE, g] > 0 and m.own[SIZE, h] > 0:  # else the scans have put all items on one side
+        change = log_likelihood + _log_prior_of_two(g, h, m) - before
+        accepted = accept(rng, change - log_q - math.log(k / 6.0))
+    if accepted != is_split:  # a merge to be made, or a split to be undone
+        gather(n, g, m)
+    tally[kind, 1] += accepted
+    return change if accepted else 0.0
+
+
+@part
+def _divide(n, g, h, n_scans, forced, rng, m):
+    """Divide the n members between clusters g and h; return log q and the change of the log likelihood.
+
+    In the launch they are divided by coins and scanned; log q is that of one more scan. The *anchor*, a random
+    one of them, stays in the last scan: q is the probability of the two parts, whichever of them has number g.
+    One of the two clusters may be empty on the way: it is then the next new one. If `forced`, the last scan
+    makes the parts that `TARGET` says, except that their numbers may have been exchanged.
+    """
+    shuffle(rng, n, m)
+    change, log_q = 0.0, 0.0
+    for s in range(n):
+        i = m.own[MEMBER, s]
+        if coin(rng):
+            change -= ask(REMOVE, i, g, m)
+            change += ask(ADD, i, h, m)
+    anchor = m.own[MEMBER, 0]
+    for scan in range(n_scans + 1):
+        last = scan == n_scans
+        # Whether the parts have exchanged their numbers.
+        turned = m.own[LABEL, anchor] != m.own[TARGET, anchor]
+        for s in range(1 if last else 0, n):
+            i = m.own[MEMBER, s]
+            own = m.own[LABEL, i]
+            other = g + h - own
+            # Gibbs update between the two clusters.
+            gone = ask(REMOVE, i, own, m)
+            stay = grow(own, m) + gone
+            leave = grow(other, m) + ask(PREDICT, i, other, m)
+            odds = leave - stay if leave != stay else 0.0  # in logs; 0 if both are minus infinity
+            if not last:  # without the prior for the sizes, which would draw all items to one side
+                odds += grow(own, m) - grow(other, m)
+            goes = (m.own[TARGET, i] == other) != turned  # where a forced item goes
+            leaves = goes if last and forced else toss(rng, math.exp(log_logistic(odds)))
+            if last:
+                log_q += log_logistic(odds if leaves else -odds)
+            change += ask(ADD, i, other if leaves else own, m) - gone
+    return log_q, change
+
+
+@part
+def _log_prior_of_two(g, h, m):
+    """What the number of clusters and the sizes of g and h, perhaps the same one or empty, add to the log prior."""
+    value = m.logs[LOG_WEIGHT, m.own[COUNT, 0]] + m.logs[LOG_SIZE, m.own[SIZE, g]]
+    return value + (m.logs[LOG_SIZE, m.own[SIZE, h]] if h != g else 0.0)
+
+
+@part
+def log_logistic(x):
+    """log(1 / (1 + exp(-x))), without overflow: the argument of `exp` is never positive."""
+    if x > 0.0:
+        return -math.log1p(math.exp(-x))
+    return x - math.log1p(math.exp(x))
 
 
 # --- allocation ---

@@ -23,7 +23,7 @@ from epluribus._validate import make_rng, need
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate, Run, raise_if_interrupted
 from epluribus.models import Model
-from epluribus.sampling import Gibbs, SplitMerge, Trace, sample
+from epluribus.sampling import Trace, sample
 from epluribus.search import minimize, minimize_all
 from epluribus.search.comparison import Comparison
 from epluribus.search.starts import noisy
@@ -144,15 +144,13 @@ def analyze(
     need("matplotlib", "plots", "A study")
     # Each step has its own stream of random numbers: more runs in one do not change the others.
     first, losses_rng, greedy_rng, others = make_rng(rng).spawn(4)
-    # The networks of the paper are small, and sequential allocation suits them best.
-    default = [Gibbs(), SplitMerge(5 if len(model.sides) == 1 else 2, scans=0)]
     cpu: dict[str, float] = {}
     with _timed(cpu, "chain", protocol.n_chains):
         trace = sample(
             model,
             **protocol.lengths,
             n_chains=protocol.n_chains,
-            moves=default if protocol.moves == "default" else protocol.moves,
+            moves=protocol.moves,
             rng=first,
             **options,
         )
