@@ -75,7 +75,7 @@ def test_every_model_goes_through_every_move(name):
     for moves in (
         "default",
         "appendix",
-        [SplitMerge(2, scans=0), SplitMerge(2), Allocation(2)],
+        [SplitMerge(2), Allocation(2)],
     ):
         trace = sample(model, n_draws=30, moves=moves, rng=1, n_chains=3)
         assert trace.log_posterior.shape == trace.n_clusters.shape == (3, 30)
@@ -394,7 +394,7 @@ def test_an_error_in_a_thread_is_raised():
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "custom"])
 def test_compiled_and_plain_python_make_the_same_draws(name):
     model = MODELS[name]
-    moves = [Gibbs(), SplitMerge(3), SplitMerge(3, scans=0), Allocation(3)]
+    moves = [Gibbs(), SplitMerge(3), Allocation(3)]
     compiled = sample(model, n_draws=15, thin=20, burn=0, moves=moves, rng=4)
     plain = copy.copy(model)
     plain.compiled = False
@@ -437,7 +437,7 @@ class Counts(Model):
 def test_a_compiled_model_of_a_user_goes_through_every_move():
     model = Counts([0, 1, 0, 2, 30, 35, 28], 1.2, 0.8)
     options = {"n_draws": 40, "thin": 15, "burn": 0, "rng": 1}
-    options["moves"] = [Gibbs(), SplitMerge(2, scans=0), SplitMerge(2, scans=2), Allocation(3)]
+    options["moves"] = [Gibbs(), SplitMerge(2, scans=2), Allocation(3)]
     compiled = sample(model, **options)
     model.compiled = False
     assert np.array_equal(np.asarray(compiled.draws), np.asarray(sample(model, **options).draws))
