@@ -52,9 +52,6 @@ class Paths:
     def toss(self, rng, probability):
         return bool(self.choose([1 - probability, probability]))
 
-    def coin(self, rng):
-        return self.toss(rng, 0.5)
-
     def accept(self, rng, log_ratio):
         assert not math.isnan(log_ratio)
         p = math.exp(min(0.0, log_ratio))
@@ -67,17 +64,13 @@ class Paths:
 
 
 @contextmanager
-def scripted(paths, one_order, one_launch):
+def scripted(paths, one_order):
     """The moves with their functions of chance replaced; `shuffle` asks `pick`.
 
-    With `one_order`, nothing is shuffled: split-merge is in detailed balance for each order. With
-    `one_launch`, all coins that divide the items of a launch show heads: any way to divide them will do, if
-    it depends on the items only.
+    With `one_order`, nothing is shuffled: split-merge is in detailed balance for each order.
     """
-    names = ("pick", "toss", "accept", "pick_weighted", "coin")
+    names = ("pick", "toss", "accept", "pick_weighted")
     replaced = {name: getattr(paths, name) for name in names}
-    if one_launch:
-        replaced["coin"] = lambda _: True
     if one_order:
         replaced["shuffle"] = lambda *_: None
     with mock.patch.multiple(moves, **replaced):
@@ -115,12 +108,8 @@ def transition_matrix(model, posterior, move, side, item=0):
             P[number[state], number[state]] = 1.0
             continue
         paths = Paths()
-        from_launch = move.startswith("split-merge")
-        with scripted(
-            paths,
-            one_order=from_launch and "shuffled" not in move,
-            one_launch=from_launch and "heads" in move,
-        ):
+        one_order = move.startswith("split-merge") and "shuffled" not in move
+        with scripted(paths, one_order):
             pairs = zip(state, tables, strict=True)
             sides = model.states([make_partition(np.array(z), table) for z, table in pairs])
             before = log_target(sides, len(sides))

@@ -212,7 +212,7 @@ def test_progress_is_called_and_never_ends_a_run(capsys):
     calls = []
     sample(MODELS["gaussian"], n_draws=10, rng=1, progress=lambda *args: calls.append(args))
     done, total, info = calls[-1]
-    assert done == total == 2 * (100 * 25 + 10 * 25)
+    assert done == total == 2 * (100 * 40 + 10 * 40)
     assert set(info) == {"gibbs", "split", "merge"}
 
     def broken(done, total, info):

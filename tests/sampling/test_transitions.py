@@ -69,7 +69,7 @@ def test_moves_are_reversible_for_every_model(kind, move):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_split_merge_is_reversible_for_every_model(kind):
-    # Every coin and every choice of the scans is followed.
+    # Every choice of the launch and of the scan is followed.
     model, posterior = make_case(kind, "uniform", 3)
     for side in range(len(model.sides)):
         P = check(model, posterior, "split-merge 0", side, 1e-14)

@@ -123,9 +123,8 @@ def _end(what, i, place, m):
 
 
 @part
-def grow(g, m):
-    """Log prior ratio of one more item in cluster g to none, without the factor for K."""
-    n = m.own[SIZE, g]
+def grow(n, m):
+    """Log prior ratio of a cluster of n + 1 items to one of n, without the factor for K."""
     return m.logs[LOG_SIZE, n + 1] - m.logs[LOG_SIZE, n]
 
 

@@ -10,8 +10,28 @@ import math
 from epluribus._kernels.jit import part
 from epluribus._kernels.likelihood import ask, gather, grow, n_choices
 from epluribus._kernels.states import (
-    ABSORPTION, ADD, COUNT, EJECTION, LABEL, LOG_FACTORIAL, LOG_SIZE, LOG_WEIGHT, MEMBER, MERGE, ORDER, PLACE,
-    PREDICT, REMOVE, SIZE, SPLIT, SUM, TARGET, TRANSFER, UPDATE, WEIGH, WEIGHT,
+    ABSORPTION,
+    ADD,
+    COUNT,
+    EJECTION,
+    LABEL,
+    LOG_FACTORIAL,
+    LOG_SIZE,
+    LOG_WEIGHT,
+    MEMBER,
+    MERGE,
+    ORDER,
+    PLACE,
+    PREDICT,
+    REMOVE,
+    SIZE,
+    SPLIT,
+    SUM,
+    TARGET,
+    TRANSFER,
+    UPDATE,
+    WEIGH,
+    WEIGHT,
 )  # fmt: skip
 
 GIBBS, SPLIT_MERGE, ALLOCATION = range(3)
@@ -32,12 +52,6 @@ def pick(rng, n):
 def toss(rng, probability):
     """True with the given probability."""
     return rng.random() < probability
-
-
-@part
-def coin(rng):
-    """True with probability 1/2, to divide items at random: any other way to divide them would do."""
-    return toss(rng, 0.5)
 
 
 @part
@@ -96,7 +110,7 @@ def gibbs(first, n, rng, tally, running, stop, m):
         ask(WEIGH, i, old, m)
         k, choices = m.own[COUNT, 0], n_choices(m)
         for s in range(choices):
-            log_prior = m.logs[LOG_WEIGHT, k + (s == k)] + grow(m.own[ORDER, s], m)
+            log_prior = m.logs[LOG_WEIGHT, k + (s == k)] + grow(m.own[SIZE, m.own[ORDER, s]], m)
             m.logs[WEIGHT, s] += log_prior
         # If the item was alone, its old cluster is now the next new one: `PLACE` finds it in any case.
         before = m.own[PLACE, old]
@@ -177,40 +191,50 @@ def split_merge(n_scans, rng, tally, m):
 def _divide(n, g, h, n_scans, forced, rng, m):
     """Divide the n members between clusters g and h; return log q and the change of the log likelihood.
 
-    In the launch they are divided by coins and scanned; log q is that of one more scan. The *anchor*, a random
-    one of them, stays in the last scan: q is the probability of the two parts, whichever of them has number g.
-    One of the two clusters may be empty on the way: it is then the next new one. If `forced`, the last scan
-    makes the parts that `TARGET` says, except that their numbers may have been exchanged.
+    The launch: two of them found the clusters, and the others choose in turn; then come the scans. Log q is that of
+    one more scan, in which the *anchor*, the first of them, stays: q is the probability of the two parts, whichever
+    of them has number g. One of the two clusters may be empty on the way: it is then the next new one. If `forced`,
+    the last scan makes the parts that `TARGET` says, except that their numbers may have been exchanged.
     """
     shuffle(rng, n, m)
     change, log_q = 0.0, 0.0
-    for s in range(n):
+    for s in range(1, n):
+        change -= ask(REMOVE, m.own[MEMBER, s], g, m)
+    for s in range(1, n):
         i = m.own[MEMBER, s]
-        if coin(rng):
-            change -= ask(REMOVE, i, g, m)
-            change += ask(ADD, i, h, m)
+        odds = _odds(ask(PREDICT, i, g, m), ask(PREDICT, i, h, m))
+        leaves = s == 1 or toss(rng, math.exp(log_logistic(odds)))
+        change += ask(ADD, i, h if leaves else g, m)
     anchor = m.own[MEMBER, 0]
+    at_g, at_h = 0, 0
     for scan in range(n_scans + 1):
         last = scan == n_scans
         # Whether the parts have exchanged their numbers.
         turned = m.own[LABEL, anchor] != m.own[TARGET, anchor]
+        if last:  # sizes are those of the items that have chosen
+            at_g, at_h = int(m.own[LABEL, anchor] == g), int(m.own[LABEL, anchor] == h)
         for s in range(1 if last else 0, n):
             i = m.own[MEMBER, s]
             own = m.own[LABEL, i]
             other = g + h - own
-            # Gibbs update between the two clusters.
             gone = ask(REMOVE, i, own, m)
-            stay = grow(own, m) + gone
-            leave = grow(other, m) + ask(PREDICT, i, other, m)
-            odds = leave - stay if leave != stay else 0.0  # in logs; 0 if both are minus infinity
-            if not last:  # without the prior for the sizes, which would draw all items to one side
-                odds += grow(own, m) - grow(other, m)
+            odds = _odds(gone, ask(PREDICT, i, other, m))
+            if last:
+                prior = grow(at_h, m) - grow(at_g, m)
+                odds += prior if own == g else -prior
             goes = (m.own[TARGET, i] == other) != turned  # where a forced item goes
             leaves = goes if last and forced else toss(rng, math.exp(log_logistic(odds)))
             if last:
                 log_q += log_logistic(odds if leaves else -odds)
+                at_g, at_h = at_g + (leaves != (own == g)), at_h + (leaves != (own == h))
             change += ask(ADD, i, other if leaves else own, m) - gone
     return log_q, change
+
+
+@part
+def _odds(stay, leave):
+    """Log odds of two log weights; 0 if both are minus infinity."""
+    return leave - stay if leave != stay else 0.0
 
 
 @part

@@ -65,19 +65,24 @@ class Gibbs(Move):
 class SplitMerge(Move):
     """Split-merge proposals: one cluster is divided in two, or two are made one.
 
-    As in Jain & Neal, but no two items are held apart: in a sparse network two nodes say next to nothing. With
-    K clusters of at most M, nothing is proposed with probability 1 - K / M, since proposals take longer where
-    clusters are few and large. Else one cluster is picked, and a split is proposed with probability 1/4, a merge with
-    another random cluster with 3/4. The members are divided by fair coins, and this division, the *launch*, is
-    improved by restricted Gibbs scans, in which every item chooses between the two sides, given all others,
-    without the prior for their sizes. One more scan, with this prior and with one random item held where it is,
-    makes the split; q is the product of the probabilities of its choices. A split is accepted with probability
+    With K clusters of at most M, nothing is proposed with probability 1 - K / M, since proposals take longer
+    where clusters are few and large. Else one cluster is picked, and a split is proposed with probability 1/4, a
+    merge with another random cluster with 3/4. The members, in random order, are divided:
+
+    - the *launch*: the first two found the sides, and each of the others chooses between them by the data of those
+      before it; then come some restricted Gibbs scans, in which every item chooses by the data of all others. The
+      sizes play no role, which would draw all items to one side;
+    - one more scan makes the split. The first item stays where it is, and the others choose with the prior for the
+      sizes too, counting those that have chosen in this scan; q is the product of their probabilities.
+
+    A split is accepted with probability
 
         min(1, pi(after) / pi(before) / q x 6 / K)
 
     (never if one side is empty) and a merge with the inverse ratio, where q is the probability that the
-    last scan restores the present two clusters. Order, coins and scans depend on the union of the two
-    clusters only, so they have the same distribution from both sides. Most merges are refused before any scan.
+    last scan restores the present two clusters. Order and launch depend on the union of the two clusters only, so
+    they have the same distribution from both sides. Most merges are refused before any scan. In the moves of Jain
+    & Neal two items are held apart; in a sparse network two nodes say next to nothing.
 
     Parameters
     ----------
@@ -186,9 +191,5 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
                 "'moves' must be 'default', 'appendix' or a sequence of Gibbs(), SplitMerge() and "
                 f"Allocation(); got {shown(moves)}."
             )
-    rows = [
-        (number, *move.row(side))
-        for number, side in enumerate(model.sides)
-        for move in chosen
-    ]
+    rows = [(number, *move.row(side)) for number, side in enumerate(model.sides) for move in chosen]
     return np.array(rows, dtype=np.int64)
