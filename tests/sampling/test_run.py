@@ -72,11 +72,7 @@ def same(a, b):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_goes_through_every_move(name):
     model = MODELS[name]
-    for moves in (
-        "default",
-        "appendix",
-        [SplitMerge(2), Allocation(2)],
-    ):
+    for moves in ("default", "appendix", [SplitMerge(2), Allocation(2)]):
         trace = sample(model, n_draws=30, moves=moves, rng=1, n_chains=3)
         assert trace.log_posterior.shape == trace.n_clusters.shape == (3, 30)
         assert trace.draws.n_chains == 3
@@ -157,9 +153,9 @@ def test_a_run_of_default_length_goes_on_until_chains_agree(tmp_path):
     assert (longer.settings["thin"], longer.settings["burn"]) == (2 * 30, 1100 * 30)
     assert "1 time, until the chains agreed" in str(longer)
     stuck = sample(far, checkpoint=tmp_path / "run.npz", **options)
-    assert (stuck.n_draws, stuck.settings["extensions"]) == (1000, 2)
-    assert (stuck.settings["thin"], stuck.settings["burn"]) == (4 * 80, 3100 * 80)
-    assert "2 times, until the limit was reached" in str(stuck)
+    assert (stuck.n_draws, stuck.settings["extensions"]) == (1000, 3)
+    assert (stuck.settings["thin"], stuck.settings["burn"]) == (8 * 80, 7100 * 80)
+    assert "3 times, until the limit was reached" in str(stuck)
     assert same(stuck, sample(far, checkpoint=tmp_path / "run.npz", **options))
     exact = sample(far, n_draws=1000, **options)
     assert (exact.settings["extensions"], exact.settings["thin"]) == (0, 80)
@@ -226,14 +222,7 @@ def test_progress_is_called_and_never_ends_a_run(capsys):
 
 def test_starts():
     model = MODELS["gaussian"]
-    first = {
-        "n_draws": 1,
-        "burn": 0,
-        "thin": 1,
-        "rng": 3,
-        "moves": [SplitMerge(1)],
-        "n_chains": 3,
-    }
+    first = {"n_draws": 1, "burn": 0, "thin": 1, "rng": 3, "moves": [SplitMerge(1)], "n_chains": 3}
     k = sample(model, **first).n_clusters[:, 0]
     assert k[0] in (1, 2)
     assert k[1] >= 19
@@ -252,6 +241,8 @@ def test_defaults_are_a_cycle_apart():
     trace = sample(MODELS["lbm"], n_draws=2000, rng=1)
     assert trace.settings["thin"] == 15 + 15 + 7 + 7
     assert trace.settings["burn"] == 200 * 44
+    many = PoissonMixture(np.zeros(20_000, dtype=int), k_max=2)
+    assert sample(many, thin=1, burn=0, rng=1).n_draws == 250
 
 
 def test_trace_goes_to_text_files_and_xarray(tmp_path):

@@ -53,14 +53,14 @@ def _ask(what, i, g, m):
 
 def _built_in(what, i, g, m):
     """A built-in model, by its number."""
-    a = _begin(what, i, g, m)
+    own, a = m.own, _begin(what, i, g, m)
     b = n_choices(m) if what == WEIGH else a + 1
     if m.model == GAUSSIAN:
         value = gaussian(what, i, a, b, m)
     elif m.model < FULL:
         value = discrete(what, i, a, b, m)
     elif m.model == FULL:
-        value = full_gaussian(what, i, a, b, m)
+        value = full_gaussian(what, i, own[PLACE, g], a, b, m)
     else:
         if what in (REMOVE, PREDICT):
             count_links(i, m)

@@ -21,7 +21,7 @@ from epluribus._text import count
 from epluribus._validate import check_choice, need
 from epluribus.cli._base import answer, command, given, interrupted, make_parser, remark
 from epluribus.estimate import raise_if_interrupted
-from epluribus.models.edge_files import UNNAMED
+from epluribus.models.edges import UNNAMED
 from epluribus.readers.files import check_exists, load_numpy
 from epluribus.readers.soft import read_soft
 from epluribus.readers.text import read_table

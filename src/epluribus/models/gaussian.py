@@ -50,7 +50,7 @@ from epluribus._kernels.states import FULL, GAUSSIAN, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_choice, check_positive
 from epluribus.models.base import Partition, Side, make_state, stack
-from epluribus.models.mixture import Mixture, StudentLaw, log_student_full
+from epluribus.models.mixtures import Mixture, StudentLaw, log_student_full
 from epluribus.models.prior import PartitionLaw, as_prior
 from epluribus.models.tables import check_columns, check_known, per_column, read_numbers, row_names
 

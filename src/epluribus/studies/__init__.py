@@ -5,8 +5,8 @@
 >>> study.write("epluribus-galaxies")  # doctest: +SKIP
 
 Each study samples its posterior with several chains, finds the optimal partitions in every way the paper
-reports (and some more), and puts each fact that the paper states next to the one found here. `facts` holds what
-the paper states, `analysis` the steps that all studies share, `study` the result and its files.
+reports (and some more), and puts each fact that the paper states next to the one found here. `analysis` has the
+paper's facts and the steps that all studies share, `study` the result and its files.
 
 References
 ----------
@@ -32,8 +32,13 @@ from epluribus.datasets import load_congress_votes, load_french_blogs, load_gala
 from epluribus.estimate import raise_if_interrupted
 from epluribus.models import GaussianMixture, LatentBlockModel, StochasticBlockModel
 from epluribus.search import minimize
-from epluribus.studies.analysis import Analysis, Protocol, analyze
-from epluribus.studies.facts import number_clusters, read_facts
+from epluribus.studies.analysis import (
+    Analysis,
+    Protocol,
+    analyze,
+    number_clusters,
+    read_facts,
+)
 from epluribus.studies.study import Study, new_figure
 from epluribus.uncertainty import n_clusters_posterior
 

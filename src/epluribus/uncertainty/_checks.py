@@ -24,8 +24,8 @@ from epluribus._text import count, percent
 from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
 from epluribus._validate import check_fraction, make_rng
 from epluribus.models import GaussianMixture, Mixture
-from epluribus.models.links import some_draws
-from epluribus.models.mixture import condition
+from epluribus.models.mixtures import condition
+from epluribus.models.networks import some_draws
 from epluribus.sampling import Trace, sample
 from epluribus.uncertainty._predict import check_mixture
 
