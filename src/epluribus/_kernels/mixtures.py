@@ -3,7 +3,7 @@
 **Independent columns.** A missing cell is integrated out by leaving it out. With n known cells of a column in a
 cluster, sum s and sum of squares q:
 
-    Gaussian    constant[n] - n log_unit - (shape + n/2) log( rate + (q - s^2 / (n + tau)) / 2 )
+    Gaussian    constant[n] - n log_unit - (shape + n/2) log( 1 + q - s^2 / (n + tau) )
     counts      shape log rate - lgamma(shape) + lgamma(shape + s) - (shape + s) log(rate + n)
     categories  lgamma(weights) - lgamma(weights + n) + sum over c of lgamma(weight[c] + n_c) - lgamma(weight[c])
 
@@ -32,7 +32,7 @@ import math
 from epluribus._kernels.jit import part
 from epluribus._kernels.states import ADD, COUNTS, ORDER, PREDICT, REMOVE, SIZE, WEIGH, WEIGHT
 
-SHAPE, RATE, FIRST = range(3)
+SHAPE, FIRST = range(2)
 """Places in `hyper`: of a Gamma prior; where the numbers of the columns begin: log units, or for counts rates.
 Categories have in it for each column the sum of its weights, from `FIRST` on too. Full covariance: (freedom,)."""
 INVERSE, CONSTANT = range(2)
@@ -80,7 +80,7 @@ def _log_cell(n, s, q, d, hyper, table):
     """Log marginal likelihood of n values of column d with sum s and sum of squares q."""
     # In exact arithmetic q - s^2 / (n + tau) is never negative, but rounding could make it so.
     spread = max(q - s * s * table[INVERSE, n], 0.0)
-    logs = (hyper[SHAPE] + 0.5 * n) * math.log(hyper[RATE] + 0.5 * spread)
+    logs = (hyper[SHAPE] + 0.5 * n) * math.log(1.0 + spread)
     return table[CONSTANT, n] - n * hyper[FIRST + d] - logs
 
 

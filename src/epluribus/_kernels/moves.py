@@ -85,11 +85,11 @@ def pick_weighted(rng, n, m):
 
 @part
 def shuffle(rng, n, m):
-    """Put the first n members into a random order (Fisher and Yates)."""
+    """Put members 1 to n - 1 into a random order (Fisher and Yates)."""
     own = m.own
-    # From the back: entry s is swapped with one of 0..s, itself included, and is then final.
-    for s in range(n - 1, 0, -1):
-        t = pick(rng, s + 1)
+    # From the back: entry s is swapped with one of 1..s, itself included, and is then final.
+    for s in range(n - 1, 1, -1):
+        t = 1 + pick(rng, s)
         own[MEMBER, s], own[MEMBER, t] = own[MEMBER, t], own[MEMBER, s]
 
 
@@ -131,41 +131,49 @@ def gibbs(first, n, rng, tally, running, stop, m):
 
 @part
 def split_merge(n_scans, rng, tally, m):
-    """Split a cluster, or merge two.
+    """Split the cluster of an item, or merge it with another one.
 
     With k clusters of at most M, nothing is proposed with probability 1 - k/M: the fewer clusters there are, the more
-    work is each proposal. The launch depends on the union of the two clusters only, so it has the same distribution
-    from both sides; given the launch, q is the probability of the last scan alone. A given division is proposed with
-    probability k/M x 1/4 x 1/k x q, and a given merge of two of k clusters with probability k/M x 3/4 x 2/(k (k - 1)).
+    work is each proposal. The launch depends on the item and the union of the two clusters only, so it has the same
+    distribution from both sides; given the launch, q is the probability of the last scan alone. With a given item of
+    cluster g, of n_g items, a given division is proposed with probability k/M x 1/2 x 1/(k n_g) x q, and a merge with
+    cluster h with k/M x 1/2 x 1/(k n_g) x w_h, where w_h is the share of h in the predictives of the item.
     """
     k, slots = m.own[COUNT, 0], m.own[COUNT, 1]
     if not toss(rng, k / slots):
         return 0.0
-    is_split = toss(rng, 0.25)
+    is_split = toss(rng, 0.5)
     kind = SPLIT if is_split else MERGE
     tally[kind, 0] += 1
-    s = pick(rng, k)
-    g = m.own[ORDER, s]
-    if is_split:
-        if m.own[SIZE, g] == 1 or k == slots:  # nothing to split, or no room
+    g = m.own[ORDER, pick(rng, k)]
+    n_g = m.own[SIZE, g]
+    if (
+        (n_g == 1 or k == slots) if is_split else k == 1
+    ):  # nothing to split, no room, or nothing to merge
+        return 0.0
+    item, nth = -1, pick(rng, n_g)
+    while nth >= 0:
+        item += 1
+        nth -= m.own[LABEL, item] == g
+    h, log_w = m.own[ORDER, k], 0.0
+    if not is_split:
+        h, log_w = _partner(item, -1, rng, m)
+        if h < 0:
             return 0.0
-        h = m.own[ORDER, k]
-    else:
-        if k == 1:
-            return 0.0
-        t = pick(rng, k - 1)  # any other cluster
-        h = m.own[ORDER, t + (t >= s)]
     before = _log_prior_of_two(g, h, m)
-    n = 0
+    n = 1
     for i in range(m.x.shape[0]):
         if m.own[LABEL, i] in (g, h):
-            m.own[MEMBER, n] = i
             m.own[TARGET, i] = m.own[LABEL, i]
-            n += 1
+            if i != item:
+                m.own[MEMBER, n] = i
+                n += 1
+    shuffle(rng, n, m)  # the item comes first
+    m.own[MEMBER, 0] = item
     change, log_ratio = 0.0, 0.0
     if not is_split:
         change = gather(n, g, m) + _log_prior_of_two(g, g, m) - before
-        log_ratio = change + math.log((k - 1) / 6.0)
+        log_ratio = change - log_w + math.log(n_g / n)
         # The ratio still lacks q, which is at most 1: without it a refusal is final, and saves the launch.
         if not accept(rng, log_ratio):
             for s in range(n):
@@ -180,7 +188,9 @@ def split_merge(n_scans, rng, tally, m):
         accepted = accept(rng, min(log_ratio + log_q, 0.0) - min(log_ratio, 0.0))
     elif m.own[SIZE, g] > 0 and m.own[SIZE, h] > 0:  # else the scans have put all items on one side
         change = log_likelihood + _log_prior_of_two(g, h, m) - before
-        accepted = accept(rng, change - log_q - math.log(k / 6.0))
+        log_w = _partner(item, g + h - m.own[LABEL, item], rng, m)[1]
+        log_ratio = change - log_q + log_w + math.log(n / m.own[SIZE, m.own[LABEL, item]])
+        accepted = accept(rng, log_ratio)
     if accepted != is_split:  # a merge to be made, or a split to be undone
         gather(n, g, m)
     tally[kind, 1] += accepted
@@ -188,15 +198,41 @@ def split_merge(n_scans, rng, tally, m):
 
 
 @part
+def _partner(item, h, rng, m):
+    """Cluster h, or if that is -1 one to merge with that of the item, and the log of its w; -1 if there is none."""
+    g = m.own[LABEL, item]
+    ask(REMOVE, item, g, m)
+    ask(WEIGH, item, g, m)
+    k, own = (
+        m.own[COUNT, 0],
+        m.own[PLACE, g],
+    )  # if the item was alone, its cluster is not among these k
+    top = -math.inf
+    for s in range(k):
+        if s == own:
+            m.logs[WEIGHT, s] = -math.inf
+        top = max(top, m.logs[WEIGHT, s])
+    log_w = -math.inf
+    if top > -math.inf:
+        if h < 0:
+            h = m.own[ORDER, pick_weighted(rng, k, m)]
+        total = 0.0
+        for s in range(k):
+            total += math.exp(m.logs[WEIGHT, s] - top)
+        log_w = m.logs[WEIGHT, m.own[PLACE, h]] - top - math.log(total)
+    ask(ADD, item, g, m)
+    return h, log_w
+
+
+@part
 def _divide(n, g, h, n_scans, forced, rng, m):
     """Divide the n members between clusters g and h; return log q and the change of the log likelihood.
 
     The launch: two of them found the clusters, and the others choose in turn; then come the scans. Log q is that of
-    one more scan, in which the *anchor*, the first of them, stays: q is the probability of the two parts, whichever
+    one more scan, in which the first of them, the *anchor*, stays: q is the probability of the two parts, whichever
     of them has number g. One of the two clusters may be empty on the way: it is then the next new one. If `forced`,
     the last scan makes the parts that `TARGET` says, except that their numbers may have been exchanged.
     """
-    shuffle(rng, n, m)
     change, log_q = 0.0, 0.0
     for s in range(1, n):
         change -= ask(REMOVE, m.own[MEMBER, s], g, m)

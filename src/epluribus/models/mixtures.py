@@ -434,7 +434,7 @@ class PoissonMixture(Mixture):
             partitions[0],
             COUNTS,
             (partitions[0].slots * self.rate.size, 2),
-            hyper=np.concatenate([[self.shape, 0.0], self.rate]),
+            hyper=np.concatenate([[self.shape], self.rate]),
             x=np.where(self.values >= 0, self.values, np.nan),
             table=gammaln(np.maximum(self.values, 0) + 1.0).sum(axis=1)[None],
         )

@@ -65,9 +65,10 @@ class Gibbs(Move):
 class SplitMerge(Move):
     """Split-merge proposals: one cluster is divided in two, or two are made one.
 
-    With K clusters of at most M, nothing is proposed with probability 1 - K / M, since proposals take longer
-    where clusters are few and large. Else one cluster is picked, and a split is proposed with probability 1/4, a
-    merge with another random cluster with 3/4. The members, in random order, are divided:
+    With K clusters of at most M, nothing is proposed with probability 1 - K / M, since proposals take longer where
+    clusters are few and large. Else a cluster is picked, and one of its items. A split of the cluster is
+    proposed with probability 1/2, else a merge with another cluster h, with probabilities w_h in proportion to
+    the predictives of the item. The members, the item first and the others in random order, are divided:
 
     - the *launch*: the first two found the sides, and each of the others chooses between them by the data of those
       before it; then come some restricted Gibbs scans, in which every item chooses by the data of all others. The
@@ -77,18 +78,19 @@ class SplitMerge(Move):
 
     A split is accepted with probability
 
-        min(1, pi(after) / pi(before) / q x 6 / K)
+        min(1, pi(after) / pi(before) x w_h / q x n / n_g)
 
-    (never if one side is empty) and a merge with the inverse ratio, where q is the probability that the
-    last scan restores the present two clusters. Order and launch depend on the union of the two clusters only, so
-    they have the same distribution from both sides. Most merges are refused before any scan. In the moves of Jain
-    & Neal two items are held apart; in a sparse network two nodes say next to nothing.
+    with n items in all and n_g in the part of the item, h the other part, and a merge with the inverse ratio, where
+    q is the probability that the last scan restores the present two clusters. Order and launch depend on the
+    item and the union of the two clusters only, so they have the same distribution from both sides. Most merges
+    are refused before any scan. In the moves of Jain & Neal two items are held apart; in a sparse network two
+    nodes say next to nothing.
 
     Parameters
     ----------
     proposals : int, optional
-        Number of proposals in each cycle; by default the largest number of clusters, so that a quarter of the clusters
-        are tried to be split in each cycle, whatever the number of items.
+        Number of proposals in each cycle; by default half the largest number of clusters M. For a quarter of the
+        clusters a split is then tried in each cycle, for a quarter a merge, whatever the number of items.
     scans : int, default 3
         Scans of a launch.
 
@@ -109,7 +111,7 @@ class SplitMerge(Move):
 
     def row(self, side: Side) -> tuple[int, int, int]:
         """As many proposals as asked for."""
-        return SPLIT_MERGE, self.proposals or side.tables.slots, self.scans
+        return SPLIT_MERGE, self.proposals or (side.tables.slots + 1) // 2, self.scans
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     >>> from epluribus.sampling.moves import make_schedule
     >>> make_schedule("default", GaussianMixture([0.1, -0.2, 5.0]))
     array([[0, 0, 3, 0],
-           [0, 1, 3, 3]])
+           [0, 1, 2, 3]])
     """
     chosen: Sequence[Move]
     if isinstance(moves, str):
